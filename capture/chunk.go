@@ -1,0 +1,40 @@
+// Package capture turns a microphone, a file, standard input or the built-in
+// demo into one kind of thing: chunks of 100 ms, 16 kHz, mono, float32, stamped
+// with the stream clock.
+package capture
+
+import "time"
+
+// The one audio format behind this package.
+const (
+	SampleRate    = 16000                  // samples per second
+	ChunkSamples  = 1600                   // samples in one chunk
+	ChunkDuration = 100 * time.Millisecond // audio in one chunk
+)
+
+// Chunk is 100 ms of audio. Its samples are never changed after it was sent on,
+// so that a recorder, a meter and a network may share them.
+type Chunk struct {
+	// Seq counts chunks from 0; the stream clock of the first sample is
+	// Seq * ChunkDuration. A gap in Seq is audio that was dropped.
+	Seq int64
+	// Samples holds ChunkSamples values, nominally in -1..1. The last chunk
+	// of an input is padded with zeros.
+	Samples []float32
+	// Valid is how many of Samples are audio; below ChunkSamples only in the
+	// last chunk of an input.
+	Valid int
+	// Level is the loudness of Samples.
+	Level Level
+	// Captured is when the last sample was there, on the wall clock.
+	Captured time.Time
+}
+
+// At is the stream clock of the chunk's first sample.
+func (c Chunk) At() time.Duration { return time.Duration(c.Seq) * ChunkDuration }
+
+// Level is the loudness of a stretch of audio, both linear, 1 = full scale.
+type Level struct {
+	RMS  float32
+	Peak float32
+}
