@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is what a stream may choose. The zero value means the defaults.
+type Config struct {
+	// Latency is how far behind the newest sample turns are committed,
+	// 0.5 s to 5 s. Zero means DefaultLatency.
+	Latency time.Duration
+	// MaxSpeakers is how many labels are given at most, 1 to 8. Zero means 8.
+	MaxSpeakers int
+}
+
+// The latency of a Config that names none, and the bounds of one that does.
+const (
+	DefaultLatency = time.Second
+	MinLatency     = 500 * time.Millisecond
+	MaxLatency     = 5 * time.Second
+)
+
+// Validate reports what is out of range. The error's Hint method says what
+// may be chosen.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Latency == 0 {
+		c.Latency = DefaultLatency
+	}
+	if c.MaxSpeakers == 0 {
+		c.MaxSpeakers = MaxSpeakers
+	}
+	if c.Latency < MinLatency || c.Latency > MaxLatency {
+		return c, &hinted{fmt.Errorf("a latency of %v is out of range", c.Latency),
+			fmt.Sprintf("choose %v to %v", MinLatency, MaxLatency)}
+	}
+	if c.MaxSpeakers < 1 || c.MaxSpeakers > MaxSpeakers {
+		return c, &hinted{fmt.Errorf("at most %d speakers is out of range", c.MaxSpeakers),
+			fmt.Sprintf("choose 1 to %d", MaxSpeakers)}
+	}
+	return c, nil
+}
+
+// hinted is an error that also says what to do next.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (h *hinted) Error() string { return h.err.Error() }
+func (h *hinted) Unwrap() error { return h.err }
+func (h *hinted) Hint() string  { return h.hint }
