@@ -1,0 +1,104 @@
+package tui
+
+import (
+	"fmt"
+	"io"
+
+	"hubbub/protocol"
+)
+
+// Accessible is the display for a screen reader: appended lines and nothing
+// else. It says each thing once, when it changes. It is for one goroutine.
+type Accessible struct {
+	w       io.Writer
+	seen    State
+	started bool
+	err     error
+}
+
+// NewAccessible writes to w.
+func NewAccessible(w io.Writer) *Accessible { return &Accessible{w: w} }
+
+// Turn says a finished turn: "SPEAKER_00, 0:01 to 0:03".
+func (a *Accessible) Turn(t protocol.Turn) error {
+	return a.say("%s, %s to %s", Clean(t.Speaker), clock(t.Start), clock(t.End))
+}
+
+// Error says a problem.
+func (a *Accessible) Error(text string) error { return a.say("Error: %s", Clean(text)) }
+
+// Notice says something worth knowing.
+func (a *Accessible) Notice(text string) error { return a.say("%s", Clean(text)) }
+
+// State says what is new since the last call: the source and its notice, the
+// connection, lost audio, the end. It may be called as often as one likes.
+func (a *Accessible) State(s State) error {
+	old, first := a.seen, !a.started
+	a.seen, a.started = s, true
+	if s.Source != "" && s.Source != old.Source {
+		_ = a.say("Listening to %s.", Clean(s.Source))
+	}
+	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
+		_ = a.say("Notice: %s.", Clean(s.SourceNotice))
+	}
+	if first || s.Link != old.Link || s.LinkReason != old.LinkReason || s.Server != old.Server {
+		_ = a.say("%s", linkSentence(s))
+	}
+	if s.Dropped > old.Dropped {
+		_ = a.say("Warning: %s dropped, %d in all.", count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
+	}
+	if s.Overflows > old.Overflows {
+		_ = a.say("Warning: the device lost audio %s.", times(s.Overflows-old.Overflows))
+	}
+	if s.Finished && !old.Finished {
+		_ = a.say("Finished after %s.", clock(s.Heard))
+	}
+	return a.err
+}
+
+func linkSentence(s State) string {
+	server := Clean(s.Server)
+	if server == "" {
+		server = "the server"
+	}
+	text := ""
+	switch s.Link {
+	case Connecting:
+		text = "Connecting to " + server
+	case Open:
+		text = "Connected to " + server
+	case Draining:
+		text = "Input ended, waiting for the last turns"
+	case Closed:
+		text = "Connection closed"
+	default:
+		text = "Connection failed"
+	}
+	if s.LinkReason != "" {
+		text += ": " + Clean(s.LinkReason)
+	}
+	return text + "."
+}
+
+func (a *Accessible) say(format string, args ...any) error {
+	if a.err == nil {
+		_, err := fmt.Fprintf(a.w, format+"\n", args...)
+		a.err = outputError(err)
+	}
+	return a.err
+}
+
+// count is "1 chunk", "2 chunks".
+func count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func times(n int64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

@@ -1,0 +1,116 @@
+package tui
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"hubbub/protocol"
+)
+
+// Format is an output without a screen.
+type Format string
+
+// The formats of a Printer. The contract fixes their spelling.
+const (
+	FormatLines  Format = "lines"  // 00:00:01.240 00:00:03.863 SPEAKER_00
+	FormatJSON   Format = "json"   // {"speaker":"SPEAKER_00","start":1.24,"end":3.863}
+	FormatEvents Format = "events" // stream messages as received
+	FormatRTTM   Format = "rttm"   // SPEAKER NAME 1 1.240 2.623 <NA> <NA> SPEAKER_00 <NA> <NA>
+)
+
+// Formats lists what NewPrinter takes.
+func Formats() []Format { return []Format{FormatLines, FormatJSON, FormatEvents, FormatRTTM} }
+
+// ErrOutputClosed is what a Printer answers when whoever read its output has
+// gone away, as `| head` does: no failure of the session.
+var ErrOutputClosed = errors.New("output was closed by its reader")
+
+// Printer writes a session as text, one record a line, each record with one
+// write as soon as it is known. It is for one goroutine.
+type Printer struct {
+	w      *bufio.Writer
+	format Format
+	name   string
+	err    error // the first failure; nothing is written after it
+}
+
+// NewPrinter writes to w. name is the recording's name in RTTM.
+func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
+	switch format {
+	case FormatLines, FormatJSON, FormatEvents, FormatRTTM:
+		return &Printer{w: bufio.NewWriter(w), format: format, name: name}, nil
+	}
+	return nil, fmt.Errorf("unknown output format %q", format)
+}
+
+// Turn writes a finished turn; the format events has none.
+func (p *Printer) Turn(t protocol.Turn) error {
+	switch p.format {
+	case FormatLines:
+		return p.line(fmt.Sprintf("%s %s %s", stamp(t.Start), stamp(t.End), Clean(t.Speaker)))
+	case FormatJSON:
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		t.Start, t.End = protocol.Round1ms(t.Start), protocol.Round1ms(t.End)
+		if err := enc.Encode(t); err != nil {
+			return fmt.Errorf("turn as JSON: %w", err)
+		}
+		return p.line(strings.TrimSuffix(b.String(), "\n"))
+	case FormatRTTM:
+		return p.line(rttmLine(p.name, t))
+	}
+	return nil
+}
+
+// Event writes a stream message as it was received; only the format events
+// has any.
+func (p *Printer) Event(e protocol.Event) error {
+	if p.format != FormatEvents {
+		return nil
+	}
+	// One message, one line: a server may send JSON with line breaks in it,
+	// or bytes that are no JSON at all.
+	var b bytes.Buffer
+	raw := bytes.TrimSpace(e.Raw)
+	if bytes.ContainsAny(raw, "\r\n") && json.Compact(&b, raw) == nil {
+		raw = b.Bytes()
+	}
+	raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
+	return p.line(string(raw))
+}
+
+// Flush writes what is left and tells the first failure there was.
+func (p *Printer) Flush() error {
+	if p.err == nil {
+		p.err = outputError(p.w.Flush())
+	}
+	return p.err
+}
+
+func (p *Printer) line(s string) error {
+	if p.err != nil {
+		return p.err
+	}
+	_, _ = p.w.WriteString(s) // bufio keeps a failure for Flush
+	_ = p.w.WriteByte('\n')
+	return p.Flush()
+}
+
+// outputError makes a gone reader recognisable.
+func outputError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.Is(err, os.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrOutputClosed, err)
+	}
+	return fmt.Errorf("cannot write output: %w", err)
+}
