@@ -1,0 +1,174 @@
+package evaluation
+
+import (
+	"errors"
+	"fmt"
+
+	"hubbub/localserver/engine/assignment"
+)
+
+// Options of Score. The zero value is the strictest measure: no collar,
+// overlapping speech scored.
+type Options struct {
+	// Collar is how many seconds on each side of every reference boundary are
+	// not scored, as in NIST's md-eval (whose usual collar is 0.25). Other
+	// tools give the whole width.
+	Collar float64
+	// SkipOverlap leaves out what more than one true speaker says at once.
+	SkipOverlap bool
+}
+
+// Result is the diarization error of one file, or of several together.
+//
+// In overlapping speech every speaker counts: Total is the sum of the scored
+// seconds of all speakers, and the errors are fractions of it. Where there is
+// no reference speech at all, false alarms make an error rate of 1.
+type Result struct {
+	DER        float64 `json:"der"`
+	Miss       float64 `json:"miss"`
+	FalseAlarm float64 `json:"false_alarm"`
+	Confusion  float64 `json:"confusion"`
+	Total      float64 `json:"total"` // seconds
+
+	// Seconds are the same errors before the division.
+	Seconds Seconds `json:"-"`
+}
+
+// Seconds are the parts of the diarization error in seconds.
+type Seconds struct{ Miss, FalseAlarm, Confusion float64 }
+
+// FileResult is the Result of one file.
+type FileResult struct {
+	File string `json:"file"`
+	Result
+	// Mapping holds the label that stands for each true speaker, for those
+	// that have one.
+	Mapping map[string]string `json:"-"`
+}
+
+// Report is what Score found: all files together, and each, in order of name.
+type Report struct {
+	Total Result
+	Files []FileResult
+}
+
+// Score compares a hypothesis with a reference by the diarization error rate
+// of NIST's Rich Transcription evaluations (md-eval): labels are mapped to
+// true speakers one to one, file by file, so that they share the most scored
+// time; what is then not right is missed speech, false alarm or confusion.
+//
+// Turns of one speaker that overlap are merged. With a UEM exactly the files
+// that it names are scored, in its regions; with nil every file of either side
+// is, as far as its turns reach. A file that the hypothesis does not know is
+// all missed, one that the reference does not know is all false alarm.
+func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
+	if !(o.Collar >= 0) {
+		return Report{}, fmt.Errorf("a collar of %v s is not possible", o.Collar)
+	}
+	if len(ref) == 0 {
+		return Report{}, errors.New("the reference holds no turn")
+	}
+	all, err := recordings(ref, hyp, uem)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Files: make([]FileResult, 0, len(all))}
+	referenced := false
+	for _, r := range all {
+		referenced = referenced || len(r.ref) > 0
+		result := r.score(o)
+		report.Total.add(result.Result)
+		report.Files = append(report.Files, result)
+	}
+	if !referenced {
+		return Report{}, fmt.Errorf("no file of the reference (%s, ...) is in the UEM (%s, ...)", ref[0].File, all[0].file)
+	}
+	report.Total.divide()
+	return report, nil
+}
+
+func (r *recording) score(o Options) FileResult {
+	// Most pieces repeat a few sets of speakers and labels, yet keeping them
+	// all is cheap: some thousands in an hour.
+	shared := r.matrix()
+	r.sweep(o.Collar, func(p *piece) {
+		if o.SkipOverlap && len(p.speakers) > 1 {
+			return
+		}
+		for _, s := range p.speakers {
+			for _, l := range p.labels {
+				shared[s][l] += p.seconds()
+			}
+		}
+	})
+	labelOf := mapping(shared)
+
+	result := FileResult{File: r.file, Mapping: map[string]string{}}
+	for s, l := range labelOf {
+		if l >= 0 {
+			result.Mapping[r.speakers[s]] = r.labels[l]
+		}
+	}
+	r.sweep(o.Collar, func(p *piece) {
+		if o.SkipOverlap && len(p.speakers) > 1 {
+			return
+		}
+		right := 0
+		for _, s := range p.speakers {
+			for _, l := range p.labels {
+				if labelOf[s] == l {
+					right++
+				}
+			}
+		}
+		truth, found, seconds := len(p.speakers), len(p.labels), p.seconds()
+		result.Total += seconds * float64(truth)
+		result.Seconds.Miss += seconds * float64(max(0, truth-found))
+		result.Seconds.FalseAlarm += seconds * float64(max(0, found-truth))
+		result.Seconds.Confusion += seconds * float64(min(truth, found)-right)
+	})
+	result.divide()
+	return result
+}
+
+func (r *recording) matrix() [][]float64 {
+	m := make([][]float64, len(r.ref))
+	for i := range m {
+		m[i] = make([]float64, len(r.hyp))
+	}
+	return m
+}
+
+// mapping gives each true speaker the label that stands for it, or -1.
+func mapping(shared [][]float64) []int {
+	labelOf := assignment.Max(shared)
+	for s, l := range labelOf {
+		if l >= 0 && shared[s][l] <= 0 {
+			labelOf[s] = -1
+		}
+	}
+	return labelOf
+}
+
+func (r *Result) add(other Result) {
+	r.Total += other.Total
+	r.Seconds.Miss += other.Seconds.Miss
+	r.Seconds.FalseAlarm += other.Seconds.FalseAlarm
+	r.Seconds.Confusion += other.Seconds.Confusion
+}
+
+// divide makes fractions of the seconds.
+func (r *Result) divide() {
+	total := r.Total
+	if total == 0 {
+		r.DER, r.Miss, r.FalseAlarm, r.Confusion = 0, 0, 0, 0
+		if r.Seconds.FalseAlarm > 0 {
+			r.DER, r.FalseAlarm = 1, 1
+		}
+		return
+	}
+	r.Miss = r.Seconds.Miss / total
+	r.FalseAlarm = r.Seconds.FalseAlarm / total
+	r.Confusion = r.Seconds.Confusion / total
+	r.DER = (r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion) / total
+}
