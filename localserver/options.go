@@ -1,0 +1,167 @@
+package localserver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"hubbub/localserver/engine"
+)
+
+// DefaultMaxStreams is how many streams run at once when Options name no
+// number.
+const DefaultMaxStreams = 100
+
+// DefaultAccount is the account of static API keys.
+const DefaultAccount = "default"
+
+// Diarizer turns one stream's audio into starts and ends of turns. Only one
+// goroutine uses it. engine.Engine is the one that is meant.
+type Diarizer interface {
+	// Push takes the next samples (16 kHz, mono) and appends the events that
+	// they commit to out.
+	Push(samples []float32, out []engine.Event) []engine.Event
+	// Flush says that the input is over and appends everything that is left.
+	Flush(out []engine.Event) []engine.Event
+}
+
+// Options is everything a server may be told. Addr and APIKeys are needed.
+type Options struct {
+	// Addr is HOST:PORT to listen on; port 0 picks one.
+	Addr string
+	// TLS says where the certificate comes from. The zero value is SelfSigned.
+	TLS TLSConfig
+	// APIKeys are the static keys, all of DefaultAccount.
+	APIKeys []string
+	// DataDir keeps the store and the certificate. "" keeps both in memory,
+	// and both end with the server.
+	DataDir string
+	// PublicURL is the address that clients reach the server under, when it
+	// is not the one they name in their requests: http or https, without a
+	// query.
+	PublicURL string
+	// MaxStreams bounds the streams that are open at once. 0 means
+	// DefaultMaxStreams.
+	MaxStreams int
+	// Unpaced lets a client send audio faster than real time; back pressure
+	// alone slows it down. For the private server of a file that is sent as
+	// fast as the engine takes it.
+	Unpaced bool
+	// Engine configures the engine of each stream.
+	Engine engine.Config
+	// NewDiarizer makes the engine of one stream. nil means
+	// engine.New(Engine).
+	NewDiarizer func() (Diarizer, error)
+	// Logger receives requests, streams and troubles, never a token, a key or
+	// a query. nil discards them.
+	Logger *slog.Logger
+	// Version is what the server calls itself in its Server header and log.
+	Version string
+
+	// For tests: the wall clock, and how often timers look at it.
+	now  func() time.Time
+	tick time.Duration
+}
+
+// TLSMode is where the server's certificate comes from.
+type TLSMode string
+
+// The modes.
+const (
+	// SelfSigned makes a certificate for the listen host, localhost, 127.0.0.1
+	// and ::1. With a DataDir it is kept there, readable by its owner only.
+	SelfSigned TLSMode = "self-signed"
+	// TLSOff serves plain HTTP and WebSocket, for a proxy that ends TLS.
+	TLSOff TLSMode = "off"
+)
+
+// TLSConfig says how connections are secured.
+type TLSConfig struct {
+	Mode TLSMode
+}
+
+// ParseTLS reads the value of the flag --tls.
+func ParseTLS(s string) (TLSConfig, error) {
+	switch m := TLSMode(s); m {
+	case SelfSigned, TLSOff:
+		return TLSConfig{Mode: m}, nil
+	}
+	return TLSConfig{}, &hinted{fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed or off."}
+}
+
+// withDefaults checks the options and fills in what was left out.
+func (o Options) withDefaults() (Options, error) {
+	if o.TLS.Mode == "" {
+		o.TLS.Mode = SelfSigned
+	}
+	if _, err := ParseTLS(string(o.TLS.Mode)); err != nil {
+		return o, err
+	}
+	if _, _, err := net.SplitHostPort(o.Addr); err != nil {
+		return o, &hinted{fmt.Errorf("listen address %q is not HOST:PORT", o.Addr),
+			"Give one such as 127.0.0.1:8580; port 0 picks a free one."}
+	}
+	if len(o.APIKeys) == 0 {
+		return o, &hinted{errors.New("the server has no API key"),
+			"Give one with --api-key or HUBBUB_API_KEY."}
+	}
+	for _, k := range o.APIKeys {
+		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {
+			return o, &hinted{errors.New("an API key is empty or holds white space"),
+				"Choose a key of letters and digits; it travels in an HTTP header."}
+		}
+	}
+	if err := checkPublicURL(o.PublicURL); err != nil {
+		return o, err
+	}
+	if o.MaxStreams < 0 {
+		return o, &hinted{fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more."}
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = DefaultMaxStreams
+	}
+	if err := o.Engine.Validate(); err != nil {
+		return o, err
+	}
+	if o.NewDiarizer == nil {
+		config := o.Engine
+		o.NewDiarizer = func() (Diarizer, error) { return engine.New(config) }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.tick == 0 {
+		o.tick = 500 * time.Millisecond
+	}
+	return o, nil
+}
+
+func checkPublicURL(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return &hinted{fmt.Errorf("public address %q is not one that clients can use", s),
+			"Give one such as https://hubbub.example.org."}
+	}
+	return nil
+}
+
+// hinted is an error that also says what to do next.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (h *hinted) Error() string { return h.err.Error() }
+func (h *hinted) Unwrap() error { return h.err }
+func (h *hinted) Hint() string  { return h.hint }
