@@ -88,8 +88,7 @@ func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
 }
 
 func (r *recording) score(o Options) FileResult {
-	// Most pieces repeat a few sets of speakers and labels, yet keeping them
-	// all is cheap: some thousands in an hour.
+	// Swept twice, because what a label is worth is known only at the end.
 	shared := r.matrix()
 	r.sweep(o.Collar, func(p *piece) {
 		if o.SkipOverlap && len(p.speakers) > 1 {

@@ -1,0 +1,93 @@
+package evaluation
+
+import (
+	"math"
+	"testing"
+)
+
+func TestLabelsByHand(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		ref, hyp string
+		want     LabelReport
+	}{
+		{"one label each", "A 0 10, B 10 30", "x 0 10, y 10 30",
+			LabelReport{Speakers: 2, Labels: 2, Judged: 2, Holding: 2, Matched: 30}},
+		{"one person split in two", "A 0 10, B 10 30", "x 0 10, y 10 20, z 20 30",
+			LabelReport{Speakers: 2, Labels: 3, Judged: 2, Holding: 3, CountError: 1, Switches: 1, Matched: 30}},
+		{"a crumb of less than a second does not hold", "A 0 5", "x 0 4.2, y 4.2 5",
+			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 1, CountError: 1, Switches: 1, Matched: 5}},
+		{"nor less than a tenth", "A 0 30", "x 0 28, y 28 30",
+			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 1, CountError: 1, Switches: 1, Matched: 30}},
+		{"two people under one label: one is lost, none is split", "A 0 10, B 10 30", "x 0 30",
+			LabelReport{Speakers: 2, Labels: 1, Judged: 2, Holding: 2, Lost: 1, CountError: 1, Matched: 30}},
+		{"never heard", "A 0 10, B 10 30", "y 10 30",
+			LabelReport{Speakers: 2, Labels: 1, Judged: 1, Holding: 1, Lost: 1, CountError: 1, Matched: 20}},
+		{"a label on a crumb does not find anybody", "A 0 10, B 10 30", "y 10 30, x 0 0.5",
+			LabelReport{Speakers: 2, Labels: 2, Judged: 1, Holding: 1, Lost: 1, Matched: 20.5}},
+		{"a label in another's silence is one too many", "A 0 10", "x 0 10, y 20 21",
+			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 1, CountError: 1, Matched: 10}},
+		{"the other voice of an overlap is no second label", "A 0 10, B 8 20", "x 0 10, y 8 20",
+			LabelReport{Speakers: 2, Labels: 2, Judged: 2, Holding: 2, Matched: 18}},
+		{"a second label on top is no switch, nor is a pause", "A 0 10, A 12 20", "x 0 10, y 4 6, x 12 20",
+			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 2, CountError: 1, Matched: 18}},
+		{"there and back are two switches", "A 0 30", "x 0 10, y 10 20, x 20 30",
+			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 2, CountError: 1, Switches: 2, Matched: 30}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Labels(turns(c.ref), turns(c.hyp), []Region{{"f", 0, 100}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.Files = 1
+			got.Matched = math.Round(got.Matched*1e6) / 1e6
+			if got != c.want {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestReturns(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		ref, hyp      string
+		returns, kept int
+	}{
+		{"the old label", "A 0 10, A 80 90", "x 0 10, x 80 90", 1, 1},
+		{"a new one", "A 0 10, A 80 90", "x 0 10, y 80 90", 1, 0},
+		{"away a minute and no more", "A 0 10, A 70 80", "x 0 10, y 70 80", 0, 0},
+		{"not heard on return: not judged", "A 0 10, A 80 90", "x 0 10, x 80 80.4", 0, 0},
+		{"no label before: nothing to keep", "A 0 10, A 80 90", "x 80 90", 0, 0},
+		{"found again after a moment of doubt", "A 0 10, A 80 90", "x 0 10, y 80 82, x 82 90", 1, 1},
+		{"found again too late", "A 0 10, A 80 120", "x 0 10, y 80 89, x 89 120", 1, 0},
+		{"twice back", "A 0 10, A 80 82, A 83 90, A 200 210", "x 0 10, x 80 90, y 200 210", 2, 1},
+		{"the label that held most before", "A 0 10, A 80 90", "y 0 4, x 4 10, x 80 90", 1, 1},
+		{"others talking meanwhile", "A 0 10, B 10 80, A 80 90", "x 0 10, y 10 80, x 80 90", 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Labels(turns(c.ref), turns(c.hyp), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Returns != c.returns || got.Kept != c.kept {
+				t.Errorf("%d of %d kept, want %d of %d", got.Kept, got.Returns, c.kept, c.returns)
+			}
+		})
+	}
+}
+
+func TestLabelsAddUp(t *testing.T) {
+	ref := []Turn{{"a", "A", 0, 10}, {"b", "A", 0, 30}}
+	hyp := []Turn{{"a", "x", 0, 10}, {"b", "x", 0, 15}, {"b", "y", 15, 30}}
+	got, err := Labels(ref, hyp, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Files != 2 || got.Speakers != 2 || got.Labels != 3 || got.CountError != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got.PerSpeaker() != 1.5 || got.SwitchesPerMinute() != 1.5 {
+		t.Errorf("%v labels a speaker, %v switches a minute; want 1.5 and 1.5", got.PerSpeaker(), got.SwitchesPerMinute())
+	}
+}

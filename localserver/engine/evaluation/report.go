@@ -1,0 +1,63 @@
+package evaluation
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// MarshalJSON writes the figures of all files together at the top, and those
+// of each file below "files":
+//
+//	{"der":0.3,"miss":0.1,"false_alarm":0.1,"confusion":0.1,"total":1830.2,"files":[{"file":"a","der":...},...]}
+func (r Report) MarshalJSON() ([]byte, error) {
+	files := r.Files
+	if files == nil {
+		files = []FileResult{}
+	}
+	return json.Marshal(struct {
+		Result
+		Files []FileResult `json:"files"`
+	}{r.Total, files})
+}
+
+// WriteJSON writes the report as one JSON object, indented.
+func (r Report) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// WriteText writes the report as an aligned table in per cent and seconds: a
+// line for each file, where there are several, and one for all.
+func (r Report) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "DER %\tmiss\tfalse alarm\tconfusion\tspeech s\t  file")
+	line := func(name string, x Result) {
+		fmt.Fprintf(t, "%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t  %s\n", 100*x.DER, 100*x.Miss, 100*x.FalseAlarm, 100*x.Confusion, x.Total, printable(name))
+	}
+	if len(r.Files) > 1 {
+		for _, f := range r.Files {
+			line(f.File, f.Result)
+		}
+		line(fmt.Sprintf("all %d files", len(r.Files)), r.Total)
+	} else {
+		for _, f := range r.Files {
+			line(f.File, r.Total)
+		}
+	}
+	return t.Flush()
+}
+
+// printable takes the control characters out of a name that came from a file.
+func printable(name string) string {
+	runes := []rune(name)
+	for i, c := range runes {
+		if c < ' ' || c >= 0x7f && c < 0xa0 {
+			runes[i] = '?'
+		}
+	}
+	return string(runes)
+}
