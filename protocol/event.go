@@ -5,10 +5,10 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -32,9 +32,13 @@ type Event struct {
 	Speaker string
 	// Message is the text of an error.
 	Message string
-	// Raw is the message as it was received or is to be sent: one JSON
-	// object, without line breaks at its end.
+	// Raw is the message as it was received or is to be sent. It is always
+	// one line of valid JSON: line breaks between tokens become spaces, and
+	// what is no JSON at all is kept as a JSON string.
 	Raw json.RawMessage
+	// Err says why a message could not be read, in one line; "" for one that
+	// could. Only Type and Raw may then be relied on.
+	Err string
 	// Received is when the message arrived; zero for one that did not.
 	Received time.Time
 }
@@ -50,10 +54,6 @@ type wireData struct {
 	Timestamp *float64 `json:"timestamp"`
 	Speaker   *string  `json:"speaker"`
 }
-
-// Round1ms rounds a stream position in seconds to whole milliseconds, the
-// resolution of the service.
-func Round1ms(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
 
 // NewSpeakerEvent builds a start or an end at a stream position in seconds.
 func NewSpeakerEvent(typ string, seconds float64, speaker string) Event {
@@ -79,31 +79,67 @@ func seal(e Event, w wireEvent) Event {
 
 // ParseEvent reads one message of a server. A message of a known type without
 // its required fields is an error, and so is anything that is no JSON object
-// with a "type"; the Event that comes with such an error still holds Raw. An
-// unknown type is no error.
+// with a "type"; the Event that comes with such an error still holds Raw, and
+// the error's text as Err. An unknown type is no error.
 func ParseEvent(raw []byte) (Event, error) {
-	e := Event{Raw: append(json.RawMessage(nil), raw...)}
+	e := Event{Raw: oneLine(raw)}
+	err := e.fill(raw)
+	if err != nil {
+		e.Err = Clean(err.Error(), 200)
+	}
+	return e, err
+}
+
+func (e *Event) fill(raw []byte) error {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return fmt.Errorf("message is not the JSON of an event: %w", err)
+	}
+	e.Type = head.Type
+	switch head.Type {
+	case "":
+		return errors.New("message has no type")
+	case TypeSpeakerStart, TypeSpeakerEnd, TypeError:
+	default: // its other fields are none of ours, whatever they hold
+		return nil
+	}
 	var w wireEvent
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return e, fmt.Errorf("message is not the JSON of an event: %w", err)
+		return fmt.Errorf("%s is not as specified: %w", head.Type, err)
 	}
-	e.Type = w.Type
-	switch w.Type {
-	case "":
-		return e, errors.New("message has no type")
-	case TypeSpeakerStart, TypeSpeakerEnd:
-		if w.Data == nil || w.Data.Timestamp == nil || w.Data.Speaker == nil {
-			return e, fmt.Errorf("%s without data.timestamp and data.speaker", w.Type)
-		}
-		if *w.Data.Timestamp < 0 {
-			return e, fmt.Errorf("%s with a negative timestamp", w.Type)
-		}
-		e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
-	case TypeError:
+	if head.Type == TypeError {
 		if w.Message == nil {
-			return e, errors.New("error without a message")
+			return errors.New("error without a message")
 		}
 		e.Message = *w.Message
+		return nil
 	}
-	return e, nil
+	if w.Data == nil || w.Data.Timestamp == nil || w.Data.Speaker == nil {
+		return fmt.Errorf("%s without data.timestamp and data.speaker", head.Type)
+	}
+	if *w.Data.Timestamp < 0 {
+		return fmt.Errorf("%s with a negative timestamp", head.Type)
+	}
+	e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
+	return nil
+}
+
+// oneLine is a copy of raw that is one line of valid JSON.
+func oneLine(raw []byte) json.RawMessage {
+	raw = bytes.ToValidUTF8(bytes.TrimSpace(raw), []byte("\uFFFD"))
+	if !json.Valid(raw) {
+		text, err := json.Marshal(string(raw))
+		if err != nil { // strings always marshal
+			return json.RawMessage(`""`)
+		}
+		return text
+	}
+	for i, c := range raw { // in valid JSON a bare line break is only ever between tokens
+		if c == '\n' || c == '\r' {
+			raw[i] = ' '
+		}
+	}
+	return raw
 }
