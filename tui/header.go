@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"math"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+func textWidth(s string) int { return ansi.StringWidth(s) }
+
+// drawHeader draws product, source and notice from the left; badge, meter and
+// clock from the right.
+func (m *model) drawHeader(c *canvas, w window) {
+	x := m.w - 1
+	at := clock(m.state.Heard)
+	if m.state.Length > 0 && m.w >= 60 {
+		total := clock(m.state.Length)
+		x -= c.right(x, 0, " / "+total, style{role: roleDim})
+		x -= c.right(x, 0, strings.Repeat(" ", max(len(total)-len(at), 0))+at, style{attr: bold})
+	} else {
+		x -= c.right(x, 0, at, style{attr: bold})
+	}
+	x -= 2
+
+	cells := 6
+	if m.w >= 72 {
+		cells = 14
+	}
+	x -= cells + 2
+	m.drawMeter(c, x, 0, cells)
+	x -= 2
+
+	if badge, st := m.badge(w); badge != "" {
+		x -= c.right(x, 0, " "+badge+" ", st) + 2
+	}
+	used := c.text(1, 0, x-1, "hubbub", style{role: roleBrand, attr: bold})
+	segs := []segment{{text: Clean(m.state.Source), style: style{}, keep: 0}}
+	if n := Clean(m.state.SourceNotice); n != "" && n != Clean(m.state.Source) {
+		segs = append(segs, segment{text: n, style: style{role: roleWarn}, keep: 1})
+	}
+	m.drawSegments(c, 1+used+2, 0, x-used-3, segs, 2)
+}
+
+// badge says when the timeline is not the present.
+func (m *model) badge(w window) (string, style) {
+	behind := m.state.Heard - w.heard
+	if m.view.back && !w.follow {
+		behind = m.state.Heard - m.view.anchor
+	}
+	ago := ""
+	if behind >= 1 && m.w >= 60 {
+		ago = " -" + clock(behind)
+	}
+	switch {
+	case m.frozen != nil:
+		return "FROZEN" + ago, style{role: roleWarn, attr: bold | reverse}
+	case !w.follow:
+		return "BACK" + ago, style{role: roleBrand, attr: bold | reverse}
+	}
+	return "", style{}
+}
+
+// meterFloor is the loudness, in dB of full scale, at which the meter begins.
+const meterFloor = -60
+
+// meterPart maps a linear level to 0..1 of the meter.
+func meterPart(level float32) float64 {
+	if !(level > 0) { // NaN as well
+		return 0
+	}
+	return min(max(1-20*math.Log10(float64(level))/meterFloor, 0), 1)
+}
+
+// drawMeter draws the input's loudness: a bar for its power, a mark where the
+// peak was of the last moment. A peak close to full scale is a warning.
+func (m *model) drawMeter(c *canvas, x, y, cells int) {
+	st := style{role: roleGood}
+	switch {
+	case m.peak >= 0.98:
+		st.role = roleBad
+	case m.peak >= 0.7:
+		st.role = roleWarn
+	}
+	g := m.glyphs
+	c.set(x, y, g.meterLeft, style{role: roleFaint})
+	c.set(x+cells+1, y, g.meterRight, style{role: roleFaint})
+	x++
+	eighths := int(math.Round(meterPart(m.state.Level.RMS) * float64(cells*subcells)))
+	for i := range cells {
+		n := min(max(eighths-i*subcells, 0), subcells)
+		if n > 0 {
+			c.set(x+i, y, g.part[n], st)
+		}
+	}
+	if p := int(meterPart(m.peak) * float64(cells)); p > 0 && eighths <= (p)*subcells {
+		c.set(x+min(p, cells-1), y, g.boxV, st)
+	}
+}

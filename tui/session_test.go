@@ -1,0 +1,77 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// conversation is a made-up session: turns of people who mostly wait for each
+// other and sometimes do not. The same arguments give the same turns.
+func conversation(people int, length float64, seed uint64) []protocol.Turn {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var turns []protocol.Turn
+	free := make([]float64, people) // when each of them has finished
+	at, who := 0.6, 0
+	for at < length {
+		// The first one to begin is the first label, and so on.
+		d := 0.4 + 5*r.Float64()*r.Float64()
+		if r.IntN(4) == 0 {
+			d += 4 * r.Float64()
+		}
+		start := protocol.Round1ms(max(at, free[who]+0.2))
+		end := protocol.Round1ms(start + d)
+		turns = append(turns, protocol.Turn{Speaker: fmt.Sprintf("SPEAKER_%02d", who), Start: start, End: end})
+		free[who] = end
+		at = end + 0.7*r.Float64() - 0.1
+		if r.IntN(5) == 0 {
+			at = end - min(1.2, d/2)
+		}
+		next := r.IntN(people)
+		if seen := len(turns); seen < people {
+			next = seen
+		} else if next == who {
+			next = (next + 1) % people
+		}
+		who = next
+	}
+	return turns
+}
+
+// sessionAt is how such a session looks when heard seconds of it were heard,
+// with the given latency in seconds: what lies behind that is decided.
+func sessionAt(turns []protocol.Turn, heard, latency float64) State {
+	s := State{
+		Heard: heard, Sent: heard,
+		Latency: time.Duration(latency * float64(time.Second)),
+		Level:   Level{RMS: float32(0.06 + 0.05*math.Sin(heard*3)), Peak: float32(0.3 + 0.1*math.Sin(heard*3))},
+		Source:  "demo conversation", Server: "built-in server",
+		Link: Open, ChunksSent: int64(heard * 10),
+	}
+	decided := heard - latency
+	byLabel := map[string]int{}
+	for _, t := range turns {
+		if t.Start > decided {
+			break
+		}
+		i, ok := byLabel[t.Speaker]
+		if !ok {
+			i = len(s.Timeline.Lanes)
+			byLabel[t.Speaker] = i
+			s.Timeline.Lanes = append(s.Timeline.Lanes, protocol.Lane{Speaker: t.Speaker})
+		}
+		lane := &s.Timeline.Lanes[i]
+		s.Timeline.Decided = max(s.Timeline.Decided, t.Start)
+		if t.End > decided {
+			lane.Open, lane.OpenSince = true, t.Start
+			continue
+		}
+		s.Timeline.Decided = max(s.Timeline.Decided, t.End)
+		lane.Turns = append(lane.Turns, t)
+		lane.Talk += t.End - t.Start
+	}
+	return s
+}

@@ -1,0 +1,150 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// linkSegment is how the connection stands, in one glyph and a word.
+func (m *model) linkSegment() segment {
+	s, g := m.state, m.glyphs
+	text := s.Link.String()
+	if s.LinkReason != "" {
+		text += ": " + Clean(s.LinkReason)
+	}
+	switch {
+	case s.Link == Failed:
+		return segment{g.failed + " " + text, style{role: roleBad, attr: bold}, 0}
+	case s.Finished:
+		return segment{g.done + " finished " + g.dot + " q to leave", style{role: roleBrand, attr: bold}, 0}
+	case s.Link == Open:
+		return segment{g.live + " " + text, style{role: roleGood}, 0}
+	case s.Link == Connecting:
+		return segment{g.idle + " " + text, style{role: roleWarn}, 0}
+	}
+	return segment{g.idle + " " + text, style{role: roleDim}, 0}
+}
+
+// onTime is how close to the wall clock the sending may be to be called real
+// time.
+const onTime = 300 * time.Millisecond
+
+func aheadSegment(d time.Duration) segment {
+	switch {
+	case d < -onTime:
+		return segment{short(-d) + " behind", style{role: roleWarn}, 2}
+	case d > onTime:
+		return segment{short(d) + " ahead", style{role: roleDim}, 2}
+	}
+	return segment{"real time", style{role: roleDim}, 2}
+}
+
+// short is a duration for people: tenths of a second below a minute.
+func short(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return clock(d.Seconds())
+}
+
+// drawStatus draws the line of state: where the sound goes, and whether it
+// arrives.
+func (m *model) drawStatus(c *canvas, l layout) {
+	s, dim := m.state, style{role: roleDim}
+	segs := []segment{m.linkSegment()}
+	// Losing audio is the one thing here that must not be overlooked.
+	if s.Dropped > 0 {
+		segs = append(segs, segment{fmt.Sprintf(" %d dropped ", s.Dropped), style{role: roleBad, attr: bold | reverse}, 0})
+	}
+	if s.Overflows > 0 {
+		segs = append(segs, segment{count(s.Overflows, "overflow"), style{role: roleWarn, attr: bold}, 1})
+	}
+	if s.Source != "" && s.Server != "" {
+		segs = append(segs, segment{Clean(s.Source) + " " + m.glyphs.arrow + " " + Clean(s.Server), dim, 5})
+	} else if s.Server != "" {
+		segs = append(segs, segment{Clean(s.Server), dim, 5})
+	}
+	if !s.Started.IsZero() {
+		segs = append(segs, segment{clock(m.elapsed.Seconds()) + " elapsed", dim, 7})
+	}
+	segs = append(segs, segment{count(s.ChunksSent, "chunk") + " sent", dim, 3})
+	if s.Link == Open && s.ChunksSent > 0 {
+		segs = append(segs, aheadSegment(s.Ahead))
+	}
+	if s.Dropped == 0 {
+		segs = append(segs, segment{"0 dropped", dim, 6})
+	}
+	m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
+}
+
+// drawKeys draws the last line: what the keys do, or for a while the newest
+// message.
+func (m *model) drawKeys(c *canvas, l layout, w window) {
+	faint := style{role: roleDim}
+	across := spanText(w.span) + " across"
+	if m.view.chosen && m.view.zoom >= wholeSession {
+		across = "whole session"
+	}
+	x := l.w - 1 - c.right(l.w-1, l.keysY, across, faint) - 2
+	if m.notice != "" {
+		st := style{role: roleWarn}
+		if m.isError {
+			st.role = roleBad
+		}
+		c.text(1, l.keysY, x-1, fit(m.notice, x-1, 0, m.glyphs.ellipsis), st)
+		return
+	}
+	at := 1
+	for _, b := range m.bindings {
+		if b.hint == "" {
+			continue
+		}
+		key := b.label(m.o.ASCII)
+		if at+textWidth(key)+1+len(b.hint) > x {
+			break
+		}
+		at += c.text(at, l.keysY, l.w, key, style{attr: bold}) + 1
+		at += c.text(at, l.keysY, l.w, b.hint, faint) + 2
+	}
+}
+
+// spanText is a span as people say it.
+func spanText(seconds float64) string {
+	switch s := int(seconds); {
+	case s < 120 || s%60 != 0 && s < 600:
+		return fmt.Sprintf("%d s", s)
+	case s < 7200:
+		return fmt.Sprintf("%d min", s/60)
+	default:
+		return fmt.Sprintf("%d h", s/3600)
+	}
+}
+
+// drawTiny is the whole display of a terminal that is too small for more.
+func (m *model) drawTiny(c *canvas) {
+	g := m.glyphs
+	segs := []segment{{text: clock(m.state.Heard), style: style{attr: bold}}}
+	switch {
+	case m.state.Link == Failed:
+		segs = append([]segment{m.linkSegment()}, segs...)
+	case m.state.Finished:
+		segs = append(segs, segment{"finished", style{role: roleBrand}, 2})
+	case m.state.Link != Open:
+		segs = append(segs, segment{m.state.Link.String(), style{role: roleWarn}, 2})
+	}
+	if m.frozen != nil {
+		segs = append(segs, segment{"FROZEN", style{role: roleWarn, attr: bold | reverse}, 1})
+	}
+	if m.state.Dropped > 0 {
+		segs = append(segs, segment{fmt.Sprintf("%d dropped", m.state.Dropped), style{role: roleBad, attr: bold}, 3})
+	}
+	for i, lane := range m.shown().Timeline.Lanes {
+		if lane.Open {
+			segs = append(segs, segment{g.speaking + " " + Clean(lane.Speaker), style{role: laneRole(i)}, 4})
+		}
+	}
+	m.drawSegments(c, 0, 0, m.w, segs, 2)
+}
