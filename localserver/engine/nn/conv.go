@@ -1,0 +1,126 @@
+package nn
+
+// Plane says how a frame of a 2-D layer lies in memory: Bands rows of C
+// channels, and for a padded one a row of zeros on either side.
+type Plane struct {
+	Bands, C int
+	Padded   bool
+}
+
+// Size is the number of floats of a frame.
+func (p Plane) Size() int { return (p.Bands + 2*p.pad()) * p.C }
+
+func (p Plane) pad() int {
+	if p.Padded {
+		return 1
+	}
+	return 0
+}
+
+// Every layer has Compute, which brings the frames of dst that are new or not
+// yet settled up to date with src, and Settled, the number of frames of dst
+// that follow from settled frames of src alone. Step does both and settles.
+// Where add is given its frames (of the same layout as dst) are added before
+// the activation; add may be dst, filled by another layer in the same step.
+
+// Conv2D is a 3x3 (or 1x1) convolution over frequency and time with zero
+// padding 1 (0) and strides 1 or 2, on a stream of frames.
+type Conv2D struct {
+	in, out    Plane
+	freqStride int
+	time       taps
+	m          *Matrix
+}
+
+// NewConv2D packs PyTorch weights [out.C, in.C, size, size] (frequency before
+// time). A 3x3 convolution needs a padded input plane.
+func NewConv2D(in, out Plane, size, freqStride, timeStride int, w, bias []float32) *Conv2D {
+	if size == 3 && !in.Padded || out.Bands != (in.Bands+freqStride-1)/freqStride {
+		panic("nn: planes do not fit the convolution")
+	}
+	c := &Conv2D{in: in, out: out, freqStride: freqStride, time: taps{size, timeStride, size / 2, 1}}
+	// One segment for each tap in time; in it the taps in frequency are adjacent.
+	c.m = NewMatrix(size, size*in.C, out.C, bias, func(dt, k, o int) float32 {
+		df, ci := k/in.C, k%in.C
+		return w[((o*in.C+ci)*size+df)*size+dt]
+	})
+	return c
+}
+
+// Bytes is the memory of the weights.
+func (c *Conv2D) Bytes() int { return c.m.Bytes() }
+
+// Settled is the number of output frames that the settled frames of src decide.
+func (c *Conv2D) Settled(src *Track) int { return c.time.settled(src.settled) }
+
+// Compute brings dst up to date.
+func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
+	dst.extend(c.time.outputs(src.length))
+	from := dst.settled
+	if from >= dst.length {
+		return
+	}
+	edge := 0 // a 3x3 window begins one row above its centre; a 1x1 one skips the padding
+	if c.time.kernel == 1 {
+		edge = c.in.pad() * c.in.C
+	}
+	out := c.out.pad() * c.out.C
+	r := Rows{Groups: dst.length - from, N: c.out.Bands, ReLU: relu,
+		Src:      src.from(from*c.time.stride - c.time.pad)[edge:],
+		SrcGroup: c.time.stride * src.size, SrcStride: c.freqStride * c.in.C, SegStride: src.size,
+		Dst: dst.from(from)[out:], DstGroup: dst.size, DstStride: c.out.C}
+	if add != nil {
+		r.Add, r.AddGroup, r.AddStride = add.from(from)[out:], add.size, c.out.C
+	}
+	c.m.Apply(r)
+}
+
+// Step computes and settles.
+func (c *Conv2D) Step(src, dst, add *Track, relu bool) {
+	c.Compute(src, dst, add, relu)
+	dst.Settle(c.Settled(src))
+}
+
+// Conv1D is a convolution over time on a stream of frames of channels.
+type Conv1D struct {
+	time taps
+	at   int // offset of the channels in an input frame
+	m    *Matrix
+}
+
+// NewConv1D packs PyTorch weights [out, in, kernel]; kernel is odd and the
+// padding dilation*(kernel/2), so that stride 1 keeps the length. at is where
+// the channels begin in an input frame. out must be a multiple of Lanes.
+func NewConv1D(in, out, kernel, stride, dilation, at int, w, bias []float32) *Conv1D {
+	return &Conv1D{time: taps{kernel, stride, dilation * (kernel / 2), dilation}, at: at,
+		m: NewMatrix(kernel, in, out, bias, func(tap, k, o int) float32 { return w[(o*in+k)*kernel+tap] })}
+}
+
+// Bytes is the memory of the weights.
+func (c *Conv1D) Bytes() int { return c.m.Bytes() }
+
+// Settled is the number of output frames that the settled frames of src decide.
+func (c *Conv1D) Settled(src *Track) int { return c.time.settled(src.settled) }
+
+// Compute brings dst up to date.
+func (c *Conv1D) Compute(src, dst, add *Track, relu bool) {
+	dst.extend(c.time.outputs(src.length))
+	from := dst.settled
+	if from >= dst.length {
+		return
+	}
+	r := Rows{Groups: 1, N: dst.length - from, ReLU: relu,
+		Src:       src.from(from*c.time.stride - c.time.pad)[c.at:],
+		SrcStride: c.time.stride * src.size, SegStride: c.time.dilation * src.size,
+		Dst: dst.from(from), DstStride: dst.size}
+	if add != nil {
+		r.Add, r.AddStride = add.from(from), add.size
+	}
+	c.m.Apply(r)
+}
+
+// Step computes and settles.
+func (c *Conv1D) Step(src, dst, add *Track, relu bool) {
+	c.Compute(src, dst, add, relu)
+	dst.Settle(c.Settled(src))
+}

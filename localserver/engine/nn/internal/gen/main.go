@@ -1,0 +1,321 @@
+// Gen writes the AVX2+FMA kernels of package nn: go generate ./localserver/engine/nn
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for rows := 6; rows >= 1; rows-- {
+		tile(rows)
+	}
+	recurrent()
+	gates()
+	slice("expAVX2", "expAVX2 sets dst[i] = e^src[i]; n is a multiple of 8.", func(k *expConsts, x VecVirtual) VecVirtual { return k.exp(x) })
+	slice("tanhAVX2", "tanhAVX2 sets dst[i] = tanh(src[i]); n is a multiple of 8.", func(k *expConsts, x VecVirtual) VecVirtual { return k.tanh(x) })
+	accumulate()
+	Generate()
+}
+
+// tile computes rows x 16 outputs: see type tile in gemm.go. Strides are in bytes.
+func tile(rows int) {
+	TEXT(fmt.Sprintf("tile%d", rows), NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("tile%d computes %d rows of one panel of 16 outputs; strides are in bytes.", rows, rows))
+	seg := Load(Param("src"), GP64())
+	stride := Load(Param("srcStride"), GP64())
+	segStride := Load(Param("segStride"), GP64())
+	segs := Load(Param("segs"), GP64())
+	w := Load(Param("w"), GP64())
+	bias := Load(Param("bias"), GP64())
+	var s3, s5 Register
+	if rows > 3 {
+		s3 = GP64()
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, s3)
+	}
+	if rows > 5 {
+		s5 = GP64()
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 4}, s5)
+	}
+	acc := make([][2]VecVirtual, rows)
+	for r := range acc {
+		for h := range 2 {
+			acc[r][h] = YMM()
+			if r == 0 {
+				VMOVUPS(Mem{Base: bias, Disp: 32 * h}, acc[r][h])
+			} else {
+				VMOVAPS(acc[0][h], acc[r][h])
+			}
+		}
+	}
+	x, k := GP64(), GP64()
+	w0, w1, b := YMM(), YMM(), YMM()
+	at := func(r int) Mem {
+		switch r {
+		case 0:
+			return Mem{Base: x}
+		case 1, 2, 4:
+			return Mem{Base: x, Index: stride, Scale: uint8(r)}
+		case 3:
+			return Mem{Base: x, Index: s3, Scale: 1}
+		}
+		return Mem{Base: x, Index: s5, Scale: 1}
+	}
+	Label("segment")
+	MOVQ(seg, x)
+	Load(Param("k"), k)
+	Label("input")
+	VMOVUPS(Mem{Base: w}, w0)
+	VMOVUPS(Mem{Base: w, Disp: 32}, w1)
+	for r := range rows {
+		VBROADCASTSS(at(r), b)
+		VFMADD231PS(w0, b, acc[r][0])
+		VFMADD231PS(w1, b, acc[r][1])
+	}
+	ADDQ(Imm(4), x)
+	ADDQ(Imm(64), w)
+	DECQ(k)
+	JNZ(LabelRef("input"))
+	ADDQ(segStride, seg)
+	DECQ(segs)
+	JNZ(LabelRef("segment"))
+
+	add := Load(Param("add"), GP64())
+	TESTQ(add, add)
+	JZ(LabelRef("activation"))
+	addStride := Load(Param("addStride"), GP64())
+	for r := range rows {
+		for h := range 2 {
+			VADDPS(Mem{Base: add, Disp: 32 * h}, acc[r][h], acc[r][h])
+		}
+		if r+1 < rows {
+			ADDQ(addStride, add)
+		}
+	}
+	Label("activation")
+	relu := Load(Param("relu"), GP64())
+	TESTQ(relu, relu)
+	JZ(LabelRef("store"))
+	VXORPS(b, b, b)
+	for r := range rows {
+		for h := range 2 {
+			VMAXPS(b, acc[r][h], acc[r][h]) // the second source (zero) where either is NaN
+		}
+	}
+	Label("store")
+	dst := Load(Param("dst"), GP64())
+	dstStride := Load(Param("dstStride"), GP64())
+	for r := range rows {
+		for h := range 2 {
+			VMOVUPS(acc[r][h], Mem{Base: dst, Disp: 32 * h})
+		}
+		if r+1 < rows {
+			ADDQ(dstStride, dst)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// recurrent computes a matrix by one vector, 96 outputs at a time.
+func recurrent() {
+	TEXT("recurrentAVX2", NOSPLIT, "func(dst, x, w, bias *float32, panels, k int)")
+	Pragma("noescape")
+	Doc("recurrentAVX2 sets dst = bias + W x for panels*96 outputs and k inputs.")
+	dst, x0, w, bias := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("w"), GP64()), Load(Param("bias"), GP64())
+	panels, k0 := Load(Param("panels"), GP64()), Load(Param("k"), GP64())
+	x, k, b := GP64(), GP64(), YMM()
+	acc := make([]VecVirtual, 12)
+	for i := range acc {
+		acc[i] = YMM()
+	}
+	Label("panel")
+	for i, a := range acc {
+		VMOVUPS(Mem{Base: bias, Disp: 32 * i}, a)
+	}
+	MOVQ(x0, x)
+	MOVQ(k0, k)
+	Label("input")
+	VBROADCASTSS(Mem{Base: x}, b)
+	for i, a := range acc {
+		VFMADD231PS(Mem{Base: w, Disp: 32 * i}, b, a)
+	}
+	ADDQ(Imm(4), x)
+	ADDQ(U32(384), w)
+	DECQ(k)
+	JNZ(LabelRef("input"))
+	for i, a := range acc {
+		VMOVUPS(a, Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(U32(384), dst)
+	ADDQ(U32(384), bias)
+	DECQ(panels)
+	JNZ(LabelRef("panel"))
+	VZEROUPPER()
+	RET()
+}
+
+// expConsts are the constants of exp in activation.go, in memory.
+type expConsts struct{ mem map[string]Mem }
+
+var constants *expConsts
+
+func newExp() *expConsts {
+	if constants == nil {
+		constants = &expConsts{map[string]Mem{}}
+		for _, c := range []struct {
+			name string
+			v    float32
+		}{{"limit", 60}, {"low", -60}, {"log2e", 1.44269504088896341}, {"ln2high", 0.693359375}, {"ln2low", -2.12194440e-4},
+			{"c0", 1.9875691500e-4}, {"c1", 1.3981999507e-3}, {"c2", 8.3334519073e-3}, {"c3", 4.1665795894e-2},
+			{"c4", 1.6666665459e-1}, {"c5", 5.0000001201e-1}, {"one", 1}} {
+			constants.mem[c.name] = eight(c.name, math.Float32bits(c.v))
+		}
+		constants.mem["bias"] = eight("bias", 127)
+		constants.mem["sign"] = eight("sign", 1<<31)
+	}
+	return constants
+}
+
+// eight is a constant in all lanes.
+func eight(name string, bits uint32) Mem {
+	m := GLOBL(name+"x8", RODATA|NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(bits))
+	}
+	return m
+}
+
+func (c *expConsts) exp(x VecVirtual) VecVirtual {
+	n, r, y := YMM(), YMM(), YMM()
+	VMINPS(c.mem["limit"], x, x)
+	VMAXPS(c.mem["low"], x, x)
+	VMULPS(c.mem["log2e"], x, n)
+	VROUNDPS(Imm(0), n, n) // to nearest, ties to even
+	VMOVAPS(x, r)
+	VFNMADD231PS(c.mem["ln2high"], n, r)
+	VFNMADD231PS(c.mem["ln2low"], n, r)
+	VMOVUPS(c.mem["c0"], y)
+	for _, p := range []string{"c1", "c2", "c3", "c4", "c5"} {
+		VFMADD213PS(c.mem[p], r, y)
+	}
+	r2 := YMM()
+	VMULPS(r, r, r2)
+	VFMADD213PS(r, r2, y)
+	VADDPS(c.mem["one"], y, y)
+	VCVTPS2DQ(n, n)
+	VPADDD(c.mem["bias"], n, n)
+	VPSLLD(Imm(23), n, n)
+	VMULPS(n, y, y)
+	return y
+}
+
+func (c *expConsts) sigmoid(x VecVirtual) VecVirtual {
+	VXORPS(c.mem["sign"], x, x)
+	y, one := c.exp(x), YMM()
+	VMOVUPS(c.mem["one"], one)
+	VADDPS(one, y, y)
+	VDIVPS(y, one, y)
+	return y
+}
+
+func (c *expConsts) tanh(x VecVirtual) VecVirtual {
+	VADDPS(x, x, x)
+	y, one, two := c.exp(x), YMM(), YMM()
+	VMOVUPS(c.mem["one"], one)
+	VADDPS(one, y, y)
+	VADDPS(one, one, two)
+	VDIVPS(y, two, y)
+	VSUBPS(y, one, y)
+	return y
+}
+
+func slice(name, doc string, f func(*expConsts, VecVirtual) VecVirtual) {
+	k := newExp()
+	TEXT(name, NOSPLIT, "func(dst, src *float32, n int)")
+	Pragma("noescape")
+	Doc(doc)
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	Label("loop")
+	x := YMM()
+	VMOVUPS(Mem{Base: src}, x)
+	VMOVUPS(f(k, x), Mem{Base: dst})
+	ADDQ(Imm(32), src)
+	ADDQ(Imm(32), dst)
+	SUBQ(Imm(8), n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// gates: see genericGates in gru.go.
+func gates() {
+	c := newExp()
+	TEXT("gatesAVX2", NOSPLIT, "func(next, state, a, b *float32, n int)")
+	Pragma("noescape")
+	Doc("gatesAVX2 computes the next n states of a GRU; n is a multiple of 8.")
+	next, state, a, b := Load(Param("next"), GP64()), Load(Param("state"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64())
+	n := Load(Param("n"), GP64())
+	left := GP64()
+	MOVQ(n, left)
+	Label("loop")
+	r, z, g, h := YMM(), YMM(), YMM(), YMM()
+	VMOVUPS(Mem{Base: a}, r)
+	VADDPS(Mem{Base: b}, r, r)
+	r = c.sigmoid(r)
+	VMOVUPS(Mem{Base: a, Index: n, Scale: 4}, z)
+	VADDPS(Mem{Base: b, Index: n, Scale: 4}, z, z)
+	z = c.sigmoid(z)
+	VMOVUPS(Mem{Base: a, Index: n, Scale: 8}, g)
+	VFMADD231PS(Mem{Base: b, Index: n, Scale: 8}, r, g)
+	g = c.tanh(g)
+	VMOVUPS(Mem{Base: state}, h)
+	VSUBPS(g, h, h)
+	VFMADD213PS(g, z, h) // h = h*z + g
+	VMOVUPS(h, Mem{Base: next})
+	for _, p := range []Register{next, state, a, b} {
+		ADDQ(Imm(32), p)
+	}
+	SUBQ(Imm(8), left)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// accumulate: see Accumulate in activation.go.
+func accumulate() {
+	TEXT("accumulateAVX2", NOSPLIT, "func(sw, sx, sxx, e, x *float32, m float32, n int)")
+	Pragma("noescape")
+	Doc("accumulateAVX2 adds a frame to the sums of a weighted pooling; n is a multiple of 8.")
+	sw, sx, sxx, e, x := Load(Param("sw"), GP64()), Load(Param("sx"), GP64()), Load(Param("sxx"), GP64()), Load(Param("e"), GP64()), Load(Param("x"), GP64())
+	n := Load(Param("n"), GP64())
+	m0, m := XMM(), YMM()
+	Load(Param("m"), m0)
+	VBROADCASTSS(m0, m)
+	Label("loop")
+	w, v, t := YMM(), YMM(), YMM()
+	VMULPS(Mem{Base: e}, m, w)
+	VADDPS(Mem{Base: sw}, w, t)
+	VMOVUPS(t, Mem{Base: sw})
+	VMOVUPS(Mem{Base: x}, v)
+	VMULPS(v, w, w)
+	VADDPS(Mem{Base: sx}, w, t)
+	VMOVUPS(t, Mem{Base: sx})
+	t2 := YMM()
+	VMOVUPS(Mem{Base: sxx}, t2)
+	VFMADD231PS(v, w, t2)
+	VMOVUPS(t2, Mem{Base: sxx})
+	for _, p := range []Register{sw, sx, sxx, e, x} {
+		ADDQ(Imm(32), p)
+	}
+	SUBQ(Imm(8), n)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

@@ -1,0 +1,7 @@
+//go:build !amd64 || purego
+
+package nn
+
+import "testing"
+
+func setSIMD(_ *testing.T, on bool) bool { return !on }

@@ -1,0 +1,109 @@
+package nn
+
+import "fmt"
+
+// Track is the output of one layer over time: a window of frames that slides
+// along a stream without end.
+//
+// Frames below Settled will never change. Frames from there up to Len were
+// computed as if the stream ended at Len (zeros behind it, as a convolution
+// pads the end of a signal) and are computed again when more is known. Before
+// frame 0 and behind frame Len lie frames of zeros, which is what makes the
+// layers plain strided products.
+type Track struct {
+	buf         []float32
+	size        int // floats of a frame
+	lead, trail int // frames of zeros before frame 0, and behind the newest
+	keep        int // frames that stay readable behind the settled ones
+	first       int // frame at buf[0]
+	settled     int
+	length      int
+}
+
+// NewTrack makes an empty track of frames of size floats; lead and trail
+// frames of zeros around it, keep settled frames to look back on.
+func NewTrack(size, lead, trail, keep int) *Track {
+	return &Track{size: size, lead: lead, trail: trail, keep: max(keep, lead), first: -lead}
+}
+
+// Len is the number of frames since the stream began.
+func (t *Track) Len() int { return t.length }
+
+// Settled is the number of frames that will never change.
+func (t *Track) Settled() int { return t.settled }
+
+// Size is the number of floats of a frame.
+func (t *Track) Size() int { return t.size }
+
+// First is the oldest frame that can still be read.
+func (t *Track) First() int { return max(t.first, 0) }
+
+// Bytes is the memory of the track.
+func (t *Track) Bytes() int { return 4 * cap(t.buf) }
+
+// Frame gives frame i, First() <= i < Len(), valid until the next step of the stream.
+func (t *Track) Frame(i int) []float32 { return t.from(i)[:t.size:t.size] }
+
+// from gives everything from frame i on; i may lie in the zeros around.
+func (t *Track) from(i int) []float32 {
+	if i < t.first || i > t.length+t.trail {
+		panic(fmt.Sprintf("nn: frame %d of a track that holds %d to %d", i, t.first, t.length))
+	}
+	return t.buf[(i-t.first)*t.size:]
+}
+
+// extend makes the track length frames long, with room for all of them and
+// zeros behind. Called again in the same step it changes nothing.
+func (t *Track) extend(length int) {
+	need := (length + t.trail - t.first) * t.size
+	if need > len(t.buf) {
+		if first := t.settled - t.keep; first > t.first {
+			used := (t.length - first) * t.size // what lies behind is written anew
+			copy(t.buf, t.buf[(first-t.first)*t.size:][:max(used, 0)])
+			t.first = first
+			need = (length + t.trail - t.first) * t.size
+		}
+		if need > len(t.buf) { // only until the stream has reached its stride
+			buf := make([]float32, need+need/4/t.size*t.size)
+			copy(buf, t.buf)
+			t.buf = buf
+		}
+	}
+	t.length = length
+	clear(t.buf[(length-t.first)*t.size:][:t.trail*t.size])
+}
+
+// Settle declares frames below n final.
+func (t *Track) Settle(n int) { t.settled = max(t.settled, min(n, t.length)) }
+
+// Push appends final frames to an input track; each is copied to offset at of
+// a track frame, whose other values stay zero.
+func (t *Track) Push(frames []float32, width, at int) {
+	n, old := len(frames)/width, t.length
+	t.extend(old + n)
+	for i := range n {
+		dst := t.Frame(old + i)
+		clear(dst) // the frame held the zeros behind the end, or old data
+		copy(dst[at:], frames[i*width:][:width])
+	}
+	t.Settle(t.length)
+}
+
+// taps is the time axis of a convolution.
+type taps struct{ kernel, stride, pad, dilation int }
+
+// outputs is the number of output frames over n input frames, as a framework counts them.
+func (c taps) outputs(n int) int {
+	if n += 2*c.pad - c.dilation*(c.kernel-1) - 1; n < 0 {
+		return 0
+	}
+	return n/c.stride + 1
+}
+
+// settled is the number of outputs whose inputs all lie below settled input n.
+func (c taps) settled(n int) int {
+	if n += c.pad - c.dilation*(c.kernel-1) - 1; n < 0 {
+		return 0
+	}
+	return n/c.stride + 1
+}
