@@ -1,0 +1,394 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// both runs a test against a store in memory and one on disk.
+func both(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, open(t, "")) })
+	t.Run("disk", func(t *testing.T) { test(t, open(t, t.TempDir())) })
+}
+
+func open(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func record(id string) Session {
+	return Session{ID: id, Account: "a", Node: "n1", Input: json.RawMessage(`{"x":1.50}`),
+		Created: noon, Expires: noon.Add(TokenTTL)}
+}
+
+func TestSessionGoesOneWay(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		if _, err := s.Get(ctx, "s1"); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("unknown session: %v", err)
+		}
+		if _, err := s.Get(ctx, "no key * at all"); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("impossible id: %v", err)
+		}
+		if err := s.Create(ctx, record("s1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Create(ctx, record("s1")); !errors.Is(err, ErrConflict) {
+			t.Fatalf("second session of the same id: %v", err)
+		}
+		if err := s.Renew(ctx, "s1"); !errors.Is(err, ErrConflict) {
+			t.Fatalf("renewal before the start: %v", err)
+		}
+		rec, err := s.Begin(ctx, "s1", "n2", noon.Add(time.Second))
+		if err != nil || rec.Status != Running || rec.Node != "n2" || !rec.Started.Equal(noon.Add(time.Second)) {
+			t.Fatalf("%+v %v", rec, err)
+		}
+		if _, err := s.Begin(ctx, "s1", "n3", noon); !errors.Is(err, ErrConflict) {
+			t.Fatalf("second begin: %v", err)
+		}
+		if err := s.Renew(ctx, "s1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(ctx, "s1", Running, noon, ""); !errors.Is(err, ErrConflict) {
+			t.Fatalf("running is no outcome: %v", err)
+		}
+		if err := s.Finish(ctx, "s1", Done, noon.Add(time.Minute), "over"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(ctx, "s1", Failed, noon, ""); !errors.Is(err, ErrConflict) {
+			t.Fatalf("second finish: %v", err)
+		}
+		rec, err = s.Get(ctx, "s1")
+		if err != nil || rec.Status != Done || rec.Cause != "over" || string(rec.Input) != `{"x":1.50}` ||
+			!rec.Completed.Equal(noon.Add(time.Minute)) {
+			t.Fatalf("%+v %v", rec, err)
+		}
+	})
+}
+
+func TestExpiredSessionCannotBegin(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	if err := s.Create(ctx, record("s1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(ctx, "s1", "n1", noon.Add(TokenTTL)); !errors.Is(err, ErrConflict) {
+		t.Fatalf("got %v", err)
+	}
+	if err := s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of many that race for a step, exactly one may take it.
+func TestOneOfManyWins(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		if err := s.Create(ctx, record("s1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Issue(ctx, "s1", "secret", noon.Add(TokenTTL)); err != nil {
+			t.Fatal(err)
+		}
+		race := func(what string, lost error, try func(i int) error) {
+			var wins atomic.Int64
+			var wg sync.WaitGroup
+			start := make(chan struct{})
+			for i := range 50 {
+				wg.Go(func() {
+					<-start
+					switch err := try(i); {
+					case err == nil:
+						wins.Add(1)
+					case !errors.Is(err, lost):
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+			close(start)
+			wg.Wait()
+			if n := wins.Load(); n != 1 {
+				t.Errorf("%s: %d winners", what, n)
+			}
+		}
+		race("redeem", ErrToken, func(int) error { return s.Redeem(ctx, "s1", "secret", noon) })
+		race("begin", ErrConflict, func(i int) error {
+			_, err := s.Begin(ctx, "s1", fmt.Sprint("n", i), noon)
+			return err
+		})
+		race("finish", ErrConflict, func(int) error { return s.Finish(ctx, "s1", Done, noon, "") })
+	})
+}
+
+func TestTokenOpensItsSessionOnce(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		issue := func(session, token string) {
+			t.Helper()
+			if err := s.Issue(ctx, session, token, noon.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		issue("s1", "one")
+		issue("s2", "two")
+		steps := []struct {
+			name, session, token string
+			at                   time.Time
+			want                 error
+		}{
+			{"unknown", "s1", "three", noon, ErrToken},
+			{"empty", "s1", "", noon, ErrToken},
+			{"another session's", "s1", "two", noon, ErrToken},
+			{"at its expiry", "s1", "one", noon.Add(time.Minute), ErrToken},
+			{"in time", "s1", "one", noon.Add(59 * time.Second), nil},
+			{"again", "s1", "one", noon, ErrToken},
+			{"unused by the wrong session", "s2", "two", noon, nil},
+		}
+		for _, c := range steps {
+			if err := s.Redeem(ctx, c.session, c.token, c.at); !errors.Is(err, c.want) {
+				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+			}
+		}
+	})
+}
+
+// The token itself must not lie on the disk.
+func TestTokenIsKeptAsHashOnly(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	const token = "a-token-that-nobody-may-find"
+	if err := s.Issue(context.Background(), "session-of-the-token", token, noon); err != nil {
+		t.Fatal(err)
+	}
+	seen := false
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if strings.Contains(string(raw), token) {
+			t.Errorf("%s holds the token", path)
+		}
+		seen = seen || strings.Contains(string(raw), "session-of-the-token")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !seen {
+		t.Error("the record itself was not found: this test looks in the wrong place")
+	}
+}
+
+func TestJournalKeepsOrder(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		for i := range 20 {
+			for _, session := range []string{"s1", "s2"} {
+				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i+1)}
+				if err := s.Append(ctx, session, batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := s.Append(ctx, "s1", nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Messages(ctx, "s2")
+		if err != nil || len(got) != 40 {
+			t.Fatalf("%d messages, %v", len(got), err)
+		}
+		for i, m := range got {
+			if want := fmt.Sprintf(`{"of":"s2","n":%d}`, i); string(m) != want {
+				t.Fatalf("message %d is %s", i, m)
+			}
+		}
+		if got, err := s.Messages(ctx, "s3"); err != nil || len(got) != 0 {
+			t.Fatalf("unknown session: %d messages, %v", len(got), err)
+		}
+	})
+}
+
+func TestOrphansAreWhatOthersLeft(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	for _, id := range []string{"waiting", "mine", "theirs", "over"} {
+		if err := s.Create(ctx, record(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(id, node string) {
+		t.Helper()
+		if _, err := s.Begin(ctx, id, node, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin("mine", "n2")
+	begin("theirs", "n1")
+	begin("over", "n1")
+	if err := s.Finish(ctx, "over", Done, noon, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{noon, "theirs"},
+		{noon.Add(TokenTTL), "theirs waiting"},
+	} {
+		left, err := s.Orphans(ctx, "n2", c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, rec := range left {
+			ids = append(ids, rec.ID)
+		}
+		slices.Sort(ids)
+		if got := strings.Join(ids, " "); got != c.want {
+			t.Errorf("at %v: %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// A store must not grow for ever: everything in it has a time to live.
+func TestEverythingExpires(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	for name, want := range map[string]time.Duration{
+		"KV_sessions": SessionTTL, "KV_tokens": 2 * TokenTTL, "EVENTS": EventTTL,
+	} {
+		stream, err := s.js.Stream(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream.CachedInfo().Config.MaxAge; got != want {
+			t.Errorf("%s keeps things for %v, want %v", name, got, want)
+		}
+	}
+	names := s.js.StreamNames(ctx)
+	count := 0
+	for range names.Name() {
+		count++
+	}
+	if count != 3 {
+		t.Errorf("%d streams: is a new one without a time to live?", count)
+	}
+}
+
+// And it does forget: the same bucket with a life of a second.
+func TestExpiryRemoves(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	kv, err := s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "short", TTL: time.Second, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sessions = kv
+	if err := s.Create(ctx, record("s1")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "s1"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := s.Get(ctx, "s1"); errors.Is(err, ErrNotFound) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the record is still there after 30 s")
+		}
+	}
+}
+
+func TestFolderBelongsToOne(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, dir)
+	_, err := Open(context.Background(), Options{Dir: dir})
+	var h interface{ Hint() string }
+	if err == nil || !strings.Contains(err.Error(), "in use") || !errors.As(err, &h) || h.Hint() == "" {
+		t.Fatalf("second store on the same folder: %v", err)
+	}
+	if err := first.Create(context.Background(), record("s1")); err != nil {
+		t.Fatalf("the first store was disturbed: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, dir)
+	if _, err := second.Get(context.Background(), "s1"); err != nil {
+		t.Fatalf("after reopening: %v", err)
+	}
+}
+
+func TestFolderThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), Options{Dir: filepath.Join(file, "below")})
+	var h interface{ Hint() string }
+	if !errors.As(err, &h) {
+		t.Fatalf("no hint: %v", err)
+	}
+}
+
+func TestMemoryStoreLeavesNothingBehind(t *testing.T) {
+	s, err := Open(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.scrap); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.scrap); !os.IsNotExist(err) {
+		t.Fatalf("the folder is still there: %v", err)
+	}
+	if err := s.Ping(context.Background()); err == nil {
+		t.Fatal("a closed store answers")
+	}
+}
+
+func BenchmarkCreateAndIssue(b *testing.B) {
+	for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {
+		b.Run(name, func(b *testing.B) {
+			s := open(b, dir)
+			ctx := context.Background()
+			for i := 0; b.Loop(); i++ {
+				id := fmt.Sprint(b.N, "-", i)
+				if err := s.Create(ctx, record(id)); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Issue(ctx, id, id, noon); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
