@@ -1,0 +1,183 @@
+package features
+
+import (
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"hubbub/localserver/engine/weights"
+)
+
+// bank is the mel filter bank from its definition: HTK mel, 20 to 7600 Hz, peak 1.
+func bank() []float32 {
+	mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }
+	edge := func(i int) float64 {
+		m := mel(20) + (mel(7600)-mel(20))*float64(i)/(Bands+1)
+		return 700 * (math.Pow(10, m/2595) - 1)
+	}
+	w := make([]float32, (half+1)*Bands)
+	for k := range half + 1 {
+		f := float64(k) * SampleRate / fftSize
+		for b := range Bands {
+			lo, mid, hi := edge(b), edge(b+1), edge(b+2)
+			w[k*Bands+b] = float32(max(0, min((f-lo)/(mid-lo), (hi-f)/(hi-mid))))
+		}
+	}
+	return w
+}
+
+func frontEnd(t testing.TB) *FrontEnd {
+	t.Helper()
+	hann, prior := make([]float32, Window), make([]float32, Bands)
+	for i := range hann {
+		hann[i] = float32(.5 - .5*math.Cos(2*math.Pi*float64(i)/Window))
+	}
+	for i := range prior {
+		prior[i] = -5 + float32(i)/20
+	}
+	data, err := weights.Encode("test", []weights.Tensor{{Name: "feat.window", Shape: []int{Window}, Values: hann},
+		{Name: "feat.mel", Shape: []int{half + 1, Bands}, Values: bank()}, {Name: "feat.prior", Shape: []int{Bands}, Values: prior}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := weights.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func noise(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * .1 * (1 + math.Sin(float64(i)/3000)))
+	}
+	return x
+}
+
+func TestPowerAgainstDefinition(t *testing.T) {
+	var f fft
+	var x [fftSize]float64
+	var p [half + 1]float64
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 3 {
+		for i := range x {
+			x[i] = r.NormFloat64()
+		}
+		f.power(&x, &p)
+		for k := range p {
+			var sum complex128
+			for i, v := range x {
+				sum += complex(v, 0) * cmplx.Exp(complex(0, -2*math.Pi*float64(k*i%fftSize)/fftSize))
+			}
+			if want := real(sum)*real(sum) + imag(sum)*imag(sum); math.Abs(p[k]-want) > 1e-9*(1+want) {
+				t.Fatalf("bin %d: %v, want %v", k, p[k], want)
+			}
+		}
+	}
+}
+
+// TestFramesAgainstDefinition computes a few frames from scratch.
+func TestFramesAgainstDefinition(t *testing.T) {
+	e, x := frontEnd(t), noise(2, 4*SampleRate)
+	got := e.NewStream().Push(x, nil)
+	n := Frames(len(x))
+	if len(got) != n*Bands {
+		t.Fatalf("%d values, want %d frames", len(got), n)
+	}
+	mel := bank()
+	var frame [fftSize]float64
+	var f fft
+	var p [half + 1]float64
+	mean := e.prior
+	for k := range n {
+		for i := range Window {
+			frame[i] = float64(x[k*Hop+i]) * float64(float32(.5-.5*math.Cos(2*math.Pi*float64(i)/Window)))
+		}
+		f.power(&frame, &p)
+		for b := range Bands {
+			sum := 0.0
+			for i, v := range p {
+				sum += v * float64(mel[i*Bands+b])
+			}
+			v := math.Log(sum + 1e-6)
+			mean[b] += (v - mean[b]) / math.Min(float64(100+k+1), 1500)
+			if want := v - mean[b]; math.Abs(float64(got[k*Bands+b])-want) > 1e-5 {
+				t.Fatalf("frame %d band %d: %v, want %v", k, b, got[k*Bands+b], want)
+			}
+		}
+	}
+}
+
+func TestChunkingDoesNotMatter(t *testing.T) {
+	e, x := frontEnd(t), noise(3, 2*SampleRate+123)
+	want := e.NewStream().Push(x, nil)
+	r := rand.New(rand.NewPCG(4, 1))
+	for _, most := range []int{1, 7, 160, 399, 1600, 5000} {
+		s := e.NewStream()
+		var got []float32
+		for at := 0; at < len(x); {
+			n := min(1+r.IntN(most), len(x)-at)
+			got = s.Push(x[at:at+n], got)
+			at += n
+		}
+		if !slices.Equal(got, want) || s.Len() != len(want)/Bands {
+			t.Fatalf("pieces of up to %d samples give other frames", most)
+		}
+	}
+}
+
+func TestNoNumberCanEnter(t *testing.T) {
+	e, x := frontEnd(t), noise(5, SampleRate)
+	for i, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32} {
+		for k := range 300 {
+			x[1000*i+k] = v
+		}
+	}
+	s := e.NewStream()
+	for i, v := range s.Push(append(x, make([]float32, 20*SampleRate)...), nil) {
+		if math.IsNaN(float64(v)) || math.Abs(float64(v)) > 60 {
+			t.Fatalf("value %d is %v", i, v)
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	s, x := frontEnd(t).NewStream(), noise(6, 1600)
+	dst := make([]float32, 0, 20*Bands)
+	if n := testing.AllocsPerRun(50, func() { dst = s.Push(x, dst[:0]) }); n != 0 {
+		t.Fatalf("%v allocations for a chunk", n)
+	}
+}
+
+func TestMissingTensorIsAnError(t *testing.T) {
+	data, err := weights.Encode("test", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := weights.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(f); err == nil {
+		t.Fatal("a front end without tables")
+	}
+}
+
+// BenchmarkSecond is the cost of a second of audio.
+func BenchmarkSecond(b *testing.B) {
+	s, x := frontEnd(b).NewStream(), noise(7, SampleRate)
+	dst := make([]float32, 0, 110*Bands)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = s.Push(x, dst[:0])
+	}
+	b.ReportMetric(float64(s.Bytes()), "bytes/stream")
+}
