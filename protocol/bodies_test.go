@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLiveStatusOnTheWire(t *testing.T) {
+	at := time.Date(2025, 3, 4, 6, 6, 7, 999, time.FixedZone("", 3600))
+	for _, c := range []struct {
+		in   LiveStatus
+		want string
+	}{
+		{LiveStatus{ID: "a", Status: StatusCreated},
+			`{"id":"a","startedAt":null,"completedAt":null,"input":{},"status":"created"}`},
+		{LiveStatus{ID: "a", Status: StatusRunning, StartedAt: &at, Input: json.RawMessage(`{"x":1}`)},
+			`{"id":"a","startedAt":"2025-03-04T05:06:07Z","completedAt":null,"input":{"x":1},"status":"running"}`},
+	} {
+		got, err := json.Marshal(c.in)
+		if err != nil || string(got) != c.want {
+			t.Errorf("got  %s, %v\nwant %s", got, err, c.want)
+		}
+		var back LiveStatus
+		if err := json.Unmarshal(got, &back); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := json.Marshal(back); string(again) != c.want {
+			t.Errorf("read back as %s", again)
+		}
+	}
+}
+
+func TestLiveStatusOfOtherServices(t *testing.T) {
+	var s LiveStatus
+	err := json.Unmarshal([]byte(`{"id":"a","startedAt":"2025-03-04T05:06:07.250+02:00","completedAt":"","status":"paused"}`), &s)
+	if err != nil || s.CompletedAt != nil || s.Status != "paused" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if want := time.Date(2025, 3, 4, 3, 6, 7, 250e6, time.UTC); !s.StartedAt.Equal(want) {
+		t.Errorf("startedAt = %v, want %v", s.StartedAt, want)
+	}
+	if err := json.Unmarshal([]byte(`{"startedAt":"yesterday"}`), &s); err == nil {
+		t.Error("yesterday was taken for a time")
+	}
+}
+
+func TestValidateInput(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                      "{}",
+		" \n":                   "{}",
+		"{}":                    "{}",
+		` { "a" : [1, "b c"] }`: `{"a":[1,"b c"]}`,
+	} {
+		got, bad := ValidateInput([]byte(in))
+		if bad != nil || string(got) != want {
+			t.Errorf("%q: %s, %+v", in, got, bad)
+		}
+	}
+	for _, in := range []string{"null", "[]", "7", `"x"`, "{", "{}{}", "{} x", "{\"a\":\"\xff\"}", "\ufeff{}"} {
+		got, bad := ValidateInput([]byte(in))
+		if bad == nil || got != nil {
+			t.Errorf("%q was taken as %s", in, got)
+			continue
+		}
+		if bad.Message == "" || len(bad.Errors) != 1 || bad.Errors[0].Field != "body" || bad.Errors[0].Message == "" {
+			t.Errorf("%q: %+v", in, bad)
+		}
+	}
+}
+
+func TestMediaLocation(t *testing.T) {
+	media := func(key string) string { return `{"url":"media://` + key + `"}` }
+	for _, in := range []string{media("a"), media("live/0-9_A.rttm"), media(strings.Repeat("x", 255-len("media://"))), `{"url":"media://a","more":1}`} {
+		if m, bad := ParseMediaLocation([]byte(in)); bad != nil || !strings.HasPrefix(m.URL, "media://") {
+			t.Errorf("%s: %+v", in, bad)
+		}
+	}
+	for in, field := range map[string]string{
+		``: "body", `[]`: "body", `{`: "body",
+		`{}`: "url", `{"url":null}`: "url", `{"url":7}`: "url", `{"url":""}`: "url", `{"URL":"media://a"}`: "url",
+		media(""): "url", media("a b"): "url", media("ä"): "url", media(`a\n`): "url", `{"url":"http://a"}`: "url", `{"url":" media://a"}`: "url",
+		media(strings.Repeat("x", 256-len("media://"))): "url",
+	} {
+		_, bad := ParseMediaLocation([]byte(in))
+		if bad == nil || len(bad.Errors) != 1 || bad.Errors[0].Field != field {
+			t.Errorf("%s: %+v, want an error about %s", in, bad, field)
+		}
+	}
+}
+
+func TestParseClientMessage(t *testing.T) {
+	for _, in := range []string{EndOfStreamMessage, ` { "type" : "end_of_stream" , "x": 1 } `} {
+		if err := ParseClientMessage([]byte(in)); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	for in, want := range map[string]string{
+		``: "not a JSON object", `hello`: "not a JSON object", `[]`: "not a JSON object", `null`: "not a JSON object",
+		`{}`: "no field type", `{"Type":"end_of_stream"}`: "no field type",
+		`{"type":1}`: "must be a string", `{"type":null}`: "must be a string",
+		`{"type":"END_OF_STREAM"}`:   `"END_OF_STREAM"`,
+		"{\"type\":\"\\u001b[2Jx\"}": `"[2Jx"`,
+	} {
+		if err := ParseClientMessage([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", in, err, want)
+		}
+	}
+}

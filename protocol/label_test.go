@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestLabel(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	for in, want := range map[string]string{
+		"SPEAKER_00":               "SPEAKER_00",
+		"":                         NoLabel,
+		"\x00\x07":                 NoLabel,
+		" \t\n":                    NoLabel,
+		"Zoë":                      "Zoë",
+		"話者 1":                     "話者 1",
+		"a\x1b[31mb":               "a[31mb",
+		"a\u009b31mb":              "a31mb",
+		"left\u202eright\u2066":    "leftright",
+		"two\t lines\r\nof   text": "two lines of text",
+		"bad\xffutf8":              "badutf8",
+		long:                       strings.Repeat("x", 61) + "...",
+	} {
+		if got := Label(in); got != want {
+			t.Errorf("Label(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLabelIsSafeAndStable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "label")
+		got := Label(in)
+		if n := utf8.RuneCountInString(got); n == 0 || n > MaxLabelRunes {
+			t.Fatalf("Label(%q) has %d characters", in, n)
+		}
+		if strings.ContainsAny(got, "\x00\x1b\n\r\t\x7f\u009b\u202e\u2066") || !utf8.ValidString(got) {
+			t.Fatalf("Label(%q) = %q", in, got)
+		}
+		if again := Label(got); again != got {
+			t.Fatalf("Label(%q) = %q, and of that %q", in, got, again)
+		}
+	})
+}
+
+func TestCleanHoldsItsLength(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in, n := rapid.String().Draw(t, "text"), rapid.IntRange(0, 12).Draw(t, "length")
+		if got := Clean(in, n); utf8.RuneCountInString(got) > n {
+			t.Fatalf("Clean(%q, %d) = %q", in, n, got)
+		}
+	})
+}
+
+func TestSpeakerLabel(t *testing.T) {
+	if got := SpeakerLabel(7); got != "SPEAKER_07" {
+		t.Error(got)
+	}
+}
