@@ -20,7 +20,7 @@ func (p Plane) pad() int {
 // Every layer has Compute, which brings the frames of dst that are new or not
 // yet settled up to date with src, and Settled, the number of frames of dst
 // that follow from settled frames of src alone. Step does both and settles.
-// Where add is given its frames (of the same layout as dst) are added before
+// Where add is given its frames (of dst's shape) are added before
 // the activation; add may be dst, filled by another layer in the same step.
 
 // Conv2D is a 3x3 (or 1x1) convolution over frequency and time with zero
@@ -55,7 +55,7 @@ func (c *Conv2D) Settled(src *Track) int { return c.time.settled(src.settled) }
 
 // Compute brings dst up to date.
 func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
-	dst.extend(c.time.outputs(src.length))
+	dst.Extend(c.time.outputs(src.length))
 	from := dst.settled
 	if from >= dst.length {
 		return
@@ -66,11 +66,12 @@ func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
 	}
 	out := c.out.pad() * c.out.C
 	r := Rows{Groups: dst.length - from, N: c.out.Bands, ReLU: relu,
-		Src:      src.from(from*c.time.stride - c.time.pad)[edge:],
+		Src:      src.From(from*c.time.stride - c.time.pad)[edge:],
 		SrcGroup: c.time.stride * src.size, SrcStride: c.freqStride * c.in.C, SegStride: src.size,
-		Dst: dst.from(from)[out:], DstGroup: dst.size, DstStride: c.out.C}
+		Dst: dst.From(from)[out:], DstGroup: dst.size, DstStride: c.out.C}
 	if add != nil {
-		r.Add, r.AddGroup, r.AddStride = add.from(from)[out:], add.size, c.out.C
+		rows := (add.size - c.out.Bands*c.out.C) / 2 // add may be padded where dst is not
+		r.Add, r.AddGroup, r.AddStride = add.From(from)[rows:], add.size, c.out.C
 	}
 	c.m.Apply(r)
 }
@@ -104,17 +105,17 @@ func (c *Conv1D) Settled(src *Track) int { return c.time.settled(src.settled) }
 
 // Compute brings dst up to date.
 func (c *Conv1D) Compute(src, dst, add *Track, relu bool) {
-	dst.extend(c.time.outputs(src.length))
+	dst.Extend(c.time.outputs(src.length))
 	from := dst.settled
 	if from >= dst.length {
 		return
 	}
 	r := Rows{Groups: 1, N: dst.length - from, ReLU: relu,
-		Src:       src.from(from*c.time.stride - c.time.pad)[c.at:],
+		Src:       src.From(from*c.time.stride - c.time.pad)[c.at:],
 		SrcStride: c.time.stride * src.size, SegStride: c.time.dilation * src.size,
-		Dst: dst.from(from), DstStride: dst.size}
+		Dst: dst.From(from), DstStride: dst.size}
 	if add != nil {
-		r.Add, r.AddStride = add.from(from), add.size
+		r.Add, r.AddStride = add.From(from), add.size
 	}
 	c.m.Apply(r)
 }

@@ -42,19 +42,19 @@ func (t *Track) First() int { return max(t.first, 0) }
 func (t *Track) Bytes() int { return 4 * cap(t.buf) }
 
 // Frame gives frame i, First() <= i < Len(), valid until the next step of the stream.
-func (t *Track) Frame(i int) []float32 { return t.from(i)[:t.size:t.size] }
+func (t *Track) Frame(i int) []float32 { return t.From(i)[:t.size:t.size] }
 
-// from gives everything from frame i on; i may lie in the zeros around.
-func (t *Track) from(i int) []float32 {
+// From gives everything from frame i on; i may lie in the zeros around.
+func (t *Track) From(i int) []float32 {
 	if i < t.first || i > t.length+t.trail {
 		panic(fmt.Sprintf("nn: frame %d of a track that holds %d to %d", i, t.first, t.length))
 	}
 	return t.buf[(i-t.first)*t.size:]
 }
 
-// extend makes the track length frames long, with room for all of them and
+// Extend makes the track length frames long, with room for all of them and
 // zeros behind. Called again in the same step it changes nothing.
-func (t *Track) extend(length int) {
+func (t *Track) Extend(length int) {
 	need := (length + t.trail - t.first) * t.size
 	if need > len(t.buf) {
 		if first := t.settled - t.keep; first > t.first {
@@ -80,7 +80,7 @@ func (t *Track) Settle(n int) { t.settled = max(t.settled, min(n, t.length)) }
 // a track frame, whose other values stay zero.
 func (t *Track) Push(frames []float32, width, at int) {
 	n, old := len(frames)/width, t.length
-	t.extend(old + n)
+	t.Extend(old + n)
 	for i := range n {
 		dst := t.Frame(old + i)
 		clear(dst) // the frame held the zeros behind the end, or old data

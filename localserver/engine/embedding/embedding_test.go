@@ -1,0 +1,180 @@
+package embedding
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"hubbub/localserver/engine/weights"
+)
+
+func model(t testing.TB, f *weights.File) *Model {
+	t.Helper()
+	m, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// sameTrunk compares every frame that the stream still holds.
+func sameTrunk(t *testing.T, s *Stream, want image, tol float64) {
+	t.Helper()
+	if s.Len() != want.t {
+		t.Fatalf("%d frames, want %d", s.Len(), want.t)
+	}
+	for j := s.First(); j < s.Len(); j++ {
+		got := s.Trunk().Frame(j)
+		for c := range TrunkSize {
+			if w := float64(want.v[c*want.t+j]); !(math.Abs(float64(got[Column(c)])-w) <= tol*max(1, math.Abs(w))) {
+				t.Fatalf("frame %d of %d (%d settled), value %d: %v, want %v", j, s.Len(), s.Settled(), c, got[Column(c)], w)
+			}
+		}
+	}
+}
+
+// TestStreamIsTheNetwork: at every cut, what the stream holds is what the whole
+// network gives for the frames so far.
+func TestStreamIsTheNetwork(t *testing.T) {
+	f := randomFile(t)
+	ref, m := reference{t, f}, model(t, f)
+	x := frames(1, 260)
+	for _, steps := range [][]int{{1, 1, 2, 3, 1, 5, 50, 51, 13, 50}, {25, 25, 25, 24}, {230, 7}} {
+		s, n := m.NewStream(40), 0
+		for _, k := range steps {
+			s.Append(x[n*bands : (n+k)*bands])
+			s.Update()
+			n += k
+			sameTrunk(t, s, ref.trunk(x[:n*bands]), 1e-4)
+			if n > 100 && (s.Settled() < n/Step-9 || s.Len()-s.First() < min(40, s.Len())) {
+				t.Fatalf("of %d frames %d are settled and %d held", s.Len(), s.Settled(), s.Len()-s.First())
+			}
+		}
+	}
+}
+
+func TestChunkingDoesNotMatter(t *testing.T) {
+	m, x, r := model(t, randomFile(t)), frames(2, 500), rand.New(rand.NewPCG(1, 1))
+	a, b := m.NewStream(60), m.NewStream(60)
+	for n := 0; n < 500; {
+		k := min(1+r.IntN(60), 500-n)
+		a.Append(x[n*bands : (n+k)*bands])
+		if r.IntN(2) == 0 {
+			a.Update()
+		}
+		n += k
+	}
+	b.Append(x)
+	a.Update()
+	b.Update()
+	for j := max(a.First(), b.First()); j < a.Len(); j++ {
+		for i, v := range a.Trunk().Frame(j) {
+			if v != b.Trunk().Frame(j)[i] {
+				t.Fatalf("frame %d value %d: %v and %v", j, i, v, b.Trunk().Frame(j)[i])
+			}
+		}
+	}
+}
+
+func sameVector(t *testing.T, got []float32, want []float64, tol float64) {
+	t.Helper()
+	for i, w := range want {
+		if !(math.Abs(float64(got[i])-w) <= tol) {
+			t.Fatalf("value %d: %v, want %v", i, got[i], w)
+		}
+	}
+}
+
+func TestHeadIsTheNetwork(t *testing.T) {
+	f := randomFile(t)
+	ref, m := reference{t, f}, model(t, f)
+	x := frames(3, 301)
+	s := m.NewStream(50)
+	s.Append(x)
+	s.Update()
+	h := ref.trunk(x)
+	r := rand.New(rand.NewPCG(2, 1))
+	got := make([]float32, Size)
+	for range 5 {
+		mask := make([]float32, 50)
+		for i := range mask {
+			if r.IntN(3) > 0 {
+				mask[i] = float32(r.Float64())
+			}
+		}
+		if !s.EmbedMask(s.Len()-50, mask, got) {
+			t.Fatal("no embedding")
+		}
+		sameVector(t, got, ref.head(h, h.t-50, mask), 1e-4)
+	}
+	if s.EmbedMask(s.Len()-50, make([]float32, 50), got) {
+		t.Error("an embedding of nothing")
+	}
+	if s.EmbedMask(s.Len()+5, []float32{1, 1}, got) {
+		t.Error("an embedding of the future")
+	}
+}
+
+// TestPoolsAddUp: two pools merged embed like one over both stretches.
+func TestPoolsAddUp(t *testing.T) {
+	m := model(t, randomFile(t))
+	s := m.NewStream(60)
+	s.Append(frames(4, 300))
+	s.Update()
+	mask := make([]float32, 60)
+	for i := range mask {
+		mask[i] = float32(i%4) / 3
+	}
+	var a, b Pool
+	s.Pool(&a, s.Len()-60, mask[:25])
+	s.Pool(&b, s.Len()-35, mask[25:])
+	a.Merge(&b, 1)
+	one, two := make([]float32, Size), make([]float32, Size)
+	if !s.Embed(&a, one) || !s.EmbedMask(s.Len()-60, mask, two) {
+		t.Fatal("no embedding")
+	}
+	norm := 0.0
+	for i := range one {
+		norm += float64(one[i]) * float64(one[i])
+		if math.Abs(float64(one[i]-two[i])) > 1e-5 {
+			t.Fatalf("value %d: %v and %v", i, one[i], two[i])
+		}
+	}
+	if math.Abs(norm-1) > 1e-5 || math.Abs(float64(a.Frames)-30) > 1 {
+		t.Errorf("length %v, %v frames", norm, a.Frames)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	s := model(t, randomFile(t)).NewStream(125)
+	x, mask, v := frames(5, 50), make([]float32, 125), make([]float32, Size)
+	for i := range mask {
+		mask[i] = 1
+	}
+	step := func() {
+		s.Append(x)
+		s.Update()
+		s.EmbedMask(s.Len()-125, mask, v)
+	}
+	for range 20 {
+		step()
+	}
+	size := s.Bytes()
+	if n := testing.AllocsPerRun(20, step); n != 0 {
+		t.Errorf("%v allocations for a step", n)
+	}
+	for range 20 {
+		step()
+	}
+	if s.Bytes() != size || size > 2<<20 {
+		t.Errorf("the stream takes %d bytes, then %d", size, s.Bytes())
+	}
+}
+
+func TestColumn(t *testing.T) {
+	for i := range TrunkSize {
+		if exported(Column(i)) != i {
+			t.Fatalf("column %d comes back as %d", i, exported(Column(i)))
+		}
+	}
+}

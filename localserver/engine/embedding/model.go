@@ -1,0 +1,105 @@
+// Package embedding says whose voice a stretch of speech is, as a vector.
+//
+// A 2-D residual network over frequency and time (the trunk) sees every frame
+// of the stream once. From its output, 25 frames a second of 512 values, a head
+// pools any set of frames under a mask (attentive statistics pooling: Okabe et
+// al., arXiv 1803.10963) into 128 values of length 1: the dot product of two of
+// them is their likeness.
+//
+// The trunk sees 350 ms to either side of a frame. Frames nearer than that to
+// the newest sample are computed as if the stream ended there, and again when
+// more has come: at any moment the result is what the whole network gives for
+// the audio so far.
+package embedding
+
+import (
+	"fmt"
+
+	"hubbub/localserver/engine/nn"
+	"hubbub/localserver/engine/weights"
+)
+
+const (
+	// Size is the length of an embedding.
+	Size = 128
+	// TrunkSize is the length of a frame of the trunk's output: 8 bands of 64 channels.
+	TrunkSize = bandsOut * channelsOut
+	// Step is the number of 10 ms feature frames to a frame of the trunk, which is 40 ms.
+	Step = 4
+
+	bands       = 64
+	bandsOut    = 8
+	channelsOut = 64
+	attention   = 64
+)
+
+// Column gives the place, in a frame of the trunk, of the value that the
+// exported weights call column i (channel * 8 + band): here the channels of a
+// band are adjacent.
+func Column(i int) int { return i%bandsOut*channelsOut + i/bandsOut }
+
+// plan is the trunk's residual blocks: output channels, stride in frequency and time.
+var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {64, 2, 1}, {64, 1, 1}}
+
+// block is two convolutions around which the input is added, by way of a 1x1
+// convolution where the shape changes.
+type block struct {
+	c1, c2, shortcut *nn.Conv2D
+}
+
+// Model is the network. It does not change and is shared by all streams.
+type Model struct {
+	stem   *nn.Conv2D
+	planes [len(plan) + 1]nn.Plane // output of the stem and of each block
+	blocks [len(plan)]block
+	att1   *nn.Matrix
+	att2   *nn.Matrix
+	fc     *nn.Matrix
+}
+
+// New takes the tensors emb.* of a weights file.
+func New(f *weights.File) (*Model, error) {
+	r := weights.Reader{File: f}
+	m := &Model{}
+	conv := func(name string, in, out nn.Plane, size, fs, ts int) *nn.Conv2D {
+		return nn.NewConv2D(in, out, size, fs, ts, r.Tensor(name+".w", out.C, in.C, size, size), r.Tensor(name+".b", out.C))
+	}
+	in := nn.Plane{Bands: bands, C: 1, Padded: true}
+	m.planes[0] = nn.Plane{Bands: bands / 2, C: 16, Padded: true}
+	m.stem = conv("emb.stem", in, m.planes[0], 3, 2, 2)
+	for i, p := range plan {
+		in := m.planes[i]
+		out := nn.Plane{Bands: in.Bands / p.freq, C: p.c, Padded: i+1 < len(plan)}
+		mid := out
+		mid.Padded = true
+		name := fmt.Sprintf("emb.blk%d", i)
+		b := block{c1: conv(name+".c1", in, mid, 3, p.freq, p.time), c2: conv(name+".c2", mid, out, 3, 1, 1)}
+		if in.C != out.C || in.Bands != out.Bands {
+			b.shortcut = conv(name+".sc", in, out, 1, p.freq, p.time)
+		}
+		m.planes[i+1], m.blocks[i] = out, b
+	}
+	w1, b1 := r.Tensor("emb.att1.w", attention, TrunkSize), r.Tensor("emb.att1.b", attention)
+	m.att1 = nn.NewMatrix(1, TrunkSize, attention, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+exported(k)] })
+	w2, b2 := r.Tensor("emb.att2.w", TrunkSize, attention), r.Tensor("emb.att2.b", TrunkSize)
+	m.att2 = nn.NewMatrix(1, attention, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[exported(n)*attention+k] })
+	wf, bf := r.Tensor("emb.fc.w", Size, 2*TrunkSize), r.Tensor("emb.fc.b", Size)
+	m.fc = nn.NewMatrix(1, 2*TrunkSize, Size, bf, func(_, k, n int) float32 {
+		return wf[n*2*TrunkSize+k/TrunkSize*TrunkSize+exported(k%TrunkSize)]
+	})
+	if r.Err != nil {
+		return nil, fmt.Errorf("embedding network: %w", r.Err)
+	}
+	return m, nil
+}
+
+// exported is the inverse of Column.
+func exported(i int) int { return i%channelsOut*bandsOut + i/channelsOut }
+
+func permuted(v []float32) []float32 {
+	out := make([]float32, len(v))
+	for i := range out {
+		out[i] = v[exported(i)]
+	}
+	return out
+}
