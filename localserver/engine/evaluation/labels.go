@@ -1,6 +1,9 @@
 package evaluation
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // What LabelReport counts as holding, being lost and coming back.
 const (
@@ -8,6 +11,7 @@ const (
 	holdsSeconds = 1.0  // and at least this much of it
 	silence      = 60.0 // seconds away that make a return
 	greeting     = 10.0 // seconds of a return's lone speech that decide its label
+	blip         = 0.5  // seconds for which another label must hold to be a switch
 	audible      = 0.5  // seconds of matched speech without which a return is not judged
 )
 
@@ -38,8 +42,10 @@ type LabelReport struct {
 	// part to the label that held most of their speech before.
 	Returns, Kept int
 	// Switches is how often the label changes inside the speech of one true
-	// speaker: at a piece of lone speech that the last label does not cover
-	// and another does.
+	// speaker, over all his turns: from one stretch of lone speech under one
+	// label to the next under another. Stretches of less than 0.5 s without a
+	// break do not count, or every edge of a turn that is a little off would
+	// make two.
 	Switches int
 	// Matched are the seconds of matched lone speech.
 	Matched float64
@@ -158,30 +164,33 @@ func holding(seconds []float64) int {
 
 // changes counts how often the label changes, and the seconds that have one.
 func changes(utterances []utterance) (switches int, matched float64) {
-	last := -1
+	settled, now, held, end := -1, -1, 0.0, 0.0
+	settle := func() {
+		if held < blip || now == settled {
+			return
+		}
+		if settled >= 0 {
+			switches++
+		}
+		settled = now
+	}
 	for _, u := range utterances {
 		if len(u.labels) == 0 {
 			continue
 		}
 		matched += u.end - u.start
-		if contains(u.labels, last) {
-			continue
+		if known := slices.Contains(u.labels, now); !known || u.start > end {
+			settle()
+			held = 0
+			if !known {
+				now = u.labels[0]
+			}
 		}
-		if last >= 0 {
-			switches++
-		}
-		last = u.labels[0]
+		held += u.end - u.start
+		end = u.end
 	}
+	settle()
 	return switches, matched
-}
-
-func contains(labels []int, label int) bool {
-	for _, l := range labels {
-		if l == label {
-			return true
-		}
-	}
-	return false
 }
 
 // returns judges every return of a speaker.

@@ -31,6 +31,8 @@ func TestLabelsByHand(t *testing.T) {
 			LabelReport{Speakers: 2, Labels: 2, Judged: 2, Holding: 2, Matched: 18}},
 		{"a second label on top is no switch, nor is a pause", "A 0 10, A 12 20", "x 0 10, y 4 6, x 12 20",
 			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 2, CountError: 1, Matched: 18}},
+		{"a turn's edge that is a little off is no switch", "A 0 10, A 12 20, B 10 12", "x 0 9.7, y 9.7 12.4, x 12.4 20",
+			LabelReport{Speakers: 2, Labels: 2, Judged: 2, Holding: 2, Matched: 20}},
 		{"there and back are two switches", "A 0 30", "x 0 10, y 10 20, x 20 30",
 			LabelReport{Speakers: 1, Labels: 2, Judged: 1, Holding: 2, CountError: 1, Switches: 2, Matched: 30}},
 	} {

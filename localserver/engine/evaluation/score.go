@@ -149,6 +149,16 @@ func mapping(shared [][]float64) []int {
 	return labelOf
 }
 
+// Sum is the result of several files together: every second counts the same.
+func Sum(results ...Result) Result {
+	var all Result
+	for _, r := range results {
+		all.add(r)
+	}
+	all.divide()
+	return all
+}
+
 func (r *Result) add(other Result) {
 	r.Total += other.Total
 	r.Seconds.Miss += other.Seconds.Miss

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-audio/audio"
+	"github.com/go-audio/wav"
+)
+
+// makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of a
+// buzz that a detector takes for speech, 6 s of quiet.
+func makeSet(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	folder := filepath.Join(dir, "real-dev")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	samples := make([]int, 12*16000)
+	for i := range samples {
+		samples[i] = i * 7919 % 21 // a faint hiss
+		if s := float64(i) / 16000; s >= 2 && s < 6 {
+			for h := 1; h < 20; h++ {
+				samples[i] += int(1000 / float64(h) * math.Sin(2*math.Pi*120*float64(h)*s))
+			}
+		}
+	}
+	file, err := os.Create(filepath.Join(folder, "buzz.wav"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := wav.NewEncoder(file, 16000, 16, 1, 1)
+	if err := w.Write(&audio.IntBuffer{Format: &audio.Format{NumChannels: 1, SampleRate: 16000}, Data: samples, SourceBitDepth: 16}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "buzz.rttm"), "SPEAKER buzz 1 2.000 4.000 <NA> <NA> A <NA> <NA>\n")
+	write(t, filepath.Join(folder, "buzz.uem"), "buzz 1 0.000 12.000\n")
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eval(t *testing.T, args ...string) (stdout string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err = run(context.Background(), args, &out, &errs)
+	return out.String(), err
+}
+
+type jsonTable struct {
+	Latency float64
+	Sets    []struct {
+		figures
+	}
+}
+
+func TestASetIsMeasured(t *testing.T) {
+	dir := makeSet(t)
+	out := filepath.Join(t.TempDir(), "hyp")
+	text, err := eval(t, "--dir", dir, "--json", "--latency", "0.5,2s", "--out", out, "-jobs", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []jsonTable
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		t.Fatal(err)
+	}
+	if len(tables) != 2 || tables[0].Latency != 0.5 || tables[1].Latency != 2 {
+		t.Fatalf("tables: %+v", tables)
+	}
+	for _, table := range tables {
+		f := table.Sets[0]
+		if len(table.Sets) != 1 || f.Name != "real-dev" || f.Files != 1 || f.Seconds != 12 || f.Total != 4 || f.Speakers != 1 {
+			t.Errorf("set: %+v", f)
+		}
+		if f.DER > 0.1 || f.Lost != 0 {
+			t.Errorf("the buzz was not found: %+v", f)
+		}
+		if f.LagMax > table.Latency || f.LagMax < table.Latency-0.1 {
+			t.Errorf("lag %v s at latency %v s", f.LagMax, table.Latency)
+		}
+		if f.RTF < 0 || f.RTF > 1 {
+			t.Errorf("real-time factor %v", f.RTF)
+		}
+	}
+	rttm, err := os.ReadFile(filepath.Join(out, "500ms", "buzz.rttm"))
+	if err != nil || !strings.HasPrefix(string(rttm), "SPEAKER buzz 1 ") {
+		t.Errorf("hypothesis: %q, %v", rttm, err)
+	}
+}
+
+func TestTheTable(t *testing.T) {
+	dir := makeSet(t)
+	set := filepath.Join(dir, "real-dev")
+	text, err := eval(t, "-ref", filepath.Join(set, "buzz.rttm"), "-wav", filepath.Join(set, "buzz.wav"), "-per-file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"latency 1s", "DER", "buzz/buzz", "RTF", "lag p50", "newest sample at an event's emission"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestMistakesAreExplained(t *testing.T) {
+	dir := makeSet(t)
+	set := filepath.Join(dir, "real-dev")
+	other := filepath.Join(dir, "other.rttm")
+	write(t, other, "SPEAKER x 1 0 1 <NA> <NA> A <NA> <NA>\nSPEAKER y 1 0 1 <NA> <NA> A <NA> <NA>\n")
+	broken := filepath.Join(dir, "broken.rttm")
+	write(t, broken, "SPEAKER buzz 1 zero 1 <NA> <NA> A <NA> <NA>\n")
+	buzz := filepath.Join(set, "buzz.wav")
+	for _, c := range []struct {
+		args  []string
+		text  string // in the error
+		hint  bool
+		usage bool
+	}{
+		{[]string{"--dir", t.TempDir()}, "none of the sets", true, false},
+		{[]string{"--dir", dir, "--latency", "0.1"}, "out of range", true, true},
+		{[]string{"--dir", dir, "--latency", "soon"}, "no number", true, true},
+		{[]string{"--dir", dir, "--max-speakers", "9"}, "out of range", true, true},
+		{[]string{"--dir", dir, "--jobs", "0"}, "not possible", true, true},
+		{[]string{"--ref", other}, "needs", true, true},
+		{[]string{"--uem", other}, "UEM", true, true},
+		{[]string{"--wrong"}, "unknown flag", true, true},
+		{[]string{"surplus"}, "surplus", true, true},
+		{[]string{"--ref", other, "--wav", buzz}, "no turn of buzz", true, false},
+		{[]string{"--ref", broken, "--wav", buzz}, "broken.rttm", false, false},
+		{[]string{"--ref", filepath.Join(set, "buzz.rttm"), "--wav", filepath.Join(dir, "gone.wav")}, "gone.wav", false, false},
+	} {
+		_, err := eval(t, c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%v: %v, want %q in it", c.args, err, c.text)
+			continue
+		}
+		var hint interface{ Hint() string }
+		if errors.As(err, &hint) != c.hint {
+			t.Errorf("%v: %v: a hint is %v", c.args, err, !c.hint)
+		}
+		var usage *usageError
+		if errors.As(err, &usage) != c.usage {
+			t.Errorf("%v: %v: wrong usage is %v", c.args, err, !c.usage)
+		}
+	}
+}
+
+// The bar of the first engine: well under "all speech is one speaker" behind
+// an energy threshold, which makes 63.8 % on real-dev.
+func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seven minutes of audio")
+	}
+	dir := filepath.Join("..", "..", "..", "shared", "speech")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("needs ../shared beside the repo")
+	}
+	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []jsonTable
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		t.Fatal(err)
+	}
+	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.57 {
+		t.Errorf("%d files, DER %.3f, want at most 0.57", f.Files, f.DER)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol"
+)
+
+// chunkSamples is the protocol's chunk: 100 ms.
+const chunkSamples = engine.SampleRate / 10
+
+// outcome is what one recording gave at one latency.
+type outcome struct {
+	name    string
+	score   evaluation.FileResult
+	labels  evaluation.LabelReport
+	lags    []time.Duration
+	cpu     time.Duration
+	seconds float64 // of audio
+}
+
+// result is a set at one latency.
+type result struct {
+	set      string
+	outcomes []outcome
+}
+
+// table is everything at one latency.
+type table struct {
+	latency time.Duration
+	results []result
+}
+
+// meter runs the engine over recordings.
+type meter struct {
+	settings
+	options  evaluation.Options
+	progress io.Writer // nil: say nothing
+
+	mu         sync.Mutex
+	done, jobs int
+}
+
+// measure decodes each recording once and runs every latency over it.
+func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
+	tables := make([]table, len(m.latencies))
+	for i, d := range m.latencies {
+		tables[i].latency = d
+		for _, s := range sets {
+			tables[i].results = append(tables[i].results, result{s.name, make([]outcome, len(s.recordings))})
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(m.settings.jobs)
+	for i, s := range sets {
+		m.jobs += len(s.recordings)
+		for j, r := range s.recordings {
+			group.Go(func() error {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				samples, err := decode(ctx, r.audio)
+				if err != nil {
+					return fmt.Errorf("%s: %w", r.audio, err)
+				}
+				for k, d := range m.latencies {
+					o, err := m.one(ctx, r, samples, d)
+					if err != nil {
+						return fmt.Errorf("%s: %w", r.audio, err)
+					}
+					tables[k].results[i].outcomes[j] = o
+				}
+				m.report(r.name)
+				return nil
+			})
+		}
+	}
+	err := group.Wait()
+	if m.progress != nil {
+		fmt.Fprint(m.progress, "\r\x1b[K")
+	}
+	return tables, err
+}
+
+func (m *meter) report(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.done++
+	if m.progress != nil {
+		fmt.Fprintf(m.progress, "\r\x1b[K%d/%d %s", m.done, m.jobs, name)
+	}
+}
+
+// one runs an engine over one recording.
+func (m *meter) one(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, error) {
+	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
+	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: m.maxSpeakers})
+	if err != nil {
+		return o, err
+	}
+	runtime.LockOSThread() // CPU time is told by thread
+	defer runtime.UnlockOSThread()
+	begin := threadTime()
+	var events []engine.Event
+	for at := 0; at < len(samples); at += chunkSamples {
+		if ctx.Err() != nil {
+			return o, ctx.Err()
+		}
+		end := min(at+chunkSamples, len(samples))
+		known := len(events)
+		events = e.Push(samples[at:end], events)
+		newest := time.Duration(end) * time.Second / engine.SampleRate
+		for _, event := range events[known:] {
+			o.lags = append(o.lags, newest-event.At)
+		}
+	}
+	events = e.Flush(events)
+	o.cpu = threadTime() - begin
+
+	hyp, err := fold(r.name, events)
+	if err != nil {
+		return o, err
+	}
+	report, err := evaluation.Score(r.ref, hyp, r.uem, m.options)
+	if err != nil {
+		return o, err
+	}
+	o.score = report.Files[0]
+	if o.labels, err = evaluation.Labels(r.ref, hyp, r.uem); err != nil {
+		return o, err
+	}
+	if m.out != "" {
+		dir := filepath.Join(m.out, latency.String())
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return o, err
+		}
+		return o, writeRTTM(filepath.Join(dir, r.name+".rttm"), r.name, hyp)
+	}
+	return o, nil
+}
+
+// fold makes turns of events, and catches an engine that breaks its word.
+func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
+	var turns []evaluation.Turn
+	open := map[int]time.Duration{}
+	for _, e := range events {
+		start, talking := open[e.Speaker]
+		switch {
+		case e.Kind == engine.Start && !talking:
+			open[e.Speaker] = e.At
+		case e.Kind == engine.End && talking && e.At > start:
+			delete(open, e.Speaker)
+			turns = append(turns, evaluation.Turn{File: name, Speaker: protocol.SpeakerLabel(e.Speaker), Start: start.Seconds(), End: e.At.Seconds()})
+		default:
+			return nil, fmt.Errorf("the engine sent %+v out of turn", e)
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("the engine left %d turns open", len(open))
+	}
+	return turns, nil
+}
+
+// percentile of sorted lags, by nearest rank.
+func percentile(sorted []time.Duration, p float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
+}
+
+// summary adds up outcomes.
+type summary struct {
+	files   int
+	score   evaluation.Result
+	labels  evaluation.LabelReport
+	lags    []time.Duration
+	cpu     time.Duration
+	seconds float64
+}
+
+func sum(outcomes []outcome) summary {
+	s := summary{files: len(outcomes)}
+	results := make([]evaluation.Result, len(outcomes))
+	for i, o := range outcomes {
+		results[i] = o.score.Result
+		s.labels.Add(o.labels)
+		s.lags = append(s.lags, o.lags...)
+		s.cpu += o.cpu
+		s.seconds += o.seconds
+	}
+	s.score = evaluation.Sum(results...)
+	slices.Sort(s.lags)
+	return s
+}
