@@ -40,12 +40,14 @@ func (r reference) conv(x image, name string, fs, ts int) image {
 		for i := range y.f {
 			for j := range y.t {
 				sum := float64(bias[o])
-				for c := range x.c {
-					for df := range size {
-						for dt := range size {
-							if a, b := i*fs+df-pad, j*ts+dt-pad; a >= 0 && a < x.f && b >= 0 && b < x.t {
-								sum += float64(w[((o*x.c+c)*size+df)*size+dt]) * float64(x.v[(c*x.f+a)*x.t+b])
-							}
+				for df := range size {
+					for dt := range size {
+						a, b := i*fs+df-pad, j*ts+dt-pad
+						if a < 0 || a >= x.f || b < 0 || b >= x.t {
+							continue
+						}
+						for c := range x.c {
+							sum += float64(w[((o*x.c+c)*size+df)*size+dt]) * float64(x.v[(c*x.f+a)*x.t+b])
 						}
 					}
 				}

@@ -2,10 +2,6 @@ package embedding
 
 import "hubbub/localserver/engine/nn"
 
-// maxStep is the number of feature frames that wait at most for an Update, 1 s:
-// it bounds the memory however much is appended.
-const maxStep = 100
-
 // lookBack is how far behind its settled frames a layer's input is still read,
 // by the taps of two 3x3 convolutions and the shortcut beside them.
 const lookBack = 4
@@ -20,13 +16,12 @@ type Stream struct {
 	weights *nn.Track // e^attention of each trunk frame
 	scratch []float32
 	pooled  []float32
-	waiting int // feature frames since the last Update
 	pool    Pool
 }
 
 // NewStream begins a stream that keeps the newest window frames of 40 ms.
 func (m *Model) NewStream(window int) *Stream {
-	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack+maxStep), weights: nn.NewTrack(TrunkSize, 0, 0, window),
+	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), weights: nn.NewTrack(TrunkSize, 0, 0, window),
 		pooled: make([]float32, 2*TrunkSize)}
 	for i, p := range m.planes {
 		keep, edge := lookBack, 1
@@ -43,28 +38,18 @@ func (m *Model) NewStream(window int) *Stream {
 }
 
 // Append takes feature frames, 64 values each. They show in Len and in
-// everything else after the next Update.
-func (s *Stream) Append(frames []float32) {
-	for len(frames) > 0 {
-		if s.waiting == maxStep {
-			s.Update()
-		}
-		n := min(len(frames), (maxStep-s.waiting)*bands)
-		s.in.Push(frames[:n], bands, 1)
-		s.waiting += n / bands
-		frames = frames[n:]
-	}
-}
+// everything else after the next Update, which should come at least once a
+// second: what waits is held in memory.
+func (s *Stream) Append(frames []float32) { s.in.Push(frames, bands, 1) }
 
 // Update brings the trunk up to date: frames near the newest are computed as if
 // the stream ended here, those from the last Update that were not settled anew.
 // How often it is called changes the cost (each time, about 9 frames of the last
 // layers are computed that will be again), never what is settled.
 func (s *Stream) Update() {
-	if s.waiting == 0 {
+	if !s.in.Read() {
 		return
 	}
-	s.waiting = 0
 	s.m.stem.Step(s.in, s.outs[0], nil, true)
 	for i, b := range s.m.blocks {
 		x, mid, y := s.outs[i], s.mids[i], s.outs[i+1]

@@ -51,6 +51,7 @@ func TestConv2DStream(t *testing.T) {
 			all = append(all, fresh...)
 			src.Push(fresh, 24, in.C)
 			conv.Step(src, dst, nil, false)
+			src.Read()
 			T := len(all) / 24
 			if T == 0 {
 				continue
@@ -96,6 +97,7 @@ func TestConv1DStream(t *testing.T) {
 			all = append(all, fresh...)
 			src.Push(fresh, 4, 1)
 			conv.Step(src, dst, nil, true)
+			src.Read()
 			T := len(all) / 4
 			for j := max(dst.First(), dst.Settled()-5); j < dst.Len(); j++ {
 				want := make([]float32, 16)
@@ -128,6 +130,7 @@ func TestSettledFramesStay(t *testing.T) {
 	for range 200 {
 		src.Push(values(r, r.IntN(9)*4), 4, 0)
 		conv.Step(src, dst, nil, false)
+		src.Read()
 		for j := dst.First(); j < dst.Settled(); j++ {
 			if old, ok := seen[j]; ok {
 				near(t, "settled frame", dst.Frame(j), old, 0)

@@ -18,12 +18,13 @@ type Track struct {
 	first       int // frame at buf[0]
 	settled     int
 	length      int
+	unread      int // first frame that no layer has seen, where frames come by Push; else -1
 }
 
 // NewTrack makes an empty track of frames of size floats; lead and trail
 // frames of zeros around it, keep settled frames to look back on.
 func NewTrack(size, lead, trail, keep int) *Track {
-	return &Track{size: size, lead: lead, trail: trail, keep: max(keep, lead), first: -lead}
+	return &Track{size: size, lead: lead, trail: trail, keep: max(keep, lead), first: -lead, unread: -1}
 }
 
 // Len is the number of frames since the stream began.
@@ -57,7 +58,11 @@ func (t *Track) From(i int) []float32 {
 func (t *Track) Extend(length int) {
 	need := (length + t.trail - t.first) * t.size
 	if need > len(t.buf) {
-		if first := t.settled - t.keep; first > t.first {
+		first := t.settled - t.keep
+		if t.unread >= 0 {
+			first = min(first, t.unread-t.keep)
+		}
+		if first > t.first {
 			used := (t.length - first) * t.size // what lies behind is written anew
 			copy(t.buf, t.buf[(first-t.first)*t.size:][:max(used, 0)])
 			t.first = first
@@ -76,9 +81,11 @@ func (t *Track) Extend(length int) {
 // Settle declares frames below n final.
 func (t *Track) Settle(n int) { t.settled = max(t.settled, min(n, t.length)) }
 
-// Push appends final frames to an input track; each is copied to offset at of
-// a track frame, whose other values stay zero.
+// Push appends final frames to an input track, width values each; each is
+// copied to offset at of a track frame, whose other values are zero. They are
+// held until Read, however many they are.
 func (t *Track) Push(frames []float32, width, at int) {
+	t.unread = max(t.unread, 0)
 	n, old := len(frames)/width, t.length
 	t.Extend(old + n)
 	for i := range n {
@@ -87,6 +94,14 @@ func (t *Track) Push(frames []float32, width, at int) {
 		copy(dst[at:], frames[i*width:][:width])
 	}
 	t.Settle(t.length)
+}
+
+// Read declares that the layers behind an input track are up to date with it.
+// It reports whether there was anything new.
+func (t *Track) Read() bool {
+	news := t.unread < t.length
+	t.unread = t.length
+	return news
 }
 
 // taps is the time axis of a convolution.

@@ -1,0 +1,85 @@
+// Package segmentation says who talks when inside a few seconds.
+//
+// It names up to three local speakers, at most two at once, as one of seven
+// classes for every 20 ms (powerset encoding: Plaquet and Bredin, arXiv
+// 2310.13025). Convolutions over the feature frames and a projection of the
+// embedder's trunk meet at 25 frames a second; dilated residual blocks widen
+// the view to 31 such frames on either side. All of this is a stream, where a
+// frame is computed once (those near the newest sample as if the stream ended
+// there, and again when more has come). On any window of it a recurrent layer
+// runs both ways and gives the classes.
+package segmentation
+
+import (
+	"fmt"
+
+	"hubbub/localserver/engine/embedding"
+	"hubbub/localserver/engine/nn"
+	"hubbub/localserver/engine/weights"
+)
+
+const (
+	// Classes is the number of sets of local speakers.
+	Classes = 7
+	// Speakers is the number of local speakers.
+	Speakers = 3
+	// Split is the number of 20 ms output frames to a 40 ms frame of the stream.
+	Split = 2
+	// Window is the number of 40 ms frames in the 5 s that the network was trained on.
+	Window = 125
+
+	bands    = 64
+	channels = 96
+	hidden   = 96
+	dense    = 64
+	outputs  = Split * Classes
+)
+
+// Sets are the local speakers of each class.
+var Sets = [Classes][]int{{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}}
+
+var dilations = [5]int{1, 2, 4, 8, 16}
+
+// Model is the network. It does not change and is shared by all streams.
+type Model struct {
+	c1, c2    *nn.Conv1D
+	proj      *nn.Matrix
+	wide      [len(dilations)]*nn.Conv1D // the dilated convolution of each block
+	point     [len(dilations)]*nn.Conv1D // the 1x1 one behind it
+	forwards  *nn.GRU
+	backwards *nn.GRU
+	l1, l2    *nn.Matrix
+}
+
+// New takes the tensors seg.* of a weights file.
+func New(f *weights.File) (*Model, error) {
+	r := weights.Reader{File: f}
+	m := &Model{}
+	conv := func(name string, in, out, kernel, stride, dilation int) *nn.Conv1D {
+		return nn.NewConv1D(in, out, kernel, stride, dilation, 0, r.Tensor(name+".w", out, in, kernel), r.Tensor(name+".b", out))
+	}
+	m.c1 = conv("seg.c1", bands, channels, 5, 2, 1)
+	m.c2 = conv("seg.c2", channels, channels, 5, 2, 1)
+	w, b := r.Tensor("seg.proj.w", channels, embedding.TrunkSize), r.Tensor("seg.proj.b", channels)
+	place := make([]int, embedding.TrunkSize) // the exported column at each place of a trunk frame
+	for i := range place {
+		place[embedding.Column(i)] = i
+	}
+	m.proj = nn.NewMatrix(1, embedding.TrunkSize, channels, b, func(_, k, n int) float32 { return w[n*embedding.TrunkSize+place[k]] })
+	for i, d := range dilations {
+		name := fmt.Sprintf("seg.blk%d", i)
+		m.wide[i] = conv(name+".a", channels, channels, 3, 1, d)
+		m.point[i] = nn.NewConv1D(channels, channels, 1, 1, 1, 0, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
+	}
+	gru := func(name string) *nn.GRU {
+		return nn.NewGRU(channels, hidden, r.Tensor(name+".wih", 3*hidden, channels), r.Tensor(name+".whh", 3*hidden, hidden),
+			r.Tensor(name+".bih", 3*hidden), r.Tensor(name+".bhh", 3*hidden))
+	}
+	m.forwards, m.backwards = gru("seg.gru.fw"), gru("seg.gru.bw")
+	m.l1 = nn.Dense(2*hidden, dense, r.Tensor("seg.l1.w", dense, 2*hidden), r.Tensor("seg.l1.b", dense))
+	m.l2 = nn.Dense(dense, outputs, r.Tensor("seg.l2.w", outputs, dense), r.Tensor("seg.l2.b", outputs))
+	if r.Err != nil {
+		return nil, fmt.Errorf("segmentation network: %w", r.Err)
+	}
+	return m, nil
+}
