@@ -1,0 +1,143 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+)
+
+// decoder gives the samples of an input in its own rate and channels, nominally
+// in -1..1. read fills dst, whose length is a multiple of the channels, with
+// interleaved samples of whole frames; io.EOF comes with n = 0.
+type decoder interface {
+	format() format
+	read(dst []float32) (n int, err error)
+}
+
+// format is what a header says.
+type format struct {
+	rate, channels int
+	frames         int64  // samples of one channel; -1 = unknown
+	notice         string // known from the start
+}
+
+func (f format) duration() time.Duration {
+	if f.frames < 0 || f.rate <= 0 {
+		return 0
+	}
+	return seconds(f.frames, f.rate)
+}
+
+func seconds(frames int64, rate int) time.Duration {
+	return time.Duration(float64(frames) / float64(rate) * float64(time.Second))
+}
+
+// tooLoud is where a float sample is no audio any more but damage: filters
+// would spread it over everything around it.
+const tooLoud = 1e6
+
+// blockFrames is how much is decoded at a time.
+const blockFrames = 4096
+
+// converter mixes a decoder's channels down and changes their rate. Its memory
+// does not depend on the length of the input.
+type converter struct {
+	dec      decoder
+	channels int
+	rs       *resampler
+	in       []float32 // interleaved
+	mono     []float32
+	out      []float32 // converted, from next on not yet read
+	next     int
+	ended    error
+	notes    *notes
+	broken   int64 // samples that were no numbers
+}
+
+func newConverter(dec decoder, n *notes) *converter {
+	f := dec.format()
+	return &converter{
+		dec: dec, channels: f.channels, rs: newResampler(f.rate, SampleRate), notes: n,
+		in: make([]float32, blockFrames*f.channels), mono: make([]float32, 0, blockFrames),
+	}
+}
+
+// read is Source.Read without a context.
+func (c *converter) read(dst []float32) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	for c.next == len(c.out) {
+		if c.ended != nil {
+			return 0, c.ended
+		}
+		c.out, c.next = c.out[:0], 0
+		n, err := safeRead(c.dec, c.in)
+		c.mono = c.mixDown(c.in[:n-n%c.channels], c.mono[:0])
+		c.out = c.rs.push(c.mono, c.out)
+		if err != nil {
+			c.ended = err
+			if errors.Is(err, io.EOF) {
+				c.out = c.rs.flush(c.out)
+			}
+			if c.broken > 0 {
+				c.notes.add(fmt.Sprintf("%d samples were not numbers; they count as silence", c.broken))
+			}
+		}
+	}
+	n := copy(dst, c.out[c.next:])
+	c.next += n
+	return n, nil
+}
+
+// mixDown appends the mean of each frame's channels.
+func (c *converter) mixDown(in, mono []float32) []float32 {
+	scale := 1 / float32(c.channels)
+	for i := 0; i < len(in); i += c.channels {
+		var sum float32
+		for _, x := range in[i : i+c.channels] {
+			if !(x >= -tooLoud && x <= tooLoud) {
+				c.broken++
+				x = 0
+			}
+			sum += x
+		}
+		mono = append(mono, sum*scale)
+	}
+	return mono
+}
+
+// safeRead turns a decoder's panic into an error: its input comes from
+// strangers.
+func safeRead(d decoder, dst []float32) (n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			n, err = 0, fail("The file may be damaged. Convert it with another program, then try again.", "cannot decode the audio: %v", r)
+		}
+	}()
+	return d.read(dst)
+}
+
+// notes is a list of notices that one goroutine adds to and others read.
+type notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *notes) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, text)
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string(nil), n.list...)
+}
+
+// fullScale maps a signed integer of so many bits to -1..1.
+func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }

@@ -1,0 +1,116 @@
+package capture
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// isContext says whether err is an end that the reader asked for.
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// decoded is a source that a decoder feeds: a file, the demo.
+type decoded struct {
+	info  Info
+	conv  *converter
+	notes *notes
+	file  io.Closer
+}
+
+func (d *decoded) Info() Info        { return d.info }
+func (d *decoded) notices() []string { return d.notes.all() }
+
+func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := d.conv.read(dst)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = named(d.info.Name, err)
+	}
+	return n, err
+}
+
+func (d *decoded) Close() error {
+	if d.file == nil {
+		return nil
+	}
+	f := d.file
+	d.file = nil
+	return f.Close()
+}
+
+// named puts the input's name before an error and keeps its hint.
+func named(name string, err error) error {
+	hint := damagedHint
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		hint = h.Hint()
+	}
+	return fail(hint, "%s: %w", name, err)
+}
+
+// describe fills in what the decoder knows.
+func describe(info Info, d decoder) Info {
+	f := d.format()
+	info.Rate, info.Channels, info.Duration, info.Notice = f.rate, f.channels, f.duration(), f.notice
+	if m, ok := d.(*mp3Decoder); ok {
+		info.Channels = m.channelsHeard()
+	}
+	return info
+}
+
+// openFile opens a file of any format this package knows. A path that is no
+// regular file, such as a named pipe, is read like standard input.
+func openFile(ctx context.Context, path string) (Source, error) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail("Check the name. `hubbub live --help` lists what else can be heard.", "there is no file %s", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fail("Ask for the right to read it.", "%s may not be read", path)
+	case err != nil:
+		return nil, fail("Check the name.", "cannot open %s: %w", path, err)
+	case st.IsDir():
+		return nil, fail("Name a file in it.", "%s is a folder", path)
+	case !st.Mode().IsRegular():
+		return openPipe(ctx, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fail("Ask for the right to read it.", "cannot open %s: %w", path, err)
+	}
+	src, err := openAt(ctx, f, st.Size(), path)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	src.file = f
+	return src, nil
+}
+
+// openAt opens an input of known size.
+func openAt(ctx context.Context, f io.ReaderAt, size int64, path string) (*decoded, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		return nil, fail("Choose a recording that holds sound.", "%s is empty", path)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
+	head, err := r.Peek(sniffLen)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fail("Check the disk it lies on.", "cannot read %s: %w", path, err)
+	}
+	n := &notes{}
+	dec, err := openDecoder(path, &counter{r: r, at: f}, head, size, n)
+	if err != nil {
+		return nil, err
+	}
+	info := describe(Info{Kind: File, Name: path, Base: baseName(path)}, dec)
+	return &decoded{info: info, conv: newConverter(dec, n), notes: n}, nil
+}

@@ -1,0 +1,130 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mewkiz/flac"
+)
+
+// flacDecoder reads a FLAC stream. One frame is in memory at a time.
+type flacDecoder struct {
+	stream *flac.Stream
+	f      format
+	bits   int
+	notes  *notes
+	heard  int64
+	frame  [][]int32 // by channel, the samples from at on not yet read
+	at     int
+	scale  float32
+	over   bool
+}
+
+func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
+	s, err := flac.New(r)
+	if err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fail(wholeHint, "this FLAC file ends within its header")
+		}
+		return nil, fail(damagedHint, "the header of this FLAC file is damaged: %w", err)
+	}
+	i := s.Info
+	if i.SampleRate < minRate || i.SampleRate > maxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
+		return nil, fail(convertHint, "the header of this FLAC file cannot be right: %d samples a second, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
+	}
+	d := &flacDecoder{stream: s, bits: int(i.BitsPerSample), notes: n}
+	d.f = format{rate: int(i.SampleRate), channels: int(i.NChannels), frames: -1}
+	if i.NSamples > 0 {
+		d.f.frames = int64(i.NSamples)
+	}
+	if err := d.next(); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fail(wholeHint, "this FLAC file ends before its audio begins")
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *flacDecoder) format() format { return d.f }
+
+// next decodes one frame. What is damaged ends the audio, with a notice; the
+// audio before it is worth having.
+func (d *flacDecoder) next() error {
+	if d.over || d.f.frames >= 0 && d.heard >= d.f.frames {
+		return io.EOF // what follows is a tag, or nothing
+	}
+	f, err := d.stream.Next()
+	if err == nil {
+		if f.BitsPerSample == 0 {
+			f.BitsPerSample = uint8(d.bits)
+		}
+		err = f.Parse()
+	}
+	if err == nil {
+		if len(f.Subframes) != d.f.channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.rate {
+			err = errors.New("its format changes on the way")
+		}
+	}
+	if err != nil {
+		d.over = true
+		return d.end(err)
+	}
+	d.frame = d.frame[:0]
+	for _, s := range f.Subframes {
+		d.frame = append(d.frame, s.Samples)
+	}
+	for _, s := range d.frame {
+		if len(s) != len(d.frame[0]) {
+			d.over = true
+			return d.end(errors.New("a frame is damaged"))
+		}
+	}
+	d.scale = fullScale(int(f.BitsPerSample))
+	d.at = 0
+	return nil
+}
+
+// end says what err means for the audio so far.
+func (d *flacDecoder) end(err error) error {
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	switch {
+	case d.heard == 0 && !ended:
+		return fail(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
+	case isContext(err):
+		return err
+	case ended && d.f.frames > d.heard && d.heard > 0:
+		d.notes.add(fmt.Sprintf("cut short: the header promises %s, %s are there", clock(d.f.duration()), clock(seconds(d.heard, d.f.rate))))
+	case ended && errors.Is(err, io.ErrUnexpectedEOF) && d.heard > 0:
+		d.notes.add(fmt.Sprintf("cut short after %s", clock(seconds(d.heard, d.f.rate))))
+	case !ended:
+		d.notes.add(fmt.Sprintf("damaged after %s, which is where it ends here: %v", clock(seconds(d.heard, d.f.rate)), err))
+	}
+	return io.EOF
+}
+
+func (d *flacDecoder) read(dst []float32) (int, error) {
+	n := 0
+	for n < len(dst) {
+		if len(d.frame) == 0 || d.at == len(d.frame[0]) {
+			if n > 0 {
+				return n, nil
+			}
+			if err := d.next(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		frames := min(len(d.frame[0])-d.at, (len(dst)-n)/d.f.channels)
+		for i := range frames {
+			for c := range d.frame {
+				dst[n] = float32(d.frame[c][d.at+i]) * d.scale
+				n++
+			}
+		}
+		d.at += frames
+		d.heard += int64(frames)
+	}
+	return n, nil
+}

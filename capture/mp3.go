@@ -1,0 +1,128 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hajimehoshi/go-mp3"
+)
+
+// decoderDelay is how much later than its encoder's input an MP3 decoder's
+// output is, beyond the encoder's own delay (LAME's technical FAQ).
+const decoderDelay = 529
+
+// defaultEncoderDelay stands for files that do not tell theirs; LAME's.
+const defaultEncoderDelay = 576
+
+// mp3Decoder reads an MP3 stream through go-mp3, which always gives 16-bit
+// stereo. What encoder and decoder put before and after the audio is removed,
+// so that timestamps stay true.
+type mp3Decoder struct {
+	frames *mp3Frames
+	dec    *mp3.Decoder
+	f      format
+	notes  *notes
+	skip   int64 // samples of one channel still to leave out
+	heard  int64
+	buf    []byte
+	have   int // bytes at the start of buf: an unfinished sample
+}
+
+func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
+	frames, err := newMP3Frames(r)
+	if err != nil {
+		return nil, err
+	}
+	d := &mp3Decoder{frames: frames, notes: n}
+	if d.dec, err = mp3.NewDecoder(frames); err != nil {
+		if isContext(err) {
+			return nil, err
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, fail(wholeHint, "this MP3 file ends before its audio begins")
+		}
+		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
+	}
+	d.f = format{rate: d.dec.SampleRate(), channels: 2, frames: -1}
+	if d.f.rate < minRate || d.f.rate > maxRate {
+		return nil, fail(damagedHint, "cannot decode this MP3 file: %d samples a second", d.f.rate)
+	}
+	d.skip = decoderDelay + defaultEncoderDelay
+	if t := frames.tag; t.present {
+		if t.delay+t.padding > 0 {
+			d.skip = decoderDelay + int64(t.delay)
+		}
+		if t.frames > 0 {
+			d.f.frames = max(0, int64(t.frames)*int64(frames.first.samples())-int64(t.delay)-int64(t.padding))
+		}
+	}
+	return d, nil
+}
+
+func (d *mp3Decoder) format() format { return d.f }
+
+// channelsHeard is what the file has; the decoder gives two of it.
+func (d *mp3Decoder) channelsHeard() int {
+	if d.frames.first.mono() {
+		return 1
+	}
+	return 2
+}
+
+func (d *mp3Decoder) read(dst []float32) (int, error) {
+	want := len(dst) / 2 * 4
+	if d.f.frames >= 0 {
+		want = int(min(int64(want), (d.f.frames-d.heard+d.skip)*4))
+	}
+	if want <= 0 {
+		return 0, io.EOF
+	}
+	if len(d.buf) < len(dst)*2 {
+		d.buf = append(d.buf, make([]byte, len(dst)*2-len(d.buf))...)
+	}
+	for {
+		n, err := d.dec.Read(d.buf[d.have:want])
+		d.have += n
+		pairs := d.have / 4
+		from := int(min(int64(pairs), d.skip))
+		d.skip -= int64(from)
+		k := 0
+		for i := from; i < pairs; i++ {
+			dst[k] = float32(int16(binary.LittleEndian.Uint16(d.buf[4*i:]))) * fullScale(16)
+			dst[k+1] = float32(int16(binary.LittleEndian.Uint16(d.buf[4*i+2:]))) * fullScale(16)
+			k += 2
+		}
+		d.have = copy(d.buf, d.buf[4*pairs:d.have])
+		d.heard += int64(k / 2)
+		if k > 0 {
+			return k, nil
+		}
+		if err != nil {
+			return 0, d.end(err)
+		}
+	}
+}
+
+// end says what err means for the audio so far.
+func (d *mp3Decoder) end(err error) error {
+	if isContext(err) {
+		return err
+	}
+	heard := clock(seconds(d.heard, d.f.rate))
+	switch ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
+	case !ended && d.heard == 0:
+		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
+	case !ended:
+		d.notes.add(fmt.Sprintf("damaged after %s, which is where it ends here: %v", heard, err))
+	case d.f.frames > d.heard+int64(2*d.frames.first.samples()):
+		d.notes.add(fmt.Sprintf("cut short: the header promises %s, %s are there", clock(d.f.duration()), heard))
+	case d.frames.cut:
+		d.notes.add(fmt.Sprintf("cut short after %s", heard))
+	}
+	if d.frames.skipped > 0 {
+		d.notes.add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are left out", d.frames.skipped))
+	}
+	return io.EOF
+}

@@ -1,0 +1,247 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// mp3Header is the 32-bit header of an MPEG audio frame (ISO 11172-3, 2.4.1.3).
+type mp3Header uint32
+
+// mp3Same are the bits that every frame of one file has in common: sync,
+// version, layer, sampling frequency.
+const mp3Same = 0xFFFE0C00
+
+var mp3Bitrates = [2][15]int{ // kbit/s; layer III of MPEG-1, and of MPEG-2
+	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
+	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+}
+
+// valid: layer III, a known rate, a bit rate that is told. MPEG-2.5 is valid
+// here and refused later, by name.
+func (h mp3Header) valid() bool {
+	return h>>21 == 0x7FF && h>>19&3 != 1 && h>>17&3 == 1 && h>>12&15 != 15 && h>>12&15 != 0 && h>>10&3 != 3 && h&3 != 2
+}
+
+func (h mp3Header) mpeg1() bool  { return h>>19&3 == 3 }
+func (h mp3Header) mpeg25() bool { return h>>19&3 == 0 }
+func (h mp3Header) mono() bool   { return h>>6&3 == 3 }
+
+func (h mp3Header) rate() int {
+	r := [3]int{44100, 48000, 32000}[h>>10&3]
+	switch {
+	case h.mpeg1():
+		return r
+	case h.mpeg25():
+		return r / 4
+	}
+	return r / 2
+}
+
+// samples of one channel in a frame.
+func (h mp3Header) samples() int {
+	if h.mpeg1() {
+		return 1152
+	}
+	return 576
+}
+
+// size of the whole frame in bytes.
+func (h mp3Header) size() int {
+	version := 1
+	if h.mpeg1() {
+		version = 0
+	}
+	return h.samples()/8*mp3Bitrates[version][h>>12&15]*1000/h.rate() + int(h>>9&1)
+}
+
+// sideInfo is the length of what follows the header.
+func (h mp3Header) sideInfo() int {
+	switch {
+	case h.mpeg1() && h.mono():
+		return 17
+	case h.mpeg1():
+		return 32
+	case h.mono():
+		return 9
+	}
+	return 17
+}
+
+// findMP3 gives the place of the first of three frames in a row, or of what
+// there is room for in b, at least two; -1 = none.
+func findMP3(b []byte) int {
+	for i := 0; i+4 <= len(b); i++ {
+		h := mp3Header(binary.BigEndian.Uint32(b[i:]))
+		if !h.valid() {
+			continue
+		}
+		found, at := 1, i+h.size()
+		for found < 3 && at+4 <= len(b) {
+			next := mp3Header(binary.BigEndian.Uint32(b[at:]))
+			if !next.valid() || (h^next)&mp3Same != 0 {
+				found = -1
+				break
+			}
+			found, at = found+1, at+next.size()
+		}
+		if found >= 2 {
+			return i
+		}
+	}
+	return -1
+}
+
+// mp3Tag is what the first frame may tell instead of audio (Xing, Info, and
+// LAME's extension of them).
+type mp3Tag struct {
+	present        bool
+	frames         int
+	delay, padding int
+}
+
+// mp3Frames gives the decoder whole frames of one kind and nothing else: tags,
+// garbage between frames and an unfinished last frame are left out. The decoder
+// would take an unfinished frame for a broken file, and its tag scan would
+// allocate what a tag claims.
+type mp3Frames struct {
+	r       *counter
+	first   mp3Header
+	tag     mp3Tag
+	frame   []byte // not yet read
+	buf     []byte
+	skipped int64 // bytes left out between frames
+	cut     bool  // the last frame was unfinished
+}
+
+// sniffLen is how much of an input is looked at to find out what it is.
+const sniffLen = 16 << 10
+
+func newMP3Frames(r *counter) (*mp3Frames, error) {
+	head, err := r.peek(sniffLen)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	at := findMP3(head)
+	if at < 0 {
+		return nil, fail(convertHint, "no MP3 audio was found in this file")
+	}
+	if err := r.skip(int64(at)); err != nil {
+		return nil, err
+	}
+	m := &mp3Frames{r: r, first: mp3Header(binary.BigEndian.Uint32(head[at:]))}
+	if m.first.mpeg25() {
+		return nil, fail(convertHint, "this MP3 file is MPEG-2.5 at %d Hz, which is not supported", m.first.rate())
+	}
+	if err := m.next(); err != nil {
+		return nil, err
+	}
+	if m.tag = readMP3Tag(m.first, m.frame); m.tag.present {
+		m.frame = nil
+	}
+	return m, nil
+}
+
+func (m *mp3Frames) Read(b []byte) (int, error) {
+	if len(m.frame) == 0 {
+		if err := m.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, m.frame)
+	m.frame = m.frame[n:]
+	return n, nil
+}
+
+// next finds the next frame like the first.
+func (m *mp3Frames) next() error {
+	lost := int64(0)
+	for {
+		head, err := m.r.peek(4)
+		if len(head) < 4 {
+			if err == nil || errors.Is(err, io.EOF) {
+				return io.EOF // what was lost since the last frame is a tag
+			}
+			return err
+		}
+		h := mp3Header(binary.BigEndian.Uint32(head))
+		if !h.valid() || (h^m.first)&mp3Same != 0 {
+			if string(head[:3]) == "TAG" || string(head) == "APET" || string(head) == "LYRI" {
+				return io.EOF
+			}
+			if err := m.r.skip(1); err != nil {
+				return err
+			}
+			lost++
+			continue
+		}
+		size := h.size()
+		if lost > 0 {
+			// After garbage one header may be chance: its successor must fit.
+			more, _ := m.r.peek(size + 4)
+			if len(more) == size+4 {
+				next := mp3Header(binary.BigEndian.Uint32(more[size:]))
+				if !next.valid() || (next^m.first)&mp3Same != 0 {
+					if err := m.r.skip(1); err != nil {
+						return err
+					}
+					lost++
+					continue
+				}
+			}
+		}
+		m.skipped += lost
+		if cap(m.buf) < size {
+			m.buf = make([]byte, size)
+		}
+		m.frame = m.buf[:size]
+		if err := m.r.full(m.frame); err != nil {
+			m.frame = nil
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				m.cut = true
+				return io.EOF
+			}
+			return err
+		}
+		return nil
+	}
+}
+
+// readMP3Tag reads a Xing or Info frame.
+func readMP3Tag(h mp3Header, frame []byte) mp3Tag {
+	at := 4 + h.sideInfo()
+	if h>>16&1 == 0 {
+		at += 2 // a checksum
+	}
+	if len(frame) < at+8 {
+		return mp3Tag{}
+	}
+	b := frame[at:]
+	if s := string(b[:4]); s != "Xing" && s != "Info" {
+		return mp3Tag{}
+	}
+	t := mp3Tag{present: true}
+	flags := binary.BigEndian.Uint32(b[4:])
+	b = b[8:]
+	for _, part := range []struct {
+		flag uint32
+		size int
+	}{{1, 4}, {2, 4}, {4, 100}, {8, 4}} {
+		if flags&part.flag == 0 {
+			continue
+		}
+		if len(b) < part.size {
+			return t
+		}
+		if part.flag == 1 {
+			t.frames = int(binary.BigEndian.Uint32(b))
+		}
+		b = b[part.size:]
+	}
+	if len(b) >= 24 && (string(b[:4]) == "LAME" || string(b[:4]) == "Lavf" || string(b[:4]) == "Lavc") {
+		t.delay = int(b[21])<<4 | int(b[22])>>4
+		t.padding = int(b[22]&15)<<8 | int(b[23])
+	}
+	return t
+}

@@ -1,0 +1,183 @@
+//go:build cgo
+
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gordonklaus/portaudio"
+)
+
+// paLock is held for everything but reading: PortAudio's set-up is not
+// reentrant. It is a channel so that waiting for it can end: a library that
+// hangs keeps it.
+var paLock = make(chan struct{}, 1)
+
+// withPortAudio runs f alone, with the library's chatter kept from the screen.
+func withPortAudio(ctx context.Context, f func() error) error {
+	select {
+	case paLock <- struct{}{}:
+	case <-ctx.Done():
+		return fail("Restart the sound server, or give --input FILE.", "the sound system does not answer: %w", ctx.Err())
+	}
+	defer func() { <-paLock }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	hush()
+	defer unhush()
+	return f()
+}
+
+// started runs f between Initialize and Terminate.
+func started(f func() error) error {
+	if err := portaudio.Initialize(); err != nil {
+		return noSound(err)
+	}
+	return errors.Join(f(), portaudio.Terminate())
+}
+
+func noSound(err error) error {
+	return fail(deviceHint, "the sound system does not start: %w", err)
+}
+
+func nativeDevices(ctx context.Context) ([]Device, error) {
+	var list []Device
+	err := withPortAudio(ctx, func() error {
+		return started(func() error {
+			var err error
+			list, _, err = listNative()
+			return err
+		})
+	})
+	return list, err
+}
+
+// listNative lists the devices that capture, with the library's own records of
+// them by number. The library must be initialized.
+func listNative() ([]Device, map[int]*portaudio.DeviceInfo, error) {
+	all, err := portaudio.Devices()
+	if err != nil {
+		return nil, nil, noSound(err)
+	}
+	standard := -1
+	if d, err := portaudio.DefaultInputDevice(); err == nil && d != nil {
+		standard = d.Index
+	}
+	var list []Device
+	records := map[int]*portaudio.DeviceInfo{}
+	for _, d := range all {
+		if d.MaxInputChannels < 1 {
+			continue
+		}
+		list = append(list, Device{
+			Number: d.Index, Name: d.Name, HostAPI: d.HostApi.Name, Channels: d.MaxInputChannels,
+			Rate: d.DefaultSampleRate, Default: d.Index == standard,
+		})
+		records[d.Index] = d
+	}
+	return list, records, nil
+}
+
+// paStream is a running device.
+type paStream struct {
+	dev            Device
+	rate, channels int
+	stream         *portaudio.Stream
+	buf            []float32 // the library writes here
+}
+
+// openNative opens and starts a device: at 16 kHz mono where it can do that,
+// else at its own rate, with as few channels as it takes.
+func openNative(ctx context.Context, want string) (nativeStream, error) {
+	var s *paStream
+	err := withPortAudio(ctx, func() error {
+		if err := portaudio.Initialize(); err != nil {
+			return noSound(err)
+		}
+		var err error
+		if s, err = startDevice(want); err != nil {
+			return errors.Join(err, portaudio.Terminate())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func startDevice(want string) (*paStream, error) {
+	list, records, err := listNative()
+	if err != nil {
+		return nil, err
+	}
+	dev, err := pickDevice(list, want)
+	if err != nil {
+		return nil, err
+	}
+	info := records[dev.Number]
+	own := int(math.Round(dev.Rate))
+	var last error
+	tried := map[[2]int]bool{}
+	for _, shape := range [][2]int{{SampleRate, 1}, {own, 1}, {own, 2}, {own, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}} {
+		rate, channels := shape[0], shape[1]
+		if rate < minRate || channels > dev.Channels || tried[shape] {
+			continue
+		}
+		tried[shape] = true
+		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, blockLength(rate)*channels)}
+		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: blockLength(rate)}
+		// Latency here is the room of the device's buffer: enough for this
+		// machine to be busy for a moment.
+		p.Input = portaudio.StreamDeviceParameters{Device: info, Channels: channels, Latency: max(200*time.Millisecond, info.DefaultHighInputLatency)}
+		if last = portaudio.IsFormatSupported(p, s.buf); last != nil {
+			continue
+		}
+		if s.stream, last = portaudio.OpenStream(p, s.buf); last != nil {
+			continue
+		}
+		if last = s.stream.Start(); last != nil {
+			_ = s.stream.Close()
+			continue
+		}
+		return s, nil
+	}
+	return nil, fail("See whether another program uses it, or choose another one: "+listDevices(list), "the microphone %q does not open: %w", dev.Name, last)
+}
+
+func (s *paStream) device() Device     { return s.dev }
+func (s *paStream) format() (int, int) { return s.rate, s.channels }
+
+func (s *paStream) read() ([]float32, bool, error) {
+	err := s.stream.Read()
+	if errors.Is(err, portaudio.InputOverflowed) {
+		return s.buf, true, nil // what is in the buffer is good; something before it is missing
+	}
+	return s.buf, false, err
+}
+
+// close is called by the reading goroutine, so that no read is under way.
+func (s *paStream) close() error {
+	return withPortAudio(context.Background(), func() error {
+		// Abort: whatever is still in the device is not wanted any more.
+		err := s.stream.Abort()
+		if errors.Is(err, portaudio.StreamIsStopped) {
+			err = nil
+		}
+		if closeErr := s.stream.Close(); err == nil {
+			err = closeErr
+		}
+		if endErr := portaudio.Terminate(); err == nil {
+			err = endErr
+		}
+		if err != nil {
+			return fmt.Errorf("closing the device: %w", err)
+		}
+		return nil
+	})
+}

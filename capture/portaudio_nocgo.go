@@ -1,0 +1,22 @@
+//go:build !cgo
+
+package capture
+
+import (
+	"context"
+	"fmt"
+)
+
+// Without cgo there is no way to the system's audio: everything but the
+// microphone works.
+
+var errNoCgo = &hinted{
+	fmt.Errorf("%w: this build of hubbub has no microphone support (built without cgo)", errNoDevice),
+	"Build with `make build`, which installs PortAudio and enables cgo, or give --input FILE.",
+}
+
+func openNative(context.Context, string) (nativeStream, error) { return nil, errNoCgo }
+
+func nativeDevices(context.Context) ([]Device, error) { return nil, errNoCgo }
+
+func nativeLog() string { return "" }

@@ -1,0 +1,221 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"unicode/utf8"
+)
+
+// What to do next, for the errors of this package.
+const (
+	convertHint = "Convert it first, for instance: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav"
+	wholeHint   = "Check that it was copied or recorded to its end."
+	damagedHint = "The file may be damaged. Convert it with another program, then try again."
+	rawHint     = "Send WAV, or raw 32-bit float samples, 16 kHz mono: ffmpeg -i INPUT -f f32le -ar 16000 -ac 1 - | hubbub --input -"
+)
+
+// container is what the first bytes of an input look like.
+type container int
+
+const (
+	unknown container = iota
+	isWAV
+	isFLAC
+	isMP3
+	isID3 // a tag; MP3 or FLAC follows
+	isText
+	isOther // known, and not supported
+)
+
+// sniff tells inputs apart by content, never by name. For isOther it gives the
+// format's name.
+func sniff(head []byte) (container, string) {
+	has := func(at int, s string) bool { return len(head) >= at+len(s) && string(head[at:at+len(s)]) == s }
+	switch {
+	case (has(0, "RIFF") || has(0, "RIFX") || has(0, "RF64") || has(0, "BW64")) && has(8, "WAVE"):
+		return isWAV, ""
+	case has(0, "fLaC"):
+		return isFLAC, ""
+	case has(0, "ID3"):
+		return isID3, ""
+	case has(0, "OggS"):
+		return isOther, "Ogg (Vorbis, Opus)"
+	case has(4, "ftyp"):
+		return isOther, "MP4 (AAC, ALAC)"
+	case has(0, "FORM"):
+		return isOther, "AIFF"
+	case has(0, "\x1aE\xdf\xa3"):
+		return isOther, "Matroska or WebM"
+	case has(0, "caff"):
+		return isOther, "CAF"
+	case has(0, "riff\x2e\x91\xcf\x11"):
+		return isOther, "Wave64"
+	case has(0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11"):
+		return isOther, "WMA"
+	case looksLikeText(head):
+		return isText, ""
+	case findMP3(head) >= 0:
+		return isMP3, ""
+	}
+	return unknown, ""
+}
+
+func looksLikeText(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	// A character may be cut at the end.
+	for cut := 0; cut < utf8.UTFMax && len(b) > 1 && !utf8.Valid(b); cut++ {
+		b = b[:len(b)-1]
+	}
+	if !utf8.Valid(b) {
+		return false
+	}
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != 0x1b || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// looksLikeFloats says whether raw bytes can be pcm_f32le: most samples lie
+// where audio does. 16-bit samples, compressed data and text do not.
+func looksLikeFloats(b []byte) bool {
+	good, all := 0, len(b)/4
+	for i := range all {
+		x := math.Abs(float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))))
+		if x == 0 || x > 1e-20 && x < 256 {
+			good++
+		}
+	}
+	return good*10 >= all*8
+}
+
+// openDecoder finds the decoder for an input that begins with head; r stands at
+// its start. size is the input's length in bytes, -1 = unknown. what names the
+// input in errors.
+func openDecoder(what string, r *counter, head []byte, size int64, n *notes) (d decoder, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", what, p)
+		}
+	}()
+	kind, name := sniff(head)
+	switch kind {
+	case isWAV:
+		d, err = openWAV(r, size, n)
+	case isFLAC:
+		d, err = openFLAC(r, n)
+	case isMP3:
+		d, err = openMP3(r, size, n)
+	case isID3:
+		d, err = openTagged(r, size, n)
+	case isOther:
+		return nil, fail(convertHint, "%s is %s, which is not supported", what, name)
+	case isText:
+		return nil, fail("Give a WAV, FLAC or MP3 file.", "%s is text, not audio", what)
+	default:
+		return nil, fail("Give a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file that hubbub knows", what)
+	}
+	if err != nil {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		hint := damagedHint
+		var h interface{ Hint() string }
+		if errors.As(err, &h) {
+			hint = h.Hint()
+		}
+		return nil, fail(hint, "%s: %w", what, err)
+	}
+	return d, nil
+}
+
+// openTagged skips an ID3v2 tag, which may hold a picture of any size, and
+// opens what follows.
+func openTagged(r *counter, size int64, n *notes) (decoder, error) {
+	var h [10]byte
+	if err := r.full(h[:]); err != nil {
+		return nil, fail(wholeHint, "this file ends within its tag")
+	}
+	length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
+	if h[5]&0x10 != 0 {
+		length += 10 // a footer
+	}
+	if err := r.skip(length); err != nil {
+		return nil, fail(wholeHint, "this file ends within its tag")
+	}
+	head, err := r.peek(4)
+	if err != nil {
+		return nil, fail(wholeHint, "this file ends after its tag")
+	}
+	if bytes.Equal(head, []byte("fLaC")) {
+		return openFLAC(r, n)
+	}
+	return openMP3(r, size, n)
+}
+
+// counter reads an input from its start and knows where it is.
+type counter struct {
+	r  peeker
+	n  int64       // bytes read
+	at io.ReaderAt // nil: the input cannot be looked at elsewhere
+}
+
+type peeker interface {
+	io.Reader
+	Peek(n int) ([]byte, error)
+	Discard(n int) (int, error)
+}
+
+func (c *counter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+func (c *counter) full(b []byte) error {
+	_, err := io.ReadFull(c, b)
+	return err
+}
+
+// peek looks at the next bytes; fewer only with an error.
+func (c *counter) peek(n int) ([]byte, error) { return c.r.Peek(n) }
+
+func (c *counter) skip(n int64) error {
+	for n > 0 {
+		k, err := c.r.Discard(int(min(n, 1<<20)))
+		c.n += int64(k)
+		n -= int64(k)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunksFollow says whether at off bytes from here, of there in all, a further
+// RIFF chunk begins, or the input ends.
+func (c *counter) chunksFollow(off, there int64) bool {
+	if there-off < 8 {
+		return true
+	}
+	if c.at == nil {
+		return false
+	}
+	var b [8]byte
+	if _, err := c.at.ReadAt(b[:], c.n+off); err != nil {
+		return false
+	}
+	for _, x := range b[:4] {
+		if x < ' ' || x > '~' {
+			return false
+		}
+	}
+	return int64(binary.LittleEndian.Uint32(b[4:])) <= there-off-8
+}

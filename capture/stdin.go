@@ -1,0 +1,252 @@
+package capture
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+)
+
+// openStdin opens a stream of bytes: WAV (FLAC and tagged MP3 as well), or raw
+// pcm_f32le, 16 kHz mono, told apart by content. It waits for the first bytes.
+func openStdin(ctx context.Context, in io.Reader) (Source, error) {
+	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"})
+}
+
+// openPipe opens a path that is no regular file, in the way of standard input.
+func openPipe(ctx context.Context, path string) (Source, error) {
+	type opened struct {
+		f   *os.File
+		err error
+	}
+	// Opening a named pipe waits for its writer.
+	ch := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(path)
+		ch <- opened{f, err}
+	}()
+	select {
+	case <-ctx.Done():
+		go func() { // the opener owns the file until somebody takes it
+			if o := <-ch; o.f != nil {
+				_ = o.f.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	case o := <-ch:
+		if o.err != nil {
+			return nil, fail("Check the name.", "cannot open %s: %w", path, o.err)
+		}
+		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)})
+	}
+}
+
+// sniffRaw is how many bytes of a stream are waited for before it is decided
+// what it is: 4 ms of raw audio.
+const sniffRaw = 256
+
+func openStream(ctx context.Context, p *pump, info Info) (Source, error) {
+	src := &streamed{pump: p}
+	p.ctx = ctx
+	r := bufio.NewReaderSize(p, sniffLen)
+	if _, err := r.Peek(sniffRaw); err != nil && !errors.Is(err, io.EOF) {
+		_ = src.Close()
+		if isContext(err) {
+			return nil, err
+		}
+		return nil, fail("Check the program that writes it.", "cannot read %s: %w", info.Name, err)
+	}
+	head, _ := r.Peek(r.Buffered())
+	n := &notes{}
+	dec, err := openStreamDecoder(info.Name, r, head, n)
+	if err != nil {
+		_ = src.Close()
+		return nil, err
+	}
+	src.decoded = decoded{info: describe(info, dec), conv: newConverter(dec, n), notes: n}
+	return src, nil
+}
+
+func openStreamDecoder(name string, r *bufio.Reader, head []byte, n *notes) (decoder, error) {
+	if len(head) == 0 {
+		return nil, fail(rawHint, "%s is empty", name)
+	}
+	kind, other := sniff(head)
+	switch kind {
+	case isWAV, isFLAC, isID3:
+		return openDecoder(name, &counter{r: r}, head, -1, n)
+	case isOther:
+		return nil, fail(rawHint, "%s is %s, which is not supported", name, other)
+	case isText:
+		return nil, fail(rawHint, "%s is text, not audio", name)
+	}
+	if !looksLikeFloats(head) {
+		if kind == isMP3 {
+			return openDecoder(name, &counter{r: r}, head, -1, n)
+		}
+		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
+	}
+	return &rawDecoder{r: r, notes: n}, nil
+}
+
+// streamed is a decoded source whose bytes come from a pump.
+type streamed struct {
+	decoded
+	pump *pump
+}
+
+// Read ends as soon as ctx does, also while nothing comes.
+func (s *streamed) Read(ctx context.Context, dst []float32) (int, error) {
+	s.pump.ctx = ctx
+	n, err := s.conv.read(dst)
+	if err != nil && !errors.Is(err, io.EOF) && !isContext(err) {
+		err = named(s.info.Name, err)
+	}
+	return n, err
+}
+
+func (s *streamed) Close() error { return s.pump.Close() }
+
+// rawDecoder reads pcm_f32le, 16 kHz mono.
+type rawDecoder struct {
+	r     io.Reader
+	notes *notes
+	buf   []byte
+	have  int // bytes at the start of buf: an unfinished sample
+}
+
+func (d *rawDecoder) format() format {
+	return format{rate: SampleRate, channels: 1, frames: -1}
+}
+
+func (d *rawDecoder) read(dst []float32) (int, error) {
+	if len(d.buf) < 4*len(dst) {
+		d.buf = append(d.buf, make([]byte, 4*len(dst)-len(d.buf))...)
+	}
+	for {
+		n, err := d.r.Read(d.buf[d.have : 4*len(dst)])
+		d.have += n
+		if k := d.have / 4; k > 0 {
+			for i := range k {
+				dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(d.buf[4*i:]))
+			}
+			d.have = copy(d.buf, d.buf[4*k:d.have])
+			return k, nil
+		}
+		if errors.Is(err, io.EOF) && d.have > 0 {
+			d.notes.add(fmt.Sprintf("the raw input ends within a sample: %d bytes were left over", d.have))
+			d.have = 0
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// pump reads a stream in a goroutine of its own, so that whoever waits for it
+// can be let go. The goroutine ends at the end of the input, or after Close.
+// One thing cannot be helped: a read that the operating system has blocked, as
+// of a terminal or an idle pipe that nobody may close, stays until bytes come
+// or the process ends. It then holds one block and nothing else.
+type pump struct {
+	ctx    context.Context // of the Read that is under way
+	blocks chan []byte
+	ended  chan struct{} // closed after err is set
+	err    error
+	stop   chan struct{}
+	once   sync.Once
+	file   io.Closer
+	block  []byte // not yet read
+}
+
+// newPump starts reading r. file, if not nil, is closed with the pump, which
+// ends a blocked read where the system can do that.
+func newPump(r io.Reader, file io.Closer) *pump {
+	p := &pump{
+		ctx: context.Background(), blocks: make(chan []byte, 4), ended: make(chan struct{}),
+		stop: make(chan struct{}), file: file,
+	}
+	go p.run(r)
+	return p
+}
+
+func (p *pump) run(r io.Reader) {
+	defer close(p.ended)
+	defer func() {
+		if x := recover(); x != nil {
+			p.err = fmt.Errorf("the reader failed: %v", x)
+		}
+	}()
+	idle := 0
+	for {
+		b := make([]byte, 16<<10)
+		n, err := r.Read(b)
+		if n > 0 {
+			idle = 0
+			select {
+			case p.blocks <- b[:n]:
+			case <-p.stop:
+				p.err = os.ErrClosed
+				return
+			}
+		} else if idle++; err == nil && idle > 100 {
+			err = io.ErrNoProgress
+		}
+		if err != nil {
+			p.err = err
+			return
+		}
+		select {
+		case <-p.stop:
+			p.err = os.ErrClosed
+			return
+		default:
+		}
+	}
+}
+
+// Read waits for bytes, for the end, or for the end of the context.
+func (p *pump) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	for len(p.block) == 0 {
+		select {
+		case p.block = <-p.blocks:
+			continue
+		default:
+		}
+		select {
+		case p.block = <-p.blocks:
+		case <-p.ended:
+			select {
+			case p.block = <-p.blocks: // sent just before the end
+				continue
+			default:
+				return 0, p.err
+			}
+		case <-p.ctx.Done():
+			return 0, p.ctx.Err()
+		}
+	}
+	n := copy(b, p.block)
+	p.block = p.block[n:]
+	return n, nil
+}
+
+// Close lets the goroutine go; it waits for nothing.
+func (p *pump) Close() error {
+	var err error
+	p.once.Do(func() {
+		close(p.stop)
+		if p.file != nil {
+			err = p.file.Close()
+		}
+	})
+	return err
+}
