@@ -27,9 +27,11 @@ const MaxSpeakers = 8
 var (
 	// ErrChunkSize is an audio frame that is not ChunkBytes long. Its text is
 	// the one that the service sends.
-	ErrChunkSize = errors.New("Invalid chunk size") //nolint:staticcheck // the specification's spelling
+	//lint:ignore ST1005 a server sends this text as it is
+	ErrChunkSize = errors.New("Invalid chunk size")
 	// ErrSampleValue is an audio frame that holds a NaN or an infinity.
-	ErrSampleValue = errors.New("Chunk holds samples that are not finite; it counts as 100 ms of silence") //nolint:staticcheck // sent as it is
+	//lint:ignore ST1005 a server sends this text as it is
+	ErrSampleValue = errors.New("Chunk holds samples that are not finite; it counts as 100 ms of silence")
 )
 
 // AppendChunk appends the wire form of samples to dst.

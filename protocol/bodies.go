@@ -104,7 +104,7 @@ func parseTime(field string, s *string) (*time.Time, error) {
 }
 
 // ApiError is the body of every HTTP error but 400.
-type ApiError struct { //nolint:revive // the specification's spelling
+type ApiError struct {
 	RequestID string `json:"requestId"`
 	Message   string `json:"message"`
 }

@@ -79,7 +79,8 @@ func cause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 		return where + " broke the connection off", "try again; if it goes on, a proxy or firewall may be in between"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return where + " closed the connection without an answer", "check that the service listens on this port, and that it is https:// or http:// as there"
-	case strings.Contains(err.Error(), "malformed HTTP"):
+	case strings.Contains(err.Error(), "malformed HTTP"),
+		strings.Contains(err.Error(), "readLoopPeekFailLocked"): // net/http: it spoke before it was asked
 		return where + " does not answer in HTTP", "check the port; if it expects TLS, write https://"
 	}
 	return "connecting to " + where + ": " + lastCause(err), "check the address (--server) and the network"

@@ -109,7 +109,7 @@ func (c *Client) apiError(resp *http.Response, body []byte) *APIError {
 	if e.RequestID == "" {
 		e.RequestID = c.safe(resp.Header.Get("X-Request-Id"), 64)
 	}
-	if e.Message == "" && !isJSON {
+	if e.Message == "" && !isJSON && len(body) > 0 {
 		e.Message = c.safe(excerpt(resp.Header.Get("Content-Type"), body), maxMessage)
 	}
 	if e.Message == "" {
@@ -148,6 +148,9 @@ func (c *Client) redact(s string) string {
 // excerpt is the beginning of a body that is not the service's JSON; of a web
 // page its title.
 func excerpt(contentType string, body []byte) string {
+	if len(body) == 0 {
+		return "it is empty"
+	}
 	text := string(body)
 	lower := strings.ToLower(text)
 	if len(lower) == len(text) { // else the positions differ

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestRTTMRoundTrip(t *testing.T) {
 			}
 			got = append(got, r.Turn)
 		}
-		slices.SortStableFunc(turns, func(a, b Turn) int { return int((a.Start - b.Start) * 1000) })
+		slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 		if !slices.Equal(got, turns) {
 			t.Fatalf("got %v, want %v", got, turns)
 		}

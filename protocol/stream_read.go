@@ -157,10 +157,10 @@ func (s *Stream) ending(cause error) CloseInfo {
 		return CloseInfo{Reason: TimedOut, Err: withHint(again, "nothing was heard from the service for %s", s.config.readTimeout)}
 	case errors.Is(cause, websocket.ErrReadLimit):
 		return CloseInfo{Reason: ProtocolError, Err: withHint(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
-	case isGarbage(cause):
-		return CloseInfo{Reason: ProtocolError, Err: withHint(hintWrongService, "what the service sent is not WebSocket: %s", Clean(cause.Error(), 200))}
 	case isFrame: // gorilla's word for an end without a close frame
 		return CloseInfo{Reason: Lost, Err: withHint(again, "the connection ended without a close")}
+	case isGarbage(cause):
+		return CloseInfo{Reason: ProtocolError, Err: withHint(hintWrongService, "what the service sent is not WebSocket: %s", Clean(cause.Error(), 200))}
 	}
 	return CloseInfo{Reason: Lost, Err: withHint(again, "the connection broke: %s", lastCause(cause))}
 }

@@ -103,18 +103,22 @@ func checkObject(body []byte) *ValidationErrorResponse {
 func ParseClientMessage(text []byte) error {
 	var fields map[string]json.RawMessage // exact names: a struct would also take "TYPE"
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		return errors.New("Text message is not a JSON object; audio goes in binary frames") //nolint:staticcheck // sent as it is
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Text message is not a JSON object; audio goes in binary frames")
 	}
 	raw, ok := fields["type"]
 	if !ok {
-		return errors.New("Text message has no field type") //nolint:staticcheck // sent as it is
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Text message has no field type")
 	}
 	var typ *string
 	if err := json.Unmarshal(raw, &typ); err != nil || typ == nil {
-		return errors.New("Field type of a text message must be a string") //nolint:staticcheck // sent as it is
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Field type of a text message must be a string")
 	}
 	if *typ != TypeEndOfStream {
-		return fmt.Errorf("Unknown message type %q; only %q is accepted", Clean(*typ, 40), TypeEndOfStream) //nolint:staticcheck // sent as it is
+		//lint:ignore ST1005 a server sends this text as it is
+		return fmt.Errorf("Unknown message type %q; only %q is accepted", Clean(*typ, 40), TypeEndOfStream)
 	}
 	return nil
 }
