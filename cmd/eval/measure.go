@@ -73,7 +73,7 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 				}
 				samples, err := decode(ctx, r.audio)
 				if err != nil {
-					return fmt.Errorf("%s: %w", r.audio, err)
+					return err // it names the file
 				}
 				for k, d := range m.latencies {
 					o, err := m.one(ctx, r, samples, d)
