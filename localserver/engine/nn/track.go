@@ -69,7 +69,7 @@ func (t *Track) Extend(length int) {
 			need = (length + t.trail - t.first) * t.size
 		}
 		if need > len(t.buf) { // only until the stream has reached its stride
-			buf := make([]float32, need+need/4/t.size*t.size)
+			buf := make([]float32, need+need/8/t.size*t.size)
 			copy(buf, t.buf)
 			t.buf = buf
 		}

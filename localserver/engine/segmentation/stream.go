@@ -35,7 +35,7 @@ func (m *Model) NewStream(window int) *Stream {
 	s := &Stream{m: m, in: nn.NewTrack(bands, 2, 2, 4), a: nn.NewTrack(channels, 2, 2, 4), c: nn.NewTrack(channels, 0, 0, trunkLag),
 		gates: nn.NewTrack(6*hidden, 0, 0, window)}
 	for i := range s.x {
-		edge, keep := 0, window
+		edge, keep := 0, 0
 		if i < len(dilations) {
 			edge, keep = dilations[i], 2*dilations[i]
 			s.mids[i] = nn.NewTrack(channels, 0, 0, 0)
