@@ -35,17 +35,21 @@ func (f *fft) power(x *[fftSize]float64, p *[half + 1]float64) {
 	f.pass(&f.re, &f.im, &f.re2, &f.im2, 16)
 	f.pass(&f.re2, &f.im2, &f.re, &f.im, 64)
 	ar, ai := &f.re, &f.im
-	for k := range half {
-		j := (half - k) % half
-		// even and odd samples' transforms, from the sum and difference of Z_k and conj(Z_j)
+	// Even and odd samples' transforms are the sum and the difference of Z_k and
+	// conj(Z_-k); with the twiddle they make X_k, and conj(X_256-k) beside it.
+	for k := uint8(1); k <= half/2; k++ {
+		j := -k // modulo 256
 		er, ei := (ar[k]+ar[j])/2, (ai[k]-ai[j])/2
 		or, oi := (ai[k]+ai[j])/2, (ar[j]-ar[k])/2
-		u := unfold[k]
-		re, im := er+or*u.re-oi*u.im, ei+or*u.im+oi*u.re
+		u := &unfold[k]
+		tr, ti := or*u.re-oi*u.im, or*u.im+oi*u.re
+		re, im := er+tr, ei+ti
 		p[k] = re*re + im*im
+		re, im = er-tr, ei-ti
+		p[j] = re*re + im*im
 	}
-	d := ar[0] - ai[0]
-	p[half] = d * d
+	s, d := ar[0]+ai[0], ar[0]-ai[0]
+	p[0], p[half] = s*s, d*d
 }
 
 // pass is one radix-4 pass with stride s, from a to b. An index is a byte, which
