@@ -27,7 +27,6 @@ const MaxSpeakers = 8
 var (
 	// ErrChunkSize is an audio frame that is not ChunkBytes long. Its text is
 	// the one that the service sends.
-	//lint:ignore ST1005 a server sends this text as it is
 	ErrChunkSize = errors.New("Invalid chunk size")
 	// ErrSampleValue is an audio frame that holds a NaN or an infinity.
 	//lint:ignore ST1005 a server sends this text as it is

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -17,7 +18,8 @@ const (
 	Completed Reason = iota + 1
 	// EndedEarly: the service closed with 1000 before end_of_stream.
 	EndedEarly
-	// Rejected: the stream was never opened; see CloseInfoOf.
+	// Rejected: the stream was never opened, because the service did not
+	// want it or could not be reached; see CloseInfoOf.
 	Rejected
 	// Policy: the service refuses what this client sent (1008; also 1002,
 	// 1003, 1007, 1009, 1010 and a service's own codes from 3000 on).
@@ -84,6 +86,9 @@ var ErrStreamOver = errors.New("the stream is over")
 // error of CreateStream or OpenStream.
 func CloseInfoOf(err error) CloseInfo {
 	info := CloseInfo{Reason: Rejected, Err: err}
+	if errors.Is(err, context.Canceled) {
+		info.Reason = Cancelled
+	}
 	if e := (*APIError)(nil); errors.As(err, &e) {
 		info.Text = e.Message
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,6 +189,26 @@ func TestConnectionsThatFail(t *testing.T) {
 	}
 }
 
+func TestProxyThatIsGone(t *testing.T) {
+	client := newTestClient(t, ClientOptions{BaseURL: "https://nowhere.example"})
+	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", testKey), Host: "127.0.0.1:1"})
+	_, err := client.Test(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "the proxy on the way to nowhere.example:443 cannot be used") || !strings.Contains(hintOf(err), "HTTPS_PROXY") {
+		t.Fatalf("%v; %s", err, hintOf(err))
+	}
+	checkText(t, err)
+}
+
+func TestCancelledBeforeItWasOpen(t *testing.T) {
+	client := newTestClient(t, ClientOptions{BaseURL: "https://127.0.0.1:1"})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
+	if info := CloseInfoOf(err); info.Reason != Cancelled || info.Err != err {
+		t.Errorf("%+v", info)
+	}
+}
+
 func TestNameLookUpErrors(t *testing.T) {
 	client := newTestClient(t, ClientOptions{BaseURL: "https://nowhere.example"})
 	for _, c := range []struct {
@@ -241,7 +262,9 @@ func TestHandshakeRejected(t *testing.T) {
 		{"token", answer(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
 		{"gone", answer(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
 		{"proxy", answer(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "fault"},
-		{"moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://example.org/x", http.StatusFound) }, "302 Found", "https://example.org/x"},
+		{"moved", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
+		}, "302 Found", "https://example.org/x"},
 		{"no WebSocket", okAnswer, "this is no WebSocket", "proxy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -52,13 +52,18 @@ func hostPort(u *url.URL) string {
 
 func cause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
-	if what, hint = tlsCause(u, err); what != "" {
-		return what, hint
-	}
 	var (
+		op    *net.OpError
 		dns   *net.DNSError
 		timed net.Error
 	)
+	if errors.As(err, &op) && op.Op == "proxyconnect" { // net/http's mark
+		return "the proxy on the way to " + where + " cannot be used: " + lastCause(op.Err),
+			"check HTTPS_PROXY, or except the service with NO_PROXY"
+	}
+	if what, hint = tlsCause(u, err); what != "" {
+		return what, hint
+	}
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no host has the name " + Clean(dns.Name, 253), "check the spelling of --server, and the network"
