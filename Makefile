@@ -1,0 +1,47 @@
+# Two commands do everything on a fresh machine: make run, make test.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: run build test lint bench eval demo screenshot generate clean
+
+## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
+run: build
+	@exec bin/hubbub live $(ARGS)
+
+## build: bin/hubbub; without PortAudio's headers and no way to install them, everything but the microphone
+build:
+	@.ci/install build >&2 || true
+	@if pkg-config --exists portaudio-2.0 2>/dev/null; then \
+		CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
+	else \
+		echo 'PortAudio could not be installed: this build has no microphone. Everything else works.' >&2; \
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
+	fi
+
+## test: install what the tests need and run all of them
+test:
+	@.ci/install test >&2
+	@$(MAKE) --no-print-directory lint
+	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 $(GO) test -race -timeout 14m ./...
+
+## lint: go vet and staticcheck, both without a finding
+lint:
+	@.ci/install build >&2
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+## bench: every benchmark of the repo
+bench:
+	@.ci/install build >&2
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+## eval: the engine over the sets of ../shared/speech, or over REF=x.rttm WAV=x.wav
+eval:
+	@$(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
+
+clean:
+	rm -rf bin

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// display is where a session shows what it learns. All but run are called from
+// the session's goroutine.
+type display interface {
+	// open is called once, before everything else.
+	open(s *session) error
+	// run shows the session until its user leaves or ctx ends, on a goroutine
+	// of its own; a display that nobody can leave returns when ctx ends.
+	run(ctx context.Context) error
+	// stays tells a display that is left by its user, not by the input's end.
+	stays() bool
+	event(e protocol.Event) error
+	turn(t protocol.Turn) error
+	// finish is called once, after everything else.
+	finish() error
+}
+
+// chooseDisplay takes the screen only where there is one.
+func (a *App) chooseDisplay(f *liveFlags) (display, error) {
+	screen := isTerminal(a.Stdout)
+	format := f.output.value
+	if format == "" && !f.accessible {
+		format = "lines"
+		if screen && isTerminal(a.Stdin) {
+			format = "tui"
+		}
+	}
+	switch {
+	case f.accessible:
+		return &spoken{app: a, out: tui.NewAccessible(a.Stdout)}, nil
+	case format != "tui":
+		return &printed{app: a, format: tui.Format(format), progress: f.pace.value == "fast" && !screen && isTerminal(a.Stderr)}, nil
+	case !screen:
+		return nil, &failure{errors.New("--output tui needs a terminal, and standard output is none"),
+			"Leave out --output, or choose lines, json, events or rttm."}
+	}
+	return &fullScreen{app: a, mailbox: make(chan tui.Msg, 64), options: tui.Options{ASCII: f.ascii, Output: a.Stdout}}, nil
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// fullScreen is the timeline on the alternate screen.
+type fullScreen struct {
+	app     *App
+	session *session
+	mailbox chan tui.Msg
+	options tui.Options
+}
+
+func (d *fullScreen) open(s *session) error {
+	d.session = s
+	d.options.Snapshot = s.state
+	d.options.Messages = d.mailbox
+	return nil
+}
+
+func (d *fullScreen) run(ctx context.Context) error {
+	err := tui.Run(ctx, d.options)
+	if errors.Is(err, tui.ErrInterrupted) {
+		d.app.interrupted.Store(true)
+		return nil
+	}
+	return err
+}
+
+func (d *fullScreen) stays() bool { return true }
+
+func (d *fullScreen) event(e protocol.Event) error {
+	if e.Type == protocol.TypeError {
+		d.post(tui.Msg{Kind: tui.MsgError, Text: e.Message})
+	}
+	return nil
+}
+
+func (d *fullScreen) turn(protocol.Turn) error {
+	d.post(tui.Msg{Kind: tui.MsgWake})
+	return nil
+}
+
+// post never waits: the screen sees every turn in the next snapshot anyway.
+func (d *fullScreen) post(m tui.Msg) {
+	select {
+	case d.mailbox <- m:
+	default:
+	}
+}
+
+func (d *fullScreen) finish() error {
+	for _, n := range d.session.notices() {
+		d.app.notice("%s", n)
+	}
+	return tui.Summary(d.app.Stdout, d.session.state(), d.options)
+}
+
+// printed is the timeline without a screen: finished turns or raw events on
+// standard output, one a line; everything else on standard error.
+type printed struct {
+	app      *App
+	format   tui.Format
+	progress bool
+
+	session *session
+	out     *tui.Printer
+}
+
+func (d *printed) open(s *session) (err error) {
+	d.session = s
+	if s.source.Notice != "" {
+		d.app.notice("%s", s.source.Notice)
+	}
+	d.out, err = tui.NewPrinter(d.app.Stdout, d.format, s.source.Base)
+	return err
+}
+
+func (d *printed) run(ctx context.Context) error {
+	if !d.progress {
+		<-ctx.Done()
+		return nil
+	}
+	return showProgress(ctx, d.app.Stderr, d.session)
+}
+
+func (d *printed) stays() bool { return false }
+
+func (d *printed) event(e protocol.Event) error {
+	if e.Type == protocol.TypeError && d.format != tui.FormatEvents {
+		d.app.notice("the service says: %s", tui.Clean(e.Message))
+	}
+	return d.out.Event(e)
+}
+
+func (d *printed) turn(t protocol.Turn) error { return d.out.Turn(t) }
+
+func (d *printed) finish() error {
+	for _, n := range d.session.notices() {
+		d.app.notice("%s", n)
+	}
+	return d.out.Flush()
+}
+
+// spoken is the display for a screen reader: appended sentences.
+type spoken struct {
+	app     *App
+	session *session
+
+	mu  sync.Mutex // out is told of turns and, by the clock, of states
+	out *tui.Accessible
+}
+
+func (d *spoken) open(s *session) error {
+	d.session = s
+	return d.state()
+}
+
+func (d *spoken) state() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.State(d.session.state())
+}
+
+func (d *spoken) run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := d.state(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *spoken) stays() bool { return false }
+
+func (d *spoken) event(e protocol.Event) error {
+	if e.Type != protocol.TypeError {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.Error(e.Message)
+}
+
+func (d *spoken) turn(t protocol.Turn) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.out.Turn(t)
+}
+
+func (d *spoken) finish() error {
+	if err := d.state(); err != nil {
+		return err
+	}
+	for _, n := range d.session.notices() {
+		if err := d.out.Notice(n); err != nil {
+			return err
+		}
+	}
+	return tui.Summary(d.app.Stdout, d.session.state(), tui.Options{ASCII: true, NoColor: true})
+}
+
+// showProgress keeps one line on a terminal up to date while a file runs
+// faster than people listen.
+func showProgress(ctx context.Context, w io.Writer, s *session) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	defer fmt.Fprint(w, "\r\x1b[K")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		st := s.state()
+		line := clock(st.Sent)
+		if st.Length > 0 {
+			line += fmt.Sprintf(" of %s, %.0f %%", clock(st.Length), 100*min(1, st.Sent/st.Length))
+		}
+		if d := time.Since(st.Started).Seconds(); d > 0.5 {
+			line += fmt.Sprintf(", %.0f times real time", st.Sent/d)
+		}
+		fmt.Fprintf(w, "\r\x1b[K%s", line)
+	}
+}
+
+// clock writes seconds as m:ss or h:mm:ss.
+func clock(seconds float64) string {
+	d := int(seconds)
+	if d >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", d/3600, d/60%60, d%60)
+	}
+	return fmt.Sprintf("%d:%02d", d/60, d%60)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"hubbub/capture"
+	"hubbub/protocol"
+)
+
+// liveFlags is the command line of `hubbub live`.
+type liveFlags struct {
+	input      string
+	server     string
+	apiKey     string
+	ca         string
+	insecure   bool
+	output     choice
+	pace       choice
+	engine     engineFlags
+	record     string
+	accessible bool
+	ascii      bool
+}
+
+func newLive(a *App) *cobra.Command {
+	f := &liveFlags{
+		output: choice{"", []string{"tui", "lines", "json", "events", "rttm"}},
+		pace:   choice{"realtime", []string{"realtime", "fast"}},
+		engine: defaultEngineFlags(),
+	}
+	cmd := &cobra.Command{
+		Use:   "live",
+		Short: "Show who is talking, live (the default command)",
+		Long: `Listen to the microphone, a file or standard input, and show every speaker's
+turns while people talk. Without --server the built-in server does the work;
+nothing leaves the machine.`,
+		Example: `  hubbub live
+  hubbub live --input meeting.wav --output rttm --pace fast > meeting.rttm
+  hubbub live --input mic:USB --record monday
+  arecord -f FLOAT_LE -r 16000 -c 1 -t raw | hubbub live --input -`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.complete(cmd); err != nil {
+				return err
+			}
+			return a.live(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.input, "input", "i", "", "mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input (default: the microphone, or the demo where there is none)")
+	flags.StringVar(&f.server, "server", "", "address of a remote service (HUBBUB_SERVER); default: the built-in server")
+	flags.StringVar(&f.apiKey, "api-key", "", "key for the remote service (HUBBUB_API_KEY)")
+	flags.StringVar(&f.ca, "ca", "", "PEM file of the authority to trust for the remote service")
+	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
+	flags.VarP(&f.output, "output", "o", "tui, lines, json, events or rttm (default: tui on a terminal, else lines)")
+	flags.Var(&f.pace, "pace", "realtime, or fast: a file as fast as the built-in engine takes it")
+	f.engine.add(flags)
+	flags.StringVar(&f.record, "record", "", "folder to keep audio.wav, events.ndjson and turns.rttm in")
+	flags.BoolVar(&f.accessible, "accessible", false, "no full-screen display: appended lines for a screen reader")
+	flags.BoolVar(&f.ascii, "ascii", false, "no glyphs beyond ASCII")
+	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
+	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
+	_ = cmd.MarkFlagDirname("record")
+	completeChoices(cmd, "output", f.output.allowed)
+	completeChoices(cmd, "pace", f.pace.allowed)
+	return cmd
+}
+
+// complete fills in the environment and refuses what cannot go together.
+func (f *liveFlags) complete(cmd *cobra.Command) error {
+	if f.server == "" {
+		f.server = os.Getenv("HUBBUB_SERVER")
+	}
+	if f.apiKey == "" {
+		f.apiKey = os.Getenv("HUBBUB_API_KEY")
+	}
+	help := fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())
+	switch {
+	case f.server != "" && f.apiKey == "":
+		return &usageError{"no API key for " + f.server, "Give one with --api-key or in HUBBUB_API_KEY."}
+	case f.server != "" && f.pace.value == "fast":
+		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
+			"Leave out --pace, or leave out --server (and HUBBUB_SERVER)."}
+	case f.server == "" && (f.ca != "" || f.insecure):
+		return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
+	case f.ca != "" && f.insecure:
+		return &usageError{"--ca and --insecure exclude each other", help}
+	case f.accessible && f.output.value != "" && f.output.value != "tui":
+		return &usageError{"--accessible and --output " + f.output.value + " exclude each other", help}
+	}
+	return nil
+}
+
+// live is the way of the audio, in order: a source is cut into chunks, the
+// wire takes them to a server, the server's events are folded into a timeline,
+// and a display draws it. Teardown runs the other way round.
+func (a *App) live(ctx context.Context, f *liveFlags) error {
+	display, err := a.chooseDisplay(f)
+	if err != nil {
+		return err
+	}
+	pace, err := capture.ParsePace(f.pace.value)
+	if err != nil {
+		return err
+	}
+	source, err := capture.Open(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
+	if err != nil {
+		return err
+	}
+	server, err := a.connect(ctx, f)
+	if err != nil {
+		return firstOf(err, source.Close())
+	}
+	defer server.close()
+	wire, err := server.openStream(ctx)
+	if err != nil {
+		return firstOf(err, source.Close())
+	}
+	defer wire.Close()
+	record, err := openRecording(f.record, source.Info())
+	if err != nil {
+		return firstOf(err, source.Close())
+	}
+
+	input, endInput := context.WithCancel(ctx)
+	defer endInput()
+	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: record.audio})
+	s := &session{
+		source: source.Info(), server: server.name, latency: server.latency,
+		chunks: chunks, endInput: endInput, wire: wire,
+		timeline: protocol.NewTimeline(), record: record, display: display,
+	}
+	err = s.run(ctx)
+	return firstOf(err, record.close())
+}
+
+// completeChoices offers a flag's words to the shell.
+func completeChoices(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hubbub/localserver"
+)
+
+// shutdownTime bounds a graceful stop: open streams are finished in it.
+const shutdownTime = 10 * time.Second
+
+func newServe(a *App) *cobra.Command {
+	o := localserver.Options{Version: version}
+	engine := defaultEngineFlags()
+	tls := choice{"self-signed", []string{"self-signed", "off"}}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the built-in server on its own",
+		Long: `Run the diarization service for other programs. When it is ready it prints one
+line on standard output, 'ready URL'. SIGTERM ends it: no new streams, open ones
+are finished.`,
+		Example: `  hubbub serve --api-key secret
+  hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
+				o.APIKeys = []string{key}
+			}
+			if len(o.APIKeys) == 0 {
+				return &usageError{"a server needs an API key", "Give one with --api-key or in HUBBUB_API_KEY."}
+			}
+			o.TLS = localserver.TLSConfig{Mode: localserver.TLSMode(tls.value)}
+			o.Engine = engine.config()
+			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
+			return a.serve(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "address to listen on; port 0 picks one")
+	flags.Var(&tls, "tls", "self-signed or off")
+	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "key that clients must show, repeatable (HUBBUB_API_KEY)")
+	flags.StringVar(&o.DataDir, "data", "", "folder to keep sessions in (default: in memory only)")
+	flags.StringVar(&o.PublicURL, "public-url", "", "address under which clients reach this server, when it is another one")
+	engine.add(flags)
+	_ = cmd.MarkFlagDirname("data")
+	completeChoices(cmd, "tls", tls.allowed)
+	return cmd
+}
+
+// serve runs until it is interrupted, which for a server is the normal end.
+func (a *App) serve(ctx context.Context, o localserver.Options) error {
+	server, err := localserver.Start(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(a.Stdout, "ready %s\n", server.URL()); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Wait() }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(stop); err != nil {
+		return err
+	}
+	a.interrupted.Store(false)
+	return nil
+}

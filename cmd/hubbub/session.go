@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// drainTime bounds the wait for the last events after the input has ended. A
+// service closes within 2 s; a file that was sent as fast as possible may have
+// a few seconds of audio on its way.
+const drainTime = 30 * time.Second
+
+// session is one stream from source to display.
+type session struct {
+	source   capture.Info
+	server   string        // for people
+	latency  time.Duration // of the built-in server; 0 = not known
+	chunks   *capture.Stream
+	endInput context.CancelFunc
+	wire     *protocol.Stream
+	timeline *protocol.Timeline
+	record   *recording
+	display  display
+
+	started time.Time
+
+	mu     sync.Mutex // guards what follows
+	link   tui.LinkState
+	reason string
+	over   bool
+}
+
+// run carries the session to its end: until the input is over and everything
+// said has been decided, the connection is lost, or ctx ends, which ends the
+// input and still waits for what was said to be decided.
+func (s *session) run(ctx context.Context) error {
+	s.started = time.Now()
+	s.setLink(tui.Open, "")
+	if err := s.display.open(s); err != nil {
+		return err
+	}
+
+	// The display outlives the input: what was said last must still be shown.
+	screen, closeScreen := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeScreen()
+	left := make(chan error, 1)
+	go func() {
+		err := s.display.run(screen)
+		s.endInput()
+		left <- err
+	}()
+
+	sent := make(chan error, 1)
+	go func() { sent <- s.send(context.WithoutCancel(ctx)) }()
+
+	folded := s.fold()
+	sendErr := <-sent
+	closed := s.wire.Wait()
+	s.end(closed)
+
+	var shown error
+	if ctx.Err() == nil && s.chunks.Err() == nil {
+		shown = s.waitForUser(ctx, left, closeScreen)
+	} else {
+		closeScreen()
+		shown = <-left
+	}
+	return firstOf(s.outcome(closed, sendErr), folded, shown, s.display.finish())
+}
+
+// waitForUser leaves a finished session on the screen until its user has seen
+// enough; a display without a screen is through at once.
+func (s *session) waitForUser(ctx context.Context, left <-chan error, closeScreen func()) error {
+	if !s.display.stays() {
+		closeScreen()
+	}
+	select {
+	case err := <-left:
+		return err
+	case <-ctx.Done():
+		closeScreen()
+		return <-left
+	}
+}
+
+// send takes chunks from the capture queue to the wire, then says that there
+// will be no more.
+func (s *session) send(ctx context.Context) error {
+	var failed error
+	for c := range s.chunks.Chunks() {
+		if failed != nil {
+			continue // the recording goes on to the end of what was captured
+		}
+		if failed = s.wire.Send(ctx, c.Seq, c.Samples); failed != nil {
+			s.endInput()
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	s.setLink(tui.Draining, "")
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	return s.wire.EndOfStream(ctx)
+}
+
+// fold takes events from the wire into the timeline, the recording and the
+// display, in order, until the stream is over.
+func (s *session) fold() error {
+	var failed error
+	keep := func(err error) {
+		if err != nil && failed == nil {
+			failed = err
+			s.endInput()
+		}
+	}
+	for e := range s.wire.Events() {
+		keep(s.record.event(e))
+		keep(s.display.event(e))
+		// The service counts the audio that reached it; people count from the
+		// start of the recording. They differ by what was dropped.
+		for _, t := range s.timeline.Apply(s.wire.OnCaptureClock(e)) {
+			keep(s.turn(t))
+		}
+	}
+	s.endInput()
+	// A lost connection leaves turns open: they lasted at least this long.
+	sent := s.wire.Stats().ChunksSent
+	for _, t := range s.timeline.EndOpen(s.wire.CaptureTime(float64(sent) * protocol.ChunkDuration.Seconds())) {
+		keep(s.turn(t))
+	}
+	return failed
+}
+
+func (s *session) turn(t protocol.Turn) error {
+	return firstOf(s.record.turn(t), s.display.turn(t))
+}
+
+// outcome says in one error why the session ended, nil for a normal end. The
+// first cause counts: a device that was unplugged, then a lost connection.
+func (s *session) outcome(closed protocol.CloseInfo, sendErr error) error {
+	if err := s.chunks.Err(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if closed.Err != nil {
+		return closed.Err
+	}
+	return sendErr
+}
+
+func (s *session) setLink(l tui.LinkState, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link, s.reason = l, reason
+}
+
+// end marks the session as over, for good or for bad.
+func (s *session) end(closed protocol.CloseInfo) {
+	link, reason := tui.Closed, ""
+	if closed.Err != nil {
+		link, reason = tui.Failed, closed.Err.Error()
+	}
+	if err := s.chunks.Err(); err != nil && !errors.Is(err, context.Canceled) {
+		link, reason = tui.Failed, err.Error()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link, s.reason, s.over = link, reason, true
+}
+
+// state is what the screen draws: one moment of the whole session.
+func (s *session) state() tui.State {
+	s.mu.Lock()
+	link, reason, over := s.link, s.reason, s.over
+	s.mu.Unlock()
+	heard, wire := s.chunks.Stats(), s.wire.Stats()
+	return tui.State{
+		Timeline:     s.timeline.Snapshot(),
+		Heard:        heard.Heard.Seconds(),
+		Sent:         s.wire.CaptureTime(float64(wire.ChunksSent) * protocol.ChunkDuration.Seconds()),
+		Length:       s.source.Duration.Seconds(),
+		Latency:      s.latency,
+		Level:        tui.Level{RMS: heard.Level.RMS, Peak: heard.Level.Peak},
+		Source:       s.source.Name,
+		SourceNotice: s.source.Notice,
+		Server:       s.server,
+		Link:         link,
+		LinkReason:   reason,
+		ChunksSent:   wire.ChunksSent,
+		Dropped:      heard.Dropped + s.record.dropped(),
+		Overflows:    heard.Overflows,
+		Ahead:        wire.Ahead,
+		Started:      s.started,
+		Finished:     over,
+	}
+}
+
+// notices are what the user should know when the session is over.
+func (s *session) notices() []string {
+	st := s.chunks.Stats()
+	out := append([]string(nil), st.Notices...)
+	if st.Dropped > 0 {
+		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow", st.Dropped))
+	}
+	if st.Overflows > 0 {
+		out = append(out, fmt.Sprintf("the device lost audio %d times: the machine was too busy", st.Overflows))
+	}
+	if n := s.record.dropped(); n > 0 {
+		out = append(out, fmt.Sprintf("%d chunks are missing in the recording: the disk was too slow", n))
+	}
+	return out
+}

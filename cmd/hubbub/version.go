@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"hubbub/localserver/engine"
+)
+
+// Set by the linker, see the Makefile.
+var (
+	version = "unknown"
+	commit  = "unknown"
+)
+
+func newVersion(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of the program, Go, the engine and its weights",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.Stdout, "hubbub %s\ncommit %s\n%s %s/%s\nengine %s\nweights %s\n",
+				version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				engine.Version(), engine.WeightsVersion())
+			return err
+		},
+	}
+}
