@@ -7,7 +7,10 @@ import "golang.org/x/sys/cpu"
 // useAVX2 chooses the kernels; tests switch it to compare the twins.
 var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// Kernels names the kernels in use: "avx2" or "go".
+// rowBlock is the largest number of rows in one kernel call.
+const rowBlock = 6
+
+// Kernels names the kernels in use: "avx2", "neon" or "go".
 func Kernels() string {
 	if useAVX2 {
 		return "avx2"

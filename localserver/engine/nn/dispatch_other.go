@@ -1,8 +1,11 @@
-//go:build !amd64 || purego
+//go:build (!amd64 && !arm64) || purego
 
 package nn
 
-// Kernels names the kernels in use: "avx2" or "go".
+// rowBlock is the largest number of rows in one kernel call.
+const rowBlock = 6
+
+// Kernels names the kernels in use: "avx2", "neon" or "go".
 func Kernels() string { return "go" }
 
 func (t *tile) run()                                    { t.generic() }

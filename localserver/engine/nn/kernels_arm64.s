@@ -1,0 +1,244 @@
+// NEON kernels of package nn, by hand: avo writes none for this architecture.
+// They compute what the tiles of kernels_amd64.s do, four rows or one at a time,
+// and sum in the same order.
+
+//go:build !purego
+
+#include "textflag.h"
+
+// FMAXNM Vd.4S, Vn.4S, Vm.4S: the larger number; where one is NaN, the other.
+#define FMAXNM(m, n, d) WORD $(0x4E20C400 | m<<16 | n<<5 | d)
+
+
+// func tile4(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)
+TEXT ·tile4(SB), NOSPLIT, $0-96
+	MOVD src+16(FP), R1
+	MOVD srcStride+24(FP), R2
+	MOVD segStride+32(FP), R3
+	MOVD segs+40(FP), R4
+	MOVD w+56(FP), R6
+	MOVD bias+64(FP), R7
+	VLD1 (R7), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VMOV V0.B16, V4.B16
+	VMOV V1.B16, V5.B16
+	VMOV V2.B16, V6.B16
+	VMOV V3.B16, V7.B16
+	VMOV V0.B16, V8.B16
+	VMOV V1.B16, V9.B16
+	VMOV V2.B16, V10.B16
+	VMOV V3.B16, V11.B16
+	VMOV V0.B16, V12.B16
+	VMOV V1.B16, V13.B16
+	VMOV V2.B16, V14.B16
+	VMOV V3.B16, V15.B16
+
+segment:
+	MOVD R1, R8
+	ADD  R2, R8, R9
+	ADD  R2, R9, R10
+	ADD  R2, R10, R11
+	MOVD k+48(FP), R5
+
+input:
+	VLD1.P 64(R6), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1R.P 4(R8), [V20.S4]
+	VLD1R.P 4(R9), [V21.S4]
+	VLD1R.P 4(R10), [V22.S4]
+	VLD1R.P 4(R11), [V23.S4]
+	VFMLA V16.S4, V20.S4, V0.S4
+	VFMLA V17.S4, V20.S4, V1.S4
+	VFMLA V18.S4, V20.S4, V2.S4
+	VFMLA V19.S4, V20.S4, V3.S4
+	VFMLA V16.S4, V21.S4, V4.S4
+	VFMLA V17.S4, V21.S4, V5.S4
+	VFMLA V18.S4, V21.S4, V6.S4
+	VFMLA V19.S4, V21.S4, V7.S4
+	VFMLA V16.S4, V22.S4, V8.S4
+	VFMLA V17.S4, V22.S4, V9.S4
+	VFMLA V18.S4, V22.S4, V10.S4
+	VFMLA V19.S4, V22.S4, V11.S4
+	VFMLA V16.S4, V23.S4, V12.S4
+	VFMLA V17.S4, V23.S4, V13.S4
+	VFMLA V18.S4, V23.S4, V14.S4
+	VFMLA V19.S4, V23.S4, V15.S4
+	SUBS $1, R5, R5
+	BNE  input
+	ADD  R3, R1, R1
+	SUBS $1, R4, R4
+	BNE  segment
+
+	MOVD add+72(FP), R7
+	CBZ  R7, activation
+	MOVD addStride+80(FP), R8
+	MOVW $0x3f800000, R9
+	VDUP R9, V24.S4 // ones: adding is multiplying by one and adding
+	VLD1 (R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VFMLA V16.S4, V24.S4, V0.S4
+	VFMLA V17.S4, V24.S4, V1.S4
+	VFMLA V18.S4, V24.S4, V2.S4
+	VFMLA V19.S4, V24.S4, V3.S4
+	ADD  R8, R7, R7
+	VLD1 (R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VFMLA V16.S4, V24.S4, V4.S4
+	VFMLA V17.S4, V24.S4, V5.S4
+	VFMLA V18.S4, V24.S4, V6.S4
+	VFMLA V19.S4, V24.S4, V7.S4
+	ADD  R8, R7, R7
+	VLD1 (R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VFMLA V16.S4, V24.S4, V8.S4
+	VFMLA V17.S4, V24.S4, V9.S4
+	VFMLA V18.S4, V24.S4, V10.S4
+	VFMLA V19.S4, V24.S4, V11.S4
+	ADD  R8, R7, R7
+	VLD1 (R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VFMLA V16.S4, V24.S4, V12.S4
+	VFMLA V17.S4, V24.S4, V13.S4
+	VFMLA V18.S4, V24.S4, V14.S4
+	VFMLA V19.S4, V24.S4, V15.S4
+
+activation:
+	MOVD relu+88(FP), R7
+	CBZ  R7, store
+	VEOR V24.B16, V24.B16, V24.B16
+	FMAXNM(24, 0, 0)
+	FMAXNM(24, 1, 1)
+	FMAXNM(24, 2, 2)
+	FMAXNM(24, 3, 3)
+	FMAXNM(24, 4, 4)
+	FMAXNM(24, 5, 5)
+	FMAXNM(24, 6, 6)
+	FMAXNM(24, 7, 7)
+	FMAXNM(24, 8, 8)
+	FMAXNM(24, 9, 9)
+	FMAXNM(24, 10, 10)
+	FMAXNM(24, 11, 11)
+	FMAXNM(24, 12, 12)
+	FMAXNM(24, 13, 13)
+	FMAXNM(24, 14, 14)
+	FMAXNM(24, 15, 15)
+
+store:
+	MOVD dst+0(FP), R7
+	MOVD dstStride+8(FP), R8
+	VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R7)
+	ADD  R8, R7, R7
+	VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R7)
+	ADD  R8, R7, R7
+	VST1 [V8.S4, V9.S4, V10.S4, V11.S4], (R7)
+	ADD  R8, R7, R7
+	VST1 [V12.S4, V13.S4, V14.S4, V15.S4], (R7)
+	RET
+
+// func tile1(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)
+TEXT ·tile1(SB), NOSPLIT, $0-96
+	MOVD src+16(FP), R1
+	MOVD srcStride+24(FP), R2
+	MOVD segStride+32(FP), R3
+	MOVD segs+40(FP), R4
+	MOVD w+56(FP), R6
+	MOVD bias+64(FP), R7
+	VLD1 (R7), [V0.S4, V1.S4, V2.S4, V3.S4]
+
+segment:
+	MOVD R1, R8
+	MOVD k+48(FP), R5
+
+input:
+	VLD1.P 64(R6), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1R.P 4(R8), [V20.S4]
+	VFMLA V16.S4, V20.S4, V0.S4
+	VFMLA V17.S4, V20.S4, V1.S4
+	VFMLA V18.S4, V20.S4, V2.S4
+	VFMLA V19.S4, V20.S4, V3.S4
+	SUBS $1, R5, R5
+	BNE  input
+	ADD  R3, R1, R1
+	SUBS $1, R4, R4
+	BNE  segment
+
+	MOVD add+72(FP), R7
+	CBZ  R7, activation
+	MOVD addStride+80(FP), R8
+	MOVW $0x3f800000, R9
+	VDUP R9, V24.S4 // ones: adding is multiplying by one and adding
+	VLD1 (R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VFMLA V16.S4, V24.S4, V0.S4
+	VFMLA V17.S4, V24.S4, V1.S4
+	VFMLA V18.S4, V24.S4, V2.S4
+	VFMLA V19.S4, V24.S4, V3.S4
+
+activation:
+	MOVD relu+88(FP), R7
+	CBZ  R7, store
+	VEOR V24.B16, V24.B16, V24.B16
+	FMAXNM(24, 0, 0)
+	FMAXNM(24, 1, 1)
+	FMAXNM(24, 2, 2)
+	FMAXNM(24, 3, 3)
+
+store:
+	MOVD dst+0(FP), R7
+	MOVD dstStride+8(FP), R8
+	VST1 [V0.S4, V1.S4, V2.S4, V3.S4], (R7)
+	RET
+
+// func recurrentNEON(dst, x, w, bias *float32, panels, k int)
+TEXT ·recurrentNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD w+16(FP), R6
+	MOVD bias+24(FP), R7
+	MOVD panels+32(FP), R4
+
+panel:
+	VLD1.P 64(R7), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1.P 64(R7), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VLD1.P 64(R7), [V8.S4, V9.S4, V10.S4, V11.S4]
+	VLD1.P 64(R7), [V12.S4, V13.S4, V14.S4, V15.S4]
+	VLD1.P 64(R7), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1.P 64(R7), [V20.S4, V21.S4, V22.S4, V23.S4]
+	MOVD x+8(FP), R1
+	MOVD k+40(FP), R5
+
+input:
+	VLD1R.P 4(R1), [V28.S4]
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V0.S4
+	VFMLA V25.S4, V28.S4, V1.S4
+	VFMLA V26.S4, V28.S4, V2.S4
+	VFMLA V27.S4, V28.S4, V3.S4
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V4.S4
+	VFMLA V25.S4, V28.S4, V5.S4
+	VFMLA V26.S4, V28.S4, V6.S4
+	VFMLA V27.S4, V28.S4, V7.S4
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V8.S4
+	VFMLA V25.S4, V28.S4, V9.S4
+	VFMLA V26.S4, V28.S4, V10.S4
+	VFMLA V27.S4, V28.S4, V11.S4
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V12.S4
+	VFMLA V25.S4, V28.S4, V13.S4
+	VFMLA V26.S4, V28.S4, V14.S4
+	VFMLA V27.S4, V28.S4, V15.S4
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V16.S4
+	VFMLA V25.S4, V28.S4, V17.S4
+	VFMLA V26.S4, V28.S4, V18.S4
+	VFMLA V27.S4, V28.S4, V19.S4
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	VFMLA V24.S4, V28.S4, V20.S4
+	VFMLA V25.S4, V28.S4, V21.S4
+	VFMLA V26.S4, V28.S4, V22.S4
+	VFMLA V27.S4, V28.S4, V23.S4
+	SUBS $1, R5, R5
+	BNE  input
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
+	VST1.P [V8.S4, V9.S4, V10.S4, V11.S4], 64(R0)
+	VST1.P [V12.S4, V13.S4, V14.S4, V15.S4], 64(R0)
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R0)
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	SUBS $1, R4, R4
+	BNE  panel
+	RET
