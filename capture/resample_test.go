@@ -1,0 +1,146 @@
+package capture
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// convertRate resamples in one block.
+func convertRate(x []float32, from, to int) []float32 {
+	r := newResampler(from, to)
+	return r.flush(r.push(x, nil))
+}
+
+var testRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 47999, 48000, 96000}
+
+// TestPassband: a tone below 7 kHz (or 0.87 of what the input can hold) comes
+// out at its loudness, at its time, and nothing is added to it.
+func TestPassband(t *testing.T) {
+	for _, rate := range testRates {
+		top := math.Min(7000, 0.87*float64(rate)/2)
+		for _, f := range []float64{60, 440, 1000, 0.5 * top, 0.8 * top, top} {
+			n := rate / 4
+			out := convertRate(tone(rate, f, n), rate, SampleRate)
+			if want := (n*SampleRate + rate - 1) / rate; len(out) != want {
+				t.Fatalf("%d Hz: %d samples, want %d", rate, len(out), want)
+			}
+			mid := out[SampleRate/16 : 3*SampleRate/16]
+			at, rest := power(mid, SampleRate, f)
+			if loss := db(at / 0.125); math.Abs(loss) > 0.5 {
+				t.Errorf("%d Hz: %.0f Hz comes out at %+.2f dB", rate, f, loss)
+			}
+			if d := db(rest/0.125 + 1e-20); d > -60 {
+				t.Errorf("%d Hz: %.0f Hz brings %.1f dB of other sound", rate, f, d)
+			}
+			// Time: the phase is that of the input.
+			worst := 0.0
+			for i, v := range mid {
+				want := 0.5 * math.Sin(2*math.Pi*f*float64(i+SampleRate/16)/SampleRate)
+				worst = math.Max(worst, math.Abs(float64(v)-want))
+			}
+			if worst > 0.03 {
+				t.Errorf("%d Hz: %.0f Hz is off by %.3f: late or early", rate, f, worst)
+			}
+		}
+	}
+}
+
+// TestStopband: what 16 kHz cannot hold is gone, wherever it would fold to.
+func TestStopband(t *testing.T) {
+	for _, rate := range testRates {
+		// Right above the edge, and then wherever it may fold.
+		for f := 8000.0; f < float64(rate)/2; f += 40 + 0.13*f {
+			out := convertRate(tone(rate, f, rate/4), rate, SampleRate)
+			mid := out[SampleRate/16 : 3*SampleRate/16]
+			sum := 0.0
+			for _, v := range mid {
+				sum += float64(v) * float64(v)
+			}
+			if d := db(sum/float64(len(mid))/0.125 + 1e-20); d > -60 {
+				t.Errorf("%d Hz: %.0f Hz is only %.1f dB down", rate, f, d)
+			}
+		}
+	}
+}
+
+// TestResamplerBlocks: the same samples give the same bits for any block sizes,
+// any rates.
+func TestResamplerBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapid.SampledFrom([]int{8000, 11025, 22050, 44100, 48000, 47999, 6000}).Draw(t, "rate")
+		n := rapid.IntRange(0, 5000).Draw(t, "samples")
+		r := rand.New(rand.NewPCG(uint64(n), 1))
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(r.Float64()*2 - 1)
+		}
+		whole := convertRate(x, from, SampleRate)
+		if want := (n*SampleRate + from - 1) / from; len(whole) != want {
+			t.Fatalf("%d samples at %d Hz became %d, want %d", n, from, len(whole), want)
+		}
+		rs := newResampler(from, SampleRate)
+		var parts []float32
+		for rest := x; len(rest) > 0; {
+			k := rapid.IntRange(0, min(len(rest), 1700)).Draw(t, "block")
+			if k == 0 {
+				k = 1
+			}
+			parts = rs.push(rest[:k], parts)
+			rest = rest[k:]
+		}
+		parts = rs.flush(parts)
+		if !slices.Equal(whole, parts) {
+			t.Fatal("blocks change the result")
+		}
+	})
+}
+
+// TestResamplerMemory: an hour holds no more than a second.
+func TestResamplerMemory(t *testing.T) {
+	rs := newResampler(44100, SampleRate)
+	block := tone(44100, 300, 4410)
+	var out []float32
+	for range 200 {
+		out = rs.push(block, out[:0])
+	}
+	if c := cap(rs.hist); c > 32<<10 {
+		t.Fatalf("the history grew to %d samples", c)
+	}
+}
+
+func TestImpulseStaysInTime(t *testing.T) {
+	for _, rate := range testRates {
+		x := make([]float32, rate)
+		x[rate/2] = 1
+		out := convertRate(x, rate, SampleRate)
+		best := 0
+		for i, v := range out {
+			if v > out[best] {
+				best = i
+			}
+		}
+		if off := best - SampleRate/2; off < -1 || off > 1 {
+			t.Errorf("%d Hz: an impulse moves by %d samples", rate, off)
+		}
+	}
+}
+
+func BenchmarkResample(b *testing.B) {
+	for _, rate := range []int{8000, 44100, 48000, 96000} {
+		b.Run(fmt.Sprint(rate), func(b *testing.B) {
+			rs := newResampler(rate, SampleRate)
+			x := tone(rate, 440, rate/10)
+			var out []float32
+			b.ReportAllocs()
+			for b.Loop() {
+				out = rs.push(x, out[:0])
+			}
+			b.ReportMetric(0.1*float64(b.N)/b.Elapsed().Seconds(), "x-realtime")
+		})
+	}
+}
