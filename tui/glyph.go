@@ -5,6 +5,7 @@ import "math/bits"
 // glyphs are the characters that the screen draws with: all of them one cell
 // wide in every terminal.
 type glyphs struct {
+	ascii bool // nothing beyond ASCII
 	// part[n] fills n eighths of a cell from the left.
 	part [9]string
 	// end[n] fills n eighths from the right, as well as it can be done
@@ -13,17 +14,17 @@ type glyphs struct {
 	// swap says that part in swapped colours is a finer end.
 	swap bool
 
-	openHatch, hatch         string // undecided, with and without an open turn
-	rule, tick, grid, corner string
-	speaking, live, idle     string
-	failed, done             string
-	arrow, dot, ellipsis     string
-	meterLeft, meterRight    string
-	meterBack                string
-	up, down, left, right    string
-	boxH, boxV               string
-	boxTL, boxTR, boxBL      string
-	boxBR                    string
+	openHatch, hatch      string // undecided, with and without an open turn
+	rule, tick, grid      string
+	thin, halfThin        string // a bar thinner than a row
+	speaking, live, idle  string
+	failed, done          string
+	arrow, dot, ellipsis  string
+	meterLeft, meterRight string
+	up, down, left, right string
+	boxH, boxV            string
+	boxTL, boxTR, boxBL   string
+	boxBR                 string
 }
 
 var unicodeGlyphs = glyphs{
@@ -31,22 +32,23 @@ var unicodeGlyphs = glyphs{
 	end:       [9]string{" ", "▕", "▕", "▐", "▐", "▐", "█", "█", "█"},
 	swap:      true,
 	openHatch: "▒", hatch: "░",
-	rule: "─", tick: "┬", grid: "┊", corner: "┼",
+	rule: "─", tick: "┬", grid: "┊", thin: "━", halfThin: "╸",
 	speaking: "●", live: "●", idle: "○", failed: "×", done: "■",
 	arrow: "→", dot: "·", ellipsis: "…",
-	meterLeft: "▕", meterRight: "▏", meterBack: " ",
+	meterLeft: "▕", meterRight: "▏",
 	up: "↑", down: "↓", left: "←", right: "→",
 	boxH: "─", boxV: "│", boxTL: "╭", boxTR: "╮", boxBL: "╰", boxBR: "╯",
 }
 
 var asciiGlyphs = glyphs{
+	ascii:     true,
 	part:      [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
 	end:       [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
 	openHatch: ":", hatch: ".",
-	rule: "-", tick: "+", grid: " ", corner: "+",
+	rule: "-", tick: "+", grid: " ", thin: "=", halfThin: "-",
 	speaking: "*", live: "*", idle: "o", failed: "x", done: "#",
 	arrow: "->", dot: "|", ellipsis: "~",
-	meterLeft: "[", meterRight: "]", meterBack: " ",
+	meterLeft: "[", meterRight: "]",
 	up: "^", down: "v", left: "<", right: ">",
 	boxH: "-", boxV: "|", boxTL: "+", boxTR: "+", boxBL: "+", boxBR: "+",
 }

@@ -1,48 +1,66 @@
 package tui
 
-// drawHelp lays the keys over the middle of the screen: in one column, or in
-// two where the screen is low.
+// drawHelp lays the keys over the middle of the screen: in one column with
+// what they do, or in two with a word for it where the screen is low.
 func (m *model) drawHelp(c *canvas) {
-	type entry struct{ key, help string }
-	var es []entry
-	keyW, helpW := 0, 0
+	var shown []binding
 	for _, b := range m.bindings {
-		if b.help == "" {
-			continue
+		if b.help != "" {
+			shown = append(shown, b)
 		}
-		e := entry{b.label(m.o.ASCII), b.help}
-		es = append(es, e)
-		keyW, helpW = max(keyW, textWidth(e.key)), max(helpW, textWidth(e.help))
 	}
-	cols := 1
-	if len(es)+4 > m.h {
-		cols = 2
+	if len(shown)+len(legend)+5 <= m.h {
+		m.drawWideHelp(c, shown)
+	} else {
+		m.drawLowHelp(c, shown)
 	}
-	rows := (len(es) + cols - 1) / cols
-	colW := keyW + 2 + helpW
-	w, h := min(cols*colW+(cols-1)*3+4, m.w), min(rows+2, m.h)
-	if rows+4 <= m.h {
-		h += 2
+}
+
+// legend explains what the timeline does not say in words.
+var legend = []struct {
+	glyph func(*glyphs) string
+	role  role
+	text  string
+}{
+	{func(g *glyphs) string { return g.speaking }, roleLane0, "speaking now"},
+	{func(g *glyphs) string { return g.openHatch + g.openHatch }, roleLane0, "heard, turn still open"},
+	{func(g *glyphs) string { return g.hatch + g.hatch }, roleDim, "heard, not decided yet"},
+}
+
+func (m *model) drawWideHelp(c *canvas, shown []binding) {
+	keyW, helpW := 0, 0
+	for _, e := range legend {
+		helpW = max(helpW, len(e.text))
 	}
+	for _, b := range shown {
+		keyW, helpW = max(keyW, textWidth(b.label(m.glyphs.ascii))), max(helpW, textWidth(b.help))
+	}
+	w, h := 3+keyW+2+helpW+3, len(shown)+len(legend)+5
 	x, y := (m.w-w)/2, (m.h-h)/2
 	c.clear(x-1, y, w+2, h)
 	m.drawBox(c, x, y, w, h, " keys ")
-	pad := (h - rows) / 2
-	if cols > 1 {
-		colW = (w - 3) / 2
+	for i, b := range shown {
+		c.text(x+3, y+2+i, keyW, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold})
+		c.text(x+3+keyW+2, y+2+i, helpW, b.help, style{})
 	}
-	for i, e := range es {
-		ex, ey := x+2+(i/rows)*colW, y+pad+i%rows
-		if ey >= y+h {
-			continue
-		}
-		room := min(colW-1, x+w-1-ex)
-		k := min(keyW+2, textWidth(e.key)+2)
-		if cols == 1 {
-			k = keyW + 2
-		}
-		c.text(ex, ey, room, e.key, style{role: roleBrand, attr: bold})
-		c.text(ex+k, ey, room-k, e.help, style{})
+	for i, e := range legend {
+		at := y + 3 + len(shown) + i
+		c.text(x+3, at, keyW, e.glyph(m.glyphs), style{role: e.role})
+		c.text(x+3+keyW+2, at, helpW, e.text, style{role: roleDim})
+	}
+}
+
+// drawLowHelp takes the whole screen; minWidth x minHeight has room for all
+// keys, which a test makes sure of.
+func (m *model) drawLowHelp(c *canvas, shown []binding) {
+	c.clear(0, 0, m.w, m.h)
+	c.text(1, 0, m.w-2, "keys", style{role: roleDim})
+	rows := m.h - 1
+	colW := (m.w - 1) / ((len(shown) + rows - 1) / rows)
+	for i, b := range shown {
+		x, y := 1+i/rows*colW, 1+i%rows
+		x += c.text(x, y, colW-1, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold}) + 2
+		c.text(x, y, 1+(i/rows+1)*colW-x, b.inShort(), style{})
 	}
 }
 

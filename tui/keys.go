@@ -12,6 +12,7 @@ type binding struct {
 	ascii string   // the same, when shown has glyphs beyond ASCII
 	hint  string   // a word for the line of keys; "" = only in the help
 	help  string
+	short string // help where there is little room; "" = hint, or help
 	do    func(*model) tea.Cmd
 }
 
@@ -24,16 +25,27 @@ func newBindings() []binding {
 		{keys: []string{" "}, shown: "space", hint: "freeze", help: "freeze the view", do: act((*model).toggleFreeze)},
 		{keys: []string{"left"}, shown: "← →", ascii: "left right", hint: "scroll", help: "scroll", do: scrollBy(-0.1)},
 		{keys: []string{"right"}, do: scrollBy(0.1)},
-		{keys: []string{"shift+left", "pgup", "ctrl+left"}, shown: "shift ← →", ascii: "shift l r", help: "scroll a page", do: scrollBy(-0.9)},
+		{keys: []string{"shift+left", "pgup", "ctrl+left"}, shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
 		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, do: scrollBy(0.9)},
-		{keys: []string{"home", "g"}, shown: "home", help: "to the start", do: act((*model).toStart)},
-		{keys: []string{"end", "G"}, shown: "end", help: "to the present", do: act(func(m *model) { m.view.back = false })},
+		{keys: []string{"home", "g"}, shown: "home", help: "to the start", short: "start", do: act((*model).toStart)},
+		{keys: []string{"end", "G"}, shown: "end", help: "to the present", short: "present", do: act(func(m *model) { m.view.back = false })},
 		{keys: []string{"+", "="}, shown: "+ -", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
 		{keys: []string{"-", "_"}, do: zoomBy(1)},
-		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "more speakers", do: act(func(m *model) { m.view.top-- })},
+		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "more speakers", short: "speakers", do: act(func(m *model) { m.view.top-- })},
 		{keys: []string{"down", "j"}, do: act(func(m *model) { m.view.top++ })},
 		{keys: []string{"ctrl+z"}, shown: "ctrl+z", help: "suspend", do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
+}
+
+// inShort is what the binding does, in a word.
+func (b binding) inShort() string {
+	switch {
+	case b.short != "":
+		return b.short
+	case b.hint != "":
+		return b.hint
+	}
+	return b.help
 }
 
 // label is how the binding's keys are written.

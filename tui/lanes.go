@@ -101,8 +101,12 @@ func (m *model) drawGrid(c *canvas, l layout, w window, y, rows int) {
 func (m *model) drawTurns(c *canvas, l layout, w window, s State, y int, lane protocol.Lane, r role, masks []uint8) {
 	clear(masks)
 	raster(masks, lane.Turns, w.first, w.cellDur)
-	if lane.Open {
-		if end := s.decided(); end > lane.OpenSince && w.at(w.cells) > lane.OpenSince {
+	if lane.Open && w.at(w.cells) > lane.OpenSince {
+		end := s.decided()
+		if n := w.undecided(s); n > 0 {
+			end = w.at(w.column(s.Heard) + 1 - n)
+		}
+		if end > lane.OpenSince {
 			rasterTurn(masks, lane.OpenSince, end, w.first, w.cellDur)
 		}
 	}
@@ -122,20 +126,25 @@ func (m *model) drawTurns(c *canvas, l layout, w window, s State, y int, lane pr
 	}
 }
 
+// undecided is how many cells, counted back from the present, are closer to
+// heard than to decided. It is a number of cells and not a position, so that
+// the hatch moves together with the window and not half a cell later: each
+// move rewrites all lanes.
+func (w window) undecided(s State) int {
+	return int(math.Round((s.Heard - s.decided()) / w.cellDur))
+}
+
 // drawUndecided hatches what was heard and is not decided yet: in the colour
 // of a label whose turn is open, faintly for the others.
 func (m *model) drawUndecided(c *canvas, l layout, w window, s State, y int, lane *protocol.Lane, r role) {
-	from, to := s.decided(), s.Heard
+	last := w.column(s.Heard)
+	first := last + 1 - w.undecided(s)
 	glyph, st := m.glyphs.hatch, style{role: roleFaint}
 	if lane != nil && lane.Open {
-		from = max(from, lane.OpenSince)
+		first = max(first, w.column(lane.OpenSince))
 		glyph, st = m.glyphs.openHatch, style{role: r}
 	}
-	if to <= from {
-		return
-	}
-	first := int(math.Ceil(from/w.cellDur-0.5)) - w.first
-	for i := max(first, 0); i <= min(w.column(to), w.cells-1); i++ {
+	for i := max(first, 0); i <= min(last, w.cells-1); i++ {
 		for j := range l.bar {
 			c.set(l.timelineX()+i, y+j, glyph, st)
 		}

@@ -1,11 +1,16 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"hubbub/protocol"
 )
+
+// logScale is how many cells a second of speech gets in the list, whatever
+// the zoom of the timeline.
+const logScale = 2
 
 // drawLog lists the latest turns, newest first, where a high screen leaves
 // room for it.
@@ -14,17 +19,15 @@ func (m *model) drawLog(c *canvas, l layout, s State) {
 		return
 	}
 	dim := style{role: roleDim}
+	x := l.timelineX()
 	c.text(3, l.logY, l.w-4, "latest turns", dim)
 	for i, e := range latest(s.Timeline.Lanes, l.logH-1) {
-		y := l.logY + 1 + i
-		x := 3
+		y, length := l.logY+1+i, e.turn.End-e.turn.Start
 		st := style{role: laneRole(e.lane)}
-		x += c.text(x, y, l.name, fit(Clean(e.turn.Speaker), l.name, 3, m.glyphs.ellipsis), st)
-		x = max(x, 3+l.name)
-		at := clock(e.turn.Start)
-		c.right(3+l.name+1+l.talk, y, at, style{})
-		c.text(l.timelineX(), y, l.w-l.timelineX(), fmt.Sprintf("%5.1f s", e.turn.End-e.turn.Start), dim)
-		_ = x
+		c.text(3, y, l.name, fit(Clean(e.turn.Speaker), l.name, 3, m.glyphs.ellipsis), st)
+		c.right(3+l.name+1+l.talk, y, clock(e.turn.Start), style{})
+		c.right(x+7, y, fmt.Sprintf("%.1f s", length), dim)
+		c.text(x+9, y, l.w-x-10, bar(length*logScale, m.glyphs), st)
 	}
 }
 
@@ -33,7 +36,7 @@ type logEntry struct {
 	turn protocol.Turn
 }
 
-// latest gives the n finished turns that ended last, newest first.
+// latest gives the n finished turns that began last, newest first.
 func latest(ls []protocol.Lane, n int) []logEntry {
 	var out []logEntry
 	for i, lane := range ls {
@@ -42,13 +45,7 @@ func latest(ls []protocol.Lane, n int) []logEntry {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b logEntry) int {
-		switch {
-		case a.turn.End > b.turn.End:
-			return -1
-		case a.turn.End < b.turn.End:
-			return 1
-		}
-		return a.lane - b.lane
+		return cmp.Or(cmp.Compare(b.turn.Start, a.turn.Start), a.lane-b.lane)
 	})
 	return out[:min(len(out), n)]
 }

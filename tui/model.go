@@ -34,6 +34,8 @@ type model struct {
 
 	w, h   int
 	state  State  // the newest snapshot
+	calm   State  // the snapshot whose counters are shown, of this second
+	calmAt int64  // that second
 	frozen *State // the snapshot that the timeline stays at, or nil
 	view   viewport
 	help   bool
@@ -118,14 +120,34 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		m.dirty = true
 	case tea.KeyMsg:
-		if b := m.byKey[msg.String()]; b != nil {
-			m.dirty = true
-			return m, b.do(m)
-		}
+		return m, m.key(msg)
 	case tea.ResumeMsg:
 		m.dirty = true
 	}
 	return m, nil
+}
+
+// key does what a key is bound to. Keys that come in quick succession can
+// arrive as one message with all their runes.
+func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	if msg.Paste {
+		return nil
+	}
+	names := []string{msg.String()}
+	if msg.Type == tea.KeyRunes && !msg.Alt {
+		names = names[:0]
+		for _, r := range msg.Runes {
+			names = append(names, string(r))
+		}
+	}
+	var cmds []tea.Cmd
+	for _, name := range names {
+		if b := m.byKey[name]; b != nil {
+			m.dirty = true
+			cmds = append(cmds, b.do(m))
+		}
+	}
+	return tea.Batch(cmds...)
 }
 
 // refresh takes the newest snapshot, and finds out whether it looks different.
@@ -135,6 +157,7 @@ func (m *model) refresh() {
 		m.dirty = true
 	}
 	m.state = s
+	m.settle(now)
 	if elapsed := m.elapsedAt(now); elapsed != m.elapsed {
 		m.elapsed, m.dirty = elapsed, true
 	}
@@ -149,6 +172,18 @@ func (m *model) refresh() {
 		m.peak, m.peakAt = peak, now
 	case now.Sub(m.peakAt) > peakHold:
 		m.peak, m.peakAt, m.dirty = peak, now, true
+	}
+}
+
+// settle takes over the counters once a second, or at once when something
+// happened that people must see: digits that run are a restless sight.
+func (m *model) settle(now time.Time) {
+	s, c := m.state, m.calm
+	if at := now.Unix(); at != m.calmAt || s.Link != c.Link || s.Finished != c.Finished || s.Dropped != c.Dropped || s.Overflows != c.Overflows {
+		if c.ChunksSent != s.ChunksSent || c.Ahead != s.Ahead {
+			m.dirty = true
+		}
+		m.calm, m.calmAt = s, at
 	}
 }
 

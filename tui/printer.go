@@ -65,7 +65,7 @@ func (p *Printer) Turn(t protocol.Turn) error {
 		}
 		return p.line(strings.TrimSuffix(b.String(), "\n"))
 	case FormatRTTM:
-		return p.line(rttmLine(p.name, t))
+		return p.line(protocol.FormatRTTM(p.name, t))
 	}
 	return nil
 }

@@ -62,17 +62,19 @@ func (m *model) drawStatus(c *canvas, l layout) {
 	if s.Overflows > 0 {
 		segs = append(segs, segment{count(s.Overflows, "overflow"), style{role: roleWarn, attr: bold}, 1})
 	}
-	if s.Source != "" && s.Server != "" {
-		segs = append(segs, segment{Clean(s.Source) + " " + m.glyphs.arrow + " " + Clean(s.Server), dim, 5})
-	} else if s.Server != "" {
-		segs = append(segs, segment{Clean(s.Server), dim, 5})
+	way := segment{Clean(s.Server), dim, 5}
+	if s.Source != "" && l.w >= 110 {
+		way.text = Clean(s.Source) + " " + m.glyphs.arrow + " " + way.text
+	}
+	if s.Server != "" {
+		segs = append(segs, way)
 	}
 	if !s.Started.IsZero() {
 		segs = append(segs, segment{clock(m.elapsed.Seconds()) + " elapsed", dim, 7})
 	}
-	segs = append(segs, segment{count(s.ChunksSent, "chunk") + " sent", dim, 3})
+	segs = append(segs, segment{count(m.calm.ChunksSent, "chunk") + " sent", dim, 3})
 	if s.Link == Open && s.ChunksSent > 0 {
-		segs = append(segs, aheadSegment(s.Ahead))
+		segs = append(segs, aheadSegment(m.calm.Ahead))
 	}
 	if s.Dropped == 0 {
 		segs = append(segs, segment{"0 dropped", dim, 6})
@@ -102,7 +104,7 @@ func (m *model) drawKeys(c *canvas, l layout, w window) {
 		if b.hint == "" {
 			continue
 		}
-		key := b.label(m.o.ASCII)
+		key := b.label(m.glyphs.ascii)
 		if at+textWidth(key)+1+len(b.hint) > x {
 			break
 		}

@@ -62,9 +62,12 @@ func fit(s string, width, tail int, ellipsis string) string {
 	if width <= 0 {
 		return ""
 	}
-	if tail = min(tail, width-2); tail <= 0 {
-		return ansi.Truncate(s, width, ellipsis)
+	if tail = min(tail, width-2); tail > 0 {
+		cut := ansi.Truncate(s, width-tail, ellipsis) + ansi.TruncateLeft(s, w-tail, "")
+		// Characters that join their neighbours can come out wider apart.
+		if ansi.StringWidth(cut) <= width {
+			return cut
+		}
 	}
-	head := ansi.Truncate(s, width-tail, ellipsis)
-	return head + ansi.TruncateLeft(s, w-tail, "")
+	return ansi.Truncate(s, width, ellipsis)
 }

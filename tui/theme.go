@@ -108,24 +108,32 @@ func (t *theme) change(b *strings.Builder, from, to style) {
 		b.WriteString("\x1b[m")
 		return
 	}
+	// What goes off is put off one by one: that is shorter than to put off
+	// everything and the colour on again.
 	b.WriteString("\x1b[")
 	sep := ""
-	if from.attr&^to.attr != 0 || tc == "" && fc != "" {
-		b.WriteByte('0')
-		sep, fc, from.attr = ";", "", 0
+	put := func(code string) {
+		b.WriteString(sep + code)
+		sep = ";"
 	}
-	if add := to.attr &^ from.attr; add != 0 {
-		if add&bold != 0 {
-			b.WriteString(sep + "1")
-			sep = ";"
-		}
-		if add&reverse != 0 {
-			b.WriteString(sep + "7")
-			sep = ";"
-		}
+	on, off := to.attr&^from.attr, from.attr&^to.attr
+	if off&bold != 0 {
+		put("22")
+	}
+	if off&reverse != 0 {
+		put("27")
+	}
+	if on&bold != 0 {
+		put("1")
+	}
+	if on&reverse != 0 {
+		put("7")
 	}
 	if tc != fc {
-		b.WriteString(sep + tc)
+		if tc == "" {
+			tc = "39"
+		}
+		put(tc)
 	}
 	b.WriteByte('m')
 }

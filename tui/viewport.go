@@ -34,10 +34,10 @@ type window struct {
 }
 
 // autoZoom takes the first zoom that gives about half a second to a cell, at
-// which both a short "yes" and the last half minute can be seen.
+// which a short "yes" can be seen, and no less than the last 20 s.
 func autoZoom(cells int) int {
 	for i, s := range spans {
-		if s >= 0.45*float64(cells) {
+		if s >= max(0.5*float64(cells), 20) {
 			return i
 		}
 	}

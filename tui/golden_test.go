@@ -1,0 +1,155 @@
+package tui
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; look at it, then go test -update.\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// picture is a screen without escape sequences, except that «» stand around
+// what is drawn in swapped colours: left edges and badges.
+func picture(m *model) []byte {
+	v := m.View()
+	var b strings.Builder
+	var term sgr
+	for len(v) > 0 {
+		if strings.HasPrefix(v, "\x1b[") {
+			end := strings.IndexByte(v, 'm')
+			was := term.attr & reverse
+			term.apply(v[2:end])
+			if now := term.attr & reverse; now != was {
+				b.WriteString(map[bool]string{true: "«", false: "»"}[now != 0])
+			}
+			v = v[end+1:]
+			continue
+		}
+		b.WriteByte(v[0])
+		v = v[1:]
+	}
+	return []byte(b.String() + "\n")
+}
+
+func TestGoldenScreens(t *testing.T) {
+	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
+		for _, ascii := range []bool{false, true} {
+			for _, c := range []struct {
+				name   string
+				people int
+				change func(*State)
+				keys   []string
+			}{
+				{"live", 4, func(s *State) {}, nil},
+				{"eight", 8, func(s *State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
+				{"frozen", 4, func(s *State) {}, []string{"space", "left"}},
+				{"help", 4, func(s *State) {}, []string{"?"}},
+				{"finished", 3, func(s *State) { s.Finished, s.Link, s.Length = true, Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
+				{"failed", 4, func(s *State) {
+					s.Timeline.Lanes, s.Link, s.LinkReason = nil, Failed, "dial tcp 127.0.0.1:8580: connection refused"
+				}, nil},
+			} {
+				name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
+				if ascii {
+					name += "-ascii"
+				}
+				t.Run(name, func(t *testing.T) {
+					s := sessionAt(conversation(c.people, 200, 7), 75.2, 1)
+					s.Started = time.Unix(1_000_000-75, 0)
+					s.SourceNotice = "no microphone"
+					c.change(&s)
+					m := still(s, size[0], size[1])
+					m.glyphs, m.dirty = glyphsFor(ascii, false), true
+					press(m, c.keys...)
+					if c.name == "frozen" {
+						m.later(sessionAt(conversation(c.people, 200, 7), 87, 1))
+					}
+					golden(t, name, picture(m))
+				})
+			}
+		}
+	}
+}
+
+// TestGoldenColours pins the bytes of one screen, escape sequences included.
+func TestGoldenColours(t *testing.T) {
+	for _, dark := range []bool{true, false} {
+		m := still(sessionAt(conversation(8, 200, 7), 75.2, 1), 80, 24)
+		m.theme, m.dirty = newTheme(termenv.TrueColor, dark, false), true
+		name := "colours-light"
+		if dark {
+			name = "colours-dark"
+		}
+		golden(t, name, []byte(strings.ReplaceAll(m.View(), "\x1b", "^")+"\n"))
+	}
+}
+
+func TestGoldenSummary(t *testing.T) {
+	s := sessionAt(conversation(8, 200, 7), 175.2, 1)
+	s.Dropped, s.Overflows = 12, 1
+	s.Timeline.Lanes[1].Speaker = "李雷\x1b[2J"
+	for _, c := range []struct {
+		name    string
+		profile termenv.Profile
+		ascii   bool
+	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
+		var b bytes.Buffer
+		if err := summarize(&b, s, newTheme(c.profile, true, false), glyphsFor(c.ascii, false)); err != nil {
+			t.Fatal(err)
+		}
+		text := ansi.Strip(b.String())
+		// The columns stand under each other.
+		at := -1
+		for _, line := range strings.Split(text, "\n")[1:] {
+			i := strings.Index(line, "%")
+			if i < 0 {
+				continue
+			}
+			if w := ansi.StringWidth(line[:i]); at >= 0 && w != at {
+				t.Errorf("the share of %q ends in column %d, that above in %d", line, w, at)
+			} else {
+				at = w
+			}
+		}
+		golden(t, c.name, []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))
+	}
+}
+
+func TestSummaryOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := Summary(&b, State{}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.String(), "hubbub  0:00  0 speakers  0 turns\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,140 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// sink keeps what is written to it.
+type sink struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *sink) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: did not happen", what)
+		}
+	}
+}
+
+const (
+	enterScreen = "\x1b[?1049h"
+	leaveScreen = "\x1b[?1049l"
+	showCursor  = "\x1b[?25h"
+)
+
+// run starts Run without a terminal; keys go into the writer.
+func run(t *testing.T, ctx context.Context, o Options) (keys *io.PipeWriter, out *sink, done chan error) {
+	t.Helper()
+	r, w := io.Pipe()
+	out, done = &sink{}, make(chan error, 1)
+	o.Input, o.Output = r, out
+	go func() {
+		done <- Run(ctx, o)
+		// Bubble Tea's reader waits on its input until that ends.
+		r.Close()
+	}()
+	return w, out, done
+}
+
+func awaitEnd(t *testing.T, done chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run does not end")
+		return nil
+	}
+}
+
+func restored(t *testing.T, out *sink) {
+	t.Helper()
+	s := out.String()
+	if !strings.Contains(s, enterScreen) {
+		t.Error("the alternate screen was not used")
+	}
+	if i, j := strings.LastIndex(s, leaveScreen), strings.LastIndex(s, enterScreen); i < j {
+		t.Error("the alternate screen was not left")
+	}
+	if !strings.Contains(s[strings.LastIndex(s, enterScreen):], showCursor) {
+		t.Error("the cursor was not shown again")
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	cause := errors.New("made-up cause")
+	for _, c := range []struct {
+		name string
+		end  func(keys io.Writer, cancel context.CancelCauseFunc)
+		want error
+		left int
+	}{
+		{"q", func(k io.Writer, _ context.CancelCauseFunc) { k.Write([]byte("q")) }, nil, 1},
+		{"ctrl+c", func(k io.Writer, _ context.CancelCauseFunc) { k.Write([]byte{3}) }, ErrInterrupted, 1},
+		{"context", func(_ io.Writer, cancel context.CancelCauseFunc) { cancel(cause) }, cause, 0},
+	} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		left := 0
+		box := make(chan Msg, 4)
+		keys, out, done := run(t, ctx, Options{
+			Snapshot:  func() State { return sessionAt(talkOf4, 60, 1) },
+			Messages:  box,
+			Interrupt: func() { left++ },
+		})
+		eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+		box <- Msg{Kind: MsgNotice, Text: "a made-up notice"}
+		eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
+		c.end(keys, cancel)
+		if err := awaitEnd(t, done); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: Run answers %v, want %v", c.name, err, c.want)
+		}
+		if left != c.left {
+			t.Errorf("%s: Interrupt was called %d times", c.name, left)
+		}
+		restored(t, out)
+		cancel(nil)
+	}
+}
+
+func TestPanicRestoresTheTerminal(t *testing.T) {
+	stop := make(chan struct{})
+	_, out, done := run(t, context.Background(), Options{Snapshot: func() State {
+		select {
+		case <-stop:
+			panic("a made-up panic")
+		default:
+			return sessionAt(talkOf4, 60, 1)
+		}
+	}})
+	eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+	close(stop)
+	if err := awaitEnd(t, done); !errors.Is(err, ErrPanic) {
+		t.Errorf("Run answers %v", err)
+	}
+	restored(t, out)
+}

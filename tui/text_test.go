@@ -1,0 +1,68 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+)
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"SPEAKER_00":                      "SPEAKER_00",
+		"\x1b[31mred\x1b[0m":              "red",
+		"\x1b]0;title\x07name":            "name",
+		"a\x00b\x07c\x7fd":                "abcd",
+		"two\nlines\r\nhere":              "two lines  here",
+		"\u202eright to left":             "right to left",
+		"zero\u200bwidth\u200djoined":     "zerowidthjoined",
+		"c1\u009b31mcsi":                  "c131mcsi", // harmless without its introducer
+		"Zoë 李雷":                          "Zoë 李雷",
+		"broken \xff utf-8":               "broken \uFFFD utf-8",
+		"\x1bPdevice control\x1b\\string": "string",
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCleanLeavesNothingThatMovesACursor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Clean(rapid.String().Draw(t, "s") + string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")))
+		for _, r := range s {
+			if unicode.IsControl(r) {
+				t.Fatalf("%q still has %U", s, r)
+			}
+		}
+	})
+}
+
+func TestFitFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Clean(rapid.String().Draw(t, "s"))
+		width := rapid.IntRange(-1, 30).Draw(t, "width")
+		tail := rapid.IntRange(0, 5).Draw(t, "tail")
+		if got := fit(s, width, tail, "…"); ansi.StringWidth(got) > max(width, 0) {
+			t.Fatalf("fit(%q, %d, %d) = %q, %d wide", s, width, tail, got, ansi.StringWidth(got))
+		}
+	})
+	if got := fit("SPEAKER_00 of the north", 10, 3, "…"); !strings.HasPrefix(got, "SPEAKE") || !strings.HasSuffix(got, "rth") {
+		t.Errorf("a label was cut to %q", got)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for s, want := range map[float64]string{0: "0:00", 9.99: "0:09", 60: "1:00", 3599.9: "59:59", 3600: "1:00:00", 36061: "10:01:01", -4: "0:00"} {
+		if got := clock(s); got != want {
+			t.Errorf("clock(%v) = %s, want %s", s, got, want)
+		}
+	}
+	for s, want := range map[float64]string{0: "00:00:00.000", 1.24: "00:00:01.240", 59.9996: "00:01:00.000", 360000: "100:00:00.000"} {
+		if got := stamp(s); got != want {
+			t.Errorf("stamp(%v) = %s, want %s", s, got, want)
+		}
+	}
+}
