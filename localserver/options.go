@@ -59,12 +59,15 @@ type Options struct {
 	// Logger receives requests, streams and troubles, never a token, a key or
 	// a query. nil discards them.
 	Logger *slog.Logger
-	// Version is what the server calls itself in its Server header and log.
+	// Version is what the server calls itself in the log.
 	Version string
 
-	// For tests: the wall clock, and how often timers look at it.
-	now  func() time.Time
-	tick time.Duration
+	// For tests: the wall clock, how often a stream looks at it, and the
+	// waits of a stream's writer.
+	now          func() time.Time
+	tick         time.Duration
+	pingEvery    time.Duration
+	writeTimeout time.Duration
 }
 
 // TLSMode is where the server's certificate comes from.
@@ -139,6 +142,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.tick == 0 {
 		o.tick = 500 * time.Millisecond
+	}
+	if o.pingEvery == 0 {
+		o.pingEvery = pingEvery
+	}
+	if o.writeTimeout == 0 {
+		o.writeTimeout = writeTimeout
 	}
 	return o, nil
 }

@@ -3,33 +3,218 @@ package localserver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/store"
+)
+
+// The limits of an HTTP connection. Streams leave them behind with their
+// handshake and have their own.
+const (
+	headerTimeout  = 10 * time.Second // also of the TLS handshake
+	requestTimeout = 30 * time.Second
+	answerTimeout  = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeader      = 16 << 10
+	// cutTimeout is what a stream that was cut off gets to write down its end.
+	cutTimeout = 2*keepTimeout + linger
 )
 
 // Server is a running service.
-type Server struct{}
+type Server struct {
+	options Options
+	log     *slog.Logger
+	now     func() time.Time
+	node    string   // who runs a session: this process, this time
+	public  *url.URL // nil unless told
+	tls     *certificate
+	keys    *keyring
+	streams *streams
+	count   counters
+
+	store    *store.Store
+	sessions store.Sessions
+	tokens   store.Tokens
+	journal  store.Journal
+
+	http     *http.Server
+	listener net.Listener
+
+	life    context.Context // of streams: its end cuts them off
+	cut     context.CancelFunc
+	once    sync.Once
+	stopped chan struct{}
+	err     error // valid once stopped is closed
+}
 
 // Start listens, opens the store and serves. It returns when the server is
 // ready for requests. ctx bounds the start alone; Shutdown ends the server.
-func Start(ctx context.Context, o Options) (*Server, error) {
-	_, err := o.withDefaults()
-	return nil, errors.Join(err, errors.New("the server cannot start yet"))
+// Errors that a user can do something about carry a hint.
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	if o, err = o.withDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		options: o, log: o.Logger, now: o.now, node: uuid.NewString(),
+		keys: newKeyring(o.APIKeys), streams: newStreams(o.MaxStreams),
+		stopped: make(chan struct{}),
+	}
+	if o.PublicURL != "" {
+		s.public, _ = url.Parse(o.PublicURL) // checked with the options
+	}
+	s.life, s.cut = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			s.tearDown()
+		}
+	}()
+
+	// The store first: it holds the lock on the folder of everything else.
+	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, Logger: s.log}); err != nil {
+		return nil, err
+	}
+	s.sessions, s.tokens, s.journal = s.store, s.store, s.store
+	if err = cleanUp(ctx, s.sessions, s.journal, s.node, s.now().UTC(), s.log); err != nil {
+		return nil, fmt.Errorf("what an earlier run left could not be cleaned up: %w", err)
+	}
+	if o.TLS.Mode == SelfSigned {
+		if s.tls, err = selfSigned(o.DataDir, s.now(), s.hosts()...); err != nil {
+			return nil, err
+		}
+	}
+	if s.listener, err = listen(ctx, o.Addr); err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler:                      s.routes(),
+		ReadHeaderTimeout:            headerTimeout,
+		ReadTimeout:                  requestTimeout,
+		WriteTimeout:                 answerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls.config()
+	}
+	go s.serve()
+	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
+	return s, nil
+}
+
+// hosts are the names that the certificate has to cover beyond this machine's.
+func (s *Server) hosts() []string {
+	host, _, _ := net.SplitHostPort(s.options.Addr) // checked with the options
+	if s.public == nil {
+		return []string{host}
+	}
+	return []string{host, s.public.Hostname()}
+}
+
+// serve owns the listener.
+func (s *Server) serve() {
+	var err error
+	if s.tls != nil {
+		err = s.http.ServeTLS(s.listener, "", "")
+	} else {
+		err = s.http.Serve(s.listener)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		s.stop(s.life, fmt.Errorf("the server can take no more connections: %w", err))
+	}
 }
 
 // URL is the base address for clients on this machine, or the public one.
-func (s *Server) URL() string { return "" }
+func (s *Server) URL() string {
+	if s.public != nil {
+		return s.public.String()
+	}
+	scheme := "https"
+	if s.tls == nil {
+		scheme = "http"
+	}
+	host, port, _ := net.SplitHostPort(s.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if asked, _, _ := net.SplitHostPort(s.options.Addr); asked == "::" {
+			host = "::1"
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
 
 // CAPEM is the certificate that a client needs to trust the server, nil
 // without TLS.
-func (s *Server) CAPEM() []byte { return nil }
+func (s *Server) CAPEM() []byte {
+	if s.tls == nil {
+		return nil
+	}
+	return append([]byte(nil), s.tls.caPEM...)
+}
 
 // Addr is where the server listens.
-func (s *Server) Addr() net.Addr { return nil }
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Wait blocks until the server has stopped: nil after Shutdown, else why it
 // stopped serving.
-func (s *Server) Wait() error { return nil }
+func (s *Server) Wait() error {
+	<-s.stopped
+	return s.err
+}
 
 // Shutdown takes no new streams, finishes the open ones, closes them with 1001
-// and stops. When ctx ends first, what is still open is cut off.
-func (s *Server) Shutdown(ctx context.Context) error { return nil }
+// and stops. When ctx ends first, what is still open is cut off and the error
+// of ctx is returned. A second call waits for the first one.
+//
+// A stream that is finished this way ends with the status error, unless its
+// client had already ended it: some of what it had to say was not heard.
+func (s *Server) Shutdown(ctx context.Context) error {
+	return s.stop(ctx, nil)
+}
+
+// stop ends the server once, for a reason or for none.
+func (s *Server) stop(ctx context.Context, reason error) error {
+	var err error
+	s.once.Do(func() {
+		s.log.Info("stopping", "streams", s.streams.count())
+		s.streams.stop()
+		err = s.streams.wait(ctx)
+		if err != nil {
+			s.cut()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
+			defer cancel()
+			_ = s.streams.wait(last)
+		}
+		if late := s.http.Shutdown(ctx); late != nil {
+			err = errors.Join(err, late, s.http.Close())
+		}
+		s.tearDown()
+		s.err = reason
+		close(s.stopped)
+		s.log.Info("stopped")
+	})
+	<-s.stopped
+	return err
+}
+
+// tearDown gives back what Start took, as far as it came.
+func (s *Server) tearDown() {
+	s.cut()
+	if s.listener != nil {
+		_ = s.listener.Close() // closed already when the server ran
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.log.Error("the store did not close well", "error", err)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package localserver
+
+const victimDir = "HUBBUB_SERVER_VICTIM"
+
+func victim(string) {}

@@ -1,0 +1,132 @@
+package localserver
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// sendBuffer bounds what the system holds for a client that does not
+	// read, in bytes: some hundreds of events.
+	sendBuffer = 64 << 10
+	// handshakeTimeout bounds the answer to a handshake.
+	handshakeTimeout = 10 * time.Second
+)
+
+// upgrader lets pages of any origin in: a stream is opened by its token, not
+// by anything that a browser sends along by itself.
+var upgrader = websocket.Upgrader{
+	HandshakeTimeout: handshakeTimeout,
+	CheckOrigin:      func(*http.Request) bool { return true },
+}
+
+// openStream is the handshake of a stream. Everything that can be refused is
+// refused before the token is redeemed, so that a wrong request or a full
+// server burns none; the token is redeemed before the connection is upgraded,
+// so that of many clients that race one gets through.
+func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
+	if !checkUpgrade(w, r) {
+		return
+	}
+	if err := s.streams.enter(); err != nil {
+		s.refuseStream(w, r, err)
+		return
+	}
+	defer s.streams.leave()
+
+	id := r.PathValue("id")
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	now := s.now().UTC()
+	err := s.tokens.Redeem(ctx, id, r.URL.Query().Get("token"), now)
+	if err == nil {
+		_, err = s.sessions.Begin(ctx, id, s.node, now)
+	}
+	switch {
+	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")
+		return
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; create a new one", err)
+		return
+	}
+
+	diarizer, err := s.newDiarizer()
+	if err != nil {
+		s.abandon(id, "the engine could not be started")
+		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
+		return
+	}
+	conn, err := upgrader.Upgrade(w, r, nil) // answers by itself when it fails
+	if err != nil {
+		s.abandon(id, "the handshake failed")
+		s.log.Info("handshake failed", "request", requestID(r.Context()), "stream", id, "error", err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	boundSendBuffer(conn.NetConn())
+	s.newSession(id, conn, diarizer, requestID(r.Context())).run(s.life, s.streams.drain)
+}
+
+// newDiarizer makes the engine of one stream; a panic on the way is an error.
+func (s *Server) newDiarizer() (d Diarizer, err error) {
+	if broken := guarded(func() { d, err = s.options.NewDiarizer() }); broken != nil {
+		return nil, broken
+	}
+	return d, err
+}
+
+// abandon ends a session that began and got no further.
+func (s *Server) abandon(id, cause string) {
+	ctx, cancel := context.WithTimeout(s.life, storeTimeout)
+	defer cancel()
+	if err := s.sessions.Finish(ctx, id, store.Failed, s.now().UTC(), cause); err != nil {
+		s.log.Error("the end of a stream could not be kept", "stream", id, "error", err)
+	}
+}
+
+// checkUpgrade tells whether a request is a complete handshake, for only then
+// may its token be used; when it is not, it has answered.
+func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !websocket.IsWebSocketUpgrade(r):
+		if r.ProtoMajor == 1 { // HTTP/2 knows no such headers
+			w.Header().Set("Upgrade", "websocket")
+			w.Header().Set("Connection", "Upgrade")
+		}
+		refuse(w, r, http.StatusUpgradeRequired, "This address is opened as a WebSocket")
+	case r.ProtoMajor != 1 || r.Method != http.MethodGet:
+		refuse(w, r, http.StatusBadRequest, "A WebSocket is opened with GET over HTTP/1.1")
+	case r.Header.Get("Sec-Websocket-Version") != "13":
+		w.Header().Set("Sec-Websocket-Version", "13")
+		refuse(w, r, http.StatusUpgradeRequired, "The WebSocket version must be 13")
+	case !challenge(r.Header.Get("Sec-Websocket-Key")):
+		refuse(w, r, http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
+	default:
+		return true
+	}
+	return false
+}
+
+func challenge(key string) bool {
+	raw, err := base64.StdEncoding.DecodeString(key)
+	return err == nil && len(raw) == 16
+}
+
+// boundSendBuffer reaches through TLS to the connection of the system.
+func boundSendBuffer(conn net.Conn) {
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = t.NetConn()
+	}
+	if t, ok := conn.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(sendBuffer) // a wish, not a need
+	}
+}

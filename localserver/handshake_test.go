@@ -1,0 +1,204 @@
+package localserver
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+)
+
+// refused dials and expects an ApiError.
+func (h *host) refused(address string, status int) {
+	h.t.Helper()
+	conn, res, err := h.dial.Dial(address, nil)
+	if err == nil {
+		_ = conn.Close()
+		h.t.Fatalf("%s was opened", address)
+	}
+	if res == nil {
+		h.t.Fatalf("no answer: %v", err)
+	}
+	read(h.t, res).apiError(h.t, status)
+}
+
+func TestTokenWorksOnceAndForItsStream(t *testing.T) {
+	h := serve(t)
+	a, b := h.create(), h.create()
+	base, token, _ := strings.Cut(a.URL, "?token=")
+	h.refused(base, 401)
+	h.refused(base+"?token=", 401)
+	h.refused(base+"?token="+token[:len(token)-1], 401)
+	h.refused(base+"?token="+token+"x", 401)
+	h.refused(base+"?TOKEN="+token, 401)
+	h.refused(strings.Replace(a.URL, a.ID, b.ID, 1), 401)
+	h.refused(strings.Replace(a.URL, a.ID, "x", 1), 401)
+	if s := h.status(a.ID); s.Status != "created" {
+		t.Fatalf("status %s", s.Status)
+	}
+	conn, _, err := h.dial.Dial(a.URL, nil)
+	if err != nil {
+		t.Fatalf("the wrong ones have used it up: %v", err)
+	}
+	if s := h.status(a.ID); s.Status != "running" || s.StartedAt == nil || s.CompletedAt != nil {
+		t.Errorf("%+v", s)
+	}
+	h.refused(a.URL, 401)
+	_ = conn.Close()
+	h.refused(a.URL, 401)
+}
+
+// Of many clients that race for a token exactly one gets the stream.
+func TestTokenWorksOnceInARace(t *testing.T) {
+	h := serve(t)
+	l := h.create()
+	const racers = 50
+	var won, refused atomic.Int64
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for range racers {
+		wg.Go(func() {
+			<-start
+			conn, res, err := h.dial.Dial(l.URL, nil)
+			switch {
+			case err == nil:
+				won.Add(1)
+				_ = conn.Close()
+			case res != nil && res.StatusCode == 401:
+				refused.Add(1)
+			default:
+				t.Errorf("neither: %v", err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if won.Load() != 1 || refused.Load() != racers-1 {
+		t.Errorf("%d won, %d refused", won.Load(), refused.Load())
+	}
+	if n := h.Stats().Opened; n != 1 {
+		t.Errorf("%d streams were opened", n)
+	}
+}
+
+func TestTokenExpires(t *testing.T) {
+	c := newClock()
+	h := serve(t, c.use)
+	early, late := h.create(), h.create()
+	c.move(store.TokenTTL - time.Second)
+	conn, _, err := h.dial.Dial(early.URL, nil)
+	if err != nil {
+		t.Fatalf("a second too early: %v", err)
+	}
+	_ = conn.Close()
+	if s := h.status(late.ID); s.Status != "created" {
+		t.Errorf("before: %s", s.Status)
+	}
+	c.move(time.Second)
+	h.refused(late.URL, 401)
+	if s := h.status(late.ID); s.Status != "error" || s.StartedAt != nil || s.CompletedAt == nil {
+		t.Errorf("after: %+v", s)
+	}
+}
+
+// A request that could never become a stream must not use its token up.
+func TestIncompleteHandshakeBurnsNoToken(t *testing.T) {
+	h := serve(t)
+	l := h.create()
+	address := strings.Replace(l.URL, "wss", "https", 1)
+	full := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+		"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
+	for name, c := range map[string]struct {
+		change func(http.Header)
+		status int
+	}{
+		"plain":       {func(h http.Header) { clear(h) }, 426},
+		"no upgrade":  {func(h http.Header) { h.Del("Upgrade") }, 426},
+		"other":       {func(h http.Header) { h.Set("Upgrade", "h2c") }, 426},
+		"old version": {func(h http.Header) { h.Set("Sec-Websocket-Version", "8") }, 426},
+		"no version":  {func(h http.Header) { h.Del("Sec-Websocket-Version") }, 426},
+		"no key":      {func(h http.Header) { h.Del("Sec-Websocket-Key") }, 400},
+		"short key":   {func(h http.Header) { h.Set("Sec-Websocket-Key", "AAAA") }, 400},
+		"bad key":     {func(h http.Header) { h.Set("Sec-Websocket-Key", "&&&&") }, 400},
+	} {
+		r, _ := http.NewRequest("GET", address, nil)
+		r.Header = full.Clone()
+		c.change(r.Header)
+		t.Run(name, func(t *testing.T) { h.send(r).apiError(t, c.status) })
+	}
+	r, _ := http.NewRequest("HEAD", address, nil)
+	r.Header = full.Clone()
+	if res := h.send(r); res.StatusCode != 400 {
+		t.Errorf("HEAD: %d", res.StatusCode)
+	}
+	// A page of another origin may: the token is what counts.
+	conn, _, err := h.dial.Dial(l.URL, http.Header{"Origin": {"https://elsewhere.example"}})
+	if err != nil {
+		t.Fatalf("the token is used up: %v", err)
+	}
+	_ = conn.Close()
+}
+
+func TestStreamsHaveALimit(t *testing.T) {
+	h := serve(t, func(o *Options) { o.MaxStreams = 2 })
+	waiting := h.create()
+	first, second := h.open(), h.open()
+	res := h.do("POST", "/v1/live", testKey, nil)
+	res.apiError(t, 429)
+	if res.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	h.refused(waiting.URL, 429)
+	first.end()
+	if _, code, _ := first.rest(); code != websocket.CloseNormalClosure {
+		t.Fatalf("code %d", code)
+	}
+	_ = first.Close()
+	// There is room again, and the token is as good as before.
+	eventually(t, "room", func() bool { return h.Stats().Open == 1 })
+	conn, _, err := h.dial.Dial(waiting.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	_ = second.Close()
+}
+
+func TestEngineThatCannotStart(t *testing.T) {
+	for name, make := range map[string]func() (Diarizer, error){
+		"error": func() (Diarizer, error) { return nil, http.ErrNotSupported },
+		"panic": func() (Diarizer, error) { panic("no weights") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t, func(o *Options) { o.NewDiarizer = make })
+			l := h.create()
+			h.refused(l.URL, 500)
+			if s := h.status(l.ID); s.Status != "error" || s.CompletedAt == nil {
+				t.Errorf("%+v", s)
+			}
+			if n := h.Stats().Open; n != 0 {
+				t.Errorf("%d places are taken", n)
+			}
+		})
+	}
+}
+
+// Plain WebSocket for a proxy that ends TLS.
+func TestStreamWithoutTLS(t *testing.T) {
+	h := serve(t, func(o *Options) { o.TLS.Mode = TLSOff })
+	if u, _ := url.Parse(h.URL()); u.Scheme != "http" || h.CAPEM() != nil {
+		t.Errorf("%s %s", u, h.CAPEM())
+	}
+	s := h.open()
+	s.chunks(1)
+	s.end()
+	if events, code, _ := s.rest(); code != 1000 || len(events) != 2 {
+		t.Errorf("%d %v", code, events)
+	}
+}

@@ -1,0 +1,347 @@
+package localserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/protocol"
+)
+
+const (
+	testKey = "key-for-tests"
+	// patience is for things that happen soon on a free machine.
+	patience = 30 * time.Second
+)
+
+// fake is a Diarizer made of functions; n is the number of chunks so far.
+type fake struct {
+	n     int
+	push  func(n int, samples []float32) []engine.Event
+	flush func(n int) []engine.Event
+}
+
+func (f *fake) Push(samples []float32, out []engine.Event) []engine.Event {
+	f.n++
+	if f.push == nil {
+		return out
+	}
+	return append(out, f.push(f.n, samples)...)
+}
+
+func (f *fake) Flush(out []engine.Event) []engine.Event {
+	if f.flush == nil {
+		return out
+	}
+	return append(out, f.flush(f.n)...)
+}
+
+// talker starts speaker 0 with the first chunk and leaves the turn open.
+func talker() Diarizer {
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		if n == 1 {
+			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
+		}
+		return nil
+	}}
+}
+
+// withEngine makes every stream use what make returns.
+func withEngine(make func() Diarizer) func(*Options) {
+	return func(o *Options) { o.NewDiarizer = func() (Diarizer, error) { return make(), nil } }
+}
+
+// host is a running server and the means to talk to it.
+type host struct {
+	*Server
+	t    testing.TB
+	http *http.Client
+	dial websocket.Dialer
+}
+
+// serve starts a server on a port of its own, and stops it after the test.
+func serve(t testing.TB, change ...func(*Options)) *host {
+	t.Helper()
+	o := Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, tick: 10 * time.Millisecond}
+	withEngine(talker)(&o)
+	for _, c := range change {
+		c(&o)
+	}
+	s, err := Start(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(s.CAPEM())
+	config := &tls.Config{RootCAs: pool}
+	transport := &http.Transport{TLSClientConfig: config}
+	h := &host{Server: s, t: t,
+		http: &http.Client{Transport: transport, Timeout: patience,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: patience},
+	}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return h
+}
+
+// reply is an answer, its body read.
+type reply struct {
+	*http.Response
+	body []byte
+}
+
+func (h *host) do(method, path, key string, body io.Reader) reply {
+	h.t.Helper()
+	r, err := http.NewRequest(method, h.URL()+path, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	return h.send(r)
+}
+
+func (h *host) send(r *http.Request) reply {
+	h.t.Helper()
+	res, err := h.http.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return read(h.t, res)
+}
+
+func read(t testing.TB, res *http.Response) reply {
+	t.Helper()
+	raw, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{res, raw}
+}
+
+// apiError checks that an answer is an ApiError of a status, whole in itself.
+func (r reply) apiError(t testing.TB, status int) protocol.ApiError {
+	t.Helper()
+	var e protocol.ApiError
+	dec := json.NewDecoder(bytes.NewReader(r.body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		t.Fatalf("%d %q: %v", r.StatusCode, r.body, err)
+	}
+	if r.StatusCode != status || e.Message == "" || len(e.RequestID) != 36 ||
+		e.RequestID != r.Header.Get("X-Request-Id") ||
+		r.Header.Get("Content-Type") != "application/json" {
+		t.Fatalf("want ApiError %d, got %d %v %s", status, r.StatusCode, r.Header, r.body)
+	}
+	if status == http.StatusUnauthorized && r.Header.Get("WWW-Authenticate") != "Bearer" {
+		t.Fatalf("401 without WWW-Authenticate: %v", r.Header)
+	}
+	return e
+}
+
+// create makes a stream.
+func (h *host) create() protocol.LiveStream {
+	h.t.Helper()
+	res := h.do("POST", "/v1/live", testKey, strings.NewReader("{}"))
+	var l protocol.LiveStream
+	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 || l.ID == "" || l.URL == "" {
+		h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
+	}
+	return l
+}
+
+// status asks what has become of a stream.
+func (h *host) status(id string) protocol.LiveStatus {
+	h.t.Helper()
+	res := h.do("GET", "/v1/live/"+id, testKey, nil)
+	var s protocol.LiveStatus
+	if err := json.Unmarshal(res.body, &s); err != nil || res.StatusCode != 200 {
+		h.t.Fatalf("status: %d %s", res.StatusCode, res.body)
+	}
+	return s
+}
+
+// becomes waits until a stream has a status.
+func (h *host) becomes(id, status string) protocol.LiveStatus {
+	h.t.Helper()
+	var s protocol.LiveStatus
+	eventually(h.t, "status "+status, func() bool { s = h.status(id); return s.Status == status })
+	return s
+}
+
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// stream is an open one, seen from its client.
+type stream struct {
+	*websocket.Conn
+	t  testing.TB
+	id string
+}
+
+func (h *host) open() *stream {
+	h.t.Helper()
+	l := h.create()
+	conn, res, err := h.dial.Dial(l.URL, nil)
+	if err != nil {
+		h.t.Fatalf("dial: %v %v", err, res)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	return &stream{conn, h.t, l.ID}
+}
+
+var quiet = make([]byte, protocol.ChunkBytes)
+
+func (s *stream) chunks(n int) {
+	s.t.Helper()
+	for range n {
+		if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *stream) text(m string) {
+	s.t.Helper()
+	if err := s.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stream) end() { s.t.Helper(); s.text(protocol.EndOfStreamMessage) }
+
+// next returns the next message.
+func (s *stream) next() protocol.Event {
+	s.t.Helper()
+	kind, raw, err := s.ReadMessage()
+	if err != nil {
+		s.t.Fatalf("no message: %v", err)
+	}
+	e, err := protocol.ParseEvent(raw)
+	if err != nil || kind != websocket.TextMessage {
+		s.t.Fatalf("message %q of kind %d: %v", raw, kind, err)
+	}
+	return e
+}
+
+// rest reads to the end: the messages, and the code and text of the close.
+func (s *stream) rest() (events []protocol.Event, code int, text string) {
+	s.t.Helper()
+	for {
+		_, raw, err := s.ReadMessage()
+		var c *websocket.CloseError
+		if errors.As(err, &c) {
+			return events, c.Code, c.Text
+		}
+		if err != nil {
+			s.t.Fatalf("no close: %v", err)
+		}
+		e, err := protocol.ParseEvent(raw)
+		if err != nil {
+			s.t.Fatalf("message %q: %v", raw, err)
+		}
+		events = append(events, e)
+	}
+}
+
+// kept are the events in the store.
+func (h *host) kept(id string) (events []string) {
+	h.t.Helper()
+	raw, err := h.journal.Messages(context.Background(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, m := range raw {
+		events = append(events, string(m))
+	}
+	return events
+}
+
+func raws(events []protocol.Event) (out []string) {
+	for _, e := range events {
+		out = append(out, string(e.Raw))
+	}
+	return out
+}
+
+// same compares what a client got with what was kept.
+func same(t testing.TB, got []protocol.Event, kept []string) {
+	t.Helper()
+	if !slices.Equal(raws(got), kept) {
+		t.Errorf("sent %q, kept %q", raws(got), kept)
+	}
+}
+
+// clock is a wall clock that tests move.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Now()} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func (c *clock) use(o *Options) { o.now = c.now }
+
+// logbook takes what is logged, for tests that look for what must not be there.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logbook) use(o *Options) {
+	o.Logger = slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}

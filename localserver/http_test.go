@@ -1,0 +1,296 @@
+package localserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+func TestConnectivity(t *testing.T) {
+	h := serve(t)
+	res := h.do("GET", "/v1/test", testKey, nil)
+	var body map[string]string
+	if err := json.Unmarshal(res.body, &body); err != nil || res.StatusCode != 200 ||
+		body["status"] != "OK" || body["message"] == "" || len(body) != 2 {
+		t.Fatalf("%d %s", res.StatusCode, res.body)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if res := h.do("GET", path, "", nil); res.StatusCode != 200 {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
+		}
+	}
+}
+
+func TestOnlyAKnownKeyOpens(t *testing.T) {
+	h := serve(t, func(o *Options) { o.APIKeys = []string{testKey, "second"} })
+	for _, value := range []string{
+		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + testKey + "x", "Bearer " + testKey[:5],
+		"Basic " + testKey, testKey, "Bearer\t" + testKey, "Bearer " + testKey + " " + testKey,
+	} {
+		for _, route := range []string{"GET /v1/test", "POST /v1/live", "GET /v1/live/x"} {
+			method, path, _ := strings.Cut(route, " ")
+			r, _ := http.NewRequest(method, h.URL()+path, nil)
+			if value != "" {
+				r.Header.Set("Authorization", value)
+			}
+			h.send(r).apiError(t, 401)
+		}
+	}
+	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
+	r.Header["Authorization"] = []string{"Bearer " + testKey, "Bearer " + testKey}
+	h.send(r).apiError(t, 401)
+	for _, good := range []string{"Bearer " + testKey, "bearer second", "BEARER   " + testKey} {
+		r.Header["Authorization"] = []string{good}
+		if res := h.send(r); res.StatusCode != 200 {
+			t.Errorf("%q: %d", good, res.StatusCode)
+		}
+	}
+}
+
+func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
+	h := serve(t)
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/input",
+		"/v1/media/output", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
+		for _, method := range []string{"GET", "POST", "DELETE"} {
+			r, err := http.NewRequest(method, h.URL(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.URL.Opaque = "//" + r.URL.Host + path // as it is, not in its shortest form
+			h.send(r).apiError(t, 404)
+		}
+	}
+	for _, c := range []struct{ method, path, allow string }{
+		{"POST", "/v1/test", "GET, HEAD"},
+		{"DELETE", "/v1/live", "POST"},
+		{"GET", "/v1/live", "POST"},
+		{"PUT", "/v1/live/3", "GET, HEAD"},
+		{"PATCH", "/v1/stream/3", "GET, HEAD"},
+		{"OPTIONS", "/healthz", "GET, HEAD"},
+		{"MADEUPMETHODOFGREATLENGTH", "/v1/test", "GET, HEAD"},
+	} {
+		res := h.do(c.method, c.path, "", nil)
+		res.apiError(t, 405)
+		if got := res.Header.Get("Allow"); got != c.allow {
+			t.Errorf("%s %s: Allow %q, want %q", c.method, c.path, got, c.allow)
+		}
+	}
+	if res := h.do("HEAD", "/v1/nothing", "", nil); res.StatusCode != 404 || len(res.body) != 0 {
+		t.Errorf("HEAD: %d %q", res.StatusCode, res.body)
+	}
+}
+
+func TestCreateEchoesAnyObject(t *testing.T) {
+	h := serve(t)
+	for body, want := range map[string]string{
+		"":                           "{}",
+		" \n":                        "{}",
+		"{}":                         "{}",
+		`{"a": [1, 2.50, null]}`:     `{"a":[1,2.50,null]}`,
+		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`,
+		` {"title":"é \u0000 x"} `:   `{"title":"é \u0000 x"}`,
+	} {
+		res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
+		var l protocol.LiveStream
+		if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
+			t.Fatalf("%q: %d %s", body, res.StatusCode, res.body)
+		}
+		status := h.do("GET", "/v1/live/"+l.ID, testKey, nil)
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(status.body, &fields); err != nil {
+			t.Fatal(err)
+		}
+		for field, want := range map[string]string{"id": `"` + l.ID + `"`, "startedAt": "null", "completedAt": "null",
+			"input": want, "status": `"created"`} {
+			if got := string(fields[field]); got != want {
+				t.Errorf("%q: %s is %s, want %s", body, field, got, want)
+			}
+		}
+		if len(fields) != 5 {
+			t.Errorf("fields: %s", status.body)
+		}
+	}
+	for _, body := range []string{"null", "[]", `"x"`, "1", "{", "{}{}", `{"a":}`, "{'a':1}", "\xff", "{\"a\":\"\xff\"}", "\xef\xbb\xbf{}"} {
+		res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
+		var v protocol.ValidationErrorResponse
+		if err := json.Unmarshal(res.body, &v); err != nil || res.StatusCode != 400 || v.Message == "" ||
+			len(v.Errors) == 0 || v.Errors[0].Field == "" || v.Errors[0].Message == "" {
+			t.Errorf("%q: %d %s", body, res.StatusCode, res.body)
+		}
+	}
+}
+
+func TestBodyHasALimit(t *testing.T) {
+	h := serve(t)
+	fits := `{"a":"` + strings.Repeat("x", maxBody-8) + `"}`
+	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(fits)); res.StatusCode != 200 {
+		t.Errorf("%d bytes: %d %s", len(fits), res.StatusCode, res.body)
+	}
+	for name, body := range map[string]io.Reader{
+		"with a length": strings.NewReader(fits + " "),
+		"chunked":       io.MultiReader(strings.NewReader(fits), strings.NewReader(fits)),
+	} {
+		t.Run(name, func(t *testing.T) { h.do("POST", "/v1/live", testKey, body).apiError(t, 413) })
+	}
+	// And before all else: the key.
+	h.do("POST", "/v1/live", "", strings.NewReader(fits+fits)).apiError(t, 401)
+}
+
+func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
+	h := serve(t)
+	const id = "0b7c1a2e-0000-4000-8000-000000000001"
+	err := h.sessions.Create(context.Background(), store.Session{ID: id, Account: "another",
+		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := h.do("GET", "/v1/live/"+id, testKey, nil).apiError(t, 404)
+	for _, unknown := range []string{"0b7c1a2e-0000-4000-8000-000000000002", "x", "*", ">", "a%2fb", "a%20b", strings.Repeat("a", 2000)} {
+		if e := h.do("GET", "/v1/live/"+unknown, testKey, nil).apiError(t, 404); e.Message != theirs.Message {
+			t.Errorf("%q: %q differs from %q", unknown, e.Message, theirs.Message)
+		}
+	}
+}
+
+func TestAddressOfAStream(t *testing.T) {
+	shape := regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	for name, c := range map[string]struct {
+		change func(*Options)
+		prefix string // "" = the server's own address
+	}{
+		"own":    {func(*Options) {}, ""},
+		"plain":  {func(o *Options) { o.TLS.Mode = TLSOff }, ""},
+		"public": {func(o *Options) { o.PublicURL = "https://talk.example.org/base/" }, "wss://talk.example.org/base/v1/stream/"},
+		"proxy":  {func(o *Options) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", TLSOff }, "ws://talk.example.org:81/v1/stream/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t, c.change)
+			own := &url.URL{Scheme: "https", Host: h.Addr().String()}
+			if h.tls == nil {
+				own.Scheme = "http"
+			}
+			r, _ := http.NewRequest("POST", own.String()+"/v1/live", nil)
+			r.Header.Set("Authorization", "Bearer "+testKey)
+			var l protocol.LiveStream
+			if err := json.Unmarshal(h.send(r).body, &l); err != nil {
+				t.Fatal(err)
+			}
+			want := c.prefix
+			if want == "" {
+				want = strings.Replace(own.String(), "http", "ws", 1) + "/v1/stream/"
+			}
+			u, err := url.Parse(l.URL)
+			if err != nil || !strings.HasPrefix(l.URL, want+l.ID+"?token=") {
+				t.Fatalf("%s does not begin with %s", l.URL, want)
+			}
+			if !shape.MatchString(l.ID) {
+				t.Errorf("id %s is no UUID", l.ID)
+			}
+			if got := len(u.Query().Get("token")) * 6; got < 128 {
+				t.Errorf("a token of %d bits", got)
+			}
+		})
+	}
+}
+
+// Nothing that opens anything may be in the log, and every error can be found
+// there by its id.
+func TestLogHoldsNoSecrets(t *testing.T) {
+	var log logbook
+	h := serve(t, log.use)
+	l := h.create()
+	u, _ := url.Parse(l.URL)
+	token := u.Query().Get("token")
+	conn, _, err := h.dial.Dial(l.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	_, res, err := h.dial.Dial(l.URL, nil)
+	if err == nil {
+		t.Fatal("a used token works")
+	}
+	e := read(t, res).apiError(t, 401)
+	h.do("GET", "/v1/test", "wrong-key-in-request", nil)
+	h.do("GET", "/"+token+"?token="+token, "", nil)
+	eventually(t, "log lines", func() bool { return strings.Count(log.String(), "msg=request") >= 5 })
+	for _, secret := range []string{token, testKey, "wrong-key", "token="} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+	if !strings.Contains(log.String(), "request="+e.RequestID) {
+		t.Errorf("no line for request %s", e.RequestID)
+	}
+}
+
+func TestPanicOfAHandler(t *testing.T) {
+	var log logbook
+	h := serve(t, log.use)
+	h.Server.sessions = nil // a call on it panics
+	h.do("GET", "/v1/live/x", testKey, nil).apiError(t, 500)
+	if !strings.Contains(log.String(), "panic in a handler") {
+		t.Error("not in the log")
+	}
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+		t.Errorf("afterwards: %d", res.StatusCode)
+	}
+}
+
+// sick is a store that fails.
+type sick struct {
+	store.Sessions
+	store.Tokens
+}
+
+func (sick) Create(context.Context, store.Session) error { return errors.New("inner text") }
+func (sick) Get(context.Context, string) (store.Session, error) {
+	return store.Session{}, errors.New("inner text")
+}
+func (sick) Redeem(context.Context, string, string, time.Time) error { return errors.New("inner text") }
+
+func TestStoreThatFails(t *testing.T) {
+	h := serve(t)
+	l := h.create()
+	h.Server.sessions, h.Server.tokens = sick{}, sick{}
+	_, res, _ := h.dial.Dial(l.URL, nil)
+	for name, res := range map[string]reply{
+		"create": h.do("POST", "/v1/live", testKey, nil),
+		"status": h.do("GET", "/v1/live/x", testKey, nil),
+		"open":   read(t, res),
+	} {
+		e := res.apiError(t, 503)
+		if strings.Contains(e.Message, "inner") || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %+v %v", name, e, res.Header)
+		}
+	}
+}
+
+func TestBrokenBody(t *testing.T) {
+	h := serve(t)
+	pr, pw := io.Pipe()
+	r, _ := http.NewRequest("POST", h.URL()+"/v1/live", pr)
+	r.Header.Set("Authorization", "Bearer "+testKey)
+	go func() {
+		_, _ = pw.Write([]byte(`{"a":`))
+		_ = pw.CloseWithError(errors.New("gone"))
+	}()
+	if res, err := h.http.Do(r); err == nil {
+		t.Errorf("answered %d", res.StatusCode)
+		_ = res.Body.Close()
+	}
+	if res := h.do("POST", "/v1/live", testKey, bytes.NewReader(nil)); res.StatusCode != 200 {
+		t.Errorf("afterwards: %d", res.StatusCode)
+	}
+}

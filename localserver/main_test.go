@@ -1,0 +1,21 @@
+package localserver
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// After all tests no goroutine may be left, of ours or of the embedded store.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		victim(dir)
+		return
+	}
+	goleak.VerifyTestMain(m,
+		// One for the whole process, started by the store's first file, that
+		// the library never ends.
+		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushLoop"),
+	)
+}

@@ -1,0 +1,410 @@
+package localserver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/protocol"
+)
+
+const (
+	startAt20 = `{"type":"diarization_speaker_start","data":{"timestamp":0.02,"speaker":"SPEAKER_00"}}`
+	endOf     = `{"type":"diarization_speaker_end","data":{"timestamp":%s,"speaker":"SPEAKER_00"}}`
+)
+
+func TestStreamFromStartToEnd(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	s.chunks(3)
+	if e := s.next(); string(e.Raw) != startAt20 {
+		t.Errorf("live: %s", e.Raw)
+	}
+	s.end()
+	asked := time.Now()
+	events, code, _ := s.rest()
+	if code != websocket.CloseNormalClosure || len(events) != 1 || string(events[0].Raw) != fmt.Sprintf(endOf, "0.3") {
+		t.Errorf("code %d, %q", code, raws(events))
+	}
+	if d := time.Since(asked); d > 10*time.Second { // 2 s on a machine that is not busy
+		t.Errorf("closed after %v", d)
+	}
+	// The status is settled before the close leaves.
+	st := h.status(s.id)
+	if st.Status != "done" || st.StartedAt == nil || st.CompletedAt == nil {
+		t.Errorf("%+v", st)
+	}
+	if got := h.kept(s.id); len(got) != 2 || got[0] != startAt20 || got[1] != string(events[0].Raw) {
+		t.Errorf("kept %q", got)
+	}
+}
+
+// An engine for real, so that the two fit.
+func TestStreamWithTheRealEngine(t *testing.T) {
+	h := serve(t, func(o *Options) { o.NewDiarizer, o.Unpaced = nil, true })
+	s := h.open()
+	s.chunks(50)
+	s.end()
+	events, code, _ := s.rest()
+	if code != 1000 {
+		t.Errorf("code %d", code)
+	}
+	same(t, events, h.kept(s.id))
+	if fixed := h.Stats().Corrections; fixed != (Corrections{}) {
+		t.Errorf("the engine needed correction: %+v", fixed)
+	}
+}
+
+func TestWrongFramesAreSaidAndDropped(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	send := func(kind int, body []byte) {
+		t.Helper()
+		if err := s.WriteMessage(kind, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(message string) {
+		t.Helper()
+		if e := s.next(); e.Type != "error" || !strings.Contains(e.Message, message) {
+			t.Fatalf("want %q, got %s", message, e.Raw)
+		}
+	}
+	for _, n := range []int{0, 1, 6399, 6401, 6404, 12800, 1 << 20, 20 << 20} {
+		send(websocket.BinaryMessage, make([]byte, n))
+		if e := s.next(); string(e.Raw) != `{"type":"error","message":"Invalid chunk size"}` {
+			t.Fatalf("%d bytes: %s", n, e.Raw)
+		}
+	}
+	for text, message := range map[string]string{
+		"": "JSON", "hello": "JSON", "[]": "JSON", "null": "JSON", `{}`: "type", `{"type":1}`: "string",
+		`{"type":"END_OF_STREAM"}`: "Unknown", `{"TYPE":"end_of_stream"}`: "type", "\xff\xfe": "JSON",
+		`{"type":"end_of_stream"}` + strings.Repeat(" ", maxText): "too long",
+		strings.Repeat("x", 1<<20):                                "too long",
+	} {
+		send(websocket.TextMessage, []byte(text))
+		expect(message)
+	}
+	// The stream goes on, and nothing of the above counted as audio.
+	s.chunks(2)
+	if e := s.next(); string(e.Raw) != startAt20 {
+		t.Fatalf("got %s", e.Raw)
+	}
+	s.end()
+	if events, code, _ := s.rest(); code != 1000 || len(events) != 1 || events[0].Timestamp != 0.2 {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+}
+
+func TestFragmentsMakeOneFrame(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	w, err := s.NextWriter(websocket.BinaryMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		if _, err := w.Write(quiet[:1600]); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.WriteControl(websocket.PingMessage, []byte("x"), time.Now().Add(patience))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	if events, code, _ := s.rest(); code != 1000 || len(events) != 2 || events[1].Timestamp != 0.1 {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+}
+
+// A chunk that is no audio counts as silence, so that the clock stays true.
+func TestSamplesThatAreNotNumbers(t *testing.T) {
+	var sums []float64
+	h := serve(t, withEngine(func() Diarizer {
+		return &fake{push: func(n int, samples []float32) []engine.Event {
+			sum := 0.0
+			for _, x := range samples {
+				sum += float64(x)
+			}
+			sums = append(sums, sum)
+			if n == 4 {
+				return []engine.Event{{Kind: engine.Start, At: 310 * time.Millisecond}}
+			}
+			return nil
+		}}
+	}))
+	s := h.open()
+	ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), protocol.ChunkSamples)
+	for _, bits := range []uint32{math.Float32bits(1), 0x7fc00000, 0x7f800000, 0xff800000} {
+		frame := bytes.Clone(ones)
+		binary.LittleEndian.PutUint32(frame[4*777:], bits)
+		if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.end()
+	events, code, _ := s.rest()
+	errs := 0
+	for _, e := range events {
+		if e.Type == "error" && e.Message == protocol.ErrSampleValue.Error() {
+			errs++
+		}
+	}
+	if code != 1000 || errs != 3 || len(events) != 5 || events[4].Timestamp != 0.4 {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+	if fmt.Sprint(sums) != "[1600 0 0 0]" {
+		t.Errorf("the engine heard %v", sums)
+	}
+}
+
+func TestFramesAfterTheEnd(t *testing.T) {
+	gate := make(chan struct{})
+	h := serve(t, withEngine(func() Diarizer {
+		return &fake{flush: func(int) []engine.Event { <-gate; return nil }}
+	}))
+	s := h.open()
+	s.chunks(1)
+	s.end()
+	s.chunks(100) // neither an error of pace nor audio
+	s.end()
+	if e := s.next(); e.Message != textIsOver {
+		t.Errorf("got %s", e.Raw)
+	}
+	close(gate)
+	events, code, _ := s.rest()
+	if code != 1000 || len(events) != 0 {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+	if n := h.Stats().Chunks; n != 1 {
+		t.Errorf("%d chunks were taken", n)
+	}
+}
+
+func TestTooFastIsClosed(t *testing.T) {
+	c := newClock() // stands still
+	h := serve(t, c.use)
+	s := h.open()
+	s.chunks(50)
+	eventually(t, "chunks", func() bool { return h.Stats().Chunks == 50 })
+	c.move(time.Second)
+	s.chunks(10) // 6 s of audio after 1 s
+	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
+		t.Fatalf("got %s", e.Raw)
+	}
+	if n := h.Stats().Failed; n != 0 {
+		t.Fatal("closed too early")
+	}
+	_ = s.WriteMessage(websocket.BinaryMessage, quiet)
+	for range 500 { // it does not stop by itself, and still gets to read why
+		_ = s.WriteMessage(websocket.BinaryMessage, quiet)
+	}
+	events, code, text := s.rest()
+	if code != websocket.ClosePolicyViolation || text == "" || len(events) != 2 ||
+		events[0].Timestamp != 6 || events[1].Type != "error" || !strings.Contains(events[1].Message, "real time") {
+		t.Errorf("code %d %q %q", code, text, raws(events))
+	}
+	if st := h.status(s.id); st.Status != "error" {
+		t.Errorf("status %s", st.Status)
+	}
+	if got := h.kept(s.id); len(got) != 2 {
+		t.Errorf("kept %q", got)
+	}
+}
+
+func TestUnpacedServerTakesAFileAsFastAsItCan(t *testing.T) {
+	c := newClock()
+	h := serve(t, c.use, func(o *Options) { o.Unpaced = true })
+	s := h.open()
+	s.chunks(600)
+	s.end()
+	events, code, _ := s.rest()
+	if code != 1000 || len(events) != 2 || events[1].Timestamp != 60 {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+}
+
+func TestNoAudioIsClosed(t *testing.T) {
+	c := newClock()
+	h := serve(t, c.use)
+	s := h.open()
+	c.move(59 * time.Second)
+	s.chunks(1)
+	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
+		t.Fatalf("got %s", e.Raw)
+	}
+	c.move(59 * time.Second)
+	s.text("{}") // is not audio
+	if e := s.next(); e.Type != "error" {
+		t.Fatalf("got %s", e.Raw)
+	}
+	c.move(time.Second)
+	events, code, _ := s.rest()
+	if code != websocket.ClosePolicyViolation || len(events) != 2 || events[1].Message != "No audio for 60 s" {
+		t.Errorf("code %d %q", code, raws(events))
+	}
+	if st := h.status(s.id); st.Status != "error" {
+		t.Errorf("status %s", st.Status)
+	}
+}
+
+func TestHowAClientLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave  func(s *stream)
+		status string
+	}{
+		"close 1000": {func(s *stream) { s.sendClose(websocket.CloseNormalClosure) }, "done"},
+		"close 1001": {func(s *stream) { s.sendClose(websocket.CloseGoingAway) }, "error"},
+		"no code":    {func(s *stream) { s.sendClose(websocket.CloseNoStatusReceived) }, "error"},
+		"cut":        {func(s *stream) { _ = s.NetConn().Close() }, "error"},
+		"half frame": {func(s *stream) {
+			w, _ := s.NextWriter(websocket.BinaryMessage)
+			_, _ = w.Write(quiet[:5000])
+			_ = s.NetConn().Close()
+		}, "error"},
+		"broken frame":  {func(s *stream) { _, _ = s.NetConn().Write([]byte{0xff, 0xff, 0xff, 0xff}) }, "error"},
+		"end, then cut": {func(s *stream) { s.end(); _ = s.NetConn().Close() }, "done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			s := h.open()
+			s.chunks(2)
+			if e := s.next(); e.Type != protocol.TypeSpeakerStart {
+				t.Fatalf("got %s", e.Raw)
+			}
+			eventually(t, "chunks", func() bool { return h.Stats().Chunks == 2 })
+			c.leave(s)
+			h.becomes(s.id, c.status)
+			// What is kept is whole, however the client left.
+			if got := h.kept(s.id); len(got) != 2 || got[1] != fmt.Sprintf(endOf, "0.2") {
+				t.Errorf("kept %q", got)
+			}
+			eventually(t, "its end", func() bool { return h.Stats().Open == 0 })
+		})
+	}
+}
+
+func (s *stream) sendClose(code int) {
+	s.t.Helper()
+	if err := s.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(patience)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A panic in one engine ends its stream and nothing else.
+func TestPanicInTheEngine(t *testing.T) {
+	for _, where := range []string{"push", "flush"} {
+		t.Run(where, func(t *testing.T) {
+			var made atomic.Int64
+			h := serve(t, withEngine(func() Diarizer {
+				good := talker().(*fake)
+				if made.Add(1) == 1 { // the first stream gets the bad one
+					inner := good.push
+					good.push = func(n int, samples []float32) []engine.Event {
+						if n == 3 && where == "push" {
+							panic("index out of range")
+						}
+						return inner(n, samples)
+					}
+					if where == "flush" {
+						good.flush = func(int) []engine.Event { panic("nil map") }
+					}
+				}
+				return good
+			}))
+			bad, good := h.open(), h.open()
+			good.chunks(2)
+			bad.chunks(3)
+			if where == "flush" {
+				bad.end()
+			}
+			events, code, _ := bad.rest()
+			if code != websocket.CloseInternalServerErr || len(events) != 3 || events[1].Type != protocol.TypeSpeakerEnd ||
+				events[2].Type != "error" || strings.Contains(events[2].Message, "index") {
+				t.Errorf("code %d %q", code, raws(events))
+			}
+			if st := h.status(bad.id); st.Status != "error" {
+				t.Errorf("status %s", st.Status)
+			}
+			good.end()
+			if events, code, _ := good.rest(); code != 1000 || len(events) != 2 {
+				t.Errorf("the other stream: %d %q", code, raws(events))
+			}
+			if n := h.Stats().EnginePanics; n != 1 {
+				t.Errorf("%d panics counted", n)
+			}
+		})
+	}
+}
+
+// A slow engine makes the server stop reading; it does not pile audio up.
+func TestSlowEnginePushesBack(t *testing.T) {
+	gate := make(chan struct{})
+	h := serve(t, func(o *Options) { o.Unpaced = true }, withEngine(func() Diarizer {
+		return &fake{push: func(int, []float32) []engine.Event { <-gate; return nil }}
+	}))
+	s := h.open()
+	var sent atomic.Int64
+	stuck := make(chan struct{})
+	go func() {
+		defer close(stuck)
+		for s.WriteMessage(websocket.BinaryMessage, quiet) == nil {
+			sent.Add(1)
+		}
+	}()
+	// The sender comes to rest when the buffers of the system are full.
+	var last int64
+	eventually(t, "back pressure", func() bool {
+		time.Sleep(300 * time.Millisecond)
+		now := sent.Load()
+		rests := now == last && now > queuedChunks
+		last = now
+		return rests
+	})
+	if n := h.Stats().Chunks; n != 1 {
+		t.Errorf("%d chunks in the engine", n)
+	}
+	close(gate)
+	eventually(t, "that it goes on", func() bool { return sent.Load() > last+100 })
+	_ = s.Close()
+	<-stuck
+}
+
+// A client that does not read its events is cut off and holds nothing.
+func TestSlowReaderIsCutOff(t *testing.T) {
+	h := serve(t, func(o *Options) { o.writeTimeout = 200 * time.Millisecond })
+	s := h.open()
+	wrong := []byte{1}
+	go func() { // it only talks
+		for s.WriteMessage(websocket.BinaryMessage, wrong) == nil {
+		}
+	}()
+	h.becomes(s.id, "error")
+	eventually(t, "its end", func() bool { return h.Stats().Open == 0 })
+	rec, err := h.sessions.Get(t.Context(), s.id)
+	if err != nil || rec.Cause != "the client does not read" {
+		t.Errorf("cause %q, %v", rec.Cause, err)
+	}
+}
+
+func TestServerPings(t *testing.T) {
+	h := serve(t, func(o *Options) { o.pingEvery = 20 * time.Millisecond })
+	s := h.open()
+	pinged := make(chan struct{}, 10)
+	s.SetPingHandler(func(string) error { pinged <- struct{}{}; return nil })
+	go func() { _, _, _ = s.ReadMessage() }()
+	select {
+	case <-pinged:
+	case <-time.After(patience):
+		t.Error("no ping")
+	}
+}

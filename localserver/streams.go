@@ -1,0 +1,111 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+var (
+	errFull     = errors.New("Too many streams at once; try again later")       //nolint:staticcheck // sent as it is
+	errStopping = errors.New("The server is stopping and takes no new streams") //nolint:staticcheck // sent as it is
+)
+
+// streams counts the streams that are open on this node and knows when there
+// are to be no new ones.
+type streams struct {
+	limit int
+
+	mu       sync.Mutex
+	open     int
+	draining bool
+	drain    chan struct{} // closed when the open streams are to finish
+	empty    chan struct{} // closed when they have
+}
+
+func newStreams(limit int) *streams {
+	return &streams{limit: limit, drain: make(chan struct{}), empty: make(chan struct{})}
+}
+
+// room tells whether one more stream could be opened now.
+func (s *streams) room() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.roomLocked()
+}
+
+func (s *streams) roomLocked() error {
+	switch {
+	case s.draining:
+		return errStopping
+	case s.open >= s.limit:
+		return errFull
+	}
+	return nil
+}
+
+// enter takes the place of one stream; leave gives it back.
+func (s *streams) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.roomLocked(); err != nil {
+		return err
+	}
+	s.open++
+	return nil
+}
+
+func (s *streams) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.draining && s.open == 0 {
+		close(s.empty)
+	}
+}
+
+// stop asks the open streams to finish and lets no new one in.
+func (s *streams) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return
+	}
+	s.draining = true
+	close(s.drain)
+	if s.open == 0 {
+		close(s.empty)
+	}
+}
+
+func (s *streams) stopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// wait blocks until every stream has left after stop, or ctx ends.
+func (s *streams) wait(ctx context.Context) error {
+	select {
+	case <-s.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refuseStream answers a request for which there is no place.
+func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusTooManyRequests
+	if errors.Is(err, errStopping) {
+		status = http.StatusServiceUnavailable
+	}
+	refuse(w, r, status, err.Error())
+}
