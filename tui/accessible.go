@@ -56,6 +56,31 @@ func (a *Accessible) State(s State) error {
 	return a.err
 }
 
+// Summary says what remains of a session, in sentences: a bar or a column
+// says nothing to the ear.
+func (a *Accessible) Summary(s State) error {
+	ls := s.Timeline.Lanes
+	total := 0.0
+	for _, l := range ls {
+		total += talk(l, s)
+	}
+	_ = a.say("%s heard, %s.", clock(s.Heard), count(int64(len(ls)), "speaker"))
+	for _, l := range ls {
+		share, n := 0.0, len(l.Turns)
+		if l.Open {
+			n++
+		}
+		if total > 0 {
+			share = 100 * talk(l, s) / total
+		}
+		_ = a.say("%s: %s, %.0f percent, %s.", Clean(l.Speaker), clock(talk(l, s)), share, count(int64(n), "turn"))
+	}
+	if s.Dropped > 0 {
+		_ = a.say("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
+	}
+	return a.err
+}
+
 func linkSentence(s State) string {
 	server := Clean(s.Server)
 	if server == "" {

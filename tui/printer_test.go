@@ -147,6 +147,11 @@ func TestAccessible(t *testing.T) {
 	say(nil)
 	s.Link, s.LinkReason = Failed, "connection lost"
 	say(nil)
+	s.Timeline.Lanes = []protocol.Lane{
+		{Speaker: "SPEAKER_00", Turns: someTurns[:1], Talk: 61},
+		{Speaker: "SPEAKER_01", Turns: someTurns[1:], Talk: 20.4},
+	}
+	a.Summary(s)
 	want := `Listening to meeting.wav.
 Connecting to built-in server.
 Connected to built-in server.
@@ -161,6 +166,10 @@ recording kept in talk/
 Connection closed.
 Finished after 0:20.
 Connection failed: connection lost.
+0:20 heard, 2 speakers.
+SPEAKER_00: 1:01, 75 percent, 1 turn.
+SPEAKER_01: 0:20, 25 percent, 2 turns.
+Warning: 4 chunks dropped, 0.4 seconds of audio never reached the server.
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -178,12 +178,15 @@ func disc(img *image.RGBA, b image.Rectangle, c color.RGBA, outer, inner float64
 var arms = map[rune]int{
 	'─': 1 | 2, '│': 4 | 8, '┬': 1 | 2 | 8, '┴': 1 | 2 | 4, '┼': 15, '├': 2 | 4 | 8, '┤': 1 | 4 | 8,
 	'╭': 2 | 8, '╮': 1 | 8, '╰': 2 | 4, '╯': 1 | 4, '┌': 2 | 8, '┐': 1 | 8, '└': 2 | 4, '┘': 1 | 4,
-	'╴': 1, '╶': 2, '╵': 4, '╷': 8,
+	'╴': 1, '╶': 2, '╵': 4, '╷': 8, '━': 1 | 2, '╸': 1,
 }
 
 // line draws box drawing characters.
 func (p *painter) line(img *image.RGBA, b image.Rectangle, r rune, c color.RGBA) bool {
 	t := max(p.scale*3/2, 1)
+	if r == '━' || r == '╸' {
+		t = 4 * p.scale
+	}
 	x, y := (b.Min.X+b.Max.X-t)/2, (b.Min.Y+b.Max.Y-t)/2
 	if r == '┊' || r == '┆' {
 		n := 4
@@ -197,7 +200,9 @@ func (p *painter) line(img *image.RGBA, b image.Rectangle, r rune, c color.RGBA)
 	if a == 0 {
 		return false
 	}
-	if a&1 != 0 {
+	if a == 1 {
+		fill(img, image.Rect(b.Min.X, y, (b.Min.X+b.Max.X)/2, y+t), c)
+	} else if a&1 != 0 {
 		fill(img, image.Rect(b.Min.X, y, x+t, y+t), c)
 	}
 	if a&2 != 0 {

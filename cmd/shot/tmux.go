@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,13 +20,16 @@ type scene struct {
 	keys          string
 }
 
+var servers atomic.Int32
+
 // capture runs a program in a tmux server that nobody else uses and answers
 // the screen with its escape sequences.
 func (s scene) capture(ctx context.Context, command []string) ([]byte, error) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		return nil, fmt.Errorf("tmux is needed to run a program: %w", err)
 	}
-	socket := fmt.Sprintf("shot-%d", os.Getpid())
+	// A server that has just been killed may still hold its socket.
+	socket := fmt.Sprintf("shot-%d-%d", os.Getpid(), servers.Add(1))
 	tmux := func(args ...string) ([]byte, error) {
 		out, err := exec.CommandContext(ctx, "tmux", append([]string{"-L", socket, "-f", "/dev/null"}, args...)...).CombinedOutput()
 		if err != nil {
@@ -49,16 +53,20 @@ func (s scene) capture(ctx context.Context, command []string) ([]byte, error) {
 	}
 	// A program that ends leaves its last screen.
 	_, _ = tmux("set-option", "-g", "remain-on-exit", "on")
+	var last []byte
 	for {
 		screen, err := tmux("capture-pane", "-p")
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return nil, err
+		}
+		if err == nil {
+			last = screen
 		}
 		if s.until.Match(screen) && strings.TrimSpace(string(screen)) != "" {
 			break
 		}
 		if err := wait(ctx, 100*time.Millisecond); err != nil {
-			return nil, fmt.Errorf("the screen did not come to match %q; it was:\n%s", s.until, screen)
+			return nil, fmt.Errorf("the screen did not come to match %q; it was:\n%s", s.until, last)
 		}
 	}
 	if err := wait(ctx, s.after); err != nil {
