@@ -32,8 +32,8 @@ func defaultEngineFlags() engineFlags {
 }
 
 func (f *engineFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.latency, "latency", "how far behind the newest sample the built-in server decides, 0.5 to 5 s")
-	flags.Var(&f.maxSpeakers, "max-speakers", "how many labels the built-in server gives at most, 1 to 8")
+	flags.Var(&f.latency, "latency", "`TIME` that the built-in server decides behind the newest sample, 0.5 to 5 s")
+	flags.Var(&f.maxSpeakers, "max-speakers", "`N` labels at most from the built-in server, 1 to 8")
 }
 
 func (f *engineFlags) config() engine.Config {
@@ -56,7 +56,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		client, err := protocol.NewClient(protocol.ClientOptions{
 			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent,
 		})
-		return &connection{Client: client, name: f.server, close: func() {}}, err
+		return &connection{Client: client, name: f.server, close: func() { client.Close() }}, err
 	}
 	key := rand.Text()
 	// The server outlives an interrupt: it still has turns to decide then.
@@ -83,7 +83,10 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		stop()
 		return nil, err
 	}
-	return &connection{Client: client, name: "built-in", latency: f.engine.latency.value, close: stop}, nil
+	return &connection{
+		Client: client, name: "built-in", latency: f.engine.latency.value,
+		close: func() { client.Close(); stop() },
+	}, nil
 }
 
 // openStream asks for a stream and opens its address.

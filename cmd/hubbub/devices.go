@@ -45,6 +45,6 @@ func newDevices(a *App) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().Var(&output, "output", "text or json")
+	cmd.Flags().Var(&output, "output", "`FORMAT`: text or json")
 	return cmd
 }

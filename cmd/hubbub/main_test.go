@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -46,6 +47,13 @@ func TestScripts(t *testing.T) {
 			env.Setenv("DEMORAW", raw)
 			env.Setenv("HOME", env.WorkDir)
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "microphone" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			devices, err := capture.Devices(context.Background())
+			return len(devices) > 0, err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit-code": exitCode,

@@ -18,7 +18,7 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 	root.Args = nil
 	root.SilenceErrors = true
 	root.SilenceUsage = true
-	root.SuggestionsMinimumDistance = 2
+	root.SuggestionsMinimumDistance = 1
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)

@@ -52,10 +52,10 @@ them. Without --uem a file is scored from the first to the last turn in it.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&uem, "uem", "", "UEM file: the parts of the files to score")
-	flags.Float64Var(&collar, "collar", 0, "seconds on each side of a reference boundary that do not count")
+	flags.StringVar(&uem, "uem", "", "UEM `FILE`: the parts of the files to score")
+	flags.Float64Var(&collar, "collar", 0, "`SECONDS` on each side of a reference boundary that do not count")
 	flags.BoolVar(&skipOverlap, "skip-overlap", false, "leave out where several speakers of the reference talk at once")
-	flags.Var(&output, "output", "text or json")
+	flags.Var(&output, "output", "`FORMAT`: text or json")
 	_ = cmd.MarkFlagFilename("uem", "uem")
 	completeChoices(cmd, "output", output.allowed)
 	return cmd

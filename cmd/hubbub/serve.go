@@ -43,11 +43,11 @@ are finished.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "address to listen on; port 0 picks one")
-	flags.Var(&tls, "tls", "self-signed or off")
-	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "key that clients must show, repeatable (HUBBUB_API_KEY)")
-	flags.StringVar(&o.DataDir, "data", "", "folder to keep sessions in (default: in memory only)")
-	flags.StringVar(&o.PublicURL, "public-url", "", "address under which clients reach this server, when it is another one")
+	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks one")
+	flags.Var(&tls, "tls", "`MODE`: self-signed or off")
+	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "`KEY` that clients must show, repeatable (HUBBUB_API_KEY)")
+	flags.StringVar(&o.DataDir, "data", "", "`DIR` to keep sessions in (default: in memory only)")
+	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "tls", tls.allowed)

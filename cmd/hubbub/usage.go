@@ -126,7 +126,7 @@ type choice struct {
 }
 
 func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return strings.Join(c.allowed, "|") }
+func (c *choice) Type() string   { return "word" }
 func (c *choice) Set(s string) error {
 	for _, a := range c.allowed {
 		if s == a {
