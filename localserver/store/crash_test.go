@@ -38,7 +38,7 @@ func victim(dir string) {
 					err = s.Redeem(ctx, id, "token-of-"+id, noon)
 				}
 				if err == nil {
-					err = s.Append(ctx, id, [][]byte{[]byte(id)})
+					err = s.Append(ctx, id, 0, [][]byte{[]byte(id)})
 				}
 				mu.Lock()
 				if err != nil {

@@ -14,12 +14,14 @@ import (
 func eventSubject(session string) string { return "hubbub.events." + session }
 
 // Append adds messages to what is kept of a session. They travel as one entry,
-// a line each, so that a batch costs one write.
-func (s *Store) Append(ctx context.Context, session string, messages [][]byte) error {
+// a line each, so that a batch costs one write. A batch given twice within two
+// minutes is kept once.
+func (s *Store) Append(ctx context.Context, session string, first int, messages [][]byte) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	_, err := s.js.Publish(ctx, eventSubject(session), bytes.Join(messages, []byte("\n")))
+	_, err := s.js.Publish(ctx, eventSubject(session), bytes.Join(messages, []byte("\n")),
+		jetstream.WithMsgID(fmt.Sprint(session, "/", first)))
 	return wrap("keep events", err)
 }
 

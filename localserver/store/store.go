@@ -103,8 +103,10 @@ type Tokens interface {
 // Journal keeps the events of streams, in order.
 type Journal interface {
 	// Append adds messages, each one JSON text without a line break, to what
-	// is kept of a session. Either all are kept or none.
-	Append(ctx context.Context, session string, messages [][]byte) error
+	// is kept of a session. Either all are kept or none. first is the number
+	// of the first one, counted from 0 in its session: the same batch may be
+	// given again when it is not known whether it has been kept.
+	Append(ctx context.Context, session string, first int, messages [][]byte) error
 	// Messages returns everything that was appended.
 	Messages(ctx context.Context, session string) ([][]byte, error)
 }
