@@ -73,7 +73,7 @@ func (a *Accessible) Summary(s State) error {
 		if total > 0 {
 			share = 100 * talk(l, s) / total
 		}
-		_ = a.say("%s: %s, %.0f percent, %s.", Clean(l.Speaker), clock(talk(l, s)), share, count(int64(n), "turn"))
+		_ = a.say("%s: %s, %.0f percent, %s.", Clean(l.Speaker), talkTime(talk(l, s)), share, count(int64(n), "turn"))
 	}
 	if s.Dropped > 0 {
 		_ = a.say("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))

@@ -1,10 +1,15 @@
 package tui
 
 import (
+	"context"
+	"io"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
 )
 
 // anHour is a session of 8 people over an hour: thousands of turns.
@@ -53,6 +58,52 @@ func liveMinute(m *model, from float64) (bytes int) {
 		before = after
 	}
 	return bytes
+}
+
+// BenchmarkTerminal runs the real display, renderer and all, on a session that
+// goes on, and tells what it costs: bytes to the terminal for each second, and
+// the part of a core that it takes. It takes its time: -benchtime does not
+// matter.
+func BenchmarkTerminal(b *testing.B) {
+	for b.Loop() {
+		const long = 5 * time.Second
+		ctx, cancel := context.WithTimeout(context.Background(), long)
+		in, keep := io.Pipe()
+		out, begin := &sink{}, time.Now()
+		o := Options{Input: in, Snapshot: func() State {
+			// A new chunk every 100 ms, as a microphone gives them. Making
+			// the State up costs more than to show it, so that is cached.
+			all := prepared()
+			return all[min(int(time.Since(begin)/(100*time.Millisecond)), len(all)-1)]
+		}}
+		m, p := newProgram(ctx, o, out)
+		m.theme = newTheme(termenv.TrueColor, true, false)
+		go p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
+		prepared()
+		cpu := cpuTime(b)
+		if _, err := p.Run(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(100*(cpuTime(b)-cpu).Seconds()/long.Seconds(), "%core")
+		b.ReportMetric(float64(len(out.String()))/long.Seconds(), "B/s")
+		keep.Close()
+		cancel()
+	}
+}
+
+var prepared = sync.OnceValue(func() (s []State) {
+	for i := range 60 {
+		s = append(s, sessionAt(anHour, 3000+float64(i)/10, 1))
+	}
+	return s
+})
+
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func splitLines(s string) (lines []string) {

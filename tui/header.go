@@ -75,25 +75,29 @@ func meterPart(level float32) float64 {
 // drawMeter draws the input's loudness: a bar for its power, a mark where the
 // peak was of the last moment. A peak close to full scale is a warning.
 func (m *model) drawMeter(c *canvas, x, y, cells int) {
+	rms, peak := m.state.Level.RMS, m.peak
+	if m.state.Finished { // nothing comes in any more
+		rms, peak = 0, 0
+	}
 	st := style{role: roleGood}
 	switch {
-	case m.peak >= 0.98:
+	case peak >= 0.98:
 		st.role = roleBad
-	case m.peak >= 0.7:
+	case peak >= 0.7:
 		st.role = roleWarn
 	}
 	g := m.glyphs
 	c.set(x, y, g.meterLeft, style{role: roleFaint})
 	c.set(x+cells+1, y, g.meterRight, style{role: roleFaint})
 	x++
-	eighths := int(math.Round(meterPart(m.state.Level.RMS) * float64(cells*subcells)))
+	eighths := int(math.Round(meterPart(rms) * float64(cells*subcells)))
 	for i := range cells {
 		n := min(max(eighths-i*subcells, 0), subcells)
 		if n > 0 {
 			c.set(x+i, y, g.part[n], st)
 		}
 	}
-	if p := int(meterPart(m.peak) * float64(cells)); p > 0 && eighths <= (p)*subcells {
-		c.set(x+min(p, cells-1), y, g.boxV, st)
+	if p := min(int(meterPart(peak)*float64(cells)), cells-1); p > 0 && eighths <= p*subcells {
+		c.set(x+p, y, g.boxV, st)
 	}
 }

@@ -69,7 +69,7 @@ func (m *model) drawName(c *canvas, l layout, y int, lane protocol.Lane, r role,
 	c.text(3, y, l.name, fit(name, l.name, 3, m.glyphs.ellipsis), st)
 	t := talk(lane, s)
 	end := 3 + l.name + 1 + l.talk
-	c.right(end, y, clock(t), style{attr: st.attr & bold})
+	c.right(end, y, talkTime(t), style{attr: st.attr & bold})
 	if l.bar > 1 {
 		share := 0.0
 		if total > 0 {

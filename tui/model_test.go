@@ -378,6 +378,41 @@ func TestSizeZeroIsTheUsualSize(t *testing.T) {
 	}
 }
 
+func TestMeter(t *testing.T) {
+	for _, c := range []struct {
+		level Level
+		want  string // of 14 cells
+	}{
+		{Level{}, "▕              ▏"},
+		{Level{RMS: 1, Peak: 1}, "▕██████████████▏"},
+		{Level{RMS: 0.0316228, Peak: 0.1}, "▕███████  │    ▏"}, // -30 and -20 dB
+		{Level{RMS: float32(math.NaN()), Peak: float32(math.NaN())}, "▕              ▏"},
+	} {
+		s := sessionAt(talkOf4, 60, 1)
+		s.Level = c.level
+		m := still(s, 100, 24)
+		if got := rows(m)[0]; !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q in it", c.level, got, c.want)
+		}
+	}
+}
+
+func TestPeakIsHeldForAMoment(t *testing.T) {
+	s := sessionAt(talkOf4, 60, 1)
+	s.Level = Level{RMS: 0.01, Peak: 0.5}
+	m := still(s, 100, 24)
+	s.Level, s.Heard = Level{RMS: 0.01, Peak: 0.02}, 61
+	m.later(s)
+	if m.peak != 0.5 {
+		t.Errorf("after a second the peak is %v", m.peak)
+	}
+	s.Heard = 62
+	m.later(s)
+	if m.peak != 0.02 {
+		t.Errorf("after two seconds the peak is %v", m.peak)
+	}
+}
+
 func TestTinyScreensGetOneLine(t *testing.T) {
 	for _, size := range [][2]int{{39, 24}, {80, 7}, {20, 1}} {
 		m := still(sessionAt(talkOf4, 60, 1), size[0], size[1])

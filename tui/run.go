@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -30,13 +31,8 @@ func Run(ctx context.Context, o Options) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the model's commands
 
-	t := themeFor(o, out)
-	m := newModel(inner, o, t, glyphsFor(o.ASCII || t.plain, t.plain))
-	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler()}
-	if o.Input != nil {
-		opts = append(opts, tea.WithInput(o.Input))
-	}
-	_, err := tea.NewProgram(m, opts...).Run()
+	m, p := newProgram(inner, o, out)
+	_, err := p.Run()
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return fmt.Errorf("%w: %w", ErrPanic, err)
@@ -50,4 +46,14 @@ func Run(ctx context.Context, o Options) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+func newProgram(ctx context.Context, o Options, out io.Writer) (*model, *tea.Program) {
+	t := themeFor(o, out)
+	m := newModel(ctx, o, t, glyphsFor(o.ASCII || t.plain, t.plain))
+	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	if o.Input != nil {
+		opts = append(opts, tea.WithInput(o.Input))
+	}
+	return m, tea.NewProgram(m, opts...)
 }

@@ -48,7 +48,7 @@ func summarize(w io.Writer, s State, t *theme, g *glyphs) error {
 		v := talk(l, s)
 		total, longest, turns = total+v, max(longest, v), turns+n
 		name = max(name, min(textWidth(Clean(l.Speaker)), 30))
-		talkW = max(talkW, len(clock(v)))
+		talkW = max(talkW, len(talkTime(v)))
 		turnsW = max(turnsW, len(count(int64(n), "turn")))
 	}
 	head := []string{clock(s.Heard), count(int64(len(ls)), "speaker"), count(int64(turns), "turn")}
@@ -67,7 +67,7 @@ func summarize(w io.Writer, s State, t *theme, g *glyphs) error {
 		label := fit(Clean(l.Speaker), 30, 3, g.ellipsis)
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
 			paint(label, st), strings.Repeat(" ", max(name-textWidth(label), 0)),
-			talkW, clock(v), paint(fmt.Sprintf("%3.0f%%", 100*share), dim),
+			talkW, talkTime(v), paint(fmt.Sprintf("%3.0f%%", 100*share), dim),
 			paint(fmt.Sprintf("%*s", turnsW, count(int64(n), "turn")), dim),
 			paint(bar(part*summaryBar, g), st))
 	}

@@ -52,6 +52,9 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
+// talkTime is a length in seconds, rounded: who said a word has talked.
+func talkTime(seconds float64) string { return clock(seconds + 0.5) }
+
 // fit cuts text to a width in cells. The cut is in the middle, because labels
 // tend to differ at their ends; tail is how many cells of the end are kept.
 func fit(s string, width, tail int, ellipsis string) string {
