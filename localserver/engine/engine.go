@@ -14,6 +14,9 @@ package engine
 import (
 	"math"
 	"time"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/hearing"
 )
 
 // SampleRate is the only rate that the engine takes, in samples per second.
@@ -92,6 +95,25 @@ func New(c Config) (*Engine, error) {
 		return nil, err
 	}
 	return newEngine(c, newClassical(c.MaxSpeakers)), nil
+}
+
+// NewNeural is New with the trained networks.
+func NewNeural(c Config, p clustering.Params) (*Engine, error) {
+	w, err := hearing.New(hopSamples)
+	if err != nil {
+		return nil, err
+	}
+	return NewFrom(c, p, w)
+}
+
+// NewFrom is New with other thresholds and another source of windows, such as
+// the windows of an earlier run: for tuning.
+func NewFrom(c Config, p clustering.Params, w Windower) (*Engine, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newEngine(c, newNeural(p, c.MaxSpeakers, w)), nil
 }
 
 func newEngine(c Config, l listener) *Engine {

@@ -40,20 +40,20 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// hearing keeps what reaches the listener.
-type hearing struct {
+// audience keeps what reaches the listener.
+type audience struct {
 	script
 	got []float32
 }
 
-func (h *hearing) hear(samples []float32) {
+func (h *audience) hear(samples []float32) {
 	h.got = append(h.got, samples...)
 	h.script.hear(samples)
 }
 
 func TestNoBadSampleReachesTheListener(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	h := &hearing{}
+	h := &audience{}
 	e := newEngine(Config{Latency: time.Second}, h)
 	in := []float32{0.5, nan, inf, -inf, -1.5, math.MaxFloat32, -math.MaxFloat32}
 	e.Flush(e.Push(in, nil))
