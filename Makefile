@@ -41,7 +41,20 @@ bench:
 
 ## eval: the engine over the sets of ../shared/speech, or over REF=x.rttm WAV=x.wav
 eval:
-	@$(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
+
+## demo: synthesise the demo conversation again (flite, espeak-ng, festival, sox); needed neither to build nor to test
+demo:
+	$(GO) run ./capture/demo/synthesise -dir capture/demo
+
+## screenshot: docs/screen.png, from a real run in a terminal
+screenshot: build
+	@.ci/install test >&2
+	$(GO) run ./cmd/shot -o docs/screen.png -size 120x34 -until '1:0[0-9] / ' -- bin/hubbub live --input capture/demo/demo.flac
+
+## generate: the assembly of the engine's kernels
+generate:
+	$(GO) generate ./localserver/engine/...
 
 clean:
 	rm -rf bin

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"sync"
 	"time"
@@ -74,10 +75,16 @@ func (d *fullScreen) open(s *session) error {
 }
 
 func (d *fullScreen) run(ctx context.Context) error {
+	// Libraries that write to the standard logger must not write on the screen.
+	log.SetOutput(io.Discard)
+	defer log.SetOutput(d.app.Stderr)
 	err := tui.Run(ctx, d.options)
-	if errors.Is(err, tui.ErrInterrupted) {
+	switch {
+	case errors.Is(err, tui.ErrInterrupted):
 		d.app.interrupted.Store(true)
 		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return nil // the session ended it
 	}
 	return err
 }
@@ -87,14 +94,13 @@ func (d *fullScreen) stays() bool { return true }
 func (d *fullScreen) event(e protocol.Event) error {
 	if e.Type == protocol.TypeError {
 		d.post(tui.Msg{Kind: tui.MsgError, Text: e.Message})
+	} else {
+		d.post(tui.Msg{Kind: tui.MsgWake})
 	}
 	return nil
 }
 
-func (d *fullScreen) turn(protocol.Turn) error {
-	d.post(tui.Msg{Kind: tui.MsgWake})
-	return nil
-}
+func (d *fullScreen) turn(protocol.Turn) error { return nil }
 
 // post never waits: the screen sees every turn in the next snapshot anyway.
 func (d *fullScreen) post(m tui.Msg) {
@@ -218,7 +224,7 @@ func (d *spoken) finish() error {
 			return err
 		}
 	}
-	return tui.Summary(d.app.Stdout, d.session.state(), tui.Options{ASCII: true, NoColor: true})
+	return d.out.Summary(d.session.state())
 }
 
 // showProgress keeps one line on a terminal up to date while a file runs
