@@ -77,7 +77,7 @@ func (d *mp3Decoder) read(dst []float32) (int, error) {
 		want = int(min(int64(want), (d.f.frames-d.heard+d.skip)*4))
 	}
 	if want <= 0 {
-		return 0, io.EOF
+		return 0, d.end(io.EOF)
 	}
 	if len(d.buf) < len(dst)*2 {
 		d.buf = append(d.buf, make([]byte, len(dst)*2-len(d.buf))...)

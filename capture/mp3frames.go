@@ -113,6 +113,8 @@ type mp3Frames struct {
 	buf     []byte
 	skipped int64 // bytes left out between frames
 	cut     bool  // the last frame was unfinished
+	begun   bool
+	alone   selfContained
 }
 
 // sniffLen is how much of an input is looked at to find out what it is.
@@ -137,8 +139,8 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	if err := m.next(); err != nil {
 		return nil, err
 	}
-	if m.tag = readMP3Tag(m.first, m.frame); m.tag.present {
-		m.frame = nil
+	if m.tag.present {
+		m.frame = nil // not audio
 	}
 	return m, nil
 }
@@ -203,6 +205,13 @@ func (m *mp3Frames) next() error {
 				return io.EOF
 			}
 			return err
+		}
+		if !m.begun {
+			m.begun = true
+			m.tag = readMP3Tag(h, m.frame)
+		}
+		if !h.mpeg1() {
+			m.frame = m.alone.rewrite(h, m.frame)
 		}
 		return nil
 	}

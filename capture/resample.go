@@ -8,9 +8,11 @@ import "math"
 const (
 	passEdge        = 0.9
 	stopAttenuation = 85.0 // dB
-	// maxPhases bounds the table of filter phases. Ratios that need more take
-	// the two nearest phases and a value between, 110 dB exact at this size.
-	maxPhases = 1024
+	// maxPhases bounds the table of exact filter phases. Ratios that need more
+	// take two of betweenPhases and a value between them: linear interpolation
+	// is off by at most (pi/betweenPhases)^2/8, 94 dB down.
+	maxPhases     = 1024
+	betweenPhases = 256
 )
 
 // resampler changes the rate of a mono signal by the ratio up/down in lowest
@@ -54,7 +56,7 @@ func newResampler(from, to int) *resampler {
 
 	table := r.up
 	if r.between = r.up > maxPhases; r.between {
-		table = maxPhases
+		table = betweenPhases
 	}
 	n := table
 	if r.between {
@@ -114,7 +116,7 @@ func (r *resampler) drain(out []float32, end int64) []float32 {
 		if !r.between {
 			out = append(out, dot(r.phases[r.phase], x))
 		} else {
-			at := float64(r.phase) / float64(r.up) * maxPhases
+			at := float64(r.phase) / float64(r.up) * betweenPhases
 			p := int(at)
 			mix := float32(at - float64(p))
 			a, b := dot(r.phases[p], x), dot(r.phases[p+1], x)

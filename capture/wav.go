@@ -19,7 +19,7 @@ import (
 
 // Limits of what a header may claim.
 const (
-	maxRate     = 768000
+	maxRate     = 384000
 	minRate     = 1000
 	maxChannels = 256
 )

@@ -1,0 +1,109 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mewkiz/flac"
+	"github.com/mewkiz/flac/frame"
+	"github.com/mewkiz/flac/meta"
+)
+
+// flacBytes encodes the same samples into each channel, in blocks of 1024.
+func flacBytes(t testing.TB, x []float32, rate, channels, bits int, tellLength bool) []byte {
+	t.Helper()
+	info := &meta.StreamInfo{BlockSizeMin: 1024, BlockSizeMax: 1024, SampleRate: uint32(rate), NChannels: uint8(channels), BitsPerSample: uint8(bits)}
+	if tellLength {
+		info.NSamples = uint64(len(x))
+	}
+	var b bytes.Buffer
+	enc, err := flac.NewEncoder(&b, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for num := 0; len(x) > 0; num++ {
+		n := min(1024, len(x))
+		f := &frame.Frame{Header: frame.Header{HasFixedBlockSize: true, BlockSize: uint16(n), SampleRate: uint32(rate),
+			Channels: frame.Channels(channels - 1), BitsPerSample: uint8(bits), Num: uint64(num)}}
+		for range channels {
+			s := &frame.Subframe{SubHeader: frame.SubHeader{Pred: frame.PredVerbatim}, NSamples: n}
+			for _, v := range x[:n] {
+				s.Samples = append(s.Samples, int32(math.Round(float64(v)*math.Ldexp(0.999, bits-1))))
+			}
+			f.Subframes = append(f.Subframes, s)
+		}
+		if err := enc.WriteFrame(f); err != nil {
+			t.Fatal(err)
+		}
+		x = x[n:]
+	}
+	if err := enc.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestFLAC(t *testing.T) {
+	want := tone(SampleRate, 440, 5000)
+	for _, bits := range []int{8, 16, 24} {
+		for _, channels := range []int{1, 2, 5} {
+			for _, told := range []bool{true, false} {
+				name := fmt.Sprintf("%d bits, %d channels, length told %v", bits, channels, told)
+				b := flacBytes(t, want, SampleRate, channels, bits, told)
+				src, err := openPath(t, write(t, "wrong.mp3", b))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				if i := src.Info(); i.Rate != SampleRate || i.Channels != channels || told != (i.Duration > 0) {
+					t.Errorf("%s: %+v", name, i)
+				}
+				same(t, name, readAll(t, src, 700), want, 2*math.Ldexp(1, -min(bits, 10)))
+				if n := src.(noticer).notices(); len(n) > 0 {
+					t.Errorf("%s: notices %q", name, n)
+				}
+			}
+		}
+	}
+}
+
+func TestFLACDamage(t *testing.T) {
+	x := tone(SampleRate, 440, SampleRate)
+	whole := flacBytes(t, x, SampleRate, 1, 16, true)
+	broken := bytes.Clone(whole)
+	for i := range 40 {
+		broken[len(broken)/2+i] ^= 0x55
+	}
+	tag := append([]byte("ID3\x04\x00\x00\x00\x00\x02\x00"), make([]byte, 256)...)
+	for _, c := range []struct {
+		name   string
+		b      []byte
+		min    int
+		notice string
+	}{
+		{"a tag before, garbage behind", append(append(tag, whole...), "TAG and more"...), 16000, ""},
+		{"cut short", whole[:len(whole)/2], 6000, "cut short: the header promises 1.0 s"},
+		{"damaged", broken, 6000, "damaged after"},
+	} {
+		src, err := openPath(t, write(t, "x.flac", c.b))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		got := readAll(t, src, 1600)
+		if len(got) < c.min {
+			t.Errorf("%s: only %d samples", c.name, len(got))
+		}
+		same(t, c.name, got, x[:len(got)], 2e-3)
+		if n := strings.Join(src.(noticer).notices(), "; "); !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
+			t.Errorf("%s: notices %q", c.name, n)
+		}
+	}
+}
+
+func BenchmarkDecodeFLAC(b *testing.B) {
+	benchmarkDecode(b, "demo/demo.flac", 78.8)
+}

@@ -1,0 +1,71 @@
+package capture
+
+// topLSFBitrate is the number of the highest bit rate of MPEG-2 layer III.
+const topLSFBitrate = 14
+
+// selfContained rewrites MPEG-2 frames so that each holds all its own data.
+//
+// An encoder lets a frame's data begin in the frames before it (the bit
+// reservoir; ISO 11172-3, 2.4.1.7 and ISO 13818-3). go-mp3 takes padded MPEG-2
+// frames for one byte shorter than many of them are, and from then on looks for
+// that data in the wrong place. A frame without padding and without a reservoir
+// cannot be misread.
+type selfContained struct {
+	past []byte // the latest main data, at most reservoirMax bytes
+	out  []byte
+}
+
+// reservoirMax is how far back an MPEG-2 frame's data may begin.
+const reservoirMax = 255
+
+// rewrite gives frame in its new shape, valid until the next call.
+func (s *selfContained) rewrite(h mp3Header, frame []byte) []byte {
+	at := 4
+	if h>>16&1 == 0 {
+		at += 2 // the checksum goes
+	}
+	if len(frame) < at+h.sideInfo() {
+		return frame
+	}
+	side, own := frame[at:at+h.sideInfo()], frame[at+h.sideInfo():]
+
+	begin := min(int(side[0]), len(s.past))
+	data := append(s.past[len(s.past)-begin:len(s.past):len(s.past)], own...)
+	missing := int(side[0]) - begin // at the start, or after damage
+
+	// What the channels need: a 12-bit length each, in bits.
+	need := bits12(side, 9)
+	if !h.mono() {
+		need = bits12(side, 10) + bits12(side, 73)
+	}
+	data = data[:min(len(data), (need+7)/8)]
+
+	h |= 1 << 16 // no checksum
+	h &^= 1 << 9 // no padding
+	for h>>12&15 < topLSFBitrate && 4+len(side)+missing+len(data) > h.size() {
+		h += 1 << 12
+	}
+	s.out = append(s.out[:0], byte(h>>24), byte(h>>16), byte(h>>8), byte(h))
+	s.out = append(s.out, side...)
+	s.out[4] = 0 // the data begins here
+	s.out = append(s.out, make([]byte, missing)...)
+	s.out = append(s.out, data...)
+	for len(s.out) < h.size() {
+		s.out = append(s.out, 0)
+	}
+
+	s.past = append(s.past, own...)
+	if extra := len(s.past) - reservoirMax; extra > 0 {
+		s.past = append(s.past[:0], s.past[extra:]...)
+	}
+	return s.out[:h.size()]
+}
+
+// bits12 reads 12 bits of b from bit number at on.
+func bits12(b []byte, at int) int {
+	v := 0
+	for i := at; i < at+12; i++ {
+		v = v<<1 | int(b[i/8]>>(7-i%8)&1)
+	}
+	return v
+}

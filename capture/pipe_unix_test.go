@@ -1,0 +1,50 @@
+//go:build unix
+
+package capture
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestNamedPipe: a path that is no regular file is read as it comes, and
+// opening one that nobody writes to can be given up.
+func TestNamedPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Skip("no named pipes here: ", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := Open(ctx, Spec{Input: path}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	// Lets the opener that was given up go.
+	if w, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+		time.Sleep(50 * time.Millisecond)
+		_ = w.Close()
+	}
+
+	want := tone(SampleRate, 440, 5000)
+	go func() {
+		w, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return
+		}
+		_, _ = w.Write(rawFloats(want))
+		_ = w.Close()
+	}()
+	src, err := openPath(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := src.Info(); i.Kind != File || i.Base != "fifo" {
+		t.Errorf("%+v", i)
+	}
+	same(t, "fifo", readAll(t, src, 1600), want, 0)
+}

@@ -1,0 +1,186 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func rawFloats(x []float32) []byte {
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func openReader(t testing.TB, r io.Reader) (Source, error) {
+	t.Helper()
+	src, err := Open(context.Background(), Spec{Input: "-", Stdin: r})
+	if err == nil {
+		t.Cleanup(func() { _ = src.Close() })
+	}
+	return src, err
+}
+
+// TestRawInput: pcm_f32le in pieces of any size, silence and all.
+func TestRawInput(t *testing.T) {
+	for name, want := range map[string][]float32{
+		"tone": tone(SampleRate, 440, 5000), "silence": make([]float32, 3000), "one sample": {0.25}, "noise": noisy(4321),
+	} {
+		src, err := openReader(t, &pieces{r: bytes.NewReader(rawFloats(want))})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if i := src.Info(); i.Kind != Stdin || i.Base != "live" || i.Rate != SampleRate || i.Channels != 1 || i.Duration != 0 {
+			t.Errorf("%s: %+v", name, i)
+		}
+		same(t, name, readAll(t, src, 333), want, 0)
+		if n := src.(noticer).notices(); len(n) > 0 {
+			t.Errorf("%s: notices %q", name, n)
+		}
+	}
+}
+
+func TestRawInputThatEndsWithinASample(t *testing.T) {
+	want := tone(SampleRate, 440, 500)
+	src, err := openReader(t, bytes.NewReader(rawFloats(want)[:1999]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "cut", readAll(t, src, 333), want[:499], 0)
+	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 bytes were left over") {
+		t.Errorf("notices %q", n)
+	}
+}
+
+func TestInputThatIsNoAudio(t *testing.T) {
+	var pcm []byte // 16-bit samples are no floats
+	for _, v := range tone(SampleRate, 440, 3000) {
+		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
+	}
+	for name, c := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"nothing": {nil, "is empty"},
+		"text":    {[]byte("hello\n"), "is text"},
+		"16 bits": {pcm, "neither WAV nor raw"},
+		"ogg":     {append([]byte("OggS"), make([]byte, 99)...), "Ogg"},
+	} {
+		_, err := openReader(t, bytes.NewReader(c.b))
+		if err == nil || !strings.Contains(err.Error(), c.want) || hint(err) == "" {
+			t.Errorf("%s: %v; want %q in it", name, err, c.want)
+		}
+	}
+}
+
+// TestFLACFromAPipe: content decides here, too.
+func TestFLACFromAPipe(t *testing.T) {
+	src, err := openReader(t, &pieces{r: bytes.NewReader(demoFLAC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(readAll(t, src, 1600)); n != 1260640 {
+		t.Errorf("%d samples of the demo", n)
+	}
+}
+
+// TestAPauseIsNotTheEnd: a pipe that rests is waited for.
+func TestAPauseIsNotTheEnd(t *testing.T) {
+	r, w := io.Pipe()
+	x := tone(SampleRate, 440, 2*ChunkSamples)
+	b := rawFloats(x)
+	go func() {
+		_, _ = w.Write(b[:3])
+		time.Sleep(50 * time.Millisecond)
+		_, _ = w.Write(b[3:5001])
+		time.Sleep(200 * time.Millisecond)
+		_, _ = w.Write(b[5001:])
+		_ = w.Close()
+	}()
+	src, err := openReader(t, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "paused", readAll(t, src, 1600), x, 0)
+}
+
+// TestABlockedPipeLetsGo: whoever waits for an idle pipe is let go when its
+// context ends, at once, also while opening.
+func TestABlockedPipeLetsGo(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := Open(ctx, Spec{Input: "-", Stdin: r}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("opening an idle pipe: %v", err)
+	}
+
+	r2, w2, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w2.Close()
+	defer r2.Close()
+	if _, err := w2.Write(rawFloats(tone(SampleRate, 440, 1700))); err != nil {
+		t.Fatal(err)
+	}
+	src, err := Open(context.Background(), Spec{Input: "-", Stdin: r2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx2, cancel2 := context.WithCancel(context.Background())
+	s := Start(ctx2, src, StreamOptions{Pace: Fast})
+	if c := <-s.Chunks(); c.Valid != ChunkSamples {
+		t.Fatalf("%d samples", c.Valid)
+	}
+	time.AfterFunc(50*time.Millisecond, cancel2)
+	for range s.Chunks() {
+	}
+	if !errors.Is(s.Err(), context.Canceled) {
+		t.Errorf("the stream ended with %v", s.Err())
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("it took %v", d)
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("input/output error") }
+
+type panickyReader struct{}
+
+func (panickyReader) Read([]byte) (int, error) { panic("reader") }
+
+func TestAReaderThatFails(t *testing.T) {
+	for _, r := range []io.Reader{failing{}, panickyReader{}} {
+		if _, err := openReader(t, r); err == nil || hint(err) == "" {
+			t.Errorf("%T: %v", r, err)
+		}
+	}
+	x := tone(SampleRate, 440, 500)
+	src, err := openReader(t, io.MultiReader(bytes.NewReader(rawFloats(x)), failing{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := drain(src, 100)
+	same(t, "before the failure", got, x, 0)
+	if err == nil || !strings.Contains(err.Error(), "input/output") || hint(err) == "" {
+		t.Error(err)
+	}
+}

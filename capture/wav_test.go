@@ -1,0 +1,361 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-audio/audio"
+	"github.com/go-audio/wav"
+)
+
+// wavShape is a WAV file for tests, true or lying.
+type wavShape struct {
+	id             string // "RIFF" if empty
+	tag            int
+	bits, width    int // width 0 = bits/8
+	channels, rate int
+	extensible     bool
+	align          int   // 0 = what it should be
+	dataSize       int64 // -1 = what it should be
+	before, after  []byte
+}
+
+func le16(n int) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(n)) }
+func le32(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+
+func riffChunk(id string, body []byte) []byte {
+	b := append([]byte(id), le32(len(body))...)
+	b = append(b, body...)
+	if len(body)%2 == 1 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func (s wavShape) bytes(samples []float32) []byte {
+	width := s.width
+	if width == 0 {
+		width = s.bits / 8
+	}
+	var data []byte
+	for _, x := range samples {
+		switch {
+		case s.tag == tagFloat && width == 4:
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		case s.tag == tagFloat:
+			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(x)))
+		case width == 1:
+			data = append(data, byte(int(math.Round(float64(x)*127))+128))
+		default:
+			v := int64(math.Round(float64(x) * math.Ldexp(0.999, 8*width-1)))
+			data = append(data, binary.LittleEndian.AppendUint64(nil, uint64(v))[:width]...)
+		}
+	}
+	align := s.align
+	if align == 0 {
+		align = width * s.channels
+	}
+	tag := s.tag
+	if s.extensible {
+		tag = tagExtensible
+	}
+	f := le16(tag)
+	f = append(f, le16(s.channels)...)
+	f = append(f, le32(s.rate)...)
+	f = append(f, le32(s.rate*align)...)
+	f = append(f, le16(align)...)
+	f = append(f, le16(s.bits)...)
+	if s.extensible {
+		f = append(f, le16(22)...)
+		f = append(f, le16(s.bits)...)
+		f = append(f, le32(0)...)
+		f = append(f, le16(s.tag)...)
+		f = append(f, mediaGUID...)
+	}
+	id := s.id
+	if id == "" {
+		id = "RIFF"
+	}
+	size := s.dataSize
+	if size == -1 {
+		size = int64(len(data))
+	}
+	b := append([]byte(id), le32(0x7fff)...)
+	b = append(b, "WAVE"...)
+	b = append(b, s.before...)
+	b = append(b, riffChunk("fmt ", f)...)
+	b = append(b, "data"...)
+	b = append(b, le32(int(size))...)
+	b = append(b, data...)
+	if len(data)%2 == 1 && len(s.after) > 0 {
+		b = append(b, 0)
+	}
+	return append(b, s.after...)
+}
+
+func openPath(t testing.TB, path string) (Source, error) {
+	t.Helper()
+	src, err := Open(context.Background(), Spec{Input: path})
+	if err == nil {
+		t.Cleanup(func() { _ = src.Close() })
+	}
+	return src, err
+}
+
+// TestWAVFormats: every sample format, with 1, 2 and 6 channels, gives the same
+// audio, from a file and from a pipe.
+func TestWAVFormats(t *testing.T) {
+	want := tone(SampleRate, 440, 4001)
+	for _, f := range []struct {
+		tag, bits, width int
+		within           float64
+	}{
+		{tagPCM, 8, 0, 0.01}, {tagPCM, 16, 0, 1e-3}, {tagPCM, 24, 0, 1e-3}, {tagPCM, 32, 0, 1e-3}, {tagPCM, 20, 3, 1e-3}, {tagPCM, 24, 4, 1e-3},
+		{tagFloat, 32, 0, 1e-6}, {tagFloat, 64, 0, 1e-6},
+	} {
+		for _, channels := range []int{1, 2, 6} {
+			for _, extensible := range []bool{false, true} {
+				name := fmt.Sprintf("tag %d, %d bits in %d, %d channels, extensible %v", f.tag, f.bits, f.width, channels, extensible)
+				var x []float32
+				for _, v := range want {
+					for c := range channels { // the mean is the tone
+						x = append(x, v+0.1*float32(c)-0.05*float32(channels-1))
+					}
+				}
+				b := wavShape{
+					tag: f.tag, bits: f.bits, width: f.width, channels: channels, rate: SampleRate, extensible: extensible, dataSize: -1,
+					before: riffChunk("JUNK", []byte("odd")), after: riffChunk("LIST", []byte("INFOabc")),
+				}.bytes(x)
+				src, err := openPath(t, write(t, "a b.wav", b))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				info := src.Info()
+				if info.Kind != File || info.Base != "a_b" || info.Rate != SampleRate || info.Channels != channels || info.Notice != "" ||
+					info.Duration.Round(time.Millisecond) != 250*time.Millisecond {
+					t.Errorf("%s: %+v", name, info)
+				}
+				same(t, name, readAll(t, src, 1000), want, f.within)
+				pipe, err := Open(context.Background(), Spec{Input: "-", Stdin: bytes.NewReader(b)})
+				if err != nil {
+					t.Errorf("%s, from a pipe: %v", name, err)
+					continue
+				}
+				same(t, name+", from a pipe", readAll(t, pipe, 77), want, f.within)
+				_ = pipe.Close()
+			}
+		}
+	}
+}
+
+func same(t testing.TB, name string, got, want []float32, within float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
+			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// TestWAVFromAnotherWriter reads what go-audio/wav wrote, at other rates.
+func TestWAVFromAnotherWriter(t *testing.T) {
+	for _, rate := range []int{8000, 44100} {
+		path := filepath.Join(t.TempDir(), "x.wav")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enc := wav.NewEncoder(f, rate, 16, 2, 1)
+		buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: rate}, SourceBitDepth: 16}
+		for _, v := range tone(rate, 500, rate) {
+			buf.Data = append(buf.Data, int(v*32767), int(v*32767))
+		}
+		if err := enc.Write(buf); err != nil {
+			t.Fatal(err)
+		}
+		if err := enc.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		src, err := openPath(t, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readAll(t, src, 4096)
+		if len(got) != SampleRate {
+			t.Fatalf("%d samples of a second", len(got))
+		}
+		at, rest := power(got[1000:15000], SampleRate, 500)
+		if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
+			t.Errorf("%d Hz: the tone comes out at %.2f dB, other sound at %.1f dB", rate, db(at/0.125), db(rest/0.125))
+		}
+	}
+}
+
+var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: -1}
+
+// TestWAVSizesThatLie: the audio that is there is what counts, and a notice
+// says so when the header promised something else.
+func TestWAVSizesThatLie(t *testing.T) {
+	x := tone(SampleRate, 440, 2*SampleRate)
+	with := func(size int64, after []byte) []byte {
+		s := mono16
+		s.dataSize, s.after = size, after
+		return s.bytes(x)
+	}
+	whole := with(-1, nil)
+	long := wavShape{id: "RF64", tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: 0xFFFFFFFF,
+		before: riffChunk("ds64", append(append(binary.LittleEndian.AppendUint64(nil, 1<<40), binary.LittleEndian.AppendUint64(nil, uint64(4*SampleRate))...), make([]byte, 12)...)),
+		after:  riffChunk("LIST", []byte("INFO"))}.bytes(x)
+	for _, c := range []struct {
+		name         string
+		b            []byte
+		file, pipe   int    // samples
+		notice, late string // from the file at once; from the pipe at its end
+	}{
+		{"true", whole, 32000, 32000, "", ""},
+		{"cut short", whole[:len(whole)/2], 15989, 15989, "cut short: the header promises 2.0 s, 1.0 s are there", "cut short: the header promises 2.0 s, 1.0 s are there"},
+		{"cut in a sample", whole[:len(whole)-1], 31999, 31999, "cut short", "cut short"},
+		{"streamed, size 0", with(0, nil), 32000, 32000, "", ""},
+		{"streamed, largest size", with(0xFFFFFFFF, nil), 32000, 32000, "", ""},
+		{"streamed, as sox does", with(0x7FFFF000, nil), 32000, 32000, "", ""},
+		{"killed while recording", with(32000, nil), 32000, 16000, "the header promises 1.0 s, but 2.0 s are there", ""},
+		{"a list follows", with(-1, riffChunk("LIST", make([]byte, 9000))), 32000, 32000, "", ""},
+		{"RF64", long, 32000, 32000, "", ""},
+	} {
+		src, err := openPath(t, write(t, "x.wav", c.b))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := len(readAll(t, src, 999)); got != c.file {
+			t.Errorf("%s: %d samples, want %d", c.name, got, c.file)
+		}
+		if n := src.Info().Notice; !strings.HasPrefix(n, c.notice) || (n == "") != (c.notice == "") {
+			t.Errorf("%s: notice %q", c.name, n)
+		}
+		if c.notice == "" {
+			if n := src.(noticer).notices(); len(n) > 0 {
+				t.Errorf("%s: notices %q", c.name, n)
+			}
+		}
+		pipe, err := Open(context.Background(), Spec{Input: "-", Stdin: bytes.NewReader(c.b)})
+		if err != nil {
+			t.Errorf("%s, from a pipe: %v", c.name, err)
+			continue
+		}
+		if got := len(readAll(t, pipe, 999)); got != c.pipe {
+			t.Errorf("%s, from a pipe: %d samples, want %d", c.name, got, c.pipe)
+		}
+		if n := strings.Join(pipe.(noticer).notices(), "; "); !strings.HasPrefix(n, c.late) || (n == "") != (c.late == "") {
+			t.Errorf("%s, from a pipe: notices %q", c.name, n)
+		}
+		_ = pipe.Close()
+	}
+}
+
+// TestWAVHeadersThatLie: one line says what is wrong, a second one what to do.
+func TestWAVHeadersThatLie(t *testing.T) {
+	x := tone(SampleRate, 440, 1600)
+	shape := func(change func(*wavShape)) []byte {
+		s := mono16
+		change(&s)
+		return s.bytes(x)
+	}
+	whole := shape(func(*wavShape) {})
+	for name, c := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"zero rate":         {shape(func(s *wavShape) { s.rate = 0 }), "0 samples a second"},
+		"absurd rate":       {shape(func(s *wavShape) { s.rate = 1 << 30 }), "samples a second"},
+		"no channels":       {shape(func(s *wavShape) { s.channels, s.align = 0, 2 }), "0 channels"},
+		"too many channels": {shape(func(s *wavShape) { s.channels = 60000 }), "60000 channels"},
+		"wrong frame":       {shape(func(s *wavShape) { s.align = 1 }), "contradicts itself"},
+		"odd frame":         {shape(func(s *wavShape) { s.channels, s.align = 2, 5 }), "contradicts itself"},
+		"float of 16 bits":  {shape(func(s *wavShape) { s.tag, s.bits, s.width = tagFloat, 16, 2; s.align = 2 })[:60], "not supported"},
+		"mu-law":            {shape(func(s *wavShape) { s.tag = 7 }), "mu-law"},
+		"big-endian":        {shape(func(s *wavShape) { s.id = "RIFX" }), "big-endian"},
+		"no audio":          {mono16.bytes(nil), "no audio"},
+		"header only":       {whole[:20], "ends"},
+		"twelve bytes":      {whole[:12], "ends before its audio"},
+		"promise only":      {whole[:44], "ends before its audio"},
+		"no format":         {append([]byte("RIFF\x00\x00\x00\x00WAVE"), riffChunk("data", make([]byte, 100))...), "which format"},
+		"huge chunk":        {append([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\x7f"), make([]byte, 100)...), "ends within"},
+		"huge format":       {append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \xff\xff\xff\x7f"), make([]byte, 100)...), "damaged"},
+	} {
+		src, err := Open(context.Background(), Spec{Input: write(t, "x.wav", c.b)})
+		if err == nil {
+			_ = src.Close()
+			t.Errorf("%s: opens", name)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint(err) == "" {
+			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint(err), c.want)
+		}
+	}
+}
+
+// TestSamplesThatAreNoNumbers count as silence, and are told.
+func TestSamplesThatAreNoNumbers(t *testing.T) {
+	x := tone(SampleRate, 440, 1600)
+	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
+	src, err := openPath(t, write(t, "x.wav", wavShape{tag: tagFloat, bits: 32, channels: 1, rate: SampleRate, dataSize: -1}.bytes(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, src, 160)
+	x[100], x[101], x[102] = 0, 0, 0
+	same(t, "cleaned", got, x, 0)
+	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
+		t.Errorf("notices %q", n)
+	}
+}
+
+// pieces gives a reader's bytes a few at a time.
+type pieces struct {
+	r io.Reader
+	n int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	p.n = p.n%7 + 1
+	return p.r.Read(b[:min(len(b), p.n)])
+}
+
+func BenchmarkDecodeWAV(b *testing.B) {
+	path := write(b, "x.wav", wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(tone(44100, 440, 20*44100)))
+	benchmarkDecode(b, path, 10)
+}
+
+// benchmarkDecode reads a file of so many seconds, over and over.
+func benchmarkDecode(b *testing.B, path string, seconds float64) {
+	buf := make([]float32, ChunkSamples)
+	b.ReportAllocs()
+	for b.Loop() {
+		src, err := Open(context.Background(), Spec{Input: path})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for err == nil {
+			_, err = src.Read(context.Background(), buf)
+		}
+		_ = src.Close()
+	}
+	b.ReportMetric(seconds*float64(b.N)/b.Elapsed().Seconds(), "x-realtime")
+}

@@ -1,0 +1,218 @@
+package capture
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-audio/wav"
+)
+
+// TestWAVWriter: what was written is read back, by our reader and by another.
+func TestWAVWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audio.wav")
+	w, err := CreateWAV(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := noisy(70_000)
+	for i := 0; i < len(want); i += 1600 {
+		if err := w.Write(want[i:min(len(want), i+1600)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(want); err == nil {
+		t.Error("a closed writer takes samples")
+	}
+	src, err := openPath(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := src.Info(); i.Notice != "" || i.Rate != SampleRate || i.Channels != 1 {
+		t.Errorf("%+v", i)
+	}
+	same(t, "read back", readAll(t, src, 1600), want, 1.0/32768)
+
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d := wav.NewDecoder(f)
+	b, err := d.FullPCMBuffer()
+	if err != nil || !d.IsValidFile() || len(b.Data) != len(want) || d.SampleRate != SampleRate || d.NumChans != 1 || d.BitDepth != 16 {
+		t.Errorf("another reader finds %d samples, rate %d, %v", len(b.Data), d.SampleRate, err)
+	}
+}
+
+func TestPCM16(t *testing.T) {
+	for x, want := range map[float32]int16{0: 0, 1: 32767, -1: -32768, 5: 32767, -5: -32768, 0.5: 16384,
+		float32(math.Inf(1)): 32767, float32(math.Inf(-1)): -32768} {
+		if got := pcm16(x); got != want {
+			t.Errorf("%g becomes %d, want %d", x, got, want)
+		}
+	}
+	if pcm16(float32(math.NaN())) != 0 {
+		t.Error("NaN is not silence")
+	}
+	for i := math.MinInt16; i <= math.MaxInt16; i++ {
+		if pcm16(float32(i)*fullScale(16)) != int16(i) {
+			t.Fatalf("%d does not come back", i)
+		}
+	}
+}
+
+// TestWAVBeyondItsSizes: after 37 hours the header says "until the end".
+func TestWAVBeyondItsSizes(t *testing.T) {
+	h := wavHeader(5 << 30)
+	if !bytes.Equal(h[4:8], []byte{255, 255, 255, 255}) || !bytes.Equal(h[40:44], []byte{255, 255, 255, 255}) {
+		t.Fatalf("% x", h)
+	}
+}
+
+// TestRecordingInProgress: a copy of the file, a second after a write, is whole
+// although the writer neither got another sample nor was closed.
+func TestRecordingInProgress(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audio.wav")
+	w, err := CreateWAV(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	want := noisy(5000)
+	if err := w.Write(want); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) == wavHeaderSize+2*len(want) && bytes.Equal(b[:wavHeaderSize], wavHeader(int64(2*len(want)))) {
+			src, err := openPath(t, write(t, "copy.wav", b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "copy", readAll(t, src, 1600), want, 1.0/32768)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the file has %d bytes and the header % x", len(b), b[:wavHeaderSize])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func init() { children["recorder"] = recorderChild }
+
+// recorderChild records a ramp in real time and tells each chunk, until it is
+// killed.
+func recorderChild() {
+	w, err := CreateWAV(os.Getenv("HUBBUB_CAPTURE_PATH"))
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	x := make([]float32, ChunkSamples)
+	for n := 0; ; n++ {
+		for i := range x {
+			x[i] = ramp(n*ChunkSamples + i)
+		}
+		if err := w.Write(x); err != nil {
+			os.Exit(1)
+		}
+		fmt.Println(n)
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func ramp(i int) float32 { return float32(i%20000-10000) * fullScale(16) }
+
+// TestKilledRecorder: a program that is killed with SIGKILL leaves a recording
+// that is readable up to the last second.
+func TestKilledRecorder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audio.wav")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asChild+"=recorder", "HUBBUB_CAPTURE_PATH="+path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	chunks := 0
+	var times []time.Time
+	for lines := bufio.NewScanner(out); chunks < 25 && lines.Scan(); chunks++ {
+		times = append(times, time.Now())
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	_ = cmd.Wait()
+	src, err := Open(context.Background(), Spec{Input: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	got := readAll(t, src, 1600)
+	for i, v := range got {
+		if v != ramp(i) {
+			t.Fatalf("sample %d is %g, want %g", i, v, ramp(i))
+		}
+	}
+	// Everything that was a second old must be there; a busy machine may have
+	// kept the timer waiting, so it gets another one.
+	old := 0
+	for _, at := range times {
+		if killed.Sub(at) > 2*time.Second {
+			old++
+		}
+	}
+	if len(got) < old*ChunkSamples || old == 0 {
+		t.Errorf("%d samples were kept of %d chunks, %d of them old", len(got), chunks, old)
+	}
+	t.Logf("%.1f s of %.1f s were kept", float64(len(got))/SampleRate, float64(chunks)/10)
+}
+
+func TestDiskThatFails(t *testing.T) {
+	if _, err := CreateWAV(filepath.Join(t.TempDir(), "none", "audio.wav")); err == nil || hint(err) == "" {
+		t.Error(err)
+	}
+	w, err := CreateWAV("/dev/full")
+	if err == nil {
+		_ = w.Close()
+		t.Skip("no /dev/full here")
+	}
+	if hint(err) == "" {
+		t.Error(err)
+	}
+}
+
+func BenchmarkWAVWriter(b *testing.B) {
+	w, err := CreateWAV(filepath.Join(b.TempDir(), "audio.wav"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := noisy(ChunkSamples)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.Write(x); err != nil {
+			b.Fatal(err)
+		}
+	}
+	_ = w.Close()
+}
