@@ -64,6 +64,9 @@ type settings struct {
 	json        bool
 	out         string
 	profile     string
+
+	set, values, keep []string
+	hop, climbs       int
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -86,6 +89,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
+	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a threshold of the clustering")
+	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each")
+	f.IntVar(&s.climbs, "climb", 0, "for tuning: rounds of changing one threshold after the other for the better")
+	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --climb leaves alone")
+	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}
@@ -168,6 +176,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.progress = stderr
+	}
+	if len(s.set)+len(s.values)+s.climbs > 0 {
+		return m.sweep(ctx, sets, stdout)
 	}
 	tables, err := m.measure(ctx, sets)
 	if err != nil {

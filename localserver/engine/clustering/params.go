@@ -33,6 +33,15 @@ func (p *Params) Set(name string, value float64) error {
 	return nil
 }
 
+// Get returns one parameter by its name, in any case.
+func (p *Params) Get(name string) (float64, bool) {
+	field := reflect.ValueOf(p).Elem().FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
+	if !field.IsValid() {
+		return 0, false
+	}
+	return field.Float(), true
+}
+
 // Names lists the parameters.
 func Names() []string {
 	t := reflect.TypeFor[Params]()

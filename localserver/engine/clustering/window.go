@@ -1,5 +1,7 @@
 package clustering
 
+import "slices"
+
 // Window is what the networks say of one stretch of audio, a few seconds long,
 // that ends at the newest sample. Frames are 20 ms.
 type Window struct {
@@ -34,4 +36,14 @@ type Local struct {
 type Piece struct {
 	From, To  int
 	Embedding Embedding
+}
+
+// Clone copies a window with everything in it.
+func (w *Window) Clone() *Window {
+	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Locals: slices.Clone(w.Locals)}
+	for i := range c.Locals {
+		c.Locals[i].Active = slices.Clone(c.Locals[i].Active)
+		c.Locals[i].Pieces = slices.Clone(c.Locals[i].Pieces)
+	}
+	return c
 }
