@@ -1,0 +1,170 @@
+"""The two networks. Embedder: a 2-D residual trunk that sees every frame once, and a head that pools it under a mask.
+Segmenter: who talks when inside 5 s, from the same frames and from the trunk's output at the same 40 ms step."""
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
+WINDOW = 125                                     # 40 ms frames of one 5 s window
+TRUNK_RF = 35                                    # 10 ms frames of context to either side
+
+
+class ResBlock(nn.Module):
+    def __init__(self, i, o, stride):
+        super().__init__()
+        self.c1 = nn.Conv2d(i, o, 3, stride, 1, bias=False)
+        self.b1 = nn.BatchNorm2d(o)
+        self.c2 = nn.Conv2d(o, o, 3, 1, 1, bias=False)
+        self.b2 = nn.BatchNorm2d(o)
+        self.sc = self.bs = None
+        if i != o or stride != (1, 1):
+            self.sc = nn.Conv2d(i, o, 1, stride, bias=False)
+            self.bs = nn.BatchNorm2d(o)
+
+    def forward(self, x):
+        y = self.b2(self.c2(F.relu(self.b1(self.c1(x)))))
+        return F.relu(y + (x if self.sc is None else self.bs(self.sc(x))))
+
+
+class Embedder(nn.Module):
+    """frames [B, T, 64] -> trunk [B, 512, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask."""
+    PLAN = [(16, 16, (1, 1)), (16, 32, (2, 2)), (32, 32, (1, 1)), (32, 64, (2, 1)), (64, 64, (1, 1))]  # stride: (frequency, time)
+
+    def __init__(self, dim=128, att=64):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 16, 3, 2, 1, bias=False)
+        self.bn0 = nn.BatchNorm2d(16)
+        self.blocks = nn.ModuleList([ResBlock(*p) for p in self.PLAN])
+        self.att1 = nn.Conv1d(512, att, 1)
+        self.att2 = nn.Conv1d(att, 512, 1)
+        self.bnp = nn.BatchNorm1d(1024)
+        self.fc = nn.Linear(1024, dim, bias=False)
+        self.bno = nn.BatchNorm1d(dim)
+        self.bf16 = False
+
+    def trunk(self, f, keep=None):
+        with torch.cpu.amp.autocast(enabled=self.bf16):
+            y = F.relu(self.bn0(self.stem(f.transpose(1, 2).unsqueeze(1))))
+            if keep is not None:
+                keep.append(y)
+            for b in self.blocks:
+                y = b(y)
+                if keep is not None:
+                    keep.append(y)
+        return y.float().flatten(1, 2)
+
+    def pool(self, h, m, which=None):
+        """h [B, 512, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 1024] mean and deviation."""
+        e = self.att2(torch.tanh(self.att1(h)))
+        if which is not None:
+            e, h = e[which], h[which]
+        e = e.masked_fill((m <= 0)[:, None], -1e4)
+        w = torch.exp(e - e.amax(2, keepdim=True)) * m[:, None]
+        w = w / w.sum(2, keepdim=True).clamp_min(1e-6)
+        mu = (w * h).sum(2)
+        return torch.cat([mu, ((w * h * h).sum(2) - mu * mu).clamp_min(1e-5).sqrt()], 1)
+
+    def head(self, h, m, which=None):
+        return F.normalize(self.bno(self.fc(self.bnp(self.pool(h, m, which)))))
+
+
+def mask40(m):
+    """mask of 10 ms frames [N, T] -> mean over each 40 ms step [N, ceil(T/4)]"""
+    T = -(-m.shape[1] // 4)
+    return F.pad(m, (0, 4 * T - m.shape[1])).view(len(m), T, 4).mean(2)
+
+
+def load_prototype(net, path):
+    """Fills an Embedder with the prototype's weights; its batch norms are stored as y = x g + b, so the running statistics
+    become (0, 1) until calibrate_bn() has seen data."""
+    z = {k: torch.from_numpy(v) for k, v in np.load(path).items()}
+
+    def bn(m, n):
+        m.weight.data.copy_(z[n + '.g']); m.bias.data.copy_(z[n + '.b'])
+        m.running_mean.zero_(); m.running_var.fill_(1. - m.eps)
+    net.stem.weight.data.copy_(z['stem.w']); bn(net.bn0, 'bn0')
+    for k, b in enumerate(net.blocks):
+        p = 'body.%d.' % k
+        b.c1.weight.data.copy_(z[p + 'c1.w']); bn(b.b1, p + 'b1')
+        b.c2.weight.data.copy_(z[p + 'c2.w']); bn(b.b2, p + 'b2')
+        if b.sc is not None:
+            b.sc.weight.data.copy_(z[p + 'sc.w']); bn(b.bs, p + 'bs')
+    for n, m in (('a1', net.att1), ('a2', net.att2)):
+        m.weight.data.copy_(z[n + '.w'].view_as(m.weight)); m.bias.data.copy_(z[n + '.bias'])
+    net.fc.weight.data.copy_(z['fc.w']); bn(net.bnp, 'bnp'); bn(net.bno, 'bno')
+
+
+@torch.no_grad()
+def calibrate_bn(net, run):
+    """Measures the input statistics of every batch norm while run() feeds data through the unchanged network, then writes them
+    in and rescales weight and bias so that the network computes the same in eval mode and sane values in training mode."""
+    acc, hooks = {}, []
+
+    def hook(m, i):
+        x = i[0].float().transpose(0, 1).flatten(1).double()
+        a = acc.setdefault(m, [0., 0., 0])
+        a[0] = a[0] + x.sum(1); a[1] = a[1] + (x * x).sum(1); a[2] += x.shape[1]
+    for m in net.modules():
+        if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)):
+            hooks.append(m.register_forward_pre_hook(hook))
+    net.eval()
+    run()
+    for h in hooks:
+        h.remove()
+    for m, (s, q, n) in acc.items():
+        mu = s / n; var = (q / n - mu * mu).clamp_min(1e-6); sd = (var + m.eps).sqrt()
+        g = m.weight.double() / (m.running_var.double() + m.eps).sqrt(); b = m.bias.double() - m.running_mean.double() * g
+        m.running_mean.copy_(mu.float()); m.running_var.copy_(var.float())
+        m.weight.data.copy_((g * sd).float()); m.bias.data.copy_((b + mu * g).float())
+
+
+class DilatedBlock(nn.Module):
+    def __init__(self, ch, d):
+        super().__init__()
+        self.a = nn.Conv1d(ch, ch, 3, padding=d, dilation=d, bias=False)
+        self.n = nn.BatchNorm1d(ch)
+        self.b = nn.Conv1d(ch, ch, 1)
+
+    def forward(self, x):
+        return x + self.b(F.relu(self.n(self.a(x))))
+
+
+class Segmenter(nn.Module):
+    """stream(): frames [B, T, 64] and the (detached) trunk [B, 512, T'] -> [B, T', 96] over the whole stream;
+    window(): [B, 125, 96] -> log posteriors [B, 250, 7] of 20 ms frames."""
+    DILATIONS = (1, 2, 4, 8, 16)
+
+    def __init__(self, ch=96, hid=96):
+        super().__init__()
+        self.c1 = nn.Conv1d(64, ch, 5, stride=2, padding=2, bias=False)
+        self.n1 = nn.BatchNorm1d(ch)
+        self.c2 = nn.Conv1d(ch, ch, 5, stride=2, padding=2, bias=False)
+        self.n2 = nn.BatchNorm1d(ch)
+        self.proj = nn.Conv1d(512, ch, 1, bias=False)
+        self.np = nn.BatchNorm1d(ch)
+        self.blocks = nn.ModuleList([DilatedBlock(ch, d) for d in self.DILATIONS])
+        self.gru = nn.GRU(ch, hid, 1, bidirectional=True, batch_first=True)
+        self.l1 = nn.Linear(2 * hid, 64)
+        self.l2 = nn.Linear(64, 14)
+
+    def stream(self, f, h, keep=None):
+        a = F.relu(self.n1(self.c1(f.transpose(1, 2))))
+        c = self.n2(self.c2(a))
+        p = self.np(self.proj(h))
+        x = F.relu(c + p)
+        if keep is not None:
+            keep.update(c1=a, c2=c, proj=p, x0=x)
+        for k, b in enumerate(self.blocks):
+            x = b(x)
+            if keep is not None:
+                keep['blk%d' % k] = x
+        return x.transpose(1, 2)
+
+    def window(self, x, keep=None):
+        g, _ = self.gru(x)
+        y = self.l2(F.relu(self.l1(g)))
+        B, T, _ = y.shape
+        if keep is not None:
+            keep.update(gru=g)
+        return F.log_softmax(y.reshape(B, T * 2, 7), -1)

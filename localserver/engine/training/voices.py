@@ -1,0 +1,161 @@
+"""The speech that simulated conversations are made of: single speakers from the unpacked store, with the energy labels of every
+utterance (10 ms frames), and reading a turn of a wanted length from a speaker."""
+import json
+import os
+import numpy as np
+
+SR, HOP = 16000, 160
+PAUSE = 40                                    # pauses up to 0.4 s count as speech: between the AMI habit (0.5) and the simulated sets (0.3)
+CORPUS_SHARE = dict(cv=.40, speechocean=.16, librispeech=.19, alphanum=.09, vctk=.03, korean=.005, dspspeech=.045, arabic=.035, gsc=.045, synthetic=.03)
+
+
+def corpus_of(name):
+    return 'cv' if name.startswith('cv-') else 'speechocean' if name.startswith('speechocean') else name
+
+
+def close_pauses(a, gap=PAUSE, before=3, after=6, shortest=4):
+    """bool[10 ms] -> runs shorter than `shortest` dropped, the others widened, pauses up to `gap` closed"""
+    d = np.diff(np.r_[0, a.astype(np.int8), 0])
+    s, e = np.flatnonzero(d == 1), np.flatnonzero(d == -1)
+    k = e - s >= shortest
+    s, e = s[k], e[k]
+    out = np.zeros(len(a), bool)
+    if len(s):
+        cut = np.flatnonzero(s[1:] - e[:-1] > gap)
+        for b, f in zip(s[np.r_[0, cut + 1]], e[np.r_[cut, len(e) - 1]]):
+            out[max(0, b - before):f + after] = True
+    return out
+
+
+def label(x):
+    """float[n] clean utterance -> (energy dB [m], loud parts bool [m], speech with pauses closed bool [m])"""
+    m = len(x) // HOP
+    en = 10 * np.log10((x[:m * HOP].reshape(m, HOP) ** 2).mean(1) + 1e-10)
+    near = np.maximum(en, np.r_[en[1:], -100.])
+    top = np.percentile(en, 96)
+    raw = (near > top - 31) & (near > min(np.percentile(en, 4) + 4, top - 18))
+    return en, raw, close_pauses(raw)
+
+
+class Voices:
+    """Speakers of one split. Utterances are (first sample, frames, offset into the frame arrays, rms of the speech)."""
+
+    def __init__(self, store, split, cache=None, extra=None):
+        self.pcm = np.memmap(os.path.join(store, 'pool.i16'), '<i2', 'r')
+        index = [e for e in json.load(open(os.path.join(store, 'index.json'))) if e['split'] == split]
+        cache = cache or os.path.join(store, 'labels-%s.npz' % split)
+        if not os.path.exists(cache):
+            self._measure(index, cache)
+        z = np.load(cache)
+        self.energy, self.speech = z['energy'], z['speech']
+        self.speakers, self.by = [], {}
+        self.lang = {}
+        for e, i in zip(index, range(len(index))):
+            utts = [tuple(int(v) for v in u[1:4]) + (float(u[4]),) for u in z['utts'][z['first'][i]:z['first'][i + 1]]]
+            if not utts:
+                continue
+            c, n = corpus_of(e['corpus']), len(self.speakers)
+            self.speakers.append((c, e['corpus'] + '/' + e['speaker'], utts))
+            self.by.setdefault(c, []).append(n)
+            self.lang.setdefault(e['corpus'], []).append(n)
+        self.corpora = sorted(self.by)
+        w = np.array([CORPUS_SHARE.get(c, .02) * min(1., len(self.by[c]) / 3.) for c in self.corpora])
+        self.weight = w / w.sum()
+
+    def _measure(self, index, cache):
+        en, sp, utts, first, off = [], [], [], [0], 0
+        for i, e in enumerate(index):
+            for a, n in e['utts']:
+                x = self.pcm[a:a + n].astype(np.float32) / 32768.
+                if n < 3200:
+                    continue
+                d, _, s = label(x)
+                if s.sum() < 15:
+                    continue
+                rms = np.sqrt((x[:len(s) * HOP].reshape(-1, HOP)[s] ** 2).mean())
+                utts.append((i, a, len(s), off, rms)); en.append(d.astype(np.float16)); sp.append(s); off += len(s)
+            first.append(len(utts))
+        np.savez(cache + '.tmp.npz', energy=np.concatenate(en), speech=np.concatenate(sp), utts=np.array(utts), first=np.array(first))
+        os.replace(cache + '.tmp.npz', cache)
+
+    def pick(self, rng, n, same=.65, language=.4, corpus=None):
+        """n different speakers; mostly of one corpus (and often of one language) so that the channel does not tell them apart"""
+        c = corpus or self.corpora[rng.choice(len(self.corpora), p=self.weight)]
+        one = rng.random() < same
+        src = self.by[c]
+        if one and c == 'cv' and rng.random() < language:
+            k = [v for v in self.lang.values() if v[0] in self._cv() and len(v) >= n]
+            if k:
+                src = k[rng.integers(len(k))]
+        out = []
+        for _ in range(200):
+            if len(out) == n:
+                break
+            if not one and out or len(src) < n:
+                src = self.by[self.corpora[rng.choice(len(self.corpora), p=self.weight)]]
+            i = src[rng.integers(len(src))]
+            if i not in out:
+                out.append(i)
+        return out
+
+    def _cv(self):
+        if not hasattr(self, '_cvset'):
+            self._cvset = set(self.by.get('cv', []))
+        return self._cvset
+
+    def read(self, rng, i, frames, speed=1., state=None):
+        """About `frames` 10 ms frames of fluent speech of speaker i at rms 1: (float32 samples, bool labels).
+        state: dict that remembers where the speaker is in an utterance, so that turns go on instead of starting over."""
+        utts = self.speakers[i][2]
+        X, L, left = [], [], frames
+        while left > 8:
+            want = int(left * speed) + 1
+            if state and i in state:
+                u, s = state.pop(i)
+            else:
+                u, s = int(rng.integers(len(utts))), -1
+            a, m, off, rms = utts[u]
+            en, sp = self.energy[off:off + m], self.speech[off:off + m]
+            live = np.flatnonzero(sp)
+            if s < 0:
+                s = max(0, live[0] - 2)
+                if m - s > want + 40 and rng.random() < .7:          # somewhere inside: at the next rise of the energy
+                    t = int(rng.integers(s, m - want - 10))
+                    q = en[t:t + 60].astype(np.float32)
+                    s = t + int(np.argmin(q[:max(1, len(q) - 5)]))
+            e = min(m, s + want, live[-1] + 4)
+            if e - s < 6:
+                continue
+            if e < live[-1] - 8 and e - s > 30:                      # the turn ends in a dip, not inside a vowel
+                lo, hi = max(s + 15, e - 15), min(m, e + 15)
+                e = lo + int(np.argmin(en[lo:hi]))
+                if state is not None:
+                    state[i] = (u, e)
+            x = self.pcm[a + s * HOP:a + e * HOP].astype(np.float32) * np.float32(1 / 32768. / max(rms, 1e-4))
+            l = sp[s:e]
+            if speed != 1.:
+                x = stretch(x, speed)
+                k = len(x) // HOP
+                x = x[:k * HOP]
+                l = l[np.minimum((np.arange(k) * speed).astype(int), len(l) - 1)]
+            if len(l) < 3:
+                continue
+            k = min(80, len(x) // 4)
+            r = np.linspace(0, 1, k, dtype=np.float32)
+            x[:k] *= r; x[-k:] *= r[::-1]
+            X.append(x); L.append(l); left -= len(l)
+            if left > 15:
+                g = int(rng.choice([1, 4, 10, 20, 35, 70], p=[.2, .25, .25, .15, .1, .05]))
+                X.append(np.zeros(g * HOP, np.float32)); L.append(np.zeros(g, bool)); left -= g
+        if not X:
+            return np.zeros(0, np.float32), np.zeros(0, bool)
+        return np.concatenate(X), close_pauses(np.concatenate(L), before=0, after=0)
+
+
+def stretch(x, speed):
+    """resampling by `speed` (cubic): tempo, pitch and formants move together"""
+    p = np.arange(1, len(x) - 3, speed, dtype=np.float64)
+    i = p.astype(np.int64)
+    f = (p - i).astype(np.float32)
+    a, b, c, d = x[i - 1], x[i], x[i + 1], x[i + 2]
+    return b + .5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
