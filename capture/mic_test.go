@@ -1,0 +1,237 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fakeDevice is a native stream as tests need it.
+type fakeDevice struct {
+	rate, channels int
+	tone           []float32 // one channel; nil = silence
+	pos            int
+	reads          int
+	failAt         int           // the read that fails
+	stallAt        int           // the read that never returns until release
+	release        chan struct{} // closed: stalled reads return
+	period         time.Duration
+	lostAt         int
+	closed         atomic.Int32
+}
+
+func (d *fakeDevice) device() Device     { return Device{Name: "fake", Number: 3} }
+func (d *fakeDevice) format() (int, int) { return d.rate, d.channels }
+func (d *fakeDevice) close() error       { d.closed.Add(1); return nil }
+
+func (d *fakeDevice) read() ([]float32, bool, error) {
+	d.reads++
+	if d.stallAt > 0 && d.reads >= d.stallAt {
+		<-d.release
+		return nil, false, errors.New("gone")
+	}
+	if d.failAt > 0 && d.reads >= d.failAt {
+		return nil, false, errors.New("device unavailable")
+	}
+	time.Sleep(d.period)
+	n := blockLength(d.rate)
+	b := make([]float32, n*d.channels)
+	for i := range n {
+		for c := range d.channels {
+			if d.pos+i < len(d.tone) {
+				b[i*d.channels+c] = d.tone[d.pos+i]
+			}
+		}
+	}
+	d.pos += n
+	return b, d.reads == d.lostAt, nil
+}
+
+func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
+	t.Helper()
+	src, err := openMicWith(context.Background(), "", func(context.Context, string) (nativeStream, error) { return d, nil }, stall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// TestMicIsConverted: a device that has only 44.1 kHz stereo is heard as 16 kHz
+// mono; a device's overflow is counted.
+func TestMicIsConverted(t *testing.T) {
+	d := &fakeDevice{rate: 44100, channels: 2, tone: tone(44100, 1000, 44100), period: time.Millisecond, lostAt: 2}
+	src := openFake(t, d, time.Minute)
+	if i := src.Info(); i.Kind != Mic || i.Name != "fake" || i.Rate != 44100 || i.Channels != 2 || i.Base != "live" {
+		t.Errorf("%+v", i)
+	}
+	x := make([]float32, 0, 15000)
+	buf := make([]float32, 1600)
+	for len(x) < 15000 {
+		n, err := src.Read(context.Background(), buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = append(x, buf[:n]...)
+	}
+	at, rest := power(x[1000:14000], SampleRate, 1000)
+	if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
+		t.Errorf("the tone comes out at %.2f dB, other sound at %.1f dB", db(at/0.125), db(rest/0.125))
+	}
+	if n := src.(overflower).overflows(); n != 1 {
+		t.Errorf("%d overflows, want 1", n)
+	}
+	if err := src.Close(); err != nil || d.closed.Load() != 1 {
+		t.Errorf("%v, closed %d times", err, d.closed.Load())
+	}
+}
+
+// TestMicThatFails and TestMicThatStalls: what was heard is kept, the error
+// comes in time and says which device and what to do.
+func TestMicThatFails(t *testing.T) {
+	d := &fakeDevice{rate: SampleRate, channels: 1, failAt: 4, period: time.Millisecond}
+	s := Start(context.Background(), openFake(t, d, time.Minute), StreamOptions{})
+	n := 0
+	for range s.Chunks() {
+		n++
+	}
+	err := s.Err()
+	if n != 3 || err == nil || !strings.Contains(err.Error(), "fake") || !strings.Contains(err.Error(), "unavailable") || hint(err) == "" {
+		t.Errorf("%d chunks, then %v", n, err)
+	}
+	if d.closed.Load() != 1 {
+		t.Errorf("closed %d times", d.closed.Load())
+	}
+}
+
+func TestMicThatStalls(t *testing.T) {
+	d := &fakeDevice{rate: SampleRate, channels: 1, stallAt: 4, release: make(chan struct{}), period: time.Millisecond}
+	src := openFake(t, d, 200*time.Millisecond)
+	s := Start(context.Background(), src, StreamOptions{})
+	n := 0
+	for range s.Chunks() {
+		n++
+	}
+	err := s.Err()
+	if n != 3 || err == nil || !strings.Contains(err.Error(), "stopped giving audio") || hint(err) == "" {
+		t.Errorf("%d chunks, then %v", n, err)
+	}
+	if d.closed.Load() != 0 {
+		t.Error("a device was closed while it was being read")
+	}
+	if notes := s.Stats().Notices; len(notes) != 1 || !strings.Contains(notes[0], "stuck") {
+		t.Errorf("notices %q", notes)
+	}
+	// The library lets go: its owner must close the device and end.
+	close(d.release)
+	<-src.(*microphone).ended
+	if d.closed.Load() != 1 {
+		t.Errorf("closed %d times", d.closed.Load())
+	}
+}
+
+func TestStallIsToldWithinTwoSeconds(t *testing.T) {
+	if stallAfter+blockTime > 2*time.Second {
+		t.Fatalf("a stall takes %v to be told", stallAfter+blockTime)
+	}
+}
+
+const blockTime = 100 * time.Millisecond
+
+func TestMicIsCancelled(t *testing.T) {
+	d := &fakeDevice{rate: SampleRate, channels: 1, period: 5 * time.Millisecond}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := Start(ctx, openFake(t, d, time.Minute), StreamOptions{})
+	<-s.Chunks()
+	cancel()
+	for range s.Chunks() {
+	}
+	if !errors.Is(s.Err(), context.Canceled) || d.closed.Load() != 1 {
+		t.Errorf("%v, closed %d times", s.Err(), d.closed.Load())
+	}
+}
+
+func TestMicThatDoesNotOpen(t *testing.T) {
+	hang := make(chan struct{})
+	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	_, err := openMicWith(ctx, "", func(context.Context, string) (nativeStream, error) { <-hang; return d, nil }, time.Second)
+	if err == nil {
+		t.Fatal("it opens")
+	}
+	close(hang) // now it does: nobody wants it any more
+	deadline := time.Now().Add(20 * time.Second)
+	for d.closed.Load() == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("a device that opened too late stays open")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_, err = openMicWith(context.Background(), "", func(context.Context, string) (nativeStream, error) { panic("library") }, time.Second)
+	if err == nil || !strings.Contains(err.Error(), "library") {
+		t.Error(err)
+	}
+}
+
+func TestDemoWhereThereIsNoMic(t *testing.T) {
+	none := func(context.Context, string) (Source, error) {
+		_, err := pickDevice(nil, "")
+		return nil, err
+	}
+	src, err := openDefault(context.Background(), none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if i := src.Info(); i.Kind != Demo || !strings.Contains(i.Notice, "no capture device") {
+		t.Errorf("%+v", i)
+	}
+	busy := errors.New("busy")
+	if _, err := openDefault(context.Background(), func(context.Context, string) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
+		t.Errorf("a microphone that is busy is hidden behind the demo: %v", err)
+	}
+}
+
+func TestPickDevice(t *testing.T) {
+	all := []Device{
+		{Number: 0, Name: "Built-in Microphone", HostAPI: "A"},
+		{Number: 2, Name: "USB Audio", HostAPI: "A", Default: true},
+		{Number: 5, Name: "USB Audio Pro 7", HostAPI: "A"},
+		{Number: 8, Name: "Built-in Microphone", HostAPI: "B"},
+		{Number: 9, Name: "Line", HostAPI: "B"},
+	}
+	for want, number := range map[string]int{"": 2, "0": 0, " 5 ": 5, "usb audio": 2, "pro": 5, "BUILT": 0, "line": 9, "7": 5} {
+		d, err := pickDevice(all, want)
+		if err != nil || d.Number != number {
+			t.Errorf("%q: device %d, %v; want %d", want, d.Number, err, number)
+		}
+	}
+	for want, text := range map[string][2]string{
+		"usb a":    {"2 devices fit", "2 USB Audio; 5 USB Audio Pro 7"},
+		"bluetooh": {"no capture device fits", "9 Line"},
+		"12":       {"no capture device fits", "0 Built-in"},
+	} {
+		_, err := pickDevice(all, want)
+		if err == nil || !strings.Contains(err.Error(), text[0]) || !strings.Contains(hint(err), text[1]) {
+			t.Errorf("%q: %v, hint %q", want, err, hint(err))
+		}
+	}
+	if _, err := pickDevice(all[:1], ""); err == nil || !strings.Contains(hint(err), "mic:NAME") {
+		t.Error(err)
+	}
+	if _, err := pickDevice(nil, "x"); !errors.Is(err, errNoDevice) || hint(err) == "" {
+		t.Error(err)
+	}
+}
+
+func TestDeviceJSON(t *testing.T) {
+	got := fmt.Sprint(jsonOf(t, Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true}))
+	if want := `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
