@@ -1,0 +1,105 @@
+package embedding
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"hubbub/localserver/engine/weights"
+)
+
+// vectors gives the stored vectors: a synthetic signal's way through PyTorch.
+func vectors(t *testing.T) *weights.Reader {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/parity.hubw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := weights.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &weights.Reader{File: p}
+}
+
+func TestParity(t *testing.T) {
+	f, err := weights.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := vectors(t)
+	if p.File.Version() != f.Version() {
+		t.Fatalf("vectors of version %s, weights of version %s", p.File.Version(), f.Version())
+	}
+	m := model(t, f)
+	x := p.Tensor("frames", p.File.Shape("frames")...)
+	check := func(what string, worst float64) {
+		t.Helper()
+		t.Logf("%-10s within %.1e", what, worst)
+		if !(worst < 1e-4) {
+			t.Errorf("%s is off by %v", what, worst)
+		}
+	}
+	off := func(got, want float32) float64 {
+		return math.Abs(float64(got)-float64(want)) / max(1, math.Abs(float64(want)))
+	}
+	s := m.NewStream(1000)
+	s.Append(x)
+	s.Update()
+	for i, track := range s.outs {
+		name, plane := "emb.stem", m.planes[i]
+		if i > 0 {
+			name = fmt.Sprintf("emb.blk%d", i-1)
+		}
+		pad := (plane.Size() - plane.Bands*plane.C) / 2
+		for _, end := range []string{".first", ".last"} {
+			want := p.Tensor(name+end, plane.C, plane.Bands, 10)
+			worst := 0.0
+			for j := range 10 {
+				at := j
+				if end == ".last" {
+					at = track.Len() - 10 + j
+				}
+				frame := track.Frame(at)[pad:]
+				for c := range plane.C {
+					for b := range plane.Bands {
+						worst = max(worst, off(frame[b*plane.C+c], want[(c*plane.Bands+b)*10+j]))
+					}
+				}
+			}
+			check(name+end, worst)
+		}
+	}
+	// The same in hops of half a second, of which the stream holds the newest part.
+	hops := m.NewStream(125)
+	for at := 0; at < len(x); at += 50 * bands {
+		hops.Append(x[at:min(at+50*bands, len(x))])
+		hops.Update()
+	}
+	T := len(x)/bands/Step + 1
+	trunk, masks, want := p.Tensor("trunk", TrunkSize, T), p.Tensor("masks", 2, T), p.Tensor("embeddings", 2, Size)
+	if p.Err != nil {
+		t.Fatal(p.Err)
+	}
+	for k, s := range []*Stream{s, hops} {
+		worst := 0.0
+		for j := s.First(); j < s.Len(); j++ {
+			for c := range TrunkSize {
+				worst = max(worst, off(s.Trunk().Frame(j)[Column(c)], trunk[c*T+j]))
+			}
+		}
+		check([]string{"trunk", "trunk in hops"}[k], worst)
+	}
+	got := make([]float32, Size)
+	for k := range 2 {
+		if !s.EmbedMask(0, masks[k*T:][:T], got) {
+			t.Fatal("no embedding")
+		}
+		worst := 0.0
+		for i, v := range got {
+			worst = max(worst, math.Abs(float64(v-want[k*Size+i])))
+		}
+		check("embedding", worst)
+	}
+}

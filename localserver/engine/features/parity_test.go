@@ -1,0 +1,55 @@
+package features
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"hubbub/localserver/engine/weights"
+)
+
+// TestParity compares with what PyTorch and SciPy make of a synthetic signal.
+func TestParity(t *testing.T) {
+	data, err := os.ReadFile("../testdata/parity.hubw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := weights.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := weights.Reader{File: p}
+	signal := r.Tensor("signal", p.Shape("signal")...)
+	n := Frames(len(signal))
+	logmel, want := r.Tensor("logmel", n, Bands), r.Tensor("frames", n, Bands)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	f, err := weights.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := e.NewStream()
+	var worst, worstMel float64
+	var got []float32
+	for at := 0; at < len(signal); at += Hop { // so that energies can be looked at frame by frame
+		before := s.Len()
+		got = s.Push(signal[at:min(at+Hop, len(signal))], got)
+		for b := range Bands {
+			if s.Len() > before {
+				worstMel = max(worstMel, math.Abs(s.energy[b]-float64(logmel[before*Bands+b])))
+			}
+		}
+	}
+	for i, v := range want {
+		worst = max(worst, math.Abs(float64(got[i]-v)))
+	}
+	t.Logf("%d frames: log-mel within %.1e, normalised within %.1e", n, worstMel, worst)
+	if len(got) != len(want) || !(worst < 1e-4) || !(worstMel < 1e-4) {
+		t.Fatalf("%d values instead of %d, off by %v and %v", len(got), len(want), worstMel, worst)
+	}
+}

@@ -1,0 +1,70 @@
+//go:build unix
+
+package segmentation
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"hubbub/localserver/engine/embedding"
+)
+
+// spent is the processor time of this process: on a busy machine the clock on
+// the wall says nothing.
+func spent() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkStages gives, for each hop, the milliseconds of processor time that
+// each stage takes for a second of audio, everything between two commits
+// included: the trunk and the blocks up to the newest frame, a window of 5 s,
+// and the embeddings of four masks over it.
+func BenchmarkStages(b *testing.B) {
+	for _, hop := range []int{50, 25} {
+		b.Run(fmt.Sprintf("hop=%dms", hop*10), func(b *testing.B) {
+			p, _ := newPair(b, Window)
+			x, logp := frames(7, hop), make([]float32, 0, Window*Split*Classes)
+			mask, vector := make([]float32, Window), make([]float32, embedding.Size)
+			for i := range mask {
+				mask[i] = float32(i / 20 % 2)
+			}
+			stages := []struct {
+				name string
+				run  func()
+				cost time.Duration
+			}{
+				{"trunk", func() { p.emb.Append(x); p.emb.Update() }, 0},
+				{"blocks", func() { p.seg.Append(x); p.seg.Update(p.emb.Trunk()) }, 0},
+				{"window", func() { logp = p.seg.Window(p.seg.Len()-Window, p.seg.Len(), logp[:0]) }, 0},
+				{"embed4", func() {
+					for range 4 {
+						p.emb.EmbedMask(p.emb.Len()-Window, mask, vector)
+					}
+				}, 0},
+			}
+			for range 1000 / hop {
+				for i := range stages {
+					stages[i].run()
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				for i := range stages {
+					begin := spent()
+					stages[i].run()
+					stages[i].cost += spent() - begin
+				}
+			}
+			for _, s := range stages {
+				b.ReportMetric(s.cost.Seconds()*1e3/(float64(b.N)*float64(hop)/100), s.name+"-ms/s")
+			}
+			b.ReportMetric(float64(p.emb.Bytes()+p.seg.Bytes()), "bytes/stream")
+		})
+	}
+}

@@ -1,0 +1,364 @@
+package segmentation
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"hubbub/localserver/engine/embedding"
+	"hubbub/localserver/engine/nn"
+	"hubbub/localserver/engine/weights"
+)
+
+// pair is both networks over one stream.
+type pair struct {
+	emb *embedding.Stream
+	seg *Stream
+}
+
+func newPair(t testing.TB, window int) (pair, *Model) {
+	t.Helper()
+	f, err := weights.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := embedding.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{e.NewStream(window), m.NewStream(window)}, m
+}
+
+func (p pair) push(frames []float32) {
+	p.emb.Append(frames)
+	p.seg.Append(frames)
+	p.emb.Update()
+	p.seg.Update(p.emb.Trunk())
+}
+
+func off(got, want float32) float64 {
+	return math.Abs(float64(got)-float64(want)) / max(1, math.Abs(float64(want)))
+}
+
+// TestParity compares every stage with PyTorch on a stored synthetic signal.
+func TestParity(t *testing.T) {
+	data, err := os.ReadFile("../testdata/parity.hubw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := weights.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := weights.Reader{File: file}
+	x := r.Tensor("frames", file.Shape("frames")...)
+	check := func(what string, worst float64) {
+		t.Helper()
+		t.Logf("%-14s within %.1e", what, worst)
+		if !(worst < 1e-4) {
+			t.Errorf("%s is off by %v", what, worst)
+		}
+	}
+	p, m := newPair(t, 1000)
+	p.push(x)
+	s := p.seg
+	c2, proj := nn.NewTrack(channels, 0, 0, 1000), nn.NewTrack(channels, 0, 0, 1000)
+	m.c2.Step(s.a, c2, nil, false)
+	proj.Extend(p.emb.Len())
+	m.proj.Apply(nn.Rows{Groups: 1, N: p.emb.Len(), Src: p.emb.Trunk().From(0), SrcStride: embedding.TrunkSize, Dst: proj.From(0), DstStride: channels})
+	tracks := map[string]*nn.Track{"seg.c1": s.a, "seg.c2": c2, "seg.proj": proj, "seg.x0": s.x[0]}
+	for i := range dilations {
+		tracks[fmt.Sprintf("seg.blk%d", i)] = s.x[i+1]
+	}
+	for name, track := range tracks {
+		worst := 0.0
+		first, last := r.Tensor(name+".first", channels, 10), r.Tensor(name+".last", channels, 10)
+		for j := range 10 {
+			for c := range channels {
+				worst = max(worst, off(track.Frame(j)[c], first[c*10+j]), off(track.Frame(track.Len() - 10 + j)[c], last[c*10+j]))
+			}
+		}
+		check(name, worst)
+	}
+	T := s.Len()
+	stream, gru, want := r.Tensor("seg.stream", T, channels), r.Tensor("seg.gru", Window, 2*hidden), r.Tensor("seg.logp", Split*Window, Classes)
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	hops, _ := newPair(t, Window)
+	for at := 0; at < len(x); at += 50 * bands {
+		hops.push(x[at:min(at+50*bands, len(x))])
+	}
+	for k, s := range []*Stream{s, hops.seg} {
+		how := []string{"", " in hops"}[k]
+		worst := 0.0
+		for j := s.x[len(dilations)].First(); j < T; j++ {
+			for c, v := range s.x[len(dilations)].Frame(j) {
+				worst = max(worst, off(v, stream[j*channels+c]))
+			}
+		}
+		check("stream"+how, worst)
+		got := s.Window(T-Window, T, nil)
+		worst = 0
+		for i, v := range gru {
+			worst = max(worst, off(s.gru[i], v))
+		}
+		check("gru"+how, worst)
+		if worst = 0; len(got) != len(want) {
+			t.Fatalf("%d values, want %d", len(got), len(want))
+		}
+		for i, v := range want {
+			worst = max(worst, off(got[i], v))
+		}
+		check("log p"+how, worst)
+	}
+}
+
+func frames(seed uint64, n int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	x := make([]float32, n*bands)
+	for i := range x {
+		x[i] = float32(r.NormFloat64() * (1 + math.Sin(float64(i/bands)/9)))
+	}
+	return x
+}
+
+// TestStreamIsTheNetwork: at every cut a stream that came in pieces gives what
+// one gives that got the same frames at once, and what is settled stays.
+func TestStreamIsTheNetwork(t *testing.T) {
+	x, r := frames(1, 900), rand.New(rand.NewPCG(2, 1))
+	p, _ := newPair(t, Window)
+	settled := map[int][]float32{}
+	for n := 0; n < 900; {
+		k := min(1+r.IntN(80), 900-n)
+		p.push(x[n*bands : (n+k)*bands])
+		n += k
+		whole, _ := newPair(t, Window)
+		whole.push(x[:n*bands])
+		a, b := p.seg.Window(n/4-100, p.seg.Len(), nil), whole.seg.Window(n/4-100, whole.seg.Len(), nil)
+		if len(a) != len(b) || len(a) == 0 {
+			t.Fatalf("after %d frames %d values, want %d", n, len(a), len(b))
+		}
+		for i := range a {
+			if a[i] != b[i] {
+				t.Fatalf("after %d frames value %d of %d is %v, want %v", n, i, len(a), a[i], b[i])
+			}
+		}
+		for j := p.seg.First(); j < p.seg.Settled(); j++ {
+			now := p.seg.gates.Frame(j)
+			if old, ok := settled[j]; !ok {
+				settled[j] = append([]float32(nil), now...)
+			} else {
+				for i := range old {
+					if old[i] != now[i] {
+						t.Fatalf("after %d frames settled frame %d changed", n, j)
+					}
+				}
+			}
+		}
+		if n > 300 && p.seg.Settled() < n/4-42 {
+			t.Fatalf("of %d frames only %d are settled", p.seg.Len(), p.seg.Settled())
+		}
+	}
+}
+
+// conv1D is the definition of a convolution in time with bias, on [T][in].
+func conv1D(x [][]float64, w, bias []float32, in, out, kernel, stride, dilation int) [][]float64 {
+	pad := dilation * (kernel / 2)
+	y := make([][]float64, (len(x)-1)/stride+1)
+	for j := range y {
+		y[j] = make([]float64, out)
+		for o := range out {
+			y[j][o] = float64(bias[o])
+			for k := range kernel {
+				if t := j*stride - pad + k*dilation; t >= 0 && t < len(x) {
+					for c := range in {
+						y[j][o] += float64(w[(o*in+c)*kernel+k]) * x[t][c]
+					}
+				}
+			}
+		}
+	}
+	return y
+}
+
+func relu(x [][]float64) [][]float64 {
+	for _, r := range x {
+		for i, v := range r {
+			r[i] = max(v, 0)
+		}
+	}
+	return x
+}
+
+// TestBlocksAgainstDefinition compares the stream before the recurrent layer,
+// at several cuts, with the network written out plainly on the frames so far.
+func TestBlocksAgainstDefinition(t *testing.T) {
+	f, err := weights.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := weights.Reader{File: f}
+	conv := func(x [][]float64, name string, in, out, kernel, stride, dilation int) [][]float64 {
+		shape := []int{out, in, kernel}
+		if kernel == 1 {
+			shape = shape[:2]
+		}
+		return conv1D(x, r.Tensor(name+".w", shape...), r.Tensor(name+".b", out), in, out, kernel, stride, dilation)
+	}
+	all := frames(8, 340)
+	p, _ := newPair(t, 1000)
+	n := 0
+	for _, k := range []int{1, 2, 94, 50, 3, 140, 50} {
+		p.push(all[n*bands : (n+k)*bands])
+		n += k
+		x := make([][]float64, n)
+		for i := range x {
+			for _, v := range all[i*bands:][:bands] {
+				x[i] = append(x[i], float64(v))
+			}
+		}
+		x = conv(relu(conv(x, "seg.c1", bands, channels, 5, 2, 1)), "seg.c2", channels, channels, 5, 2, 1)
+		trunk := make([][]float64, len(x))
+		for j := range trunk {
+			trunk[j] = make([]float64, embedding.TrunkSize)
+			for c := range trunk[j] {
+				trunk[j][c] = float64(p.emb.Trunk().Frame(j)[embedding.Column(c)])
+			}
+		}
+		for j, row := range conv(trunk, "seg.proj", embedding.TrunkSize, channels, 1, 1, 1) {
+			for c, v := range row {
+				x[j][c] = max(x[j][c]+v, 0)
+			}
+		}
+		for i, d := range dilations {
+			name := fmt.Sprintf("seg.blk%d", i)
+			y := conv(relu(conv(x, name+".a", channels, channels, 3, 1, d)), name+".b", channels, channels, 1, 1, 1)
+			for j, row := range y {
+				for c, v := range row {
+					x[j][c] += v
+				}
+			}
+		}
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		last := p.seg.x[len(dilations)]
+		if last.Len() != len(x) {
+			t.Fatalf("%d frames, want %d", last.Len(), len(x))
+		}
+		for j := last.First(); j < last.Len(); j++ {
+			for c, v := range last.Frame(j) {
+				if !(off(v, float32(x[j][c])) < 1e-4) {
+					t.Fatalf("after %d frames, frame %d of %d, channel %d: %v, want %v", n, j, len(x), c, v, x[j][c])
+				}
+			}
+		}
+	}
+}
+
+// TestWaitingFramesAreKept: however much comes before an Update, nothing is lost.
+func TestWaitingFramesAreKept(t *testing.T) {
+	x := frames(3, 2000)
+	a, _ := newPair(t, 60)
+	b, _ := newPair(t, 60)
+	a.push(x[:300*bands])
+	for n := 300; n < 2000; n += 100 { // 17 s without an Update
+		a.emb.Append(x[n*bands : (n+100)*bands])
+		a.seg.Append(x[n*bands : (n+100)*bands])
+	}
+	a.push(nil)
+	for n := 0; n < 2000; n += 50 {
+		b.push(x[n*bands : (n+50)*bands])
+	}
+	va, vb := a.seg.Window(440, 500, nil), b.seg.Window(440, 500, nil)
+	for i := range vb {
+		if va[i] != vb[i] || len(va) != 2*60*Classes {
+			t.Fatalf("value %d of %d: %v, want %v", i, len(va), va[i], vb[i])
+		}
+	}
+}
+
+// TestModelsAreShared runs streams of one pair of models at once (under -race).
+func TestModelsAreShared(t *testing.T) {
+	f, err := weights.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := embedding.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := frames(9, 300)
+	results := make(chan []float32)
+	for range 3 {
+		go func() {
+			p := pair{e.NewStream(60), m.NewStream(60)}
+			for n := 0; n < 300; n += 50 {
+				p.push(x[n*bands : (n+50)*bands])
+			}
+			results <- p.seg.Window(0, p.seg.Len(), nil)
+		}()
+	}
+	want := <-results
+	for range 2 {
+		if got := <-results; !slices.Equal(got, want) {
+			t.Fatal("the same frames gave different results")
+		}
+	}
+}
+
+func TestProbabilitiesSumToOne(t *testing.T) {
+	p, _ := newPair(t, Window)
+	if got := p.seg.Window(0, 10, nil); len(got) != 0 {
+		t.Fatalf("%d values from an empty stream", len(got))
+	}
+	p.push(frames(4, 3))
+	p.push(frames(5, 200))
+	got := p.seg.Window(-10, 1000, nil)
+	if len(got) != p.seg.Len()*Split*Classes {
+		t.Fatalf("%d values for %d frames", len(got), p.seg.Len())
+	}
+	for i := 0; i < len(got); i += Classes {
+		sum := 0.0
+		for _, v := range got[i : i+Classes] {
+			sum += math.Exp(float64(v))
+		}
+		if math.Abs(sum-1) > 1e-5 {
+			t.Fatalf("frame %d sums to %v", i/Classes, sum)
+		}
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	p, _ := newPair(t, Window)
+	x, dst := frames(6, 50), make([]float32, 0, Window*Split*Classes)
+	step := func() {
+		p.push(x)
+		dst = p.seg.Window(p.seg.Len()-Window, p.seg.Len(), dst[:0])
+	}
+	for range 20 {
+		step()
+	}
+	size := p.seg.Bytes()
+	if n := testing.AllocsPerRun(20, step); n != 0 {
+		t.Errorf("%v allocations for a step", n)
+	}
+	for range 20 {
+		step()
+	}
+	if p.seg.Bytes() != size || size > 3<<20 {
+		t.Errorf("the stream takes %d bytes, then %d", size, p.seg.Bytes())
+	}
+}
