@@ -121,12 +121,10 @@ func challenge(key string) bool {
 	return err == nil && len(raw) == 16
 }
 
-// boundSendBuffer reaches through TLS to the connection of the system.
+// boundSendBuffer keeps the system from holding much for a client that does not
+// read.
 func boundSendBuffer(conn net.Conn) {
-	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = t.NetConn()
-	}
-	if t, ok := conn.(*net.TCPConn); ok {
+	if t, ok := systemConn(conn).(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // a wish, not a need
 	}
 }

@@ -69,6 +69,7 @@ func withEngine(make func() Diarizer) func(*Options) {
 type host struct {
 	*Server
 	t    testing.TB
+	url  string
 	http *http.Client
 	dial websocket.Dialer
 }
@@ -85,17 +86,10 @@ func serve(t testing.TB, change ...func(*Options)) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.CAPEM())
-	config := &tls.Config{RootCAs: pool}
-	transport := &http.Transport{TLSClientConfig: config}
-	h := &host{Server: s, t: t,
-		http: &http.Client{Transport: transport, Timeout: patience,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: patience},
-	}
+	h := clientOf(t, s.URL(), s.CAPEM())
+	h.Server = s
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
+		h.http.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
@@ -103,6 +97,20 @@ func serve(t testing.TB, change ...func(*Options)) *host {
 		}
 	})
 	return h
+}
+
+// clientOf is what talks to a server, in this process or another one.
+func clientOf(t testing.TB, url string, ca []byte) *host {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	config := &tls.Config{RootCAs: pool}
+	transport := &http.Transport{TLSClientConfig: config}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &host{t: t, url: url,
+		http: &http.Client{Transport: transport, Timeout: patience,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: patience},
+	}
 }
 
 // reply is an answer, its body read.
@@ -113,7 +121,7 @@ type reply struct {
 
 func (h *host) do(method, path, key string, body io.Reader) reply {
 	h.t.Helper()
-	r, err := http.NewRequest(method, h.URL()+path, body)
+	r, err := http.NewRequest(method, h.url+path, body)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,9 +13,5 @@ func TestMain(m *testing.M) {
 		victim(dir)
 		return
 	}
-	goleak.VerifyTestMain(m,
-		// One for the whole process, started by the store's first file, that
-		// the library never ends.
-		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushLoop"),
-	)
+	goleak.VerifyTestMain(m)
 }

@@ -108,7 +108,7 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 	began := time.Now()
 	s.count.opened.Add(1)
 	s.log.Info("stream opened")
-	cut := context.AfterFunc(life, func() { _ = s.conn.Close() })
+	cut := context.AfterFunc(life, func() { cutOff(s.conn) })
 	defer cut()
 
 	read := make(chan struct{})

@@ -2,9 +2,11 @@ package localserver
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -383,6 +385,8 @@ func TestSlowEnginePushesBack(t *testing.T) {
 func TestSlowReaderIsCutOff(t *testing.T) {
 	h := serve(t, func(o *Options) { o.writeTimeout = 200 * time.Millisecond })
 	s := h.open()
+	// Small buffers are soon full.
+	_ = s.NetConn().(*tls.Conn).NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	wrong := []byte{1}
 	go func() { // it only talks
 		for s.WriteMessage(websocket.BinaryMessage, wrong) == nil {

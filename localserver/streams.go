@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	errFull     = errors.New("Too many streams at once; try again later")       //nolint:staticcheck // sent as it is
-	errStopping = errors.New("The server is stopping and takes no new streams") //nolint:staticcheck // sent as it is
+	errFull     = errors.New("too many streams")
+	errStopping = errors.New("the server is stopping")
 )
 
 // streams counts the streams that are open on this node and knows when there
@@ -103,9 +103,9 @@ func (s *streams) wait(ctx context.Context) error {
 
 // refuseStream answers a request for which there is no place.
 func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
-	status := http.StatusTooManyRequests
 	if errors.Is(err, errStopping) {
-		status = http.StatusServiceUnavailable
+		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new streams")
+		return
 	}
-	refuse(w, r, status, err.Error())
+	refuse(w, r, http.StatusTooManyRequests, "Too many streams at once; try again later")
 }

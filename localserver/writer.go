@@ -104,7 +104,7 @@ func (w *writer) run(read <-chan struct{}) {
 		case <-read:
 		case <-deadline.C:
 		}
-		_ = w.conn.Close()
+		cutOff(w.conn)
 		return
 	}
 }
@@ -130,6 +130,18 @@ func (w *writer) write() error {
 			}
 		}
 	}
+}
+
+// cutOff takes a connection down at once. Closing it in order would first wait
+// five seconds to tell TLS, on a connection that takes nothing any more.
+func cutOff(conn *websocket.Conn) { _ = systemConn(conn.NetConn()).Close() }
+
+// systemConn reaches through TLS to the connection of the system.
+func systemConn(conn net.Conn) net.Conn {
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return conn
 }
 
 // goodbye sends the close, if there is anybody to send it to.
