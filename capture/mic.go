@@ -13,12 +13,21 @@ import (
 // or unplugged. Reads bring 100 ms each.
 const stallAfter = 1500 * time.Millisecond
 
+// startAfter is the same for the first samples: wireless microphones wake up,
+// and PulseAudio's monitors first finish a block of up to 2 s that they began
+// for nobody.
+const startAfter = 5 * time.Second
+
 // micQueue bounds the blocks of 100 ms between the device's goroutine and the
 // reader, which only measures and queues: 5 s.
 const micQueue = 50
 
-// closeWait is how long Close waits for a device that may be stuck.
-const closeWait = time.Second
+// closeWait is how long Close waits for a device that may be stuck, stuckWait
+// for one that is known to be: the user should hear of it within 2 s.
+const (
+	closeWait = time.Second
+	stuckWait = 200 * time.Millisecond
+)
 
 // nativeStream is one open, running device. Every method is called by the one
 // goroutine that opened it.
@@ -41,7 +50,7 @@ type nativeOpener func(ctx context.Context, want string) (nativeStream, error)
 // A device can be stuck in the native library for good: unplugged ones are, in
 // some drivers. Stopping it from another goroutine would crash or hang as well,
 // so then it is left alone: the reader gets an error within 2 s, Close returns
-// after a second, and the stuck goroutine stays with its device until the
+// all the same, and the stuck goroutine stays with its device until the
 // library lets go of it, or the process ends.
 type microphone struct {
 	info   Info
@@ -53,11 +62,13 @@ type microphone struct {
 	lost  atomic.Int64
 	notes notes
 
-	rs      *resampler
-	out     []float32
-	next    int
-	stall   time.Duration
-	failure error // kept: after an error the source is over
+	rs       *resampler
+	out      []float32
+	next     int
+	patience time.Duration // of the next wait
+	stall    time.Duration
+	stalled  bool
+	failure  error // kept: after an error the source is over
 }
 
 // openMic opens a microphone by name or number; "" = the default.
@@ -72,7 +83,7 @@ func openMicWith(ctx context.Context, want string, open nativeOpener, stall time
 		err            error
 	}
 	life, stop := context.WithCancel(context.Background())
-	m := &microphone{blocks: make(chan []float32, micQueue), ended: make(chan struct{}), stop: stop, stall: stall}
+	m := &microphone{blocks: make(chan []float32, micQueue), ended: make(chan struct{}), stop: stop, patience: max(stall, startAfter), stall: stall}
 	ready := make(chan opened, 1)
 	go func() {
 		defer close(m.ended)
@@ -155,8 +166,8 @@ func (m *microphone) Info() Info        { return m.info }
 func (m *microphone) overflows() int64  { return m.lost.Load() }
 func (m *microphone) notices() []string { return m.notes.all() }
 
-// Read waits for the device, at most stallAfter: then the device has stalled,
-// or is no longer there.
+// Read waits for the device, at most stallAfter (startAfter for the first
+// samples): then it has stalled, or is no longer there.
 func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 	if m.failure != nil {
 		return 0, m.failure
@@ -168,6 +179,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			m.failure = err
 			return 0, err
 		}
+		m.patience = m.stall
 		m.out = m.rs.push(block, m.out)
 	}
 	n := copy(dst, m.out[m.next:])
@@ -181,7 +193,7 @@ func (m *microphone) wait(ctx context.Context) ([]float32, error) {
 		return b, nil
 	default:
 	}
-	watch := time.NewTimer(m.stall)
+	watch := time.NewTimer(m.patience)
 	defer watch.Stop()
 	for {
 		select {
@@ -191,6 +203,7 @@ func (m *microphone) wait(ctx context.Context) ([]float32, error) {
 			return nil, ctx.Err()
 		case <-watch.C:
 			m.stop()
+			m.stalled = true
 			return nil, fail("Plug it in again, then start again; what was recorded so far is kept.",
 				"the microphone %q stopped giving audio: it was unplugged, or its driver stalled", m.info.Name)
 		case <-m.ended:
@@ -208,10 +221,14 @@ func (m *microphone) wait(ctx context.Context) ([]float32, error) {
 	}
 }
 
-// Close ends the device and waits for that, at most closeWait.
+// Close ends the device and waits for that, but not for ever.
 func (m *microphone) Close() error {
 	m.stop()
-	t := time.NewTimer(closeWait)
+	wait := closeWait
+	if m.stalled {
+		wait = stuckWait
+	}
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-m.ended:

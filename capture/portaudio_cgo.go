@@ -158,6 +158,10 @@ func (s *paStream) read() ([]float32, bool, error) {
 	if errors.Is(err, portaudio.InputOverflowed) {
 		return s.buf, true, nil // what is in the buffer is good; something before it is missing
 	}
+	var host portaudio.UnanticipatedHostError
+	if errors.As(err, &host) && host.Text == "" {
+		err = fmt.Errorf("the sound server or the driver went away (code %d)", host.Code)
+	}
 	return s.buf, false, err
 }
 
