@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// sendBuffer bounds what the system holds for a client that does not
-	// read, in bytes: some hundreds of events.
-	sendBuffer = 64 << 10
+	// sendBuffer and receiveBuffer bound what the system holds for a stream,
+	// in bytes: some hundreds of events for a client that does not read, and
+	// four seconds of audio for an engine that does not keep up.
+	sendBuffer    = 64 << 10
+	receiveBuffer = 256 << 10
 	// handshakeTimeout bounds the answer to a handshake.
 	handshakeTimeout = 10 * time.Second
 )
@@ -65,14 +67,15 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
 		return
 	}
-	conn, err := upgrader.Upgrade(w, r, nil) // answers by itself when it fails
+	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
+	conn, err := upgrader.Upgrade(w, r, head) // answers by itself when it fails
 	if err != nil {
 		s.abandon(id, "the handshake failed")
 		s.log.Info("handshake failed", "request", requestID(r.Context()), "stream", id, "error", err)
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	boundSendBuffer(conn.NetConn())
+	boundBuffers(conn.NetConn())
 	s.newSession(id, conn, diarizer, requestID(r.Context())).run(s.life, s.streams.drain)
 }
 
@@ -121,10 +124,9 @@ func challenge(key string) bool {
 	return err == nil && len(raw) == 16
 }
 
-// boundSendBuffer keeps the system from holding much for a client that does not
-// read.
-func boundSendBuffer(conn net.Conn) {
+// boundBuffers keeps the system from holding much for either side of a stream.
+func boundBuffers(conn net.Conn) {
 	if t, ok := systemConn(conn).(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(sendBuffer) // a wish, not a need
+		_ = errors.Join(t.SetWriteBuffer(sendBuffer), t.SetReadBuffer(receiveBuffer)) // wishes, not needs
 	}
 }

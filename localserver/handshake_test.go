@@ -42,9 +42,12 @@ func TestTokenWorksOnceAndForItsStream(t *testing.T) {
 	if s := h.status(a.ID); s.Status != "created" {
 		t.Fatalf("status %s", s.Status)
 	}
-	conn, _, err := h.dial.Dial(a.URL, nil)
+	conn, res, err := h.dial.Dial(a.URL, nil)
 	if err != nil {
 		t.Fatalf("the wrong ones have used it up: %v", err)
+	}
+	if len(res.Header.Get("X-Request-Id")) != 36 {
+		t.Errorf("no request id: %v", res.Header)
 	}
 	if s := h.status(a.ID); s.Status != "running" || s.StartedAt == nil || s.CompletedAt != nil {
 		t.Errorf("%+v", s)

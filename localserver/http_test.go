@@ -32,6 +32,18 @@ func TestConnectivity(t *testing.T) {
 	}
 }
 
+// HTTP/2 answers like HTTP/1.1; a stream is opened over the latter.
+func TestHTTP2(t *testing.T) {
+	h := serve(t)
+	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 || res.ProtoMajor != 2 {
+		t.Errorf("%d over %s", res.StatusCode, res.Proto)
+	}
+	h.do("GET", "/v1/stream/x?token=y", "", nil).apiError(t, 426)
+	h.do("GET", "/v1/nothing", "", nil).apiError(t, 404)
+	h.do("POST", "/v1/live", testKey, strings.NewReader(strings.Repeat(" ", maxBody+1))).apiError(t, 413)
+}
+
 func TestOnlyAKnownKeyOpens(t *testing.T) {
 	h := serve(t, func(o *Options) { o.APIKeys = []string{testKey, "second"} })
 	for _, value := range []string{

@@ -63,10 +63,11 @@ type Options struct {
 	Version string
 
 	// For tests: the wall clock, how often a stream looks at it, and the
-	// waits of a stream's writer.
+	// waits of a stream's reader and writer.
 	now          func() time.Time
 	tick         time.Duration
 	pingEvery    time.Duration
+	readTimeout  time.Duration
 	writeTimeout time.Duration
 }
 
@@ -145,6 +146,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.pingEvery == 0 {
 		o.pingEvery = pingEvery
+	}
+	if o.readTimeout == 0 {
+		o.readTimeout = readTimeout
 	}
 	if o.writeTimeout == 0 {
 		o.writeTimeout = writeTimeout

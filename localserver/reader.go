@@ -72,7 +72,7 @@ func (r *reader) run() {
 }
 
 // patience restarts the time in which the client has to say something.
-func (r *reader) patience() error { return r.conn.SetReadDeadline(time.Now().Add(readTimeout)) }
+func (r *reader) patience() error { return r.conn.SetReadDeadline(time.Now().Add(r.readTimeout)) }
 
 // over ends the input, once.
 func (r *reader) over(why ending) {

@@ -61,9 +61,11 @@ type session struct {
 	id       string
 	log      *slog.Logger
 	now      func() time.Time
-	tick     time.Duration
+	tick     time.Duration // how often the clock is looked at
 	sessions store.Sessions
 	count    *counters
+
+	readTimeout time.Duration
 
 	conn     *websocket.Conn
 	pace     *pacer
@@ -86,6 +88,8 @@ func (s *Server) newSession(id string, conn *websocket.Conn, d Diarizer, request
 	log := s.log.With("stream", id, "request", request)
 	n := &session{
 		id: id, log: log, now: s.now, tick: s.options.tick, sessions: s.sessions, count: &s.count,
+		readTimeout: s.options.readTimeout,
+
 		conn:     conn,
 		pace:     newPacer(s.now, s.options.Unpaced),
 		diarizer: d,

@@ -2,11 +2,10 @@ package localserver
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"net"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -385,8 +384,6 @@ func TestSlowEnginePushesBack(t *testing.T) {
 func TestSlowReaderIsCutOff(t *testing.T) {
 	h := serve(t, func(o *Options) { o.writeTimeout = 200 * time.Millisecond })
 	s := h.open()
-	// Small buffers are soon full.
-	_ = s.NetConn().(*tls.Conn).NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	wrong := []byte{1}
 	go func() { // it only talks
 		for s.WriteMessage(websocket.BinaryMessage, wrong) == nil {
@@ -397,6 +394,56 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	rec, err := h.sessions.Get(t.Context(), s.id)
 	if err != nil || rec.Cause != "the client does not read" {
 		t.Errorf("cause %q, %v", rec.Cause, err)
+	}
+}
+
+// A connection that is only half there, because its other end does not even
+// answer a ping, is given up.
+func TestDeadConnectionIsGivenUp(t *testing.T) {
+	h := serve(t, func(o *Options) { o.readTimeout, o.pingEvery = 2*time.Second, 50*time.Millisecond })
+	dead, alive := h.open(), h.open()
+	go func() { _, _, _ = alive.ReadMessage() }() // which answers pings
+	h.becomes(dead.id, "error")
+	if st := h.status(alive.id); st.Status != "running" {
+		t.Errorf("the one that answers pings: %s", st.Status)
+	}
+	if rec, err := h.sessions.Get(t.Context(), dead.id); err != nil || rec.Cause != "the client fell silent" {
+		t.Errorf("cause %q, %v", rec.Cause, err)
+	}
+}
+
+// The whole way with an engine that says anything at all.
+func TestHostileEngineOverTheWire(t *testing.T) {
+	var seed atomic.Uint64
+	h := serve(t, func(o *Options) { o.Unpaced = true }, withEngine(func() Diarizer {
+		r := rand.New(rand.NewPCG(seed.Add(1), 0))
+		say := func(n int) (out []engine.Event) {
+			for range r.IntN(6) {
+				at := time.Duration(n)*100*time.Millisecond + time.Duration(r.NormFloat64()*3e8)
+				out = append(out, engine.Event{Kind: engine.Kind(r.IntN(4)), At: at, Speaker: r.IntN(10) - 1})
+			}
+			return out
+		}
+		return &fake{push: func(n int, _ []float32) []engine.Event { return say(n) }, flush: say}
+	}))
+	for range 10 {
+		s := h.open()
+		const chunks = 60
+		s.chunks(chunks)
+		s.end()
+		events, code, _ := s.rest()
+		laws := law{t: t, open: map[string]float64{}}
+		for _, e := range events {
+			laws.check(e, chunks*protocol.ChunkDuration)
+		}
+		if code != 1000 || len(laws.open) != 0 || laws.turns == 0 {
+			t.Errorf("code %d, %d turns, open %v", code, laws.turns, laws.open)
+		}
+		same(t, events, h.kept(s.id))
+	}
+	eventually(t, "the counts", func() bool { return h.Stats().Open == 0 })
+	if c := h.Stats().Corrections; c.Moved == 0 || c.Dropped == 0 || c.Ended == 0 {
+		t.Errorf("the engine was not hostile: %+v", c)
 	}
 }
 
