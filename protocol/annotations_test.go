@@ -1,0 +1,300 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// must is for a change that is legal.
+func must(a Annotations, err error) Annotations {
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func TestNames(t *testing.T) {
+	var a Annotations
+	b := must(a.Rename("SPEAKER_00", " Anna\x1b[2J\n Maria "))
+	if got := b.Name("SPEAKER_00"); got != "Anna[2J Maria" {
+		t.Errorf("the name is %q", got)
+	}
+	if got := a.Name("SPEAKER_00"); got != "SPEAKER_00" {
+		t.Errorf("the old value changed: %q", got)
+	}
+	b = must(b.Rename("SPEAKER_01", "李雷"))
+	for _, name := range []string{"李雷", "SPEAKER_07"} {
+		if _, err := b.Rename("SPEAKER_00", name); !errors.Is(err, ErrNameInUse) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b = must(b.Rename("SPEAKER_01", strings.Repeat("ы", 500)))
+	if n := len([]rune(b.Name("SPEAKER_01"))); n != MaxNameRunes {
+		t.Errorf("a long name has %d runes", n)
+	}
+	b = must(b.Rename("SPEAKER_01", "\x00"))
+	if got := b.Name("SPEAKER_01"); got != "SPEAKER_01" {
+		t.Errorf("an empty name leaves %q", got)
+	}
+}
+
+func TestMergesCarryNamesAndAreUndone(t *testing.T) {
+	var a Annotations
+	a = must(a.Rename("C", "Cleo"))
+	a = must(a.Merge("C", "B"))
+	if got := a.Name("B"); got != "Cleo" {
+		t.Errorf("B has no name and is joined by Cleo, but is called %q", got)
+	}
+	a = must(a.Rename("B", "Bea"))
+	a = must(a.Merge("B", "A"))
+	a = must(a.Merge("A", "C")) // they are one already
+	if got := []string{a.Root("A"), a.Root("B"), a.Root("C"), a.Name("C")}; !slices.Equal(got, []string{"A", "A", "A", "Cleo"}) {
+		t.Errorf("got %q", got)
+	}
+	a, m, ok := a.Unmerge()
+	if !ok || m != (Merge{"B", "A"}) || a.Name("C") != "Bea" || a.Name("A") != "A" {
+		t.Errorf("after undo: %v %v, C is %s, A is %s", m, ok, a.Name("C"), a.Name("A"))
+	}
+	a = must(a.Rename("B", ""))
+	if got := a.Name("C"); got != "B" {
+		t.Errorf("a group without a name is %q", got)
+	}
+	a, _, _ = a.Unmerge()
+	if _, _, ok := a.Unmerge(); ok {
+		t.Error("there was nothing left to undo")
+	}
+}
+
+func TestApplyUnitesOpenTurns(t *testing.T) {
+	s := Snapshot{Lanes: []Lane{
+		{Speaker: "A", Turns: []Turn{{"A", 1, 3}, {"A", 8, 12}}, Talk: 6},
+		{Speaker: "B", Turns: []Turn{{"B", 2, 4}, {"B", 4.5, 5}}, Talk: 2.5, Open: true, OpenSince: 11},
+		{Speaker: "C", Turns: []Turn{{"C", 1, 2}}, Talk: 1},
+	}, Decided: 12}
+	var a Annotations
+	a = must(a.Merge("A", "B"))
+	a = must(a.Rename("B", "Bea"))
+	got := a.Apply(s)
+	if want := "lane Bea 3.500\nturn Bea 1 4\nturn Bea 4.5 5\nopen Bea 8\nlane C 1.000\nturn C 1 2\ndecided 12\n"; !strings.HasPrefix(describe(got), want) {
+		t.Errorf("got\n%s", describe(got))
+	}
+	if s.Lanes[0].Turns[0].Speaker != "A" || len(s.Lanes) != 3 {
+		t.Errorf("the snapshot changed: %+v", s)
+	}
+	if roots := a.Roots(s); !slices.Equal(roots, []string{"B", "C"}) {
+		t.Errorf("roots %q", roots)
+	}
+	// A label that comes later may be called as somebody is named.
+	s.Lanes[2].Speaker = "Bea"
+	if got := a.Apply(s); got.Lanes[1].Speaker != "Bea (2)" {
+		t.Errorf("two people are called %q and %q", got.Lanes[0].Speaker, got.Lanes[1].Speaker)
+	}
+}
+
+var someLabel = rapid.SampledFrom([]string{"A", "B", "C", "D", "E"})
+
+// anyAnnotations draws annotations by the methods that make them, and checks
+// on the way that none changes what it was called on.
+func anyAnnotations(t *rapid.T) Annotations {
+	var a Annotations
+	for range rapid.IntRange(0, 15).Draw(t, "changes") {
+		before, _ := json.Marshal(a)
+		next, err := a, error(nil)
+		switch rapid.IntRange(0, 5).Draw(t, "change") {
+		case 0:
+			next, err = a.Rename(someLabel.Draw(t, "label"), rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "Anna", "Anna", "Ben", "A"})).Draw(t, "name"))
+		case 1:
+			next, err = a.Merge(someLabel.Draw(t, "from"), someLabel.Draw(t, "into"))
+		case 2:
+			next = a.Mute(someLabel.Draw(t, "label"), rapid.Bool().Draw(t, "muted"))
+		case 3:
+			next, err = a.Bookmark(rapid.Float64Range(-1, 100).Draw(t, "at"), rapid.String().Draw(t, "note"))
+		case 4:
+			if b := a.Bookmarks(); len(b) > 0 {
+				next = a.Unbookmark(b[0].At)
+			}
+		case 5:
+			next, _, _ = a.Unmerge()
+		}
+		if after, _ := json.Marshal(a); string(after) != string(before) {
+			t.Fatalf("a value changed from\n%s to\n%s", before, after)
+		}
+		if err != nil && !next.Equal(a) {
+			t.Fatalf("refused (%v), but changed", err)
+		}
+		a = next
+	}
+	return a
+}
+
+func TestAnnotationsSurviveTheirFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := anyAnnotations(t)
+		raw, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Annotations
+		if err := json.Unmarshal(raw, &b); err != nil || !a.Equal(b) {
+			again, _ := json.Marshal(b)
+			t.Fatalf("%v\n%s\nis read as\n%s", err, raw, again)
+		}
+		if again, _ := json.Marshal(b); string(again) != string(raw) {
+			t.Fatalf("the same annotations give\n%s\nand\n%s", raw, again)
+		}
+	})
+}
+
+// covered is the speech of each millisecond tenth, by name, open turns up to
+// the end of the range.
+func covered(s Snapshot, a Annotations) map[string][]bool {
+	out := map[string][]bool{}
+	for _, l := range s.Lanes {
+		name := a.Name(l.Speaker)
+		if out[name] == nil {
+			out[name] = make([]bool, 130)
+		}
+		turns := slices.Clone(l.Turns)
+		if l.Open {
+			turns = append(turns, Turn{Start: l.OpenSince, End: 13})
+		}
+		for _, turn := range turns {
+			for i := range out[name] {
+				if at := float64(i)/10 + 0.05; at > turn.Start && at < turn.End {
+					out[name][i] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Whatever was merged and named: the result is a legal timeline, and at every
+// moment a person speaks who spoke before under one of their labels.
+func TestApplyKeepsEveryMomentOfSpeech(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		timeline := NewTimeline()
+		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			timeline.Apply(Event{
+				Type:    rapid.SampledFrom([]string{TypeSpeakerStart, TypeSpeakerEnd}).Draw(t, "type"),
+				Speaker: someLabel.Draw(t, "label"), Timestamp: float64(rapid.IntRange(0, 120).Draw(t, "at")) / 10,
+			})
+		}
+		var a Annotations
+		for range rapid.IntRange(0, 4).Draw(t, "merges") {
+			a, _ = a.Merge(someLabel.Draw(t, "from"), someLabel.Draw(t, "into"))
+		}
+		a, _ = a.Rename(someLabel.Draw(t, "label"), "Anna")
+		before := timeline.Snapshot()
+		text := describe(before)
+		after := a.Apply(before)
+		checkSnapshot(t, after)
+		if got := describe(before); got != text {
+			t.Fatalf("the snapshot changed from\n%s to\n%s", text, got)
+		}
+		want, got := covered(before, a), covered(after, Annotations{})
+		if len(want) != len(got) || len(got) != len(a.Roots(before)) {
+			t.Fatalf("people %v, want %v", got, want)
+		}
+		for name := range want {
+			if !slices.Equal(want[name], got[name]) {
+				t.Fatalf("%s speaks otherwise than before:\n%s\n%s", name, text, describe(after))
+			}
+		}
+		// And the same by the list of turns, once nothing is open.
+		timeline.EndOpen(12.5)
+		s := timeline.Snapshot()
+		if got, want := sortTurns(a.Turns(s.Turns())), sortTurns(a.Apply(s).Turns()); !slices.Equal(got, want) {
+			t.Fatalf("Turns gives %v, Apply %v", got, want)
+		}
+	})
+}
+
+func TestAnnotationsFromAStranger(t *testing.T) {
+	for _, raw := range []string{`{}`, `{"version":2}`, `[]`, `{"version":1,"names":3}`} {
+		var a Annotations
+		if err := json.Unmarshal([]byte(raw), &a); err == nil || !a.Empty() {
+			t.Errorf("%s is read as %+v", raw, a)
+		}
+	}
+	var a Annotations
+	err := json.Unmarshal([]byte(`{"version":1,"names":{"A\u001b":"x\u0007y"},"merges":[{"from":"A","into":"A"},{"from":"A","into":"B"},{"from":"B","into":"A"}],
+		"muted":["A","A"],"bookmarks":[{"at":-1,"note":"no"},{"at":3,"note":"\u001b[31mred"},{"at":1}],"more":1}`), &a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal(a)
+	if want := `{"version":1,"names":{"A":"xy"},"merges":[{"from":"A","into":"B"}],"muted":["A"],"bookmarks":[{"at":1,"note":""},{"at":3,"note":"[31mred"}]}`; string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAnnotationsStore(t *testing.T) {
+	var first Annotations
+	first = must(first.Merge("B", "A"))
+	s := NewAnnotationsStore(first)
+	if s.Unsaved() {
+		t.Error("nothing is new, but unsaved")
+	}
+	rename := func(name string) error {
+		return s.Update(func(a Annotations) (Annotations, error) { return a.Rename("A", name) })
+	}
+	if err := rename("Anna"); err != nil || !s.Unsaved() {
+		t.Error(err, "or saved by nobody")
+	}
+	select {
+	case <-s.Changes():
+	default:
+		t.Error("the change was not told")
+	}
+	if err := rename("SPEAKER_01"); !errors.Is(err, ErrNameInUse) {
+		t.Error(err)
+	}
+	_, revision := s.Load()
+	s.MarkSaved(revision)
+	if s.Unsaved() {
+		t.Error("saved, but unsaved")
+	}
+	for i := range 2*undoSteps + 1 {
+		if err := rename(strings.Repeat("x", 1+i%2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range undoSteps {
+		if _, _, ok := s.Undo(); !ok {
+			t.Fatal("not undone")
+		}
+	}
+	// Beyond what is remembered, merges can still be undone.
+	if was, is, ok := s.Undo(); !ok || was.Root("B") != "A" || is.Root("B") != "B" {
+		t.Error("the merge of the file was not undone")
+	}
+	if _, _, ok := s.Undo(); ok || !s.Unsaved() {
+		t.Error("undone without end, or saved")
+	}
+}
+
+func TestAnnotationsStoreInParallel(t *testing.T) {
+	s := NewAnnotationsStore(Annotations{})
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for j := range 50 {
+				_ = s.Update(func(a Annotations) (Annotations, error) { return a.Bookmark(float64(i*50+j), "") })
+				a, _ := s.Load()
+				_ = a.Apply(Snapshot{Lanes: []Lane{{Speaker: "A"}}})
+				_ = len(a.Bookmarks())
+			}
+		})
+	}
+	all.Wait()
+	if a, _ := s.Load(); len(a.Bookmarks()) != 200 {
+		t.Errorf("%d bookmarks of 200", len(a.Bookmarks()))
+	}
+}
