@@ -65,8 +65,10 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		APIKeys: []string{key},
 		Engine:  f.engine.config(),
 		Unpaced: f.pace.value == "fast",
-		Logger:  slog.New(slog.DiscardHandler),
-		Version: version,
+
+		MaxStreams: f.maxStreams,
+		Logger:     slog.New(slog.DiscardHandler),
+		Version:    version,
 	})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ type liveFlags struct {
 	record     string
 	accessible bool
 	ascii      bool
+
+	maxStreams int // of the built-in server; 0 = its default
 }
 
 func newLive(a *App) *cobra.Command {

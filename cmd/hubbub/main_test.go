@@ -39,6 +39,8 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	wav, raw := demoCopies(t)
+	short := filepath.Join(t.TempDir(), "short.wav")
+	writeWAV(t, short, demoSamples(t)[:4*capture.SampleRate])
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -46,6 +48,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("DEMOWAV", wav)
 			env.Setenv("DEMORAW", raw)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("SHORT", short)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -107,13 +110,7 @@ func demoCopies(t *testing.T) (wav, raw string) {
 	samples := demoSamples(t)
 	dir := t.TempDir()
 	wav, raw = filepath.Join(dir, "copy.wav"), filepath.Join(dir, "copy.raw")
-	w, err := capture.CreateWAV(wav)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Write(samples), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	writeWAV(t, wav, samples)
 	var b bytes.Buffer
 	for _, s := range samples {
 		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
@@ -122,4 +119,15 @@ func demoCopies(t *testing.T) (wav, raw string) {
 		t.Fatal(err)
 	}
 	return wav, raw
+}
+
+func writeWAV(t *testing.T, path string, samples []float32) {
+	t.Helper()
+	w, err := capture.CreateWAV(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(samples), w.Close()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -26,6 +26,7 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newLive(a),
 		newServe(a),
 		newDevices(a),
+		newLoad(a),
 		newScore(a),
 		newVersion(a),
 	)
