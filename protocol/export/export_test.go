@@ -1,0 +1,233 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// hostile is a name that would do harm wherever it is taken for more than text.
+const hostile = `<script>alert("x")</script> --> & 'n' {{.}}`
+
+// annotated builds annotations as a person does.
+func annotated(t testing.TB, steps ...func(protocol.Annotations) (protocol.Annotations, error)) protocol.Annotations {
+	t.Helper()
+	var a protocol.Annotations
+	for _, step := range steps {
+		var err error
+		if a, err = step(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+func rename(label, name string) func(protocol.Annotations) (protocol.Annotations, error) {
+	return func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, name) }
+}
+
+func merge(from, into string) func(protocol.Annotations) (protocol.Annotations, error) {
+	return func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from, into) }
+}
+
+func bookmark(at float64, note string) func(protocol.Annotations) (protocol.Annotations, error) {
+	return func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }
+}
+
+// meeting is a session with everything in it: names, a merge, overlap,
+// bookmarks, and text that is out for harm.
+func meeting(t testing.TB) *Document {
+	turns := []protocol.Turn{
+		{Speaker: "SPEAKER_00", Start: 0.5, End: 3.863}, {Speaker: "SPEAKER_01", Start: 3.2, End: 9.04},
+		{Speaker: "SPEAKER_02", Start: 9.5, End: 12}, {Speaker: "SPEAKER_00", Start: 11.25, End: 15.125},
+		{Speaker: "SPEAKER_03", Start: 15.2, End: 18}, {Speaker: "SPEAKER_04", Start: 18.5, End: 20},
+		{Speaker: "SPEAKER_03", Start: 3661.5, End: 3663.25},
+	}
+	a := annotated(t,
+		rename("SPEAKER_00", "Anna Maria"), rename("SPEAKER_01", hostile), rename("SPEAKER_03", "أمينة"),
+		rename("SPEAKER_04", "=1+cmd"), merge("SPEAKER_02", "SPEAKER_01"),
+		bookmark(11.5, "=Decision: <b>ship it</b> --> now"), bookmark(0, ""))
+	return New(Info{Name: "monday", Title: "Monday & <Tuesday>", Started: time.Date(2031, 3, 4, 9, 30, 0, 0, time.UTC), Length: 3670}, turns, a)
+}
+
+func written(t testing.TB, f Format, d *Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, f, d); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestGolden holds every format to the bytes that were looked at once.
+func TestGolden(t *testing.T) {
+	for _, f := range Formats() {
+		t.Run(string(f), func(t *testing.T) {
+			got := written(t, f, meeting(t))
+			file := filepath.Join("testdata", "golden", f.File())
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("%s has changed; look at it, then go test -update. Now:\n%s", file, got)
+			}
+		})
+	}
+}
+
+// TestEmpty writes a session in which nobody spoke.
+func TestEmpty(t *testing.T) {
+	d := New(Info{}, nil, protocol.Annotations{})
+	for f, want := range map[Format]string{
+		RTTM: `^$`, CSV: `^start,end,duration,speaker,label,bookmark\r\n$`, Audacity: `^$`, WebVTT: `^WEBVTT live\n$`,
+		JSON: `"turns": \[\]`, HTML: `Nobody spoke`,
+	} {
+		if got := written(t, f, d); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: %q does not match %s", f, got, want)
+		}
+	}
+}
+
+// TestReadBack reads what other programs would read.
+func TestReadBack(t *testing.T) {
+	d := meeting(t)
+	turns, err := protocol.ReadRTTM(strings.NewReader(written(t, RTTM, d)))
+	if err != nil || len(turns) != len(d.Turns) {
+		t.Fatalf("%d turns of %d, error %v", len(turns), len(d.Turns), err)
+	}
+	if turns[0].File != "monday" || turns[0].Speaker != "Anna_Maria" || turns[0].Start != 0.5 {
+		t.Errorf("the first turn is %+v", turns[0])
+	}
+
+	var out struct {
+		Length   float64
+		Started  time.Time
+		Speakers []struct {
+			Name   string
+			Labels []string
+			Talk   float64
+			Share  float64
+			Turns  int
+		}
+		Turns     []struct{ Speaker, Name string }
+		Bookmarks []struct{ Note string }
+	}
+	if err := json.Unmarshal([]byte(written(t, JSON, d)), &out); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.Speakers[1]; s.Name != hostile || len(s.Labels) != 2 || s.Talk != 8.34 || s.Turns != 2 {
+		t.Errorf("the merged speaker is %+v", s)
+	}
+	sum := 0.0
+	for _, s := range out.Speakers {
+		sum += s.Share
+	}
+	if sum < 0.999 || sum > 1.001 || out.Length != 3670 || len(out.Turns) != 7 || len(out.Bookmarks) != 2 {
+		t.Errorf("shares add up to %v in %+v", sum, out)
+	}
+
+	rows, err := csv.NewReader(strings.NewReader(written(t, CSV, d))).ReadAll()
+	if err != nil || len(rows) != 1+7+2 {
+		t.Fatalf("%d rows, error %v", len(rows), err)
+	}
+	for _, row := range rows {
+		for _, c := range row {
+			if strings.HasPrefix(c, "=") {
+				t.Errorf("a spreadsheet takes %q for a formula", c)
+			}
+		}
+	}
+	cues := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{3} --> \d\d:\d\d:\d\d\.\d{3}$`)
+	vtt := written(t, WebVTT, d)
+	if n := len(cues.FindAllString(vtt, -1)); n != 9 || strings.Count(vtt, "-->") != n {
+		t.Errorf("%d cues and %d arrows in\n%s", n, strings.Count(vtt, "-->"), vtt)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(written(t, Audacity, d)), "\n") {
+		if strings.Count(line, "\t") != 2 {
+			t.Errorf("a label of other than three fields: %q", line)
+		}
+	}
+}
+
+// TestHarmless feeds text that is out for harm into every place there is, and
+// looks for it where it would do any.
+func TestHarmless(t *testing.T) {
+	bad := "a\x1b[2J\r\nb\t\u202ec\x00\u2028<img src=x onerror=alert(1)>\"'`"
+	d := New(Info{Name: bad, Title: bad}, []protocol.Turn{{Speaker: bad, Start: 1, End: 2}, {Speaker: "B", Start: 2, End: 3}},
+		annotated(t, rename("B", bad+"2"), bookmark(1, bad)))
+	for _, f := range Formats() {
+		got := written(t, f, d)
+		for _, c := range []string{"\x1b", "\x00", "\u202e", "\u2028", "b\tc"} {
+			if strings.Contains(got, c) {
+				t.Errorf("%s holds %q", f, c)
+			}
+		}
+		if n := strings.Count(got, "\r"); n > 0 && f != CSV {
+			t.Errorf("%s holds a carriage return", f)
+		}
+	}
+	if strings.Contains(written(t, HTML, d), "<img") {
+		t.Error("the page holds an element that came from a name")
+	}
+}
+
+// TestWrongTurns leaves out what no timeline has.
+func TestWrongTurns(t *testing.T) {
+	nan := 0.0
+	nan /= nan
+	d := New(Info{}, []protocol.Turn{{Speaker: "A", Start: 2, End: 1}, {Speaker: "A", Start: nan, End: 1}, {Speaker: "A", Start: -1, End: 1}, {Speaker: "B", Start: 1, End: 1e12}}, protocol.Annotations{})
+	if len(d.Turns) != 0 || len(d.Speakers) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestParseFormat(t *testing.T) {
+	for in, want := range map[string]Format{"rttm": RTTM, " HTML ": HTML, "vtt": WebVTT, "labels": Audacity} {
+		if got, err := ParseFormat(in); err != nil || got != want {
+			t.Errorf("%q is %q, %v", in, got, err)
+		}
+	}
+	if _, err := ParseFormat("pdf"); err == nil || !strings.Contains(err.Error(), "webvtt") {
+		t.Errorf("pdf: %v", err)
+	}
+}
+
+// TestAudio embeds a file, or refers to one by a path of any characters.
+func TestAudio(t *testing.T) {
+	wav := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(wav, []byte("RIFF of a kind"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := meeting(t)
+	d.Audio = &Audio{Path: wav}
+	page := written(t, HTML, d)
+	if !strings.Contains(page, `src="data:audio/wav;base64,UklGRiBvZiBhIGtpbmQ="`) || !strings.Contains(page, "media-src data:;") {
+		t.Error("the audio is not in the page")
+	}
+	d.Audio = &Audio{URL: `a b/c"d#1:2/ü.wav`}
+	page = written(t, HTML, d)
+	if !strings.Contains(page, `src="./a%20b/c%22d%231%3A2/%C3%BC.wav"`) {
+		t.Errorf("the page refers to %s", regexp.MustCompile(`<audio.*`).FindString(page))
+	}
+	d.Audio = &Audio{Path: wav + "-is-gone"}
+	if err := Write(&bytes.Buffer{}, HTML, d); err == nil {
+		t.Error("a page without its audio is no error")
+	}
+}

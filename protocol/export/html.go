@@ -1,0 +1,245 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+// The page's drawing, in pixels: an axis on top, a lane for each speaker.
+const (
+	axisHeight = 24
+	laneHeight = 32
+	barTop     = 6 // of a turn in its lane
+)
+
+// pageColours is how many colours the page has; further speakers repeat them.
+const pageColours = 8
+
+// audioHere stands in the page where the audio goes: text of the document can
+// hold no bare quotation mark, so that it cannot be mistaken for it.
+const audioHere = `src="data:audio/wav;base64,"`
+
+// page is what the template draws.
+type page struct {
+	Doc      *Document
+	CSS      template.CSS
+	JS       template.JS
+	Policy   string
+	Audio    template.URL
+	Facts    []string
+	Height   int
+	Rows     int
+	Ticks    []tick
+	Overlaps []stretch
+}
+
+type tick struct {
+	At   float64
+	Text string
+}
+
+type stretch struct{ Start, End float64 }
+
+// writeHTML writes one file without a reference to anything else but, where it
+// was not embedded, the audio. Its content policy forbids everything else.
+func writeHTML(w *bufio.Writer, d *Document) error {
+	p := page{
+		Doc: d, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		Facts:    facts(d),
+		Rows:     laneHeight * len(d.Speakers),
+		Height:   axisHeight + laneHeight*len(d.Speakers),
+		Ticks:    ticks(d.Length),
+		Overlaps: overlaps(d.Turns),
+	}
+	media := "'none'"
+	embed := d.Audio != nil && d.Audio.Path != ""
+	switch {
+	case embed:
+		p.Audio, media = "data:audio/wav;base64,", "data:"
+	case d.Audio != nil:
+		// A page that was opened from a folder has no origin: file: is its 'self'.
+		p.Audio, media = template.URL(escapePath(d.Audio.URL)), "'self' file:"
+	}
+	p.Policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; media-src %s; base-uri 'none'; form-action 'none'", hash(pageJS), hash(pageCSS), media)
+
+	var b bytes.Buffer
+	if err := pageTemplate(d.Length).Execute(&b, p); err != nil {
+		return err
+	}
+	if !embed {
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+	before, after, found := bytes.Cut(b.Bytes(), []byte(audioHere))
+	if !found {
+		return fmt.Errorf("the page has no place for its audio")
+	}
+	if _, err := w.Write(before); err != nil {
+		return err
+	}
+	if _, err := w.WriteString(strings.TrimSuffix(audioHere, `"`)); err != nil {
+		return err
+	}
+	if err := embedFile(w, d.Audio.Path); err != nil {
+		return err
+	}
+	if err := w.WriteByte('"'); err != nil {
+		return err
+	}
+	_, err := w.Write(after)
+	return err
+}
+
+// embedFile writes a file in base64, without holding it in memory.
+func embedFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	enc := base64.NewEncoder(base64.StdEncoding, w)
+	if _, err := io.Copy(enc, f); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+// hash is a source of a content policy: only this very text may run.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// escapePath makes a path in the file system a relative URL. "./" keeps a
+// folder with a colon from being taken for a scheme.
+func escapePath(path string) string {
+	var b strings.Builder
+	b.WriteString("./")
+	for _, c := range []byte(filepath.ToSlash(path)) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("/-_.~", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func pageTemplate(length float64) *template.Template {
+	length = max(length, 0.001)
+	percent := func(s float64) string { return strconv.FormatFloat(math.Round(s/length*1e6)/1e4, 'f', -1, 64) + "%" }
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"colour":   func(i int) int { return i % pageColours },
+		"pc":       percent,
+		"pw":       func(a, b float64) string { return percent(b - a) },
+		"top":      func(speaker int) int { return axisHeight + laneHeight*speaker + barTop },
+		"tenth":    tenth,
+		"percent":  func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
+		"percent1": func(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) },
+	}).Parse(pageHTML))
+}
+
+// facts are the line under the title.
+func facts(d *Document) []string {
+	var f []string
+	if !d.Started.IsZero() {
+		f = append(f, d.Started.Format("2 January 2006, 15:04 MST"))
+	}
+	f = append(f, whole(d.Length), plural(len(d.Speakers), "speaker"), plural(len(d.Turns), "turn"))
+	if n := len(d.Bookmarks); n > 0 {
+		f = append(f, plural(n, "bookmark"))
+	}
+	return f
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// ticks are the axis of a page without scripts, about ten of them.
+func ticks(length float64) []tick {
+	var all []tick
+	steps := []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400}
+	i := 0
+	for i+1 < len(steps) && length/steps[i] > 12 {
+		i++
+	}
+	for k := 0; float64(k)*steps[i] <= length && k < 1000; k++ {
+		at := float64(k) * steps[i]
+		all = append(all, tick{at, whole(at)})
+	}
+	return all
+}
+
+// overlaps are the stretches in which more than one speaker speaks. Turns come
+// in order of their starts.
+func overlaps(turns []Turn) []stretch {
+	type edge struct {
+		at float64
+		by int
+	}
+	var edges []edge
+	for _, t := range turns {
+		edges = append(edges, edge{t.Start, 1}, edge{t.End, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int {
+		if a.at != b.at {
+			if a.at < b.at {
+				return -1
+			}
+			return 1
+		}
+		return a.by - b.by // one ends before the other begins
+	})
+	var all []stretch
+	open := 0
+	for _, e := range edges {
+		open += e.by
+		switch {
+		case e.by == 1 && open == 2:
+			all = append(all, stretch{Start: e.at})
+		case e.by == -1 && open == 1:
+			all[len(all)-1].End = e.at
+		}
+	}
+	return all
+}
+
+// whole is m:ss or h:mm:ss.
+func whole(s float64) string {
+	d := int(s)
+	if d >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", d/3600, d/60%60, d%60)
+	}
+	return fmt.Sprintf("%d:%02d", d/60, d%60)
+}
+
+// tenth is the same with tenths of a second, rounded.
+func tenth(s float64) string {
+	t := int64(math.Round(s * 10))
+	return fmt.Sprintf("%s.%d", whole(float64(t/10)), t%10)
+}

@@ -1,0 +1,192 @@
+package export
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// writeRTTM writes the turns under people's names. Bookmarks have no place in
+// RTTM.
+func writeRTTM(w *bufio.Writer, d *Document) error {
+	for _, t := range d.Turns {
+		line := protocol.FormatRTTM(d.Name, protocol.Turn{Speaker: d.Speakers[t.Speaker].Name, Start: t.Start, End: t.End})
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type jsonSpeaker struct {
+	Label   string   `json:"label"`
+	Labels  []string `json:"labels"`
+	Name    string   `json:"name"`
+	Talk    float64  `json:"talk"`
+	Share   float64  `json:"share"`
+	Turns   int      `json:"turns"`
+	Longest float64  `json:"longest"`
+	First   float64  `json:"first"`
+}
+
+type jsonTurn struct {
+	Speaker string  `json:"speaker"` // label
+	Name    string  `json:"name"`
+	Start   float64 `json:"start"`
+	End     float64 `json:"end"`
+}
+
+// writeJSON writes one object; times are seconds, shares fractions.
+func writeJSON(w *bufio.Writer, d *Document) error {
+	out := struct {
+		Name      string              `json:"name"`
+		Title     string              `json:"title"`
+		Started   *time.Time          `json:"started"`
+		Length    float64             `json:"length"`
+		Talk      float64             `json:"talk"`
+		Speakers  []jsonSpeaker       `json:"speakers"`
+		Turns     []jsonTurn          `json:"turns"`
+		Bookmarks []protocol.Bookmark `json:"bookmarks"`
+	}{
+		Name: d.Name, Title: d.Title, Length: protocol.Round1ms(d.Length), Talk: d.Talk,
+		Speakers: []jsonSpeaker{}, Turns: []jsonTurn{}, Bookmarks: append([]protocol.Bookmark{}, d.Bookmarks...),
+	}
+	if !d.Started.IsZero() {
+		started := d.Started.UTC().Truncate(time.Millisecond)
+		out.Started = &started
+	}
+	for _, s := range d.Speakers {
+		s.Share = math.Round(s.Share*10000) / 10000
+		out.Speakers = append(out.Speakers, jsonSpeaker(s))
+	}
+	for _, t := range d.Turns {
+		s := d.Speakers[t.Speaker]
+		out.Turns = append(out.Turns, jsonTurn{s.Label, s.Name, t.Start, t.End})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// writeCSV writes a row for each turn and, at its place in time, for each
+// bookmark, whose column is empty in the rows of turns.
+func writeCSV(w io.Writer, d *Document) error {
+	c := csv.NewWriter(w)
+	c.UseCRLF = true // RFC 4180
+	rows := [][]string{{"start", "end", "duration", "speaker", "label", "bookmark"}}
+	for _, m := range d.inTime() {
+		if m.bookmark != nil {
+			at := seconds(m.bookmark.At)
+			note := m.bookmark.Note
+			if note == "" {
+				note = "bookmark"
+			}
+			rows = append(rows, []string{at, at, seconds(0), "", "", cell(note)})
+			continue
+		}
+		s := d.Speakers[m.turn.Speaker]
+		rows = append(rows, []string{seconds(m.turn.Start), seconds(m.turn.End), seconds(m.turn.End - m.turn.Start), cell(s.Name), cell(s.Label), ""})
+	}
+	return c.WriteAll(rows)
+}
+
+// cell keeps a spreadsheet from taking text for a formula, which could reach
+// out of it: an apostrophe in front makes it text (OWASP, CSV injection).
+func cell(s string) string {
+	if s != "" && strings.ContainsRune("=+-@|%", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
+
+// writeAudacity writes a label track as Audacity imports it. A bookmark is a
+// point: its end is its start.
+func writeAudacity(w *bufio.Writer, d *Document) error {
+	for _, m := range d.inTime() {
+		var err error
+		if m.bookmark != nil {
+			_, err = fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.bookmark.At, m.bookmark.At, bookmarkText(*m.bookmark))
+		} else {
+			_, err = fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.turn.Start, m.turn.End, d.Speakers[m.turn.Speaker].Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bookmarkText(b protocol.Bookmark) string {
+	if b.Note == "" {
+		return "Bookmark"
+	}
+	return "Bookmark: " + b.Note
+}
+
+// bookmarkCue is how long a bookmark stays on a player's screen, in seconds.
+const bookmarkCue = 3
+
+// writeWebVTT writes a cue for each turn, spoken by its speaker, and one for
+// each bookmark. There are no words to show: the name stands for them.
+func writeWebVTT(w *bufio.Writer, d *Document) error {
+	if _, err := fmt.Fprintf(w, "WEBVTT %s\n", strings.ReplaceAll(d.Title, "-->", "→")); err != nil {
+		return err
+	}
+	for i, m := range d.inTime() {
+		var err error
+		if m.bookmark != nil {
+			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.bookmark.At), vttTime(m.bookmark.At+bookmarkCue), vttText.Replace(bookmarkText(*m.bookmark)))
+		} else {
+			name := vttText.Replace(d.Speakers[m.turn.Speaker].Name)
+			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End), name, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vttText escapes cue text; an escaped ">" can neither end a tag nor be part
+// of an arrow.
+var vttText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// vttTime is hh:mm:ss.mmm, with as many hours as it takes.
+func vttTime(s float64) string {
+	ms := int64(math.Round(s * 1000))
+	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3600000, ms/60000%60, ms/1000%60, ms%1000)
+}
+
+// moment is a turn or a bookmark.
+type moment struct {
+	turn     Turn
+	bookmark *protocol.Bookmark
+}
+
+// inTime are all turns and bookmarks in order of their starts; at the same
+// start bookmarks come first.
+func (d *Document) inTime() []moment {
+	all := make([]moment, 0, len(d.Turns)+len(d.Bookmarks))
+	b := 0
+	for _, t := range d.Turns {
+		for ; b < len(d.Bookmarks) && d.Bookmarks[b].At <= t.Start; b++ {
+			all = append(all, moment{bookmark: &d.Bookmarks[b]})
+		}
+		all = append(all, moment{turn: t})
+	}
+	for ; b < len(d.Bookmarks); b++ {
+		all = append(all, moment{bookmark: &d.Bookmarks[b]})
+	}
+	return all
+}
