@@ -61,6 +61,14 @@ type State struct {
 	Latency time.Duration
 	// Level is the input's loudness now.
 	Level Level
+	// Levels is the loudness of everything heard, ten values a second from the
+	// start of the session on. The slice is shared between snapshots and only
+	// ever grows at its end: read only. History keeps one.
+	Levels []Level
+	// Gaps are the stretches of the session that never reached the service, in
+	// order and without overlap: lost connections, dropped audio. Nobody knows
+	// who spoke there.
+	Gaps []Span
 	// Source names the input, SourceNotice is what people must know of it
 	// ("no microphone: demo"), Server names the service.
 	Source, SourceNotice, Server string
@@ -78,6 +86,28 @@ type State struct {
 	// Finished says that the input has ended and the service has answered
 	// everything, or that the session failed: nothing will change any more.
 	Finished bool
+	// Playback is how a recording is being played; nil for a live session.
+	Playback *Playback
+}
+
+// Span is a stretch of the stream clock, in seconds.
+type Span struct{ Start, End float64 }
+
+// Playback is the state of a Player.
+type Playback struct {
+	Paused bool
+	Speed  float64 // 1 = as it was recorded
+}
+
+// Player plays a recording. Its methods are called from the screen's goroutine
+// and must not wait; what they change, the next State shows.
+type Player interface {
+	// TogglePause stops and goes on.
+	TogglePause()
+	// Seek goes to a position of the recording, in seconds; the player bounds it.
+	Seek(seconds float64)
+	// Faster doubles the speed (steps = 1) or halves it (-1).
+	Faster(steps int)
 }
 
 // MsgKind tells a Msg's weight.
@@ -122,6 +152,19 @@ type Options struct {
 	// Input and Output are the terminal; nil = standard input and output.
 	Input  io.Reader
 	Output io.Writer
+	// Annotations are what people add to the session: names, merges, mutes,
+	// bookmarks. The screen changes them; whoever hands the store out keeps
+	// them, and says so with MarkSaved. While there are changes that nobody
+	// has kept, leaving asks once more. nil = a store of the screen's own.
+	Annotations *protocol.AnnotationsStore
+	// Export writes the session into files and answers in one line where they
+	// are. It runs on a goroutine of its own, one at a time; an answer without
+	// error marks the annotations as saved. nil = the screen has no export.
+	Export func(protocol.Annotations) (string, error)
+	// Player, for a recording, is what the keys of playing act on.
+	Player Player
+	// Mouse begins with the mouse on; a key turns it off for copying text.
+	Mouse bool
 	// Interrupt, where given, is called once when the user leaves, whether
 	// with q or with ctrl+c, before Run returns. It must not wait.
 	Interrupt func()

@@ -28,6 +28,7 @@ type session struct {
 	timeline *protocol.Timeline
 	record   *recording
 	display  display
+	history  tui.History // loudness, and what was dropped
 
 	started time.Time
 
@@ -95,6 +96,7 @@ func (s *session) waitForUser(ctx context.Context, left <-chan error, closeScree
 func (s *session) send(ctx context.Context) error {
 	var failed error
 	for c := range s.chunks.Chunks() {
+		s.history.Add(c.Seq, tui.Level{RMS: c.Level.RMS, Peak: c.Level.Peak})
 		if failed != nil {
 			continue // the recording goes on to the end of what was captured
 		}
@@ -188,6 +190,8 @@ func (s *session) state() tui.State {
 		Length:       s.source.Duration.Seconds(),
 		Latency:      s.latency,
 		Level:        tui.Level{RMS: heard.Level.RMS, Peak: heard.Level.Peak},
+		Levels:       s.history.Levels(),
+		Gaps:         s.history.Gaps(),
 		Source:       s.source.Name,
 		SourceNotice: s.source.Notice,
 		Server:       s.server,
