@@ -43,6 +43,9 @@ type Store struct {
 	sessions jetstream.KeyValue
 	tokens   jetstream.KeyValue
 	events   jetstream.Stream
+	media    mediaStore
+	counters jetstream.KeyValue
+	secrets  jetstream.KeyValue
 }
 
 var (
@@ -137,7 +140,13 @@ func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error
 		Name: "EVENTS", Subjects: []string{eventSubject("*")}, Storage: storage,
 		MaxAge: EventTTL, AllowDirect: true,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if err = s.layOutMedia(ctx, storage, 1); err != nil {
+		return err
+	}
+	return s.layOutCounters(ctx, storage, 1)
 }
 
 // Ping asks the store for a sign of life.
