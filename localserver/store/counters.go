@@ -52,14 +52,14 @@ var (
 // no write to a disk.
 func (s *Store) layOutCounters(ctx context.Context, storage jetstream.StorageType, replicas int) error {
 	var err error
-	s.counters, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: "counters", Storage: jetstream.MemoryStorage, Replicas: replicas, TTL: counterTTL, MaxValueSize: 8 * maxCounted,
+	s.counters, err = s.bucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "counters", Storage: jetstream.MemoryStorage, TTL: counterTTL, MaxValueSize: 8 * maxCounted,
 	})
 	if err != nil {
 		return err
 	}
-	s.secrets, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: "secrets", Storage: storage, Replicas: replicas, MaxValueSize: 1 << 10,
+	s.secrets, err = s.bucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "secrets", Storage: storage, MaxValueSize: 1 << 10,
 	})
 	return err
 }

@@ -123,15 +123,15 @@ func (s *Store) layOutMedia(ctx context.Context, storage jetstream.StorageType, 
 	var err error
 	s.media.chunks, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "MEDIA", Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: replicas,
-		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: true,
+		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: replicas == 1,
 		// A full store takes nothing new; it never makes room by forgetting.
 		Discard: jetstream.DiscardNew,
 	})
 	if err != nil {
 		return err
 	}
-	s.media.names, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: "media", Storage: storage, Replicas: replicas, TTL: mediaAge, MaxValueSize: 16 << 10,
+	s.media.names, err = s.bucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "media", Storage: storage, TTL: mediaAge, MaxValueSize: 16 << 10,
 	})
 	return err
 }

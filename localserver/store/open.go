@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -27,25 +29,38 @@ type Options struct {
 	// Dir is the folder of a store on disk; it belongs to one process at a
 	// time and is made if it is not there. "" keeps the store in memory.
 	Dir string
-	// Logger receives the troubles of the embedded server; nil discards them.
+	// URL names the servers of a NATS cluster, separated by commas, that keep
+	// the store instead, for several nodes. "" means an embedded server.
+	URL string
+	// MaxBytes bounds an embedded store; 0 means what is usual: 256 MiB in
+	// memory, most of the free room on a disk.
+	MaxBytes int64
+	// Logger receives the troubles of the NATS servers; nil discards them.
 	Logger *slog.Logger
 }
 
-// Store is an embedded JetStream. It is Sessions, Tokens and Journal, and safe
-// for use by any number of goroutines.
+// Store is JetStream, embedded or on a cluster. It is safe for use by any
+// number of goroutines.
 type Store struct {
-	server *natsserver.Server
+	server *natsserver.Server // nil on a cluster
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	lock   *folderLock // nil in memory
 	scrap  string      // folder to remove at the end, "" on disk
 
+	replicas int         // of everything
+	troubled atomic.Bool // the last write failed
+	heads    sync.Map    // of the journals that are written here: session to head
+
 	sessions jetstream.KeyValue
 	tokens   jetstream.KeyValue
 	events   jetstream.Stream
+	leases   jetstream.KeyValue
 	media    mediaStore
 	counters jetstream.KeyValue
 	secrets  jetstream.KeyValue
+
+	leaseStream jetstream.Stream
 }
 
 var (
@@ -60,13 +75,20 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{}
+	s := &Store{replicas: 1}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
 		}
 	}()
 
+	if o.URL != "" {
+		s.replicas = clusterReplicas
+		if err = s.join(o); err != nil {
+			return nil, err
+		}
+		return s, s.layOutCluster(ctx)
+	}
 	dir, storage := o.Dir, jetstream.FileStorage
 	if dir == "" {
 		storage = jetstream.MemoryStorage
@@ -79,7 +101,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	} else if s.lock, err = lockFolder(dir); err != nil {
 		return nil, err
 	}
-	if err = s.start(filepath.Join(dir, "jetstream"), o.Logger); err != nil {
+	if err = s.start(filepath.Join(dir, "jetstream"), o); err != nil {
 		return nil, err
 	}
 	if err = s.layOut(ctx, storage); err != nil {
@@ -89,7 +111,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 }
 
 // start brings the embedded server up and connects to it without a port.
-func (s *Store) start(dir string, logger *slog.Logger) error {
+func (s *Store) start(dir string, options Options) error {
 	o := &natsserver.Options{
 		ServerName:         "hubbub",
 		DontListen:         true,
@@ -100,11 +122,14 @@ func (s *Store) start(dir string, logger *slog.Logger) error {
 		JetStreamMaxMemory: memoryLimit,
 		JetStreamMaxStore:  -1,
 	}
+	if options.MaxBytes > 0 {
+		o.JetStreamMaxMemory, o.JetStreamMaxStore = options.MaxBytes, options.MaxBytes
+	}
 	var err error
 	if s.server, err = natsserver.NewServer(o); err != nil {
 		return fmt.Errorf("the store could not be set up: %w", err)
 	}
-	log := &serverLog{log: logger, fatal: make(chan string, 1)}
+	log := &serverLog{log: options.Logger, fatal: make(chan string, 1)}
 	s.server.SetLoggerV2(log, false, false, false)
 	s.server.Start()
 	if !s.server.ReadyForConnections(startTimeout) || !s.server.JetStreamEnabled() {
@@ -123,13 +148,13 @@ func (s *Store) start(dir string, logger *slog.Logger) error {
 // layOut makes the buckets and the stream of events, or finds them.
 func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error {
 	var err error
-	s.sessions, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+	s.sessions, err = s.bucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "sessions", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
 	})
 	if err != nil {
 		return err
 	}
-	s.tokens, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+	s.tokens, err = s.bucket(ctx, jetstream.KeyValueConfig{
 		// The marker that a redeemed token leaves has to outlive the token.
 		Bucket: "tokens", Storage: storage, TTL: 2 * TokenTTL, MaxValueSize: 1 << 10,
 	})
@@ -137,22 +162,22 @@ func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error
 		return err
 	}
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "EVENTS", Subjects: []string{eventSubject("*")}, Storage: storage,
-		MaxAge: EventTTL, AllowDirect: true,
+		Name: "EVENTS", Subjects: []string{eventSubject("*")}, Storage: storage, Replicas: s.replicas,
+		// With replicas, reads go to their leader: see bucket.
+		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
 	})
 	if err != nil {
 		return err
 	}
-	if err = s.layOutMedia(ctx, storage, 1); err != nil {
+	if s.Shared() {
+		if err = s.layOutLeases(ctx); err != nil {
+			return err
+		}
+	}
+	if err = s.layOutMedia(ctx, storage, s.replicas); err != nil {
 		return err
 	}
-	return s.layOutCounters(ctx, storage, 1)
-}
-
-// Ping asks the store for a sign of life.
-func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.js.AccountInfo(ctx)
-	return err
+	return s.layOutCounters(ctx, storage, s.replicas)
 }
 
 // Close stops the store and gives its folder back. It waits until everything

@@ -17,7 +17,8 @@ func (s *Store) Create(ctx context.Context, rec Session) error {
 	if err != nil {
 		return fmt.Errorf("session %s: %w", rec.ID, err)
 	}
-	if _, err = s.sessions.Create(ctx, rec.ID, raw); errors.Is(err, jetstream.ErrKeyExists) {
+	_, err = s.sessions.Create(ctx, rec.ID, raw)
+	if s.noted(err); errors.Is(err, jetstream.ErrKeyExists) {
 		return ErrConflict
 	}
 	return wrap("create session", err)
@@ -37,10 +38,15 @@ func (s *Store) get(ctx context.Context, id string) (rec Session, revision uint6
 	case err != nil:
 		return rec, 0, wrap("read session", err)
 	}
-	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-		return rec, 0, fmt.Errorf("session %s cannot be read: %w", id, err)
+	rec, err = parseSession(id, entry.Value())
+	return rec, entry.Revision(), err
+}
+
+func parseSession(id string, raw []byte) (rec Session, err error) {
+	if err = json.Unmarshal(raw, &rec); err != nil {
+		err = fmt.Errorf("session %s cannot be read: %w", id, err)
 	}
-	return rec, entry.Revision(), nil
+	return rec, err
 }
 
 // change applies step to the newest record and writes it back, again and again
@@ -58,7 +64,8 @@ func (s *Store) change(ctx context.Context, id string, step func(*Session) error
 		if err != nil {
 			return rec, fmt.Errorf("session %s: %w", id, err)
 		}
-		switch _, err = s.sessions.Update(ctx, id, raw, revision); {
+		_, err = s.sessions.Update(ctx, id, raw, revision)
+		switch s.noted(err); {
 		case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
 			continue
 		case err != nil:
@@ -81,6 +88,7 @@ func (s *Store) Begin(ctx context.Context, id, node string, at time.Time) (Sessi
 
 // Finish takes a session that is not over to Done or Failed.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
+	s.forgetHead(id)
 	_, err := s.change(ctx, id, func(rec *Session) error {
 		if rec.Status.Over() || !outcome.Over() {
 			return ErrConflict
@@ -105,33 +113,10 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 
 // Orphans lists the sessions that other nodes left behind.
 func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Session, error) {
-	watch, err := s.sessions.WatchAll(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, wrap("list sessions", err)
-	}
-	defer func() { _ = watch.Stop() }()
-	var left []Session
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, wrap("list sessions", ctx.Err())
-		case entry, ok := <-watch.Updates():
-			if !ok {
-				return nil, errors.New("list sessions: the store went away")
-			}
-			if entry == nil { // everything that was there has been seen
-				return left, nil
-			}
-			var rec Session
-			if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-				return nil, fmt.Errorf("session %s cannot be read: %w", entry.Key(), err)
-			}
-			expired := rec.Status == Created && !now.Before(rec.Expires)
-			if rec.Node != node && (rec.Status == Running || expired) {
-				left = append(left, rec)
-			}
-		}
-	}
+	return s.list(ctx, func(rec Session) bool {
+		expired := rec.Status == Created && !now.Before(rec.Expires)
+		return rec.Node != node && (rec.Status == Running || expired)
+	})
 }
 
 // wrap says what was tried.

@@ -1,7 +1,8 @@
 // Package store keeps what must outlive a request: sessions, stream tokens and
-// the events of each stream. It is built on NATS JetStream, embedded in the
-// process and reached without a port; in memory for a server that ends with
-// its program, on disk and synced on every write for one that has a folder.
+// the events of each stream. It is built on NATS JetStream: embedded in the
+// process and reached without a port, in memory for a server that ends with
+// its program, on disk and synced on every write for one that has a folder; or
+// on a cluster of NATS servers, in three replicas, for several nodes.
 //
 // What was acknowledged is kept: a call that returned nil has been written,
 // and with a folder it survives a kill at any moment. Everything expires by
@@ -105,8 +106,17 @@ type Journal interface {
 	// Append adds messages, each one JSON text without a line break, to what
 	// is kept of a session. Either all are kept or none. first is the number
 	// of the first one, counted from 0 in its session: the same batch may be
-	// given again when it is not known whether it has been kept.
+	// given again when it is not known whether it has been kept. ErrConflict
+	// says that somebody else has amended what is kept: nothing can follow.
 	Append(ctx context.Context, session string, first int, messages [][]byte) error
 	// Messages returns everything that was appended.
 	Messages(ctx context.Context, session string) ([][]byte, error)
+}
+
+// Amender ends what others have left open.
+type Amender interface {
+	// Amend reads everything that is kept of a session and appends what edit
+	// makes of it. Nothing comes in between, and whoever wrote before can
+	// write no more.
+	Amend(ctx context.Context, session string, edit func(kept [][]byte) ([][]byte, error)) error
 }

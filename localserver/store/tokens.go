@@ -32,7 +32,7 @@ func (s *Store) Issue(ctx context.Context, session, token string, expires time.T
 		return err
 	}
 	_, err = s.tokens.Create(ctx, tokenKey(token), raw)
-	return wrap("issue token", err)
+	return wrap("issue token", s.noted(err))
 }
 
 // Redeem uses a token up. The purge names the revision that was read: of all
@@ -54,7 +54,7 @@ func (s *Store) Redeem(ctx context.Context, session, token string, now time.Time
 		return ErrToken
 	}
 	err = s.tokens.Purge(ctx, key, jetstream.LastRevision(entry.Revision()))
-	if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+	if s.noted(err); errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 		return ErrToken
 	}
 	return wrap("redeem token", err)
