@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -36,6 +37,7 @@ type journal struct {
 	kept    int // events in the store
 	lost    int
 	closing bool
+	fenced  bool // others have ended the stream in the store: nothing can follow
 
 	kick   chan struct{}   // something is waiting, or the end
 	done   chan struct{}   // closed when run has returned
@@ -52,7 +54,7 @@ func newJournal(s store.Journal, sessions store.Sessions, id string, log *slog.L
 // add takes one event. It never waits.
 func (j *journal) add(raw []byte) {
 	j.mu.Lock()
-	if len(j.waiting) < waitingEvents {
+	if len(j.waiting) < waitingEvents && !j.fenced {
 		j.waiting = append(j.waiting, raw)
 	} else {
 		j.lost++
@@ -140,6 +142,10 @@ func (j *journal) once(ctx context.Context) (over bool, err error) {
 		call, cancel := context.WithTimeout(ctx, storeTimeout)
 		err := j.store.Append(call, j.id, first, batch)
 		cancel()
+		if errors.Is(err, store.ErrConflict) {
+			j.fence()
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -149,4 +155,15 @@ func (j *journal) once(ctx context.Context) (over bool, err error) {
 		j.kept += len(batch)
 		j.mu.Unlock()
 	}
+}
+
+// fence gives up what waits and what will come: this node was thought dead,
+// and the others have written down the stream's end.
+func (j *journal) fence() {
+	j.log.Error("events of a stream are no longer kept: other nodes have ended it, thinking this one dead")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fenced = true
+	j.lost += len(j.waiting)
+	j.waiting, j.trying = nil, 0
 }

@@ -76,6 +76,9 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 		_ = s.sessions.Finish(ctx, rec.ID, store.Failed, rec.Expires, "never opened")
 		rec, err = s.sessions.Get(ctx, rec.ID)
 	}
+	if err == nil {
+		rec, err = s.lookAfter(ctx, rec)
+	}
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).account:
 		refuse(w, r, http.StatusNotFound, "There is no stream with this id")
@@ -127,7 +130,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.streams.stopping():
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping")
-	case s.store.Ping(ctx) != nil:
+	case s.store.Ping(ctx) != nil, s.watchman != nil && !s.watchman.fresh():
 		refuse(w, r, http.StatusServiceUnavailable, "The store does not answer")
 	default:
 		answer(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})

@@ -40,6 +40,10 @@ type Options struct {
 	// DataDir keeps the store and the certificate. "" keeps both in memory,
 	// and both end with the server.
 	DataDir string
+	// NATS names the servers of a NATS cluster with JetStream, separated by
+	// commas: nats://HOST:PORT. All nodes that name it are one service. ""
+	// means a store of the server's own.
+	NATS string
 	// PublicURL is the address that clients reach the server under, when it
 	// is not the one they name in their requests: http or https, without a
 	// query.
@@ -62,13 +66,16 @@ type Options struct {
 	// Version is what the server calls itself in the log.
 	Version string
 
-	// For tests: the wall clock, how often a stream looks at it, and the
-	// waits of a stream's reader and writer.
+	// For tests: the wall clock, how often a stream looks at it, the waits of
+	// a stream's reader and writer, how often a lease is renewed, and the room
+	// of the embedded store.
 	now          func() time.Time
 	tick         time.Duration
 	pingEvery    time.Duration
 	readTimeout  time.Duration
 	writeTimeout time.Duration
+	leaseEvery   time.Duration
+	storeBytes   int64
 }
 
 // TLSMode is where the server's certificate comes from.
@@ -143,6 +150,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.tick == 0 {
 		o.tick = 500 * time.Millisecond
+	}
+	if o.leaseEvery == 0 {
+		o.leaseEvery = leaseEvery
 	}
 	if o.pingEvery == 0 {
 		o.pingEvery = pingEvery

@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -10,11 +11,17 @@ import (
 	"hubbub/protocol"
 )
 
+// journalOf is what ending a stream needs of its events.
+type journalOf interface {
+	store.Journal
+	store.Amender
+}
+
 // cleanUp ends what a server that died on the same data folder has left
 // behind: streams that were running read error from now on, and so do those
 // that nobody opened in time. The folder is locked, so whoever began them is
 // dead.
-func cleanUp(ctx context.Context, sessions store.Sessions, events store.Journal, node string, now time.Time, log *slog.Logger) error {
+func cleanUp(ctx context.Context, sessions store.Sessions, events journalOf, node string, now time.Time, log *slog.Logger) error {
 	left, err := sessions.Orphans(ctx, node, now)
 	if err != nil {
 		return err
@@ -23,32 +30,40 @@ func cleanUp(ctx context.Context, sessions store.Sessions, events store.Journal,
 		cause := "never opened"
 		if rec.Status == store.Running {
 			cause = "the server ended while the stream was running"
-			// The events first: should this be cut off, it begins anew.
-			if err := endKeptTurns(ctx, events, rec.ID); err != nil {
-				return fmt.Errorf("stream %s: %w", rec.ID, err)
-			}
 		}
-		if err := sessions.Finish(ctx, rec.ID, store.Failed, now, cause); err != nil {
-			return fmt.Errorf("stream %s: %w", rec.ID, err)
+		if err := bury(ctx, sessions, events, rec, now, cause); err != nil {
+			return err
 		}
 		log.Info("stream of an earlier run ended", "stream", rec.ID, "cause", cause)
 	}
 	return nil
 }
 
-// endKeptTurns appends an end for every turn that is open in what is kept of a
-// stream: at the newest timestamp, for how much more was said is not known.
-func endKeptTurns(ctx context.Context, events store.Journal, id string) error {
-	kept, err := events.Messages(ctx, id)
-	if err != nil {
-		return err
+// bury ends a stream whose node is dead. Others may do the same at the same
+// time, and the stream may have ended by itself.
+func bury(ctx context.Context, sessions store.Sessions, events store.Amender, rec store.Session, now time.Time, cause string) error {
+	if rec.Status == store.Running {
+		// The events first: should this be cut off, it begins anew.
+		if err := events.Amend(ctx, rec.ID, endTurns); err != nil {
+			return fmt.Errorf("stream %s: %w", rec.ID, err)
+		}
 	}
+	err := sessions.Finish(ctx, rec.ID, store.Failed, now, cause)
+	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("stream %s: %w", rec.ID, err)
+	}
+	return nil
+}
+
+// endTurns returns an end for every turn that is open in what is kept of a
+// stream: at the newest timestamp, for how much more was said is not known.
+func endTurns(kept [][]byte) ([][]byte, error) {
 	var last float64
 	var open []protocol.Event // starts, in order
 	for _, raw := range kept {
 		e, err := protocol.ParseEvent(raw)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		last = max(last, e.Timestamp)
 		for i, o := range open {
@@ -66,5 +81,5 @@ func endKeptTurns(ctx context.Context, events store.Journal, id string) error {
 		last = max(last, o.Timestamp+resolution.Seconds())
 		ends = append(ends, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, last, o.Speaker).Raw)
 	}
-	return events.Append(ctx, id, len(kept), ends)
+	return ends, nil
 }

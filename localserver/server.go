@@ -45,6 +45,10 @@ type Server struct {
 	tokens   store.Tokens
 	journal  store.Journal
 
+	watchman     *watchman       // nil when no other node shares the store
+	watching     context.Context // of the watchman
+	stopWatching context.CancelFunc
+
 	http     *http.Server
 	listener net.Listener
 
@@ -71,6 +75,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.public, _ = url.Parse(o.PublicURL) // checked with the options
 	}
 	s.life, s.cut = context.WithCancel(context.Background())
+	s.watching, s.stopWatching = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			s.tearDown()
@@ -78,11 +83,16 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}()
 
 	// The store first: it holds the lock on the folder of everything else.
-	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, Logger: s.log}); err != nil {
+	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, MaxBytes: o.storeBytes, Logger: s.log}); err != nil {
 		return nil, err
 	}
 	s.sessions, s.tokens, s.journal = s.store, s.store, s.store
-	if err = cleanUp(ctx, s.sessions, s.journal, s.node, s.now().UTC(), s.log); err != nil {
+	if s.store.Shared() {
+		err = s.watch(ctx)
+	} else {
+		err = cleanUp(ctx, s.sessions, s.store, s.node, s.now().UTC(), s.log)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("what an earlier run left could not be cleaned up: %w", err)
 	}
 	if o.TLS.Mode == SelfSigned {
@@ -213,6 +223,7 @@ func (s *Server) tearDown() {
 		_ = s.listener.Close() // closed already when the server ran
 	}
 	if s.store != nil {
+		s.unwatch()
 		if err := s.store.Close(); err != nil {
 			s.log.Error("the store did not close well", "error", err)
 		}

@@ -83,6 +83,11 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}()
 
 	if o.URL != "" {
+		if o.Dir != "" { // what is not in the store is there
+			if s.lock, err = lockFolder(o.Dir); err != nil {
+				return nil, err
+			}
+		}
 		s.replicas = clusterReplicas
 		if err = s.join(o); err != nil {
 			return nil, err
