@@ -72,8 +72,8 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 
 func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
 	h := serve(t)
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/input",
-		"/v1/media/output", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media",
+		"/v1/media/objects", "/v1/media/objects/", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			r, err := http.NewRequest(method, h.URL(), nil)
 			if err != nil {
@@ -87,6 +87,9 @@ func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
 		{"POST", "/v1/test", "GET, HEAD"},
 		{"DELETE", "/v1/live", "POST"},
 		{"GET", "/v1/live", "POST"},
+		{"GET", "/v1/media/input", "POST"},
+		{"PUT", "/v1/media/output", "POST"},
+		{"POST", "/v1/media/objects/x", "GET, HEAD, PUT"},
 		{"PUT", "/v1/live/3", "GET, HEAD"},
 		{"PATCH", "/v1/stream/3", "GET, HEAD"},
 		{"OPTIONS", "/healthz", "GET, HEAD"},

@@ -51,6 +51,18 @@ type Options struct {
 	// MaxStreams bounds the streams that are open at once. 0 means
 	// DefaultMaxStreams.
 	MaxStreams int
+	// MaxAccountStreams bounds the streams of one account that are open on
+	// this node at once. 0 means MaxStreams.
+	MaxAccountStreams int
+	// RatePerMinute bounds the requests of one account to one operation in any
+	// minute, over all nodes that share a store. 0 means
+	// DefaultRatePerMinute; a negative number means no bound.
+	RatePerMinute int
+	// MaxMedia is the largest media object, in bytes. 0 means DefaultMaxMedia.
+	MaxMedia int64
+	// KeepAudio keeps the audio of every stream that is done, as
+	// media://live/<id>/audio.wav, as long as any other object.
+	KeepAudio bool
 	// Unpaced lets a client send audio faster than real time; back pressure
 	// alone slows it down. For the private server of a file that is sent as
 	// fast as the engine takes it.
@@ -134,6 +146,18 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = DefaultMaxStreams
+	}
+	if o.MaxAccountStreams <= 0 {
+		o.MaxAccountStreams = o.MaxStreams
+	}
+	if o.RatePerMinute == 0 {
+		o.RatePerMinute = DefaultRatePerMinute
+	}
+	if o.MaxMedia < 0 {
+		return o, &hinted{fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more."}
+	}
+	if o.MaxMedia == 0 {
+		o.MaxMedia = DefaultMaxMedia
 	}
 	if err := o.Engine.Validate(); err != nil {
 		return o, err

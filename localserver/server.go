@@ -48,6 +48,12 @@ type Server struct {
 	watchman     *watchman       // nil when no other node shares the store
 	watching     context.Context // of the watchman
 	stopWatching context.CancelFunc
+	media    store.Media
+
+	signer    signer
+	transfers *tally // of media, by account
+	owned     *tally // open streams, by account
+	chores    sync.WaitGroup
 
 	http     *http.Server
 	listener net.Listener
@@ -69,6 +75,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s := &Server{
 		options: o, log: o.Logger, now: o.now, node: uuid.NewString(),
 		keys: newKeyring(o.APIKeys), streams: newStreams(o.MaxStreams),
+		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
@@ -86,7 +93,10 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, MaxBytes: o.storeBytes, Logger: s.log}); err != nil {
 		return nil, err
 	}
-	s.sessions, s.tokens, s.journal = s.store, s.store, s.store
+	s.sessions, s.tokens, s.journal, s.media = s.store, s.store, s.store, s.store
+	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
+		return nil, err
+	}
 	if s.store.Shared() {
 		err = s.watch(ctx)
 	} else {
@@ -117,6 +127,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.http.TLSConfig = s.tls.config()
 	}
 	go s.serve()
+	s.chores.Add(1)
+	go s.sweep()
 	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
 	return s, nil
 }
@@ -219,6 +231,7 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 // tearDown gives back what Start took, as far as it came.
 func (s *Server) tearDown() {
 	s.cut()
+	s.chores.Wait()
 	if s.listener != nil {
 		_ = s.listener.Close() // closed already when the server ran
 	}

@@ -1,0 +1,375 @@
+package localserver
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// ask gets an address for a media location.
+func (h *host) ask(op, location string) string {
+	h.t.Helper()
+	res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
+	var m protocol.MediaLocation
+	if err := json.Unmarshal(res.body, &m); err != nil || res.StatusCode != 201 || m.URL == "" {
+		h.t.Fatalf("%s %s: %d %s", op, location, res.StatusCode, res.body)
+	}
+	return m.URL
+}
+
+// at sends a request to an address, without any credential.
+func (h *host) at(method, address string, body io.Reader, headers ...string) reply {
+	h.t.Helper()
+	r, err := http.NewRequest(method, address, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return h.send(r)
+}
+
+func (h *host) put(location, body string) {
+	h.t.Helper()
+	if res := h.at("PUT", h.ask("input", location), strings.NewReader(body)); res.StatusCode != 200 {
+		h.t.Fatalf("put %s: %d %s", location, res.StatusCode, res.body)
+	}
+}
+
+func (h *host) get(location string) string {
+	h.t.Helper()
+	res := h.at("GET", h.ask("output", location), nil)
+	if res.StatusCode != 200 {
+		h.t.Fatalf("get %s: %d %s", location, res.StatusCode, res.body)
+	}
+	return string(res.body)
+}
+
+func TestMediaThereAndBack(t *testing.T) {
+	h := serve(t)
+	big := strings.Repeat("0123456789abcdef", 1<<16) // four chunks
+	for location, body := range map[string]string{
+		"media://a.wav": "some bytes", "media://empty": "", "media://big/one": big,
+		// Names are names.
+		"media://../x": "up", "media://x": "x", "media://a//b": "two", "media://a/b": "one", "media://.": "dot", "media://..": "dots", "media:///": "slash",
+		"media://live": "not below", "media://./live/x": "nor this",
+		"media://" + strings.Repeat("n", 247): "long",
+	} {
+		h.put(location, body)
+		if got := h.get(location); got != body {
+			t.Errorf("%s: %d bytes in, %d out, or others", location, len(body), len(got))
+		}
+	}
+	for location, body := range map[string]string{"media://x": "x", "media://../x": "up", "media://a/b": "one", "media://a//b": "two"} {
+		if got := h.get(location); got != body {
+			t.Errorf("%s holds %q", location, got)
+		}
+	}
+	h.put("media://x", "another") // the same name again
+	if got := h.get("media://x"); got != "another" {
+		t.Errorf("x holds %q", got)
+	}
+	// Chunked, with a content type, and over HTTP/2.
+	chunked := io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))
+	if res := h.at("PUT", h.ask("input", "media://x"), chunked, "Content-Type", "audio/wav"); res.StatusCode != 200 {
+		t.Errorf("chunked: %d %s", res.StatusCode, res.body)
+	}
+	if got := h.get("media://x"); got != "in pieces" {
+		t.Errorf("x holds %q", got)
+	}
+	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	h.http.CloseIdleConnections()
+	h.put("media://x", big)
+	if got := h.get("media://x"); got != big {
+		t.Error("not the same over HTTP/2")
+	}
+}
+
+func TestMediaRequestsAreChecked(t *testing.T) {
+	h := serve(t)
+	for _, op := range []string{"input", "output"} {
+		for _, body := range []string{"", "[]", "{}", `{"url":1}`, `{"url":null}`, `{"url":""}`, `{"url":"media://"}`, `{"url":"http://x"}`, `{"url":"media://a b"}`,
+			`{"url":"media://a?b"}`, `{"url":"media://ä"}`, `{"url":"media://a\n"}`, fmt.Sprintf(`{"url":"media://%s"}`, strings.Repeat("n", 248))} {
+			res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(body))
+			var v protocol.ValidationErrorResponse
+			if err := json.Unmarshal(res.body, &v); err != nil || res.StatusCode != 400 || v.Message == "" || len(v.Errors) != 1 {
+				t.Errorf("%s %q: %d %s", op, body, res.StatusCode, res.body)
+			}
+		}
+		h.do("POST", "/v1/media/"+op, "", strings.NewReader(`{"url":"media://x"}`)).apiError(t, 401)
+		h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(strings.Repeat(" ", maxBody+1))).apiError(t, 413)
+	}
+	for _, location := range []string{"media://live/x", "media://live/", "media://live//x"} {
+		if res := h.do("POST", "/v1/media/input", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))); res.StatusCode != 400 {
+			t.Errorf("%s may be written: %d %s", location, res.StatusCode, res.body)
+		}
+	}
+	for _, location := range []string{"media://nothing", "media://live/", "media://live/x/turns.rttm", "media://live//turns.rttm", "media://live/x/audio.wav", "media://live/a/b/turns.json"} {
+		h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))).apiError(t, 404)
+	}
+}
+
+func TestMediaRanges(t *testing.T) {
+	h := serve(t)
+	h.put("media://x", "0123456789")
+	address := h.ask("output", "media://x")
+	whole := h.at("GET", address, nil)
+	tag := whole.Header.Get("ETag")
+	for name, want := range map[string]string{"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream",
+		"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment", "Content-Length": "10"} {
+		if got := whole.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for _, c := range []struct {
+		header, value string
+		status        int
+		body          string
+	}{
+		{"Range", "bytes=2-4", 206, "234"}, {"Range", "bytes=7-", 206, "789"}, {"Range", "bytes=-2", 206, "89"},
+		{"Range", "bytes=0-99", 206, "0123456789"}, {"If-None-Match", tag, 304, ""}, {"If-None-Match", `"other"`, 200, "0123456789"},
+	} {
+		if res := h.at("GET", address, nil, c.header, c.value); res.StatusCode != c.status || string(res.body) != c.body {
+			t.Errorf("%s %s: %d %q", c.header, c.value, res.StatusCode, res.body)
+		}
+	}
+	if res := h.at("GET", address, nil, "Range", "bytes=1-2,5-6"); res.StatusCode != 206 || !strings.Contains(string(res.body), "\r\n\r\n12\r\n") {
+		t.Errorf("two ranges: %d %q", res.StatusCode, res.body)
+	}
+	h.at("GET", address, nil, "Range", "bytes=10-").apiError(t, 416)
+	if res := h.at("HEAD", address, nil); res.StatusCode != 200 || res.ContentLength != 10 || len(res.body) != 0 || res.Header.Get("ETag") != tag {
+		t.Errorf("HEAD: %d %v", res.StatusCode, res.Header)
+	}
+}
+
+// An address opens one object for one method for a while, and no change of a
+// single character in it goes unnoticed.
+func TestMediaAddressOpensOneThing(t *testing.T) {
+	clock := newClock()
+	h := serve(t, clock.use)
+	h.put("media://x", "body")
+	in, out := h.ask("input", "media://x"), h.ask("output", "media://x")
+	denied := h.at("GET", in, nil).apiError(t, 403)
+	for name, res := range map[string]reply{
+		"PUT on the address of a GET": h.at("PUT", out, strings.NewReader("no")),
+		"a stranger's":                h.at("GET", out[:strings.LastIndex(out, "/")+1]+"AAAA", nil),
+		"nothing":                     h.at("GET", out[:strings.LastIndex(out, "/")+1]+"%20", nil),
+		"very long":                   h.at("GET", out+strings.Repeat("A", 5000), nil),
+		"longer":                      h.at("GET", out+"A", nil),
+	} {
+		if e := res.apiError(t, 403); e.Message != denied.Message {
+			t.Errorf("%s: %q tells more than %q", name, e.Message, denied.Message)
+		}
+	}
+	sealed := out[strings.LastIndex(out, "/")+1:]
+	for i := range sealed {
+		for _, c := range []byte("AB_9") {
+			changed := []byte(sealed)
+			if changed[i] == c {
+				continue
+			}
+			changed[i] = c
+			if g, ok := h.signer.open(string(changed), "GET", clock.now()); ok {
+				t.Fatalf("character %d as %c opens %+v", i, c, g)
+			}
+		}
+	}
+	other := signer{key: bytes.Repeat([]byte{1}, 32)}
+	if _, ok := other.open(sealed, "GET", clock.now()); ok {
+		t.Error("another server's key opens it")
+	}
+	if res := h.at("POST", out, nil); res.StatusCode != 405 {
+		t.Errorf("POST: %d", res.StatusCode)
+	}
+	clock.move(mediaAddressTTL - time.Second)
+	if res := h.at("GET", out, nil); res.StatusCode != 200 {
+		t.Errorf("shortly before its end: %d", res.StatusCode)
+	}
+	clock.move(time.Second)
+	h.at("GET", out, nil).apiError(t, 403)
+	h.at("PUT", in, strings.NewReader("late")).apiError(t, 403)
+	if got := h.get("media://x"); got != "body" {
+		t.Errorf("afterwards x holds %q", got)
+	}
+}
+
+func TestMediaSizeLimit(t *testing.T) {
+	h := serve(t, func(o *Options) { o.MaxMedia = 1 << 20 })
+	h.put("media://x", "earlier")
+	fits := strings.Repeat("x", 1<<20)
+	for name, body := range map[string]io.Reader{
+		"with a length": strings.NewReader(fits + "x"),
+		"chunked":       io.MultiReader(strings.NewReader(fits), strings.NewReader("x")),
+		"much larger":   io.MultiReader(strings.NewReader(fits), strings.NewReader(fits), strings.NewReader(fits)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.at("PUT", h.ask("input", "media://x"), body).apiError(t, 413)
+			if got := h.get("media://x"); got != "earlier" {
+				t.Errorf("x holds %d bytes", len(got))
+			}
+		})
+	}
+	h.put("media://x", fits)
+	if got := h.get("media://x"); got != fits {
+		t.Error("the largest object is not kept")
+	}
+}
+
+// An upload that breaks off leaves the earlier object whole and nothing of
+// itself.
+func TestMediaUploadBreaksOff(t *testing.T) {
+	h := serve(t)
+	h.put("media://x", "earlier")
+	u, _ := url.Parse(h.ask("input", "media://x"))
+	for name, head := range map[string]string{
+		"with a length": "Content-Length: 2000000\r\n\r\n",
+		"chunked":       "Transfer-Encoding: chunked\r\n\r\nF4240\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\n%s%s", u.Path, u.Host, head, strings.Repeat("n", 700000))
+			_ = conn.CloseWrite() // the client is gone
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err == nil && res.StatusCode != 400 {
+				t.Errorf("answered %d", res.StatusCode)
+			}
+			eventually(t, "the end of the transfer", func() bool { return h.transfers.room("default") && len(h.transfers.open) == 0 })
+			if got := h.get("media://x"); got != "earlier" {
+				t.Errorf("x holds %d bytes", len(got))
+			}
+		})
+	}
+}
+
+// At least 24 hours, gone within 48: by the clock.
+func TestMediaRetention(t *testing.T) {
+	clock := newClock()
+	h := serve(t, clock.use)
+	h.put("media://x", "body")
+	s := h.open()
+	s.chunks(2)
+	s.end()
+	s.rest()
+	h.becomes(s.id, protocol.StatusDone)
+	for _, location := range []string{"media://x", "media://live/" + s.id + "/turns.rttm"} {
+		if h.get(location) == "" {
+			t.Errorf("%s is empty", location)
+		}
+	}
+	clock.move(24*time.Hour + time.Minute)
+	late := h.ask("output", "media://x")
+	for _, location := range []string{"media://x", "media://live/" + s.id + "/turns.json"} {
+		h.get(location)
+	}
+	clock.move(24*time.Hour - 2*time.Minute)
+	h.at("GET", late, nil).apiError(t, 403)
+	for _, location := range []string{"media://x", "media://live/" + s.id + "/turns.rttm"} {
+		h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))).apiError(t, 404)
+	}
+	// An address that is still good for an object that is not.
+	sealed := h.signer.seal(grant{method: "GET", account: "default", name: "x", expires: clock.now().Add(time.Hour)})
+	h.do("GET", mediaPath+sealed, "", nil).apiError(t, 404)
+}
+
+func TestResultsOfAStream(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	rttm, turns := "media://live/"+s.id+"/turns.rttm", "media://live/"+s.id+"/turns.json"
+	ask := func(location string) reply {
+		return h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
+	}
+	s.chunks(3)
+	ask(rttm).apiError(t, 404) // not done yet
+	s.end()
+	s.rest()
+	h.becomes(s.id, protocol.StatusDone)
+	if got, want := h.get(rttm), "SPEAKER "+s.id+" 1 0.020 0.280 <NA> <NA> SPEAKER_00 <NA> <NA>\n"; got != want {
+		t.Errorf("turns.rttm is %q, want %q", got, want)
+	}
+	if got, want := h.get(turns), `[{"speaker":"SPEAKER_00","start":0.02,"end":0.3}]`+"\n"; got != want {
+		t.Errorf("turns.json is %q, want %q", got, want)
+	}
+	if res := h.at("GET", h.ask("output", turns), nil); res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("content type %q", res.Header.Get("Content-Type"))
+	}
+	ask("media://live/"+s.id+"/audio.wav").apiError(t, 404) // was not asked for
+
+	lost := h.open()
+	lost.chunks(1)
+	_ = lost.Close()
+	h.becomes(lost.id, protocol.StatusError)
+	ask("media://live/"+lost.id+"/turns.rttm").apiError(t, 404)
+}
+
+func TestMediaStoreThatFails(t *testing.T) {
+	h := serve(t)
+	h.put("media://x", "body")
+	in, out := h.ask("input", "media://x"), h.ask("output", "media://x")
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, res := range map[string]reply{
+		"output": h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://x"}`)),
+		"get":    h.at("GET", out, nil), "put": h.at("PUT", in, strings.NewReader("x")),
+		"ready": h.do("GET", "/readyz", "", nil),
+	} {
+		if e := res.apiError(t, 503); res.Header.Get("Retry-After") == "" || strings.Contains(e.Message, "nats") {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+		t.Errorf("test: %d", res.StatusCode)
+	}
+}
+
+// Whatever text is given as an address: it opens nothing but what was sealed.
+func FuzzSignedAddress(f *testing.F) {
+	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
+	now := time.Unix(1_700_000_000, 0)
+	good := grant{method: "PUT", account: "a", name: "b/c", expires: now.Add(time.Hour)}
+	f.Add(s.seal(good), "PUT")
+	f.Add("", "GET")
+	f.Add(strings.Repeat("A", 60), "GET")
+	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 44)), "GET")
+	f.Fuzz(func(t *testing.T, text, method string) {
+		g, ok := s.open(text, method, now)
+		if ok && (g != good || text != s.seal(good)) {
+			t.Errorf("%q opens %+v", text, g)
+		}
+	})
+}
+
+func TestSealedGrantsComeBack(t *testing.T) {
+	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
+	now := time.Unix(1_700_000_000, 0)
+	for _, g := range []grant{
+		{"GET", "", "", now.Add(time.Second)}, {"PUT", "a", "", now.Add(time.Hour)}, {"GET", "", "a", now.Add(time.Hour)},
+		{"PUT", "ab", "c", now.Add(time.Hour)}, {"PUT", "a", "bc", now.Add(time.Hour)}, {"GET", "ä\x00/", "../\x00", now.Add(time.Hour)},
+	} {
+		if got, ok := s.open(s.seal(g), g.method, now); !ok || got != g {
+			t.Errorf("%+v comes back as %+v, %v", g, got, ok)
+		}
+		if _, ok := s.open(s.seal(g), "DELETE", now); ok {
+			t.Error("another method is granted")
+		}
+		if _, ok := s.open(s.seal(g), g.method, g.expires); ok {
+			t.Error("an expired grant opens")
+		}
+	}
+}
