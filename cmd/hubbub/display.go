@@ -10,17 +10,32 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"hubbub/capture"
 	"hubbub/protocol"
 	"hubbub/tui"
 )
+
+// show is what a display shows: a session, or a recording that is played again.
+type show interface {
+	about() capture.Info
+	state() tui.State
+	// notices are what people should know when it is over.
+	notices() []string
+	annotations() *protocol.AnnotationsStore
+	// export writes all of it into files and says in one line where they are.
+	export(protocol.Annotations) (string, error)
+	// player is nil for what cannot be paused.
+	player() tui.Player
+}
 
 // display is where a session shows what it learns. All but run are called from
 // the session's goroutine.
 type display interface {
 	// open is called once, before everything else.
-	open(s *session) error
+	open(s show) error
 	// run shows the session until its user leaves or ctx ends, on a goroutine
 	// of its own; a display that nobody can leave returns when ctx ends.
 	run(ctx context.Context) error
@@ -32,8 +47,31 @@ type display interface {
 	finish() error
 }
 
+// displayFlags say how a session is shown.
+type displayFlags struct {
+	output     choice
+	accessible bool
+	ascii      bool
+	progress   bool // not a flag: the session may run faster than people listen
+}
+
+func (f *displayFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.VarP(&f.output, "output", "o", "`FORMAT`: tui, lines, json, events or rttm (default: tui on a terminal, else lines)")
+	flags.BoolVar(&f.accessible, "accessible", false, "no full-screen display: appended lines for a screen reader")
+	flags.BoolVar(&f.ascii, "ascii", false, "no glyphs beyond ASCII")
+	completeChoices(cmd, "output", f.output.allowed)
+}
+
+func (f *displayFlags) check(cmd *cobra.Command) error {
+	if f.accessible && f.output.value != "" && f.output.value != "tui" {
+		return &usageError{"--accessible and --output " + f.output.value + " exclude each other", fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())}
+	}
+	return nil
+}
+
 // chooseDisplay takes the screen only where there is one.
-func (a *App) chooseDisplay(f *liveFlags) (display, error) {
+func (a *App) chooseDisplay(f displayFlags) (display, error) {
 	screen := isTerminal(a.Stdout)
 	format := f.output.value
 	if format == "" && !f.accessible {
@@ -46,7 +84,7 @@ func (a *App) chooseDisplay(f *liveFlags) (display, error) {
 	case f.accessible:
 		return &spoken{app: a, out: tui.NewAccessible(a.Stdout)}, nil
 	case format != "tui":
-		return &printed{app: a, format: tui.Format(format), progress: f.pace.value == "fast" && !screen && isTerminal(a.Stderr)}, nil
+		return &printed{app: a, format: tui.Format(format), progress: f.progress && !screen && isTerminal(a.Stderr)}, nil
 	case !screen:
 		return nil, &failure{errors.New("--output tui needs a terminal, and standard output is none"),
 			"Leave out --output, or choose lines, json, events or rttm."}
@@ -62,15 +100,18 @@ func isTerminal(stream any) bool {
 // fullScreen is the timeline on the alternate screen.
 type fullScreen struct {
 	app     *App
-	session *session
+	show    show
 	mailbox chan tui.Msg
 	options tui.Options
 }
 
-func (d *fullScreen) open(s *session) error {
-	d.session = s
+func (d *fullScreen) open(s show) error {
+	d.show = s
 	d.options.Snapshot = s.state
 	d.options.Messages = d.mailbox
+	d.options.Annotations = s.annotations()
+	d.options.Export = s.export
+	d.options.Player = s.player()
 	return nil
 }
 
@@ -111,10 +152,10 @@ func (d *fullScreen) post(m tui.Msg) {
 }
 
 func (d *fullScreen) finish() error {
-	for _, n := range d.session.notices() {
+	for _, n := range d.show.notices() {
 		d.app.notice("%s", n)
 	}
-	return tui.Summary(d.app.Stdout, d.session.state(), d.options)
+	return tui.Summary(d.app.Stdout, d.show.state(), d.options)
 }
 
 // printed is the timeline without a screen: finished turns or raw events on
@@ -124,16 +165,17 @@ type printed struct {
 	format   tui.Format
 	progress bool
 
-	session *session
-	out     *tui.Printer
+	show show
+	out  *tui.Printer
 }
 
-func (d *printed) open(s *session) (err error) {
-	d.session = s
-	if s.source.Notice != "" {
-		d.app.notice("%s", s.source.Notice)
+func (d *printed) open(s show) (err error) {
+	d.show = s
+	about := s.about()
+	if about.Notice != "" {
+		d.app.notice("%s", about.Notice)
 	}
-	d.out, err = tui.NewPrinter(d.app.Stdout, d.format, s.source.Base)
+	d.out, err = tui.NewPrinter(d.app.Stdout, d.format, about.Base)
 	return err
 }
 
@@ -142,7 +184,7 @@ func (d *printed) run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	return showProgress(ctx, d.app.Stderr, d.session)
+	return showProgress(ctx, d.app.Stderr, d.show)
 }
 
 func (d *printed) stays() bool { return false }
@@ -157,7 +199,7 @@ func (d *printed) event(e protocol.Event) error {
 func (d *printed) turn(t protocol.Turn) error { return d.out.Turn(t) }
 
 func (d *printed) finish() error {
-	for _, n := range d.session.notices() {
+	for _, n := range d.show.notices() {
 		d.app.notice("%s", n)
 	}
 	return d.out.Flush()
@@ -165,22 +207,22 @@ func (d *printed) finish() error {
 
 // spoken is the display for a screen reader: appended sentences.
 type spoken struct {
-	app     *App
-	session *session
+	app  *App
+	show show
 
 	mu  sync.Mutex // out is told of turns and, by the clock, of states
 	out *tui.Accessible
 }
 
-func (d *spoken) open(s *session) error {
-	d.session = s
+func (d *spoken) open(s show) error {
+	d.show = s
 	return d.state()
 }
 
 func (d *spoken) state() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.out.State(d.session.state())
+	return d.out.State(d.show.state())
 }
 
 func (d *spoken) run(ctx context.Context) error {
@@ -219,17 +261,17 @@ func (d *spoken) finish() error {
 	if err := d.state(); err != nil {
 		return err
 	}
-	for _, n := range d.session.notices() {
+	for _, n := range d.show.notices() {
 		if err := d.out.Notice(n); err != nil {
 			return err
 		}
 	}
-	return d.out.Summary(d.session.state())
+	return d.out.Summary(d.show.state())
 }
 
 // showProgress keeps one line on a terminal up to date while a file runs
 // faster than people listen.
-func showProgress(ctx context.Context, w io.Writer, s *session) error {
+func showProgress(ctx context.Context, w io.Writer, s show) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	defer fmt.Fprint(w, "\r\x1b[K")

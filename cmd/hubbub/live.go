@@ -12,26 +12,24 @@ import (
 
 // liveFlags is the command line of `hubbub live`.
 type liveFlags struct {
-	input      string
-	server     string
-	apiKey     string
-	ca         string
-	insecure   bool
-	output     choice
-	pace       choice
-	engine     engineFlags
-	record     string
-	accessible bool
-	ascii      bool
+	input    string
+	server   string
+	apiKey   string
+	ca       string
+	insecure bool
+	displayFlags
+	pace   choice
+	engine engineFlags
+	record string
 
 	maxStreams int // of the built-in server; 0 = its default
 }
 
 func newLive(a *App) *cobra.Command {
 	f := &liveFlags{
-		output: choice{"", []string{"tui", "lines", "json", "events", "rttm"}},
-		pace:   choice{"realtime", []string{"realtime", "fast"}},
-		engine: defaultEngineFlags(),
+		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm"}}},
+		pace:         choice{"realtime", []string{"realtime", "fast"}},
+		engine:       defaultEngineFlags(),
 	}
 	cmd := &cobra.Command{
 		Use:   "live",
@@ -58,16 +56,13 @@ nothing leaves the machine.`,
 	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service (HUBBUB_API_KEY)")
 	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
 	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
-	flags.VarP(&f.output, "output", "o", "`FORMAT`: tui, lines, json, events or rttm (default: tui on a terminal, else lines)")
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine takes it")
 	f.engine.add(flags)
-	flags.StringVar(&f.record, "record", "", "`DIR` to keep audio.wav, events.ndjson and turns.rttm in")
-	flags.BoolVar(&f.accessible, "accessible", false, "no full-screen display: appended lines for a screen reader")
-	flags.BoolVar(&f.ascii, "ascii", false, "no glyphs beyond ASCII")
+	flags.StringVar(&f.record, "record", "", "`DIR` to keep the session in: audio.wav, events.ndjson, turns.rttm and what replay needs")
+	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
 	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
 	_ = cmd.MarkFlagDirname("record")
-	completeChoices(cmd, "output", f.output.allowed)
 	completeChoices(cmd, "pace", f.pace.allowed)
 	return cmd
 }
@@ -91,17 +86,16 @@ func (f *liveFlags) complete(cmd *cobra.Command) error {
 		return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
 	case f.ca != "" && f.insecure:
 		return &usageError{"--ca and --insecure exclude each other", help}
-	case f.accessible && f.output.value != "" && f.output.value != "tui":
-		return &usageError{"--accessible and --output " + f.output.value + " exclude each other", help}
 	}
-	return nil
+	return f.displayFlags.check(cmd)
 }
 
 // live is the way of the audio, in order: a source is cut into chunks, the
 // wire takes them to a server, the server's events are folded into a timeline,
 // and a display draws it. Teardown runs the other way round.
 func (a *App) live(ctx context.Context, f *liveFlags) error {
-	display, err := a.chooseDisplay(f)
+	f.progress = f.pace.value == "fast"
+	display, err := a.chooseDisplay(f.displayFlags)
 	if err != nil {
 		return err
 	}
@@ -123,7 +117,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 		return firstOf(err, source.Close())
 	}
 	defer wire.Close()
-	record, err := openRecording(f.record, source.Info())
+	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	record, err := openRecording(f.record, source.Info(), about(source.Info(), server.name, server.latency, pace), notes)
 	if err != nil {
 		return firstOf(err, source.Close())
 	}
@@ -134,10 +129,10 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 	s := &session{
 		source: source.Info(), server: server.name, latency: server.latency,
 		chunks: chunks, endInput: endInput, wire: wire,
-		timeline: protocol.NewTimeline(), record: record, display: display,
+		timeline: protocol.NewTimeline(), record: record, display: display, notes: notes,
 	}
 	err = s.run(ctx)
-	return firstOf(err, record.close())
+	return firstOf(err, record.close(), record.ended(s.history.Gaps()))
 }
 
 // completeChoices offers a flag's words to the shell.

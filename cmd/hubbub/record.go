@@ -16,14 +16,17 @@ import (
 // recordQueue bounds the audio on its way to the disk, in chunks: 30 s.
 const recordQueue = 300
 
-// recording keeps a session in a folder: audio.wav, events.ndjson and
-// turns.rttm. All three are readable at any moment, up to the last second of a
-// program that was killed. A nil *recording keeps nothing.
+// recording keeps a session in a folder: audio.wav, events.ndjson, turns.rttm,
+// and what else replay wants to know. All are readable at any moment, up to the
+// last second of a program that was killed. A nil *recording keeps nothing.
 type recording struct {
-	name   string
-	wav    *capture.WAVWriter
-	events *os.File
-	turns  *os.File
+	dir      string
+	info     sessionInfo
+	wav      *capture.WAVWriter
+	events   *os.File
+	arrivals *os.File
+	turns    *os.File
+	notes    *notesKeeper
 
 	live  bool // the source does not wait
 	queue chan capture.Chunk
@@ -33,15 +36,15 @@ type recording struct {
 }
 
 // openRecording makes the folder. It never writes over an earlier recording.
-func openRecording(dir string, source capture.Info) (*recording, error) {
+func openRecording(dir string, source capture.Info, info sessionInfo, notes *protocol.AnnotationsStore) (*recording, error) {
 	if dir == "" {
 		return nil, nil
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, &failure{fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to."}
 	}
-	r := &recording{name: source.Base, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, recordQueue)}
-	for _, f := range []string{"audio.wav", "events.ndjson", "turns.rttm"} {
+	r := &recording{dir: dir, info: info, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, recordQueue)}
+	for _, f := range []string{audioFile, eventsFile, turnsFile, sessionFile, arrivalsFile, notesFile} {
 		_, err := os.Lstat(filepath.Join(dir, f))
 		if err == nil {
 			return nil, &failure{fmt.Errorf("%s holds a recording already", dir), "Choose another folder; nothing there was changed."}
@@ -51,22 +54,30 @@ func openRecording(dir string, source capture.Info) (*recording, error) {
 		}
 	}
 	var err error
-	if r.wav, err = capture.CreateWAV(filepath.Join(dir, "audio.wav")); err == nil {
-		if r.events, err = create(dir, "events.ndjson"); err == nil {
-			r.turns, err = create(dir, "turns.rttm")
+	for _, f := range []struct {
+		name string
+		file **os.File
+	}{{eventsFile, &r.events}, {arrivalsFile, &r.arrivals}, {turnsFile, &r.turns}} {
+		if err == nil {
+			*f.file, err = os.OpenFile(r.path(f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
 		}
+	}
+	if err == nil {
+		err = r.describe()
+	}
+	if err == nil {
+		r.wav, err = capture.CreateWAV(r.path(audioFile))
 	}
 	if err != nil {
 		return nil, &failure{fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to."}
 	}
+	r.notes = keepNotes(dir, notes)
 	r.done.Add(1)
 	go r.writeAudio()
 	return r, nil
 }
 
-func create(dir, name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
-}
+func (r *recording) path(name string) string { return filepath.Join(r.dir, name) }
 
 // audio takes a chunk for the disk. A microphone cannot wait: a disk that is
 // 30 s behind costs audio of the recording, counted. A file can.
@@ -96,11 +107,16 @@ func (r *recording) writeAudio() {
 	}
 }
 
-func (r *recording) event(e protocol.Event) error {
+// event takes a message as it was received, with its timestamp on the
+// recording's clock, at a moment when so many seconds had been heard.
+func (r *recording) event(heard float64, e protocol.Event) error {
 	if r == nil || len(e.Raw) == 0 {
 		return nil
 	}
 	_, err := r.events.Write(append(append([]byte(nil), e.Raw...), '\n'))
+	if err == nil {
+		err = r.arrived(heard, e)
+	}
 	return recordError(err)
 }
 
@@ -108,7 +124,7 @@ func (r *recording) turn(t protocol.Turn) error {
 	if r == nil {
 		return nil
 	}
-	_, err := fmt.Fprintln(r.turns, protocol.FormatRTTM(r.name, t))
+	_, err := fmt.Fprintln(r.turns, protocol.FormatRTTM(r.info.Name, t))
 	return recordError(err)
 }
 
@@ -119,14 +135,14 @@ func (r *recording) dropped() int64 {
 	return r.lost.Load()
 }
 
-// close writes what is queued and closes all three. No audio may come after it.
+// close writes what is queued and closes all files. No audio may come after it.
 func (r *recording) close() error {
 	if r == nil {
 		return nil
 	}
 	close(r.queue)
 	r.done.Wait()
-	return recordError(errors.Join(r.err, r.wav.Close(), r.events.Close(), r.turns.Close()))
+	return firstOf(recordError(errors.Join(r.err, r.wav.Close(), r.events.Close(), r.arrivals.Close(), r.turns.Close())), r.notes.close())
 }
 
 func recordError(err error) error {

@@ -26,6 +26,8 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newLive(a),
 		newServe(a),
 		newDevices(a),
+		newReplay(a),
+		newExport(a),
 		newLoad(a),
 		newScore(a),
 		newVersion(a),

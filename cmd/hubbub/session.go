@@ -29,6 +29,7 @@ type session struct {
 	record   *recording
 	display  display
 	history  tui.History // loudness, and what was dropped
+	notes    *protocol.AnnotationsStore
 
 	started time.Time
 
@@ -124,11 +125,12 @@ func (s *session) fold() error {
 		}
 	}
 	for e := range s.wire.Events() {
-		keep(s.record.event(e))
-		keep(s.display.event(e))
 		// The service counts the audio that reached it; people count from the
 		// start of the recording. They differ by what was dropped.
-		for _, t := range s.timeline.Apply(s.wire.OnCaptureClock(e)) {
+		here := s.wire.OnCaptureClock(e)
+		keep(s.record.event(s.chunks.Stats().Heard.Seconds(), here))
+		keep(s.display.event(e))
+		for _, t := range s.timeline.Apply(here) {
 			keep(s.turn(t))
 		}
 	}
