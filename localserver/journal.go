@@ -70,15 +70,28 @@ func (j *journal) wake() {
 	}
 }
 
-// finish waits until every event is in the store, or ctx ends. An error means
-// that some are not. Afterwards run is over.
-func (j *journal) finish(ctx context.Context) error {
+// drain says that no more events come, and waits until there is nothing left
+// to try, or ctx ends. It reports which; after ctx, run goes on.
+func (j *journal) drain(ctx context.Context) bool {
 	j.mu.Lock()
 	j.closing = true
 	j.mu.Unlock()
 	j.wake()
-	defer context.AfterFunc(ctx, j.giveUp)()
-	<-j.done
+	select {
+	case <-j.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// finish waits until every event is in the store, or ctx ends. An error means
+// that some are not. Afterwards run is over.
+func (j *journal) finish(ctx context.Context) error {
+	if !j.drain(ctx) {
+		j.giveUp()
+		<-j.done
+	}
 	j.giveUp()
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -132,7 +132,7 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 	settled := s.settle(life, &end)
 	s.close(end, read)
 	if !settled {
-		s.settleLate(life, end)
+		s.settleLate(life, &end)
 	}
 	s.count.finished(end, s.ledger.fixed)
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
@@ -141,18 +141,27 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 }
 
 // settle writes down how the stream ended, after all of its events: who reads
-// done finds them. It reports whether the store took it.
+// done finds them. It reports whether the store took it in the time that the
+// client can be kept waiting.
 func (s *session) settle(life context.Context, end *ending) bool {
 	// Also a stream that is cut off gets its moment.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), keepTimeout)
 	defer cancel()
+	if !s.journal.drain(ctx) {
+		return false
+	}
+	s.finishJournal(ctx, end)
+	return s.conclude(ctx, *end)
+}
+
+// finishJournal makes a stream of which not all is kept one that failed.
+func (s *session) finishJournal(ctx context.Context, end *ending) {
 	if err := s.journal.finish(ctx); err != nil {
 		s.log.Error("events of a stream could not be kept", "error", err)
 		if end.status == store.Done {
 			end.status, end.cause = store.Failed, "its events could not be kept"
 		}
 	}
-	return s.conclude(ctx, *end)
 }
 
 // conclude writes the end of the stream into its record and reports whether
@@ -165,9 +174,13 @@ func (s *session) conclude(ctx context.Context, end ending) bool {
 	return err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 }
 
-// settleLate tries on when the client has long been told.
-func (s *session) settleLate(life context.Context, end ending) {
+// settleLate tries on when the client has long been told: a cluster that lost a
+// server chooses new leaders for some seconds.
+func (s *session) settleLate(life context.Context, end *ending) {
 	ctx, cancel := context.WithTimeout(life, lateTimeout)
+	defer cancel()
+	s.finishJournal(ctx, end)
+	ctx, cancel = context.WithTimeout(life, lateTimeout)
 	defer cancel()
 	for wait := retryAfter; ; wait *= 2 {
 		select {
@@ -176,7 +189,7 @@ func (s *session) settleLate(life context.Context, end ending) {
 			return
 		case <-time.After(wait):
 		}
-		if s.conclude(ctx, end) {
+		if s.conclude(ctx, *end) {
 			return
 		}
 	}
