@@ -2,7 +2,10 @@ package tui
 
 // drawAxis draws the time scale under the lanes, and how many labels there
 // are above and below the visible ones.
-func (m *model) drawAxis(c *canvas, l layout, w window, s State) {
+//
+// On the rule stands what concerns everybody: where several spoke at once,
+// what never reached the service, and bookmarks.
+func (m *model) drawAxis(c *canvas, l layout, w window, b *board, overlap []uint8) {
 	faint, dim := style{role: roleFaint}, style{role: roleDim}
 	x0 := l.timelineX()
 	labelY := l.axisY
@@ -12,6 +15,13 @@ func (m *model) drawAxis(c *canvas, l layout, w window, s State) {
 			c.set(x0+i, l.axisY, m.glyphs.rule, faint)
 		}
 		w.ticks(func(col int, _ float64) { c.set(x0+col, l.axisY, m.glyphs.tick, faint) })
+		for i, mask := range overlap {
+			if mask != 0 {
+				c.set(x0+i, l.axisY, m.glyphs.overlap, style{role: roleWarn, attr: bold})
+			}
+		}
+		w.gaps(b.Gaps, func(col int) { c.set(x0+col, l.axisY, m.glyphs.gap, style{role: roleBad, attr: bold}) })
+		w.marks(b.marks, func(col int) { c.set(x0+col, l.axisY, m.glyphs.mark1, style{role: roleBrand, attr: bold}) })
 	}
 
 	// The time at the right edge stands always; a tick's label that would
@@ -33,8 +43,15 @@ func (m *model) drawAxis(c *canvas, l layout, w window, s State) {
 			c.text(x0+x, labelY, n, label, dim)
 		}
 	})
+	if l.axisH == 1 { // no rule: a bookmark stands between the times
+		w.marks(b.marks, func(col int) {
+			if c.empty(x0+col, labelY) {
+				c.set(x0+col, labelY, m.glyphs.mark1, style{role: roleBrand, attr: bold})
+			}
+		})
+	}
 
-	if above, below := m.view.top, len(s.Timeline.Lanes)-l.visible-m.view.top; above > 0 || below > 0 {
+	if above, below := m.view.top, len(b.people)-l.visible-m.view.top; above > 0 || below > 0 {
 		x := 3
 		if above > 0 {
 			x += c.text(x, labelY, 8, m.glyphs.up+" "+itoa(above), style{role: roleWarn}) + 2

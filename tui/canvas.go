@@ -111,6 +111,11 @@ func isControl(cluster string) bool {
 	return false
 }
 
+// empty tells whether nothing was drawn into a cell yet.
+func (c *canvas) empty(x, y int) bool {
+	return x >= 0 && y >= 0 && x < c.w && y < c.h && c.cells[y*c.w+x].blank()
+}
+
 // right writes s so that it ends before x.
 func (c *canvas) right(x, y int, s string, st style) int {
 	w := ansi.StringWidth(s)

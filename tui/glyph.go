@@ -22,6 +22,13 @@ type glyphs struct {
 	arrow, dot, ellipsis  string
 	meterLeft, meterRight string
 	up, down, left, right string
+	rise                  [9]string // rise[n] fills n eighths from below
+	upper, lower          string    // half a cell
+	overlap, gap          string    // on the rule: several at once, never sent
+	gapFill               string    // in the lanes, where nobody knows
+	mark1, markLine       string    // a bookmark, and its line through the lanes
+	mapLeft, mapRight     string    // around the window, on the minimap
+	selected              string
 	boxH, boxV            string
 	boxTL, boxTR, boxBL   string
 	boxBR                 string
@@ -37,6 +44,10 @@ var unicodeGlyphs = glyphs{
 	arrow: "→", dot: "·", ellipsis: "…",
 	meterLeft: "▕", meterRight: "▏",
 	up: "↑", down: "↓", left: "←", right: "→",
+	rise:  [9]string{"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	upper: "▀", lower: "▄",
+	overlap: "━", gap: "╳", gapFill: "╱", mark1: "◆", markLine: "┆",
+	mapLeft: "┣", mapRight: "┫", selected: "▌",
 	boxH: "─", boxV: "│", boxTL: "╭", boxTR: "╮", boxBL: "╰", boxBR: "╯",
 }
 
@@ -50,6 +61,10 @@ var asciiGlyphs = glyphs{
 	arrow: "->", dot: "|", ellipsis: "~",
 	meterLeft: "[", meterRight: "]",
 	up: "^", down: "v", left: "<", right: ">",
+	rise:  [9]string{" ", ".", ".", ":", ":", "=", "=", "#", "#"},
+	upper: "#", lower: "#",
+	overlap: "=", gap: "x", gapFill: "/", mark1: "@", markLine: " ",
+	mapLeft: "[", mapRight: "]", selected: ">",
 	boxH: "-", boxV: "|", boxTL: "+", boxTR: "+", boxBL: "+", boxBR: "+",
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -53,13 +54,21 @@ func (m *model) badge(w window) (string, style) {
 		ago = " -" + clock(behind)
 	}
 	switch {
+	case m.state.Playback != nil && m.state.Playback.Paused && m.frozen == nil && w.follow:
+		return "PAUSED", style{role: roleWarn, attr: bold | reverse}
 	case m.frozen != nil:
 		return "FROZEN" + ago, style{role: roleWarn, attr: bold | reverse}
 	case !w.follow:
 		return "BACK" + ago, style{role: roleBrand, attr: bold | reverse}
 	}
+	if p := m.state.Playback; p != nil && p.Speed != 1 && p.Speed > 0 {
+		return fmt.Sprintf("%gx", p.Speed), style{role: roleBrand, attr: bold}
+	}
 	return "", style{}
 }
+
+// clipping is the peak at which the input is too loud to be recorded well.
+const clipping = 0.98
 
 // meterFloor is the loudness, in dB of full scale, at which the meter begins.
 const meterFloor = -60
@@ -81,7 +90,7 @@ func (m *model) drawMeter(c *canvas, x, y, cells int) {
 	}
 	st := style{role: roleGood}
 	switch {
-	case peak >= 0.98:
+	case peak >= clipping:
 		st.role = roleBad
 	case peak >= 0.7:
 		st.role = roleWarn

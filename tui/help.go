@@ -1,19 +1,37 @@
 package tui
 
-// drawHelp lays the keys over the middle of the screen: in one column with
-// what they do, or in two with a word for it where the screen is low.
+import "fmt"
+
+// drawHelp lays the keys over the middle of the screen, in two columns with
+// what they do and what the timeline does not say in words; where there is no
+// room for that, a word for each, on as many pages as it takes.
 func (m *model) drawHelp(c *canvas) {
-	var shown []binding
+	shown := m.helped()
+	if k := m.wideHelp(shown); k.fits(m.w, m.h) {
+		m.drawWideHelp(c, shown, k)
+	} else {
+		m.drawLowHelp(c, shown)
+	}
+}
+
+// helped are the bindings that the help names.
+func (m *model) helped() (shown []binding) {
 	for _, b := range m.bindings {
 		if b.help != "" {
 			shown = append(shown, b)
 		}
 	}
-	if len(shown)+len(legend)+5 <= m.h {
-		m.drawWideHelp(c, shown)
-	} else {
-		m.drawLowHelp(c, shown)
+	return shown
+}
+
+// helpPages is how many pages the help has on this screen.
+func (m *model) helpPages() int {
+	shown := m.helped()
+	if m.wideHelp(shown).fits(m.w, m.h) {
+		return 1
 	}
+	perPage := m.lowColumns(shown) * max(m.h-1, 1)
+	return (len(shown) + perPage - 1) / perPage
 }
 
 // legend explains what the timeline does not say in words.
@@ -25,39 +43,67 @@ var legend = []struct {
 	{func(g *glyphs) string { return g.speaking }, roleLane0, "speaking now"},
 	{func(g *glyphs) string { return g.openHatch + g.openHatch }, roleLane0, "heard, turn still open"},
 	{func(g *glyphs) string { return g.hatch + g.hatch }, roleDim, "heard, not decided yet"},
+	{func(g *glyphs) string { return g.overlap + g.overlap }, roleWarn, "several at once"},
+	{func(g *glyphs) string { return g.gap + g.gap }, roleBad, "never sent"},
+	{func(g *glyphs) string { return g.mark1 }, roleBrand, "a bookmark"},
 }
 
-func (m *model) drawWideHelp(c *canvas, shown []binding) {
-	keyW, helpW := 0, 0
+// helpBox is the measure of the wide help, in cells.
+type helpBox struct{ key, text, rows, w, h int }
+
+func (k helpBox) fits(w, h int) bool { return k.w <= w && k.h <= h }
+
+func (m *model) wideHelp(shown []binding) helpBox {
+	k := helpBox{rows: (len(shown) + 1) / 2}
 	for _, e := range legend {
-		helpW = max(helpW, len(e.text))
+		k.text = max(k.text, len(e.text))
 	}
 	for _, b := range shown {
-		keyW, helpW = max(keyW, textWidth(b.label(m.glyphs.ascii))), max(helpW, textWidth(b.help))
+		k.key, k.text = max(k.key, textWidth(b.label(m.glyphs.ascii))), max(k.text, textWidth(b.help))
 	}
-	w, h := 3+keyW+2+helpW+3, len(shown)+len(legend)+5
-	x, y := (m.w-w)/2, (m.h-h)/2
-	c.clear(x-1, y, w+2, h)
-	m.drawBox(c, x, y, w, h, " keys ")
+	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(legend)+1)/2+5
+	return k
+}
+
+func (m *model) drawWideHelp(c *canvas, shown []binding, k helpBox) {
+	x, y := (m.w-k.w)/2, (m.h-k.h)/2
+	c.clear(x-1, y, k.w+2, k.h)
+	m.drawBox(c, x, y, k.w, k.h, " keys ")
+	right := k.key + 2 + k.text + 3
 	for i, b := range shown {
-		c.text(x+3, y+2+i, keyW, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold})
-		c.text(x+3+keyW+2, y+2+i, helpW, b.help, style{})
+		at, row := x+2+i/k.rows*right, y+2+i%k.rows
+		c.text(at, row, k.key, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold})
+		c.text(at+k.key+2, row, k.text, b.help, style{})
 	}
+	half := (len(legend) + 1) / 2
 	for i, e := range legend {
-		at := y + 3 + len(shown) + i
-		c.text(x+3, at, keyW, e.glyph(m.glyphs), style{role: e.role})
-		c.text(x+3+keyW+2, at, helpW, e.text, style{role: roleDim})
+		at, row := x+2+i/half*right, y+3+k.rows+i%half
+		c.text(at, row, k.key, e.glyph(m.glyphs), style{role: e.role})
+		c.text(at+k.key+2, row, k.text, e.text, style{role: roleDim})
 	}
 }
 
-// drawLowHelp takes the whole screen; minWidth x minHeight has room for all
-// keys, which a test makes sure of.
+// lowColumns is how many columns of keys stand beside each other.
+func (m *model) lowColumns(shown []binding) int {
+	wide := 0
+	for _, b := range shown {
+		wide = max(wide, textWidth(b.label(m.glyphs.ascii))+2+textWidth(b.inShort()))
+	}
+	return max((m.w-1)/(wide+1), 1)
+}
+
+// drawLowHelp takes the whole screen.
 func (m *model) drawLowHelp(c *canvas, shown []binding) {
 	c.clear(0, 0, m.w, m.h)
-	c.text(1, 0, m.w-2, "keys", style{role: roleDim})
-	rows := m.h - 1
-	colW := (m.w - 1) / ((len(shown) + rows - 1) / rows)
-	for i, b := range shown {
+	title, pages := "keys", m.helpPages()
+	if pages > 1 {
+		title = fmt.Sprintf("keys %d of %d, ? goes on", m.help, pages)
+	}
+	c.text(1, 0, m.w-2, title, style{role: roleDim})
+	rows, columns := m.h-1, m.lowColumns(shown)
+	colW := (m.w - 1) / columns
+	shown = shown[min((m.help-1)*rows*columns, len(shown)):]
+	for i, b := range shown[:min(len(shown), rows*columns)] {
 		x, y := 1+i/rows*colW, 1+i%rows
 		x += c.text(x, y, colW-1, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold}) + 2
 		c.text(x, y, 1+(i/rows+1)*colW-x, b.inShort(), style{})

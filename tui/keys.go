@@ -7,22 +7,30 @@ import (
 // binding is one thing that a key does. The table below is the only place
 // that knows keys: Update, the line of keys and the help all read it.
 type binding struct {
-	keys  []string // as Bubble Tea spells them
-	shown string   // as people do; "" with hint "" = not in the help
-	ascii string   // the same, when shown has glyphs beyond ASCII
-	hint  string   // a word for the line of keys; "" = only in the help
-	help  string
-	short string // help where there is little room; "" = hint, or help
-	do    func(*model) tea.Cmd
+	keys   []string // as Bubble Tea spells them
+	shown  string   // as people do; "" with hint "" = not in the help
+	ascii  string   // the same, when shown has glyphs beyond ASCII
+	hint   string   // a word for the line of keys; "" = only in the help
+	help   string
+	short  string // help where there is little room; "" = hint, or help
+	do     func(*model) tea.Cmd
+	digits bool               // the keys are digits, each selects a lane
+	needs  func(Options) bool // nil = always there
 }
 
 func newBindings() []binding {
+	player := func(o Options) bool { return o.Player != nil }
 	return []binding{
 		{keys: []string{"q", "Q"}, shown: "q", hint: "leave", help: "leave", do: (*model).leave},
 		{keys: []string{"ctrl+c"}, shown: "ctrl+c", help: "interrupt", do: (*model).interrupt},
-		{keys: []string{"?", "h", "f1"}, shown: "?", hint: "help", help: "this help", do: act(func(m *model) { m.help = !m.help })},
-		{keys: []string{"esc"}, do: act(func(m *model) { m.help = false })},
+		{keys: []string{"?", "h", "f1"}, shown: "?", hint: "help", help: "this help", do: act((*model).turnHelp)},
+		{keys: []string{"esc"}, shown: "esc", help: "back, select nobody", short: "back", do: act((*model).back)},
 		{keys: []string{" "}, shown: "space", hint: "freeze", help: "freeze the view", do: act((*model).toggleFreeze)},
+		{keys: []string{"p"}, shown: "p", hint: "pause", help: "pause, play", short: "pause", needs: player, do: act(func(m *model) { m.o.Player.TogglePause() })},
+		{keys: []string{","}, shown: ", .", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
+		{keys: []string{"."}, needs: player, do: seekBy(10)},
+		{keys: []string{"<"}, shown: "< >", help: "slower, faster", short: "speed", needs: player, do: act(func(m *model) { m.o.Player.Faster(-1) })},
+		{keys: []string{">"}, needs: player, do: act(func(m *model) { m.o.Player.Faster(1) })},
 		{keys: []string{"left"}, shown: "← →", ascii: "left right", hint: "scroll", help: "scroll", do: scrollBy(-0.1)},
 		{keys: []string{"right"}, do: scrollBy(0.1)},
 		{keys: []string{"shift+left", "pgup", "ctrl+left"}, shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
@@ -31,8 +39,23 @@ func newBindings() []binding {
 		{keys: []string{"end", "G"}, shown: "end", help: "to the present", short: "present", do: act(func(m *model) { m.view.back = false })},
 		{keys: []string{"+", "="}, shown: "+ -", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
 		{keys: []string{"-", "_"}, do: zoomBy(1)},
-		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "more speakers", short: "speakers", do: act(func(m *model) { m.view.top-- })},
-		{keys: []string{"down", "j"}, do: act(func(m *model) { m.view.top++ })},
+		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "select a lane", short: "lane", do: act(func(m *model) { m.selectBy(-1) })},
+		{keys: []string{"down", "j"}, do: act(func(m *model) { m.selectBy(1) })},
+		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digits: true},
+		{keys: []string{"enter"}, shown: "enter", help: "its newest turn", short: "turn", do: act((*model).tellNewest)},
+		{keys: []string{"r"}, shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
+		{keys: []string{"m"}, shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
+		{keys: []string{"u"}, shown: "u", help: "undo", do: act((*model).undo)},
+		{keys: []string{"x"}, shown: "x", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
+		{keys: []string{"o"}, shown: "o", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
+		{keys: []string{"s"}, shown: "s", help: "sort by talk time", short: "sort", do: act(func(m *model) { m.byTalk = !m.byTalk })},
+		{keys: []string{"f"}, shown: "f", hint: "stage", help: "presenter view", short: "stage", do: act(func(m *model) { m.stage = !m.stage })},
+		{keys: []string{"b"}, shown: "b", hint: "mark", help: "set a bookmark", short: "mark", do: act((*model).bookmark)},
+		{keys: []string{"["}, shown: "[ ]", help: "to bookmarks", short: "marks", do: act(func(m *model) { m.jump(-1) })},
+		{keys: []string{"]"}, do: act(func(m *model) { m.jump(1) })},
+		{keys: []string{"B"}, shown: "B", help: "remove that bookmark", short: "unmark", do: act((*model).unmark)},
+		{keys: []string{"e"}, shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
+		{keys: []string{"M"}, shown: "M", help: "mouse off, to copy", short: "mouse", do: (*model).toggleMouse},
 		{keys: []string{"ctrl+z"}, shown: "ctrl+z", help: "suspend", do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
 }
@@ -67,6 +90,32 @@ func scrollBy(part float64) func(*model) tea.Cmd {
 	})
 }
 
+func seekBy(seconds float64) func(*model) tea.Cmd {
+	return act(func(m *model) { m.o.Player.Seek(m.state.Heard + seconds) })
+}
+
 func zoomBy(by int) func(*model) tea.Cmd {
-	return act(func(m *model) { m.view.zoomBy(m.layout().cells(), m.shown().Heard, by) })
+	return act(func(m *model) { w := m.window(); m.view.zoomBy(w.cells, w.heard, by) })
+}
+
+// turnHelp shows the help, its next page where there is one, or puts it away.
+func (m *model) turnHelp() {
+	m.help++
+	if m.help > m.helpPages() {
+		m.help = 0
+	}
+}
+
+// back leaves what lies over the timeline, one thing after the other.
+func (m *model) back() {
+	switch {
+	case m.help > 0:
+		m.help = 0
+	case m.stage:
+		m.stage = false
+	case m.notice != "":
+		m.notice = ""
+	default:
+		m.selected = ""
+	}
 }

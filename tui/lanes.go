@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"hubbub/protocol"
 )
@@ -26,24 +27,40 @@ func (s State) decided() float64 {
 
 // drawLanes draws one lane for each label: on the left who it is, on the right
 // when they spoke.
-func (m *model) drawLanes(c *canvas, l layout, w window, s State) {
-	ls := s.Timeline.Lanes
-	if len(ls) == 0 {
-		m.drawEmpty(c, l, s)
-		m.drawUndecided(c, l, w, s, l.lanesY, nil, rolePlain)
-		return
+//
+// It answers where several who are not muted spoke at once: eighths of cells,
+// as raster does.
+func (m *model) drawLanes(c *canvas, l layout, w window, b *board) (overlap []uint8) {
+	if len(b.people) == 0 {
+		m.drawEmpty(c, l, b.State)
+		m.drawUndecided(c, l, w, b.State, l.lanesY, nil, rolePlain)
+		return nil
 	}
-	total := 0.0
-	for i := range ls {
-		total += talk(ls[i], s)
-	}
-	masks := make([]uint8, w.cells)
-	for i := m.view.top; i < len(ls) && i-m.view.top < l.visible; i++ {
+	masks, once := make([]uint8, w.cells), make([]uint8, w.cells)
+	overlap = make([]uint8, w.cells)
+	for i, lane := range b.Timeline.Lanes {
+		p := b.people[i]
+		rasterLane(masks, w, b.State, lane)
+		if !p.muted {
+			for k, mask := range masks {
+				overlap[k] |= once[k] & mask
+				once[k] |= mask
+			}
+		}
+		if i < m.view.top || i-m.view.top >= l.visible {
+			continue
+		}
 		y := l.lanesY + (i-m.view.top)*l.pitch
-		m.drawName(c, l, y, ls[i], laneRole(i), s, total)
+		m.drawName(c, l, y, i, lane, b)
 		m.drawGrid(c, l, w, y, l.bar)
-		m.drawTurns(c, l, w, s, y, ls[i], laneRole(i), masks)
+		m.drawScars(c, l, w, b, y)
+		r := p.role
+		if p.muted {
+			r = roleFaint
+		}
+		m.drawTurns(c, l, w, b.State, y, lane, r, masks)
 	}
+	return overlap
 }
 
 // talk is a label's talk time in seconds, the open turn as far as it is
@@ -56,32 +73,72 @@ func talk(lane protocol.Lane, s State) float64 {
 	return t
 }
 
-func (m *model) drawName(c *canvas, l layout, y int, lane protocol.Lane, r role, s State, total float64) {
-	st := style{role: r}
-	if lane.Open && !s.Finished {
+func (m *model) drawName(c *canvas, l layout, y, i int, lane protocol.Lane, b *board) {
+	p, dim := b.people[i], style{role: roleDim}
+	st := style{role: p.role}
+	if p.muted {
+		st = dim
+	}
+	if lane.Open && !b.Finished {
 		st = st.bold()
 		c.set(1, y, m.glyphs.speaking, st)
 	}
-	name := Clean(lane.Speaker)
-	if name == "" {
-		name = "(no name)"
+	if m.pick != nil && i < 9 { // the key that chooses
+		c.set(1, y, itoa(i+1), style{role: roleBrand, attr: bold})
 	}
-	c.text(3, y, l.name, fit(name, l.name, 3, m.glyphs.ellipsis), st)
-	t := talk(lane, s)
+	nameStyle := st
+	if b.notes.Root(m.selected) == p.root && m.selected != "" {
+		for j := range max(l.pitch-1, 1) {
+			c.set(0, y+j, m.glyphs.selected, style{role: roleBrand, attr: bold})
+		}
+		nameStyle = st.reverse()
+	}
+	c.text(3, y, l.name, fit(p.name, l.name, 3, m.glyphs.ellipsis), nameStyle)
 	end := 3 + l.name + 1 + l.talk
-	c.right(end, y, talkTime(t), style{attr: st.attr & bold})
-	if l.bar > 1 {
-		share := 0.0
-		if total > 0 {
-			share = t / total
+	c.right(end, y, talkTime(p.talk), style{attr: st.attr & bold})
+	if l.pitch > 1 {
+		what := count(int64(p.turns), "turn")
+		share := fmt.Sprintf("%.0f%%", 100*p.share)
+		if p.muted {
+			share = "muted"
 		}
-		n := len(lane.Turns)
-		if lane.Open {
-			n++
+		c.text(3, y+1, l.name, what, dim)
+		c.right(end, y+1, share, dim)
+	}
+}
+
+// drawScars draws through a lane what belongs to no label: stretches that the
+// service never had, and the lines of bookmarks.
+func (m *model) drawScars(c *canvas, l layout, w window, b *board, y int) {
+	line := func(col int, glyph string, st style) {
+		for j := range l.bar {
+			c.set(l.timelineX()+col, y+j, glyph, st)
 		}
-		dim := style{role: roleDim}
-		c.text(3, y+1, l.name, count(int64(n), "turn"), dim)
-		c.right(end, y+1, fmt.Sprintf("%.0f%%", 100*share), dim)
+	}
+	w.gaps(b.Gaps, func(col int) { line(col, m.glyphs.gapFill, style{role: roleFaint}) })
+	if m.glyphs.markLine != " " {
+		w.marks(b.marks, func(col int) { line(col, m.glyphs.markLine, style{role: roleBrand}) })
+	}
+}
+
+// gaps calls f with each column that a gap touches.
+func (w window) gaps(gaps []Span, f func(column int)) {
+	for i := sort.Search(len(gaps), func(i int) bool { return gaps[i].End > w.at(0) }); i < len(gaps) && gaps[i].Start < w.at(w.cells); i++ {
+		last := int(math.Ceil(gaps[i].End/w.cellDur-1e-9)) - 1 - w.first
+		for col := max(w.column(gaps[i].Start), 0); col <= min(last, w.cells-1); col++ {
+			f(col)
+		}
+	}
+}
+
+// marks calls f with the column of each bookmark in the window.
+func (w window) marks(marks []protocol.Bookmark, f func(column int)) {
+	for i := sort.Search(len(marks), func(i int) bool { return w.column(marks[i].At) >= 0 }); i < len(marks); i++ {
+		col := w.column(marks[i].At)
+		if col >= w.cells {
+			return
+		}
+		f(col)
 	}
 }
 
@@ -98,7 +155,9 @@ func (m *model) drawGrid(c *canvas, l layout, w window, y, rows int) {
 	})
 }
 
-func (m *model) drawTurns(c *canvas, l layout, w window, s State, y int, lane protocol.Lane, r role, masks []uint8) {
+// rasterLane marks what part of each cell a lane's speech covers, the open turn
+// as far as it is decided.
+func rasterLane(masks []uint8, w window, s State, lane protocol.Lane) {
 	clear(masks)
 	raster(masks, lane.Turns, w.first, w.cellDur)
 	if lane.Open && w.at(w.cells) > lane.OpenSince {
@@ -110,6 +169,9 @@ func (m *model) drawTurns(c *canvas, l layout, w window, s State, y int, lane pr
 			rasterTurn(masks, lane.OpenSince, end, w.first, w.cellDur)
 		}
 	}
+}
+
+func (m *model) drawTurns(c *canvas, l layout, w window, s State, y int, lane protocol.Lane, r role, masks []uint8) {
 	m.drawUndecided(c, l, w, s, y, &lane, r)
 	for i, mask := range masks {
 		glyph, swapped := m.glyphs.mark(mask)

@@ -11,8 +11,11 @@ import "github.com/charmbracelet/x/ansi"
 //	                                                                    (gap)
 //	   SPEAKER_01  0:09           ▐████▌                            ░░
 //	 ...
-//	                    ───┬───────────────┬───────────────┬─────────   axis: rule
+//	   input level       ▁▂▄▅▃▂▁▄▅▆▅▃▁▂▄▅▄▃▂▁▁▂▄▅▆▅▄▃▂▁▂▄▅▃▂▁▂▃▄▂       (level)
+//	                    ───┬────━━━────────┬────◆──────────┬─────────   axis: rule, overlap, bookmarks
 //	                      0:10            0:20            0:30   0:42   axis: labels
+//	                                                                    (gap)
+//	   session          ▂▅▇▆▃▁▂▅▇▆▃▁▂▅▇┣▆▃▁▂▅▇▆▃▁┫                      (minimap)
 //	                                                                    (gap)
 //	 latest    0:38.2   1.9 s  SPEAKER_00                               log
 //	                                                                    (gap)
@@ -21,8 +24,8 @@ import "github.com/charmbracelet/x/ansi"
 //
 // What is in brackets comes and goes with the height. Lanes are 1 to 3 rows
 // high with at most one row between them; as many stay free as four lanes
-// need, so that the picture does not jump while people begin to speak. The
-// timeline is everything right of the gutter. Below minWidth or minHeight
+// need, so that the picture does not jump while people begin to speak. Minimap
+// and level come where that takes no lane its second row. The timeline is everything right of the gutter. Below minWidth or minHeight
 // there is one line of status and nothing else.
 const (
 	minWidth  = 40
@@ -40,8 +43,12 @@ type layout struct {
 	pitch   int // rows from lane to lane
 	bar     int // of them, filled by turns
 	visible int // lanes that have room
+	levelY  int
+	levelH  int // 0 = none
 	axisY   int
 	axisH   int // 1 or 2
+	mapY    int
+	mapH    int // 0 = none
 	logY    int
 	logH    int // 0 = none
 	stateY  int
@@ -78,16 +85,29 @@ func newLayout(w, h int, s State) layout {
 	l.lanesY = top
 	rows := bottom - top - l.axisH
 	n := max(len(s.Timeline.Lanes), 4)
+	keep := min(rows/n, 2) // rows for each lane that nothing else may take
+	if h >= 16 && (rows-1)/n >= keep {
+		l.mapH = 1
+		rows--
+	}
+	for len(s.Levels) > 0 && h >= 16 && (rows-1)/n >= keep && l.levelH < max(h/17, 1) {
+		l.levelH++
+		rows--
+	}
 	l.pitch = min(max(rows/n, 1), 4)
 	l.bar = max(l.pitch-1, 1)
 	l.visible = max(min(rows/l.pitch, n), 1)
-	l.axisY = l.lanesY + l.visible*l.pitch
-	if l.pitch == 1 && l.axisY < bottom-l.axisH {
-		l.axisY = min(l.axisY, bottom-l.axisH)
+	l.levelY = l.lanesY + l.visible*l.pitch
+	l.axisY = l.levelY + l.levelH
+	l.mapY = l.axisY + l.axisH
+	free := bottom - (l.mapY + l.mapH)
+	if l.mapH > 0 && free > 0 {
+		l.mapY++
+		free--
 	}
 	// The log takes what is left when that is worth a heading.
-	if free := bottom - (l.axisY + l.axisH); free >= 4 {
-		l.logY = l.axisY + l.axisH + 1
+	if free >= 4 {
+		l.logY = l.mapY + l.mapH + 1
 		l.logH = free - 1
 	}
 	return l

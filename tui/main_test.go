@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/protocol"
 )
 
 // TestMain makes the test binary its own test program: with HUBBUB_TUI_SHOW
@@ -26,7 +28,9 @@ func TestMain(m *testing.M) {
 func show(spec string) int {
 	people, at, speed, length := 4, 42.0, 1.0, 3600.0
 	crash, dropped, finish, cancel := false, int64(0), false, time.Duration(0)
-	o := Options{}
+	notes, gaps := false, []Span(nil)
+	o := Options{Annotations: protocol.NewAnnotationsStore(protocol.Annotations{}), Mouse: true}
+	o.Export = func(protocol.Annotations) (string, error) { return "wrote meeting.html and 5 more in ./hubbub-1", nil }
 	for _, f := range strings.Fields(spec) {
 		k, v, _ := strings.Cut(f, "=")
 		num, _ := strconv.ParseFloat(v, 64)
@@ -51,11 +55,20 @@ func show(spec string) int {
 			dropped = int64(num)
 		case "finish":
 			finish = true
+		case "notes":
+			notes = true
+		case "gaps":
+			gaps = []Span{{at - 600, at - 560}, {at - 20, at - 17.5}}
+		case "keep":
+			o.Annotations.MarkSaved(1 << 40)
 		case "cancel":
 			cancel = time.Duration(num * float64(time.Second))
 		}
 	}
 	turns := conversation(people, length, 7)
+	if notes {
+		_ = o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return someNotes(at), nil })
+	}
 	begin := time.Now()
 	last := State{}
 	o.Snapshot = func() State {
@@ -69,7 +82,7 @@ func show(spec string) int {
 		}
 		s := sessionAt(turns, heard, 1)
 		s.Started = begin.Add(-time.Duration(at * float64(time.Second)))
-		s.Dropped = dropped
+		s.Dropped, s.Gaps = dropped, gaps
 		if finish {
 			s.Length = length
 			if heard >= length {

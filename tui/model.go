@@ -38,14 +38,30 @@ type model struct {
 	calmAt int64  // that second
 	frozen *State // the snapshot that the timeline stays at, or nil
 	view   viewport
-	help   bool
+	help   int // the page of the help, from 1; 0 = none
+	stage  bool
 
-	elapsed  time.Duration // wall clock since the session started, in whole seconds
-	notice   string        // the newest Msg with a text, until noticeEnd
-	isError  bool
-	noticeAt time.Time
-	peak     float32 // of the meter, held for a moment
-	peakAt   time.Time
+	store     *protocol.AnnotationsStore
+	revision  int64   // of the annotations, as drawn
+	applied   applied // the newest timeline with its annotations
+	minimap   minimap
+	byTalk    bool    // lanes in order of talk time, else of first speech
+	solo      string  // the label that is heard alone, or ""
+	selected  string  // the label of the selected lane, or ""
+	entry     *entry  // text that is being typed, or nil
+	pick      *pick   // a question for a lane, or nil
+	mark      float64 // the bookmark that was reached last, -1 = none
+	markView  float64 // where the view was then
+	mouse     bool
+	asked     bool // leaving has asked whether what is not kept may go
+	exporting bool
+
+	elapsed    time.Duration // wall clock since the session started, in whole seconds
+	notice     string        // the newest message, for noticeTime
+	noticeRole role
+	noticeAt   time.Time
+	peak       float32 // of the meter, held for a moment
+	peakAt     time.Time
 
 	interrupted bool
 	left        bool // Interrupt was called
@@ -56,8 +72,11 @@ type model struct {
 }
 
 func newModel(ctx context.Context, o Options, t *theme, g *glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, dirty: true}
-	m.bindings = newBindings()
+	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, dirty: true, mark: -1, mouse: o.Mouse, store: o.Annotations}
+	if m.store == nil {
+		m.store = protocol.NewAnnotationsStore(protocol.Annotations{})
+	}
+	m.bindings = slices.DeleteFunc(newBindings(), func(b binding) bool { return b.needs != nil && !b.needs(o) })
 	m.byKey = map[string]*binding{}
 	for i := range m.bindings {
 		for _, k := range m.bindings[i].keys {
@@ -106,8 +125,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.tick()
 	case Msg:
 		if msg.Kind != MsgWake && msg.Text != "" {
-			m.notice, m.isError, m.noticeAt = Clean(msg.Text), msg.Kind == MsgError, m.now()
-			m.dirty = true
+			m.say(msg.Text, map[bool]role{true: roleBad, false: roleWarn}[msg.Kind == MsgError])
 		}
 		m.refresh()
 		return m, m.nextMessage
@@ -121,6 +139,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.dirty = true
 	case tea.KeyMsg:
 		return m, m.key(msg)
+	case tea.MouseMsg:
+		return m, m.click(msg)
+	case exportedMsg:
+		m.exported(msg)
 	case tea.ResumeMsg:
 		m.dirty = true
 	}
@@ -130,6 +152,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // key does what a key is bound to. Keys that come in quick succession can
 // arrive as one message with all their runes.
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	if m.entry != nil && msg.Type != tea.KeyCtrlC {
+		m.dirty = true
+		return m.entryKey(msg)
+	}
 	if msg.Paste {
 		return nil
 	}
@@ -141,9 +167,25 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 	}
 	var cmds []tea.Cmd
-	for _, name := range names {
+	for i, name := range names {
+		if m.entry != nil { // a key before has begun it: the rest is text
+			cmds = append(cmds, m.entryKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
+			break
+		}
+		if m.pick != nil && name != "ctrl+c" {
+			m.dirty = true
+			cmds = append(cmds, m.pickKey(name))
+			continue
+		}
 		if b := m.byKey[name]; b != nil {
 			m.dirty = true
+			if name != "q" && name != "Q" {
+				m.asked = false
+			}
+			if b.digits {
+				m.selectLane(m.board(), int(name[0]-'1'))
+				continue
+			}
 			cmds = append(cmds, b.do(m))
 		}
 	}
@@ -157,6 +199,9 @@ func (m *model) refresh() {
 		m.dirty = true
 	}
 	m.state = s
+	if _, revision := m.store.Load(); revision != m.revision {
+		m.revision, m.dirty = revision, true
+	}
 	m.settle(now)
 	if elapsed := m.elapsedAt(now); elapsed != m.elapsed {
 		m.elapsed, m.dirty = elapsed, true
@@ -197,17 +242,17 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 	return max(now.Sub(m.state.Started), 0).Truncate(time.Second)
 }
 
-// shown is the snapshot that the timeline draws.
-func (m *model) shown() State {
-	if m.frozen != nil {
-		return *m.frozen
-	}
-	return m.state
+func (m *model) layout() layout { return newLayout(m.w, m.h, m.board().State) }
+
+func (m *model) window() window {
+	b := m.board()
+	return m.view.window(newLayout(m.w, m.h, b.State).cells(), b.Heard)
 }
 
-func (m *model) layout() layout { return newLayout(m.w, m.h, m.shown()) }
-
-func (m *model) window() window { return m.view.window(m.layout().cells(), m.shown().Heard) }
+// say shows a line for a while.
+func (m *model) say(text string, r role) {
+	m.notice, m.noticeRole, m.noticeAt, m.dirty = Clean(text), r, m.now(), true
+}
 
 func (m *model) toggleFreeze() {
 	if m.frozen != nil {
@@ -224,8 +269,22 @@ func (m *model) toStart() {
 	m.view.scroll(w, -w.heard)
 }
 
-// leave and interrupt end the display; which of them it was, Run tells.
+// leave ends the display, and asks first where something would be lost.
 func (m *model) leave() tea.Cmd {
+	if m.store.Unsaved() && !m.asked {
+		m.asked = true
+		text := "names and bookmarks are not kept: q again leaves"
+		if m.o.Export != nil {
+			text += ", e exports"
+		}
+		m.say(text, roleWarn)
+		return nil
+	}
+	return m.quit()
+}
+
+// quit and interrupt end the display; which of them it was, Run tells.
+func (m *model) quit() tea.Cmd {
 	if !m.left && m.o.Interrupt != nil {
 		m.o.Interrupt()
 	}
@@ -235,7 +294,7 @@ func (m *model) leave() tea.Cmd {
 
 func (m *model) interrupt() tea.Cmd {
 	m.interrupted = true
-	return m.leave()
+	return m.quit()
 }
 
 // View draws only when something has changed: Bubble Tea asks after every
@@ -248,15 +307,16 @@ func (m *model) View() string {
 	return m.cached
 }
 
-// sameState says whether two snapshots look the same. The finished turns of a
-// label only ever grow, so that their number tells.
+// sameState says whether two snapshots look the same.
 func sameState(a, b State) bool {
 	return a.Heard == b.Heard && a.Sent == b.Sent && a.Length == b.Length && a.Latency == b.Latency &&
 		a.Level == b.Level && a.Source == b.Source && a.SourceNotice == b.SourceNotice && a.Server == b.Server &&
 		a.Link == b.Link && a.LinkReason == b.LinkReason && a.ChunksSent == b.ChunksSent && a.Dropped == b.Dropped &&
 		a.Overflows == b.Overflows && a.Ahead == b.Ahead && a.Started.Equal(b.Started) && a.Finished == b.Finished &&
-		a.Timeline.Decided == b.Timeline.Decided && a.Timeline.Counts == b.Timeline.Counts &&
-		slices.EqualFunc(a.Timeline.Lanes, b.Timeline.Lanes, func(x, y protocol.Lane) bool {
-			return x.Speaker == y.Speaker && len(x.Turns) == len(y.Turns) && x.Open == y.Open && x.OpenSince == y.OpenSince && x.Talk == y.Talk
-		})
+		len(a.Levels) == len(b.Levels) && slices.Equal(a.Gaps, b.Gaps) && samePlayback(a.Playback, b.Playback) &&
+		a.Timeline.Decided == b.Timeline.Decided && a.Timeline.Counts == b.Timeline.Counts && sameLanes(a.Timeline.Lanes, b.Timeline.Lanes)
+}
+
+func samePlayback(a, b *Playback) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }

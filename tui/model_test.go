@@ -39,6 +39,7 @@ func press(m *model, keys ...string) (last tea.Cmd) {
 		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
 		for typ, name := range map[tea.KeyType]string{
 			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
+			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
 			tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc",
 		} {
 			if k == name {
@@ -160,10 +161,10 @@ func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
 	screenHas(t, m, "SPEAKER_00")
 	screenHasNot(t, m, "SPEAKER_07")
 	screenHas(t, m, "↓ 3")
-	press(m, "down", "down", "down", "down", "down", "down", "down")
+	press(m, "down", "down", "down", "down", "down", "down", "down", "down")
 	screenHas(t, m, "SPEAKER_07")
 	screenHas(t, m, "↑ 3")
-	press(m, "up", "up", "up")
+	press(m, "up", "up", "up", "up", "up", "up", "up")
 	screenHas(t, m, "SPEAKER_00")
 }
 
@@ -171,20 +172,32 @@ func TestHelpNamesEveryKeyAtEverySize(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
 			m := still(sessionAt(talkOf4, 60, 1), size[0], size[1])
-			m.glyphs = glyphsFor(ascii, false)
-			press(m, "?")
+			// With everything that a session can have.
+			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &fakePlayer{}}, m.theme, glyphsFor(ascii, false))
+			full.w, full.h = size[0], size[1]
+			full.refresh()
+			m = full
+			text, pages := "", 0
+			for press(m, "?"); m.help > 0; press(m, "?") {
+				text += ansi.Strip(m.View())
+				pages++
+			}
+			if pages > 4 {
+				t.Errorf("%v: the help has %d pages", size, pages)
+			}
 			for _, b := range m.bindings {
 				if b.help == "" {
 					continue
 				}
-				screenHas(t, m, b.label(ascii)+" ")
+				want := b.help
 				if size[1] < 20 {
-					screenHas(t, m, b.inShort())
-				} else {
-					screenHas(t, m, b.help)
+					want = b.inShort()
+				}
+				if !strings.Contains(text, b.label(ascii)+" ") || !strings.Contains(text, want) {
+					t.Errorf("%v, ascii %v: the help lacks %q, %q:\n%s", size, ascii, b.label(ascii), want, text)
 				}
 			}
-			press(m, "esc")
+			press(m, "?", "esc")
 			screenHasNot(t, m, "suspend")
 		}
 	}
@@ -436,6 +449,12 @@ func anyState(t *rapid.T) State {
 		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Finished: rapid.Bool().Draw(t, "finished"),
 	}
 	s.Timeline.Decided = number.Draw(t, "decided")
+	s.Levels = someLevels[:rapid.IntRange(0, 1000).Draw(t, "levels")]
+	for at := 0.0; rapid.Bool().Draw(t, "gap") && len(s.Gaps) < 5; {
+		g := Span{at + number.Draw(t, "gap start"), 0}
+		g.End = g.Start + number.Draw(t, "gap length")
+		s.Gaps, at = append(s.Gaps, g), g.End
+	}
 	for range rapid.IntRange(0, 12).Draw(t, "lanes") {
 		l := protocol.Lane{Speaker: text.Draw(t, "label"), Open: rapid.Bool().Draw(t, "open"), OpenSince: number.Draw(t, "since")}
 		l.Turns = drawTurns(t)
@@ -448,10 +467,12 @@ func anyState(t *rapid.T) State {
 }
 
 func TestViewNeverExceedsItsTerminal(t *testing.T) {
-	keys := []string{"?", "space", "left", "right", "home", "end", "+", "-", "up", "down", "shift+left"}
+	keys := []string{"?", "space", "left", "right", "home", "end", "+", "-", "up", "down", "shift+left",
+		"r", "m", "u", "x", "o", "s", "f", "b", "[", "]", "B", "e", "M", "1", "5", "enter", "esc", "李", "e\u0301", "backspace"}
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := rapid.IntRange(1, 250).Draw(t, "w"), rapid.IntRange(1, 80).Draw(t, "h")
 		m := still(anyState(t), w, h)
+		m.o.Export = noExport
 		m.glyphs = glyphsFor(rapid.Bool().Draw(t, "ascii"), rapid.Bool().Draw(t, "plain"))
 		for range rapid.IntRange(0, 6).Draw(t, "presses") {
 			press(m, rapid.SampledFrom(keys).Draw(t, "key"))
@@ -479,7 +500,7 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 
 func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
-		for _, help := range []bool{false, true} {
+		for _, help := range []int{0, 1} {
 			m := still(sessionAt(conversation(8, 200, 3), 190, 1), size[0], size[1])
 			m.glyphs, m.help, m.dirty = glyphsFor(true, false), help, true
 			for _, r := range ansi.Strip(m.View()) {
@@ -490,3 +511,16 @@ func TestAsciiScreenIsAscii(t *testing.T) {
 		}
 	}
 }
+
+func noExport(protocol.Annotations) (string, error) { return "", nil }
+
+// fakePlayer remembers what it was asked for.
+type fakePlayer struct {
+	toggled int
+	sought  []float64
+	speed   int
+}
+
+func (p *fakePlayer) TogglePause()    { p.toggled++ }
+func (p *fakePlayer) Seek(at float64) { p.sought = append(p.sought, at) }
+func (p *fakePlayer) Faster(n int)    { p.speed += n }

@@ -52,6 +52,9 @@ func newProgram(ctx context.Context, o Options, out io.Writer) (*model, *tea.Pro
 	t := themeFor(o, out)
 	m := newModel(ctx, o, t, glyphsFor(o.ASCII || t.plain, t.plain))
 	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	if o.Mouse {
+		opts = append(opts, tea.WithMouseCellMotion())
+	}
 	if o.Input != nil {
 		opts = append(opts, tea.WithInput(o.Input))
 	}

@@ -41,12 +41,28 @@ func conversation(people int, length float64, seed uint64) []protocol.Turn {
 	return turns
 }
 
+// someLevels are the levels of such a session, in words and pauses.
+var someLevels = func() []Level {
+	r := rand.New(rand.NewPCG(3, 4))
+	levels := make([]Level, 4000*10)
+	loud := float32(0)
+	for i := range levels {
+		if i%7 == 0 {
+			loud = 0.25 * r.Float32() * r.Float32()
+		}
+		rms := loud*(0.6+0.4*r.Float32()) + 0.002
+		levels[i] = Level{RMS: rms, Peak: min(rms*(3+2*r.Float32()), 1)}
+	}
+	return levels
+}()
+
 // sessionAt is how such a session looks when heard seconds of it were heard,
 // with the given latency in seconds: what lies behind that is decided.
 func sessionAt(turns []protocol.Turn, heard, latency float64) State {
 	s := State{
 		Heard: heard, Sent: heard,
 		Latency: time.Duration(latency * float64(time.Second)),
+		Levels:  someLevels[:min(int(heard*10), len(someLevels))],
 		Level:   Level{RMS: float32(0.06 + 0.05*math.Sin(heard*3)), Peak: float32(0.3 + 0.1*math.Sin(heard*3))},
 		Source:  "demo conversation", Server: "built-in server",
 		Link: Open, ChunksSent: int64(heard * 10),
@@ -74,4 +90,15 @@ func sessionAt(turns []protocol.Turn, heard, latency float64) State {
 		lane.Talk += t.End - t.Start
 	}
 	return s
+}
+
+// someNotes are names of several scripts, a merge and bookmarks.
+func someNotes(at float64) (a protocol.Annotations) {
+	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
+		a, _ = a.Rename(label, name)
+	}
+	a, _ = a.Merge("SPEAKER_05", "SPEAKER_04")
+	a, _ = a.Bookmark(at-12.3, "decision: ship it on Friday")
+	a, _ = a.Bookmark(at/3, "question about the budget")
+	return a
 }

@@ -82,21 +82,37 @@ func (m *model) drawStatus(c *canvas, l layout) {
 	m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
 }
 
-// drawKeys draws the last line: what the keys do, or for a while the newest
-// message.
-func (m *model) drawKeys(c *canvas, l layout, w window) {
+// drawBottom draws the last line: a question, for a while the newest message,
+// or what the keys do.
+func (m *model) drawBottom(c *canvas, l layout) {
+	b := m.board()
+	switch {
+	case m.entry != nil:
+		m.drawEntry(c, l.keysY)
+		return
+	case m.pick != nil:
+		m.drawPick(c, b, l.keysY)
+		return
+	}
 	faint := style{role: roleDim}
+	w := m.view.window(l.cells(), b.Heard)
 	across := spanText(w.span) + " across"
-	if m.view.chosen && m.view.zoom >= wholeSession {
+	switch {
+	case m.stage:
+		across = "f timeline"
+	case m.view.chosen && m.view.zoom >= wholeSession:
 		across = "whole session"
 	}
-	x := l.w - 1 - c.right(l.w-1, l.keysY, across, faint) - 2
 	if m.notice != "" {
-		st := style{role: roleWarn}
-		if m.isError {
-			st.role = roleBad
+		room := l.w - 2
+		if textWidth(m.notice)+textWidth(across)+2 <= room {
+			c.right(l.w-1, l.keysY, across, faint)
 		}
-		c.text(1, l.keysY, x-1, fit(m.notice, x-1, 0, m.glyphs.ellipsis), st)
+		c.text(1, l.keysY, room, fit(m.notice, room, 0, m.glyphs.ellipsis), style{role: m.noticeRole})
+		return
+	}
+	x := l.w - 1 - c.right(l.w-1, l.keysY, across, faint) - 2
+	if m.stage {
 		return
 	}
 	at := 1
@@ -126,7 +142,15 @@ func spanText(seconds float64) string {
 }
 
 // drawTiny is the whole display of a terminal that is too small for more.
-func (m *model) drawTiny(c *canvas) {
+func (m *model) drawTiny(c *canvas, b *board) {
+	if m.entry != nil {
+		m.drawEntry(c, 0)
+		return
+	}
+	if m.pick != nil {
+		m.drawPick(c, b, 0)
+		return
+	}
 	g := m.glyphs
 	segs := []segment{{text: clock(m.state.Heard), style: style{attr: bold}}}
 	switch {
@@ -143,10 +167,13 @@ func (m *model) drawTiny(c *canvas) {
 	if m.state.Dropped > 0 {
 		segs = append(segs, segment{fmt.Sprintf("%d dropped", m.state.Dropped), style{role: roleBad, attr: bold}, 3})
 	}
-	for i, lane := range m.shown().Timeline.Lanes {
-		if lane.Open {
-			segs = append(segs, segment{g.speaking + " " + Clean(lane.Speaker), style{role: laneRole(i)}, 4})
+	for i, lane := range b.Timeline.Lanes {
+		if p := b.people[i]; lane.Open && !p.muted {
+			segs = append(segs, segment{g.speaking + " " + p.name, style{role: p.role}, 4})
 		}
+	}
+	if m.notice != "" {
+		segs = append(segs, segment{m.notice, style{role: m.noticeRole}, 5})
 	}
 	m.drawSegments(c, 0, 0, m.w, segs, 2)
 }

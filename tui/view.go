@@ -1,25 +1,35 @@
 package tui
 
 // draw puts the regions onto a canvas. Each region is a function in a file of
-// its own: header.go, lanes.go, axis.go, log.go, status.go, help.go.
+// its own: header.go, lanes.go, levels.go, axis.go, minimap.go, log.go, status.go, entry.go, help.go;
+// the presenter's view is stage.go.
 func (m *model) draw() string {
 	c := newCanvas(m.w, m.h)
-	l := m.layout()
+	b := m.board()
+	l := newLayout(m.w, m.h, b.State)
 	if l.small {
-		m.drawTiny(c)
+		m.drawTiny(c, b)
 		return c.render(m.theme)
 	}
-	most := max(len(m.shown().Timeline.Lanes)-l.visible, 0)
-	m.view.top = min(max(m.view.top, 0), most)
-	s := m.shown()
-	w := m.view.window(l.cells(), s.Heard)
+	if m.stage {
+		m.drawStage(c)
+		m.drawBottom(c, l)
+		return c.render(m.theme)
+	}
+	m.view.top = min(max(m.view.top, 0), max(len(b.people)-l.visible, 0))
+	if i := b.index(m.selected); i >= 0 { // the selected lane is always seen
+		m.view.top = min(max(m.view.top, i-l.visible+1), i)
+	}
+	w := m.view.window(l.cells(), b.Heard)
 	m.drawHeader(c, w)
-	m.drawLanes(c, l, w, s)
-	m.drawAxis(c, l, w, s)
-	m.drawLog(c, l, s)
+	overlap := m.drawLanes(c, l, w, b)
+	m.drawLevels(c, l, w, b)
+	m.drawAxis(c, l, w, b, overlap)
+	m.drawMap(c, l, w, b)
+	m.drawLog(c, l, b)
 	m.drawStatus(c, l)
-	m.drawKeys(c, l, w)
-	if m.help {
+	m.drawBottom(c, l)
+	if m.help > 0 {
 		m.drawHelp(c)
 	}
 	return c.render(m.theme)

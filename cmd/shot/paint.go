@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
+	"math"
 	"unicode/utf8"
 
 	"golang.org/x/image/font"
@@ -101,7 +102,7 @@ func (p *painter) cell(img *image.RGBA, x, y int, g glyph) {
 		return
 	}
 	r, _ := utf8.DecodeRuneInString(g.text)
-	if p.block(img, box, r, fg, bg) || p.line(img, box, r, fg) {
+	if p.block(img, box, r, fg, bg) || p.line(img, box, r, fg) || p.shape(img, box, r, fg) {
 		return
 	}
 	face := p.regular
@@ -178,13 +179,49 @@ func disc(img *image.RGBA, b image.Rectangle, c color.RGBA, outer, inner float64
 var arms = map[rune]int{
 	'─': 1 | 2, '│': 4 | 8, '┬': 1 | 2 | 8, '┴': 1 | 2 | 4, '┼': 15, '├': 2 | 4 | 8, '┤': 1 | 4 | 8,
 	'╭': 2 | 8, '╮': 1 | 8, '╰': 2 | 4, '╯': 1 | 4, '┌': 2 | 8, '┐': 1 | 8, '└': 2 | 4, '┘': 1 | 4,
-	'╴': 1, '╶': 2, '╵': 4, '╷': 8, '━': 1 | 2, '╸': 1,
+	'╴': 1, '╶': 2, '╵': 4, '╷': 8, '━': 1 | 2, '╸': 1, '┣': 2 | 4 | 8, '┫': 1 | 4 | 8,
+}
+
+// shape draws what is neither straight nor a block: diagonals and a diamond.
+func (p *painter) shape(img *image.RGBA, b image.Rectangle, r rune, c color.RGBA) bool {
+	w, h := float64(b.Dx()), float64(b.Dy())
+	thick := 0.9 * float64(p.scale)
+	var inside func(x, y float64) bool
+	rising := func(x, y float64) bool { return math.Abs(x*h+y*w-w*h)/math.Hypot(w, h) < thick }
+	falling := func(x, y float64) bool { return math.Abs(x*h-y*w)/math.Hypot(w, h) < thick }
+	switch r {
+	case '◆':
+		inside = func(x, y float64) bool { return math.Abs(x-w/2)+math.Abs(y-h/2) <= w*0.46 }
+	case '╱':
+		inside = rising
+	case '╲':
+		inside = falling
+	case '╳':
+		inside = func(x, y float64) bool { return rising(x, y) || falling(x, y) }
+	default:
+		return false
+	}
+	for y := range b.Dy() {
+		for x := range b.Dx() {
+			hit := 0
+			for i := range 16 {
+				if inside(float64(x)+float64(i%4)/4+0.125, float64(y)+float64(i/4)/4+0.125) {
+					hit++
+				}
+			}
+			if hit > 0 {
+				at := img.RGBAAt(b.Min.X+x, b.Min.Y+y)
+				img.SetRGBA(b.Min.X+x, b.Min.Y+y, mix(at, c, float64(hit)/16))
+			}
+		}
+	}
+	return true
 }
 
 // line draws box drawing characters.
 func (p *painter) line(img *image.RGBA, b image.Rectangle, r rune, c color.RGBA) bool {
 	t := max(p.scale*3/2, 1)
-	if r == '━' || r == '╸' {
+	if r == '━' || r == '╸' || r == '┣' || r == '┫' {
 		t = 4 * p.scale
 	}
 	x, y := (b.Min.X+b.Max.X-t)/2, (b.Min.Y+b.Max.Y-t)/2
