@@ -106,7 +106,7 @@ func TestJournalSaysWhatItLost(t *testing.T) {
 // A store that keeps no events does not disturb the stream, but the record
 // does not say done.
 func TestStreamWithoutAJournal(t *testing.T) {
-	h := serve(t)
+	h := serve(t, func(o *Options) { o.lateTimeout = 100 * time.Millisecond })
 	h.Server.journal = &flaky{away: true}
 	s := h.open()
 	s.chunks(2)

@@ -79,13 +79,14 @@ type Options struct {
 	Version string
 
 	// For tests: the wall clock, how often a stream looks at it, the waits of
-	// a stream's reader and writer, how often a lease is renewed, and the room
+	// a stream's reader and writer, and for a store that is late, how often a lease is renewed, and the room
 	// of the embedded store.
 	now          func() time.Time
 	tick         time.Duration
 	pingEvery    time.Duration
 	readTimeout  time.Duration
 	writeTimeout time.Duration
+	lateTimeout  time.Duration
 	leaseEvery   time.Duration
 	storeBytes   int64
 }
@@ -174,6 +175,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.tick == 0 {
 		o.tick = 500 * time.Millisecond
+	}
+	if o.lateTimeout == 0 {
+		o.lateTimeout = lateTimeout
 	}
 	if o.leaseEvery == 0 {
 		o.leaseEvery = leaseEvery

@@ -21,8 +21,9 @@ const (
 	// the close has to leave within 2 s of end_of_stream.
 	keepTimeout = 1500 * time.Millisecond
 	// lateTimeout bounds how long a store that was too slow for that is tried
-	// afterwards.
-	lateTimeout = 30 * time.Second
+	// afterwards: first for the events, then for the record. A NATS cluster
+	// that has lost a server is back in less.
+	lateTimeout = 20 * time.Second
 	// linger is how long a client has to answer a close. Until then what it
 	// sends is read and thrown away: closing a connection with bytes unread
 	// would tear it down before the close has reached the client.
@@ -66,6 +67,7 @@ type session struct {
 	count    *counters
 
 	readTimeout time.Duration
+	lateTimeout time.Duration
 
 	conn     *websocket.Conn
 	pace     *pacer
@@ -89,6 +91,7 @@ func (s *Server) newSession(id string, conn *websocket.Conn, d Diarizer, request
 	n := &session{
 		id: id, log: log, now: s.now, tick: s.options.tick, sessions: s.sessions, count: &s.count,
 		readTimeout: s.options.readTimeout,
+		lateTimeout: s.options.lateTimeout,
 
 		conn:     conn,
 		pace:     newPacer(s.now, s.options.Unpaced),
@@ -177,10 +180,10 @@ func (s *session) conclude(ctx context.Context, end ending) bool {
 // settleLate tries on when the client has long been told: a cluster that lost a
 // server chooses new leaders for some seconds.
 func (s *session) settleLate(life context.Context, end *ending) {
-	ctx, cancel := context.WithTimeout(life, lateTimeout)
+	ctx, cancel := context.WithTimeout(life, s.lateTimeout)
 	defer cancel()
 	s.finishJournal(ctx, end)
-	ctx, cancel = context.WithTimeout(life, lateTimeout)
+	ctx, cancel = context.WithTimeout(life, s.lateTimeout)
 	defer cancel()
 	for wait := retryAfter; ; wait *= 2 {
 		select {
