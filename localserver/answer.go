@@ -29,7 +29,9 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", "1")
+		if w.Header().Get("Retry-After") == "" {
+			w.Header().Set("Retry-After", "1")
+		}
 	}
 	answer(w, status, protocol.ApiError{RequestID: requestID(r.Context()), Message: message})
 }

@@ -10,18 +10,21 @@ import (
 
 // principal is who a request comes from.
 type principal struct {
-	account string
+	account    string
+	subscribed bool
 }
 
 type principalKey struct{}
 
-// keyring knows the API keys, as hashes only.
+// keyring knows the API keys: the static ones, as hashes only, and those that
+// are signed.
 type keyring struct {
 	static [][sha256.Size]byte
+	signed *signedKeys
 }
 
-func newKeyring(static []string) *keyring {
-	k := &keyring{}
+func newKeyring(static []string, signed *signedKeys) *keyring {
+	k := &keyring{signed: signed}
 	for _, key := range static {
 		k.static = append(k.static, sha256.Sum256([]byte(key)))
 	}
@@ -29,15 +32,18 @@ func newKeyring(static []string) *keyring {
 }
 
 // identify tells whose key it is. It compares hashes, of equal length, with
-// all keys and in constant time: how long it takes tells nothing of a key, not
-// even its length.
+// all static keys and in constant time: how long it takes tells nothing of a
+// key, not even its length.
 func (k *keyring) identify(key string) (principal, bool) {
 	sum := sha256.Sum256([]byte(key))
 	found := 0
 	for i := range k.static {
 		found |= subtle.ConstantTimeCompare(sum[:], k.static[i][:])
 	}
-	return principal{account: DefaultAccount}, found == 1
+	if found == 1 {
+		return principal{account: DefaultAccount, subscribed: true}, true
+	}
+	return k.signed.identify(key)
 }
 
 // require lets only requests with a known key through; who it is can be asked
@@ -53,6 +59,17 @@ func (k *keyring) require(next http.Handler) http.Handler {
 			}
 		}
 		refuse(w, r, http.StatusUnauthorized, "A valid API key is needed: Authorization: Bearer <API_KEY>")
+	})
+}
+
+// subscribers lets only requests of an account with a subscription through.
+func subscribers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !caller(r.Context()).subscribed {
+			refuse(w, r, http.StatusPaymentRequired, "A subscription is required")
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -48,7 +48,15 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
-	err := s.tokens.Redeem(ctx, id, r.URL.Query().Get("token"), now)
+	rec, err := s.sessions.Get(ctx, id)
+	if err == nil {
+		if !s.owned.enter(rec.Account) {
+			s.refuseStream(w, r, errFull)
+			return
+		}
+		defer s.owned.leave(rec.Account)
+		err = s.tokens.Redeem(ctx, id, r.URL.Query().Get("token"), now)
+	}
 	if err == nil {
 		_, err = s.sessions.Begin(ctx, id, s.node, now)
 	}

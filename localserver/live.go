@@ -41,7 +41,11 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, invalid)
 		return
 	}
-	if err := s.streams.room(); err != nil {
+	err := s.streams.room()
+	if err == nil && !s.owned.room(caller(r.Context()).account) {
+		err = errFull
+	}
+	if err != nil {
 		s.refuseStream(w, r, err)
 		return
 	}
@@ -53,7 +57,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
 	token := newToken()
-	err := s.sessions.Create(ctx, rec)
+	err = s.sessions.Create(ctx, rec)
 	if err == nil {
 		err = s.tokens.Issue(ctx, rec.ID, token, rec.Expires)
 	}

@@ -29,13 +29,15 @@ type Diarizer interface {
 	Flush(out []engine.Event) []engine.Event
 }
 
-// Options is everything a server may be told. Addr and APIKeys are needed.
+// Options is everything a server may be told. Addr is needed, and APIKeys or a
+// DataDir.
 type Options struct {
 	// Addr is HOST:PORT to listen on; port 0 picks one.
 	Addr string
 	// TLS says where the certificate comes from. The zero value is SelfSigned.
 	TLS TLSConfig
-	// APIKeys are the static keys, all of DefaultAccount.
+	// APIKeys are the static keys, all of DefaultAccount. With a DataDir, keys
+	// that CreateKey has signed for it are accepted as well, or alone.
 	APIKeys []string
 	// DataDir keeps the store and the certificate. "" keeps both in memory,
 	// and both end with the server.
@@ -129,9 +131,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &hinted{fmt.Errorf("listen address %q is not HOST:PORT", o.Addr),
 			"Give one such as 127.0.0.1:8580; port 0 picks a free one."}
 	}
-	if len(o.APIKeys) == 0 {
+	if len(o.APIKeys) == 0 && o.DataDir == "" {
 		return o, &hinted{errors.New("the server has no API key"),
-			"Give one with --api-key or HUBBUB_API_KEY."}
+			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'."}
 	}
 	for _, k := range o.APIKeys {
 		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {

@@ -11,13 +11,15 @@ type middleware func(http.Handler) http.Handler
 // routes is everything that the server answers, and around it what is done for
 // every request, the outermost first.
 func (s *Server) routes() http.Handler {
-	keyed := s.keys.require
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/test", keyed(http.HandlerFunc(s.test)))
-	mux.Handle("POST /v1/live", keyed(limitBody(s.createStream)))
-	mux.Handle("GET /v1/live/{id}", keyed(http.HandlerFunc(s.streamStatus)))
-	mux.Handle("POST /v1/media/input", keyed(limitBody(s.mediaInput)))
-	mux.Handle("POST /v1/media/output", keyed(limitBody(s.mediaOutput)))
+	operation := func(pattern string, h http.Handler) {
+		mux.Handle(pattern, s.limiter.limited(pattern, s.keys, h))
+	}
+	operation("GET /v1/test", http.HandlerFunc(s.test))
+	operation("POST /v1/live", subscribers(limitBody(s.createStream)))
+	operation("GET /v1/live/{id}", subscribers(http.HandlerFunc(s.streamStatus)))
+	operation("POST /v1/media/input", subscribers(limitBody(s.mediaInput)))
+	operation("POST /v1/media/output", subscribers(limitBody(s.mediaOutput)))
 	mux.HandleFunc("PUT "+mediaPath+"{sealed}", s.upload)
 	mux.HandleFunc("GET "+mediaPath+"{sealed}", s.download)
 	mux.HandleFunc("GET "+streamPath+"{id}", s.openStream)

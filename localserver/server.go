@@ -48,8 +48,9 @@ type Server struct {
 	watchman     *watchman       // nil when no other node shares the store
 	watching     context.Context // of the watchman
 	stopWatching context.CancelFunc
-	media    store.Media
+	media        store.Media
 
+	limiter   *limiter
 	signer    signer
 	transfers *tally // of media, by account
 	owned     *tally // open streams, by account
@@ -74,7 +75,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s := &Server{
 		options: o, log: o.Logger, now: o.now, node: uuid.NewString(),
-		keys: newKeyring(o.APIKeys), streams: newStreams(o.MaxStreams),
+		keys: newKeyring(o.APIKeys, newSignedKeys(o.DataDir, o.now, o.Logger)), streams: newStreams(o.MaxStreams),
 		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
 		stopped: make(chan struct{}),
 	}
@@ -97,6 +98,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
+	s.limiter = newLimiter(o.RatePerMinute, s.store, s.now, s.log)
 	if s.store.Shared() {
 		err = s.watch(ctx)
 	} else {

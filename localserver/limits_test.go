@@ -1,0 +1,194 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+func limitOf(n int) func(*Options) { return func(o *Options) { o.RatePerMinute = n } }
+
+// rate reads the three headers.
+func rate(t testing.TB, h http.Header) (limit, left, reset int) {
+	t.Helper()
+	for name, n := range map[string]*int{"X-RateLimit-Limit": &limit, "X-RateLimit-Remaining": &left, "X-RateLimit-Reset": &reset} {
+		var err error
+		if *n, err = strconv.Atoi(h.Get(name)); err != nil {
+			t.Fatalf("%s is %q", name, h.Get(name))
+		}
+	}
+	return limit, left, reset
+}
+
+// The 101st request of a minute is turned away, for this account and operation
+// alone, until the first one is a minute old.
+func TestRateLimit(t *testing.T) {
+	clock := newClock()
+	dir := t.TempDir()
+	h := serve(t, clock.use, func(o *Options) { o.DataDir = dir }, limitOf(0))
+	began := clock.now()
+	for i := range DefaultRatePerMinute {
+		res := h.do("GET", "/v1/test", testKey, nil)
+		limit, left, reset := rate(t, res.Header)
+		want := int((began.Add(time.Minute).Sub(clock.now()) + time.Second - 1) / time.Second)
+		if res.StatusCode != 200 || limit != 100 || left != 99-i || reset < want-1 || reset > want+1 {
+			t.Fatalf("request %d: %d, limit %d, left %d, reset %d, want about %d", i, res.StatusCode, limit, left, reset, want)
+		}
+		clock.move(100 * time.Millisecond)
+	}
+	for range 3 {
+		res := h.do("GET", "/v1/test", testKey, nil)
+		res.apiError(t, 429)
+		_, left, reset := rate(t, res.Header)
+		if again, err := strconv.Atoi(res.Header.Get("Retry-After")); left != 0 || reset < 48 || reset > 52 || again != reset || err != nil {
+			t.Errorf("429: left %d, reset %d, Retry-After %q", left, reset, res.Header.Get("Retry-After"))
+		}
+	}
+	// Others are not touched.
+	if res := h.do("POST", "/v1/live", testKey, nil); res.StatusCode != 200 {
+		t.Errorf("another operation: %d", res.StatusCode)
+	}
+	other := mustKey(t, dir, "other", PlanPro, time.Hour, clock.now())
+	if res := h.do("GET", "/v1/test", other, nil); res.StatusCode != 200 {
+		t.Errorf("another account: %d", res.StatusCode)
+	}
+	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 || res.Header.Get("X-RateLimit-Limit") != "" {
+		t.Errorf("healthz: %d %v", res.StatusCode, res.Header)
+	}
+	clock.move(50 * time.Second)
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+		t.Errorf("a minute after the first one: %d", res.StatusCode)
+	}
+}
+
+// Every answer of an operation says how many requests are left, whatever it is.
+func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
+	dir := t.TempDir()
+	h := serve(t, func(o *Options) { o.DataDir = dir }, limitOf(0))
+	none := mustKey(t, dir, "none", PlanNone, time.Hour, time.Now())
+	for _, c := range []struct {
+		method, path, key, body string
+		status                  int
+	}{
+		{"GET", "/v1/test", testKey, "", 200}, {"GET", "/v1/test", "wrong", "", 401},
+		{"POST", "/v1/live", testKey, "[", 400}, {"POST", "/v1/live", none, "", 402},
+		{"POST", "/v1/live", testKey, strings.Repeat(" ", maxBody+1), 413},
+		{"GET", "/v1/live/x", testKey, "", 404}, {"GET", "/v1/live/x", "", "", 401},
+		{"POST", "/v1/media/input", testKey, "{}", 400}, {"POST", "/v1/media/input", testKey, `{"url":"media://x"}`, 201},
+		{"POST", "/v1/media/output", testKey, `{"url":"media://x"}`, 404}, {"HEAD", "/v1/test", testKey, "", 200},
+	} {
+		res := h.do(c.method, c.path, c.key, strings.NewReader(c.body))
+		if limit, left, _ := rate(t, res.Header); res.StatusCode != c.status || limit != 100 || left < 90 {
+			t.Errorf("%s %s: %d, want %d; %v", c.method, c.path, res.StatusCode, c.status, res.Header)
+		}
+	}
+}
+
+// Of many requests at once exactly as many get through as may, on two nodes
+// that share a store.
+func TestRateLimitOverNodes(t *testing.T) {
+	shared, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	clock := newClock()
+	var through, away atomic.Int64
+	var all sync.WaitGroup
+	for range 2 {
+		node := newLimiter(30, shared, clock.now, slog.New(slog.DiscardHandler))
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					if node.take(context.Background(), "op", "a").Taken {
+						through.Add(1)
+					} else {
+						away.Add(1)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if through.Load() != 30 || away.Load() != 50 {
+		t.Errorf("%d got through, %d did not", through.Load(), away.Load())
+	}
+}
+
+// deaf are counters that do not answer.
+type deaf struct{ asked atomic.Int64 }
+
+func (d *deaf) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
+	d.asked.Add(1)
+	return store.Count{}, errors.New("inner text")
+}
+
+// Without the store a node counts alone: the service stays open and the limit
+// stays a limit.
+func TestRateLimitWithoutTheStore(t *testing.T) {
+	clock := newClock()
+	d := &deaf{}
+	l := newLimiter(10, d, clock.now, slog.New(slog.DiscardHandler))
+	through := 0
+	for range 25 {
+		if l.take(context.Background(), "op", "a").Taken {
+			through++
+		}
+	}
+	if through != 10 || d.asked.Load() != 1 {
+		t.Errorf("%d of 25 got through; the store was asked %d times", through, d.asked.Load())
+	}
+	clock.move(rateWindow)
+	if !l.take(context.Background(), "op", "a").Taken {
+		t.Error("a minute later there is still no room")
+	}
+}
+
+// Meters do not pile up.
+func TestMetersAreThrownAway(t *testing.T) {
+	clock := newClock()
+	l := newLimiter(10, &deaf{}, clock.now, slog.New(slog.DiscardHandler))
+	for i := range 3 * maxMeters {
+		l.take(context.Background(), "op", fmt.Sprint(i))
+		clock.move(time.Second)
+	}
+	if len(l.meters) > maxMeters {
+		t.Errorf("%d meters", len(l.meters))
+	}
+}
+
+// An account has its own number of streams.
+func TestStreamsOfAnAccount(t *testing.T) {
+	dir := t.TempDir()
+	h := serve(t, func(o *Options) { o.DataDir, o.MaxAccountStreams = dir, 1 })
+	waiting := h.create() // made while there was room
+	s := h.open()
+	h.do("POST", "/v1/live", testKey, nil).apiError(t, 429)
+	_, res, err := h.dial.Dial(waiting.URL, nil)
+	if err == nil {
+		t.Fatal("a second stream of the account is open")
+	}
+	read(t, res).apiError(t, 429)
+	other := mustKey(t, dir, "other", PlanPro, time.Hour, time.Now())
+	if res := h.do("POST", "/v1/live", other, nil); res.StatusCode != 200 {
+		t.Errorf("another account: %d", res.StatusCode)
+	}
+	s.end()
+	s.rest()
+	eventually(t, "room", func() bool { return h.owned.room(DefaultAccount) })
+	conn, _, err := h.dial.Dial(waiting.URL, nil) // its token is not burnt
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
