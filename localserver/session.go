@@ -185,15 +185,12 @@ func (s *session) settleLate(life context.Context, end *ending) {
 	s.finishJournal(ctx, end)
 	ctx, cancel = context.WithTimeout(life, s.lateTimeout)
 	defer cancel()
-	for wait := retryAfter; ; wait *= 2 {
+	for wait := retryAfter; !s.conclude(ctx, *end); wait *= 2 {
 		select {
 		case <-ctx.Done():
 			s.log.Error("the end of a stream was never kept: it will read error after a restart")
 			return
 		case <-time.After(wait):
-		}
-		if s.conclude(ctx, *end) {
-			return
 		}
 	}
 }

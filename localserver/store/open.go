@@ -127,8 +127,11 @@ func (s *Store) start(dir string, options Options) error {
 		JetStreamMaxMemory: memoryLimit,
 		JetStreamMaxStore:  -1,
 	}
-	if options.MaxBytes > 0 {
-		o.JetStreamMaxMemory, o.JetStreamMaxStore = options.MaxBytes, options.MaxBytes
+	switch {
+	case options.MaxBytes > 0 && options.Dir == "":
+		o.JetStreamMaxMemory = options.MaxBytes
+	case options.MaxBytes > 0:
+		o.JetStreamMaxStore = options.MaxBytes
 	}
 	var err error
 	if s.server, err = natsserver.NewServer(o); err != nil {
