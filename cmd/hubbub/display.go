@@ -52,6 +52,8 @@ type displayFlags struct {
 	output     choice
 	accessible bool
 	ascii      bool
+	theme      choice
+	mouse      bool
 	progress   bool // not a flag: the session may run faster than people listen
 }
 
@@ -60,7 +62,11 @@ func (f *displayFlags) add(cmd *cobra.Command) {
 	flags.VarP(&f.output, "output", "o", "`FORMAT`: tui, lines, json, events or rttm (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.accessible, "accessible", false, "no full-screen display: appended lines for a screen reader")
 	flags.BoolVar(&f.ascii, "ascii", false, "no glyphs beyond ASCII")
+	f.theme = choice{"auto", []string{"auto", "dark", "light"}}
+	flags.Var(&f.theme, "theme", "`COLOURS`: auto (asks the terminal), dark or light")
+	flags.BoolVar(&f.mouse, "mouse", true, "click and scroll on the screen; --mouse=false leaves the mouse to the terminal")
 	completeChoices(cmd, "output", f.output.allowed)
+	completeChoices(cmd, "theme", f.theme.allowed)
 }
 
 func (f *displayFlags) check(cmd *cobra.Command) error {
@@ -89,7 +95,10 @@ func (a *App) chooseDisplay(f displayFlags) (display, error) {
 		return nil, &failure{errors.New("--output tui needs a terminal, and standard output is none"),
 			"Leave out --output, or choose lines, json, events or rttm."}
 	}
-	return &fullScreen{app: a, mailbox: make(chan tui.Msg, 64), options: tui.Options{ASCII: f.ascii, Output: a.Stdout}}, nil
+	return &fullScreen{app: a, mailbox: make(chan tui.Msg, 64), options: tui.Options{
+		ASCII: f.ascii, Output: a.Stdout, Mouse: f.mouse,
+		Theme: map[string]tui.Theme{"dark": tui.ThemeDark, "light": tui.ThemeLight}[f.theme.value],
+	}}, nil
 }
 
 func isTerminal(stream any) bool {

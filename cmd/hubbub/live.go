@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"hubbub/capture"
@@ -21,6 +20,7 @@ type liveFlags struct {
 	pace   choice
 	engine engineFlags
 	record string
+	notes  protocol.Annotations // names that the settings give
 
 	maxStreams int // of the built-in server; 0 = its default
 }
@@ -53,7 +53,7 @@ nothing leaves the machine.`,
 	flags.SortFlags = false
 	flags.StringVarP(&f.input, "input", "i", "", "`SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input (default: the microphone, or the demo where there is none)")
 	flags.StringVar(&f.server, "server", "", "`URL` of a remote service (HUBBUB_SERVER); default: the built-in server")
-	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service (HUBBUB_API_KEY)")
+	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service; better in HUBBUB_API_KEY or the key ring (hubbub config set-key), which others cannot read")
 	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
 	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine takes it")
@@ -69,25 +69,27 @@ nothing leaves the machine.`,
 
 // complete fills in the environment and refuses what cannot go together.
 func (f *liveFlags) complete(cmd *cobra.Command) error {
-	if f.server == "" {
-		f.server = os.Getenv("HUBBUB_SERVER")
+	file, err := settle(cmd)
+	if err != nil {
+		return err
 	}
-	if f.apiKey == "" {
-		f.apiKey = os.Getenv("HUBBUB_API_KEY")
+	if f.notes, err = file.annotations(); err != nil {
+		return err
 	}
 	help := fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())
 	switch {
-	case f.server != "" && f.apiKey == "":
-		return &usageError{"no API key for " + f.server, "Give one with --api-key or in HUBBUB_API_KEY."}
 	case f.server != "" && f.pace.value == "fast":
 		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
-			"Leave out --pace, or leave out --server (and HUBBUB_SERVER)."}
-	case f.server == "" && (f.ca != "" || f.insecure):
+			"Leave out --pace, or choose the built-in server with --server \"\"."}
+	case f.server == "" && (cmd.Flags().Changed("ca") || cmd.Flags().Changed("insecure")) && (f.ca != "" || f.insecure):
 		return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
 	case f.ca != "" && f.insecure:
 		return &usageError{"--ca and --insecure exclude each other", help}
 	}
-	return f.displayFlags.check(cmd)
+	if err := f.displayFlags.check(cmd); err != nil {
+		return err
+	}
+	return f.service(cmd)
 }
 
 // live is the way of the audio, in order: a source is cut into chunks, the
@@ -117,7 +119,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 		return firstOf(err, source.Close())
 	}
 	defer wire.Close()
-	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	notes := protocol.NewAnnotationsStore(f.notes)
 	record, err := openRecording(f.record, source.Info(), about(source.Info(), server.name, server.latency, pace), notes)
 	if err != nil {
 		return firstOf(err, source.Close())

@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asHubbub) != "" {
 		main()
 	}
+	// The settings of whoever runs the tests are not the tests'.
+	if filepath.Base(os.Args[0]) != "hubbub" {
+		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
+	}
 	testscript.Main(m, map[string]func(){"hubbub": main})
 }
 

@@ -28,6 +28,9 @@ type notesKeeper struct {
 func keepNotes(dir string, store *protocol.AnnotationsStore) *notesKeeper {
 	ctx, stop := context.WithCancel(context.Background())
 	k := &notesKeeper{path: filepath.Join(dir, notesFile), store: store, stop: stop, done: make(chan struct{})}
+	if notes, _ := store.Load(); !notes.Empty() && !exists(k.path) {
+		k.save() // names that the settings gave
+	}
 	go func() {
 		defer close(k.done)
 		for {

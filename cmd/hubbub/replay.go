@@ -48,6 +48,9 @@ Without a screen the turns are printed under people's names, all at once unless
   hubbub replay monday --output rttm > monday.rttm`,
 		Args: exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := settle(cmd); err != nil {
+				return err
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}

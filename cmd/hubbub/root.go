@@ -25,10 +25,12 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 	root.AddCommand(
 		newLive(a),
 		newServe(a),
+		newKey(a),
 		newDevices(a),
 		newReplay(a),
 		newExport(a),
 		newLoad(a),
+		newConfig(a),
 		newScore(a),
 		newVersion(a),
 	)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+// shownSetting is a line of `hubbub config`.
+type shownSetting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+func newConfig(a *App) *cobra.Command {
+	output := choice{"text", []string{"text", "json"}}
+	var help strings.Builder
+	for _, s := range settings {
+		fmt.Fprintf(&help, "  %-13s %-20s %s\n", s.name, s.env(), s.help)
+	}
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the settings and where each comes from",
+		Long: `Show every setting, its value and where it comes from. A flag counts before the
+environment, the environment before the settings file, the file before the
+default. The file is TOML, in the user's configuration folder; HUBBUB_CONFIG
+names another one. The settings, and their variables in the environment:
+
+` + help.String() + `
+The table [names] names the labels of new sessions. API keys are kept in the
+system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
+		Example: `  theme = "dark"
+  input = "mic:USB"
+  latency = "1.5s"
+  [names]
+  SPEAKER_00 = "Anna"`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.config(output.value) },
+	}
+	cmd.Flags().VarP(&output, "output", "o", "`FORMAT`: text or json")
+	completeChoices(cmd, "output", output.allowed)
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "set-key URL",
+			Short: "Keep the API key of a server in the key ring, read from standard input",
+			Args:  exactArgs("URL"),
+			RunE:  func(_ *cobra.Command, args []string) error { return a.setKey(args[0]) },
+		},
+		&cobra.Command{
+			Use:   "delete-key URL",
+			Short: "Take the API key of a server out of the key ring",
+			Args:  exactArgs("URL"),
+			RunE:  func(_ *cobra.Command, args []string) error { return a.deleteKey(args[0]) },
+		},
+	)
+	return cmd
+}
+
+// config prints what `hubbub live` would use.
+func (a *App) config(format string) error {
+	file, err := readSettings()
+	if err != nil {
+		return err
+	}
+	live := newLive(a)
+	var all []shownSetting
+	for _, s := range settings {
+		flag := live.Flags().Lookup(s.name)
+		shown := shownSetting{s.name, flag.Value.String(), "default"}
+		if value, from, found := s.lookUp(file); found {
+			if err := flag.Value.Set(value); err != nil {
+				return badSetting(from, s.name, value, err)
+			}
+			shown.Value, shown.From = flag.Value.String(), from
+		}
+		if s.name == "server" {
+			shown.Value = withoutCredentials(shown.Value)
+		}
+		all = append(all, shown)
+	}
+	if _, err := file.annotations(); err != nil {
+		return err
+	}
+	for _, n := range file.names {
+		all = append(all, shownSetting{namesTable + "." + n.key, n.value, fmt.Sprintf("%s:%d", file.path, n.line)})
+	}
+	all = append(all, keyShown(live.Flags().Lookup("server").Value.String()))
+	if format == "json" {
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(struct {
+			File     string         `json:"file"`
+			Exists   bool           `json:"exists"`
+			Settings []shownSetting `json:"settings"`
+		}{file.path, file.exists, all})
+	}
+	state := "is not there"
+	if file.exists {
+		state = "is read"
+	}
+	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.path, state)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		value := s.Value
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, value, s.From)
+	}
+	return w.Flush()
+}
+
+// keyShown says where the API key would come from, never what it is.
+func keyShown(server string) shownSetting {
+	s := shownSetting{Key: "api-key", From: "default"}
+	if os.Getenv(apiKeyEnv) != "" {
+		s.Value, s.From = "set", apiKeyEnv
+	} else if server != "" {
+		if _, err := storedKey(server); err == nil {
+			s.Value, s.From = "set", "key ring"
+		}
+	}
+	return s
+}
