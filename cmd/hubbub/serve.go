@@ -19,6 +19,7 @@ func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
 	tls := choice{"self-signed", []string{"self-signed", "off"}}
+	maxMedia := size{localserver.DefaultMaxMedia}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the built-in server on its own",
@@ -26,15 +27,18 @@ func newServe(a *App) *cobra.Command {
 line on standard output, 'ready URL'. SIGTERM ends it: no new streams, open ones
 are finished.`,
 		Example: `  hubbub serve --api-key secret
-  hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub`,
+  hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub
+  hubbub key create --account team-a --data /var/lib/hubbub`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
 				o.APIKeys = []string{key}
 			}
-			if len(o.APIKeys) == 0 {
-				return &usageError{"a server needs an API key", "Give one with --api-key or in HUBBUB_API_KEY."}
+			if len(o.APIKeys) == 0 && o.DataDir == "" {
+				return &usageError{"a server needs an API key",
+					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
+			o.MaxMedia = maxMedia.value
 			o.TLS = localserver.TLSConfig{Mode: localserver.TLSMode(tls.value)}
 			o.Engine = engine.config()
 			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
@@ -48,6 +52,9 @@ are finished.`,
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "`KEY` that clients must show, repeatable (HUBBUB_API_KEY)")
 	flags.StringVar(&o.DataDir, "data", "", "`DIR` to keep sessions in (default: in memory only)")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
+	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
+	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
+	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "tls", tls.allowed)
