@@ -23,9 +23,16 @@ import (
 // that it names, to be killed.
 const victimDir = "HUBBUB_SERVER_VICTIM"
 
+// victimNATS makes it a node of a cluster.
+const victimNATS = "HUBBUB_SERVER_VICTIM_NATS"
+
 func victim(dir string) {
-	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, DataDir: dir,
-		NewDiarizer: func() (Diarizer, error) { return talker(), nil }})
+	victimEngine := talker
+	if os.Getenv(victimNATS) != "" {
+		victimEngine = chatty
+	}
+	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, DataDir: dir, RatePerMinute: -1,
+		NATS: os.Getenv(victimNATS), NewDiarizer: func() (Diarizer, error) { return victimEngine(), nil }})
 	if err != nil {
 		fmt.Println("failed:", err)
 		os.Exit(1)
