@@ -28,12 +28,56 @@ const (
 	renewBefore = 30 * 24 * time.Hour
 	// keptCertificate is the file in the data folder, certificate and key.
 	keptCertificate = "tls.pem"
+	// authority is the file beside it that clients are given to trust.
+	authority = "ca.pem"
 )
 
-// certificate is a self-signed one and what clients need to trust it.
+// certificate is a self-signed one and what clients need to trust it, or one
+// in files, which clients trust for reasons of their own.
 type certificate struct {
 	pair  tls.Certificate
 	caPEM []byte
+	files *pairFiles
+}
+
+// certificate makes or finds what the options ask for, nil for none.
+func (s *Server) certificate() (*certificate, error) {
+	switch o := s.options; o.TLS.Mode {
+	case TLSOff:
+		return nil, nil
+	case TLSFiles:
+		files, err := loadPair(o.TLS.Cert, o.TLS.Key, s.log, s.now)
+		if err != nil {
+			return nil, err
+		}
+		s.log.Info("TLS certificate loaded", "fingerprint", fingerprint(files.pair.Leaf))
+		return &certificate{files: files}, nil
+	}
+	c, err := selfSigned(s.options.DataDir, s.now(), s.hosts()...)
+	if err != nil {
+		return nil, err
+	}
+	told := []any{"fingerprint", fingerprint(c.pair.Leaf)}
+	if dir := s.options.DataDir; dir != "" {
+		file := filepath.Join(dir, authority)
+		if err := keepAuthority(file, c.caPEM); err != nil {
+			return nil, &hinted{fmt.Errorf("the certificate for clients cannot be kept: %w", err), "Check the rights of the data folder."}
+		}
+		told = append(told, "ca", file)
+	}
+	s.log.Info("self-signed certificate; clients trust it with --ca", told...)
+	return c, nil
+}
+
+// keepAuthority writes what clients need, for everybody to read; there is
+// nothing secret in it.
+func keepAuthority(file string, raw []byte) error {
+	if old, err := os.ReadFile(file); err != nil || !bytes.Equal(old, raw) {
+		if err := writeWhole(file, raw); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(file, 0o644)
 }
 
 // selfSigned returns the certificate kept in dir if it is still good for the
@@ -137,6 +181,9 @@ func (c *certificate) good(names []string, addresses []net.IP, now time.Time) bo
 
 // config is what the listener needs.
 func (c *certificate) config() *tls.Config {
+	if c.files != nil {
+		return &tls.Config{GetCertificate: c.files.current, MinVersion: tls.VersionTLS12}
+	}
 	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
 }
 

@@ -103,20 +103,37 @@ const (
 	SelfSigned TLSMode = "self-signed"
 	// TLSOff serves plain HTTP and WebSocket, for a proxy that ends TLS.
 	TLSOff TLSMode = "off"
+	// TLSFiles takes a certificate and its key from files, and takes them
+	// again whenever they change.
+	TLSFiles TLSMode = "files"
 )
 
 // TLSConfig says how connections are secured.
 type TLSConfig struct {
 	Mode TLSMode
+	// Cert and Key are the PEM files of TLSFiles, the certificate with its
+	// chain.
+	Cert, Key string
 }
 
-// ParseTLS reads the value of the flag --tls.
+// String is the value of the flag --tls.
+func (c TLSConfig) String() string {
+	if c.Mode == TLSFiles {
+		return c.Cert + "," + c.Key
+	}
+	return string(c.Mode)
+}
+
+// ParseTLS reads the value of the flag --tls: self-signed, off, or CERT,KEY.
 func ParseTLS(s string) (TLSConfig, error) {
 	switch m := TLSMode(s); m {
 	case SelfSigned, TLSOff:
 		return TLSConfig{Mode: m}, nil
 	}
-	return TLSConfig{}, &hinted{fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed or off."}
+	if cert, key, ok := strings.Cut(s, ","); ok && cert != "" && key != "" {
+		return TLSConfig{Mode: TLSFiles, Cert: cert, Key: key}, nil
+	}
+	return TLSConfig{}, &hinted{fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files."}
 }
 
 // withDefaults checks the options and fills in what was left out.
@@ -124,7 +141,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.TLS.Mode == "" {
 		o.TLS.Mode = SelfSigned
 	}
-	if _, err := ParseTLS(string(o.TLS.Mode)); err != nil {
+	if _, err := ParseTLS(o.TLS.String()); err != nil {
 		return o, err
 	}
 	if _, _, err := net.SplitHostPort(o.Addr); err != nil {

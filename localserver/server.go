@@ -107,10 +107,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("what an earlier run left could not be cleaned up: %w", err)
 	}
-	if o.TLS.Mode == SelfSigned {
-		if s.tls, err = selfSigned(o.DataDir, s.now(), s.hosts()...); err != nil {
-			return nil, err
-		}
+	if s.tls, err = s.certificate(); err != nil {
+		return nil, err
 	}
 	if s.listener, err = listen(ctx, o.Addr); err != nil {
 		return nil, err
@@ -177,7 +175,7 @@ func (s *Server) URL() string {
 }
 
 // CAPEM is the certificate that a client needs to trust the server, nil
-// without TLS.
+// without TLS or with a certificate of the operator's.
 func (s *Server) CAPEM() []byte {
 	if s.tls == nil {
 		return nil

@@ -230,6 +230,9 @@ func TestServe(t *testing.T) {
 		t.Errorf("first turn %q: %v", first, err)
 	}
 
+	trusting := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json")
+	trusting.line(`speaker`)
+
 	untrusting := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "first", "--output", "json")
 	if code := untrusting.exit(); code != exitFailed {
 		t.Errorf("without --insecure or --ca: exit code %d, want %d", code, exitFailed)
@@ -255,6 +258,9 @@ func TestServe(t *testing.T) {
 	}
 	if !strings.Contains(client.stderr.String(), "1001") {
 		t.Errorf("the client does not name the close code: %s", client.stderr.String())
+	}
+	if code := trusting.exit(); code != exitFailed {
+		t.Errorf("the other client exits with %d, want %d", code, exitFailed)
 	}
 }
 

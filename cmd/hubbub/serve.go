@@ -18,7 +18,7 @@ const shutdownTime = 10 * time.Second
 func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
-	tls := choice{"self-signed", []string{"self-signed", "off"}}
+	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
 	maxMedia := size{localserver.DefaultMaxMedia}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -28,6 +28,7 @@ line on standard output, 'ready URL'. SIGTERM ends it: no new streams, open ones
 are finished.`,
 		Example: `  hubbub serve --api-key secret
   hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub
+  hubbub serve --nats nats://n1:4222,nats://n2:4222 --public-url https://a.example --tls a.pem,a.key
   hubbub key create --account team-a --data /var/lib/hubbub`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +40,7 @@ are finished.`,
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
 			o.MaxMedia = maxMedia.value
-			o.TLS = localserver.TLSConfig{Mode: localserver.TLSMode(tls.value)}
+			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
 			return a.serve(cmd.Context(), o)
@@ -48,17 +49,28 @@ are finished.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks one")
-	flags.Var(&tls, "tls", "`MODE`: self-signed or off")
+	flags.Var(&tls, "tls", "`MODE`: self-signed, off, or CERT,KEY: two PEM files, read again when they change")
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "`KEY` that clients must show, repeatable (HUBBUB_API_KEY)")
 	flags.StringVar(&o.DataDir, "data", "", "`DIR` to keep sessions in (default: in memory only)")
+	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that keeps sessions for several nodes, instead of this one alone")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
 	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
-	completeChoices(cmd, "tls", tls.allowed)
+	completeChoices(cmd, "tls", []string{string(localserver.SelfSigned), string(localserver.TLSOff)})
 	return cmd
+}
+
+// tlsFlag is where the certificate comes from.
+type tlsFlag struct{ value localserver.TLSConfig }
+
+func (f *tlsFlag) String() string { return f.value.String() }
+func (f *tlsFlag) Type() string   { return "mode" }
+func (f *tlsFlag) Set(s string) (err error) {
+	f.value, err = localserver.ParseTLS(s)
+	return err
 }
 
 // serve runs until it is interrupted, which for a server is the normal end.
