@@ -3,25 +3,46 @@ package tui
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"hubbub/protocol"
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
-// else. It says each thing once, when it changes. It is for one goroutine.
+// else. It says each thing once, when it changes. Any goroutine may use it.
 type Accessible struct {
+	mu      sync.Mutex // guards what follows, and each line
 	w       io.Writer
+	err     error
+	notes   *protocol.AnnotationsStore
+	seenMu  sync.Mutex // guards what follows
 	seen    State
 	started bool
-	err     error
 }
 
 // NewAccessible writes to w.
 func NewAccessible(w io.Writer) *Accessible { return &Accessible{w: w} }
 
+// Annotate has people called by the names that a store gives them.
+func (a *Accessible) Annotate(store *protocol.AnnotationsStore) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notes = store
+}
+
+func (a *Accessible) annotations() protocol.Annotations {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.notes == nil {
+		return protocol.Annotations{}
+	}
+	notes, _ := a.notes.Load()
+	return notes
+}
+
 // Turn says a finished turn: "SPEAKER_00, 0:01 to 0:03".
 func (a *Accessible) Turn(t protocol.Turn) error {
-	return a.say("%s, %s to %s", Clean(t.Speaker), clock(t.Start), clock(t.End))
+	return a.say("%s, %s to %s", Clean(a.annotations().Name(t.Speaker)), clock(t.Start), clock(t.End))
 }
 
 // Error says a problem.
@@ -33,6 +54,8 @@ func (a *Accessible) Notice(text string) error { return a.say("%s", Clean(text))
 // State says what is new since the last call: the source and its notice, the
 // connection, lost audio, the end. It may be called as often as one likes.
 func (a *Accessible) State(s State) error {
+	a.seenMu.Lock()
+	defer a.seenMu.Unlock()
 	old, first := a.seen, !a.started
 	a.seen, a.started = s, true
 	if s.Source != "" && s.Source != old.Source {
@@ -53,32 +76,25 @@ func (a *Accessible) State(s State) error {
 	if s.Finished && !old.Finished {
 		_ = a.say("Finished after %s.", clock(s.Heard))
 	}
-	return a.err
+	return a.failed()
 }
 
 // Summary says what remains of a session, in sentences: a bar or a column
 // says nothing to the ear.
 func (a *Accessible) Summary(s State) error {
-	ls := s.Timeline.Lanes
-	total := 0.0
-	for _, l := range ls {
-		total += talk(l, s)
-	}
-	_ = a.say("%s heard, %s.", clock(s.Heard), count(int64(len(ls)), "speaker"))
-	for _, l := range ls {
-		share, n := 0.0, len(l.Turns)
-		if l.Open {
-			n++
+	b := annotated(s, protocol.NewAnnotationsStore(a.annotations()))
+	_ = a.say("%s heard, %s.", clock(s.Heard), count(int64(len(b.people)), "speaker"))
+	for _, p := range b.people {
+		share := fmt.Sprintf("%.0f percent", 100*p.share)
+		if p.muted {
+			share = "muted"
 		}
-		if total > 0 {
-			share = 100 * talk(l, s) / total
-		}
-		_ = a.say("%s: %s, %.0f percent, %s.", Clean(l.Speaker), talkTime(talk(l, s)), share, count(int64(n), "turn"))
+		_ = a.say("%s: %s, %s, %s.", p.name, talkTime(p.talk), share, count(int64(p.turns), "turn"))
 	}
 	if s.Dropped > 0 {
 		_ = a.say("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
 	}
-	return a.err
+	return a.failed()
 }
 
 func linkSentence(s State) string {
@@ -106,10 +122,19 @@ func linkSentence(s State) string {
 }
 
 func (a *Accessible) say(format string, args ...any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.err == nil {
 		_, err := fmt.Fprintf(a.w, format+"\n", args...)
 		a.err = outputError(err)
 	}
+	return a.err
+}
+
+// failed is the error of the output, if it has one.
+func (a *Accessible) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	return a.err
 }
 

@@ -36,6 +36,14 @@ func (m *model) board() *board {
 	return m.annotate(m.state)
 }
 
+// annotated is a State as a store wants it, outside of the screen.
+func annotated(s State, store *protocol.AnnotationsStore) *board {
+	if store == nil {
+		store = protocol.NewAnnotationsStore(protocol.Annotations{})
+	}
+	return (&model{store: store}).annotate(s)
+}
+
 func (m *model) annotate(s State) *board {
 	a, revision := m.store.Load()
 	b := &board{State: s, marks: a.Bookmarks(), notes: a}

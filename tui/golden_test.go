@@ -123,7 +123,7 @@ func TestGoldenSummary(t *testing.T) {
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := summarize(&b, s, newTheme(c.profile, true, false), glyphsFor(c.ascii, false)); err != nil {
+		if err := summarize(&b, annotated(s, nil), newTheme(c.profile, true, false), glyphsFor(c.ascii, false)); err != nil {
 			t.Fatal(err)
 		}
 		text := ansi.Strip(b.String())

@@ -15,18 +15,18 @@ const summaryBar = 20
 
 // Summary writes what remains of a session on the normal screen: how long it
 // was, and for each label talk time, share of all talk, and number of turns;
-// then what was lost, if anything was. Of o only ASCII, NoColor and Theme
-// matter; there are no escape sequences when w is not a terminal.
+// then what was lost, if anything was. Of o only ASCII, NoColor, Theme and
+// Annotations matter; there are no escape sequences when w is not a terminal.
 func Summary(w io.Writer, s State, o Options) error {
 	t := themeFor(o, w)
 	ascii := o.ASCII || t.plain
 	if f, ok := w.(term.File); !ok || !term.IsTerminal(f.Fd()) {
 		t = newTheme(termenv.Ascii, true, true)
 	}
-	return summarize(w, s, t, glyphsFor(ascii, t.plain))
+	return summarize(w, annotated(s, o.Annotations), t, glyphsFor(ascii, t.plain))
 }
 
-func summarize(w io.Writer, s State, t *theme, g *glyphs) error {
+func summarize(w io.Writer, s *board, t *theme, g *glyphs) error {
 	b := bufio.NewWriter(w)
 	paint := func(text string, st style) string {
 		var sb strings.Builder
@@ -37,38 +37,32 @@ func summarize(w io.Writer, s State, t *theme, g *glyphs) error {
 	}
 	dim := style{role: roleDim}
 
-	ls := s.Timeline.Lanes
-	total, longest, turns := 0.0, 0.0, 0
+	longest, turns := 0.0, 0
 	name, talkW, turnsW := 0, 0, 0
-	for _, l := range ls {
-		n := len(l.Turns)
-		if l.Open {
-			n++
-		}
-		v := talk(l, s)
-		total, longest, turns = total+v, max(longest, v), turns+n
-		name = max(name, min(textWidth(Clean(l.Speaker)), 30))
-		talkW = max(talkW, len(talkTime(v)))
-		turnsW = max(turnsW, len(count(int64(n), "turn")))
+	for _, p := range s.people {
+		longest, turns = max(longest, p.talk), turns+p.turns
+		name = max(name, min(textWidth(p.name), 30))
+		talkW = max(talkW, len(talkTime(p.talk)))
+		turnsW = max(turnsW, len(count(int64(p.turns), "turn")))
 	}
-	head := []string{clock(s.Heard), count(int64(len(ls)), "speaker"), count(int64(turns), "turn")}
+	head := []string{clock(s.Heard), count(int64(len(s.people)), "speaker"), count(int64(turns), "turn")}
 	fmt.Fprintf(b, "%s  %s\n", paint("hubbub", style{role: roleBrand, attr: bold}), strings.Join(head, "  "))
 
-	for i, l := range ls {
-		v, n := talk(l, s), len(l.Turns)
-		if l.Open {
-			n++
+	for _, p := range s.people {
+		part := 0.0
+		if longest > 0 {
+			part = p.talk / longest
 		}
-		share, part := 0.0, 0.0
-		if total > 0 {
-			share, part = v/total, v/longest
+		share := fmt.Sprintf("%3.0f%%", 100*p.share)
+		if p.muted {
+			share = "   -"
 		}
-		st := style{role: laneRole(i)}
-		label := fit(Clean(l.Speaker), 30, 3, g.ellipsis)
+		st := style{role: p.role}
+		label := fit(p.name, 30, 3, g.ellipsis)
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
 			paint(label, st), strings.Repeat(" ", max(name-textWidth(label), 0)),
-			talkW, talkTime(v), paint(fmt.Sprintf("%3.0f%%", 100*share), dim),
-			paint(fmt.Sprintf("%*s", turnsW, count(int64(n), "turn")), dim),
+			talkW, talkTime(p.talk), paint(share, dim),
+			paint(fmt.Sprintf("%*s", turnsW, count(int64(p.turns), "turn")), dim),
 			paint(bar(part*summaryBar, g), st))
 	}
 	if s.Dropped > 0 {

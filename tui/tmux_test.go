@@ -140,6 +140,10 @@ func TestTmuxResize(t *testing.T) {
 	if n := strings.Count(s, "hubbub"); n != 1 {
 		t.Errorf("after a storm of sizes the header is there %d times:\n%s", n, s)
 	}
+	// Leaving the alternate screen at another size than it was entered at, tmux
+	// itself wraps its long lines and glues one to the normal screen.
+	x.tmux("resize-window", "-x", "80", "-y", "24")
+	x.shows(`30 s across`)
 	x.keys("q")
 	x.leftBehind(`left by q`)
 }
