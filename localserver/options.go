@@ -89,6 +89,7 @@ type Options struct {
 	readTimeout  time.Duration
 	writeTimeout time.Duration
 	lateTimeout  time.Duration
+	headTimeout  time.Duration // of a TLS handshake, and of the head of a request
 	leaseEvery   time.Duration
 	storeBytes   int64
 }
@@ -194,6 +195,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.tick == 0 {
 		o.tick = 500 * time.Millisecond
+	}
+	if o.headTimeout == 0 {
+		o.headTimeout = headerTimeout
 	}
 	if o.lateTimeout == 0 {
 		o.lateTimeout = lateTimeout
