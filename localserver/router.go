@@ -24,11 +24,10 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET "+mediaPath+"{sealed}", s.download)
 	mux.HandleFunc("GET "+streamPath+"{id}", s.openStream)
 	mux.HandleFunc("GET /healthz", s.alive)
-	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("GET /readyz", s.ready)
 
 	var h http.Handler = jsonErrors(mux)
-	for _, wrap := range []middleware{withRecovery(s.log), s.metrics.watch, withAccessLog(s.log), withRequestID} {
+	for _, wrap := range []middleware{withRecovery(s.log), withAccessLog(s.log), withRequestID} {
 		h = wrap(h)
 	}
 	return h

@@ -1,0 +1,275 @@
+package localserver
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
+
+	"hubbub/protocol"
+)
+
+// network is a bad one between clients and a server.
+type network struct {
+	t     *testing.T
+	proxy *toxiproxy.Proxy
+}
+
+func badNetwork(t *testing.T, h *host) *network {
+	t.Helper()
+	zerolog.SetGlobalLevel(zerolog.Disabled)
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	n := &network{t, toxiproxy.NewProxy(api, "network", "127.0.0.1:0", h.Addr().String())}
+	if err := n.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.proxy.Stop)
+	return n
+}
+
+// add adds a fault in one direction: "upstream" is to the server.
+func (n *network) add(kind, direction, attributes string) {
+	n.t.Helper()
+	_, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(
+		`{"name":"%s-%s","type":%q,"stream":%q,"attributes":%s}`, kind, direction, kind, direction, attributes)))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// open opens a stream through the network.
+func (n *network) open(h *host) *stream {
+	n.t.Helper()
+	l := h.create()
+	_, path, _ := strings.Cut(strings.TrimPrefix(l.URL, "wss://"), "/")
+	conn, res, err := h.dial.Dial("wss://"+n.proxy.Listen+"/"+path, nil)
+	if err != nil {
+		n.t.Fatalf("dial: %v %v", err, res)
+	}
+	n.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	return &stream{conn, n.t, l.ID}
+}
+
+// baseLine is what a server takes that has nothing to do.
+type baseLine struct {
+	goroutines int
+	heap       uint64 // bytes
+}
+
+func takeBaseLine(h *host) baseLine {
+	h.http.CloseIdleConnections()
+	runtime.GC()
+	runtime.GC() // what finalizers had kept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return baseLine{runtime.NumGoroutine(), m.HeapAlloc}
+}
+
+// back waits until a server has given back what it took.
+func (b baseLine) back(h *host) {
+	h.t.Helper()
+	const slack = 8 << 20 // pools, caches, counters: not what a frame or a stream takes
+	var now baseLine
+	deadline := time.Now().Add(patience)
+	for ; time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		now = takeBaseLine(h)
+		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.count() == 0 {
+			return
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	h.t.Errorf("%d goroutines and %d KiB were taken before, %d and %d KiB are now; %d streams\n%s", b.goroutines, b.heap>>10,
+		now.goroutines, now.heap>>10, h.streams.count(), stacks[:runtime.Stack(stacks, true)])
+}
+
+// Whatever the network does, a stream goes on or ends as the contract says,
+// and nothing of it is left.
+func TestFaultsOfTheNetwork(t *testing.T) {
+	h := serve(t, func(o *Options) {
+		o.readTimeout, o.pingEvery, o.headTimeout = 2*time.Second, 200*time.Millisecond, time.Second
+		o.RatePerMinute = -1
+	})
+	whole := func(t *testing.T, s *stream, chunks int) {
+		t.Helper()
+		s.chunks(chunks)
+		s.end()
+		events, code, _ := s.rest()
+		if code != websocket.CloseNormalClosure || len(events) != 2 {
+			t.Errorf("code %d, %q", code, raws(events))
+		}
+		h.becomes(s.id, "done")
+		same(t, events, h.kept(s.id))
+	}
+	broken := func(t *testing.T, s *stream) {
+		t.Helper()
+		h.becomes(s.id, "error")
+		if kept := h.kept(s.id); len(kept) != 2 || !strings.Contains(kept[1], "speaker_end") {
+			t.Errorf("kept: %q", kept)
+		}
+	}
+	for _, fault := range []struct {
+		name string
+		test func(t *testing.T, n *network)
+	}{
+		{"none", func(t *testing.T, n *network) { whole(t, n.open(h), 3) }},
+		{"latency and jitter", func(t *testing.T, n *network) {
+			for _, d := range []string{"upstream", "downstream"} {
+				n.add("latency", d, `{"latency":250,"jitter":200}`)
+			}
+			whole(t, n.open(h), 20)
+		}},
+		{"bytes in small pieces", func(t *testing.T, n *network) {
+			for _, d := range []string{"upstream", "downstream"} {
+				n.add("slicer", d, `{"average_size":100,"size_variation":90,"delay":50}`)
+			}
+			whole(t, n.open(h), 20)
+		}},
+		{"10 kbit/s", func(t *testing.T, n *network) {
+			s := n.open(h)
+			n.add("bandwidth", "upstream", `{"rate":1}`) // 1 kB/s, which is 8 kbit/s
+			n.add("bandwidth", "downstream", `{"rate":1}`)
+			whole(t, s, 1)
+		}},
+		{"reset", func(t *testing.T, n *network) {
+			s := n.open(h)
+			s.chunks(2)
+			s.next()
+			n.add("reset_peer", "upstream", `{"timeout":0}`)
+			_ = s.WriteMessage(websocket.BinaryMessage, quiet)
+			broken(t, s)
+		}},
+		{"half-open", func(t *testing.T, n *network) {
+			s := n.open(h)
+			s.chunks(2)
+			s.next()
+			for _, d := range []string{"upstream", "downstream"} {
+				n.add("timeout", d, `{"timeout":0}`) // nothing comes through, and nobody says so
+			}
+			broken(t, s)
+		}},
+		{"cable pulled out", func(t *testing.T, n *network) {
+			s := n.open(h)
+			s.chunks(2)
+			s.next()
+			n.proxy.Stop()
+			broken(t, s)
+		}},
+		{"20 MB frames", func(t *testing.T, n *network) {
+			s := n.open(h)
+			frame := make([]byte, 20<<20)
+			for range 3 {
+				if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
+					t.Fatal(err)
+				}
+				if e := s.next(); e.Message != protocol.ErrChunkSize.Error() {
+					t.Errorf("got %s", e.Raw)
+				}
+			}
+			whole(t, s, 3)
+		}},
+		{"slow handshakes", func(t *testing.T, n *network) {
+			var hung sync.WaitGroup
+			for i := range 100 {
+				conn, err := net.Dial("tcp", h.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				hung.Go(func() {
+					defer func() { _ = conn.Close() }()
+					_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
+					_ = conn.SetReadDeadline(time.Now().Add(patience))
+					if _, err := io.Copy(io.Discard, conn); err != nil && isTimeoutError(err) {
+						t.Errorf("a connection that says nothing is kept: %v", err)
+					}
+				})
+			}
+			whole(t, n.open(h), 3) // others are served meanwhile
+			hung.Wait()
+		}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			outer := h.t
+			h.t = t
+			defer func() { h.t = outer }()
+			base := takeBaseLine(h)
+			t.Cleanup(func() { base.back(&host{Server: h.Server, t: t, http: h.http}) })
+			fault.test(t, badNetwork(t, h))
+		})
+	}
+	h.do("GET", "/readyz", "", nil)
+}
+
+func isTimeoutError(err error) bool {
+	n, ok := err.(net.Error)
+	return ok && n.Timeout()
+}
+
+// Ten thousand requests that make no sense get an error of the contract or
+// nothing, and leave nothing behind.
+func TestGarbageRequests(t *testing.T) {
+	h := serve(t, func(o *Options) { o.TLS.Mode = TLSOff; o.RatePerMinute = -1 })
+	base := takeBaseLine(h)
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	junk := func(n int) string {
+		b := make([]byte, random.IntN(n))
+		for i := range b {
+			b[i] = byte(random.IntN(256))
+		}
+		return string(b)
+	}
+	word := func() string {
+		return pick("/v1/live", "/v1/live/", "/v1/stream/x", "/v1/test", "/v1/media/input", "/v1/media/output", "/", "*", "//", "/v1/../v1/test", "/%00", "/%zz", "http://x/", "") + pick("", "?token=", "?", "/..", "%2e%2e", strings.Repeat("x", 100))
+	}
+	dial := func() (net.Conn, *bufio.Reader) {
+		conn, err := net.Dial("tcp", h.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(2 * patience))
+		return conn, bufio.NewReader(conn)
+	}
+	conn, in := dial()
+	statuses := map[int]int{}
+	for range 10000 {
+		body := pick("", "{", "[]", `{"a":`, "null", junk(50))
+		fmt.Fprintf(conn, "%s %s %s\r\nHost: x\r\n%s: %s\r\n%sContent-Length: %d\r\n\r\n%s",
+			pick("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "BREW", "", junk(3)), word(), pick("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", ""),
+			pick("Authorization", "Upgrade", "X", ""), pick("Bearer "+testKey, "Bearer", "websocket", junk(20)),
+			pick("", "Connection: Upgrade\r\n", "Transfer-Encoding: chunked\r\n"), len(body), body)
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		res, err := http.ReadResponse(in, nil)
+		if err == nil {
+			statuses[res.StatusCode]++
+			if res.StatusCode >= 500 && res.StatusCode != http.StatusHTTPVersionNotSupported && res.StatusCode != http.StatusNotImplemented {
+				t.Fatalf("status %d", res.StatusCode)
+			}
+		} else if isTimeoutError(err) {
+			t.Fatal("no answer, and no end")
+		}
+		// What follows a request that makes no sense is anybody's guess.
+		_ = conn.Close()
+		conn, in = dial()
+	}
+	_ = conn.Close()
+	t.Logf("answers by status: %v", statuses)
+	if statuses[400] == 0 || statuses[401] == 0 || statuses[404] == 0 || statuses[405] == 0 {
+		t.Errorf("these requests are not garbage enough: %v", statuses)
+	}
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+		t.Errorf("test: %d", res.StatusCode)
+	}
+	base.back(h)
+}
