@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+
+	"hubbub/protocol"
 )
 
 // maxBody bounds a JSON request body, in bytes. It is kept in the store, whose
@@ -31,7 +33,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		refuse(w, r, http.StatusRequestTimeout, "The request body did not arrive in time")
 	default:
-		refuse(w, r, http.StatusBadRequest, "The request body could not be read")
+		answer(w, http.StatusBadRequest, protocol.Invalid("", "could not be read"))
 	}
 	return nil, false
 }

@@ -373,3 +373,20 @@ func TestSealedGrantsComeBack(t *testing.T) {
 		}
 	}
 }
+
+// brokenOff sends half of an object, and nothing more.
+func (h *host) brokenOff(u *url.URL) reply {
+	h.t.Helper()
+	conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 20\r\n\r\nhalf of it", u.Path, u.Host)
+	_ = conn.CloseWrite()
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return read(h.t, res)
+}

@@ -51,7 +51,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusRequestTimeout, "The object did not arrive in time")
 	case body.broken:
 		w.Header().Set("Connection", "close")
-		refuse(w, r, http.StatusBadRequest, "The object did not arrive whole")
+		answer(w, http.StatusBadRequest, protocol.Invalid("", "did not arrive whole"))
 	case errors.Is(err, store.ErrFull):
 		s.failed(w, r, http.StatusServiceUnavailable, "The store is full; try again later", err)
 	default:

@@ -12,25 +12,39 @@ type middleware func(http.Handler) http.Handler
 // every request, the outermost first.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	operation := func(pattern string, h http.Handler) {
-		mux.Handle(pattern, s.limiter.limited(pattern, s.keys, h))
+	for pattern, h := range s.patterns() {
+		mux.Handle(pattern, h)
 	}
-	operation("GET /v1/test", http.HandlerFunc(s.test))
-	operation("POST /v1/live", subscribers(limitBody(s.createStream)))
-	operation("GET /v1/live/{id}", subscribers(http.HandlerFunc(s.streamStatus)))
-	operation("POST /v1/media/input", subscribers(limitBody(s.mediaInput)))
-	operation("POST /v1/media/output", subscribers(limitBody(s.mediaOutput)))
-	mux.HandleFunc("PUT "+mediaPath+"{sealed}", s.upload)
-	mux.HandleFunc("GET "+mediaPath+"{sealed}", s.download)
-	mux.HandleFunc("GET "+streamPath+"{id}", s.openStream)
-	mux.HandleFunc("GET /healthz", s.alive)
-	mux.HandleFunc("GET /readyz", s.ready)
-
 	var h http.Handler = jsonErrors(mux)
-	for _, wrap := range []middleware{withRecovery(s.log), withAccessLog(s.log), withRequestID} {
+	for _, wrap := range []middleware{withRecovery(s.log), s.metrics.watch, withAccessLog(s.log), withRequestID} {
 		h = wrap(h)
 	}
 	return h
+}
+
+// patterns are the routes, each of them described in openapi.json.
+func (s *Server) patterns() map[string]http.Handler {
+	do := func(f http.HandlerFunc) http.Handler { return f }
+	routes := map[string]http.Handler{
+		"PUT " + mediaPath + "{sealed}": do(s.upload),
+		"GET " + mediaPath + "{sealed}": do(s.download),
+		"GET " + streamPath + "{id}":    do(s.openStream),
+		"GET /healthz":                  do(s.alive),
+		"GET /readyz":                   do(s.ready),
+		"GET /metrics":                  s.metrics.handler(),
+		"GET /openapi.json":             do(s.describe),
+	}
+	// The operations: they need a key, and are counted.
+	for pattern, h := range map[string]http.Handler{
+		"GET /v1/test":          do(s.test),
+		"POST /v1/live":         subscribers(limitBody(s.createStream)),
+		"GET /v1/live/{id}":     subscribers(do(s.streamStatus)),
+		"POST /v1/media/input":  subscribers(limitBody(s.mediaInput)),
+		"POST /v1/media/output": subscribers(limitBody(s.mediaOutput)),
+	} {
+		routes[pattern] = s.limiter.limited(pattern, s.keys, h)
+	}
+	return routes
 }
 
 // jsonErrors answers in JSON what a ServeMux answers in plain text: unknown
