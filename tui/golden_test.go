@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
+
+	"hubbub/protocol"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -96,6 +98,37 @@ func TestGoldenScreens(t *testing.T) {
 					golden(t, name, picture(m))
 				})
 			}
+		}
+	}
+}
+
+// TestGoldenViews are the screens of people, marks and the stage.
+func TestGoldenViews(t *testing.T) {
+	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
+		for _, c := range []struct {
+			name  string
+			ascii bool
+			keys  []string
+		}{
+			{"notes", false, []string{"3"}},
+			{"notes-ascii", true, []string{"3"}},
+			{"muted", false, []string{"s", "1", "x"}},
+			{"naming", false, []string{"2", "r", " ", "雷", "!"}},
+			{"merging", false, []string{"4", "m", "up"}},
+			{"marks", false, []string{"[", "["}},
+			{"stage", false, []string{"f"}},
+			{"stage-ascii", true, []string{"f"}},
+		} {
+			name := fmt.Sprintf("view-%s-%dx%d", c.name, size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				s := sessionAt(conversation(6, 400, 7), 375.2, 1)
+				s.Gaps = []Span{{100, 130}, {360, 362.5}}
+				m := still(s, size[0], size[1])
+				m.store = protocol.NewAnnotationsStore(someNotes(375))
+				m.glyphs, m.dirty = glyphsFor(c.ascii, false), true
+				press(m, c.keys...)
+				golden(t, name, picture(m))
+			})
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (m *model) jump(by int) {
 	if w.follow && b.Playback == nil {
 		from = b.Heard
 	}
-	if m.mark >= 0 && (m.view.back && m.view.anchor == m.markView || w.follow) {
+	if m.jumped == (jumped{m.mark, m.view}) {
 		from = m.mark
 	}
 	// The first bookmark after from, and the last one before it.
@@ -67,7 +67,7 @@ func (m *model) jump(by int) {
 	mark := b.marks[i]
 	m.mark = mark.At
 	m.lookAt(mark.At)
-	m.markView = m.view.anchor
+	m.jumped = jumped{mark.At, m.view}
 	m.say(fmt.Sprintf("%s %s  %s  (%d of %d, B removes it)", m.glyphs.mark1, clock(mark.At), Clean(mark.Note), i+1, len(b.marks)), roleBrand)
 	if m.o.Player != nil {
 		m.o.Player.Seek(mark.At)
@@ -93,6 +93,12 @@ func (m *model) unmark() {
 	at := m.mark
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(at), nil })
 	m.say("removed the bookmark at "+clock(at)+", u brings it back", rolePlain)
+}
+
+// jumped is where the last jump to a bookmark led.
+type jumped struct {
+	at   float64
+	view viewport
 }
 
 // exportedMsg is the answer of Options.Export.

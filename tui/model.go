@@ -51,7 +51,7 @@ type model struct {
 	entry     *entry  // text that is being typed, or nil
 	pick      *pick   // a question for a lane, or nil
 	mark      float64 // the bookmark that was reached last, -1 = none
-	markView  float64 // where the view was then
+	jumped    jumped
 	mouse     bool
 	asked     bool // leaving has asked whether what is not kept may go
 	exporting bool

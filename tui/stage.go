@@ -150,7 +150,19 @@ func (m *model) drawStageShares(c *canvas, b *board, y int) {
 			}
 			c.set(2+x, y, glyph, style{role: p.role})
 		}
-		segs = append(segs, segment{fmt.Sprintf("%s %.0f%%", p.name, 100*p.share), style{role: p.role}, len(segs)})
+		segs = append(segs, segment{fmt.Sprintf("%s %.0f%%", p.name, 100*p.share), style{role: p.role}, 0})
 	}
-	m.drawSegments(c, 2, y+1, width, segs, 3)
+	// Two rows of names; who has no room there is seen on the timeline.
+	for row := range 2 {
+		used, n := 0, 0
+		for n < len(segs) && used+textWidth(segs[n].text) <= width {
+			used += textWidth(segs[n].text) + 3
+			n++
+		}
+		if n == 0 && len(segs) > 0 { // too long for a row of its own
+			n = 1
+		}
+		m.drawSegments(c, 2, y+1+row, width, segs[:n], 3)
+		segs = segs[n:]
+	}
 }
