@@ -22,15 +22,16 @@ import (
 
 // network is a bad one between clients and a server.
 type network struct {
-	t     *testing.T
-	proxy *toxiproxy.Proxy
+	t      *testing.T
+	proxy  *toxiproxy.Proxy
+	opened []*stream
 }
 
 func badNetwork(t *testing.T, h *host) *network {
 	t.Helper()
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	n := &network{t, toxiproxy.NewProxy(api, "network", "127.0.0.1:0", h.Addr().String())}
+	n := &network{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", h.Addr().String())}
 	if err := n.proxy.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,9 @@ func (n *network) open(h *host) *stream {
 	}
 	n.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	return &stream{conn, n.t, l.ID}
+	s := &stream{conn, n.t, l.ID}
+	n.opened = append(n.opened, s)
+	return s
 }
 
 // baseLine is what a server takes that has nothing to do.
@@ -97,11 +100,7 @@ func (b baseLine) back(h *host) {
 // Whatever the network does, a stream goes on or ends as the contract says,
 // and nothing of it is left.
 func TestFaultsOfTheNetwork(t *testing.T) {
-	h := serve(t, func(o *Options) {
-		o.readTimeout, o.pingEvery, o.headTimeout = 2*time.Second, 200*time.Millisecond, time.Second
-		o.RatePerMinute = -1
-	})
-	whole := func(t *testing.T, s *stream, chunks int) {
+	whole := func(t *testing.T, h *host, s *stream, chunks int) {
 		t.Helper()
 		s.chunks(chunks)
 		s.end()
@@ -112,7 +111,7 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 		h.becomes(s.id, "done")
 		same(t, events, h.kept(s.id))
 	}
-	broken := func(t *testing.T, s *stream) {
+	broken := func(t *testing.T, h *host, s *stream) {
 		t.Helper()
 		h.becomes(s.id, "error")
 		if kept := h.kept(s.id); len(kept) != 2 || !strings.Contains(kept[1], "speaker_end") {
@@ -121,52 +120,52 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 	}
 	for _, fault := range []struct {
 		name string
-		test func(t *testing.T, n *network)
+		test func(t *testing.T, h *host, n *network)
 	}{
-		{"none", func(t *testing.T, n *network) { whole(t, n.open(h), 3) }},
-		{"latency and jitter", func(t *testing.T, n *network) {
+		{"none", func(t *testing.T, h *host, n *network) { whole(t, h, n.open(h), 3) }},
+		{"latency and jitter", func(t *testing.T, h *host, n *network) {
 			for _, d := range []string{"upstream", "downstream"} {
 				n.add("latency", d, `{"latency":250,"jitter":200}`)
 			}
-			whole(t, n.open(h), 20)
+			whole(t, h, n.open(h), 20)
 		}},
-		{"bytes in small pieces", func(t *testing.T, n *network) {
+		{"bytes in small pieces", func(t *testing.T, h *host, n *network) {
 			for _, d := range []string{"upstream", "downstream"} {
 				n.add("slicer", d, `{"average_size":100,"size_variation":90,"delay":50}`)
 			}
-			whole(t, n.open(h), 20)
+			whole(t, h, n.open(h), 20)
 		}},
-		{"10 kbit/s", func(t *testing.T, n *network) {
+		{"10 kbit/s", func(t *testing.T, h *host, n *network) {
 			s := n.open(h)
 			n.add("bandwidth", "upstream", `{"rate":1}`) // 1 kB/s, which is 8 kbit/s
 			n.add("bandwidth", "downstream", `{"rate":1}`)
-			whole(t, s, 1)
+			whole(t, h, s, 1)
 		}},
-		{"reset", func(t *testing.T, n *network) {
+		{"reset", func(t *testing.T, h *host, n *network) {
 			s := n.open(h)
 			s.chunks(2)
 			s.next()
 			n.add("reset_peer", "upstream", `{"timeout":0}`)
 			_ = s.WriteMessage(websocket.BinaryMessage, quiet)
-			broken(t, s)
+			broken(t, h, s)
 		}},
-		{"half-open", func(t *testing.T, n *network) {
+		{"half-open", func(t *testing.T, h *host, n *network) {
 			s := n.open(h)
 			s.chunks(2)
 			s.next()
 			for _, d := range []string{"upstream", "downstream"} {
 				n.add("timeout", d, `{"timeout":0}`) // nothing comes through, and nobody says so
 			}
-			broken(t, s)
+			broken(t, h, s)
 		}},
-		{"cable pulled out", func(t *testing.T, n *network) {
+		{"cable pulled out", func(t *testing.T, h *host, n *network) {
 			s := n.open(h)
 			s.chunks(2)
 			s.next()
 			n.proxy.Stop()
-			broken(t, s)
+			broken(t, h, s)
 		}},
-		{"20 MB frames", func(t *testing.T, n *network) {
+		{"20 MB frames", func(t *testing.T, h *host, n *network) {
 			s := n.open(h)
 			frame := make([]byte, 20<<20)
 			for range 3 {
@@ -177,9 +176,9 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 					t.Errorf("got %s", e.Raw)
 				}
 			}
-			whole(t, s, 3)
+			whole(t, h, s, 3)
 		}},
-		{"slow handshakes", func(t *testing.T, n *network) {
+		{"slow handshakes", func(t *testing.T, h *host, n *network) {
 			var hung sync.WaitGroup
 			for i := range 100 {
 				conn, err := net.Dial("tcp", h.Addr().String())
@@ -195,20 +194,30 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 					}
 				})
 			}
-			whole(t, n.open(h), 3) // others are served meanwhile
+			whole(t, h, n.open(h), 3) // others are served meanwhile
 			hung.Wait()
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			outer := h.t
-			h.t = t
-			defer func() { h.t = outer }()
+			h := serve(t, func(o *Options) {
+				o.RatePerMinute, o.headTimeout = -1, 2*time.Second
+				if fault.name == "half-open" { // found out in a moment
+					o.readTimeout, o.pingEvery = time.Second, 200*time.Millisecond
+				}
+			})
+			warm := h.open()
+			whole(t, h, warm, 1)
+			_ = warm.Close()
 			base := takeBaseLine(h)
-			t.Cleanup(func() { base.back(&host{Server: h.Server, t: t, http: h.http}) })
-			fault.test(t, badNetwork(t, h))
+			n := badNetwork(t, h)
+			fault.test(t, h, n)
+			n.proxy.Stop()
+			for _, s := range n.opened {
+				_ = s.Close()
+			}
+			base.back(h)
 		})
 	}
-	h.do("GET", "/readyz", "", nil)
 }
 
 func isTimeoutError(err error) bool {
@@ -249,6 +258,7 @@ func TestGarbageRequests(t *testing.T) {
 			pick("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "BREW", "", junk(3)), word(), pick("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", ""),
 			pick("Authorization", "Upgrade", "X", ""), pick("Bearer "+testKey, "Bearer", "websocket", junk(20)),
 			pick("", "Connection: Upgrade\r\n", "Transfer-Encoding: chunked\r\n"), len(body), body)
+		_ = conn.(*net.TCPConn).CloseWrite() // there is no more of it
 		_ = conn.SetReadDeadline(time.Now().Add(patience))
 		res, err := http.ReadResponse(in, nil)
 		if err == nil {
