@@ -1,8 +1,12 @@
 package tui
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -10,6 +14,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
+
+	"hubbub/protocol"
 )
 
 // anHour is a session of 8 people over an hour: thousands of turns.
@@ -89,6 +95,89 @@ func BenchmarkTerminal(b *testing.B) {
 		keep.Close()
 		cancel()
 	}
+}
+
+// watched is an output that tells when a text comes by.
+type watched struct {
+	mu   sync.Mutex
+	want string
+	seen chan time.Time
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.want != "" && bytes.Contains(p, []byte(w.want)) {
+		w.want = ""
+		w.seen <- time.Now()
+	}
+	return len(p), nil
+}
+
+// BenchmarkEventToScreen measures how long an event takes from its arrival to
+// the terminal's end of the wire: through the timeline, the mailbox, the model
+// and Bubble Tea's renderer, on the largest usual screen with an hour's turns.
+// Events come at any moment of a tick. p95 is to stay below 50 ms.
+func BenchmarkEventToScreen(b *testing.B) {
+	timeline := protocol.NewTimeline()
+	for _, t := range anHour {
+		timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, t.Start, t.Speaker))
+		timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, t.End, t.Speaker))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	in, keep := io.Pipe()
+	out := &watched{seen: make(chan time.Time, 1)}
+	box := make(chan Msg, 64)
+	base := sessionAt(nil, 3600, 1)
+	_, p := newProgram(ctx, Options{Input: in, Messages: box, Snapshot: func() State {
+		s := base
+		s.Timeline = timeline.Snapshot()
+		return s
+	}}, out)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = p.Run()
+	}()
+	p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
+	time.Sleep(300 * time.Millisecond)
+	var took []time.Duration
+	turns := len(timeline.Snapshot().Lanes[0].Turns)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := 0; b.Loop(); i++ {
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+		// Each start makes one turn more, which the screen says in digits.
+		typ, want := protocol.TypeSpeakerStart, fmt.Sprintf("%d turns", turns+1)
+		if i%2 == 1 {
+			typ = protocol.TypeSpeakerEnd
+			turns++
+		}
+		if typ == protocol.TypeSpeakerEnd {
+			timeline.Apply(protocol.NewSpeakerEvent(typ, 3600+float64(i), "SPEAKER_00"))
+			continue
+		}
+		out.mu.Lock()
+		out.want = want
+		out.mu.Unlock()
+		begin := time.Now()
+		timeline.Apply(protocol.NewSpeakerEvent(typ, 3600+float64(i), "SPEAKER_00"))
+		box <- Msg{Kind: MsgWake}
+		select {
+		case at := <-out.seen:
+			took = append(took, at.Sub(begin))
+		case <-time.After(10 * time.Second):
+			b.Fatalf("%q did not come to the terminal", want)
+		}
+	}
+	if n := len(took); n > 0 {
+		slices.Sort(took)
+		b.ReportMetric(float64(took[n/2].Microseconds())/1000, "p50-ms")
+		b.ReportMetric(float64(took[n*95/100].Microseconds())/1000, "p95-ms")
+		b.ReportMetric(float64(took[n-1].Microseconds())/1000, "max-ms")
+	}
+	cancel()
+	keep.Close()
+	<-ended
 }
 
 var prepared = sync.OnceValue(func() (s []State) {

@@ -59,8 +59,6 @@ func show(spec string) int {
 			notes = true
 		case "gaps":
 			gaps = []Span{{at - 600, at - 560}, {at - 20, at - 17.5}}
-		case "keep":
-			o.Annotations.MarkSaved(1 << 40)
 		case "cancel":
 			cancel = time.Duration(num * float64(time.Second))
 		}

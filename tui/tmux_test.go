@@ -21,22 +21,28 @@ var terminals atomic.Int32
 
 func openTerminal(t *testing.T, w, h int, spec string, env ...string) *terminal {
 	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append([]string{"env", "LC_ALL=C.UTF-8", "HUBBUB_TUI_SHOW='" + spec + "'"}, env...)
+	// A shell stays behind, as in a user's terminal.
+	return emptyTerminal(t, w, h,
+		"echo before; "+strings.Join(words, " ")+" '"+self+"'; echo status $?; stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo -e icanon -e -icanon; exec cat")
+}
+
+// emptyTerminal is a tmux of its own with a command of the shell.
+func emptyTerminal(t *testing.T, w, h int, command string) *terminal {
+	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		if os.Getenv("HUBBUB_REQUIRE_TMUX") == "1" {
 			t.Fatal("tmux is required and not installed")
 		}
 		t.Skip("tmux is not installed: the screen is not tested in a real terminal")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	x := &terminal{t: t, socket: fmt.Sprintf("hubbub-%d-%d", os.Getpid(), terminals.Add(1))}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-L", x.socket, "kill-server").Run() })
-	words := append([]string{"env", "LC_ALL=C.UTF-8", "HUBBUB_TUI_SHOW='" + spec + "'"}, env...)
-	// A shell stays behind, as in a user's terminal.
-	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h),
-		"echo before; "+strings.Join(words, " ")+" '"+self+"'; echo status $?; stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo -e icanon -e -icanon; exec cat")
+	x.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), command)
 	return x
 }
 
