@@ -2,8 +2,10 @@ package localserver
 
 import (
 	"sync/atomic"
+	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 )
 
 // Stats is what a server has done since its start.
@@ -25,10 +27,53 @@ type counters struct {
 	chunks, events            atomic.Int64
 	frameErrors, enginePanics atomic.Int64
 	moved, dropped, ended     atomic.Int64
+	lost                      atomic.Int64 // events that the journal had no room for
+	engineTime                atomic.Int64 // nanoseconds
+	meter                     engineMeter
+}
+
+// pushed takes down how long the engine took for a chunk, and how long ago the
+// chunk came.
+func (c *counters) pushed(took, since time.Duration) {
+	c.engineTime.Add(int64(took))
+	if c.meter.push != nil {
+		c.meter.push.Observe(took.Seconds())
+		c.meter.lag.Observe(since.Seconds())
+	}
+}
+
+// realTimeFactor is engine time for audio time.
+func (c *counters) realTimeFactor() float64 {
+	audio := time.Duration(c.chunks.Load()) * protocol.ChunkDuration
+	if audio == 0 {
+		return 0
+	}
+	return time.Duration(c.engineTime.Load()).Seconds() / audio.Seconds()
+}
+
+// stamps remember when the chunks came that are on their way to the engine:
+// the reader writes, the worker reads, and no more than queuedChunks are
+// between them.
+type stamps struct {
+	at      [queuedChunks]time.Time
+	in, out int
+}
+
+func (s *stamps) came() {
+	s.at[s.in%queuedChunks] = time.Now()
+	s.in++
+}
+
+// gone is how long ago the oldest one came.
+func (s *stamps) gone() time.Duration {
+	since := time.Since(s.at[s.out%queuedChunks])
+	s.out++
+	return since
 }
 
 // finished counts one stream's end.
-func (c *counters) finished(end ending, fixed Corrections) {
+func (c *counters) finished(end ending, fixed Corrections, lost int) {
+	c.lost.Add(int64(lost))
 	if end.status == store.Done {
 		c.done.Add(1)
 	} else {

@@ -84,7 +84,11 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = conn.Close() }()
 	boundBuffers(conn.NetConn())
-	s.newSession(id, conn, diarizer, requestID(r.Context())).run(s.life, s.streams.drain)
+	stream := s.newSession(id, conn, diarizer, requestID(r.Context()))
+	if s.options.KeepAudio {
+		stream.audio = s.keepAudio(rec.Account, id, stream.log)
+	}
+	stream.run(s.life, s.streams.drain)
 }
 
 // newDiarizer makes the engine of one stream; a panic on the way is an error.

@@ -114,6 +114,7 @@ func (r *reader) audio(body io.Reader) {
 	if err := protocol.DecodeChunk(samples, r.frame[:n]); err != nil {
 		r.say(err.Error()) // the chunk is silence now
 	}
+	r.stamps.came()
 	r.chunks <- samples // never blocks: it holds as many as there are
 }
 

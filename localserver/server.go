@@ -50,6 +50,7 @@ type Server struct {
 	stopWatching context.CancelFunc
 	media        store.Media
 
+	metrics   *metrics
 	limiter   *limiter
 	signer    signer
 	transfers *tally // of media, by account
@@ -94,11 +95,14 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, MaxBytes: o.storeBytes, Logger: s.log}); err != nil {
 		return nil, err
 	}
-	s.sessions, s.tokens, s.journal, s.media = s.store, s.store, s.store, s.store
+	s.metrics = newMetrics(s)
+	meter := storeMeter{func(call string) { s.metrics.storeErrors.WithLabelValues(call).Inc() }}
+	s.sessions, s.tokens = meteredSessions{s.store, meter}, meteredTokens{s.store, meter}
+	s.journal, s.media = meteredJournal{s.store, meter}, meteredMedia{s.store, meter}
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
-	s.limiter = newLimiter(o.RatePerMinute, s.store, s.now, s.log)
+	s.limiter = newLimiter(o.RatePerMinute, meteredCounters{s.store, meter}, s.now, s.log)
 	if s.store.Shared() {
 		err = s.watch(ctx)
 	} else {

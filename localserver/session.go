@@ -57,7 +57,8 @@ var (
 )
 
 // session is one open stream. Three goroutines belong to it besides the one
-// that runs it: reader, writer and journal; run ends them all.
+// that runs it: reader, writer and journal, and one more when its audio is
+// kept; run ends them all.
 type session struct {
 	id       string
 	log      *slog.Logger
@@ -75,11 +76,13 @@ type session struct {
 	ledger   ledger
 	writer   *writer
 	journal  *journal
+	audio    *audioKeeper // nil unless audio is kept
 
 	chunks chan []float32 // full ones, from the reader to the worker; closed at the end of the input
 	free   chan []float32 // empty ones, back again: together there are queuedChunks
 	input  ending         // why chunks was closed
 	stop   chan struct{}  // closed when the worker takes no more chunks
+	stamps stamps         // when the chunks came
 
 	received time.Duration  // audio that the engine was given
 	raw      []engine.Event // scratch of the worker
@@ -134,10 +137,11 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 	}
 	settled := s.settle(life, &end)
 	s.close(end, read)
+	defer s.audio.wait()
 	if !settled {
 		s.settleLate(life, &end)
 	}
-	s.count.finished(end, s.ledger.fixed)
+	s.count.finished(end, s.ledger.fixed, s.journal.missing())
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
 		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
 		"moved", s.ledger.fixed.Moved, "dropped", s.ledger.fixed.Dropped, "ended", s.ledger.fixed.Ended)
@@ -150,6 +154,7 @@ func (s *session) settle(life context.Context, end *ending) bool {
 	// Also a stream that is cut off gets its moment.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), keepTimeout)
 	defer cancel()
+	s.audio.finish(ctx, end.status == store.Done)
 	if !s.journal.drain(ctx) {
 		return false
 	}

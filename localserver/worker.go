@@ -53,7 +53,10 @@ func (s *session) workOff() ending {
 func (s *session) push(samples []float32) bool {
 	s.received += protocol.ChunkDuration
 	s.count.chunks.Add(1)
+	s.audio.add(samples)
+	began := time.Now()
 	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(samples, out) })
+	s.count.pushed(time.Since(began), s.stamps.gone())
 	s.free <- samples // never blocks: it holds as many as there are
 	return ok
 }

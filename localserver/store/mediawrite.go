@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -221,16 +220,8 @@ func (w *MediaWriter) Abort() {
 
 // storeError tells a store without room from other troubles.
 func storeError(err error) error {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode {
-		case 10023, 10028, 10047: // resources, memory, storage
-			return fmt.Errorf("%w: %w", ErrFull, err)
-		case 10077: // could not be stored, for the reason that the text tells
-			if strings.Contains(api.Description, "maximum") || strings.Contains(api.Description, "no space") {
-				return fmt.Errorf("%w: %w", ErrFull, err)
-			}
-		}
+	if Full(err) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
 }

@@ -1,0 +1,112 @@
+package localserver
+
+import (
+	"encoding/binary"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// metric reads one number of GET /metrics.
+func (h *host) metric(name string) float64 {
+	h.t.Helper()
+	res := h.do("GET", "/metrics", "", nil)
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindSubmatch(res.body)
+	if res.StatusCode != 200 || m == nil {
+		h.t.Fatalf("no %s in %d %s", name, res.StatusCode, res.body)
+	}
+	v, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return v
+}
+
+func TestMetrics(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	s.chunks(3)
+	_ = s.WriteMessage(websocket.BinaryMessage, []byte("no chunk"))
+	s.next() // the start, or the error
+	eventually(t, "an open stream", func() bool { return h.metric("hubbub_streams_open") == 1 })
+	s.end()
+	s.rest()
+	h.becomes(s.id, protocol.StatusDone)
+	h.do("GET", "/v1/test", "wrong", nil)
+	h.do("BREW", "/v1/"+strings.Repeat("x", 100), "", nil)
+	eventually(t, "the end of the stream", func() bool { return h.metric("hubbub_streams_open") == 0 })
+	for name, want := range map[string]float64{
+		"hubbub_streams_opened_total":                                                1,
+		`hubbub_streams_ended_total{status="done"}`:                                  1,
+		`hubbub_streams_ended_total{status="error"}`:                                 0,
+		"hubbub_audio_chunks_total":                                                  3,
+		"hubbub_events_total":                                                        2,
+		`hubbub_dropped_total{what="frame"}`:                                         1,
+		"hubbub_engine_chunk_seconds_count":                                          3,
+		"hubbub_engine_lag_seconds_count":                                            3,
+		`hubbub_requests_total{code="401",method="GET",route="GET /v1/test"}`:        1,
+		`hubbub_requests_total{code="404",method="other",route="none"}`:              1,
+		`hubbub_requests_total{code="101",method="GET",route="GET /v1/stream/{id}"}`: 1,
+		`hubbub_requests_total{code="200",method="POST",route="POST /v1/live"}`:      1,
+	} {
+		eventually(t, name, func() bool { return h.metric(name) == want })
+	}
+	if rtf := h.metric("hubbub_engine_realtime_factor"); rtf <= 0 || rtf > 10 {
+		t.Errorf("real-time factor %v", rtf)
+	}
+	body := string(h.do("GET", "/metrics", "", nil).body)
+	for _, secret := range []string{testKey, s.id, "default", "token"} {
+		if strings.Contains(body, secret) {
+			t.Errorf("the metrics hold %q", secret)
+		}
+	}
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
+	if n := h.metric(`hubbub_store_errors_total{call="create session"}`); n != 1 {
+		t.Errorf("%v failures of the store", n)
+	}
+}
+
+// With KeepAudio the audio of a stream that is done can be had, sample for
+// sample; that of one that failed cannot.
+func TestKeptAudio(t *testing.T) {
+	h := serve(t, func(o *Options) { o.KeepAudio = true })
+	s := h.open()
+	chunk := make([]byte, protocol.ChunkBytes)
+	for i := range protocol.ChunkSamples {
+		binary.LittleEndian.PutUint32(chunk[4*i:], 0x3f000000) // 0.5
+	}
+	for range 4 {
+		if err := s.WriteMessage(websocket.BinaryMessage, chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.end()
+	s.rest()
+	h.becomes(s.id, protocol.StatusDone)
+	wav := h.get("media://live/" + s.id + "/audio.wav")
+	if len(wav) != waveHead+4*2*protocol.ChunkSamples {
+		t.Fatalf("%d bytes", len(wav))
+	}
+	for at, want := range map[int]uint32{4: uint32(len(wav) - 8), 16: 16, 20: 1 | 1<<16, 24: 16000, 28: 32000, 32: 2 | 16<<16, 40: uint32(len(wav) - 44), 44: 0x40004000} {
+		if got := binary.LittleEndian.Uint32([]byte(wav[at:])); got != want {
+			t.Errorf("at %d: %#x, want %#x", at, got, want)
+		}
+	}
+	if wav[:4] != "RIFF" || wav[8:16] != "WAVEfmt " || wav[36:40] != "data" {
+		t.Errorf("head %q", wav[:44])
+	}
+
+	lost := h.open()
+	lost.chunks(2)
+	_ = lost.Close()
+	h.becomes(lost.id, protocol.StatusError)
+	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+lost.id+`/audio.wav"}`)).apiError(t, 404)
+}

@@ -1,0 +1,114 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// The store, with its failures counted. What a store says as a matter of
+// course, such as that there is no such session, is no failure.
+
+// storeMeter counts failures by call.
+type storeMeter struct{ failed func(call string) }
+
+func (m storeMeter) note(call string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrToken),
+		errors.Is(err, context.Canceled):
+	default:
+		m.failed(call)
+	}
+	return err
+}
+
+type meteredSessions struct {
+	store.Sessions
+	m storeMeter
+}
+
+func (s meteredSessions) Create(ctx context.Context, rec store.Session) error {
+	return s.m.note("create session", s.Sessions.Create(ctx, rec))
+}
+
+func (s meteredSessions) Get(ctx context.Context, id string) (store.Session, error) {
+	rec, err := s.Sessions.Get(ctx, id)
+	return rec, s.m.note("get session", err)
+}
+
+func (s meteredSessions) Begin(ctx context.Context, id, node string, at time.Time) (store.Session, error) {
+	rec, err := s.Sessions.Begin(ctx, id, node, at)
+	return rec, s.m.note("begin session", err)
+}
+
+func (s meteredSessions) Finish(ctx context.Context, id string, outcome store.Status, at time.Time, cause string) error {
+	return s.m.note("finish session", s.Sessions.Finish(ctx, id, outcome, at, cause))
+}
+
+func (s meteredSessions) Renew(ctx context.Context, id string) error {
+	return s.m.note("renew session", s.Sessions.Renew(ctx, id))
+}
+
+type meteredTokens struct {
+	store.Tokens
+	m storeMeter
+}
+
+func (s meteredTokens) Issue(ctx context.Context, session, token string, expires time.Time) error {
+	return s.m.note("issue token", s.Tokens.Issue(ctx, session, token, expires))
+}
+
+func (s meteredTokens) Redeem(ctx context.Context, session, token string, now time.Time) error {
+	return s.m.note("redeem token", s.Tokens.Redeem(ctx, session, token, now))
+}
+
+type meteredJournal struct {
+	store.Journal
+	m storeMeter
+}
+
+func (s meteredJournal) Append(ctx context.Context, session string, first int, messages [][]byte) error {
+	return s.m.note("append events", s.Journal.Append(ctx, session, first, messages))
+}
+
+func (s meteredJournal) Messages(ctx context.Context, session string) ([][]byte, error) {
+	messages, err := s.Journal.Messages(ctx, session)
+	return messages, s.m.note("read events", err)
+}
+
+type meteredMedia struct {
+	store.Media
+	m storeMeter
+}
+
+func (s meteredMedia) CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error) {
+	w, err := s.Media.CreateMedia(ctx, account, name, now)
+	return w, s.m.note("create media", err)
+}
+
+func (s meteredMedia) StatMedia(ctx context.Context, account, name string, now time.Time) (store.MediaInfo, error) {
+	info, err := s.Media.StatMedia(ctx, account, name, now)
+	return info, s.m.note("look up media", err)
+}
+
+func (s meteredMedia) OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error) {
+	r, err := s.Media.OpenMedia(ctx, account, name, now)
+	return r, s.m.note("open media", err)
+}
+
+func (s meteredMedia) SweepMedia(ctx context.Context, now time.Time) (int, error) {
+	n, err := s.Media.SweepMedia(ctx, now)
+	return n, s.m.note("sweep media", err)
+}
+
+type meteredCounters struct {
+	store.Counters
+	m storeMeter
+}
+
+func (s meteredCounters) Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (store.Count, error) {
+	c, err := s.Counters.Take(ctx, key, now, limit, window)
+	return c, s.m.note("count", err)
+}
