@@ -1,15 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"os"
-	"sync"
 	"time"
 
+	"github.com/muesli/cancelreader"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -128,6 +129,9 @@ func (d *fullScreen) run(ctx context.Context) error {
 	// Libraries that write to the standard logger must not write on the screen.
 	log.SetOutput(io.Discard)
 	defer log.SetOutput(d.app.Stderr)
+	if screen, ok := d.app.Stdout.(*os.File); ok {
+		defer watchScreen(screen)()
+	}
 	err := tui.Run(ctx, d.options)
 	switch {
 	case errors.Is(err, tui.ErrInterrupted):
@@ -214,38 +218,82 @@ func (d *printed) finish() error {
 	return d.out.Flush()
 }
 
-// spoken is the display for a screen reader: appended sentences.
+// spoken is the display for a screen reader: appended sentences, and commands
+// typed as words where standard input is not the audio.
 type spoken struct {
-	app  *App
-	show show
-
-	mu  sync.Mutex // out is told of turns and, by the clock, of states
-	out *tui.Accessible
+	app     *App
+	show    show
+	out     *tui.Accessible
+	console *tui.Console
 }
 
 func (d *spoken) open(s show) error {
 	d.show = s
-	return d.state()
-}
-
-func (d *spoken) state() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.out.State(d.show.state())
+	d.console = tui.NewConsole(d.out, tui.ConsoleOptions{
+		Snapshot: s.state, Annotations: s.annotations(), Export: s.export, Player: s.player(),
+	})
+	if err := d.out.State(s.state()); err != nil || !isTerminal(d.app.Stdin) || s.about().Kind == capture.Stdin {
+		return err
+	}
+	return d.out.Notice("Type help and enter for the commands.")
 }
 
 func (d *spoken) run(ctx context.Context) error {
+	lines, stop := d.commands(ctx)
+	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case line, more := <-lines:
+			if !more { // standard input ended; the session goes on
+				lines = nil
+				continue
+			}
+			switch err := d.console.Do(line); {
+			case errors.Is(err, tui.ErrQuit):
+				return nil
+			case err != nil:
+				return err
+			}
 		case <-tick.C:
-			if err := d.state(); err != nil {
+			if err := d.out.State(d.show.state()); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// commands reads lines from standard input on a goroutine that stop ends.
+func (d *spoken) commands(ctx context.Context) (lines <-chan string, stop func()) {
+	if d.app.Stdin == nil || d.show.about().Kind == capture.Stdin {
+		return nil, func() {}
+	}
+	reader, err := cancelreader.NewReader(d.app.Stdin)
+	if err != nil { // standard input is closed
+		return nil, func() {}
+	}
+	read, done := make(chan string), make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		defer close(read)
+		for scan := bufio.NewScanner(reader); scan.Scan(); {
+			select {
+			case read <- scan.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return read, func() {
+		cancel()
+		if reader.Cancel() {
+			<-done
+		}
+		_ = reader.Close()
 	}
 }
 
@@ -255,19 +303,13 @@ func (d *spoken) event(e protocol.Event) error {
 	if e.Type != protocol.TypeError {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	return d.out.Error(e.Message)
 }
 
-func (d *spoken) turn(t protocol.Turn) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.out.Turn(t)
-}
+func (d *spoken) turn(t protocol.Turn) error { return d.out.Turn(t) }
 
 func (d *spoken) finish() error {
-	if err := d.state(); err != nil {
+	if err := d.out.State(d.show.state()); err != nil {
 		return err
 	}
 	for _, n := range d.show.notices() {

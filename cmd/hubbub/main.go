@@ -4,6 +4,9 @@ package main
 import "os"
 
 func main() {
+	if os.Getenv(watcherEnv) != "" {
+		os.Exit(watch())
+	}
 	app := &App{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(app.Main())
 }

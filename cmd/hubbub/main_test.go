@@ -25,6 +25,9 @@ const asHubbub = "HUBBUB_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHubbub) != "" {
+		if file := os.Getenv(panicEnv); file != "" && os.Getenv(watcherEnv) == "" {
+			go panicWhen(file)
+		}
 		main()
 	}
 	// The settings of whoever runs the tests are not the tests'.
