@@ -209,6 +209,7 @@ def parity(w, path, version):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument('--embedder', required=True); ap.add_argument('--segmenter'); ap.add_argument('--calibration')
+    ap.add_argument('--note', default='', help='what is to be remembered of the training')
     ap.add_argument('--version', required=True); ap.add_argument('--weights', required=True); ap.add_argument('--parity', required=True)
     a = ap.parse_args()
     torch.set_num_threads(1)
@@ -225,6 +226,9 @@ def main():
         print('trunk of the segmenter is that of the embedder:', same)
     else:
         meta['segmenter'] = 'untrained'
+    if 'head' in ck:
+        meta['embedder']['head_tuned'] = ck['head']
+    meta['note'] = a.note
     if a.calibration:
         meta['calibration'] = json.load(open(a.calibration))
     ts = tensors_of(emb, seg, ck['prior'])

@@ -66,8 +66,8 @@ def main():
     for o in ('store', 'templates', 'noise', 'embedder', 'segmenter', 'out'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--real', help='folder of recordings with RTTM, to watch')
-    ap.add_argument('--minutes', type=float, default=8); ap.add_argument('--lr', type=float, default=3e-4); ap.add_argument('--convs', type=int, default=20)
-    ap.add_argument('--seconds', type=float, default=13.); ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--seed', type=int, default=50)
+    ap.add_argument('--minutes', type=float, default=8); ap.add_argument('--lr', type=float, default=3e-4); ap.add_argument('--convs', type=int, default=18)
+    ap.add_argument('--seconds', type=float, default=16.); ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--seed', type=int, default=50)
     a = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(a.seed)
@@ -104,7 +104,7 @@ def main():
         with torch.no_grad():
             net.bf16 = True
             h = net.trunk(f)
-            mk = local_masks(seg, f, h, L, C, K, (int(np.random.randint(WINDOW, steps // 2)), steps - int(np.random.randint(0, 20))))
+            mk = local_masks(seg, f, h, L, C, K, [e - int(np.random.randint(0, 10)) for e in (WINDOW + 10, (steps + WINDOW) // 2, steps)])
         if len(mk) < 8:
             continue
         b = torch.tensor([m[0] for m in mk])
@@ -118,8 +118,9 @@ def main():
         it += 1
         d = min(.99, it / (it + 10.))
         with torch.no_grad():
-            for v, w in zip(ema.state_dict().values(), net.state_dict().values()):
-                v.mul_(d).add_(w, alpha=1 - d) if v.dtype.is_floating_point else v.copy_(w)
+            for n, v in ema.state_dict().items():
+                if v.dtype.is_floating_point and not n.startswith(('stem', 'bn0', 'blocks')):   # the trunk stays to the bit
+                    v.mul_(d).add_(net.state_dict()[n], alpha=1 - d)
         acc += (aam.item(), con.item(), len(mk), 1)
         if it % 50 == 0:
             print('%5.0f s step %d aam %.3f con %.3f masks %.0f' % (time.time() - t0, it, acc[0] / acc[3], acc[1] / acc[3], acc[2] / acc[3]), flush=True)
