@@ -12,6 +12,11 @@
 //	writer.go     events, pings and the close leave on the socket
 //	journal.go    the same events are kept in the store
 //
+// Beside the streams: media.go and mediatransfer.go move objects under
+// addresses that signed.go seals, results.go makes what streams leave behind,
+// apikeys.go and signingkeys.go are the keys, limits.go the requests a minute,
+// openapi.json and metrics.go tell what there is and how it goes.
+//
 // What holds at every moment, whatever a client or the engine does:
 //
 //   - A token opens one stream once.
