@@ -131,3 +131,21 @@ func TestAccessible(t *testing.T) {
 		t.Error("the accessible display draws")
 	}
 }
+
+// TestAccessibleCommands talks to the display for screen readers: a name given
+// is the name said, and leaving asks for what is not kept.
+func TestAccessibleCommands(t *testing.T) {
+	x := inTerminal(t, 80, 40, "live", "--input", demoFile, "--accessible")
+	x.shows("^Type help and enter", "^SPEAKER_00, 0:0")
+	x.tmux("send-keys", "name 1 Anna", "Enter")
+	x.shows("^SPEAKER_00 is now Anna")
+	x.tmux("send-keys", "who", "Enter")
+	x.shows("^1: Anna, .* percent")
+	x.tmux("send-keys", "quit", "Enter")
+	x.shows("^Names and bookmarks are not kept")
+	x.tmux("send-keys", "quit", "Enter")
+	if code := x.left(); code != "0" {
+		t.Errorf("quit leaves with %s, want 0", code)
+	}
+	x.shows("^Anna: ")
+}
