@@ -91,7 +91,10 @@ func scrollBy(part float64) func(*model) tea.Cmd {
 }
 
 func seekBy(seconds float64) func(*model) tea.Cmd {
-	return act(func(m *model) { m.o.Player.Seek(m.state.Heard + seconds) })
+	return act(func(m *model) {
+		m.o.Player.Seek(m.state.Heard + seconds)
+		m.refresh() // keys come faster than ticks: the next one starts from here
+	})
 }
 
 func zoomBy(by int) func(*model) tea.Cmd {
