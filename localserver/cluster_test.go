@@ -43,7 +43,7 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, part := range map[string]func(*testing.T, []*natsServer){
-		"nodes": clusterOfNodes, "stores": clusterOfStores,
+		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
