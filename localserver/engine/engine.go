@@ -94,16 +94,11 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(c, newClassical(c.MaxSpeakers)), nil
-}
-
-// NewNeural is New with the trained networks.
-func NewNeural(c Config, p clustering.Params) (*Engine, error) {
 	w, err := hearing.New(hopSamples)
 	if err != nil {
 		return nil, err
 	}
-	return NewFrom(c, p, w)
+	return NewFrom(c, clustering.Default(), w)
 }
 
 // NewFrom is New with other thresholds and another source of windows, such as

@@ -8,8 +8,6 @@ type mark struct {
 	weight float32 // of the windows that have seen it
 	speech float32 // sum of weight * probability that anybody talks
 	voice  [MaxVoices]float32
-	// newest is the latest window's view alone, for continuity.
-	newest [MaxVoices]float32
 }
 
 // belief gathers the windows' opinions on the frames that are not forgotten.
@@ -41,24 +39,8 @@ func (b *belief) at(frame int) *mark {
 	return nil
 }
 
-// share is how much of a local, which is active as given from frame first on,
-// the windows before have taken for voice v: 0 to 1.
-func (b *belief) share(first int, active []float32, v int) float64 {
-	var was, all float32
-	for i, a := range active {
-		if m := b.at(first + i); m != nil && m.weight > 0 && a > 0.5 {
-			all++
-			was += min(m.newest[v], 1)
-		}
-	}
-	if all < 10 {
-		return 0
-	}
-	return float64(was / all)
-}
-
-// add takes in a window whose locals are who; moves overrule it for pieces.
-func (b *belief) add(w *Window, who []int, moves []move, p *Params) {
+// add takes in a window whose pieces are who.
+func (b *belief) add(w *Window, pieces []piece, who []int, p *Params) {
 	n := len(w.Speech)
 	for i := range n {
 		m := b.at(w.First + i)
@@ -67,14 +49,8 @@ func (b *belief) add(w *Window, who []int, moves []move, p *Params) {
 		}
 		var now [MaxVoices]float32
 		for k, v := range who {
-			to := v
-			for _, mv := range moves {
-				if mv.local == k && i >= mv.from && i < mv.to {
-					to = mv.voice
-				}
-			}
-			if to != nobody {
-				now[to] = max(now[to], w.Locals[k].Active[i])
+			if q := &pieces[k]; v != nobody && i >= q.From && i < q.To {
+				now[v] = max(now[v], w.Locals[q.local].Active[i])
 			}
 		}
 		weight := float32(min(1, (float64(n-i)*frameSeconds)/p.Edge))
@@ -83,7 +59,6 @@ func (b *belief) add(w *Window, who []int, moves []move, p *Params) {
 		for v := range now {
 			m.voice[v] += weight * now[v]
 		}
-		m.newest = now
 	}
 }
 

@@ -7,18 +7,60 @@ import (
 	"strings"
 )
 
+// Params are the thresholds of a Clusterer. Cosines are those of Embeddings,
+// times are in seconds.
+type Params struct {
+	// Match is the cosine from which a group with one second of lone speech is
+	// taken for a voice that has been heard for MatchOld seconds. It grows by
+	// MatchSlope for each doubling of the group's speech up to MatchMost
+	// seconds, and falls by OldSlope for each halving of the voice's.
+	Match, MatchSlope, MatchMost, MatchOld, OldSlope float64
+	// Adapt is how far the threshold of a voice follows the voice itself: 0 not
+	// at all, 1 all the way to AdaptMargin below the mean cosine of its pieces
+	// with it. A clean line or a steady voice resembles itself more than a far
+	// one does, and then less of a difference means another person.
+	Adapt, AdaptMargin float64
+	// Found is how much lone speech founds a voice, FoundFirst the same for
+	// the first voice of a session.
+	Found, FoundFirst float64
+	// FoundMargin is how far below the threshold of every known voice a group
+	// must lie to found one when it has just Found seconds; FoundSure is how
+	// many seconds more make up for the margin. Between the two it is left open
+	// whose it is.
+	FoundMargin, FoundSure float64
+	// Nobody is the cosine under which a piece is taken for no voice at all.
+	Nobody float64
+	// Remember is how much lone speech a piece needs to be remembered, Recall
+	// the cosine from which a remembered piece counts for a voice.
+	Remember, Recall float64
+	// Join is the likeness from which pieces of a window are one voice: their
+	// cosine, JoinSame more for pieces of one local and JoinOther less for
+	// pieces of two, JoinShort more for each second that the shorter one lacks
+	// of one.
+	Join, JoinSame, JoinOther, JoinShort float64
+	// Coherence is how alike, in cosine, the pieces of a group must be to it
+	// for the group to found a voice.
+	Coherence float64
+	// SpeechOn is the probability from which a frame is speech, SecondOn the
+	// share of a second voice from which two talk at once.
+	SpeechOn, SecondOn float64
+	// Edge is how far from the newest sample, in seconds, a window's opinion
+	// has full weight.
+	Edge float64
+}
+
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.40, MatchSpeech: 1, MatchSlope: 0.06, MatchMost: 4,
-		Found: 1.6, FoundFirst: 0.5,
-		Slack:      0.2,
-		Continuity: 0.1,
-		Learn:      0.5, LearnMargin: 0,
-		Memory:      60,
-		PieceMargin: 0.15, PieceSpeech: 0.1,
-		SpeechOn: 0.5, SecondOn: 0.5,
-		Edge: 0.5,
+		Match: 0.41, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
+		Adapt: 0.3, AdaptMargin: 0.3,
+		Found: 1.25, FoundFirst: 1.2, FoundMargin: 0.12, FoundSure: 3,
+		Nobody:   0.17,
+		Remember: 0.7, Recall: 0.2,
+		Join: 0.31, JoinSame: 0.1, JoinOther: 0.1, JoinShort: 0.1,
+		Coherence: 0.75,
+		SpeechOn:  0.7, SecondOn: 0.5,
+		Edge: 0.65,
 	}
 }
 

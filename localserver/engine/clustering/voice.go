@@ -18,31 +18,28 @@ func (e *Embedding) Dot(o *Embedding) float64 {
 	return float64(sum)
 }
 
-// voice is a speaker as the session knows it: a weighted mean of the
-// embeddings that were taken for this speaker. It is never forgotten and never
-// merged with another one, because its label may have been told already.
+// voice is a speaker as the session knows it: the weighted mean of the
+// embeddings that were taken for this speaker. It is never forgotten.
 type voice struct {
 	sum    [Dim]float64
-	weight float64   // seconds of lone speech behind sum, at most Params.Memory
+	weight float64   // seconds of lone speech behind sum
 	centre Embedding // sum, scaled to length 1
+	self   float64   // mean cosine of its pieces with centre; 0 = not known yet
 }
 
-// learn moves the voice towards e, heard for so many new seconds. The memory
-// bounds the weight of the past, so that a voice that changes, because its
-// speaker moved or the line got worse, is still followed after an hour.
-func (v *voice) learn(e *Embedding, seconds, memory float64) {
-	var norm float64
+// add takes in an embedding of so many seconds; scale must follow.
+func (v *voice) add(e *Embedding, seconds float64) {
 	for i, x := range e {
 		v.sum[i] += float64(x) * seconds
-		norm += v.sum[i] * v.sum[i]
 	}
-	if v.weight += seconds; v.weight > memory {
-		shrink := memory / v.weight
-		for i := range v.sum {
-			v.sum[i] *= shrink
-		}
-		norm *= shrink * shrink
-		v.weight = memory
+	v.weight += seconds
+}
+
+// scale brings the centre up to date.
+func (v *voice) scale() {
+	var norm float64
+	for _, x := range v.sum {
+		norm += x * x
 	}
 	if norm = math.Sqrt(norm); norm > 0 {
 		for i, x := range v.sum {

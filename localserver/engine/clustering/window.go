@@ -19,22 +19,19 @@ type Window struct {
 type Local struct {
 	// Active is, for each frame, the probability that this voice talks.
 	Active []float32
-	// Embedding is how the voice sounds where it talks alone.
-	Embedding Embedding
-	// Lone is for how long it talks alone, Total for how long at all, in
-	// seconds.
-	Lone, Total float64
-	// Fresh is how much of Lone no earlier window has seen, in seconds.
-	Fresh float64
-	// Pieces are stretches of the voice with an embedding of their own: the
-	// network sometimes takes two people who talk in turn for one.
+	// Pieces are the voice's speech in stretches of about a second, each with
+	// an embedding of its own, in order of time: the network sometimes takes
+	// two people for one, or one for two. At least one.
 	Pieces []Piece
 }
 
-// Piece is one stretch of a Local: frames From to To of the window, To
-// excluded.
+// Piece is one stretch of a Local. The pieces of a local share the window
+// between them: what the local says in the frames From to To, To excluded,
+// belongs to the piece.
 type Piece struct {
 	From, To  int
+	Centre    int     // the middle of the lone speech behind Embedding
+	Lone      float64 // its length in seconds
 	Embedding Embedding
 }
 

@@ -24,8 +24,12 @@ const (
 	// certain is the posterior from which a frame counts as speech when masks
 	// for embeddings are cut.
 	certain = 0.5
-	// pieceFrames is the least length of a piece with an embedding of its own.
-	pieceFrames = 20 // 0.4 s
+	// leastVoice is how much of a voice, in seconds, a window must hold for it
+	// to be one.
+	leastVoice = 0.1
+	// leastPiece and idealPiece bound, in fine frames, the lone speech of a
+	// piece: less says too little of a voice, more may hold two.
+	leastPiece, idealPiece = 20, 50 // 0.4 s, 1 s
 )
 
 // networks are the parts that all streams share.
@@ -74,7 +78,6 @@ type Stream struct {
 	mask   [span]float32
 	window clustering.Window
 	locals [segmentation.Speakers]local
-	bytes  int
 }
 
 // local holds the space of one local voice.
@@ -176,38 +179,64 @@ func (s *Stream) describe(l *local, from, n int) (out clustering.Local, ok bool)
 			lone += fineSeconds
 		}
 	}
-	if total < 0.1 {
+	if total < leastVoice {
 		return out, false
 	}
-	out = clustering.Local{Active: l.active, Lone: lone, Total: total, Fresh: min(lone, float64(s.hop)/features.SampleRate)}
-	// Somebody who never talks alone is told by all that there is.
-	if lone < 0.1 {
-		for j := range n {
-			s.mask[j] = (l.active[fine*j] + l.active[fine*j+1]) / 2
+	s.cut(l, from, n)
+	if len(l.pieces) == 0 { // too little for a piece: all of it is one
+		p := clustering.Piece{To: len(l.alone), Centre: len(l.alone) / 2, Lone: lone}
+		if lone >= leastVoice {
+			s.maskOf(l.alone, 0, len(l.alone))
+		} else { // somebody who never talks alone is told by all that there is
+			for j := range n {
+				s.mask[j] = (l.active[fine*j] + l.active[fine*j+1]) / 2
+			}
 		}
-	} else {
-		s.maskOf(l.alone, 0, len(l.alone))
+		if !s.emb.EmbedMask(from, s.mask[:n], p.Embedding[:]) {
+			return out, false
+		}
+		l.pieces = append(l.pieces, p)
 	}
-	if !s.emb.EmbedMask(from, s.mask[:n], out.Embedding[:]) {
-		return out, false
-	}
+	return clustering.Local{Active: l.active, Pieces: l.pieces}, true
+}
+
+// cut makes pieces of a voice's stretches of lone speech: each of about a
+// second, with an embedding of its own. Together they cover the window, so that
+// each frame of the voice belongs to the piece that is nearest in time.
+func (s *Stream) cut(l *local, from, n int) {
 	l.pieces = l.pieces[:0]
+	end := 0 // of the last piece's speech
 	for i := 0; i < len(l.alone); {
+		if !l.alone[i] {
+			i++
+			continue
+		}
 		j := i
-		for j < len(l.alone) && l.alone[j] == l.alone[i] {
+		for j < len(l.alone) && l.alone[j] {
 			j++
 		}
-		if l.alone[i] && j-i >= pieceFrames && float64(j-i)*fineSeconds < lone-0.2 {
-			p := clustering.Piece{From: i, To: j}
-			s.maskOf(l.alone, i, j)
-			if s.emb.EmbedMask(from, s.mask[:n], p.Embedding[:]) {
-				l.pieces = append(l.pieces, p)
+		parts := max(1, (j-i+idealPiece/2)/idealPiece)
+		if j-i < leastPiece {
+			parts = 0
+		}
+		for k := range parts {
+			a, b := i+(j-i)*k/parts, i+(j-i)*(k+1)/parts
+			p := clustering.Piece{From: a, To: len(l.alone), Centre: (a + b) / 2, Lone: float64(b-a) * fineSeconds}
+			s.maskOf(l.alone, a, b)
+			if !s.emb.EmbedMask(from, s.mask[:n], p.Embedding[:]) {
+				continue
 			}
+			if last := len(l.pieces) - 1; last < 0 {
+				p.From = 0
+			} else {
+				p.From = (end + a) / 2
+				l.pieces[last].To = p.From
+			}
+			end = b
+			l.pieces = append(l.pieces, p)
 		}
 		i = j
 	}
-	out.Pieces = l.pieces
-	return out, true
 }
 
 // maskOf sets s.mask to the part of each 40 ms frame where on holds, between

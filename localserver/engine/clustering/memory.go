@@ -1,0 +1,92 @@
+package clustering
+
+// memory keeps what the session has heard, piece by piece, so that who said it
+// can be thought over: a voice founded late takes back what was given to others
+// before, and one mistake does not stay in a voice for ever. It is k-means with
+// a changing number of centres (DP-means: Kulis and Jordan, "Revisiting
+// k-means: new algorithms via Bayesian nonparametrics", ICML 2012), except that
+// founding is left to more than one piece at a time.
+type memory struct {
+	items []item
+	until int // pieces centred before this frame have been taken
+}
+
+// selfSpeech is how much lone speech, in seconds, tells how alike the pieces of
+// a voice are: of two or three each is too large a part of the mean itself.
+const selfSpeech = 5
+
+// item is one remembered piece.
+type item struct {
+	embedding Embedding
+	weight    float64 // seconds of lone speech
+	voice     int     // or nobody
+}
+
+// remember takes the pieces of a window that are settled: those centred lag
+// frames or more behind the newest, and not taken before.
+func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) {
+	end := w.First + len(w.Speech) - lag
+	for i := range pieces {
+		p := &pieces[i]
+		if at := w.First + p.centre; p.Lone >= least && at >= m.until && at < end {
+			m.items = append(m.items, item{p.Embedding, p.Lone, nobody})
+		}
+	}
+	m.until = max(m.until, end)
+	if len(m.items) > most {
+		m.thin()
+	}
+}
+
+// thin forgets every second item of each voice's older half, so that the
+// latest are remembered best and the first ones not lost.
+func (m *memory) thin() {
+	var count, seen [MaxVoices + 1]int
+	for i := range m.items {
+		count[m.items[i].voice+1]++
+	}
+	kept := m.items[:0]
+	for _, it := range m.items {
+		v := it.voice + 1
+		seen[v]++
+		if seen[v] > count[v]/2 || seen[v]%2 == 0 {
+			kept = append(kept, it)
+		}
+	}
+	m.items = kept
+}
+
+// reconsider gives each item the voice that it is nearest to, and each voice
+// the centre of its items.
+func (m *memory) reconsider(voices []voice, least float64) {
+	for i := range m.items {
+		it := &m.items[i]
+		it.voice = nobody
+		best := least
+		for v := range voices {
+			if cos := it.embedding.Dot(&voices[v].centre); cos > best {
+				it.voice, best = v, cos
+			}
+		}
+	}
+	for v := range voices {
+		fresh := voice{}
+		for i := range m.items {
+			if m.items[i].voice == v {
+				fresh.add(&m.items[i].embedding, m.items[i].weight)
+			}
+		}
+		if fresh.weight < 1 {
+			continue
+		}
+		fresh.scale()
+		if fresh.weight >= selfSpeech {
+			for i := range m.items {
+				if it := &m.items[i]; it.voice == v {
+					fresh.self += it.weight * it.embedding.Dot(&fresh.centre) / fresh.weight
+				}
+			}
+		}
+		voices[v] = fresh
+	}
+}
