@@ -163,8 +163,9 @@ func TestMistakesAreExplained(t *testing.T) {
 	}
 }
 
-// The bar of the first engine: well under "all speech is one speaker" behind
-// an energy threshold, which makes 63.8 % on real-dev.
+// Well under "all speech is one speaker" behind
+// an energy threshold, which makes 63.8 % on real-dev, and under the 46.0 % of
+// the prototype with networks.
 func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seven minutes of audio")
@@ -181,7 +182,7 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &tables); err != nil {
 		t.Fatal(err)
 	}
-	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.57 {
-		t.Errorf("%d files, DER %.3f, want at most 0.57", f.Files, f.DER)
+	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
+		t.Errorf("%d files, DER %.3f, want at most 0.42", f.Files, f.DER)
 	}
 }

@@ -112,9 +112,9 @@ func (m *meter) try(p clustering.Params, all []heard, sets int) (trial, error) {
 		t.miss += 100 * s.score.Miss / n
 		t.fa += 100 * s.score.FalseAlarm / n
 		t.conf += 100 * s.score.Confusion / n
-		// A point of DER for two hundredths of a label too many: what users
+		// A point of DER for each three hundredths of a label too many: what users
 		// complain about is labels.
-		t.goal += (100*s.score.DER + 50*max(0, split-1)) / n
+		t.goal += (100*s.score.DER + 30*max(0, split-1)) / n
 	}
 	return t, nil
 }
