@@ -6,9 +6,9 @@ import "math"
 // many minutes long.
 const mostSamples = 64
 
-// loudest is the largest RMS and peak within a stretch of the levels, which
-// come ten a second. false = there are none.
-func loudest(levels []Level, from, to float64) (Level, bool) {
+// loudness is the RMS over a stretch of the levels, which come ten a second,
+// and the largest peak in it. false = there are none.
+func loudness(levels []Level, from, to float64) (Level, bool) {
 	lo, hi := max(int(math.Floor(from*10+0.5)), 0), min(int(math.Floor(to*10+0.5)), len(levels))
 	if lo >= hi {
 		if lo >= len(levels) || hi < 0 || to <= 0 {
@@ -16,13 +16,27 @@ func loudest(levels []Level, from, to float64) (Level, bool) {
 		}
 		hi = min(lo+1, len(levels)) // a cell shorter than a chunk
 	}
-	var most Level
+	power, n, peak := 0.0, 0, float32(0)
 	// Steps lie still on the clock, so that the picture does not shimmer.
 	step := max((hi-lo)/mostSamples, 1)
 	for i := (lo + step - 1) / step * step; i < hi; i += step {
-		most.RMS, most.Peak = max(most.RMS, levels[i].RMS), max(most.Peak, levels[i].Peak)
+		power += float64(levels[i].RMS) * float64(levels[i].RMS)
+		peak = max(peak, levels[i].Peak)
+		n++
 	}
-	return most, true
+	return Level{RMS: float32(math.Sqrt(power / float64(max(n, 1)))), Peak: peak}, true
+}
+
+// The lane spans less than the meter, in dB of full scale: speech is to use
+// its whole height.
+const laneFloor, laneTop = -52, -12
+
+// lanePart maps a linear level to 0..1 of the lane's height.
+func lanePart(level float32) float64 {
+	if !(level > 0) { // NaN as well
+		return 0
+	}
+	return min(max((20*math.Log10(float64(level))-laneFloor)/(laneTop-laneFloor), 0), 1)
 }
 
 // drawLevels draws the input's loudness as a lane of its own, on the axis of
@@ -41,7 +55,7 @@ func (m *model) drawLevels(c *canvas, l layout, w window, b *board) {
 		full = min(full+1, w.cells)
 	}
 	for i := range full {
-		level, ok := loudest(b.Levels, w.at(i), w.at(i+1))
+		level, ok := loudness(b.Levels, w.at(i), w.at(i+1))
 		if !ok {
 			continue
 		}
@@ -49,7 +63,7 @@ func (m *model) drawLevels(c *canvas, l layout, w window, b *board) {
 		if level.Peak >= clipping {
 			st.role = roleBad
 		}
-		eighths := int(math.Round(meterPart(level.RMS) * float64(8*l.levelH)))
+		eighths := int(math.Round(lanePart(level.RMS) * float64(8*l.levelH)))
 		for j := range l.levelH {
 			if n := min(max(eighths-8*j, 0), 8); n > 0 {
 				c.set(l.timelineX()+i, bottom-j, m.glyphs.rise[n], st)
