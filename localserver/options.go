@@ -12,10 +12,6 @@ import (
 	"hubbub/localserver/engine"
 )
 
-// DefaultMaxStreams is how many streams run at once when Options name no
-// number.
-const DefaultMaxStreams = 100
-
 // DefaultAccount is the account of static API keys.
 const DefaultAccount = "default"
 
@@ -166,7 +162,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &hinted{fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more."}
 	}
 	if o.MaxStreams == 0 {
-		o.MaxStreams = DefaultMaxStreams
+		o.MaxStreams = DefaultMaxStreams()
 	}
 	if o.MaxAccountStreams <= 0 {
 		o.MaxAccountStreams = o.MaxStreams

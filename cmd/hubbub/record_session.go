@@ -62,9 +62,6 @@ func (r *recording) ended(gaps []tui.Span) error {
 		return nil
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r.info.Ended = &now
-	for _, g := range gaps {
-		r.info.Gaps = append(r.info.Gaps, gap(g))
-	}
+	r.info.Ended, r.info.Gaps = &now, gaps
 	return recordError(r.describe())
 }

@@ -19,6 +19,7 @@ func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
 	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
+	maxStreams := count{0, 1, 1 << 20}
 	maxMedia := size{localserver.DefaultMaxMedia}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -39,7 +40,7 @@ are finished.`,
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
-			o.MaxMedia = maxMedia.value
+			o.MaxMedia, o.MaxStreams = maxMedia.value, maxStreams.value
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
@@ -54,6 +55,7 @@ are finished.`,
 	flags.StringVar(&o.DataDir, "data", "", "`DIR` to keep sessions in (default: in memory only)")
 	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that keeps sessions for several nodes, instead of this one alone")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
+	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("`N` streams at once on this node (default %d: what its cores carry)", localserver.DefaultMaxStreams()))
 	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")
