@@ -30,6 +30,7 @@ type minimap struct {
 	valid    bool
 	lanes    []protocol.Lane
 	span     float64
+	decided  int // in cells: how far open turns go
 	revision int64
 	solo     string
 	cells    []mapCell
@@ -40,18 +41,19 @@ type minimap struct {
 func (m *model) survey(b *board, cells int) []mapCell {
 	_, revision := m.store.Load()
 	span := mapSpan(b.State)
+	dur := span / float64(cells)
+	decided := int(b.decided() / dur)
 	k := &m.minimap
-	if k.valid && k.span == span && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && sameLanes(k.lanes, b.Timeline.Lanes) {
+	if k.valid && k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && sameLanes(k.lanes, b.Timeline.Lanes) {
 		return k.cells
 	}
-	*k = minimap{valid: true, lanes: b.Timeline.Lanes, span: span, revision: revision, solo: m.solo, cells: make([]mapCell, cells), talk: k.talk}
+	*k = minimap{valid: true, lanes: b.Timeline.Lanes, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells), talk: k.talk}
 	if n := cells * len(b.people); cap(k.talk) < n {
 		k.talk = make([]float64, n)
 	} else {
 		k.talk = k.talk[:n]
 		clear(k.talk)
 	}
-	dur := span / float64(cells)
 	for i, lane := range b.Timeline.Lanes {
 		if b.people[i].muted {
 			continue

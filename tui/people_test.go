@@ -364,6 +364,21 @@ func TestMinimapShowsWhereSpeechWas(t *testing.T) {
 	}
 }
 
+func TestMinimapFollowsAnOpenTurn(t *testing.T) {
+	s := State{Heard: 10, Sent: 10, Link: Open, Length: 100, Timeline: protocol.Snapshot{Decided: 5, Lanes: []protocol.Lane{
+		{Speaker: "A", Open: true, OpenSince: 5},
+	}}}
+	m := still(s, 124, 34)
+	if cells := m.survey(m.board(), 100); cells[8].height != 8 || cells[20].height != 0 {
+		t.Errorf("at 10 s: %+v", cells[:25])
+	}
+	s.Heard, s.Sent = 30, 30
+	m.later(s)
+	if cells := m.survey(m.board(), 100); cells[20].height != 8 {
+		t.Errorf("at 30 s: %+v", cells[:35])
+	}
+}
+
 // A gap of a tenth of a second is seen at any zoom.
 func TestGapsAreSeen(t *testing.T) {
 	s := sessionAt(talkOf4, 3000, 1)
