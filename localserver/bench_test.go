@@ -1,67 +1,143 @@
 package localserver
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
 
-// The way of a chunk with the engine switched off: TLS, frame, checks, hand
-// over. Back pressure paces it.
+// The way of a chunk with the engine switched off (TLS, frame, checks, hand
+// over), against a WebSocket that only sends back what it gets. Back pressure
+// paces both.
 func BenchmarkStreamPath(b *testing.B) {
-	h := serve(b, func(o *Options) { o.Unpaced = true }, withEngine(func() Diarizer { return &fake{} }))
-	s := h.open()
-	b.SetBytes(int64(len(quiet)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
-			b.Fatal(err)
+	b.Run("hubbub", func(b *testing.B) {
+		h := serve(b, func(o *Options) { o.Unpaced = true }, withEngine(func() Diarizer { return &fake{} }))
+		s := h.open()
+		b.SetBytes(int64(len(quiet)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
+				b.Fatal(err)
+			}
 		}
-	}
-	s.end()
-	if _, code, _ := s.rest(); code != 1000 {
-		b.Fatalf("code %d", code)
-	}
-	b.ReportMetric(float64(h.Stats().Chunks)/b.Elapsed().Seconds(), "chunks/s")
-}
-
-func BenchmarkCreateStream(b *testing.B) {
-	for name, change := range map[string]func(*Options){
-		"memory": func(*Options) {},
-		"disk":   func(o *Options) { o.DataDir = b.TempDir() },
-	} {
-		b.Run(name, func(b *testing.B) {
-			h := serve(b, change)
-			for b.Loop() {
-				if res := h.do("POST", "/v1/live", testKey, strings.NewReader("{}")); res.StatusCode != 200 {
-					b.Fatal(res.StatusCode)
+		s.end()
+		if _, code, _ := s.rest(); code != 1000 {
+			b.Fatalf("code %d", code)
+		}
+		b.ReportMetric(float64(h.Stats().Chunks)/b.Elapsed().Seconds(), "chunks/s")
+	})
+	b.Run("bare echo", func(b *testing.B) {
+		url, config := bareTLS(b, func(w http.ResponseWriter, r *http.Request) {
+			conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			for {
+				kind, raw, err := conn.ReadMessage()
+				if err != nil || conn.WriteMessage(kind, raw) != nil {
+					return
 				}
 			}
 		})
-	}
+		dial := websocket.Dialer{TLSClientConfig: config}
+		conn, _, err := dial.Dial("wss"+strings.TrimPrefix(url, "https"), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		back := make(chan int, 1)
+		go func() {
+			n := 0
+			for ; ; n++ {
+				if kind, _, err := conn.ReadMessage(); err != nil || kind == websocket.TextMessage {
+					break
+				}
+			}
+			back <- n
+		}()
+		b.SetBytes(int64(len(quiet)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := conn.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
+				b.Fatal(err)
+			}
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, nil)
+		n := <-back
+		_ = conn.Close()
+		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "chunks/s")
+	})
 }
 
-func BenchmarkTest(b *testing.B) {
-	h := serve(b)
-	get := func(b *testing.B, url string) {
-		r, _ := http.NewRequest("GET", url+"/v1/test", nil)
-		r.Header.Set("Authorization", "Bearer "+testKey)
+// bareTLS serves one handler and nothing else, over TLS as we do.
+func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) {
+	c, err := selfSigned("", time.Now(), "127.0.0.1")
+	if err != nil {
+		b.Fatal(err)
+	}
+	bare := httptest.NewUnstartedServer(f)
+	bare.TLS = c.config()
+	bare.StartTLS()
+	b.Cleanup(bare.Close)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.caPEM)
+	return bare.URL, &tls.Config{RootCAs: pool}
+}
+
+// Creating a stream writes two records; the bare handler answers with the same
+// words and writes nothing.
+func BenchmarkCreateStream(b *testing.B) {
+	post := func(b *testing.B, h *host) {
 		for b.Loop() {
-			if res := h.send(r); res.StatusCode != 200 {
+			if res := h.do("POST", "/v1/live", testKey, strings.NewReader("{}")); res.StatusCode != 200 {
 				b.Fatal(res.StatusCode)
 			}
 		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 	}
-	bare := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"status":"OK","message":"The API key is accepted"}`))
-	}))
-	bare.TLS = h.tls.config()
-	bare.StartTLS()
-	defer bare.Close()
-	b.Run("hubbub", func(b *testing.B) { get(b, h.URL()) })
-	b.Run("bare handler", func(b *testing.B) { get(b, bare.URL) })
+	b.Run("memory", func(b *testing.B) {
+		post(b, serve(b, func(o *Options) { o.RatePerMinute = -1 }))
+	})
+	b.Run("disk", func(b *testing.B) {
+		post(b, serve(b, func(o *Options) { o.DataDir, o.RatePerMinute = b.TempDir(), -1 }))
+	})
+	b.Run("bare handler", func(b *testing.B) {
+		url, config := bareTLS(b, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"id":"d3b07384-d9a0-4c9b-8d3a-1f0e5b6c7a80","url":"wss://127.0.0.1:1/v1/stream/d3b07384-d9a0-4c9b-8d3a-1f0e5b6c7a80?token=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`))
+		})
+		transport := &http.Transport{TLSClientConfig: config}
+		b.Cleanup(transport.CloseIdleConnections)
+		post(b, &host{t: b, url: url, http: &http.Client{Transport: transport}})
+	})
+}
+
+func BenchmarkTest(b *testing.B) {
+	get := func(b *testing.B, h *host) {
+		for b.Loop() {
+			if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+				b.Fatal(res.StatusCode)
+			}
+		}
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	}
+	b.Run("hubbub", func(b *testing.B) { get(b, serve(b, func(o *Options) { o.RatePerMinute = -1 })) })
+	b.Run("with rate limit", func(b *testing.B) { get(b, serve(b, func(o *Options) { o.RatePerMinute = 1 << 30 })) })
+	b.Run("bare handler", func(b *testing.B) {
+		url, config := bareTLS(b, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"status":"OK","message":"The API key is accepted"}`))
+		})
+		transport := &http.Transport{TLSClientConfig: config}
+		b.Cleanup(transport.CloseIdleConnections)
+		get(b, &host{t: b, url: url, http: &http.Client{Transport: transport}})
+	})
 }
