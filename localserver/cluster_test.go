@@ -410,6 +410,10 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	}
 	promised.status[s.id] = "done"
 	promised.holds(t, a, b)
+	eventually(t, "the store can be read", func() bool { // an election may still be on
+		_, err := b.journal.Messages(context.Background(), s.id)
+		return err == nil
+	})
 	if kept := b.kept(s.id); len(kept) != 12 {
 		t.Errorf("%d events are kept: %q", len(kept), kept)
 	}
