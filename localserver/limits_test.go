@@ -192,3 +192,18 @@ func TestStreamsOfAnAccount(t *testing.T) {
 	}
 	_ = conn.Close()
 }
+
+// A request whose head has no end is turned away, and holds nothing.
+func TestHeadsHaveALimit(t *testing.T) {
+	h := serve(t)
+	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
+	r.Header.Set("Authorization", "Bearer "+testKey)
+	r.Header.Set("X-Long", strings.Repeat("x", 2*maxHeader))
+	if res := h.send(r); res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("%d", res.StatusCode)
+	}
+	r.Header.Set("X-Long", strings.Repeat("x", maxHeader/2))
+	if res := h.send(r); res.StatusCode != 200 {
+		t.Errorf("half of it: %d", res.StatusCode)
+	}
+}

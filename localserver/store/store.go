@@ -22,7 +22,7 @@ import (
 // gone within 48; the record that tells about them stays as long as they can.
 const (
 	SessionTTL = 48 * time.Hour
-	EventTTL   = 36 * time.Hour
+	EventTTL   = 47 * time.Hour // so that a stream of 20 hours is whole for a day after its end
 	// TokenTTL is the longest life of a token. The store forgets it soon
 	// after; what counts for Redeem is the expiry that it was issued with.
 	TokenTTL = 10 * time.Minute
