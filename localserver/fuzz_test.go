@@ -159,6 +159,9 @@ func FuzzRequest(f *testing.F) {
 		r.Body = io.NopCloser(&limited{text: body})
 		w := httptest.NewRecorder()
 		routes.ServeHTTP(w, r)
+		if path == "/metrics" && w.Code == 200 {
+			return // the one answer that is text
+		}
 		if w.Code < 200 || w.Code == 500 || w.Header().Get("Content-Type") != "application/json" || len(w.Header().Get("X-Request-Id")) != 36 {
 			t.Errorf("%q %q: %d %v", method, path, w.Code, w.Header())
 		}
