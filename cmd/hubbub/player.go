@@ -149,7 +149,9 @@ func (p *player) state() tui.State {
 		Link:     tui.Open,
 		Started:  p.now().Add(-time.Duration(at * float64(time.Second))),
 		Finished: p.over,
-		Playback: &tui.Playback{Paused: !p.playing, Speed: p.speed},
+
+		ChunksSent: int64(math.Round(at * 10)),
+		Playback:   &tui.Playback{Paused: !p.playing, Speed: p.speed},
 	}
 	if s.Server == "" {
 		s.Server = "a recording"

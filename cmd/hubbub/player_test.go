@@ -23,7 +23,7 @@ func tape(t *testing.T) *recorded {
 		// Half a second was dropped before B; the connection was lost at 9 s.
 		arrivalsFile: "{\"heard\":2,\"at\":1}\n{\"heard\":4.6,\"at\":3.5}\n{\"heard\":6,\"at\":4.5}\n",
 		turnsFile:    "SPEAKER talk 1 1.000 3.500 <NA> <NA> A <NA> <NA>\nSPEAKER talk 1 3.500 5.500 <NA> <NA> B <NA> <NA>\nSPEAKER ta",
-		sessionFile:  `{"version":1,"latency":1,"started":"2031-03-04T09:30:00Z","gaps":[{"Start":2,"End":2.5}]}`,
+		sessionFile:  `{"version":1,"latency":1,"started":"2031-03-04T09:30:00Z","gaps":[{"start":2,"end":2.5}]}`,
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -73,7 +73,7 @@ func TestPlayer(t *testing.T) {
 	p.TogglePause()
 	now = now.Add(time.Second)
 	at(5.5, "A", "B")
-	if s := p.state(); s.Playback.Speed != 1 || s.Playback.Paused || len(s.Gaps) != 1 {
+	if s := p.state(); s.Playback.Speed != 1 || s.Playback.Paused || len(s.Gaps) != 1 || s.Gaps[0].End != 2.5 {
 		t.Errorf("%+v", s.Playback)
 	}
 	now = now.Add(time.Second)

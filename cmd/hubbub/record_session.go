@@ -62,6 +62,9 @@ func (r *recording) ended(gaps []tui.Span) error {
 		return nil
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	r.info.Ended, r.info.Gaps = &now, gaps
+	r.info.Ended = &now
+	for _, g := range gaps {
+		r.info.Gaps = append(r.info.Gaps, gap(g))
+	}
 	return recordError(r.describe())
 }

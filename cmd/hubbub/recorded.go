@@ -18,7 +18,6 @@ import (
 	"hubbub/capture"
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
-	"hubbub/tui"
 )
 
 // The files of a recording. The first three are the contract's and enough to
@@ -46,7 +45,13 @@ type sessionInfo struct {
 	Pace    string    `json:"pace"`
 	// Known once the session has ended in order.
 	Ended *time.Time `json:"ended,omitempty"`
-	Gaps  []tui.Span `json:"gaps,omitempty"`
+	Gaps  []gap      `json:"gaps,omitempty"`
+}
+
+// gap is a stretch that never reached the service, in seconds.
+type gap struct {
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
 }
 
 // arrival says when an event came and where it belongs.

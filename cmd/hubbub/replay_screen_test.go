@@ -58,3 +58,26 @@ func TestReplayScreen(t *testing.T) {
 		t.Errorf("ctrl+c leaves with %s, want 130", code)
 	}
 }
+
+// TestExportAsks asks on a terminal before it writes over anything, and takes
+// only yes for yes.
+func TestExportAsks(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "turns.csv")
+	for name, text := range map[string]string{turnsFile: "SPEAKER a 1 0.5 1.0 <NA> <NA> A <NA> <NA>\n", "turns.csv": "mine"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ answer, code, want string }{{"n", "1", "mine"}, {"", "1", "mine"}, {"y", "0", "start,end"}} {
+		x := inTerminal(t, 120, 20, "export", dir, "--format", "csv")
+		x.shows(`turns.csv exists. Write over\? \[y/N\]`)
+		x.tmux("send-keys", c.answer, "Enter")
+		if code := x.left(); code != c.code {
+			t.Errorf("answer %q: exit code %s, want %s", c.answer, code, c.code)
+		}
+		if raw, err := os.ReadFile(page); err != nil || !strings.HasPrefix(string(raw), c.want) {
+			t.Errorf("answer %q leaves %.20q, %v", c.answer, raw, err)
+		}
+	}
+}
