@@ -28,6 +28,8 @@ const (
 	// sends is read and thrown away: closing a connection with bytes unread
 	// would tear it down before the close has reached the client.
 	linger = 2 * time.Second
+	// retryAtMost bounds the time between two tries.
+	retryAtMost = 5 * time.Second
 )
 
 // ending is why and how a stream ends.
@@ -139,7 +141,7 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 	s.close(end, read)
 	defer s.audio.wait()
 	if !settled {
-		s.settleLate(life, &end)
+		s.settleLate(life, drain, &end)
 	}
 	s.count.finished(end, s.ledger.fixed, s.journal.missing())
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
@@ -184,19 +186,33 @@ func (s *session) conclude(ctx context.Context, end ending) bool {
 
 // settleLate tries on when the client has long been told: a cluster that lost a
 // server chooses new leaders for some seconds.
-func (s *session) settleLate(life context.Context, end *ending) {
+//
+// It does not give up while the server lives, for as long the record reads
+// running; a server that is stopping tries a while longer.
+func (s *session) settleLate(life context.Context, drain <-chan struct{}, end *ending) {
 	ctx, cancel := context.WithTimeout(life, s.lateTimeout)
 	defer cancel()
 	s.finishJournal(ctx, end)
-	ctx, cancel = context.WithTimeout(life, s.lateTimeout)
-	defer cancel()
-	for wait := retryAfter; !s.conclude(ctx, *end); wait *= 2 {
-		select {
-		case <-ctx.Done():
-			s.log.Error("the end of a stream was never kept: it will read error after a restart")
-			return
-		case <-time.After(wait):
+	enough := time.Now().Add(s.lateTimeout)
+	try := func() bool {
+		// A call whose answer is lost must not take the time of all others.
+		ctx, cancel := context.WithTimeout(life, storeTimeout)
+		defer cancel()
+		return s.conclude(ctx, *end)
+	}
+	for wait := retryAfter; !try(); wait = min(2*wait, retryAtMost) {
+		stopping := drain
+		if time.Now().Before(enough) {
+			stopping = nil
 		}
+		select {
+		case <-life.Done():
+		case <-stopping:
+		case <-time.After(wait):
+			continue
+		}
+		s.log.Error("the end of a stream was never kept: it will read error once this server is gone")
+		return
 	}
 }
 
