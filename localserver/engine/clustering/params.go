@@ -53,14 +53,14 @@ type Params struct {
 func Default() Params {
 	return Params{
 		Match: 0.41, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
-		Adapt: 0.3, AdaptMargin: 0.3,
+		Adapt: 0.39, AdaptMargin: 0.3,
 		Found: 1.25, FoundFirst: 1.2, FoundMargin: 0.12, FoundSure: 3,
-		Nobody:   0.17,
-		Remember: 0.7, Recall: 0.2,
-		Join: 0.31, JoinSame: 0.1, JoinOther: 0.1, JoinShort: 0.1,
+		Nobody:   0.2,
+		Remember: 0.7, Recall: 0.17,
+		Join: 0.31, JoinSame: 0.1, JoinOther: 0.08, JoinShort: 0.1,
 		Coherence: 0.75,
 		SpeechOn:  0.7, SecondOn: 0.5,
-		Edge: 0.65,
+		Edge: 0.8,
 	}
 }
 
