@@ -148,7 +148,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 		for id, want := range a.status {
 			// An end may be written down late, while a leader is chosen.
 			st := h.patientStatus(id)
-			for deadline := time.Now().Add(lateTimeout); st.Status == "running" && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(2 * lateTimeout); st.Status == "running" && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 				st = h.patientStatus(id)
 			}
 			if st.Status != want {
