@@ -38,18 +38,26 @@ func (s *Store) Append(ctx context.Context, session string, first int, messages 
 			return err
 		}
 	}
-	// Somebody has written; it may have been us.
+	// Somebody has written; it may have been us. Only what is there tells: a
+	// leader that was just chosen refuses writes for a while in the same words,
+	// and may not know the newest entries yet.
 	kept, at, err := s.read(ctx, session)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case at.count == first:
-		return s.append(ctx, session, at, messages)
-	case at.count >= first+len(messages) && slices.EqualFunc(kept[first:first+len(messages)], messages, bytes.Equal):
-		s.setHead(session, at)
-		return nil
 	}
-	return ErrConflict
+	if at.count > first {
+		if at.count >= first+len(messages) && slices.EqualFunc(kept[first:first+len(messages)], messages, bytes.Equal) {
+			s.setHead(session, at)
+			return nil
+		}
+		return ErrConflict
+	}
+	if at.count == first {
+		if err = s.append(ctx, session, at, messages); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return errors.New("keep events: the store is not sure yet what it has")
 }
 
 // Amend reads everything that is kept of a session and appends what edit makes
