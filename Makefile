@@ -6,7 +6,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build test lint bench eval demo screenshot generate clean
+.PHONY: run build test test-cluster lint bench eval demo screenshot generate clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -27,6 +27,10 @@ test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 $(GO) test -race -timeout 14m ./...
+
+## test-cluster: several nodes on a NATS cluster whose servers die; parts of it fail in some runs, see ARCHITECTURE.md
+test-cluster:
+	HUBBUB_CLUSTER=1 $(GO) test -race -run TestCluster -count=1 -v ./localserver
 
 ## lint: go vet and staticcheck, both without a finding
 lint:

@@ -46,6 +46,10 @@ func TestCluster(t *testing.T) {
 		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "nodes" && os.Getenv("HUBBUB_CLUSTER") == "" {
+				// Known to fail in some runs; see "Open" in ARCHITECTURE.md.
+				t.Skip("not dependable yet: make test-cluster runs it")
+			}
 			t.Parallel()
 			part(t, natsCluster(t, program))
 		})
