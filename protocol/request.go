@@ -66,11 +66,13 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	asked := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return explain(ctx, c.base, c.timeout, err)
 	}
 	defer resp.Body.Close()
+	observe(resp, time.Since(asked))
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came of it is good enough
 		return c.apiError(resp, text)

@@ -54,7 +54,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 	agent := "hubbub/" + version
 	if f.server != "" {
 		client, err := protocol.NewClient(protocol.ClientOptions{
-			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent,
+			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout,
 		})
 		return &connection{Client: client, name: f.server, close: func() { client.Close() }}, err
 	}
@@ -81,7 +81,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		_ = server.Shutdown(ctx)
 	}
 	client, err := protocol.NewClient(protocol.ClientOptions{
-		BaseURL: server.URL(), APIKey: key, CACert: server.CAPEM(), UserAgent: agent,
+		BaseURL: server.URL(), APIKey: key, CACert: server.CAPEM(), UserAgent: agent, Timeout: f.timeout,
 	})
 	if err != nil {
 		stop()

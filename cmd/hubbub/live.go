@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"hubbub/capture"
@@ -22,7 +23,8 @@ type liveFlags struct {
 	record string
 	notes  protocol.Annotations // names that the settings give
 
-	maxStreams int // of the built-in server; 0 = its default
+	maxStreams int           // of the built-in server; 0 = its default
+	timeout    time.Duration // of one step towards a service; 0 = the client's default
 }
 
 func newLive(a *App) *cobra.Command {

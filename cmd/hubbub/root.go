@@ -29,6 +29,7 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newDevices(a),
 		newReplay(a),
 		newExport(a),
+		newCheck(a),
 		newLoad(a),
 		newConfig(a),
 		newScore(a),
