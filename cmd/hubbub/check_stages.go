@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -222,10 +223,15 @@ func (c *checker) keyRefused(answer protocol.Answer, err error) error {
 	case answer.Status/100 == 2 && strings.Contains(strings.ToLower(answer.Type), "html"):
 		return &failure{fmt.Errorf("a web page came instead of the service's answer: %w", err),
 			"A captive portal may be in between: open a web page in a browser and log in to this network. Else check --server."}
-	case answer.Status == 0 && errors.Is(err, context.DeadlineExceeded):
+	case answer.Status == 0 && timedOut(err):
 		return &failure{err, "The port takes connections, but nothing answers behind it: check that --server is the HTTP service, or wait until it is less busy; --timeout gives it longer."}
 	}
 	return err
+}
+
+func timedOut(err error) bool {
+	var timed net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
 }
 
 func orElse(text, otherwise string) string {
@@ -291,7 +297,7 @@ func (c *checker) webSocket(ctx context.Context, s *checkStage) error {
 		}
 		return err
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
 		return &failure{err, webSocketHint}
 	}
 	return err
