@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -108,7 +109,8 @@ func closeWith(conn *websocket.Conn, code int, text string) {
 func serveBad(t *testing.T, b badService) string {
 	t.Helper()
 	var s *httptest.Server
-	s = httptest.NewServer(b.handler(func() string { return s.URL }))
+	s = httptest.NewUnstartedServer(b.handler(func() string { return s.URL }))
+	s.Start()
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -201,14 +203,14 @@ func TestCheckNamesTheCause(t *testing.T) {
 			stage: "key", cause: "login.invalid", next: "captive portal"},
 		{name: "portal 511", service: badService{test: answer(511, "")}, stage: "key", cause: "511", next: "captive portal"},
 		{name: "other JSON", service: badService{test: answer(200, `{"hello":1}`)}, stage: "key", cause: "no status", next: "--server"},
-		{name: "no answer", service: badService{test: hang}, limit: 300 * time.Millisecond, stage: "key", cause: "no answer", next: "nothing answers"},
+		{name: "no answer", service: badService{test: hang}, limit: 2 * time.Second, stage: "key", cause: "no answer", next: "nothing answers"},
 		{name: "no subscription", service: badService{create: refused(402)}, stage: "create", cause: "402", next: "subscription"},
 		{name: "too many streams", service: badService{create: refused(429, "Retry-After", "30")}, stage: "create", cause: "429", next: "wait 30s"},
 		{name: "broken", service: badService{create: refused(500)}, stage: "create", cause: "500", next: "request id"},
 		{name: "token used", service: badService{handshake: refused(401)}, stage: "websocket", cause: "401", next: "used up"},
 		{name: "upgrade eaten", service: badService{handshake: answer(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
 		{name: "upgrade ignored", service: badService{handshake: answer(200, "hello")}, stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
-		{name: "handshake hangs", service: badService{handshake: hang}, limit: 300 * time.Millisecond, stage: "websocket", cause: "no answer", next: "WebSockets"},
+		{name: "handshake hangs", service: badService{handshake: hang}, limit: 2 * time.Second, stage: "websocket", cause: "no answer", next: "WebSockets"},
 		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: badService{stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			closeWith(c, 1011, "out of memory")
@@ -228,7 +230,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			untilEnd(c)
 			closeWith(c, 1001, "")
 		}}},
-		{name: "never closes", limit: 400 * time.Millisecond, stage: "close", cause: "did not close", next: "--timeout", service: badService{stream: func(c *websocket.Conn) {
+		{name: "never closes", limit: 2 * time.Second, stage: "close", cause: "did not close", next: "--timeout", service: badService{stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			say(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 			untilEnd(c)
@@ -242,7 +244,11 @@ func TestCheckNamesTheCause(t *testing.T) {
 			if limit == 0 {
 				limit = patience
 			}
-			fails(t, runCheck(t, serveBad(t, tt.service), key, limit, 8, nil), tt.stage, tt.cause, tt.next)
+			chunks := 8
+			if tt.stage == "audio" {
+				chunks = 30 // the service's word must come while they are sent
+			}
+			fails(t, runCheck(t, serveBad(t, tt.service), key, limit, chunks, nil), tt.stage, tt.cause, tt.next)
 		})
 	}
 }
@@ -334,12 +340,12 @@ func TestCheckWithoutAService(t *testing.T) {
 		return l.Addr().String()
 	}
 	mute := listen(nil)
-	fails(t, runCheck(t, "https://"+mute, checkKey, 300*time.Millisecond, 2, nil), "tls", "no answer", "firewall")
-	fails(t, runCheck(t, "http://"+mute, checkKey, 300*time.Millisecond, 2, nil), "key", "no answer", "nothing answers")
+	fails(t, runCheck(t, "https://"+mute, checkKey, time.Second, 2, nil), "tls", "no answer", "firewall")
+	fails(t, runCheck(t, "http://"+mute, checkKey, time.Second, 2, nil), "key", "no answer", "nothing answers")
 	ssh := listen(func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); _, _ = c.Read(make([]byte, 512)) })
 	fails(t, runCheck(t, "https://"+ssh, checkKey, patience, 2, nil), "tls", "does not speak TLS", "port")
 	fails(t, runCheck(t, "http://127.0.0.1:1", checkKey, patience, 2, nil), "tcp", "refuses", "nothing listens")
-	fails(t, runCheck(t, "http://nosuch.invalid", checkKey, patience, 2, nil), "dns", "nosuch.invalid", "")
+	fails(t, runCheck(t, "http://nosuch.invalid", checkKey, 2*time.Second, 2, nil), "dns", "nosuch.invalid", "")
 }
 
 // An interrupted check is no failed one, and ends at once.
@@ -367,6 +373,31 @@ func TestCheckInterrupted(t *testing.T) {
 	}
 	if r.OK {
 		t.Error("an interrupted check is not well")
+	}
+}
+
+// Ctrl-C ends the program with its code, and what was found so far is printed.
+func TestCheckInterruptedProgram(t *testing.T) {
+	t.Parallel()
+	sending := make(chan struct{})
+	address := serveBad(t, badService{stream: func(c *websocket.Conn) {
+		_, _, _ = c.ReadMessage()
+		close(sending)
+		untilEnd(c)
+	}})
+	p := start(t, "check", "--server", address, "--api-key", checkKey, "--seconds", "60")
+	select {
+	case <-sending:
+	case <-time.After(patience):
+		t.Fatal("no audio came")
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.line("^ok +WebSocket opened")
+	p.line("^skipped +audio accepted +interrupted$")
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 }
 
