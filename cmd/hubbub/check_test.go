@@ -203,14 +203,14 @@ func TestCheckNamesTheCause(t *testing.T) {
 			stage: "key", cause: "login.invalid", next: "captive portal"},
 		{name: "portal 511", service: badService{test: answer(511, "")}, stage: "key", cause: "511", next: "captive portal"},
 		{name: "other JSON", service: badService{test: answer(200, `{"hello":1}`)}, stage: "key", cause: "no status", next: "--server"},
-		{name: "no answer", service: badService{test: hang}, limit: 2 * time.Second, stage: "key", cause: "no answer", next: "nothing answers"},
+		{name: "no answer", service: badService{test: hang}, limit: time.Second, stage: "key", cause: "no answer", next: "nothing answers"},
 		{name: "no subscription", service: badService{create: refused(402)}, stage: "create", cause: "402", next: "subscription"},
 		{name: "too many streams", service: badService{create: refused(429, "Retry-After", "30")}, stage: "create", cause: "429", next: "wait 30s"},
 		{name: "broken", service: badService{create: refused(500)}, stage: "create", cause: "500", next: "request id"},
 		{name: "token used", service: badService{handshake: refused(401)}, stage: "websocket", cause: "401", next: "used up"},
 		{name: "upgrade eaten", service: badService{handshake: answer(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
 		{name: "upgrade ignored", service: badService{handshake: answer(200, "hello")}, stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
-		{name: "handshake hangs", service: badService{handshake: hang}, limit: 2 * time.Second, stage: "websocket", cause: "no answer", next: "WebSockets"},
+		{name: "handshake hangs", service: badService{handshake: hang}, limit: time.Second, stage: "websocket", cause: "no answer", next: "WebSockets"},
 		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: badService{stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			closeWith(c, 1011, "out of memory")
@@ -230,7 +230,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			untilEnd(c)
 			closeWith(c, 1001, "")
 		}}},
-		{name: "never closes", limit: 2 * time.Second, stage: "close", cause: "did not close", next: "--timeout", service: badService{stream: func(c *websocket.Conn) {
+		{name: "never closes", limit: time.Second, stage: "close", cause: "did not close", next: "--timeout", service: badService{stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			say(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
 			untilEnd(c)
@@ -246,7 +246,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 			}
 			chunks := 8
 			if tt.stage == "audio" {
-				chunks = 30 // the service's word must come while they are sent
+				chunks = 15 // the service's word must come while they are sent
 			}
 			fails(t, runCheck(t, serveBad(t, tt.service), key, limit, chunks, nil), tt.stage, tt.cause, tt.next)
 		})
