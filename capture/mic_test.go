@@ -21,6 +21,7 @@ type fakeDevice struct {
 	stallAt        int           // the read that never returns until release
 	release        chan struct{} // closed: stalled reads return
 	period         time.Duration
+	demand         chan struct{} // not nil: a read waits for one, so that no busy machine can let the queue overflow
 	lostAt         int
 	closed         atomic.Int32
 }
@@ -37,6 +38,11 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 	}
 	if d.failAt > 0 && d.reads >= d.failAt {
 		return nil, false, errors.New("device unavailable")
+	}
+	if d.demand != nil {
+		if _, ok := <-d.demand; !ok {
+			return nil, false, errors.New("gone")
+		}
 	}
 	time.Sleep(d.period)
 	n := blockLength(d.rate)
@@ -65,7 +71,7 @@ func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 // TestMicIsConverted: a device that has only 44.1 kHz stereo is heard as 16 kHz
 // mono; a device's overflow is counted.
 func TestMicIsConverted(t *testing.T) {
-	d := &fakeDevice{rate: 44100, channels: 2, tone: tone(44100, 1000, 44100), period: time.Millisecond, lostAt: 2}
+	d := &fakeDevice{rate: 44100, channels: 2, tone: tone(44100, 1000, 44100), demand: make(chan struct{}, 50), lostAt: 2}
 	src := openFake(t, d, time.Minute)
 	if i := src.Info(); i.Kind != Mic || i.Name != "fake" || i.Rate != 44100 || i.Channels != 2 || i.Base != "live" {
 		t.Errorf("%+v", i)
@@ -73,6 +79,8 @@ func TestMicIsConverted(t *testing.T) {
 	x := make([]float32, 0, 15000)
 	buf := make([]float32, 1600)
 	for len(x) < 15000 {
+		d.demand <- struct{}{}
+		d.demand <- struct{}{}
 		n, err := src.Read(context.Background(), buf)
 		if err != nil {
 			t.Fatal(err)
@@ -86,6 +94,7 @@ func TestMicIsConverted(t *testing.T) {
 	if n := src.(overflower).overflows(); n != 1 {
 		t.Errorf("%d overflows, want 1", n)
 	}
+	close(d.demand)
 	if err := src.Close(); err != nil || d.closed.Load() != 1 {
 		t.Errorf("%v, closed %d times", err, d.closed.Load())
 	}
