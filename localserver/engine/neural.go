@@ -9,10 +9,6 @@ import (
 // a frame often changes what it is taken for.
 const hopSamples = 2 * stepSamples
 
-// keepFrames is how many committed frames the clusterer still sees, to tell
-// that a local is who it was: one window.
-const keepFrames = 250
-
 // Windower gives windows as samples come in; hearing.Stream is the one that
 // is meant.
 type Windower interface {
@@ -43,7 +39,7 @@ func (n *neural) hear(samples []float32) {
 }
 
 func (n *neural) opinion(frame int) []voices {
-	n.clusterer.Forget(frame - keepFrames)
+	n.clusterer.Forget(frame)
 	n.view = n.clusterer.Opinion(frame, n.view[:0])
 	n.out = n.out[:0]
 	for _, v := range n.view {

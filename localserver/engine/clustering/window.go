@@ -6,7 +6,7 @@ import "slices"
 // that ends at the newest sample. Frames are 20 ms.
 type Window struct {
 	// First is the number of the window's first frame, counted from the start
-	// of the stream; negative while the stream is shorter than the window.
+	// of the stream.
 	First int
 	// Speech is, for each frame, the probability that anybody talks.
 	Speech []float32
