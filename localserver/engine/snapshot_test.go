@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/mewkiz/flac"
+)
+
+// demo is the demo conversation: four voices, a minute.
+func demo(t *testing.T) []float32 {
+	t.Helper()
+	f, err := os.Open("../../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := flac.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Info.SampleRate != SampleRate || s.Info.NChannels != 1 {
+		t.Fatalf("the demo has %d Hz and %d channels", s.Info.SampleRate, s.Info.NChannels)
+	}
+	scale := float32(int(1) << (s.Info.BitsPerSample - 1))
+	var x []float32
+	for {
+		frame, err := s.ParseNext()
+		if errors.Is(err, io.EOF) {
+			return x
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range frame.Subframes[0].Samples {
+			x = append(x, float32(v)/scale)
+		}
+	}
+}
+
+// talk is who talks in each frame, a bit for each label.
+func talk(events []Event, frames int, out []uint8) []uint8 {
+	var open uint8
+	for i := range frames {
+		for len(events) > 0 && int(events[0].At/frameDuration) <= i {
+			if events[0].Kind == Start {
+				open |= 1 << events[0].Speaker
+			} else {
+				open &^= 1 << events[0].Speaker
+			}
+			events = events[1:]
+		}
+		out = append(out, open)
+	}
+	return out
+}
+
+// agreement is the part of the frames with speech, from one frame on, in which
+// two runs have the same people.
+func agreement(a, b []uint8, from int) float64 {
+	same, all := 0, 0
+	for i := from; i < len(a); i++ {
+		if a[i]|b[i] != 0 {
+			all++
+			if a[i] == b[i] {
+				same++
+			}
+		}
+	}
+	return float64(same) / float64(all)
+}
+
+// A stream that goes on with the voices of an earlier one gives the same labels
+// as one that was never interrupted; one that does not, does not.
+func TestVoicesOutliveTheirStream(t *testing.T) {
+	x := demo(t)
+	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
+	fresh := func() *Engine {
+		e, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	whole := talk(run(fresh(), x), len(x)/frameSamples, nil)
+	for _, seconds := range []int{30, 47} {
+		cut := seconds * SampleRate
+		first := fresh()
+		head := talk(run(first, x[:cut]), cut/frameSamples, nil)
+		snapshot := first.AppendVoices(nil)
+		t.Logf("after %d s a snapshot has %d bytes", seconds, len(snapshot))
+
+		second := fresh()
+		if err := second.RestoreVoices(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		rest := (len(x) - cut) / frameSamples
+		resumed := talk(run(second, x[cut:]), rest, append([]uint8(nil), head...))
+		from := cut / frameSamples
+		if got := agreement(whole, resumed, from); got < 0.9 {
+			t.Errorf("cut at %d s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
+		} else {
+			t.Logf("cut at %d s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
+		}
+		if seconds == 30 {
+			forgotten := talk(run(fresh(), x[cut:]), rest, append([]uint8(nil), head...))
+			if got := agreement(whole, forgotten, from); got > 0.8 {
+				t.Errorf("without the snapshot %.1f %% have the same labels: this test tells nothing", 100*got)
+			}
+		}
+	}
+}
+
+func TestBadSnapshots(t *testing.T) {
+	e, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Push(dialogue(), nil)
+	good := e.AppendVoices(nil)
+	if len(good) > MaxSnapshotBytes {
+		t.Errorf("%d bytes", len(good))
+	}
+	fresh := func() *Engine {
+		e, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if err := fresh().RestoreVoices(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.RestoreVoices(good); !errors.Is(err, ErrSnapshot) {
+		t.Errorf("an engine that has begun takes a snapshot: %v", err)
+	}
+	for i := range good {
+		if i > 60 && i < len(good)-60 && i%97 != 0 {
+			continue
+		}
+		bad := append([]byte(nil), good...)
+		bad[i] ^= 4
+		f := fresh()
+		if err := f.RestoreVoices(bad); !errors.Is(err, ErrSnapshot) {
+			t.Fatalf("byte %d changed: %v", i, err)
+		}
+		if i == 0 {
+			if got := len(f.AppendVoices(nil)); got > 60 {
+				t.Errorf("an engine that refused a snapshot knows %d bytes", got)
+			}
+		}
+		if i%50 == 0 {
+			if err := fresh().RestoreVoices(good[:i]); !errors.Is(err, ErrSnapshot) {
+				t.Fatalf("cut to %d bytes: %v", i, err)
+			}
+		}
+	}
+}
