@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -292,6 +293,11 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 			}
 		}
 	}
+	// Whoever watches them hears the same on every node, and how it ends.
+	alive, dying := b.watch(onA.id, ""), a.watch(onC.id, "")
+	ofAlive, ofDying := &seen{}, &seen{}
+	dying.until(ofDying, "three events", func() bool { return len(ofDying.events) == 3 })
+	alive.until(ofAlive, "two events", func() bool { return len(ofAlive.events) == 2 })
 	eventually(t, "three events", func() bool { return len(a.kept(onC.id)) == 3 })
 	killed := time.Now()
 	killC()
@@ -305,10 +311,18 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 	if len(kept) != 4 || !strings.Contains(kept[2], "speaker_start") || !strings.Contains(kept[3], "speaker_end") {
 		t.Errorf("kept of the dead node's stream: %q", kept)
 	}
+	dying.rest(ofDying).ends(t, "watcher of the dead node's stream", "error", "error: "+deadNode)
+	if !slices.Equal(ofDying.events, kept) {
+		t.Errorf("watched of the dead node's stream: %q", ofDying.events)
+	}
 	onA.goesOn()
 	onA.end()
 	if _, code, _ := onA.rest(); code != 1000 {
 		t.Errorf("code %d", code)
+	}
+	alive.rest(ofAlive).ends(t, "watcher on another node", "done", "done")
+	if kept := a.kept(onA.id); !slices.Equal(ofAlive.events, kept) || len(kept) != 4 {
+		t.Errorf("watched on another node: %q, kept %q", ofAlive.events, kept)
 	}
 	promised.status[onA.id], promised.status[onC.id] = "done", "error"
 	promised.holds(t, a, b)

@@ -28,6 +28,7 @@ type counters struct {
 	frameErrors, enginePanics atomic.Int64
 	moved, dropped, ended     atomic.Int64
 	lost                      atomic.Int64 // events that the journal had no room for
+	watched, slowWatchers     atomic.Int64
 	engineTime                atomic.Int64 // nanoseconds
 	meter                     engineMeter
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hubbub/localserver/store"
@@ -21,6 +22,8 @@ const (
 	retryAfter = time.Second
 	// renewEvery keeps the record of a running stream from expiring.
 	renewEvery = time.Hour
+	// pulseEvery is how often those who follow a stream are told how far it is.
+	pulseEvery = 500 * time.Millisecond
 )
 
 // journal keeps a stream's events in the store, beside the way to the client:
@@ -30,6 +33,8 @@ type journal struct {
 	sessions store.Sessions
 	id       string
 	log      *slog.Logger
+	announce func(store.Pulse) error // to those who follow; nil = to nobody
+	heard    atomic.Int64            // audio received, a time.Duration
 
 	mu      sync.Mutex
 	waiting [][]byte
@@ -112,6 +117,8 @@ func (j *journal) run() {
 func (j *journal) move(ctx context.Context) {
 	renew := time.NewTicker(renewEvery)
 	defer renew.Stop()
+	pulse := time.NewTicker(pulseEvery)
+	defer pulse.Stop()
 	for {
 		over, err := j.once(ctx)
 		if over {
@@ -126,14 +133,20 @@ func (j *journal) move(ctx context.Context) {
 		if err != nil {
 			kick = nil // one try a second is enough, however many events come
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-kick:
-		case <-retry:
-		case <-renew.C:
-			if err := j.sessions.Renew(ctx, j.id); err != nil {
-				j.log.Warn("the record of a stream could not be renewed", "error", err)
+		for resting := true; resting; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-kick:
+				resting = false
+			case <-retry:
+				resting = false
+			case <-pulse.C:
+				j.pulse(false)
+			case <-renew.C:
+				if err := j.sessions.Renew(ctx, j.id); err != nil {
+					j.log.Warn("the record of a stream could not be renewed", "error", err)
+				}
 			}
 		}
 	}
@@ -167,7 +180,20 @@ func (j *journal) once(ctx context.Context) (over bool, err error) {
 		j.trying = 0
 		j.kept += len(batch)
 		j.mu.Unlock()
+		j.pulse(false)
 	}
+}
+
+// pulse tells those who follow the stream how far it is. That nobody hears it
+// is no trouble: they look by themselves, too, if less often.
+func (j *journal) pulse(over bool) {
+	if j.announce == nil {
+		return
+	}
+	j.mu.Lock()
+	kept := j.kept
+	j.mu.Unlock()
+	_ = j.announce(store.Pulse{Kept: kept, Heard: time.Duration(j.heard.Load()), Over: over})
 }
 
 // fence gives up what waits and what will come: this node was thought dead,

@@ -84,6 +84,7 @@ func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
 		{"POST", "/v1/live", testKey, "[", 400}, {"POST", "/v1/live", none, "", 402},
 		{"POST", "/v1/live", testKey, strings.Repeat(" ", maxBody+1), 413},
 		{"GET", "/v1/live/x", testKey, "", 404}, {"GET", "/v1/live/x", "", "", 401},
+		{"GET", "/v1/live/x/events", testKey, "", 426}, {"GET", "/v1/live/x/events?from=x", testKey, "", 400},
 		{"POST", "/v1/media/input", testKey, "{}", 400}, {"POST", "/v1/media/input", testKey, `{"url":"media://x"}`, 201},
 		{"POST", "/v1/media/output", testKey, `{"url":"media://x"}`, 404}, {"HEAD", "/v1/test", testKey, "", 200},
 	} {

@@ -72,9 +72,20 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 // streamStatus is GET /v1/live/{id}. Another account's stream is as unknown as
 // one that never was.
 func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	rec, err := s.record(r.Context(), r.PathValue("id"))
+	if s.refuseRecord(w, r, rec, err) {
+		return
+	}
+	answer(w, http.StatusOK, protocol.LiveStatus{
+		ID: rec.ID, StartedAt: rec.Started, CompletedAt: rec.Completed,
+		Input: rec.Input, Status: string(rec.Status)})
+}
+
+// record looks a stream up, as it has to read now.
+func (s *Server) record(ctx context.Context, id string) (store.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	rec, err := s.sessions.Get(ctx, r.PathValue("id"))
+	rec, err := s.sessions.Get(ctx, id)
 	if err == nil && rec.Status == store.Created && !s.now().Before(rec.Expires) {
 		// Nobody can open it any more: say so rather than "created" for ever.
 		_ = s.sessions.Finish(ctx, rec.ID, store.Failed, rec.Expires, "never opened")
@@ -83,16 +94,21 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		rec, err = s.lookAfter(ctx, rec)
 	}
+	return rec, err
+}
+
+// refuseRecord answers when a record could not be had, or is not the caller's,
+// and reports whether it did.
+func (s *Server) refuseRecord(w http.ResponseWriter, r *http.Request, rec store.Session, err error) bool {
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).account:
 		refuse(w, r, http.StatusNotFound, "There is no stream with this id")
 	case err != nil:
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be looked up; try again", err)
 	default:
-		answer(w, http.StatusOK, protocol.LiveStatus{
-			ID: rec.ID, StartedAt: rec.Started, CompletedAt: rec.Completed,
-			Input: rec.Input, Status: string(rec.Status)})
+		return false
 	}
+	return true
 }
 
 // streamURL is where a client opens the stream: under the public address, or

@@ -63,6 +63,10 @@ func newMetrics(s *Server) *metrics {
 	for outcome, value := range map[string]func() int64{"done": c.done.Load, "error": c.failed.Load} {
 		counter("hubbub_streams_ended_total", "Streams that are over.", prometheus.Labels{"status": outcome}, value)
 	}
+	gauge("hubbub_watchers_open", "Watchers that follow streams now.", func() float64 { return float64(s.watchers.count()) })
+	gauge("hubbub_watchers_limit", "Watchers that may be there at once.", func() float64 { return float64(s.watchers.limit) })
+	counter("hubbub_watchers_total", "Watchers that came.", nil, c.watched.Load)
+	counter("hubbub_watchers_slow_total", "Watchers that were closed because they did not read.", nil, c.slowWatchers.Load)
 	counter("hubbub_audio_chunks_total", "Chunks of 100 ms that were given to engines.", nil, c.chunks.Load)
 	counter("hubbub_events_total", "Starts and ends that were sent.", nil, c.events.Load)
 	counter("hubbub_engine_panics_total", "Streams that the engine broke off.", nil, c.enginePanics.Load)

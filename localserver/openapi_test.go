@@ -171,7 +171,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		c.holds(method, path, res)
 		return res
 	}
-	const objects, status, opened = "/v1/media/objects/{sealed}", "/v1/live/{id}", "/v1/stream/{id}"
+	const objects, status, opened, watched = "/v1/media/objects/{sealed}", "/v1/live/{id}", "/v1/stream/{id}", "/v1/live/{id}/events"
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json"} {
 		do("GET", path, "", "", "", 200)
 	}
@@ -235,6 +235,47 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}
 	c.holds("GET", opened, h.send(r)) // 400
 
+	// Following a stream.
+	watch, res, err := h.dial.Dial(h.watchAddress(l.ID, ""), bearerOf(testKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.holds("GET", watched, reply{Response: res})
+	kinds = map[string]int{}
+	for {
+		_, raw, err := watch.ReadMessage()
+		if err != nil {
+			break
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.matches("message "+string(raw), value, "components", "schemas", "WatchMessage")
+		kinds[value.(map[string]any)["type"].(string)]++
+	}
+	_ = watch.Close()
+	if len(kinds) != 3 {
+		t.Errorf("messages to a watcher %v", kinds)
+	}
+	watchRefused := func(id, query, key string, want int) {
+		t.Helper()
+		_, res, _ := h.dial.Dial(h.watchAddress(id, query), bearerOf(key))
+		if res == nil || res.StatusCode != want {
+			t.Errorf("watching %s%s: %v, want %d", id, query, res, want)
+			return
+		}
+		c.holds("GET", watched, read(t, res))
+	}
+	watchRefused(l.ID, "?from=x", testKey, 400)
+	watchRefused(l.ID, "", "wrong", 401)
+	watchRefused(l.ID, "", none, 402)
+	watchRefused("x", "", testKey, 404)
+	do("GET", watched, "/v1/live/x/events", testKey, "", 426)
+	h.watchers.limit = 0
+	watchRefused(l.ID, "", testKey, 429)
+	h.watchers.limit = 1
+
 	// Media.
 	location := func(res reply) string {
 		var m struct{ URL string }
@@ -290,7 +331,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}
 
 	// Too many requests, of every operation.
-	for _, o := range []struct{ method, path, at string }{{"GET", "/v1/test", ""}, {"POST", "/v1/live", ""}, {"GET", status, "/v1/live/x"}, {"POST", "/v1/media/input", ""}, {"POST", "/v1/media/output", ""}} {
+	for _, o := range []struct{ method, path, at string }{{"GET", "/v1/test", ""}, {"POST", "/v1/live", ""}, {"GET", status, "/v1/live/x"}, {"GET", watched, "/v1/live/x/events"}, {"POST", "/v1/media/input", ""}, {"POST", "/v1/media/output", ""}} {
 		at := o.at
 		if at == "" {
 			at = o.path
@@ -314,12 +355,14 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	do("GET", objects, out, "", "", 503)
 	do("HEAD", objects, out, "", "", 503)
 	do("PUT", objects, in, "", "x", 503)
+	watchRefused(l.ID, "", testKey, 503)
 	_, res, _ = h.dial.Dial(waiting.URL, nil)
 	c.holds("GET", opened, read(t, res))
 	h.Server.sessions = nil // a call on it panics
 	do("GET", status, "/v1/live/x", testKey, "", 500)
 	_, res, _ = h.dial.Dial(waiting.URL, nil)
 	c.holds("GET", opened, read(t, res))
+	watchRefused(l.ID, "", testKey, 500)
 
 	for path, item := range c.doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {

@@ -52,6 +52,9 @@ type Options struct {
 	// MaxAccountStreams bounds the streams of one account that are open on
 	// this node at once. 0 means MaxStreams.
 	MaxAccountStreams int
+	// MaxWatchers bounds how many follow streams on this node at once. 0 means
+	// four for each of MaxStreams, and 16 at least.
+	MaxWatchers int
 	// RatePerMinute bounds the requests of one account to one operation in any
 	// minute, over all nodes that share a store. 0 means
 	// DefaultRatePerMinute; a negative number means no bound.
@@ -87,6 +90,8 @@ type Options struct {
 	lateTimeout  time.Duration
 	headTimeout  time.Duration // of a TLS handshake, and of the head of a request
 	leaseEvery   time.Duration
+	watchEvery   time.Duration // how often a watcher without pulses looks by itself
+	slowAfter    time.Duration // how long a watcher may take nothing
 	storeBytes   int64
 }
 
@@ -167,6 +172,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxAccountStreams <= 0 {
 		o.MaxAccountStreams = o.MaxStreams
 	}
+	if o.MaxWatchers <= 0 {
+		o.MaxWatchers = max(4*o.MaxStreams, 16)
+	}
 	if o.RatePerMinute == 0 {
 		o.RatePerMinute = DefaultRatePerMinute
 	}
@@ -200,6 +208,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.leaseEvery == 0 {
 		o.leaseEvery = leaseEvery
+	}
+	if o.watchEvery == 0 {
+		o.watchEvery = watchEvery
+	}
+	if o.slowAfter == 0 {
+		o.slowAfter = slowAfter
 	}
 	if o.pingEvery == 0 {
 		o.pingEvery = pingEvery

@@ -39,6 +39,7 @@ func (s *Server) patterns() map[string]http.Handler {
 		"GET /v1/test":          do(s.test),
 		"POST /v1/live":         subscribers(limitBody(s.createStream)),
 		"GET /v1/live/{id}":     subscribers(do(s.streamStatus)),
+		"GET " + watchPath:      subscribers(do(s.watchStream)),
 		"POST /v1/media/input":  subscribers(limitBody(s.mediaInput)),
 		"POST /v1/media/output": subscribers(limitBody(s.mediaOutput)),
 	} {

@@ -44,6 +44,7 @@ type Server struct {
 	sessions store.Sessions
 	tokens   store.Tokens
 	journal  store.Journal
+	feed     store.Feed
 
 	watchman     *watchman       // nil when no other node shares the store
 	watching     context.Context // of the watchman
@@ -55,6 +56,8 @@ type Server struct {
 	signer    signer
 	transfers *tally // of media, by account
 	owned     *tally // open streams, by account
+	audience  *tally // watchers, by account
+	watchers  *streams
 	chores    sync.WaitGroup
 
 	http     *http.Server
@@ -78,6 +81,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		options: o, log: o.Logger, now: o.now, node: uuid.NewString(),
 		keys: newKeyring(o.APIKeys, newSignedKeys(o.DataDir, o.now, o.Logger)), streams: newStreams(o.MaxStreams),
 		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
+		watchers: newStreams(o.MaxWatchers), audience: newTally(maxAccountWatchers),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
@@ -99,6 +103,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	meter := storeMeter{func(call string) { s.metrics.storeErrors.WithLabelValues(call).Inc() }}
 	s.sessions, s.tokens = meteredSessions{s.store, meter}, meteredTokens{s.store, meter}
 	s.journal, s.media = meteredJournal{s.store, meter}, meteredMedia{s.store, meter}
+	s.feed = meteredFeed{s.store, meter}
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
@@ -219,6 +224,15 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
 			defer cancel()
 			_ = s.streams.wait(last)
+		}
+		// The watchers last: they see how the streams here ended.
+		s.watchers.stop()
+		if late := s.watchers.wait(ctx); late != nil {
+			s.cut()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
+			defer cancel()
+			_ = s.watchers.wait(last)
+			err = errors.Join(err, late)
 		}
 		if late := s.http.Shutdown(ctx); late != nil {
 			err = errors.Join(err, late, s.http.Close())

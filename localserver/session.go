@@ -107,6 +107,7 @@ func (s *Server) newSession(id string, conn *websocket.Conn, d Diarizer, request
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
 	}
+	n.journal.announce = func(p store.Pulse) error { return s.feed.Announce(id, p) }
 	for range queuedChunks {
 		n.free <- nil // made when first needed
 	}
@@ -181,7 +182,11 @@ func (s *session) conclude(ctx context.Context, end ending) bool {
 	if err != nil {
 		s.log.Error("the end of a stream could not be kept", "error", err)
 	}
-	return err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
+	settled := err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
+	if settled {
+		s.journal.pulse(true)
+	}
+	return settled
 }
 
 // settleLate tries on when the client has long been told: a cluster that lost a
@@ -220,13 +225,5 @@ func (s *session) settleLate(life context.Context, drain <-chan struct{}, end *e
 // connection down. Then neither reader nor writer is left.
 func (s *session) close(end ending, read <-chan struct{}) {
 	s.writer.finish(end)
-	if end.code != 0 {
-		select {
-		case <-read:
-		case <-time.After(linger):
-		}
-	}
-	_ = s.conn.Close()
-	<-read
-	<-s.writer.done
+	s.writer.hangUp(end, read)
 }

@@ -78,6 +78,16 @@ func (s meteredJournal) Messages(ctx context.Context, session string) ([][]byte,
 	return messages, s.m.note("read events", err)
 }
 
+type meteredFeed struct {
+	store.Feed
+	m storeMeter
+}
+
+func (s meteredFeed) Since(ctx context.Context, session string, after uint64) ([][]byte, uint64, error) {
+	messages, last, err := s.Feed.Since(ctx, session, after)
+	return messages, last, s.m.note("follow events", err)
+}
+
 type meteredMedia struct {
 	store.Media
 	m storeMeter

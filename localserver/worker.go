@@ -52,6 +52,7 @@ func (s *session) workOff() ending {
 // whether the engine survived.
 func (s *session) push(samples []float32) bool {
 	s.received += protocol.ChunkDuration
+	s.journal.heard.Store(int64(s.received))
 	s.count.chunks.Add(1)
 	s.audio.add(samples)
 	began := time.Now()

@@ -75,6 +75,17 @@ func (w *writer) put(m message) {
 	}
 }
 
+// drop throws away what is queued.
+func (w *writer) drop() {
+	for {
+		select {
+		case <-w.queue:
+		default:
+			return
+		}
+	}
+}
+
 // run writes until the last message or the first failure. After a failure the
 // reader has a moment to find out whether the client has said goodbye, until
 // read is closed; then the connection is taken down, which ends the reader.
@@ -130,6 +141,21 @@ func (w *writer) write() error {
 			}
 		}
 	}
+}
+
+// hangUp waits a while for the client to answer the close that finish queued,
+// and takes the connection down. read is closed when the reader has returned;
+// then neither of the two is left.
+func (w *writer) hangUp(end ending, read <-chan struct{}) {
+	if end.code != 0 {
+		select {
+		case <-read:
+		case <-time.After(linger):
+		}
+	}
+	_ = w.conn.Close()
+	<-read
+	<-w.done
 }
 
 // cutOff takes a connection down at once. Closing it in order would first wait

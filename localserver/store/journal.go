@@ -108,11 +108,14 @@ func (s *Store) read(ctx context.Context, session string) (all [][]byte, at head
 		if err != nil {
 			return nil, head{}, wrap("read events", err)
 		}
-		all = append(all, bytes.Split(entry.Data, []byte("\n"))...)
+		all = append(all, splitEntry(entry.Data)...)
 		at = head{len(all), entry.Sequence}
 		next = entry.Sequence + 1
 	}
 }
+
+// splitEntry takes an entry apart into its messages.
+func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
 
 // The heads of the sessions that this process writes; Finish forgets them.
 

@@ -396,3 +396,76 @@ func BenchmarkCreateAndIssue(b *testing.B) {
 		})
 	}
 }
+
+// What comes after an entry is read in parts, and a pulse is heard by all who
+// listen, and by nobody afterwards.
+func TestFeed(t *testing.T) {
+	s, err := Open(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	const entries = 2*sinceEntries + 10
+	for i := range entries {
+		if err := s.Append(ctx, "a", 2*i, [][]byte{fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(ctx, "b", i, [][]byte{[]byte("other")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, n, calls := uint64(0), 0, 0
+	for {
+		messages, last, err := s.Since(ctx, "a", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(messages) == 0 {
+			if last != at {
+				t.Errorf("nothing reaches from %d to %d", at, last)
+			}
+			break
+		}
+		for _, m := range messages {
+			if string(m) != fmt.Sprint(n) {
+				t.Fatalf("message %d is %q", n, m)
+			}
+			n++
+		}
+		at = last
+		calls++
+	}
+	if n != 2*entries || calls != 3 {
+		t.Errorf("%d messages in %d calls", n, calls)
+	}
+	if m, _, err := s.Since(ctx, "nobody", 0); len(m) != 0 || err != nil {
+		t.Errorf("%q %v", m, err)
+	}
+
+	heard, also := make(chan Pulse, 10), make(chan Pulse, 10)
+	stop, err := s.Listen("a", func(p Pulse) { heard <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopAlso, err := s.Listen("a", func(p Pulse) { also <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Announce("b", Pulse{Kept: 1}), s.Announce("a", Pulse{Kept: 7, Heard: time.Second, Over: true})); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []chan Pulse{heard, also} {
+		if p := <-c; p != (Pulse{Kept: 7, Heard: time.Second, Over: true}) {
+			t.Errorf("%+v", p)
+		}
+	}
+	stop()
+	if err := s.Announce("a", Pulse{Kept: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if p := <-also; p.Kept != 8 || len(heard) != 0 {
+		t.Errorf("%+v, %d heard after stop", p, len(heard))
+	}
+	stopAlso()
+}
