@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,8 @@ type ClientOptions struct {
 	Timeout time.Duration
 	// UserAgent is the header User-Agent; "" means "hubbub".
 	UserAgent string
+	// Tap is told of everything on the wire; nil = nobody looks.
+	Tap Tap
 }
 
 // Client talks to one service. It is safe for concurrent use.
@@ -46,6 +49,8 @@ type Client struct {
 	tls       *tls.Config
 	http      *http.Client
 	stream    streamConfig
+	tap       *tapped      // nil = nobody looks
+	opened    atomic.Int64 // streams, for the tap
 
 	// wait sleeps between a request and its one repetition.
 	wait func(ctx context.Context, d time.Duration) error
@@ -72,6 +77,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
+	}
+	if o.Tap != nil {
+		c.tap = &tapped{tap: o.Tap, secret: newRedactor(key)}
 	}
 	c.http = &http.Client{
 		Timeout: c.timeout,

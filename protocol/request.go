@@ -56,7 +56,8 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, reader)
+	traced, look := c.tap.request(ctx, method, c.base.JoinPath(path), body)
+	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, reader)
 	if err != nil {
 		return errors.New(c.redact(err.Error()))
 	}
@@ -69,15 +70,19 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	asked := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return explain(ctx, c.base, c.timeout, err)
+		err = explain(ctx, c.base, c.timeout, err)
+		look.failed(err)
+		return err
 	}
 	defer resp.Body.Close()
 	observe(resp, time.Since(asked))
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came of it is good enough
+		look.answered(resp, text)
 		return c.apiError(resp, text)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	look.answered(resp, text)
 	switch {
 	case err != nil:
 		return explain(ctx, c.base, c.timeout, err)

@@ -87,6 +87,7 @@ type Stream struct {
 
 	received, undelivered, rtt atomic.Int64
 	pinged                     atomic.Pointer[ping]
+	tap                        *streamTap // nil = nobody looks
 
 	mu          sync.Mutex // for all below
 	gaps        gaps
@@ -120,11 +121,15 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 		HandshakeTimeout: c.timeout,
 		WriteBufferSize:  ChunkBytes + 64, // one chunk, one write
 	}
-	conn, resp, err := d.DialContext(ctx, u.String(), http.Header{"User-Agent": {c.userAgent}})
+	number := int(c.opened.Add(1))
+	traced, look := c.tap.handshake(ctx, u, number)
+	conn, resp, err := d.DialContext(traced, u.String(), http.Header{"User-Agent": {c.userAgent}})
 	if err != nil {
-		return nil, c.handshakeError(ctx, u, resp, err)
+		return nil, c.handshakeError(ctx, u, resp, err, look)
 	}
+	look.answered(resp, nil)
 	s := newStream(conn, c.stream)
+	s.tapStream(c.tap, number)
 	s.start()
 	return s, nil
 }
@@ -147,13 +152,16 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error) error {
+func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, look *exchange) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
-		return explain(ctx, u, c.timeout, err)
+		err = explain(ctx, u, c.timeout, err)
+		look.failed(err)
+		return err
 	}
 	defer resp.Body.Close()
 	body := make([]byte, maxErrorBody)
 	n, _ := resp.Body.Read(body) // gorilla has read what there is into memory
+	look.answered(resp, body[:n])
 	e := c.apiError(resp, body[:n])
 	switch {
 	case resp.StatusCode/100 < 3:
@@ -217,9 +225,20 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
 	}
 	s.frame = AppendChunk(s.frame[:0], samples)
+	s.tap.sending(begun)
 	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
+		s.tap.chunk(seq, begun, s.config.now(), 0, err)
 		return err
 	}
+	s.noteChunk(seq, begun)
+	if s.tap != nil {
+		s.tap.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
+	}
+	return nil
+}
+
+// noteChunk remembers a chunk that was sent.
+func (s *Stream) noteChunk(seq int64, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gaps.add(s.sent, seq)
@@ -229,7 +248,6 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		// As if the capture had begun with chunk 0, for Ahead.
 		s.firstSent = begun.Add(-time.Duration(seq) * ChunkDuration)
 	}
-	return nil
 }
 
 // EndOfStream says that no more audio comes, and returns when that is sent.
@@ -248,6 +266,7 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 	}
 	s.ended = s.config.now() // before the write: the close may come at once
 	s.mu.Unlock()
+	s.tap.message(EndOfStreamMessage)
 	if err := s.write(websocket.TextMessage, []byte(EndOfStreamMessage)); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ func (s *Stream) read() {
 		s.mu.Lock()
 		s.info = info
 		s.mu.Unlock()
+		s.tap.ended(info)
 		if info.Code != 0 {
 			_ = s.conn.Close() // the service is there: say good-bye in TLS, too
 		} else {
@@ -64,6 +65,7 @@ func (s *Stream) event(kind int, payload []byte) Event {
 	}
 	e.Received = s.config.now()
 	s.received.Add(1)
+	s.tap.event(e, len(payload))
 	return e
 }
 
@@ -121,9 +123,12 @@ func (s *Stream) armRead() {
 
 // pong measures the round trip. gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
+	now, trip := s.config.now(), time.Duration(0)
 	if p := s.pinged.Load(); p != nil && len(payload) == 8 && binary.BigEndian.Uint64([]byte(payload)) == p.number {
-		s.rtt.Store(int64(max(time.Nanosecond, s.config.now().Sub(p.at))))
+		trip = max(time.Nanosecond, now.Sub(p.at))
+		s.rtt.Store(int64(trip))
 	}
+	s.tap.ponged(len(payload), trip, now)
 	s.armRead()
 	return nil
 }

@@ -1,0 +1,221 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func chunkRecord(seq int64, gap time.Duration) WireRecord {
+	return WireRecord{Stream: 1, Dir: Outgoing, Kind: WireChunk, Size: ChunkBytes, Chunk: seq, Gap: gap, Took: time.Millisecond,
+		Socket: &SocketState{Unacked: int(seq)}}
+}
+
+func TestWireLogFoldsChunks(t *testing.T) {
+	l := NewWireLog()
+	l.SetQueue(func() int { return 7 })
+	l.Record(WireRecord{Kind: WireHandshake, Dir: Incoming, Stream: 1, Code: 101})
+	for i := range int64(250) {
+		l.Record(chunkRecord(i, ChunkDuration))
+	}
+	l.Record(WireRecord{Stream: 1, Dir: Incoming, Kind: WireEvent, Type: TypeSpeakerStart, Lag: time.Second})
+	l.Record(chunkRecord(250, ChunkDuration))
+	l.Record(chunkRecord(251, 2*time.Second)) // a stall begins a run of its own
+	l.Record(chunkRecord(252, ChunkDuration))
+	late := chunkRecord(260, ChunkDuration)
+	late.Dropped = 7
+	l.Record(late)
+	s := l.Snapshot()
+	var got []string
+	for i := range s.Entries.Len() {
+		e := s.Entries.At(i)
+		got = append(got, fmt.Sprintf("%s %d", e.Kind, e.Run.Chunks))
+	}
+	want := "handshake 0, chunk 100, chunk 100, chunk 50, event 0, chunk 1, chunk 2, chunk 1"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	run := s.Entries.At(2)
+	if run.Run.First != 102 || run.Number != 201 || run.Run.Unacked != 199 || run.Queue != 7 || run.Run.MaxTook != time.Millisecond {
+		t.Errorf("%+v", run)
+	}
+	if s.Chunks.Len() != 254 || s.Chunks.At(100).Chunk != 100 || s.Chunks.At(253).Chunk != 260 {
+		t.Errorf("%d chunks, the last is %+v", s.Chunks.Len(), s.Chunks.At(s.Chunks.Len()-1))
+	}
+	st := s.Status
+	if st.Chunks != 254 || st.Messages != [2]int64{254, 2} || st.Bytes[0] != 254*ChunkBytes || st.MaxGap != 2*time.Second ||
+		st.Lag != time.Second || st.Queue != 7 || st.MaxUnacked != 260 || st.Pace < 0.7 || st.Pace > 0.75 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestWireLogIsBounded fills it with more than it takes; snapshots of before
+// stay as they were.
+func TestWireLogIsBounded(t *testing.T) {
+	l := NewWireLog()
+	l.Record(WireRecord{Kind: WireEvent, Text: "first"})
+	before := l.Snapshot()
+	const many = 20_000
+	for i := range many {
+		l.Record(WireRecord{Kind: WireEvent, Text: fmt.Sprint(i)})
+		l.Record(chunkRecord(int64(i), ChunkDuration))
+	}
+	s := l.Snapshot()
+	most := (wireBlocks + 1) * wireBlock
+	if n := s.Entries.Len(); n > most || n < most-wireBlock || s.Forgotten != int64(2*many+1-n) {
+		t.Errorf("%d entries, %d forgotten", n, s.Forgotten)
+	}
+	if n := s.Chunks.Len(); n > most || s.Chunks.At(n-1).Chunk != many-1 {
+		t.Errorf("%d chunks", n)
+	}
+	for i := 1; i < s.Entries.Len(); i++ {
+		if s.Entries.At(i).Number != s.Entries.At(i-1).Number+1 {
+			t.Fatalf("entry %d follows %d", s.Entries.At(i).Number, s.Entries.At(i-1).Number)
+		}
+	}
+	if before.Entries.Len() != 1 || before.Entries.At(0).Text != "first" {
+		t.Errorf("an old snapshot has changed: %+v", before.Entries.At(0))
+	}
+	if l.Version() != 2*many+1 {
+		t.Errorf("version %d", l.Version())
+	}
+
+	big := json.RawMessage(`"` + strings.Repeat("x", maxWireRaw-2) + `"`)
+	for range 2 * maxWireBytes / maxWireRaw {
+		l.Record(WireRecord{Kind: WireEvent, Raw: big})
+	}
+	sum := 0
+	for s, i := l.Snapshot(), 0; i < s.Entries.Len(); i++ {
+		sum += len(s.Entries.At(i).Raw)
+	}
+	if sum > maxWireBytes+wireBlock*maxWireRaw || sum < maxWireBytes/2 {
+		t.Errorf("%d bytes of messages are kept", sum)
+	}
+}
+
+// TestWireLogAtOnce is for the race detector: recorders and readers at once.
+func TestWireLogAtOnce(t *testing.T) {
+	l := NewWireLog()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Add(2)
+		go func() {
+			defer all.Done()
+			for i := range int64(500) {
+				l.Record(chunkRecord(i, ChunkDuration))
+				l.Record(WireRecord{Kind: WireEvent})
+			}
+		}()
+		go func() {
+			defer all.Done()
+			for range 100 {
+				s, last := l.Snapshot(), int64(0)
+				for i := range s.Entries.Len() {
+					e := s.Entries.At(i)
+					if e.Number <= last || e.Run.Chunks > maxRunChunks {
+						t.Errorf("%d after %d", e.Number, last)
+					}
+					last = e.Number
+				}
+			}
+		}()
+	}
+	all.Wait()
+}
+
+func TestWireFeedLosesNothing(t *testing.T) {
+	f := NewWireFeed(2)
+	f.SetQueue(func() int { return 3 })
+	const many = 200
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Add(1)
+		go func() {
+			defer senders.Done()
+			for i := range int64(many) {
+				f.Record(chunkRecord(i, 0))
+			}
+		}()
+	}
+	go func() { senders.Wait(); f.Close() }()
+	n, at := int64(0), time.Time{}
+	for r := range f.Records() {
+		if n++; r.Number != n || r.At.Before(at) || r.Queue != 3 {
+			t.Fatalf("record %d at %v after %d at %v", r.Number, r.At, n-1, at)
+		}
+		at = r.At
+	}
+	if n != 4*many {
+		t.Errorf("%d records, want %d", n, 4*many)
+	}
+}
+
+// TestWireFeedCloseLetsGo closes a feed that nobody takes from.
+func TestWireFeedCloseLetsGo(t *testing.T) {
+	f := NewWireFeed(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 10 {
+			f.Record(WireRecord{})
+		}
+	}()
+	f.Close()
+	f.Close()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("a recorder still waits")
+	}
+}
+
+// BenchmarkWireTap is what a chunk costs more when somebody may look: the
+// record, the question to the socket, the log.
+func BenchmarkWireTap(b *testing.B) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	for name, tap := range map[string]Tap{"nobody": nil, "log": NewWireLog()} {
+		b.Run(name, func(b *testing.B) {
+			var w *streamTap
+			if tap != nil {
+				w = &streamTap{tapped: &tapped{tap: tap, secret: newRedactor(testKey)}, stream: 1, socket: rawConn(conn)}
+			}
+			b.ReportAllocs()
+			for seq := int64(0); b.Loop(); seq++ {
+				now := time.Now()
+				if w != nil {
+					w.asked = time.Time{} // in real time each chunk asks
+				}
+				w.sending(now)
+				w.chunk(seq, now, now, 0, nil)
+			}
+		})
+	}
+}
+
+// BenchmarkWireSnapshot is one look at a log that is full.
+func BenchmarkWireSnapshot(b *testing.B) {
+	l := NewWireLog()
+	for i := range int64(20_000) {
+		l.Record(chunkRecord(i, ChunkDuration))
+		l.Record(WireRecord{Kind: WireEvent})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if l.Snapshot().Entries.Len() == 0 {
+			b.Fatal("empty")
+		}
+	}
+}
