@@ -15,7 +15,8 @@
 // Beside the streams: media.go and mediatransfer.go move objects under
 // addresses that signed.go seals, results.go makes what streams leave behind,
 // apikeys.go and signingkeys.go are the keys, limits.go the requests a minute,
-// openapi.json and metrics.go tell what there is and how it goes.
+// openapi.json and metrics.go tell what there is and how it goes, and the
+// package rehearsal makes the server misbehave for those who ask for it.
 //
 // What holds at every moment, whatever a client or the engine does:
 //

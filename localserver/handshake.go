@@ -84,11 +84,22 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = conn.Close() }()
 	boundBuffers(conn.NetConn())
-	stream := s.newSession(id, conn, diarizer, requestID(r.Context()))
+	on, more := s.rehearsed(conn)
+	stream := s.newSession(id, on, diarizer, requestID(r.Context()))
+	stream.writer.linger += more
 	if s.options.KeepAudio {
 		stream.audio = s.keepAudio(rec.Account, id, stream.log)
 	}
 	stream.run(s.life, s.streams.drain)
+}
+
+// rehearsed puts faults between a stream and its socket, where there are to be
+// any, and tells how much longer the client has to answer a close.
+func (s *Server) rehearsed(conn *websocket.Conn) (socket, time.Duration) {
+	if faulty := s.faults.Stream(conn); faulty != nil {
+		return faulty, faulty.Linger()
+	}
+	return conn, 0
 }
 
 // newDiarizer makes the engine of one stream; a panic on the way is an error.

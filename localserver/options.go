@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/rehearsal"
 )
 
 // DefaultAccount is the account of static API keys.
@@ -68,6 +69,8 @@ type Options struct {
 	// alone slows it down. For the private server of a file that is sent as
 	// fast as the engine takes it.
 	Unpaced bool
+	// Faults make the server misbehave on purpose.
+	Faults []rehearsal.Fault
 	// Engine configures the engine of each stream.
 	Engine engine.Config
 	// NewDiarizer makes the engine of one stream. nil means

@@ -15,7 +15,7 @@ func (s *Server) routes() http.Handler {
 	for pattern, h := range s.patterns() {
 		mux.Handle(pattern, h)
 	}
-	var h http.Handler = jsonErrors(mux)
+	h := s.faults.Wrap(jsonErrors(mux), refuse, s.streams.drain)
 	for _, wrap := range []middleware{withRecovery(s.log), s.metrics.watch, withAccessLog(s.log), withRequestID} {
 		h = wrap(h)
 	}

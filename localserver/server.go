@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/localserver/rehearsal"
 	"hubbub/localserver/store"
 )
 
@@ -39,6 +40,7 @@ type Server struct {
 	keys    *keyring
 	streams *streams
 	count   counters
+	faults  *rehearsal.Plan // nil but in a rehearsal
 
 	store    *store.Store
 	sessions store.Sessions
@@ -82,6 +84,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		keys: newKeyring(o.APIKeys, newSignedKeys(o.DataDir, o.now, o.Logger)), streams: newStreams(o.MaxStreams),
 		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
 		watchers: newStreams(o.MaxWatchers), audience: newTally(maxAccountWatchers),
+		faults:  rehearsal.NewPlan(o.Faults),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
@@ -134,6 +137,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	if s.tls != nil {
 		s.http.TLSConfig = s.tls.config()
+	}
+	for _, f := range o.Faults {
+		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
 	}
 	go s.serve()
 	s.chores.Add(1)

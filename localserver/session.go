@@ -3,7 +3,9 @@ package localserver
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -58,6 +60,20 @@ var (
 		cause: "the server was stopped"}
 )
 
+// socket is a stream's connection as the stream uses it: a *websocket.Conn, or
+// one with faults.
+type socket interface {
+	SetReadLimit(bytes int64)
+	SetReadDeadline(t time.Time) error
+	SetPongHandler(h func(data string) error)
+	NextReader() (kind int, body io.Reader, err error)
+	SetWriteDeadline(t time.Time) error
+	WriteMessage(kind int, data []byte) error
+	WriteControl(kind int, data []byte, deadline time.Time) error
+	NetConn() net.Conn
+	Close() error
+}
+
 // session is one open stream. Three goroutines belong to it besides the one
 // that runs it: reader, writer and journal, and one more when its audio is
 // kept; run ends them all.
@@ -72,7 +88,7 @@ type session struct {
 	readTimeout time.Duration
 	lateTimeout time.Duration
 
-	conn     *websocket.Conn
+	conn     socket
 	pace     *pacer
 	diarizer Diarizer
 	ledger   ledger
@@ -91,7 +107,7 @@ type session struct {
 	legal    []protocol.Event
 }
 
-func (s *Server) newSession(id string, conn *websocket.Conn, d Diarizer, request string) *session {
+func (s *Server) newSession(id string, conn socket, d Diarizer, request string) *session {
 	log := s.log.With("stream", id, "request", request)
 	n := &session{
 		id: id, log: log, now: s.now, tick: s.options.tick, sessions: s.sessions, count: &s.count,

@@ -33,13 +33,14 @@ const (
 // then holds up its own stream alone; after writeTimeout it is cut off. There
 // is no telling it why: a frame may be half sent.
 type writer struct {
-	conn  *websocket.Conn
+	conn  socket
 	log   *slog.Logger
 	queue chan message
 	done  chan struct{} // closed when nothing more is written
 	slow  atomic.Bool   // the client did not read
 
 	pingEvery, writeTimeout time.Duration
+	linger                  time.Duration // how long the client has to answer a close
 }
 
 // message is a text, or a close when code is not 0.
@@ -50,9 +51,9 @@ type message struct {
 	last bool
 }
 
-func newWriter(conn *websocket.Conn, log *slog.Logger, pingEvery, writeTimeout time.Duration) *writer {
+func newWriter(conn socket, log *slog.Logger, pingEvery, writeTimeout time.Duration) *writer {
 	return &writer{conn: conn, log: log, queue: make(chan message, queuedMessages), done: make(chan struct{}),
-		pingEvery: pingEvery, writeTimeout: writeTimeout}
+		pingEvery: pingEvery, writeTimeout: writeTimeout, linger: linger}
 }
 
 // send queues a text message and waits for room. Once the connection cannot be
@@ -150,7 +151,7 @@ func (w *writer) hangUp(end ending, read <-chan struct{}) {
 	if end.code != 0 {
 		select {
 		case <-read:
-		case <-time.After(linger):
+		case <-time.After(w.linger):
 		}
 	}
 	_ = w.conn.Close()
@@ -160,7 +161,7 @@ func (w *writer) hangUp(end ending, read <-chan struct{}) {
 
 // cutOff takes a connection down at once. Closing it in order would first wait
 // five seconds to tell TLS, on a connection that takes nothing any more.
-func cutOff(conn *websocket.Conn) { _ = systemConn(conn.NetConn()).Close() }
+func cutOff(conn socket) { _ = systemConn(conn.NetConn()).Close() }
 
 // systemConn reaches through TLS to the connection of the system.
 func systemConn(conn net.Conn) net.Conn {

@@ -15,13 +15,14 @@ import (
 // draws them. A path stands for itself and everything below it, unless a
 // longer one fits.
 var arrows = map[string][]string{
-	"cmd":                {"cmd", "tui", "capture", "protocol", "localserver", "localserver/store", "localserver/engine"},
-	"tui":                {"tui", "protocol"},
-	"capture":            {"capture"},
-	"protocol":           {"protocol"},
-	"localserver":        {"localserver", "protocol", "localserver/engine", "localserver/store"},
-	"localserver/store":  {"localserver/store"},
-	"localserver/engine": {"localserver/engine"},
+	"cmd":                   {"cmd", "tui", "capture", "protocol", "localserver", "localserver/rehearsal", "localserver/store", "localserver/engine"},
+	"tui":                   {"tui", "protocol"},
+	"capture":               {"capture"},
+	"protocol":              {"protocol"},
+	"localserver":           {"localserver", "protocol", "localserver/engine", "localserver/rehearsal", "localserver/store"},
+	"localserver/rehearsal": {"localserver/rehearsal", "protocol"},
+	"localserver/store":     {"localserver/store"},
+	"localserver/engine":    {"localserver/engine"},
 }
 
 // room is the longest path of arrows that pkg lies in.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/localserver"
+	"hubbub/localserver/rehearsal"
 )
 
 // shutdownTime bounds a graceful stop: open streams are finished in it.
@@ -20,17 +21,27 @@ func newServe(a *App) *cobra.Command {
 	engine := defaultEngineFlags()
 	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
 	maxStreams := count{0, 1, 1 << 20}
+	var faults []string
 	maxMedia := size{localserver.DefaultMaxMedia}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the built-in server on its own",
 		Long: `Run the diarization service for other programs. When it is ready it prints one
 line on standard output, 'ready URL'. SIGTERM ends it: no new streams, open ones
-are finished.`,
+are finished.
+
+--fault makes the server misbehave on purpose, so that clients of the service can
+be tried against it. Written ` + rehearsal.Form + `:
+
+` + rehearsal.Help() + `
+@TIME counts from the opening of the stream, times=N means the first N requests or
+streams, on= is one of test, live (creating one; the usual), status, watch,
+media-input, media-output, transfer, handshake, all.`,
 		Example: `  hubbub serve --api-key secret
   hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub
   hubbub serve --nats nats://n1:4222,nats://n2:4222 --public-url https://a.example --tls a.pem,a.key
-  hubbub key create --account team-a --data /var/lib/hubbub`,
+  hubbub key create --account team-a --data /var/lib/hubbub
+  hubbub serve --api-key secret --fault close=1011@10s,times=1 --fault event-lag=3s`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
@@ -39,6 +50,13 @@ are finished.`,
 			if len(o.APIKeys) == 0 && o.DataDir == "" {
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
+			}
+			for _, spec := range faults {
+				f, err := rehearsal.Parse(spec)
+				if err != nil {
+					return &usageError{"--fault " + spec + ": " + err.Error(), hintOf(err, "")}
+				}
+				o.Faults = append(o.Faults, f)
 			}
 			o.MaxMedia, o.MaxStreams = maxMedia.value, maxStreams.value
 			o.TLS = tls.value
@@ -59,6 +77,7 @@ are finished.`,
 	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")
+	flags.StringArrayVar(&faults, "fault", nil, "misbehave on purpose: `FAULT` from the list above, repeatable")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "tls", []string{string(localserver.SelfSigned), string(localserver.TLSOff)})

@@ -1,0 +1,367 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/rehearsal"
+	"hubbub/protocol"
+)
+
+// rehearse are the options of a server with faults.
+func rehearse(t *testing.T, specs ...string) func(*Options) {
+	t.Helper()
+	return func(o *Options) {
+		for _, spec := range specs {
+			f, err := rehearsal.Parse(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Faults = append(o.Faults, f)
+		}
+		withEngine(twoTurns)(o)
+	}
+}
+
+// twoTurns are one of speaker 0 and one of speaker 1 in the first eight chunks.
+func twoTurns() Diarizer {
+	says := map[int]engine.Event{
+		2: {Kind: engine.Start, At: 100 * time.Millisecond}, 4: {Kind: engine.End, At: 300 * time.Millisecond},
+		5: {Kind: engine.Start, At: 400 * time.Millisecond, Speaker: 1}, 8: {Kind: engine.End, At: 700 * time.Millisecond, Speaker: 1},
+	}
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		if e, ok := says[n]; ok {
+			return []engine.Event{e}
+		}
+		return nil
+	}}
+}
+
+// whole sends ten chunks and the end, and returns what came back.
+func whole(h *host) (events []protocol.Event, end error) {
+	h.t.Helper()
+	s := h.open()
+	s.chunks(10)
+	s.end()
+	return s.toTheEnd()
+}
+
+// toTheEnd reads what comes, good or bad, and how the connection ended.
+func (s *stream) toTheEnd() (events []protocol.Event, end error) {
+	for {
+		kind, raw, err := s.ReadMessage()
+		if err != nil {
+			return events, err
+		}
+		e, _ := protocol.ParseEvent(raw)
+		if kind == websocket.BinaryMessage {
+			e.Err = "binary"
+		}
+		events = append(events, e)
+	}
+}
+
+// in one line: what an event says.
+func brief(events []protocol.Event) string {
+	var out []string
+	for _, e := range events {
+		switch {
+		case e.Err != "" && strings.HasPrefix(e.Err, "binary"):
+			out = append(out, "binary")
+		case e.Err != "":
+			out = append(out, "unreadable")
+		case e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd:
+			mark := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
+			out = append(out, mark+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+time.Duration(e.Timestamp*float64(time.Second)).Round(time.Millisecond).String())
+		case e.Type == protocol.TypeError:
+			out = append(out, e.Message)
+		default:
+			out = append(out, e.Type)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// What a client sees of each fault of events. The server's own record stays
+// true.
+func TestRehearsedEvents(t *testing.T) {
+	const right = "+00@100ms -00@300ms +01@400ms -01@700ms"
+	long := strings.Repeat("W", 2000)
+	for spec, want := range map[string]string{
+		"close=1000@1h":                 right,
+		"drop-events":                   "+00@100ms +01@400ms",
+		"drop-events=1":                 "",
+		"drop-events=1@1h":              right,
+		"duplicate-events=2":            "+00@100ms -00@300ms -00@300ms +01@400ms -01@700ms -01@700ms",
+		"duplicate-events":              "+00@100ms +00@100ms -00@300ms -00@300ms +01@400ms +01@400ms -01@700ms -01@700ms",
+		"no-starts":                     "-00@300ms -01@700ms",
+		"no-ends":                       "+00@100ms +01@400ms",
+		"end-before-start":              "+00@100ms -00@0s +01@400ms -01@0s",
+		"zero-length":                   "+00@100ms -00@100ms +01@400ms -01@400ms",
+		"future-events":                 "+00@1h0m0.1s -00@1h0m0.3s +01@1h0m0.4s -01@1h0m0.7s",
+		"out-of-order":                  "-00@300ms +00@100ms -01@700ms +01@400ms",
+		"unknown-speaker":               "+00@100ms -99@101ms -00@300ms +01@400ms -99@401ms -01@700ms",
+		"unknown-type":                  "diarization_rehearsal +00@100ms diarization_rehearsal -00@300ms diarization_rehearsal +01@400ms diarization_rehearsal -01@700ms",
+		"extra-fields":                  right,
+		"broken-json":                   "+00@100ms unreadable -00@300ms unreadable +01@400ms unreadable -01@700ms unreadable",
+		"binary-events":                 "binary binary binary binary",
+		"hostile-labels":                "",
+		"chunk-size=5":                  "+00@100ms -00@300ms Invalid chunk size +01@400ms Invalid chunk size -01@700ms",
+		"out-of-order drop-events=3":    "-00@300ms +00@100ms +01@400ms",
+		"event-lag=100ms no-starts":     "-00@300ms -01@700ms",
+		"slow-read=20ms":                right,
+		"no-pong":                       right,
+		"drop-events=1,times=1 mute@1h": "",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, rehearse(t, strings.Fields(spec)...))
+			s := h.open()
+			s.chunks(10)
+			s.end()
+			events, end := s.toTheEnd()
+			got := brief(events)
+			switch {
+			case spec == "hostile-labels":
+				if len(events) != 4 || !strings.Contains(events[0].Speaker, "\x1b[2J") || !strings.Contains(events[0].Speaker, long) {
+					t.Errorf("%q", raws(events))
+				}
+			case spec == "chunk-size=5": // the reader says it at once, the events take their way
+				if strings.Count(got, "Invalid chunk size") != 2 || strings.Count(got, "@") != 4 {
+					t.Errorf("got %s", got)
+				}
+			case got != want:
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if spec == "extra-fields" && !strings.Contains(string(events[0].Raw), `"rehearsal"`) {
+				t.Errorf("got %s", events[0].Raw)
+			}
+			if !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
+				t.Errorf("ended with %v", end)
+			}
+			h.becomes(s.id, "done")
+			if kept := h.kept(s.id); len(kept) != 4 {
+				t.Errorf("kept: %q", kept)
+			}
+		})
+	}
+}
+
+// How a stream ends under each fault of sockets, and what the server has
+// written down about it.
+func TestRehearsedEnds(t *testing.T) {
+	closedWith := func(code int, text string) func(error) bool {
+		return func(err error) bool {
+			var c *websocket.CloseError
+			return errors.As(err, &c) && c.Code == code && strings.Contains(c.Text, text)
+		}
+	}
+	unclosed := func(err error) bool {
+		var c *websocket.CloseError
+		return errors.As(err, &c) && c.Code == websocket.CloseAbnormalClosure || errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	for _, tt := range []struct {
+		spec   string
+		endIt  bool // with end_of_stream
+		ended  func(error) bool
+		says   string // an error message before
+		status string
+	}{
+		{"close=1011@200ms", false, closedWith(1011, "on purpose"), "", "error"},
+		{"close=4001", false, closedWith(4001, "on purpose"), "", "error"},
+		{"close=1005@100ms", false, closedWith(1005, ""), "", "error"},
+		{"ahead@200ms", false, closedWith(1008, "ahead of real time"), "Audio is more than 5 s ahead of real time", "error"},
+		{"reset@200ms", false, func(err error) bool { return strings.Contains(err.Error(), "reset by peer") }, "", "error"},
+		{"hang-up@200ms", false, unclosed, "", "error"},
+		{"no-close", true, unclosed, "", "done"},
+	} {
+		t.Run(tt.spec, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, rehearse(t, tt.spec))
+			s := h.open()
+			if tt.endIt {
+				s.chunks(2)
+				s.end()
+			}
+			events, end := s.toTheEnd()
+			if !tt.ended(end) || tt.says != "" && !strings.Contains(brief(events), tt.says) {
+				t.Errorf("%s, ended with %v", brief(events), end)
+			}
+			h.becomes(s.id, tt.status)
+		})
+	}
+}
+
+// A stream that is not closed stays open until its client leaves.
+func TestRehearsedNeverClose(t *testing.T) {
+	t.Parallel()
+	h := serve(t, rehearse(t, "never-close"))
+	s := h.open()
+	s.chunks(10)
+	s.end()
+	for range 4 {
+		s.next()
+	}
+	h.becomes(s.id, "done")
+	_ = s.SetReadDeadline(time.Now().Add(linger + time.Second)) // longer than it would be kept otherwise
+	if _, _, err := s.ReadMessage(); err == nil || !isTimeoutError(err) {
+		t.Errorf("it did not stay open: %v", err)
+	}
+	_ = s.Close()
+	eventually(t, "the end of the stream", func() bool { return h.streams.count() == 0 })
+}
+
+// Nothing is said to a client any more, and its pings are not answered.
+func TestRehearsedMute(t *testing.T) {
+	t.Parallel()
+	for spec, pongs := range map[string]bool{"mute": false, "no-pong": false, "slow-read=1ms": true} {
+		h := serve(t, rehearse(t, spec))
+		s := h.open()
+		var ponged atomic.Bool
+		s.SetPongHandler(func(string) error { ponged.Store(true); return nil })
+		_ = s.WriteControl(websocket.PingMessage, []byte("?"), time.Now().Add(patience))
+		s.chunks(2) // after the ping: once there is an event, the ping was seen
+		if spec == "mute" {
+			_ = s.SetReadDeadline(time.Now().Add(time.Second))
+		}
+		_, _, err := s.ReadMessage()
+		if spec == "mute" && (err == nil || !isTimeoutError(err)) || spec != "mute" && err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+		if ponged.Load() != pongs {
+			t.Errorf("%s: pong %v", spec, ponged.Load())
+		}
+		_ = s.Close()
+	}
+}
+
+// Messages are late, in order, and the close comes behind them.
+func TestRehearsedLag(t *testing.T) {
+	t.Parallel()
+	const lag = 2500 * time.Millisecond // longer than the server waits otherwise
+	h := serve(t, rehearse(t, "event-lag=2500ms"))
+	s := h.open()
+	began := time.Now()
+	s.chunks(10)
+	s.end()
+	if s.next(); time.Since(began) < lag {
+		t.Errorf("the first message came after %v", time.Since(began))
+	}
+	events, end := s.toTheEnd()
+	if brief(events) != "-00@300ms +01@400ms -01@700ms" || !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
+		t.Errorf("%s, ended with %v", brief(events), end)
+	}
+}
+
+// Requests are refused, held back or answered with something else; only those
+// that are meant, and only as often as was asked for.
+func TestRehearsedRequests(t *testing.T) {
+	h := serve(t, rehearse(t, "429=7s,times=1", "402,on=media-output", "401,on=test,times=1", "400,on=media-input",
+		"slow=300ms,on=status", "web-page,on=test,times=2"))
+	res := h.do("POST", "/v1/live", testKey, nil)
+	res.apiError(t, 429)
+	if res.Header.Get("Retry-After") != "7" || res.Header.Get("X-RateLimit-Remaining") != "0" {
+		t.Errorf("%v", res.Header)
+	}
+	l := h.create()
+	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://x"}`)).apiError(t, 402)
+	if res := h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://x"}`)); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	h.do("GET", "/v1/test", testKey, nil).apiError(t, 401)
+	for range 2 {
+		if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), "Log in") || res.StatusCode != 200 {
+			t.Errorf("%d %s", res.StatusCode, res.body)
+		}
+	}
+	if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), protocol.StatusOK) {
+		t.Errorf("%s", res.body)
+	}
+	began := time.Now()
+	if h.status(l.ID); time.Since(began) < 300*time.Millisecond {
+		t.Error("the slow answer was quick")
+	}
+	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 {
+		t.Errorf("%d", res.StatusCode)
+	}
+}
+
+// Handshakes: refused, slow, or never answered, which ends with the client or
+// the server.
+func TestRehearsedHandshakes(t *testing.T) {
+	t.Parallel()
+	refused := serve(t, rehearse(t, "refuse-handshake=503"))
+	refused.refused(refused.create().URL, 503)
+
+	once := serve(t, rehearse(t, "403,on=handshake,times=1"))
+	l := once.create()
+	once.refused(l.URL, 403)
+	if conn, _, err := once.dial.Dial(l.URL, nil); err != nil { // the token was not burnt
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+
+	slow := serve(t, rehearse(t, "slow-handshake=300ms"))
+	began := time.Now()
+	if events, _ := whole(slow); len(events) != 4 || time.Since(began) < 300*time.Millisecond {
+		t.Errorf("%d events after %v", len(events), time.Since(began))
+	}
+
+	never := serve(t, rehearse(t, "no-handshake"))
+	never.dial.HandshakeTimeout = 500 * time.Millisecond
+	if _, res, err := never.dial.Dial(never.create().URL, nil); err == nil || res != nil || !isTimeout(err) {
+		t.Errorf("%v %v", res, err)
+	}
+}
+
+// isTimeout also finds a timeout inside.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// A server that holds an answer back can still be stopped, and says at its
+// start that it misbehaves.
+func TestRehearsalStops(t *testing.T) {
+	var log logbook
+	h := serve(t, rehearse(t, "no-answer,on=test", "never-close"), log.use)
+	if !strings.Contains(log.String(), "misbehaves on purpose") || !strings.Contains(log.String(), "fault=never-close") {
+		t.Errorf("the log does not say so: %s", log.String())
+	}
+	asked := make(chan error, 1)
+	go func() {
+		r, _ := http.NewRequest("GET", h.url+"/v1/test", nil)
+		res, err := h.http.Do(r)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		asked <- err
+	}()
+	s := h.open()
+	s.chunks(1)
+	s.end()
+	h.becomes(s.id, "done")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	select {
+	case err := <-asked:
+		if err == nil {
+			t.Error("there was an answer")
+		}
+	case <-time.After(patience):
+		t.Error("the request is still held")
+	}
+}
