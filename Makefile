@@ -6,7 +6,7 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build test test-cluster lint bench eval demo screenshot generate clean
+.PHONY: run build test test-cluster lint bench soak eval demo screenshot generate clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -42,6 +42,11 @@ lint:
 bench:
 	@.ci/install build >&2
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+## soak: what the console costs over an hour with 8 speakers (memory, CPU, bytes to the terminal); ARGS="-for 10m"
+soak: build
+	@.ci/install test >&2
+	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
 
 ## eval: the engine over the sets of ../shared/speech, or over REF=x.rttm WAV=x.wav
 eval:

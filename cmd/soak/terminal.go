@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// terminal is a program in a tmux of its own.
+type terminal struct {
+	socket string
+	pid    int
+	said   string // file that gets every byte that the program writes
+}
+
+// openTerminal starts the program and waits until it is there.
+func openTerminal(ctx context.Context, dir string, w, h int, env string, command []string) (*terminal, error) {
+	t := &terminal{socket: filepath.Join(dir, "tmux"), said: filepath.Join(dir, "said")}
+	pid, begin := filepath.Join(dir, "pid"), filepath.Join(dir, "begin")
+	// The program waits until every byte of it is counted.
+	line := fmt.Sprintf("echo $$ >%s; while ! test -e %s; do sleep 0.1; done; exec %s", quote(pid), quote(begin), quoteAll(command))
+	err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h),
+		"-e", "COLORTERM=truecolor", "-e", env, "sh", "-c", line)
+	if err != nil {
+		return nil, err
+	}
+	err = t.tmux(ctx, "pipe-pane", "-o", "exec cat >"+quote(t.said))
+	for ; err == nil && t.pid == 0; time.Sleep(50 * time.Millisecond) {
+		raw, _ := os.ReadFile(pid)
+		t.pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = os.WriteFile(begin, nil, 0o600)
+	}
+	if err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *terminal) close() {
+	_ = exec.Command("tmux", "-S", t.socket, "kill-server").Run()
+}
+
+func (t *terminal) tmux(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, "tmux", append([]string{"-S", t.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("tmux %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func quoteAll(words []string) string {
+	q := make([]string, len(words))
+	for i, w := range words {
+		q[i] = quote(w)
+	}
+	return strings.Join(q, " ")
+}
