@@ -46,13 +46,18 @@ func plainLabel(s string) bool {
 }
 
 // Clean makes text from a network fit for one line of a terminal: nothing but
-// printable characters and single spaces, at most maxRunes of them. Text that
-// was cut ends in "..." within that length.
+// printable characters, the joiners that these need, and single spaces, at most
+// maxRunes of them. Text that was cut ends in "..." within that length.
 func Clean(s string, maxRunes int) string {
 	var b strings.Builder
 	n, space, cut := 0, false, false
-	for _, r := range s {
+	last := rune(0) // written, and no variation selector
+	for i, r := range s {
 		switch {
+		case IsJoiner(r):
+			if next, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):]); space || !Joins(last, r, next) {
+				continue
+			}
 		case unicode.IsSpace(r):
 			space = n > 0
 			continue
@@ -64,6 +69,9 @@ func Clean(s string, maxRunes int) string {
 			n, space = n+1, false
 		}
 		b.WriteRune(r)
+		if !unicode.Is(unicode.Variation_Selector, r) {
+			last = r
+		}
 		if n++; n > maxRunes {
 			cut = true
 			break
@@ -73,5 +81,5 @@ func Clean(s string, maxRunes int) string {
 		return b.String()
 	}
 	keep := []rune(b.String())[:max(0, maxRunes-3)]
-	return strings.TrimRight(string(keep), " ") + "..."[:min(3, maxRunes)]
+	return strings.TrimRight(string(keep), " "+string(zwnj)+string(zwj)) + "..."[:min(3, maxRunes)]
 }

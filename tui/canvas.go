@@ -24,12 +24,13 @@ type style struct {
 func (s style) bold() style    { s.attr |= bold; return s }
 func (s style) reverse() style { s.attr |= reverse; return s }
 
-// cell is one place of the screen. An empty text is a blank; cont marks the
-// second half of a wide character that stands in the cell before.
+// cell is one place of the screen. An empty text is a blank; cont marks what a
+// wide character in a cell before takes as well.
 type cell struct {
 	text  string
 	style style
 	cont  bool
+	fix   bool // terminals differ how wide the text is
 }
 
 // canvas is the screen as a grid. Everything is drawn into it and nothing can
@@ -51,14 +52,14 @@ func (c *canvas) set(x, y int, glyph string, s style) {
 	c.cells[y*c.w+x] = cell{text: glyph, style: s}
 }
 
-// split blanks a wide character of which one half is about to be overwritten.
+// split blanks a wide character of which one part is about to be overwritten.
 func (c *canvas) split(x, y int) {
-	i := y*c.w + x
-	if c.cells[i].cont && x > 0 {
-		c.cells[i-1] = cell{}
+	row := c.cells[y*c.w : (y+1)*c.w]
+	for x > 0 && row[x].cont {
+		x--
 	}
-	if x+1 < c.w && c.cells[i+1].cont {
-		c.cells[i+1] = cell{}
+	for i := x + 1; i < c.w && row[i].cont; i++ {
+		row[x], row[i] = cell{}, cell{}
 	}
 }
 
@@ -67,19 +68,7 @@ func (c *canvas) split(x, y int) {
 func (c *canvas) text(x, y, width int, s string, st style) int {
 	used := 0
 	for len(s) > 0 {
-		if b := s[0]; b >= 0x20 && b < 0x7f && (len(s) == 1 || s[1] < 0x80) { // the common case, without looking for clusters
-			if used+1 > width {
-				break
-			}
-			c.set(x+used, y, s[:1], st)
-			used++
-			s = s[1:]
-			continue
-		}
-		cluster, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
-		if cluster == "" {
-			break
-		}
+		cluster, w, sure := nextCluster(s)
 		s = s[len(cluster):]
 		if w == 0 || isControl(cluster) {
 			continue
@@ -87,17 +76,24 @@ func (c *canvas) text(x, y, width int, s string, st style) int {
 		if used+w > width || x+used+w > c.w {
 			break
 		}
-		c.set(x+used, y, cluster, st)
-		for i := 1; i < w; i++ {
-			c.set(x+used+i, y, "", st)
-			c.cells[y*c.w+x+used+i].cont = true
-		}
-		if w > 1 { // set of the second half has blanked the first
-			c.cells[y*c.w+x+used] = cell{text: cluster, style: st}
-		}
+		c.put(x+used, y, cluster, w, !sure, st)
 		used += w
 	}
 	return used
+}
+
+// put sets a character that takes w cells.
+func (c *canvas) put(x, y int, cluster string, w int, fix bool, st style) {
+	if x < 0 || y < 0 || y >= c.h || x+w > c.w {
+		return
+	}
+	for i := range w {
+		c.split(x+i, y)
+	}
+	for i := range w {
+		c.cells[y*c.w+x+i] = cell{style: st, cont: i > 0}
+	}
+	c.cells[y*c.w+x].text, c.cells[y*c.w+x].fix = cluster, fix
 }
 
 // isControl guards the terminal once more: whatever was forgotten to be
@@ -118,7 +114,7 @@ func (c *canvas) empty(x, y int) bool {
 
 // right writes s so that it ends before x.
 func (c *canvas) right(x, y int, s string, st style) int {
-	w := ansi.StringWidth(s)
+	w := textWidth(s)
 	return c.text(x-w, y, w, s, st)
 }
 
@@ -147,7 +143,7 @@ func (c *canvas) render(t *theme) string {
 			end--
 		}
 		cur := style{}
-		for _, cl := range row[:end] {
+		for x, cl := range row[:end] {
 			if cl.cont {
 				continue
 			}
@@ -159,9 +155,19 @@ func (c *canvas) render(t *theme) string {
 				t.change(&b, cur, want)
 				cur = want
 			}
-			if cl.text == "" {
+			switch {
+			case cl.text == "":
 				b.WriteByte(' ')
-			} else {
+			case cl.fix && !t.plain:
+				w := 1
+				for x+w < len(row) && row[x+w].cont {
+					w++
+				}
+				// Erase what is under it, write it, go on behind it.
+				b.WriteString(ansi.EraseCharacter(w))
+				b.WriteString(cl.text)
+				b.WriteString(ansi.CursorHorizontalAbsolute(x + w + 1))
+			default:
 				b.WriteString(cl.text)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
 )
@@ -72,7 +71,7 @@ func (e *entry) insert(text string) {
 		if r == '\t' || r == '\n' || r == '\r' {
 			r = ' '
 		}
-		if r == ' ' || protocol.Clean(string(r), 2) != "" {
+		if r == ' ' || protocol.IsJoiner(r) || protocol.Clean(string(r), 2) != "" {
 			e.before += string(r)
 		}
 	}
@@ -92,7 +91,7 @@ func lastCluster(s string) int {
 }
 
 func firstCluster(s string) int {
-	cluster, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	cluster, _, _ := nextCluster(s)
 	return len(cluster)
 }
 
@@ -109,7 +108,7 @@ func (m *model) drawEntry(c *canvas, y int) {
 	room := max(right-x-1, 1)
 	before := e.before
 	if w := textWidth(before); w > room-1 { // the end is where people type
-		before = ansi.TruncateLeft(before, w-room+2, m.glyphs.ellipsis)
+		before = m.glyphs.ellipsis + tail(before, room-1-textWidth(m.glyphs.ellipsis))
 	}
 	x += c.text(x, y, room, before, style{})
 	under, after := " ", e.after

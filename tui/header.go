@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"github.com/charmbracelet/x/ansi"
 )
-
-func textWidth(s string) int { return ansi.StringWidth(s) }
 
 // drawHeader draws product, source and notice from the left; badge, meter and
 // clock from the right.

@@ -1,7 +1,5 @@
 package tui
 
-import "github.com/charmbracelet/x/ansi"
-
 // The screen, from the top:
 //
 //	hubbub  meeting.wav · notice              ▕█████▍  ▏  0:42 / 1:15   header
@@ -121,7 +119,7 @@ func (l *layout) gutterFor(s State) {
 	l.talk = 5
 	most := 10 + max(l.w-minWidth, 0)/6
 	for _, lane := range s.Timeline.Lanes {
-		l.name = max(l.name, min(ansi.StringWidth(Clean(lane.Speaker)), most))
+		l.name = max(l.name, min(textWidth(Clean(lane.Speaker)), most))
 		if lane.Talk >= 3600 {
 			l.talk = 7
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/muesli/termenv"
 )
@@ -59,8 +60,12 @@ func summarize(w io.Writer, s *board, t *theme, g *glyphs) error {
 		}
 		st := style{role: p.role}
 		label := fit(p.name, 30, 3, g.ellipsis)
+		pad := strings.Repeat(" ", max(name-textWidth(label), 0))
+		if !sureWidth(label) && !t.plain {
+			pad = ansi.CursorHorizontalAbsolute(2 + name + 1)
+		}
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
-			paint(label, st), strings.Repeat(" ", max(name-textWidth(label), 0)),
+			paint(label, st), pad,
 			talkW, talkTime(p.talk), paint(share, dim),
 			paint(fmt.Sprintf("%*s", turnsW, count(int64(p.turns), "turn")), dim),
 			paint(bar(part*summaryBar, g), st))

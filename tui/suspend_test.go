@@ -64,7 +64,7 @@ func TestTmuxPeople(t *testing.T) {
 		x.keys("f")
 		x.shows(`f timeline`)
 		x.keys("Escape")
-		x.shows(`◆`)
+		x.shows(`SPEAKER_01 +\d:\d\d`) // before the next key: escape and a letter are alt and the letter
 		x.keys("e")
 		x.shows(`wrote meeting.html`)
 		x.keys("q") // what was exported is kept: no question

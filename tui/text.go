@@ -7,11 +7,14 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
 )
 
 // Clean makes text from a network or a file name safe for a terminal: escape
 // sequences and control characters go, and so do the invisible characters
-// that reorder or join what stands around them; line breaks become spaces.
+// that reorder what stands around them or hide; line breaks become spaces.
+// Joiners stay where scripts and emoji need them.
 func Clean(s string) string {
 	plain := true
 	for i := 0; i < len(s); i++ {
@@ -23,17 +26,35 @@ func Clean(s string) string {
 	if plain {
 		return s
 	}
-	s = ansi.Strip(strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.Map(func(r rune) rune {
+	runes := []rune(ansi.Strip(strings.ToValidUTF8(s, "\uFFFD")))
+	kept := make([]rune, 0, len(runes))
+	last := rune(0) // kept, and no variation selector
+	for i, r := range runes {
+		next := rune(0)
+		if i+1 < len(runes) {
+			next = runes[i+1]
+		}
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
-			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r),
-			unicode.Is(unicode.Co, r), unicode.Is(unicode.Variation_Selector, r):
-			return -1
+			r = ' '
+		case protocol.IsJoiner(r):
+			if !protocol.Joins(last, r, next) {
+				continue
+			}
+		case unicode.Is(unicode.Variation_Selector, r):
+			// One that follows a symbol chooses between its text and its picture.
+			if !unicode.IsSymbol(last) || r != '\ufe0e' && r != '\ufe0f' || len(kept) > 0 && kept[len(kept)-1] != last {
+				continue
+			}
+			kept = append(kept, r)
+			continue
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
+			continue
 		}
-		return r
-	}, s)
+		kept = append(kept, r)
+		last = r
+	}
+	return string(kept)
 }
 
 // stamp is a position in seconds as hh:mm:ss.mmm.
@@ -54,23 +75,3 @@ func clock(seconds float64) string {
 
 // talkTime is a length in seconds, rounded: who said a word has talked.
 func talkTime(seconds float64) string { return clock(seconds + 0.5) }
-
-// fit cuts text to a width in cells. The cut is in the middle, because labels
-// tend to differ at their ends; tail is how many cells of the end are kept.
-func fit(s string, width, tail int, ellipsis string) string {
-	w := ansi.StringWidth(s)
-	if w <= width {
-		return s
-	}
-	if width <= 0 {
-		return ""
-	}
-	if tail = min(tail, width-2); tail > 0 {
-		cut := ansi.Truncate(s, width-tail, ellipsis) + ansi.TruncateLeft(s, w-tail, "")
-		// Characters that join their neighbours can come out wider apart.
-		if ansi.StringWidth(cut) <= width {
-			return cut
-		}
-	}
-	return ansi.Truncate(s, width, ellipsis)
-}

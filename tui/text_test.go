@@ -5,23 +5,26 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
 )
 
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
-		"SPEAKER_00":                      "SPEAKER_00",
-		"\x1b[31mred\x1b[0m":              "red",
-		"\x1b]0;title\x07name":            "name",
-		"a\x00b\x07c\x7fd":                "abcd",
-		"two\nlines\r\nhere":              "two lines  here",
-		"\u202eright to left":             "right to left",
-		"zero\u200bwidth\u200djoined":     "zerowidthjoined",
-		"c1\u009b31mcsi":                  "c131mcsi", // harmless without its introducer
-		"Zoë 李雷":                          "Zoë 李雷",
-		"broken \xff utf-8":               "broken \uFFFD utf-8",
-		"\x1bPdevice control\x1b\\string": "string",
+		"SPEAKER_00":                            "SPEAKER_00",
+		"\x1b[31mred\x1b[0m":                    "red",
+		"\x1b]0;title\x07name":                  "name",
+		"a\x00b\x07c\x7fd":                      "abcd",
+		"two\nlines\r\nhere":                    "two lines  here",
+		"\u202eright to left":                   "right to left",
+		"zero\u200bwidth\u200djoined":           "zerowidthjoined",
+		"می\u200cخواهم":                         "می\u200cخواهم",
+		"ක\u200d\u200dර a\u200db":               "ක\u200dර ab",
+		"👨\u200d👩\u200d👧 \u200d👧":               "👨\u200d👩\u200d👧 👧",
+		"🏳\ufe0f\u200d🌈 a\ufe0fb ❤\ufe0f\ufe0f": "🏳\ufe0f\u200d🌈 ab ❤\ufe0f",
+		"c1\u009b31mcsi":                        "c131mcsi", // harmless without its introducer
+		"Zoë 李雷":                                "Zoë 李雷",
+		"broken \xff utf-8":                     "broken \uFFFD utf-8",
+		"\x1bPdevice control\x1b\\string":       "string",
 	} {
 		if got := Clean(in); got != want {
 			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
@@ -45,8 +48,8 @@ func TestFitFits(t *testing.T) {
 		s := Clean(rapid.String().Draw(t, "s"))
 		width := rapid.IntRange(-1, 30).Draw(t, "width")
 		tail := rapid.IntRange(0, 5).Draw(t, "tail")
-		if got := fit(s, width, tail, "…"); ansi.StringWidth(got) > max(width, 0) {
-			t.Fatalf("fit(%q, %d, %d) = %q, %d wide", s, width, tail, got, ansi.StringWidth(got))
+		if got := fit(s, width, tail, "…"); textWidth(got) > max(width, 0) {
+			t.Fatalf("fit(%q, %d, %d) = %q, %d wide", s, width, tail, got, textWidth(got))
 		}
 	})
 	if got := fit("SPEAKER_00 of the north", 10, 3, "…"); !strings.HasPrefix(got, "SPEAKE") || !strings.HasSuffix(got, "rth") {
