@@ -15,7 +15,7 @@ import (
 
 // hardNames are names that terminals give different widths, or none.
 var hardNames = []string{
-	"👨‍👩‍👧 Ott", "Zoë", "नीलिमा क्षिप्रा", "می‌خواهم", "🏳️‍🌈 Ru", "தமிழ்", "ශ්‍රී", "Z̸a̴l̷g̸o̵ 李雷",
+	"👨\u200d👩\u200d👧 Ott", "Zoë", "नीलिमा क्षिप्रा", "می\u200cخواهم", "🏳\ufe0f\u200d🌈 Ru", "தமிழ்", "ශ්\u200dරී", "Z̸a̴l̷g̸o̵ 李雷",
 }
 
 // grid is what a terminal shows that takes clusters for as wide as measure
