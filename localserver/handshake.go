@@ -69,7 +69,18 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	diarizer, err := s.newDiarizer()
+	var diarizer Diarizer
+	var labels ledger
+	if rec.Resume != "" {
+		diarizer, labels, err = s.restored(ctx, rec.Resume)
+		if err != nil { // it was promised
+			s.abandon(id, "the voices of the earlier stream could not be had")
+			s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be taken up; create a new one", err)
+			return
+		}
+	} else {
+		diarizer, err = s.newDiarizer()
+	}
 	if err != nil {
 		s.abandon(id, "the engine could not be started")
 		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
@@ -90,6 +101,12 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if s.options.KeepAudio {
 		stream.audio = s.keepAudio(rec.Account, id, stream.log)
 	}
+	if rec.Resume != "" {
+		stream.ledger = labels
+		stream.keepVoices() // should this one be lost soon, it can be taken up as well
+	}
+	s.running.Store(id, stream)
+	defer s.running.Delete(id)
 	stream.run(s.life, s.streams.drain)
 }
 

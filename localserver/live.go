@@ -56,6 +56,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		ID: uuid.NewString(), Account: caller(r.Context()).account, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
+	rec.Resume = s.resumable(ctx, rec.Account, input)
 	token := newToken()
 	err = s.sessions.Create(ctx, rec)
 	if err == nil {
@@ -65,8 +66,8 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
 		return
 	}
-	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account)
-	answer(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token)})
+	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account, "resumes", rec.Resume)
+	answer(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != ""})
 }
 
 // streamStatus is GET /v1/live/{id}. Another account's stream is as unknown as

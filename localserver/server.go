@@ -47,6 +47,7 @@ type Server struct {
 	tokens   store.Tokens
 	journal  store.Journal
 	feed     store.Feed
+	voices   store.Voices
 
 	watchman     *watchman       // nil when no other node shares the store
 	watching     context.Context // of the watchman
@@ -60,6 +61,7 @@ type Server struct {
 	owned     *tally // open streams, by account
 	audience  *tally // watchers, by account
 	watchers  *streams
+	running   sync.Map // of id to *session: the open streams
 	chores    sync.WaitGroup
 
 	http     *http.Server
@@ -107,6 +109,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	s.sessions, s.tokens = meteredSessions{s.store, meter}, meteredTokens{s.store, meter}
 	s.journal, s.media = meteredJournal{s.store, meter}, meteredMedia{s.store, meter}
 	s.feed = meteredFeed{s.store, meter}
+	s.voices = meteredVoices{s.store, meter}
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}

@@ -74,9 +74,9 @@ type socket interface {
 	Close() error
 }
 
-// session is one open stream. Three goroutines belong to it besides the one
-// that runs it: reader, writer and journal, and one more when its audio is
-// kept; run ends them all.
+// session is one open stream. Four goroutines belong to it besides the one
+// that runs it: reader, writer, journal and keeper of its voices, and one more
+// when its audio is kept; run ends them all.
 type session struct {
 	id       string
 	log      *slog.Logger
@@ -95,6 +95,7 @@ type session struct {
 	writer   *writer
 	journal  *journal
 	audio    *audioKeeper // nil unless audio is kept
+	voices   *voiceKeeper // nil for an engine whose voices cannot be kept
 
 	chunks chan []float32 // full ones, from the reader to the worker; closed at the end of the input
 	free   chan []float32 // empty ones, back again: together there are queuedChunks
@@ -124,6 +125,9 @@ func (s *Server) newSession(id string, conn socket, d Diarizer, request string) 
 		stop:     make(chan struct{}),
 	}
 	n.journal.announce = func(p store.Pulse) error { return s.feed.Announce(id, p) }
+	if _, ok := d.(rememberer); ok {
+		n.voices = newVoiceKeeper(s.voices, id, log)
+	}
 	for range queuedChunks {
 		n.free <- nil // made when first needed
 	}
@@ -151,12 +155,15 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 	end := s.work(drain)
 	close(s.stop)
 	end = s.flush(end)
+	s.keepVoices()
+	s.voices.finish()
 	if s.writer.slow.Load() && end.code == 0 {
 		end.cause = "the client does not read"
 	}
 	settled := s.settle(life, &end)
 	s.close(end, read)
 	defer s.audio.wait()
+	defer s.voices.wait(context.WithoutCancel(life)) // each write has its own deadline
 	if !settled {
 		s.settleLate(life, drain, &end)
 	}
@@ -174,6 +181,7 @@ func (s *session) settle(life context.Context, end *ending) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), keepTimeout)
 	defer cancel()
 	s.audio.finish(ctx, end.status == store.Done)
+	s.voices.wait(ctx)
 	if !s.journal.drain(ctx) {
 		return false
 	}

@@ -88,6 +88,20 @@ func (s meteredFeed) Since(ctx context.Context, session string, after uint64) ([
 	return messages, last, s.m.note("follow events", err)
 }
 
+type meteredVoices struct {
+	store.Voices
+	m storeMeter
+}
+
+func (s meteredVoices) KeepVoices(ctx context.Context, session string, snapshot []byte) error {
+	return s.m.note("keep voices", s.Voices.KeepVoices(ctx, session, snapshot))
+}
+
+func (s meteredVoices) ReadVoices(ctx context.Context, session string) ([]byte, error) {
+	snapshot, err := s.Voices.ReadVoices(ctx, session)
+	return snapshot, s.m.note("read voices", err)
+}
+
 type meteredMedia struct {
 	store.Media
 	m storeMeter

@@ -21,6 +21,9 @@ func (s *session) work(drain <-chan struct{}) ending {
 			if !s.push(samples) {
 				return broken
 			}
+			if s.voices.due() {
+				s.keepVoices()
+			}
 		case <-tick.C:
 			if s.pace.silent() && len(s.chunks) == 0 {
 				return noAudio

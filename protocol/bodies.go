@@ -30,6 +30,9 @@ type LiveStream struct {
 	// URL is the WebSocket address, its single-use token included: whoever
 	// holds it holds the stream.
 	URL string `json:"url"`
+	// Resumed says that the stream goes on with the voices of the one that the
+	// request named in its field resume: the same people get the same labels.
+	Resumed bool `json:"resumed,omitempty"`
 }
 
 // LiveStatus is the answer of GET /v1/live/{id}.

@@ -55,6 +55,7 @@ type Store struct {
 	sessions jetstream.KeyValue
 	tokens   jetstream.KeyValue
 	events   jetstream.Stream
+	voices   jetstream.Stream
 	leases   jetstream.KeyValue
 	media    mediaStore
 	counters jetstream.KeyValue
@@ -175,6 +176,9 @@ func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error
 		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
 	})
 	if err != nil {
+		return err
+	}
+	if err = s.layOutVoices(ctx, storage); err != nil {
 		return err
 	}
 	if s.Shared() {

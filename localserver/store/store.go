@@ -7,8 +7,8 @@
 // What was acknowledged is kept: a call that returned nil has been written,
 // and with a folder it survives a kill at any moment. Everything expires by
 // itself, so that a store does not grow for ever: a session SessionTTL after
-// its last change, events EventTTL after they were written, a token when its
-// time is over.
+// its last change, events EventTTL after they were written, voices VoicesTTL, a
+// token when its time is over.
 package store
 
 import (
@@ -69,6 +69,9 @@ type Session struct {
 	Completed *time.Time `json:"completed,omitempty"`
 	// Cause says why a session ended, for the operator.
 	Cause string `json:"cause,omitempty"`
+	// Resume is the earlier session of the account whose voices this one goes
+	// on with.
+	Resume string `json:"resume,omitempty"`
 }
 
 // Sessions keeps records of streams. Every change of status is one

@@ -282,7 +282,7 @@ func TestEverythingExpires(t *testing.T) {
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
 		"KV_sessions": SessionTTL, "KV_tokens": 2 * TokenTTL, "EVENTS": EventTTL,
-		"MEDIA": mediaAge, "KV_media": mediaAge, "KV_counters": counterTTL,
+		"MEDIA": mediaAge, "VOICES": VoicesTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_secrets": 0, // holds a handful of keys, and never more
 	} {
 		stream, err := s.js.Stream(ctx, name)
@@ -298,7 +298,7 @@ func TestEverythingExpires(t *testing.T) {
 	for range names.Name() {
 		count++
 	}
-	if count != 7 {
+	if count != 8 {
 		t.Errorf("%d streams: is a new one without a time to live?", count)
 	}
 }
