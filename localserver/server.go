@@ -229,6 +229,7 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 		s.streams.stop()
 		err = s.streams.wait(ctx)
 		if err != nil {
+			s.watchers.stop()
 			s.cut()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
 			defer cancel()

@@ -49,6 +49,7 @@ type Client struct {
 	tls       *tls.Config
 	http      *http.Client
 	stream    streamConfig
+	watch     watchConfig
 	tap       *tapped      // nil = nobody looks
 	opened    atomic.Int64 // streams, for the tap
 
@@ -71,7 +72,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, key: key, tls: conf, userAgent: o.UserAgent, timeout: o.Timeout,
-		stream: defaultStreamConfig(), wait: sleep}
+		stream: defaultStreamConfig(), watch: defaultWatchConfig(), wait: sleep}
 	if c.userAgent == "" {
 		c.userAgent = "hubbub"
 	}

@@ -82,6 +82,8 @@ type Stream struct {
 	over   chan struct{} // closed by the reader at its very end
 	parted sync.WaitGroup
 
+	watch bool // nothing is sent: the service ends the stream when it is over
+
 	writing chan struct{} // holds a token while somebody writes
 	frame   []byte        // owned by the holder of the token
 
@@ -112,6 +114,12 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 	if err != nil {
 		return nil, err
 	}
+	return c.open(ctx, u, http.Header{}, false)
+}
+
+// open opens a WebSocket, to send on it or only to watch.
+func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, watch bool) (*Stream, error) {
+	head.Set("User-Agent", c.userAgent)
 	conf := c.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"} // a WebSocket does not begin in HTTP/2 here
 	d := websocket.Dialer{
@@ -123,13 +131,14 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 	}
 	number := int(c.opened.Add(1))
 	traced, look := c.tap.handshake(ctx, u, number)
-	conn, resp, err := d.DialContext(traced, u.String(), http.Header{"User-Agent": {c.userAgent}})
+	conn, resp, err := d.DialContext(traced, u.String(), head)
 	if err != nil {
 		return nil, c.handshakeError(ctx, u, resp, err, look)
 	}
 	look.answered(resp, nil)
 	s := newStream(conn, c.stream)
 	s.tapStream(c.tap, number)
+	s.watch = watch
 	s.start()
 	return s, nil
 }

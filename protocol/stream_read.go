@@ -142,7 +142,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	var frame *websocket.CloseError
 	isFrame := errors.As(cause, &frame)
 	if isFrame && frame.Code != websocket.CloseAbnormalClosure {
-		return closedBy(frame.Code, frame.Text, ended)
+		return closedBy(frame.Code, frame.Text, ended || s.watch)
 	}
 	if s.abortInfo != nil {
 		return *s.abortInfo

@@ -59,13 +59,20 @@ func (a *Accessible) State(s State) error {
 	old, first := a.seen, !a.started
 	a.seen, a.started = s, true
 	if s.Source != "" && s.Source != old.Source {
-		_ = a.say("Listening to %s.", Clean(s.Source))
+		if s.Watching {
+			_ = a.say("Watching %s. There is no sound here.", Clean(s.Source))
+		} else {
+			_ = a.say("Listening to %s.", Clean(s.Source))
+		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
 		_ = a.say("Notice: %s.", Clean(s.SourceNotice))
 	}
 	if first || s.Link != old.Link || s.LinkReason != old.LinkReason || s.Server != old.Server {
 		_ = a.say("%s", linkSentence(s))
+	}
+	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
+		_ = a.say("Others watch it as stream %s.", Clean(s.Stream))
 	}
 	if s.Dropped > old.Dropped {
 		_ = a.say("Warning: %s dropped, %d in all.", count(s.Dropped-old.Dropped, "chunk"), s.Dropped)

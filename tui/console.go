@@ -155,11 +155,18 @@ func (c *Console) status(string) error {
 	if s.Length > 0 {
 		text += " of " + clock(s.Length)
 	}
-	_ = c.say("%s, %s dropped.", text, count(s.Dropped, "chunk"))
+	if s.Watching {
+		_ = c.say("%s. Somebody else sends it: there is no sound here.", text)
+	} else {
+		_ = c.say("%s, %s dropped.", text, count(s.Dropped, "chunk"))
+	}
+	if s.Stream != "" && !s.Watching {
+		_ = c.say("Others watch it as stream %s.", Clean(s.Stream))
+	}
 	if p := s.Playback; p != nil {
 		_ = c.say("%s, %g times the speed of life.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}
-	if b := meterPart(s.Level.RMS); !s.Finished {
+	if b := meterPart(s.Level.RMS); !s.Finished && !s.Watching {
 		switch {
 		case s.Level.Peak >= clipping:
 			_ = c.say("The input is too loud.")

@@ -76,6 +76,10 @@ func TestGoldenScreens(t *testing.T) {
 				{"frozen", 4, func(s *State) {}, []string{"space", "left"}},
 				{"help", 4, func(s *State) {}, []string{"?"}},
 				{"finished", 3, func(s *State) { s.Finished, s.Link, s.Length = true, Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
+				{"watching", 3, func(s *State) {
+					s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, Level{}, 0
+					s.Source, s.SourceNotice = "stream "+s.Stream, ""
+				}, nil},
 				{"failed", 4, func(s *State) {
 					s.Timeline.Lanes, s.Link, s.LinkReason = nil, Failed, "dial tcp 127.0.0.1:8580: connection refused"
 				}, nil},

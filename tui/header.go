@@ -20,19 +20,25 @@ func (m *model) drawHeader(c *canvas, w window) {
 	}
 	x -= 2
 
-	cells := 6
-	if m.w >= 72 {
-		cells = 14
+	if !m.state.Watching { // else there is no sound to measure
+		cells := 6
+		if m.w >= 72 {
+			cells = 14
+		}
+		x -= cells + 2
+		m.drawMeter(c, x, 0, cells)
+		x -= 2
 	}
-	x -= cells + 2
-	m.drawMeter(c, x, 0, cells)
-	x -= 2
 
 	if badge, st := m.badge(w); badge != "" {
 		x -= c.right(x, 0, " "+badge+" ", st) + 2
 	}
 	used := c.text(1, 0, x-1, "hubbub", style{role: roleBrand, attr: bold})
-	segs := []segment{{text: Clean(m.state.Source), style: style{}, keep: 0}}
+	source := Clean(m.state.Source)
+	if m.state.Watching {
+		source = "watching " + source
+	}
+	segs := []segment{{text: source, style: style{}, keep: 0}}
 	if n := Clean(m.state.SourceNotice); n != "" && n != Clean(m.state.Source) {
 		segs = append(segs, segment{text: n, style: style{role: roleWarn}, keep: 1})
 	}

@@ -69,6 +69,9 @@ func (m *model) drawWideHelp(c *canvas, shown []binding, k helpBox) {
 	x, y := (m.w-k.w)/2, (m.h-k.h)/2
 	c.clear(x-1, y, k.w+2, k.h)
 	m.drawBox(c, x, y, k.w, k.h, " keys ")
+	if text := m.streamText(); textWidth(text)+4 <= k.w {
+		c.text(x+2, y+k.h-1, k.w-4, text, style{role: roleDim})
+	}
 	right := k.key + 2 + k.text + 3
 	for i, b := range shown {
 		at, row := x+2+i/k.rows*right, y+2+i%k.rows
@@ -81,6 +84,14 @@ func (m *model) drawWideHelp(c *canvas, shown []binding, k helpBox) {
 		c.text(at, row, k.key, e.glyph(m.glyphs), style{role: e.role})
 		c.text(at+k.key+2, row, k.text, e.text, style{role: roleDim})
 	}
+}
+
+// streamText is under which id others can watch the stream.
+func (m *model) streamText() string {
+	if m.state.Stream == "" {
+		return ""
+	}
+	return " stream " + Clean(m.state.Stream) + " "
 }
 
 // lowColumns is how many columns of keys stand beside each other.
@@ -99,7 +110,10 @@ func (m *model) drawLowHelp(c *canvas, shown []binding) {
 	if pages > 1 {
 		title = fmt.Sprintf("keys %d of %d, ? goes on", m.help, pages)
 	}
-	c.text(1, 0, m.w-2, title, style{role: roleDim})
+	used := c.text(1, 0, m.w-2, title, style{role: roleDim})
+	if text := m.streamText(); used+textWidth(text)+3 <= m.w {
+		c.right(m.w-1, 0, text, style{role: roleDim})
+	}
 	rows, columns := m.h-1, m.lowColumns(shown)
 	colW := (m.w - 1) / columns
 	shown = shown[min((m.help-1)*rows*columns, len(shown)):]

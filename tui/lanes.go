@@ -229,6 +229,8 @@ func (m *model) drawEmpty(c *canvas, l layout, s State) {
 		if s.Server != "" {
 			text += " to " + Clean(s.Server)
 		}
+	case s.Watching && s.Heard == 0:
+		text = "waiting for its sender to begin"
 	}
 	text = fit(text, l.w-6, 0, m.glyphs.ellipsis)
 	c.text((l.w-textWidth(text))/2, l.lanesY+(l.axisY-l.lanesY)/2, l.w, text, st)

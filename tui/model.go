@@ -313,6 +313,7 @@ func sameState(a, b State) bool {
 		a.Level == b.Level && a.Source == b.Source && a.SourceNotice == b.SourceNotice && a.Server == b.Server &&
 		a.Link == b.Link && a.LinkReason == b.LinkReason && a.ChunksSent == b.ChunksSent && a.Dropped == b.Dropped &&
 		a.Overflows == b.Overflows && a.Ahead == b.Ahead && a.Started.Equal(b.Started) && a.Finished == b.Finished &&
+		a.Stream == b.Stream && a.Watching == b.Watching &&
 		len(a.Levels) == len(b.Levels) && slices.Equal(a.Gaps, b.Gaps) && samePlayback(a.Playback, b.Playback) &&
 		a.Timeline.Decided == b.Timeline.Decided && a.Timeline.Counts == b.Timeline.Counts && sameLanes(a.Timeline.Lanes, b.Timeline.Lanes)
 }

@@ -86,6 +86,12 @@ type State struct {
 	// Finished says that the input has ended and the service has answered
 	// everything, or that the session failed: nothing will change any more.
 	Finished bool
+	// Stream is the service's id of the stream, by which others can watch it;
+	// "" where nobody else can.
+	Stream string
+	// Watching says that somebody else sends the stream, and that this side
+	// only sees what the service makes of it: no sound, nothing sent.
+	Watching bool
 	// Playback is how a recording is being played; nil for a live session.
 	Playback *Playback
 }

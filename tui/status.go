@@ -21,6 +21,9 @@ func (m *model) linkSegment() segment {
 	case s.Finished:
 		return segment{g.done + " finished " + g.dot + " q to leave", style{role: roleBrand, attr: bold}, 0}
 	case s.Link == Open:
+		if s.Watching {
+			text = "watching"
+		}
 		return segment{g.live + " " + text, style{role: roleGood}, 0}
 	case s.Link == Connecting:
 		return segment{g.idle + " " + text, style{role: roleWarn}, 0}
@@ -63,7 +66,7 @@ func (m *model) drawStatus(c *canvas, l layout) {
 		segs = append(segs, segment{count(s.Overflows, "overflow"), style{role: roleWarn, attr: bold}, 1})
 	}
 	way := segment{Clean(s.Server), dim, 5}
-	if s.Source != "" && l.w >= 110 {
+	if s.Source != "" && l.w >= 110 && !s.Watching {
 		way.text = Clean(s.Source) + " " + m.glyphs.arrow + " " + way.text
 	}
 	if s.Server != "" {
@@ -72,12 +75,20 @@ func (m *model) drawStatus(c *canvas, l layout) {
 	if !s.Started.IsZero() {
 		segs = append(segs, segment{clock(m.elapsed.Seconds()) + " elapsed", dim, 7})
 	}
+	if s.Watching {
+		segs = append(segs, segment{"no sound, nothing sent from here", dim, 3})
+		m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
+		return
+	}
 	segs = append(segs, segment{count(m.calm.ChunksSent, "chunk") + " sent", dim, 3})
 	if s.Link == Open && s.ChunksSent > 0 {
 		segs = append(segs, aheadSegment(m.calm.Ahead))
 	}
 	if s.Dropped == 0 {
 		segs = append(segs, segment{"0 dropped", dim, 6})
+	}
+	if s.Stream != "" {
+		segs = append(segs, segment{"stream " + Clean(s.Stream), dim, 8})
 	}
 	m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -46,6 +47,8 @@ type connection struct {
 	name    string        // for people
 	latency time.Duration // 0 = not known
 	close   func()
+	others  bool         // there may be others who watch
+	stream  atomic.Value // string: the id of the stream that was opened last
 }
 
 // connect reaches the remote service, or starts the built-in one on a loopback
@@ -56,7 +59,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		client, err := protocol.NewClient(protocol.ClientOptions{
 			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout,
 		})
-		return &connection{Client: client, name: f.server, close: func() { client.Close() }}, err
+		return &connection{Client: client, name: f.server, others: true, close: func() { client.Close() }}, err
 	}
 	key := rand.Text()
 	// The server outlives an interrupt: it still has turns to decide then.
@@ -99,5 +102,16 @@ func (c *connection) openStream(ctx context.Context) (*protocol.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.stream.Store(live.ID)
 	return c.OpenStream(ctx, live.URL)
+}
+
+// watchable is the id by which others can watch the newest stream; "" where
+// nobody can.
+func (c *connection) watchable() string {
+	id, _ := c.stream.Load().(string)
+	if !c.others {
+		return ""
+	}
+	return protocol.Clean(id, 64)
 }

@@ -122,6 +122,9 @@ func (d *fullScreen) open(s show) error {
 	d.options.Annotations = s.annotations()
 	d.options.Export = s.export
 	d.options.Player = s.player()
+	if n := watchNotice(s.state()); n != "" {
+		d.post(tui.Msg{Kind: tui.MsgNotice, Text: n})
+	}
 	return nil
 }
 
@@ -168,6 +171,9 @@ func (d *fullScreen) finish() error {
 	for _, n := range d.show.notices() {
 		d.app.notice("%s", n)
 	}
+	if n := watchNotice(d.show.state()); n != "" {
+		d.app.notice("%s", n)
+	}
 	return tui.Summary(d.app.Stdout, d.show.state(), d.options)
 }
 
@@ -187,6 +193,9 @@ func (d *printed) open(s show) (err error) {
 	about := s.about()
 	if about.Notice != "" {
 		d.app.notice("%s", about.Notice)
+	}
+	if n := watchNotice(s.state()); n != "" {
+		d.app.notice("%s", n)
 	}
 	d.out, err = tui.NewPrinter(d.app.Stdout, d.format, about.Base)
 	return err
@@ -216,6 +225,14 @@ func (d *printed) finish() error {
 		d.app.notice("%s", n)
 	}
 	return d.out.Flush()
+}
+
+// watchNotice tells how others watch this stream; "" where nobody can.
+func watchNotice(s tui.State) string {
+	if s.Stream == "" || s.Watching {
+		return ""
+	}
+	return "others watch this with: hubbub watch " + s.Stream + " --server " + withoutCredentials(s.Server)
 }
 
 // spoken is the display for a screen reader: appended sentences, and commands

@@ -132,7 +132,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: record.audio})
 	s := &session{
 		source: source.Info(), server: server.name, latency: server.latency,
-		chunks: chunks, endInput: endInput, wire: wire,
+		streamID: server.watchable,
+		chunks:   chunks, endInput: endInput, wire: wire,
 		timeline: protocol.NewTimeline(), record: record, display: display, notes: notes,
 	}
 	err = s.run(ctx)

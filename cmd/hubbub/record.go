@@ -65,7 +65,7 @@ func openRecording(dir string, source capture.Info, info sessionInfo, notes *pro
 	if err == nil {
 		err = r.describe()
 	}
-	if err == nil {
+	if err == nil && source.Kind != watched { // whose audio is elsewhere
 		r.wav, err = capture.CreateWAV(r.path(audioFile))
 	}
 	if err != nil {
@@ -142,7 +142,14 @@ func (r *recording) close() error {
 	}
 	close(r.queue)
 	r.done.Wait()
-	return firstOf(recordError(errors.Join(r.err, r.wav.Close(), r.events.Close(), r.arrivals.Close(), r.turns.Close())), r.notes.close())
+	return firstOf(recordError(errors.Join(r.err, r.closeAudio(), r.events.Close(), r.arrivals.Close(), r.turns.Close())), r.notes.close())
+}
+
+func (r *recording) closeAudio() error {
+	if r.wav == nil {
+		return nil
+	}
+	return r.wav.Close()
 }
 
 func recordError(err error) error {

@@ -43,6 +43,9 @@ type sessionInfo struct {
 	Server  string    `json:"server"`  // for people; no credentials
 	Latency float64   `json:"latency"` // seconds; 0 = not known
 	Pace    string    `json:"pace"`
+	// Watched is the id of a stream that somebody else sent: its recording
+	// has no audio.
+	Watched string `json:"watched,omitempty"`
 	// Known once the session has ended in order.
 	Ended *time.Time `json:"ended,omitempty"`
 	Gaps  []gap      `json:"gaps,omitempty"`
@@ -299,7 +302,7 @@ func (r *recorded) measure(ctx context.Context, turns []protocol.Turn) {
 		_ = src.Close()
 	} else if exists(r.path(audioFile)) {
 		r.warn("the audio cannot be read: %v", err)
-	} else {
+	} else if r.info.Watched == "" {
 		r.warn("%s is missing", audioFile)
 	}
 	timeline := protocol.NewTimeline()

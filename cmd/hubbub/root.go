@@ -27,6 +27,7 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newServe(a),
 		newKey(a),
 		newDevices(a),
+		newWatch(a),
 		newReplay(a),
 		newExport(a),
 		newCheck(a),

@@ -22,6 +22,7 @@ type session struct {
 	source   capture.Info
 	server   string        // for people
 	latency  time.Duration // of the built-in server; 0 = not known
+	streamID func() string // by which others can watch; "" where nobody can
 	chunks   *capture.Stream
 	endInput context.CancelFunc
 	wire     *protocol.Stream
@@ -197,6 +198,7 @@ func (s *session) state() tui.State {
 		Source:       s.source.Name,
 		SourceNotice: s.source.Notice,
 		Server:       s.server,
+		Stream:       s.streamID(),
 		Link:         link,
 		LinkReason:   reason,
 		ChunksSent:   wire.ChunksSent,

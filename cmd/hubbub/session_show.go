@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"hubbub/capture"
 	"hubbub/protocol"
@@ -18,7 +19,16 @@ func (s *session) player() tui.Player                      { return nil }
 // export writes what the session knows by now. A turn that is still open is
 // written as far as it has been decided.
 func (s *session) export(notes protocol.Annotations) (string, error) {
-	st := s.state()
+	dir, audio := "", ""
+	if s.record != nil {
+		dir, audio = s.record.dir, s.record.path(audioFile)
+	}
+	return exportState(s.state(), s.source.Base, s.title(), s.started, dir, audio, notes)
+}
+
+// exportState writes one moment of a session beside its recording in dir, or,
+// where that is "", into a folder of its own.
+func exportState(st tui.State, name, title string, started time.Time, dir, audio string, notes protocol.Annotations) (string, error) {
 	turns := st.Timeline.Turns()
 	for _, l := range st.Timeline.Lanes {
 		if l.Open && st.Timeline.Decided > l.OpenSince {
@@ -26,19 +36,16 @@ func (s *session) export(notes protocol.Annotations) (string, error) {
 		}
 	}
 	source := exportSource{
-		info:  export.Info{Name: s.source.Base, Title: s.title(), Started: s.started, Length: st.Heard},
-		turns: turns, notes: notes,
+		info:  export.Info{Name: name, Title: title, Started: started, Length: st.Heard},
+		turns: turns, notes: notes, audio: audio,
 	}
-	if s.record != nil {
-		source.audio = s.record.path(audioFile)
-		return exportBeside(s.record.dir, source)
+	if dir == "" { // in the current one
+		dir = "hubbub-" + started.Format("20060102-150405")
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return "", fmt.Errorf("cannot export: %w", err)
+		}
 	}
-	// Without a recording the exports make a folder in the current one.
-	name := "hubbub-" + s.started.Format("20060102-150405")
-	if err := os.MkdirAll(name, 0o777); err != nil {
-		return "", fmt.Errorf("cannot export: %w", err)
-	}
-	return exportBeside(name, source)
+	return exportBeside(dir, source)
 }
 
 // title is what people call the session.

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+)
+
+// Programs that others write know nothing of ours but the interface. Here their
+// libraries stand for them: websockets of Python, ws of Node.js, and curl.
+
+// foreign is a program of another language, with what it needs.
+type foreign struct {
+	program string
+	env     []string
+}
+
+// find returns the first of some programs that succeeds with args. Without one
+// the test is skipped, or fails where they are required.
+func find(t *testing.T, what string, programs []string, env []string, args ...string) foreign {
+	t.Helper()
+	for _, p := range programs {
+		cmd := exec.Command(p, args...)
+		cmd.Env = append(os.Environ(), env...)
+		if cmd.Run() == nil {
+			return foreign{p, env}
+		}
+	}
+	if os.Getenv("HUBBUB_REQUIRE_CLIENTS") != "" {
+		t.Fatalf("%s is not installed; make test installs it", what)
+	}
+	t.Skipf("%s is not installed; make test installs it", what)
+	return foreign{}
+}
+
+func (f foreign) run(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, f.program, args...)
+	cmd.Env = append(append(os.Environ(), f.env...), env...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", f.program, args, err, out, errs.String())
+	}
+	return string(out)
+}
+
+// service is a running server for clients of all kinds.
+type service struct{ url, ca, key string }
+
+func newService(t *testing.T) service {
+	t.Helper()
+	data := t.TempDir()
+	key := strings.TrimSpace(start(t, "key", "create", "--account", "clients", "--data", data).line(`\.`))
+	server := start(t, "serve", "--listen", "127.0.0.1:0", "--data", data)
+	return service{strings.TrimPrefix(server.line(`^ready `), "ready "), filepath.Join(data, "ca.pem"), key}
+}
+
+// clientEnd is the last line of a client.
+type clientEnd struct {
+	ID     string
+	Close  int
+	Status string
+}
+
+// TestClients lets each of the clients stream the same nine seconds of the demo
+// in real time, at once: all get the same turns, in order, a close with 1000,
+// and find the results.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	curl := find(t, "curl", []string{"curl"}, nil, "--version")
+	s := newService(t)
+	var raw bytes.Buffer
+	for _, x := range demoSamples(t)[:9*capture.SampleRate] {
+		_ = binary.Write(&raw, binary.LittleEndian, math.Float32bits(x))
+	}
+	audio := filepath.Join(t.TempDir(), "nine.f32")
+	if err := os.WriteFile(audio, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 2)
+	t.Run("streams", func(t *testing.T) {
+		for _, c := range []struct {
+			what, script string
+			programs     []string
+			env          []string
+			test         string
+		}{
+			{"python3 with websockets", "stream.py", []string{"python3", "/usr/bin/python3"}, nil, "import websockets"},
+			{"node with ws", "stream.js", []string{"node", "nodejs"}, []string{"NODE_PATH=" + os.Getenv("NODE_PATH") + ":/usr/share/nodejs:/usr/lib/node_modules"}, "require('ws')"},
+		} {
+			t.Run(c.script, func(t *testing.T) {
+				t.Parallel()
+				client := find(t, c.what, c.programs, c.env, map[string]string{"stream.py": "-c", "stream.js": "-e"}[c.script], c.test)
+				out := client.run(t, []string{"API_KEY=" + s.key}, filepath.Join("testdata", "clients", c.script), s.url, s.ca, audio)
+				said <- s.streamed(t, curl, out)
+			})
+		}
+	})
+	if len(said) == 2 {
+		if one, other := <-said, <-said; one != other {
+			t.Errorf("the same audio, but %s and %s", one, other)
+		}
+	}
+}
+
+// streamed checks what a client printed, and what is kept of its stream. It
+// returns the events.
+func (s service) streamed(t *testing.T, curl foreign, out string) string {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var end clientEnd
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &end); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	if end.Close != 1000 || end.Status != protocol.StatusDone {
+		t.Errorf("ended with %+v", end)
+	}
+	lines = lines[:len(lines)-1]
+	timeline, last := protocol.NewTimeline(), 0.0
+	for _, l := range lines {
+		e, err := protocol.ParseEvent([]byte(l))
+		if err != nil || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd || e.Timestamp < last || e.Timestamp > 9 {
+			t.Errorf("message %s after %g s: %v", l, last, err)
+		}
+		last = e.Timestamp
+		timeline.Apply(e)
+	}
+	snap := timeline.Snapshot()
+	turns := snap.Turns()
+	if len(turns) < 2 || 2*len(turns) != len(lines) || turns[0].Speaker != "SPEAKER_00" || turns[1].Speaker != "SPEAKER_01" || snap.Counts.Degenerate != 0 {
+		t.Errorf("turns %+v of %q", turns, lines)
+	}
+	var rttm bytes.Buffer
+	if err := protocol.WriteRTTM(&rttm, end.ID, turns); err != nil {
+		t.Fatal(err)
+	}
+	var at struct{ URL string }
+	code, body := s.curl(t, curl, "POST", "/v1/media/output", "-d", `{"url":"media://live/`+end.ID+`/turns.rttm"}`)
+	if err := json.Unmarshal([]byte(body), &at); err != nil || code != "201" {
+		t.Fatalf("%s %s", code, body)
+	}
+	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, at.URL); got != rttm.String() {
+		t.Errorf("turns.rttm is %q, the events say %q", got, rttm.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// curl does one operation with the key and returns status and body.
+func (s service) curl(t *testing.T, curl foreign, method, path string, args ...string) (code, body string) {
+	t.Helper()
+	all := append([]string{"-sS", "--cacert", s.ca, "-X", method, "-w", "\n%{http_code}",
+		"-H", "Authorization: Bearer " + s.key, "-H", "Content-Type: application/json"}, args...)
+	out := curl.run(t, nil, append(all, s.url+path)...)
+	i := strings.LastIndexByte(out, '\n')
+	return out[i+1:], strings.TrimSpace(out[:i])
+}
+
+// TestCurl does every HTTP operation of the interface with curl, as its
+// documentation would.
+func TestCurl(t *testing.T) {
+	t.Parallel()
+	curl := find(t, "curl", []string{"curl"}, nil, "--version")
+	s := newService(t)
+	does := func(method, path, want string, fields []string, args ...string) map[string]any {
+		t.Helper()
+		code, body := s.curl(t, curl, method, path, args...)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(body), &got); err != nil || code != want {
+			t.Fatalf("%s %s: %s %q, want %s: %v", method, path, code, body, want, err)
+		}
+		for _, f := range fields {
+			if _, ok := got[f]; !ok {
+				t.Errorf("%s %s has no %s: %s", method, path, f, body)
+			}
+		}
+		return got
+	}
+	apiError := []string{"requestId", "message"}
+	if got := does("GET", "/v1/test", "200", []string{"message"}); got["status"] != "OK" {
+		t.Errorf("%v", got)
+	}
+	live := does("POST", "/v1/live", "200", []string{"id", "url"}, "-d", `{"room":"a"}`)
+	id, _ := live["id"].(string)
+	if got := does("GET", "/v1/live/"+id, "200", []string{"id", "startedAt", "completedAt", "input"}); got["status"] != "created" || got["id"] != id || got["input"].(map[string]any)["room"] != "a" {
+		t.Errorf("%v", got)
+	}
+	does("POST", "/v1/live", "400", []string{"message", "errors"}, "-d", "[")
+	does("GET", "/v1/live/unknown", "404", apiError)
+	does("GET", "/v1/nothing", "404", apiError)
+	does("DELETE", "/v1/live/"+id, "405", apiError)
+	does("POST", "/v1/media/output", "400", []string{"message", "errors"}, "-d", `{"url":"http://x"}`)
+	does("POST", "/v1/media/output", "404", apiError, "-d", `{"url":"media://not/there"}`)
+	does("GET", "/v1/test", "401", apiError, "-H", "Authorization:") // curl's way of leaving it out
+
+	file := filepath.Join(t.TempDir(), "object")
+	if err := os.WriteFile(file, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, _ := does("POST", "/v1/media/input", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
+	curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-T", file, in)
+	out, _ := does("POST", "/v1/media/output", "201", []string{"url"}, "-d", `{"url":"media://a/b.txt"}`)["url"].(string)
+	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, out); got != "0123456789" {
+		t.Errorf("got %q", got)
+	}
+	if got := curl.run(t, nil, "-sS", "--fail", "--cacert", s.ca, "-r", "2-4", out); got != "234" {
+		t.Errorf("a range is %q", got)
+	}
+	head := curl.run(t, nil, "-sS", "-I", "--cacert", s.ca, "-H", "Authorization: Bearer "+s.key, s.url+"/v1/test")
+	for _, name := range []string{"x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} {
+		if !slices.ContainsFunc(strings.Split(strings.ToLower(head), "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") }) {
+			t.Errorf("no %s in %s", name, head)
+		}
+	}
+	for _, path := range []string{"/openapi.json", "/healthz", "/readyz"} {
+		if code, body := s.curl(t, curl, "GET", path, "-H", "Authorization:"); code != "200" || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %s", path, code)
+		}
+	}
+	if code, body := s.curl(t, curl, "GET", "/metrics", "-H", "Authorization:"); code != "200" || !strings.Contains(body, "hubbub_streams_open 0") {
+		t.Errorf("/metrics: %s %q", code, body)
+	}
+	// A server without TLS for who trusts the way is the same.
+	plain := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", "k", "--tls", "off")
+	url := strings.TrimPrefix(plain.line(`^ready `), "ready ")
+	if got := curl.run(t, nil, "-sS", "--fail", "-H", "Authorization: Bearer k", url+"/v1/test"); !strings.Contains(got, `"OK"`) {
+		t.Errorf("%q", got)
+	}
+}
