@@ -67,6 +67,7 @@ type settings struct {
 
 	set, values, keep []string
 	hop, climbs       int
+	heard             string
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -94,6 +95,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.climbs, "climb", 0, "for tuning: rounds of changing one threshold after the other for the better")
 	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --climb leaves alone")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
+	f.StringVar(&s.heard, "heard", "", "for tuning: file that keeps what the networks heard, for the next run with the same weights")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}

@@ -39,6 +39,11 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 
 // listen runs the networks over all recordings.
 func (m *meter) listen(ctx context.Context, sets []set, hop int) ([]heard, error) {
+	if m.heard != "" {
+		if all, ok, err := loadHeard(m.heard, sets); ok || err != nil {
+			return all, err
+		}
+	}
 	var all []heard
 	for i, s := range sets {
 		for _, r := range s.recordings {
@@ -65,6 +70,9 @@ func (m *meter) listen(ctx context.Context, sets []set, hop int) ([]heard, error
 			all = append(all, h)
 			m.report(r.name)
 		}
+	}
+	if m.heard != "" {
+		return all, saveHeard(m.heard, all)
 	}
 	return all, nil
 }

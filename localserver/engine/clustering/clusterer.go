@@ -57,9 +57,12 @@ const nobody = -1
 func (c *Clusterer) Hear(w *Window) {
 	c.belief.extend(w.First + len(w.Speech))
 	c.regroup(w)
-	c.memory.remember(w, c.pieces, memoryLag, memoryMost, c.p.Remember)
+	more := c.memory.remember(w, c.pieces, memoryLag, memoryMost, c.p.Remember)
 	c.meet()
 	c.memory.reconsider(c.voices, c.p.Recall)
+	if more {
+		c.part()
+	}
 	c.assign(w)
 	c.belief.add(w, c.pieces, c.who, &c.p)
 }
@@ -91,6 +94,15 @@ func (c *Clusterer) meet() {
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
 			c.voices[len(c.voices)-1].scale()
+		}
+	}
+}
+
+// part gives people of their own to the voices that turn out to be two.
+func (c *Clusterer) part() {
+	for v := 0; v < len(c.voices) && len(c.voices) < c.max; v++ {
+		if fresh, ok := c.memory.split(c.voices, v, c.p.Split); ok {
+			c.voices = append(c.voices, fresh)
 		}
 	}
 }

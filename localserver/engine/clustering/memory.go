@@ -8,7 +8,8 @@ package clustering
 // founding is left to more than one piece at a time.
 type memory struct {
 	items []item
-	until int // pieces centred before this frame have been taken
+	until int    // pieces centred before this frame have been taken
+	side  []int8 // of each item, while a voice is looked at as two
 }
 
 // selfSpeech is how much lone speech, in seconds, tells how alike the pieces of
@@ -23,8 +24,10 @@ type item struct {
 }
 
 // remember takes the pieces of a window that are settled: those centred lag
-// frames or more behind the newest, and not taken before.
-func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) {
+// frames or more behind the newest, and not taken before. It tells whether there
+// were any.
+func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) bool {
+	had := len(m.items)
 	end := w.First + len(w.Speech) - lag
 	for i := range pieces {
 		p := &pieces[i]
@@ -33,9 +36,11 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 		}
 	}
 	m.until = max(m.until, end)
+	more := len(m.items) > had
 	if len(m.items) > most {
 		m.thin()
 	}
+	return more
 }
 
 // thin forgets every second item of each voice's older half, so that the

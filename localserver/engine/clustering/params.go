@@ -41,6 +41,9 @@ type Params struct {
 	// Coherence is how alike, in cosine, the pieces of a group must be to it
 	// for the group to found a voice.
 	Coherence float64
+	// Split is how many widths apart two halves of a voice's memory must lie for
+	// it to be two people.
+	Split float64
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
@@ -59,6 +62,7 @@ func Default() Params {
 		Remember: 0.7, Recall: 0.17,
 		Join: 0.31, JoinSame: 0.1, JoinOther: 0.08, JoinShort: 0.1,
 		Coherence: 0.75,
+		Split:     4,
 		SpeechOn:  0.7, SecondOn: 0.5,
 		Edge: 0.8,
 	}

@@ -29,6 +29,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"voice.self":       "kept",
 		"memory.items":     "kept",
 		"memory.until":     "on the clock of the stream",
+		"memory.side":      "space",
 		"item.embedding":   "kept",
 		"item.weight":      "kept",
 		"item.voice":       "kept",
