@@ -84,7 +84,7 @@ def modulated(rng, voices, n):
     m, g = n // HOP + 1, []
     while len(g) < m:
         u = voices.speakers[rng.integers(len(voices.speakers))][2]
-        _, k, off, _ = u[rng.integers(len(u))]
+        _, _, k, off, _ = u[rng.integers(len(u))]
         en = voices.energy[off:off + k].astype(F32)
         g += list(10 ** ((en[::rng.choice([1, 1, 2, -1])] - en.max()) * rng.uniform(.5, 1.2) / 20)) + [1e-3] * int(rng.integers(0, 150))
     g = np.interp(np.arange(n) / HOP, np.arange(m), g[:m]).astype(F32)

@@ -206,6 +206,14 @@ def parity(w, path, version):
                            'seg.gru and seg.logp: the last 125 steps; masks are weights of 40 ms steps'))
 
 
+def pair(checkpoint, folder):
+    """a checkpoint of train_joint.py -> FOLDER/embedder.pt and FOLDER/segmenter.pt, as the other programs read them"""
+    c = torch.load(checkpoint)
+    common = dict(it=c['it'], spent=c['spent'], prior=c['prior'])
+    torch.save(dict(ema=c['ema_e'], **common), os.path.join(folder, 'embedder.pt'))
+    torch.save(dict(ema=c['ema_s'], trunk=c['ema_e'], **common), os.path.join(folder, 'segmenter.pt'))
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument('--embedder', required=True); ap.add_argument('--segmenter'); ap.add_argument('--calibration')

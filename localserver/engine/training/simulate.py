@@ -6,7 +6,7 @@ import numpy as np
 import scipy.fft as sfft
 import turns as T
 from acoustics import Banks, F32, HOP, SR, mu_law, response, unit
-from voices import close_pauses
+from voices import join_labels
 
 
 class Simulator:
@@ -49,7 +49,7 @@ class Simulator:
             if k > 0:
                 out[s][0][fa * HOP:(fa + k) * HOP] += x[:k * HOP]
                 out[s][1][fa:fa + k] |= l[:k]
-        return {s: (x, close_pauses(l, before=0, after=0)) for s, (x, l) in out.items()}
+        return {s: (x, join_labels(l)) for s, (x, l) in out.items()}
 
     def room(self):
         r = self.rng

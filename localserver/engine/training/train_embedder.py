@@ -117,12 +117,12 @@ class Heads(nn.Module):
 
 
 @torch.no_grad()
-def class_centres(net, voices, each=2, seed=0):
+def class_centres(net, voices, each=2, seed=0, speeds=SPEEDS):
     """mean embedding of `each` clean pieces of every speaker and speed"""
     r = np.random.default_rng(seed)
     out, X, n = [], [], 0
     for i in range(len(voices.speakers)):
-        for v in SPEEDS:
+        for v in speeds:
             for _ in range(each):
                 x, _ = voices.read(r, i, 220, v)
                 f = FT.logmel(np.resize(x, 35440) * .05)

@@ -5,15 +5,16 @@ import os
 import numpy as np
 
 SR, HOP = 16000, 160
-PAUSE = 40                                    # pauses up to 0.4 s count as speech: between the AMI habit (0.5) and the simulated sets (0.3)
-CORPUS_SHARE = dict(cv=.40, speechocean=.16, librispeech=.19, alphanum=.09, vctk=.03, korean=.005, dspspeech=.045, arabic=.035, gsc=.045, synthetic=.03)
+PAUSE = 30                                    # pauses up to 0.3 s count as speech
+BEFORE, AFTER = 1, 3                          # frames by which speech is wider than its loud part
+CORPUS_SHARE = dict(cv=.40, speechocean=.16, librispeech=.19, alphanum=.09, vctk=.03, korean=.005, dspspeech=.045, arabic=.035, gsc=.045, synthetic=.05)
 
 
 def corpus_of(name):
     return 'cv' if name.startswith('cv-') else 'speechocean' if name.startswith('speechocean') else name
 
 
-def close_pauses(a, gap=PAUSE, before=3, after=6, shortest=4):
+def close_pauses(a, gap=PAUSE, before=BEFORE, after=AFTER, shortest=4):
     """bool[10 ms] -> runs shorter than `shortest` dropped, the others widened, pauses up to `gap` closed"""
     d = np.diff(np.r_[0, a.astype(np.int8), 0])
     s, e = np.flatnonzero(d == 1), np.flatnonzero(d == -1)
@@ -27,6 +28,11 @@ def close_pauses(a, gap=PAUSE, before=3, after=6, shortest=4):
     return out
 
 
+def join_labels(a):
+    """closes the pauses of labels that have been widened already"""
+    return close_pauses(a, PAUSE - BEFORE - AFTER, 0, 0)
+
+
 def label(x):
     """float[n] clean utterance -> (energy dB [m], loud parts bool [m], speech with pauses closed bool [m])"""
     m = len(x) // HOP
@@ -38,35 +44,41 @@ def label(x):
 
 
 class Voices:
-    """Speakers of one split. Utterances are (first sample, frames, offset into the frame arrays, rms of the speech)."""
+    """Speakers of one split. Utterances are (store, first sample, frames, offset into the frame arrays, rms of the speech)."""
 
-    def __init__(self, store, split, cache=None, extra=None):
-        self.pcm = np.memmap(os.path.join(store, 'pool.i16'), '<i2', 'r')
-        index = [e for e in json.load(open(os.path.join(store, 'index.json'))) if e['split'] == split]
-        cache = cache or os.path.join(store, 'labels-%s.npz' % split)
+    def __init__(self, store, split, extra=None):
+        self.speakers, self.by, self.lang, self.pcm = [], {}, {}, []
+        self.energy, self.speech = np.zeros(0, np.float16), np.zeros(0, bool)
+        for folder in [store] + ([extra] if extra else []):
+            self._add(folder, split)
+        self.corpora = sorted(self.by)
+        w = np.array([CORPUS_SHARE.get(c, .02) * min(1., len(self.by[c]) / 3.) for c in self.corpora])
+        self.weight = w / w.sum()
+
+    def _add(self, folder, split):
+        pcm = np.memmap(os.path.join(folder, 'pool.i16'), '<i2', 'r')
+        index = [e for e in json.load(open(os.path.join(folder, 'index.json'))) if e['split'] == split]
+        cache = os.path.join(folder, 'labels-%s.npz' % split)
         if not os.path.exists(cache):
-            self._measure(index, cache)
+            self._measure(pcm, index, cache)
         z = np.load(cache)
-        self.energy, self.speech = z['energy'], z['speech']
-        self.speakers, self.by = [], {}
-        self.lang = {}
-        for e, i in zip(index, range(len(index))):
-            utts = [tuple(int(v) for v in u[1:4]) + (float(u[4]),) for u in z['utts'][z['first'][i]:z['first'][i + 1]]]
+        off, source = len(self.energy), len(self.pcm)
+        self.pcm.append(pcm)
+        self.energy, self.speech = np.r_[self.energy, z['energy']], np.r_[self.speech, z['speech']]
+        for i, e in enumerate(index):
+            utts = [(source, int(u[1]), int(u[2]), off + int(u[3]), float(u[4])) for u in z['utts'][z['first'][i]:z['first'][i + 1]]]
             if not utts:
                 continue
             c, n = corpus_of(e['corpus']), len(self.speakers)
             self.speakers.append((c, e['corpus'] + '/' + e['speaker'], utts))
             self.by.setdefault(c, []).append(n)
             self.lang.setdefault(e['corpus'], []).append(n)
-        self.corpora = sorted(self.by)
-        w = np.array([CORPUS_SHARE.get(c, .02) * min(1., len(self.by[c]) / 3.) for c in self.corpora])
-        self.weight = w / w.sum()
 
-    def _measure(self, index, cache):
+    def _measure(self, pcm, index, cache):
         en, sp, utts, first, off = [], [], [], [0], 0
         for i, e in enumerate(index):
             for a, n in e['utts']:
-                x = self.pcm[a:a + n].astype(np.float32) / 32768.
+                x = pcm[a:a + n].astype(np.float32) / 32768.
                 if n < 3200:
                     continue
                 d, _, s = label(x)
@@ -114,7 +126,7 @@ class Voices:
                 u, s = state.pop(i)
             else:
                 u, s = int(rng.integers(len(utts))), -1
-            a, m, off, rms = utts[u]
+            source, a, m, off, rms = utts[u]
             en, sp = self.energy[off:off + m], self.speech[off:off + m]
             live = np.flatnonzero(sp)
             if s < 0:
@@ -131,7 +143,7 @@ class Voices:
                 e = lo + int(np.argmin(en[lo:hi]))
                 if state is not None:
                     state[i] = (u, e)
-            x = self.pcm[a + s * HOP:a + e * HOP].astype(np.float32) * np.float32(1 / 32768. / max(rms, 1e-4))
+            x = self.pcm[source][a + s * HOP:a + e * HOP].astype(np.float32) * np.float32(1 / 32768. / max(rms, 1e-4))
             l = sp[s:e]
             if speed != 1.:
                 x = stretch(x, speed)
@@ -149,7 +161,7 @@ class Voices:
                 X.append(np.zeros(g * HOP, np.float32)); L.append(np.zeros(g, bool)); left -= g
         if not X:
             return np.zeros(0, np.float32), np.zeros(0, bool)
-        return np.concatenate(X), close_pauses(np.concatenate(L), before=0, after=0)
+        return np.concatenate(X), join_labels(np.concatenate(L))
 
 
 def stretch(x, speed):

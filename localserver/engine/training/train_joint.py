@@ -1,0 +1,208 @@
+"""Trains both networks together, from exported weights: one pass of the trunk over a simulated conversation serves the masks of
+the embedder and the windows of the segmenter, and both losses shape it.
+
+Losses: those of train_embedder.py (AAM softmax over speakers x speeds, contrastive) + --seg times those of train_segmenter.py
+(cross entropy under the best permutation, alike frames). Windows: the last 5 s, which end where the audio ends, as in the live
+engine; the first 5 s; and 5 s somewhere. Goes on from its own checkpoint when there is one."""
+import argparse
+import math
+import multiprocessing as mp
+import os
+import time
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import export
+import features as FT
+import turns as T
+from measure_embedder import dev_eer, dev_set, pieces, recordings
+from measure_segmenter import SETS, every, measure, network_post
+from networks import WINDOW, Embedder, Segmenter, calibrate_bn
+from restore import restore
+from simulate import Simulator, start_state
+from train_embedder import Heads, class_centres, masks_of, pool_many
+from train_segmenter import pair_loss, pit, targets
+from voices import Voices
+
+SPEEDS = (.84, .92, 1., 1.09, 1.19)
+SECONDS = 10
+STEPS = SECONDS * 25
+FRAMES = SECONDS * 100 - 2
+
+
+def worker(q, a, seed, prior):
+    torch.set_num_threads(1)
+    sim = Simulator(Voices(a.store, 'train', extra=a.extra), T.load_templates(a.templates), a.noise, seed)
+    r, v = sim.rng, sim.v
+    corpora = {c: i for i, c in enumerate(v.corpora)}
+    born = time.time()
+    while True:
+        if time.time() - born > 900:                                  # new rooms, noises and events now and then
+            sim.b = type(sim.b)(r, v, a.noise, 40, 25, 40, 300, 100)
+            born = time.time()
+        X = np.zeros((a.convs, FRAMES, 64), np.float16)
+        M = np.zeros((a.convs, a.masks, STEPS), np.float32)
+        Y = np.full((a.convs, a.masks), -1, np.int64)
+        C = np.zeros((a.convs, a.masks), np.int64)
+        W = np.zeros((3, a.convs, 250), np.int8)                      # classes of the windows: first, anywhere, last
+        at = int(r.integers(1, 5)) * 25                               # where the one in between begins, in steps
+        ids = speeds = None
+        for b in range(a.convs):
+            most = 3 if r.random() < .8 else 4
+            if r.random() < .5:
+                turns = sim.turns_for(float(SECONDS), most)
+            else:
+                turns = T.dense(r, SECONDS, int(r.choice([2, 3, 4], p=[.4, .4, .2])), .6, 3.5, overlap=.2)
+            k = max([s for _, _, s, _ in turns], default=-1) + 1
+            if ids is None or b % 2 == 0 or len(ids) < k:             # every second conversation has the people of the one before, in another room
+                ids = v.pick(r, max(k, 2), same=.8)
+                speeds = [SPEEDS[r.integers(len(SPEEDS))] for _ in ids]
+            hard = r.random() < .5
+            kw = dict(snr=r.uniform(4, 32)) if r.random() < .5 else {}
+            y, lab, _, _ = sim.conversation(float(SECONDS), turns, ids, speeds, hard=hard, **kw)
+            f = FT.logmel(y)
+            X[b] = FT.normalise(f, *start_state(r, f, prior))
+            for i, s in enumerate((0, at * 4, 500)):
+                W[i, b] = targets(lab[s:s + 500])
+            pm = masks_of(r, lab[:FRAMES, :len(ids)], len(ids), 5) if k else []
+            pm = [pm[i] for i in r.permutation(len(pm))[:a.masks]]
+            for j, (s, m) in enumerate(pm):
+                m = np.pad(m, (0, 4 * STEPS - FRAMES)).reshape(STEPS, 4).mean(1)
+                if m.sum() > 3:
+                    M[b, j], Y[b, j] = m, ids[s] * len(SPEEDS) + SPEEDS.index(speeds[s])
+                    C[b, j] = corpora[v.speakers[ids[s]][0]]
+        q.put((X, M, Y, C, W, at))
+
+
+def average_into(ema, net, d):
+    with torch.no_grad():
+        for v, w in zip(ema.state_dict().values(), net.state_dict().values()):
+            v.mul_(d).add_(w, alpha=1 - d) if v.dtype.is_floating_point else v.copy_(w)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    for o in ('store', 'templates', 'noise', 'out', 'speech', 'init'):
+        ap.add_argument('--' + o, required=True)
+    ap.add_argument('--heads', help='checkpoint of an earlier run whose class centres are taken')
+    ap.add_argument('--extra', help='store of synthetic voices, of synthesise_voices.py')
+    ap.add_argument('--minutes', type=float, default=80); ap.add_argument('--lr', type=float, default=4e-4, help='of the embedder; the rest learns twice as fast'); ap.add_argument('--wd', type=float, default=.03)
+    ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--convs', type=int, default=16); ap.add_argument('--masks', type=int, default=14)
+    ap.add_argument('--seg', type=float, default=3.); ap.add_argument('--pair', type=float, default=.3)
+    ap.add_argument('--every', type=float, default=10); ap.add_argument('--seed', type=int, default=1)
+    a = ap.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(a.seed)
+    os.makedirs(a.out, exist_ok=True)
+    path = os.path.join(a.out, 'joint.pt')
+    old = torch.load(path) if os.path.exists(path) else None
+    emb, seg = Embedder(), Segmenter()
+    prior = restore(a.init, emb, seg)
+    q = mp.Queue(8)
+    p = mp.Process(target=worker, args=(q, a, a.seed * 1000 + int(time.time()) % 997 * (old is not None), prior), daemon=True)
+    p.start()
+    voices = Voices(a.store, 'train', extra=a.extra)
+    heads, aux, sb = Heads(128, len(SPEEDS) * len(voices.speakers)), nn.Conv1d(96, 32, 1), nn.Parameter(torch.tensor([6., -2.]))
+    ema_e, ema_s = Embedder(), Segmenter()
+    dev = dev_set(Simulator(Voices(a.store, 'dev'), T.load_templates(a.templates), a.noise, 5), 60)
+    recs = recordings(os.path.join(a.speech, 'real-dev'))
+    watched = {k: recordings(os.path.join(a.speech, f), o) for k, (f, o) in SETS.items() if k != 'ami_trn'}
+
+    def watch(e, s):
+        e.eval(); s.eval()
+        print('  dev EER ' + ' '.join('%.1f s %.2f' % x for x in dev_eer(e, dev, prior).items())
+              + ' | real pieces 1.5 s %.1f, 3 s %.1f' % (pieces(e, recs, prior)[0], pieces(e, recs, prior, 3.)[0]), flush=True)
+        for k, rs in watched.items():
+            print('   %-8s %s' % (k, measure(network_post(e, s, prior, {}), rs, every(6. if k.startswith('sim') else 2.)).row()), flush=True)
+
+    def pooled(e, h, M, ok):
+        return F.normalize(e.bno(e.fc(e.bnp(pool_many(e, h, M)[ok]))))
+    if old:
+        for m, k in ((emb, 'emb'), (seg, 'seg'), (ema_e, 'ema_e'), (ema_s, 'ema_s'), (heads, 'heads'), (aux, 'aux')):
+            m.load_state_dict(old[k])
+        sb.data.copy_(old['sb'])
+    else:
+        emb.eval(); seg.eval()
+        t = time.time()
+        if a.heads:
+            heads.load_state_dict(torch.load(a.heads)['heads'])
+        else:
+            heads.w.data.copy_(class_centres(emb, voices, each=1, speeds=SPEEDS))
+        cal = [q.get() for _ in range(6)]
+
+        def run():
+            for X, M, Y, _, _, _ in cal:
+                X = torch.from_numpy(X.astype(np.float32))
+                h = emb.trunk(X)
+                pooled(emb, h, torch.from_numpy(M), torch.from_numpy(Y) >= 0)
+                seg.stream(X, h)
+        both = nn.ModuleList([emb, seg])
+        calibrate_bn(both, run)
+        ema_e.load_state_dict(emb.state_dict()); ema_s.load_state_dict(seg.state_dict())
+        print('class centres and batch norm measured in %.0f s' % (time.time() - t), flush=True)
+        if not a.heads:
+            watch(ema_e, ema_s)
+    emb = emb.to(memory_format=torch.channels_last)
+    params = [p_ for m in (emb, seg, heads, aux) for p_ in m.parameters()] + [sb]
+    slow = {id(p_) for p_ in emb.parameters()}
+    opt = torch.optim.AdamW([dict(params=[p_ for p_ in params if (p_.ndim > 1) == big and (id(p_) in slow) == own], weight_decay=a.wd * big, pace=1. if own else 2.)
+                             for big in (True, False) for own in (True, False)], lr=a.lr, betas=(.9, .98))
+    it, spent = 0, 0.
+    if old:
+        opt.load_state_dict(old['opt']); it, spent = old['it'], old['spent']
+    weight = torch.ones(3, 1, 250)
+    weight[2, :, 225:] = .6
+    weight[2, :, 175:225] = 1.6
+    t0, mark, wait, acc = time.time() - spent, spent + a.every * 60, 0., np.zeros(6)
+
+    def save():
+        torch.save(dict(emb=emb.state_dict(), seg=seg.state_dict(), ema_e=ema_e.state_dict(), ema_s=ema_s.state_dict(), heads=heads.state_dict(),
+                        aux=aux.state_dict(), sb=sb.data, opt=opt.state_dict(), it=it, spent=time.time() - t0, prior=prior, args=vars(a)), path + '.tmp')
+        os.replace(path + '.tmp', path)
+        export.pair(path, a.out)
+    while True:
+        fr = (time.time() - t0) / (a.minutes * 60)
+        if fr >= 1:
+            break
+        for g in opt.param_groups:
+            g['lr'] = g['pace'] * a.lr * min(1, it / 100. + .02) * (.5 + .5 * math.cos(math.pi * fr)) + 1e-5
+        t = time.time(); X, M, Y, C, W, at = q.get(); wait += time.time() - t
+        X = torch.from_numpy(X.astype(np.float32))
+        if it % 2:
+            b = int(np.random.randint(0, 58)); X[:, :, b:b + int(np.random.randint(1, 7))] = 0
+        emb.train(); seg.train()
+        y, w = torch.from_numpy(Y), torch.from_numpy(W.astype(np.int64))
+        ok = y >= 0
+        h = emb.trunk(X)
+        e = pooled(emb, h, torch.from_numpy(M), ok)
+        g = torch.arange(a.convs)[:, None].expand_as(y)[ok]
+        aam, con = heads(e, y[ok], torch.from_numpy(C)[ok], g, a.margin)
+        x = seg.stream(X, h)
+        u = torch.cat([x[:, s:s + WINDOW] for s in (0, at, STEPS - WINDOW)])
+        sl = pit(seg.window(u), w.flatten(0, 1), weight.expand(3, a.convs, 250).flatten(0, 1))
+        if it % 5 == 0:                                                # the first seconds of a stream
+            n = int(np.random.randint(15, WINDOW))
+            sl = .7 * sl + .3 * pit(seg.window(x[:, :n]), w[0][:, :2 * n], weight[0, :, :2 * n].expand(a.convs, -1))
+        z = F.normalize(aux(x[:, -WINDOW:].transpose(1, 2)).transpose(1, 2), dim=2)
+        pl = pair_loss(z, w[2], sb[0], sb[1])
+        opt.zero_grad(set_to_none=True)
+        (aam + con + a.seg * (sl + a.pair * pl)).backward()
+        nn.utils.clip_grad_norm_(params, 6.)
+        opt.step()
+        it += 1
+        d = min(.998, it / (it + 20.))
+        average_into(ema_e, emb, d); average_into(ema_s, seg, d)
+        acc += (aam.item(), con.item(), sl.item(), pl.item(), len(e), 1)
+        if it % 100 == 0:
+            print('%5.0f s step %d aam %.3f con %.3f seg %.4f pair %.3f masks %.0f wait %.0f s lr %.5f' % ((time.time() - t0, it) + tuple(acc[:5] / acc[5]) + (wait, opt.param_groups[0]['lr'])), flush=True)
+            acc[:] = 0; wait = 0.
+        if time.time() - t0 > mark:
+            save(); watch(ema_e, ema_s); mark += a.every * 60
+    save(); watch(ema_e, ema_s)
+    print('done: %d steps' % it)
+    p.terminate()
+
+
+if __name__ == '__main__':
+    main()
