@@ -112,6 +112,9 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 	}
 	for _, s := range report.Stages {
 		if s.State == stateFailed {
+			if isTerminal(a.Stdout) && isTerminal(a.Stderr) && f.format.value == "text" { // both stand right above
+				return &failure{fmt.Errorf("the check failed at %q", s.Title), "Cause and next step are above; --report FILE writes them down for a ticket."}
+			}
 			return &failure{fmt.Errorf("the check failed at %q: %s", s.Title, s.Cause), s.Next}
 		}
 	}

@@ -49,41 +49,14 @@ func (r checkReport) print(w io.Writer, format string) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
 	}
-	return r.table(w)
-}
-
-// table is a line for each stage, with cause and next step below it.
-func (r checkReport) table(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Checking %s\n", r.Server)
-	if r.Proxy != "" {
-		fmt.Fprintf(&b, "through the proxy %s\n", r.Proxy)
-	}
-	b.WriteString("\n")
-	for _, s := range r.Stages {
-		took := ""
-		if s.State != stateSkipped {
-			took = fmt.Sprintf("%.0f ms", s.Millis)
-		}
-		line := fmt.Sprintf("%-8s %-17s %9s  %s", s.State, s.Title, took, s.Seen)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-		const indent = "                                      "
-		if s.Cause != "" {
-			fmt.Fprintf(&b, "%scause: %s\n", indent[:9], s.Cause)
-		}
-		if s.Next != "" {
-			fmt.Fprintf(&b, "%snext:  %s\n", indent[:9], s.Next)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return r.table(w, sheetOf(w))
 }
 
 // ticket is the report for somebody else: the table, the machine it was made
 // on, and all numbers.
 func (r checkReport) ticket(w io.Writer) error {
 	fmt.Fprintf(w, "hubbub check, %s\nhubbub %s, %s, %s/%s\n\n", r.Started, version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if err := r.table(w); err != nil {
+	if err := r.table(w, sheet{}); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe same for machines:")
@@ -121,12 +94,26 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
+// hideLong leaves words alone that are too short for a key that is in earnest.
+func (s *secrets) hideLong(text string) string {
+	const least = 12
+	long := secrets{}
+	for _, word := range s.words {
+		if len(word) >= least {
+			long.words = append(long.words, word)
+		}
+	}
+	return long.hide(text)
+}
+
 // report is what the stages came to, without secrets and fit for a terminal.
 func (c *checker) report(started time.Time) checkReport {
 	r := checkReport{OK: true, Server: c.server.name, Proxy: c.proxy, Version: version, Started: started.UTC().Format(time.RFC3339)}
 	for _, s := range c.stages {
 		clean := func(text string) string { return protocol.Clean(c.secrets.hide(text), 600) }
-		s.Seen, s.Cause, s.Next = clean(s.Seen), clean(s.Cause), clean(s.Next)
+		s.Seen, s.Cause = clean(s.Seen), clean(s.Cause)
+		// What to do is said in our own words, and a key may be one of them.
+		s.Next = protocol.Clean(c.secrets.hideLong(s.Next), 600)
 		for k, v := range s.Details {
 			if text, ok := v.(string); ok {
 				s.Details[k] = clean(text)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -116,7 +118,7 @@ func (c *checker) lookUp(ctx context.Context, s *checkStage) error {
 	c.probe, c.proxy = probe, probe.Proxy
 	addresses, err := probe.LookUp(ctx)
 	if err != nil {
-		return err
+		return c.ofProxy(err)
 	}
 	s.Seen = probe.Host() + " is " + strings.Join(addresses[:min(len(addresses), 4)], ", ")
 	if len(addresses) == 1 && addresses[0] == probe.Host() {
@@ -131,10 +133,20 @@ func (c *checker) tcp(ctx context.Context, s *checkStage) error {
 	defer cancel()
 	to, err := c.probe.Dial(ctx)
 	if err != nil {
-		return err
+		return c.ofProxy(err)
 	}
 	s.Seen = "connected to " + to
 	return nil
+}
+
+// ofProxy is an error on the way to the proxy, where there is one: then the
+// service has nothing to do with it.
+func (c *checker) ofProxy(err error) error {
+	if c.proxy == "" {
+		return err
+	}
+	return &failure{fmt.Errorf("the proxy cannot be reached: %w", err),
+		"The environment names this proxy in HTTPS_PROXY or HTTP_PROXY: mend its address, or except the service with NO_PROXY."}
 }
 
 func (c *checker) tls(ctx context.Context, s *checkStage) error {
@@ -163,6 +175,11 @@ func (c *checker) tls(ctx context.Context, s *checkStage) error {
 		case left < daysWorthSaying:
 			s.notice(fmt.Sprintf("the certificate ends in %d days", left), "The service's operator should renew it.")
 		}
+	}
+	var name x509.HostnameError
+	if errors.As(err, &name) {
+		return &failure{fmt.Errorf("%w, by %s", err, info.Issuer),
+			"Use the name that the certificate has in --server. Are all of them unknown to you, something answers in the service's place: a captive portal (open a web page in a browser), or a proxy that opens TLS."}
 	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
 		return &failure{fmt.Errorf("%w: %s", err, info.Issuer),
@@ -266,8 +283,11 @@ func (c *checker) create(ctx context.Context, s *checkStage) error {
 	}
 	c.live = live
 	c.secrets.addURL(live.URL)
-	address, _, _ := strings.Cut(live.URL, "?")
-	s.Seen = fmt.Sprintf("id %s at %s", protocol.Clean(live.ID, 64), protocol.Clean(address, 200))
+	at := "an address that cannot be read"
+	if u, err := url.Parse(live.URL); err == nil {
+		at = u.Scheme + "://" + u.Host
+	}
+	s.Seen = fmt.Sprintf("id %s at %s", protocol.Clean(live.ID, 64), protocol.Clean(at, 200))
 	s.Details = map[string]any{"id": protocol.Clean(live.ID, 64)}
 	return nil
 }
@@ -296,6 +316,9 @@ func (c *checker) webSocket(ctx context.Context, s *checkStage) error {
 			return &failure{err, webSocketHint}
 		}
 		return err
+	}
+	if c.proxy != "" {
+		return &failure{fmt.Errorf("through the proxy %s: %w", c.proxy, err), webSocketHint}
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
 		return &failure{err, webSocketHint}

@@ -53,7 +53,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{fault: "web-page,on=handshake", stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
 		{fault: "close=1011@300ms", chunks: 15, stage: "audio", cause: "1011", next: "service"},
 		{fault: "ahead@300ms", chunks: 15, stage: "audio", cause: "ahead of real time", next: "rule"},
-		{fault: "hang-up@300ms", chunks: 15, stage: "audio", cause: "without a close", next: "network"},
+		{fault: "hang-up@300ms", chunks: 15, stage: "audio", cause: "the connection ", next: "network"},
 		{fault: "reset@300ms", chunks: 15, stage: "audio", cause: "", next: "again"},
 		{fault: "chunk-size=2", stage: "audio", cause: "Invalid chunk size", next: "6400"},
 		{fault: "never-close", limit: 3 * time.Second, stage: "close", cause: "did not close", next: "operator"},
