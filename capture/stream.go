@@ -64,6 +64,9 @@ func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
 // of Start ends; what is queued by then can still be taken.
 func (s *Stream) Chunks() <-chan Chunk { return s.chunks }
 
+// Queued is how many chunks wait for their taker.
+func (s *Stream) Queued() int { return len(s.chunks) }
+
 // Err says, once Chunks is closed, why: nil = the input ended.
 func (s *Stream) Err() error {
 	s.mu.Lock()

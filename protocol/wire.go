@@ -93,7 +93,8 @@ type WireRecord struct {
 	Raw json.RawMessage
 	Cut bool
 
-	// Socket is how the socket was at the time; nil = not known.
+	// Socket is how the socket was at the time; nil = not known, or asked less
+	// than 50 ms before.
 	Socket *SocketState
 }
 

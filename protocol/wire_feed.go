@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// wireStamp numbers the records of a tap and gives them times in one order.
+// wireStamp numbers the records of a tap and gives them times in one order. A
+// record that has a time already keeps it.
 type wireStamp struct {
 	number int64
 	last   time.Time
@@ -15,7 +16,10 @@ type wireStamp struct {
 func (s *wireStamp) stamp(r *WireRecord) {
 	s.number++
 	r.Number = s.number
-	if r.At = time.Now(); r.At.Before(s.last) {
+	if r.At.IsZero() {
+		r.At = time.Now()
+	}
+	if r.At.Before(s.last) {
 		r.At = s.last
 	}
 	s.last = r.At

@@ -23,6 +23,7 @@ type WireRun struct {
 	First   int64         // number of its first record
 	Began   time.Time     // when its first chunk began to be sent
 	Gap     time.Duration // before its first chunk
+	Dropped int64         // chunks that were given up before it
 	MaxGap  time.Duration // inside of it
 	MaxTook time.Duration
 	Unacked int // most of them
@@ -114,7 +115,7 @@ func (l *WireLog) Record(r WireRecord) {
 		last.Run.add(r)
 		return
 	}
-	e := WireEntry{WireRecord: r, Run: WireRun{First: r.Number, Began: r.At.Add(-r.Took), Gap: r.Gap}}
+	e := WireEntry{WireRecord: r, Run: WireRun{First: r.Number, Began: r.At.Add(-r.Took), Gap: r.Gap, Dropped: r.Dropped}}
 	e.Run.add(r)
 	l.entries.add(e, 0)
 }

@@ -3,6 +3,7 @@ package protocol
 import (
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"math"
 	"net"
 	"sync"
@@ -13,8 +14,9 @@ import (
 const (
 	maxWireRaw  = 16 << 10 // bytes of one message that a record keeps
 	maxWireText = 300      // characters of a record's text
-	// socketEvery is how often a socket is asked how it is, at most.
-	socketEvery = 100 * time.Millisecond
+	// socketEvery is how often a socket is asked how it is, at most: in real
+	// time with every chunk.
+	socketEvery = ChunkDuration / 2
 	// sentTimes is of how many chunks the time of sending is remembered, for
 	// the lag of events: ten minutes.
 	sentTimes = 6000
@@ -52,7 +54,6 @@ type streamTap struct {
 	chunks int64 // that were sent
 	next   int64 // number of the chunk that would follow without a gap
 	asked  time.Time
-	state  *SocketState
 }
 
 // tapStream begins to record a stream that was opened, before its goroutines
@@ -105,17 +106,17 @@ func (w *streamTap) put(r WireRecord) {
 	w.record(r)
 }
 
-// socketNow is how the socket is, asked at most every socketEvery. The result
-// is not changed afterwards. w.mu is held.
+// socketNow is how the socket is, nil where it was asked within socketEvery. The
+// result is not changed afterwards. w.mu is held.
 func (w *streamTap) socketNow(now time.Time) *SocketState {
 	if w.socket == nil || now.Sub(w.asked) < socketEvery && !w.asked.IsZero() {
-		return w.state
+		return nil
 	}
 	w.asked = now
 	if s, ok := socketState(w.socket); ok {
-		w.state = &s
+		return &s
 	}
-	return w.state
+	return nil
 }
 
 // sending notes that a chunk is about to be written: time spent waiting for the
@@ -184,7 +185,7 @@ func (w *streamTap) event(e Event, size int) {
 	case e.Type == TypeError:
 		r.Kind, r.Fault = WireError, true
 	case e.Type == TypeSpeakerStart || e.Type == TypeSpeakerEnd:
-		r.Text = Label(e.Speaker)
+		r.Text = fmt.Sprintf("%s at %.3f s", Label(e.Speaker), e.Timestamp)
 		r.Lag = w.lag(e.Timestamp, e.Received)
 	}
 	w.put(r)

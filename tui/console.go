@@ -20,6 +20,7 @@ type ConsoleOptions struct {
 	Annotations *protocol.AnnotationsStore
 	Export      func(protocol.Annotations) (string, error)
 	Player      Player
+	Wire        func() protocol.WireSnapshot
 }
 
 // Console is the accessible display's command line: words and a line of answer
@@ -56,6 +57,7 @@ func commands() []command {
 		{words: []string{"who", "w"}, help: "says who is there, with their numbers, and who is speaking", do: (*Console).who},
 		{words: []string{"last", "l"}, args: "[COUNT]", help: "says the latest turns, five of them or COUNT", do: (*Console).last},
 		{words: []string{"status", "s"}, help: "says how the connection and the sound are", do: (*Console).status},
+		{words: []string{"wire"}, args: "[COUNT]", help: "says how the wire is, and its latest messages, five of them or COUNT", needs: func(o ConsoleOptions) bool { return o.Wire != nil }, do: (*Console).wire},
 		{words: []string{"name", "rename"}, args: "WHO NAME", help: "names a person; WHO is a number, a label or a name", do: (*Console).name},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "makes two one person, who is called as the second", do: (*Console).merge},
 		{words: []string{"mute"}, args: "WHO", help: "leaves a person out of the shares, or takes them in again", do: (*Console).mute},

@@ -17,7 +17,7 @@ func (m *model) drawHelp(c *canvas) {
 // helped are the bindings that the help names.
 func (m *model) helped() (shown []binding) {
 	for _, b := range m.bindings {
-		if b.help != "" {
+		if b.help != "" && (b.on == m.here() || b.on == anywhere) {
 			shown = append(shown, b)
 		}
 	}
@@ -34,12 +34,30 @@ func (m *model) helpPages() int {
 	return (len(shown) + perPage - 1) / perPage
 }
 
-// legend explains what the timeline does not say in words.
-var legend = []struct {
+// sign is a glyph and what it stands for.
+type sign struct {
 	glyph func(*glyphs) string
 	role  role
 	text  string
-}{
+}
+
+// wireLegend explains the glyphs of the wire view.
+var wireLegend = []sign{
+	{func(g *glyphs) string { return g.right }, roleDim, "sent"},
+	{func(g *glyphs) string { return g.left }, roleBrand, "received"},
+	{func(g *glyphs) string { return g.rise[1] }, roleGood, "a chunk each 100 ms"},
+	{func(g *glyphs) string { return g.rise[8] }, roleWarn, "none for a second"},
+}
+
+// legend explains what the screen does not say in words.
+func (m *model) legend() []sign {
+	if m.here() == onWire {
+		return wireLegend
+	}
+	return timelineLegend
+}
+
+var timelineLegend = []sign{
 	{func(g *glyphs) string { return g.speaking }, roleLane0, "speaking now"},
 	{func(g *glyphs) string { return g.openHatch + g.openHatch }, roleLane0, "heard, turn still open"},
 	{func(g *glyphs) string { return g.hatch + g.hatch }, roleDim, "heard, not decided yet"},
@@ -55,13 +73,13 @@ func (k helpBox) fits(w, h int) bool { return k.w <= w && k.h <= h }
 
 func (m *model) wideHelp(shown []binding) helpBox {
 	k := helpBox{rows: (len(shown) + 1) / 2}
-	for _, e := range legend {
+	for _, e := range m.legend() {
 		k.text = max(k.text, len(e.text))
 	}
 	for _, b := range shown {
 		k.key, k.text = max(k.key, textWidth(b.label(m.glyphs.ascii))), max(k.text, textWidth(b.help))
 	}
-	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(legend)+1)/2+5
+	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(m.legend())+1)/2+5
 	return k
 }
 
@@ -78,8 +96,8 @@ func (m *model) drawWideHelp(c *canvas, shown []binding, k helpBox) {
 		c.text(at, row, k.key, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold})
 		c.text(at+k.key+2, row, k.text, b.help, style{})
 	}
-	half := (len(legend) + 1) / 2
-	for i, e := range legend {
+	half := (len(m.legend()) + 1) / 2
+	for i, e := range m.legend() {
 		at, row := x+2+i/half*right, y+3+k.rows+i%half
 		c.text(at, row, k.key, e.glyph(m.glyphs), style{role: e.role})
 		c.text(at+k.key+2, row, k.text, e.text, style{role: roleDim})

@@ -14,16 +14,27 @@ type binding struct {
 	help   string
 	short  string // help where there is little room; "" = hint, or help
 	do     func(*model) tea.Cmd
+	on     view               // where the key means this
 	digits bool               // the keys are digits, each selects a lane
 	needs  func(Options) bool // nil = always there
 }
 
+// view is what fills the screen.
+type view uint8
+
+const (
+	onTimeline view = iota // the timeline and the stage
+	onWire
+	anywhere
+)
+
 func newBindings() []binding {
 	player := func(o Options) bool { return o.Player != nil }
+	wire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
-		{keys: []string{"q", "Q"}, shown: "q", hint: "leave", help: "leave", do: (*model).leave},
-		{keys: []string{"ctrl+c"}, shown: "ctrl+c", help: "interrupt", do: (*model).interrupt},
-		{keys: []string{"?", "h", "f1"}, shown: "?", hint: "help", help: "this help", do: act((*model).turnHelp)},
+		{keys: []string{"q", "Q"}, shown: "q", hint: "leave", help: "leave", on: anywhere, do: (*model).leave},
+		{keys: []string{"ctrl+c"}, shown: "ctrl+c", help: "interrupt", on: anywhere, do: (*model).interrupt},
+		{keys: []string{"?", "h", "f1"}, shown: "?", hint: "help", help: "this help", on: anywhere, do: act((*model).turnHelp)},
 		{keys: []string{"esc"}, shown: "esc", help: "back, select nobody", short: "back", do: act((*model).back)},
 		{keys: []string{" "}, shown: "space", hint: "freeze", help: "freeze the view", do: act((*model).toggleFreeze)},
 		{keys: []string{"p"}, shown: "p", hint: "pause", help: "pause, play", short: "pause", needs: player, do: act(func(m *model) { m.o.Player.TogglePause() })},
@@ -55,9 +66,44 @@ func newBindings() []binding {
 		{keys: []string{"]"}, do: act(func(m *model) { m.jump(1) })},
 		{keys: []string{"B"}, shown: "B", help: "remove that bookmark", short: "unmark", do: act((*model).unmark)},
 		{keys: []string{"e"}, shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
-		{keys: []string{"M"}, shown: "M", help: "mouse off, to copy", short: "mouse", do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, shown: "ctrl+z", help: "suspend", do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"w"}, shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: act((*model).openWire)},
+
+		{keys: []string{"w"}, shown: "w", hint: "timeline", help: "the timeline", on: onWire, do: act((*model).closeWire)},
+		{keys: []string{"esc"}, shown: "esc", help: "back", on: onWire, do: act((*model).wireBack)},
+		{keys: []string{" "}, shown: "space", hint: "pause", help: "pause the view", short: "pause", on: onWire, do: act((*model).toggleWirePause)},
+		{keys: []string{"enter"}, shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: onWire, do: act((*model).toggleWireRaw)},
+		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "select a message", short: "select", on: onWire, do: wireBy(-1, false)},
+		{keys: []string{"down", "j"}, on: onWire, do: wireBy(1, false)},
+		{keys: []string{"pgup", "shift+left"}, shown: "pgup pgdn", help: "a page up, down", short: "page", on: onWire, do: wireBy(-1, true)},
+		{keys: []string{"pgdown", "shift+right"}, on: onWire, do: wireBy(1, true)},
+		{keys: []string{"home", "g"}, shown: "home end", help: "oldest, newest", short: "ends", on: onWire, do: act(func(m *model) { m.wire.toEnd(m.wireRows(), -1) })},
+		{keys: []string{"end", "G"}, on: onWire, do: act(func(m *model) { m.wire.toEnd(m.wireRows(), 1) })},
+		{keys: []string{"/"}, shown: "/", hint: "filter", help: "filter by text", short: "filter", on: onWire, do: act((*model).askWireFilter)},
+		{keys: []string{"t"}, shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: onWire, do: act((*model).turnWireKind)},
+		{keys: []string{"d"}, shown: "d", help: "filter by direction", short: "way", on: onWire, do: act((*model).turnWireWay)},
+		{keys: []string{"u"}, shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: onWire, do: act((*model).toggleWireFold)},
+		{keys: []string{"c"}, shown: "c", hint: "copy", help: "copy as NDJSON", short: "copy", on: onWire, do: (*model).copyWire},
+		{keys: []string{"C"}, shown: "C", help: "all of it, to a file", short: "file", on: onWire, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
+
+		{keys: []string{"M"}, shown: "M", help: "mouse off, to copy", short: "mouse", on: anywhere, do: (*model).toggleMouse},
+		{keys: []string{"ctrl+z"}, shown: "ctrl+z", help: "suspend", on: anywhere, do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
+}
+
+// here is what fills the screen now.
+func (m *model) here() view {
+	if m.wire != nil {
+		return onWire
+	}
+	return onTimeline
+}
+
+// bound is what a key does here.
+func (m *model) bound(key string) *binding {
+	if b := m.byKey[m.here()][key]; b != nil {
+		return b
+	}
+	return m.byKey[anywhere][key]
 }
 
 // inShort is what the binding does, in a word.

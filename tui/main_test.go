@@ -17,6 +17,7 @@ import (
 // it runs the real screen on a made-up session, for the tmux tests and for
 // looking at it.
 func TestMain(m *testing.M) {
+	time.Local = time.UTC // pictures have times of day in them
 	if os.Getenv("HUBBUB_TUI_SHOW") != "" {
 		os.Exit(show(os.Getenv("HUBBUB_TUI_SHOW")))
 	}

@@ -29,7 +29,7 @@ type model struct {
 	theme    *theme
 	glyphs   *glyphs
 	bindings []binding
-	byKey    map[string]*binding
+	byKey    [anywhere + 1]map[string]*binding
 	now      func() time.Time
 
 	w, h   int
@@ -40,6 +40,7 @@ type model struct {
 	view   viewport
 	help   int // the page of the help, from 1; 0 = none
 	stage  bool
+	wire   *wireView // the wire, in place of the timeline; nil = closed
 
 	store     *protocol.AnnotationsStore
 	revision  int64   // of the annotations, as drawn
@@ -77,10 +78,13 @@ func newModel(ctx context.Context, o Options, t *theme, g *glyphs) *model {
 		m.store = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
 	m.bindings = slices.DeleteFunc(newBindings(), func(b binding) bool { return b.needs != nil && !b.needs(o) })
-	m.byKey = map[string]*binding{}
 	for i := range m.bindings {
+		on := m.bindings[i].on
+		if m.byKey[on] == nil {
+			m.byKey[on] = map[string]*binding{}
+		}
 		for _, k := range m.bindings[i].keys {
-			m.byKey[k] = &m.bindings[i]
+			m.byKey[on][k] = &m.bindings[i]
 		}
 	}
 	return m
@@ -143,6 +147,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.click(msg)
 	case exportedMsg:
 		m.exported(msg)
+	case wireSavedMsg:
+		m.wireSaved(msg)
 	case tea.ResumeMsg:
 		m.dirty = true
 	}
@@ -177,7 +183,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 			cmds = append(cmds, m.pickKey(name))
 			continue
 		}
-		if b := m.byKey[name]; b != nil {
+		if b := m.bound(name); b != nil {
 			m.dirty = true
 			if name != "q" && name != "Q" {
 				m.asked = false
@@ -199,6 +205,9 @@ func (m *model) refresh() {
 		m.dirty = true
 	}
 	m.state = s
+	if m.wire != nil && m.wire.look(m.o.Wire, now) {
+		m.dirty = true
+	}
 	if _, revision := m.store.Load(); revision != m.revision {
 		m.revision, m.dirty = revision, true
 	}

@@ -40,7 +40,7 @@ func press(m *model, keys ...string) (last tea.Cmd) {
 		for typ, name := range map[tea.KeyType]string{
 			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
 			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
-			tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc",
+			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc",
 		} {
 			if k == name {
 				msg = tea.KeyMsg{Type: typ}
@@ -173,7 +173,7 @@ func TestHelpNamesEveryKeyAtEverySize(t *testing.T) {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
 			m := still(sessionAt(talkOf4, 60, 1), size[0], size[1])
 			// With everything that a session can have.
-			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &fakePlayer{}}, m.theme, glyphsFor(ascii, false))
+			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &fakePlayer{}, Wire: noWire}, m.theme, glyphsFor(ascii, false))
 			full.w, full.h = size[0], size[1]
 			full.refresh()
 			m = full
@@ -186,7 +186,7 @@ func TestHelpNamesEveryKeyAtEverySize(t *testing.T) {
 				t.Errorf("%v: the help has %d pages", size, pages)
 			}
 			for _, b := range m.bindings {
-				if b.help == "" {
+				if b.help == "" || b.on == onWire {
 					continue
 				}
 				want := b.help
@@ -204,13 +204,15 @@ func TestHelpNamesEveryKeyAtEverySize(t *testing.T) {
 }
 
 func TestEveryKeyIsBoundOnce(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string][]view{}
 	for _, b := range newBindings() {
 		for _, k := range b.keys {
-			if seen[k] {
-				t.Errorf("%q is bound twice", k)
+			for _, on := range seen[k] {
+				if on == b.on || on == anywhere || b.on == anywhere {
+					t.Errorf("%q is bound twice", k)
+				}
 			}
-			seen[k] = true
+			seen[k] = append(seen[k], b.on)
 		}
 	}
 }

@@ -22,7 +22,13 @@ func (m *model) toggleMouse() tea.Cmd {
 // click selects a lane, tells of a turn, or goes to a place of the minimap.
 // Dragging does nothing.
 func (m *model) click(msg tea.MouseMsg) tea.Cmd {
-	if msg.Action != tea.MouseActionPress || m.stage || m.help > 0 || m.entry != nil {
+	if msg.Action != tea.MouseActionPress || m.help > 0 || m.entry != nil {
+		return nil
+	}
+	if m.wire != nil {
+		return m.clickWire(msg)
+	}
+	if m.stage {
 		return nil
 	}
 	by := 0.0

@@ -23,10 +23,13 @@ const (
 	FormatJSON   Format = "json"   // {"speaker":"SPEAKER_00","start":1.24,"end":3.863}
 	FormatEvents Format = "events" // stream messages as received
 	FormatRTTM   Format = "rttm"   // SPEAKER NAME 1 1.240 2.623 <NA> <NA> SPEAKER_00 <NA> <NA>
+	FormatWire   Format = "wire"   // {"n":7,"at":"...","dir":"out","kind":"chunk",...}
 )
 
 // Formats lists what NewPrinter takes.
-func Formats() []Format { return []Format{FormatLines, FormatJSON, FormatEvents, FormatRTTM} }
+func Formats() []Format {
+	return []Format{FormatLines, FormatJSON, FormatEvents, FormatRTTM, FormatWire}
+}
 
 // ErrOutputClosed is what a Printer answers when whoever read its output has
 // gone away, as `| head` does: no failure of the session.
@@ -44,13 +47,13 @@ type Printer struct {
 // NewPrinter writes to w. name is the recording's name in RTTM.
 func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
 	switch format {
-	case FormatLines, FormatJSON, FormatEvents, FormatRTTM:
+	case FormatLines, FormatJSON, FormatEvents, FormatRTTM, FormatWire:
 		return &Printer{w: bufio.NewWriter(w), format: format, name: name}, nil
 	}
 	return nil, fmt.Errorf("unknown output format %q", format)
 }
 
-// Turn writes a finished turn; the format events has none.
+// Turn writes a finished turn; the formats events and wire have none.
 func (p *Printer) Turn(t protocol.Turn) error {
 	switch p.format {
 	case FormatLines:
@@ -85,6 +88,14 @@ func (p *Printer) Event(e protocol.Event) error {
 	}
 	raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" "))
 	return p.line(string(raw))
+}
+
+// Wire writes a record of the wire; only the format wire has any.
+func (p *Printer) Wire(r protocol.WireRecord) error {
+	if p.format != FormatWire {
+		return nil
+	}
+	return p.line(r.Line())
 }
 
 // Flush writes what is left and tells the first failure there was.

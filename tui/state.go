@@ -1,6 +1,6 @@
 // Package tui is what people see of a session: the full-screen timeline, its
-// twins without a full screen (lines, json, events, rttm, and the accessible
-// display), and the summary that stays behind on the normal screen.
+// twins without a full screen (lines, json, events, rttm, wire, and the
+// accessible display), and the summary that stays behind on the normal screen.
 //
 // The screen never reaches into the session. It asks for a State, a plain
 // snapshot that nobody changes afterwards, twenty times a second and whenever
@@ -167,6 +167,12 @@ type Options struct {
 	// are. It runs on a goroutine of its own, one at a time; an answer without
 	// error marks the annotations as saved. nil = the screen has no export.
 	Export func(protocol.Annotations) (string, error)
+	// Wire gives what was on the wire, at once; nil = there is none to look at.
+	// It is asked while the wire view is open, and not otherwise.
+	Wire func() protocol.WireSnapshot
+	// SaveWire writes lines into a file and answers in one line where it is. It
+	// runs on a goroutine of its own. nil = the wire view cannot save.
+	SaveWire func(ndjson []byte) (string, error)
 	// Player, for a recording, is what the keys of playing act on.
 	Player Player
 	// Mouse begins with the mouse on; a key turns it off for copying text.

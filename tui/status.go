@@ -109,6 +109,8 @@ func (m *model) drawBottom(c *canvas, l layout) {
 	w := m.view.window(l.cells(), b.Heard)
 	across := spanText(w.span) + " across"
 	switch {
+	case m.wire != nil:
+		across = m.wire.shown()
 	case m.stage:
 		across = "f timeline"
 	case m.view.chosen && m.view.zoom >= wholeSession:
@@ -123,12 +125,12 @@ func (m *model) drawBottom(c *canvas, l layout) {
 		return
 	}
 	x := l.w - 1 - c.right(l.w-1, l.keysY, across, faint) - 2
-	if m.stage {
+	if m.stage && m.wire == nil {
 		return
 	}
 	at := 1
 	for _, b := range m.bindings {
-		if b.hint == "" {
+		if b.hint == "" || b.on != m.here() && b.on != anywhere {
 			continue
 		}
 		key := b.label(m.glyphs.ascii)

@@ -2,13 +2,21 @@ package tui
 
 // draw puts the regions onto a canvas. Each region is a function in a file of
 // its own: header.go, lanes.go, levels.go, axis.go, minimap.go, log.go, status.go, entry.go, help.go;
-// the presenter's view is stage.go.
+// the presenter's view is stage.go, that of the wire wire_draw.go.
 func (m *model) draw() string {
 	c := newCanvas(m.w, m.h)
 	b := m.board()
 	l := newLayout(m.w, m.h, b.State)
 	if l.small {
 		m.drawTiny(c, b)
+		return c.render(m.theme)
+	}
+	if m.wire != nil {
+		m.drawWire(c)
+		m.drawBottom(c, l)
+		if m.help > 0 {
+			m.drawHelp(c)
+		}
 		return c.render(m.theme)
 	}
 	if m.stage {

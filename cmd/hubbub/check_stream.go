@@ -106,6 +106,12 @@ func (c *checker) audio(ctx context.Context, s *checkStage) error {
 	if st.RTT > 0 {
 		s.Details["ping_ms"] = millis(st.RTT)
 	}
+	if tcp, ok := f.wire.Socket(); ok {
+		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
+		if tcp.Retransmits > 0 {
+			s.Seen += fmt.Sprintf(", %d TCP segments sent again", tcp.Retransmits)
+		}
+	}
 	f.mu.Lock()
 	faults := slices.Clone(f.faults)
 	f.mu.Unlock()

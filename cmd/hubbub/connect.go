@@ -57,7 +57,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 	agent := "hubbub/" + version
 	if f.server != "" {
 		client, err := protocol.NewClient(protocol.ClientOptions{
-			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout,
+			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout, Tap: f.tap,
 		})
 		return &connection{Client: client, name: f.server, others: true, close: func() { client.Close() }}, err
 	}
@@ -84,7 +84,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		_ = server.Shutdown(ctx)
 	}
 	client, err := protocol.NewClient(protocol.ClientOptions{
-		BaseURL: server.URL(), APIKey: key, CACert: server.CAPEM(), UserAgent: agent, Timeout: f.timeout,
+		BaseURL: server.URL(), APIKey: key, CACert: server.CAPEM(), UserAgent: agent, Timeout: f.timeout, Tap: f.tap,
 	})
 	if err != nil {
 		stop()

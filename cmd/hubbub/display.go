@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -60,7 +61,7 @@ type displayFlags struct {
 
 func (f *displayFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.VarP(&f.output, "output", "o", "`FORMAT`: tui, lines, json, events or rttm (default: tui on a terminal, else lines)")
+	flags.VarP(&f.output, "output", "o", "`FORMAT`: "+words(f.output.allowed)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.accessible, "accessible", false, "no full-screen display: appended lines for a screen reader")
 	flags.BoolVar(&f.ascii, "ascii", false, "no glyphs beyond ASCII")
 	f.theme = choice{"auto", []string{"auto", "dark", "light"}}
@@ -94,12 +95,18 @@ func (a *App) chooseDisplay(f displayFlags) (display, error) {
 		return &printed{app: a, format: tui.Format(format), progress: f.progress && !screen && isTerminal(a.Stderr)}, nil
 	case !screen:
 		return nil, &failure{errors.New("--output tui needs a terminal, and standard output is none"),
-			"Leave out --output, or choose lines, json, events or rttm."}
+			"Leave out --output, or choose lines, json, events, rttm or wire."}
 	}
 	return &fullScreen{app: a, mailbox: make(chan tui.Msg, 64), options: tui.Options{
 		ASCII: f.ascii, Output: a.Stdout, Mouse: f.mouse,
 		Theme: map[string]tui.Theme{"dark": tui.ThemeDark, "light": tui.ThemeLight}[f.theme.value],
 	}}, nil
+}
+
+// words is a list as a sentence has it: a, b or c.
+func words(list []string) string {
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
 func isTerminal(stream any) bool {
@@ -212,7 +219,7 @@ func (d *printed) run(ctx context.Context) error {
 func (d *printed) stays() bool { return false }
 
 func (d *printed) event(e protocol.Event) error {
-	if e.Type == protocol.TypeError && d.format != tui.FormatEvents {
+	if e.Type == protocol.TypeError && d.format != tui.FormatEvents && d.format != tui.FormatWire {
 		d.app.notice("the service says: %s", tui.Clean(e.Message))
 	}
 	return d.out.Event(e)
@@ -242,12 +249,13 @@ type spoken struct {
 	show    show
 	out     *tui.Accessible
 	console *tui.Console
+	wire    func() protocol.WireSnapshot // nil = there is none to look at
 }
 
 func (d *spoken) open(s show) error {
 	d.show = s
 	d.console = tui.NewConsole(d.out, tui.ConsoleOptions{
-		Snapshot: s.state, Annotations: s.annotations(), Export: s.export, Player: s.player(),
+		Snapshot: s.state, Annotations: s.annotations(), Export: s.export, Player: s.player(), Wire: d.wire,
 	})
 	if err := d.out.State(s.state()); err != nil || !isTerminal(d.app.Stdin) || s.about().Kind == capture.Stdin {
 		return err

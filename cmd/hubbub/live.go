@@ -25,11 +25,12 @@ type liveFlags struct {
 
 	maxStreams int           // of the built-in server; 0 = its default
 	timeout    time.Duration // of one step towards a service; 0 = the client's default
+	tap        protocol.Tap  // is told of everything on the wire; nil = nobody looks
 }
 
 func newLive(a *App) *cobra.Command {
 	f := &liveFlags{
-		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm"}}},
+		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm", "wire"}}},
 		pace:         choice{"realtime", []string{"realtime", "fast"}},
 		engine:       defaultEngineFlags(),
 	}
@@ -97,7 +98,7 @@ func (f *liveFlags) complete(cmd *cobra.Command) error {
 // live is the way of the audio, in order: a source is cut into chunks, the
 // wire takes them to a server, the server's events are folded into a timeline,
 // and a display draws it. Teardown runs the other way round.
-func (a *App) live(ctx context.Context, f *liveFlags) error {
+func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	f.progress = f.pace.value == "fast"
 	display, err := a.chooseDisplay(f.displayFlags)
 	if err != nil {
@@ -107,6 +108,9 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 	if err != nil {
 		return err
 	}
+	ctx, look := a.lookAtWire(ctx, display)
+	defer func() { err = firstOf(look.close(), err) }()
+	f.tap = look.tap
 	source, err := capture.Open(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
 	if err != nil {
 		return err
@@ -130,6 +134,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) error {
 	input, endInput := context.WithCancel(ctx)
 	defer endInput()
 	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: record.audio})
+	look.setQueue(chunks.Queued)
 	s := &session{
 		source: source.Info(), server: server.name, latency: server.latency,
 		streamID: server.watchable,

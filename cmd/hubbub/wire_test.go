@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// wireRecord is what scripts read of a line of --output wire.
+type wireRecord struct {
+	Number  int64          `json:"n"`
+	At      time.Time      `json:"at"`
+	Stream  int            `json:"stream"`
+	Dir     string         `json:"dir"`
+	Kind    string         `json:"kind"`
+	Type    string         `json:"type"`
+	Code    int            `json:"code"`
+	Meaning string         `json:"meaning"`
+	Fault   bool           `json:"fault"`
+	Text    string         `json:"text"`
+	Message map[string]any `json:"message"`
+}
+
+// TestWireOutputHasNoSecrets lets a service say key and token wherever it can,
+// break rules, and close with a code of its own: everything is told but those.
+func TestWireOutputHasNoSecrets(t *testing.T) {
+	server := serveBad(t, badService{
+		handshake: func(w http.ResponseWriter, r *http.Request) {
+			upgrader := websocket.Upgrader{}
+			conn, err := upgrader.Upgrade(w, r, http.Header{"X-Request-Id": {"id " + checkToken}})
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _, _ = conn.ReadMessage()
+			for _, text := range []string{
+				`{"type":"error","message":"` + checkToken + ` and \u006bey-that-nobody-may-see"}`,
+				`{"type":"news","` + checkKey + `":"wss:\/\/elsewhere\/?token=another"}`,
+				"no JSON\r\n" + checkToken,
+			} {
+				_ = conn.WriteMessage(websocket.TextMessage, []byte(text))
+			}
+			_ = conn.WriteMessage(websocket.BinaryMessage, []byte(checkKey))
+			closeWith(conn, 4001, "bye "+checkToken)
+		},
+	})
+	p := start(t, "live", "--input", demoFile, "--server", server, "--api-key", checkKey, "--output", "wire")
+	if code := p.exit(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	p.mu.Lock()
+	out, said := p.stdout.String(), p.stderr.String()
+	p.mu.Unlock()
+	var kinds []string
+	records := map[string]wireRecord{}
+	last := wireRecord{}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		var r wireRecord
+		var plain any
+		if err := json.Unmarshal([]byte(line), &plain); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		_ = json.Unmarshal([]byte(line), &r) // a message that is no object is left out
+		if r.Number != last.Number+1 || r.At.Before(last.At) {
+			t.Errorf("record %d at %v follows %d at %v", r.Number, r.At, last.Number, last.At)
+		}
+		last = r
+		if r.Kind != "chunk" && r.Kind != "ping" && r.Kind != "pong" {
+			kinds = append(kinds, strings.TrimSpace(r.Dir+" "+r.Kind))
+		}
+		records[strings.TrimSpace(r.Dir+" "+r.Kind)] = r
+		encoded, _ := json.Marshal(plain) // every escape spelled out
+		for _, secret := range []string{checkKey, checkToken, "token=another", base64.StdEncoding.EncodeToString([]byte(checkKey))} {
+			if strings.Contains(line, secret) || strings.Contains(string(encoded), secret) || strings.Contains(said, secret) {
+				t.Errorf("%q is in %s", secret, line)
+			}
+		}
+	}
+	want := "out request, connect, in answer, out handshake, connect, in handshake, in error, in event, in error, in error, in close, out close, end"
+	if got := strings.Join(kinds, ", "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if c := records["in close"]; c.Code != 4001 || c.Meaning != "a code of the service's own" || c.Text != "bye [redacted]" {
+		t.Errorf("%+v", c)
+	}
+	if e := records["end"]; !e.Fault || e.Code != 4001 || e.Stream != 1 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestWireOutputClosed has a reader that has seen enough: no failure, and the
+// session ends although its service says nothing.
+func TestWireOutputClosed(t *testing.T) {
+	server := serveBad(t, badService{stream: func(conn *websocket.Conn) { untilEnd(conn); closeWith(conn, 1000, "") }})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &App{Args: []string{"live", "--input", demoFile, "--server", server, "--api-key", checkKey, "--output", "wire"}, Stdout: w, Stderr: os.Stderr}
+	code := make(chan int, 1)
+	go func() { code <- a.Main() }()
+	buf := make([]byte, 1)
+	if _, err := r.Read(buf); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	select {
+	case got := <-code:
+		if got != exitInterrupted {
+			t.Errorf("exit code %d, want %d", got, exitInterrupted)
+		}
+	case <-time.After(patience):
+		t.Fatal("the session goes on without a reader")
+	}
+	_ = w.Close()
+}
+
+// TestScreenWire opens the wire view on a real terminal, against the built-in
+// server over TLS: chunks are folded, an event shows its JSON, everything goes
+// into a file, and the timeline comes back.
+func TestScreenWire(t *testing.T) {
+	demo, err := filepath.Abs(demoFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	x := inTerminal(t, 100, 30, "live", "--input", demo)
+	x.shows("SPEAKER_00", "connected")
+	x.tmux("send-keys", "w")
+	x.shows("the wire", "open 0:", "pace 1\\.|pace 0\\.", "handshake .*101 Switching Protocols", "tls .*TLS 1\\.3, http/1\\.1", "chunk .* in \\d+\\.\\d s", "← event .*start SPEAKER_00 at .*lag")
+	x.shows("round trip \\d")
+	x.tmux("send-keys", "t")
+	x.shows("messages$")
+	x.tmux("send-keys", "Home")
+	x.tmux("send-keys", "Enter")
+	x.shows(`^ \{"type":"diarization_speaker_start","data":\{"timestamp":`, `"lag_ms": `)
+	x.tmux("send-keys", "Escape")
+	x.tmux("send-keys", "t", "t", "t")
+	x.shows("everything$")
+	x.tmux("send-keys", "C")
+	x.shows(`wrote \d+ records to \./hubbub-wire-.*\.ndjson`)
+	x.tmux("send-keys", "c")
+	x.shows("sent to the terminal's clipboard")
+	x.tmux("send-keys", "/")
+	x.tmux("send-keys", "-l", "no such text")
+	x.tmux("send-keys", "Enter")
+	x.shows("nothing matches everything")
+	x.tmux("send-keys", "w")
+	x.shows("across$", "SPEAKER_00 .*")
+	x.tmux("send-keys", "q")
+	if code := x.left(); code != "0" {
+		t.Errorf("q leaves with %s, want 0", code)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "hubbub-wire-*.ndjson"))
+	if len(files) != 1 {
+		t.Fatalf("%d files", len(files))
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		var r wireRecord
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		seen[r.Kind] = true
+	}
+	for _, k := range []protocol.WireKind{protocol.WireRequest, protocol.WireAnswer, protocol.WireTLS, protocol.WireHandshake, protocol.WireChunk, protocol.WirePong, protocol.WireEvent} {
+		if !seen[string(k)] {
+			t.Errorf("no %s is in the file", k)
+		}
+	}
+	if strings.Contains(string(text), "token=") {
+		t.Error("a token is in the file")
+	}
+}
+
+// TestAccessibleWire hears how the wire is.
+func TestAccessibleWire(t *testing.T) {
+	x := inTerminal(t, 100, 40, "live", "--input", demoFile, "--accessible")
+	x.shows("^SPEAKER_00, 0:0")
+	x.tmux("send-keys", "wire", "Enter")
+	x.shows("^The stream has been open for 0:", "^Audio goes out at [01]\\.\\d\\d times real time, ", "received event: start SPEAKER_00")
+	x.tmux("send-keys", "quit", "Enter")
+	if code := x.left(); code != "0" {
+		t.Errorf("quit leaves with %s, want 0", code)
+	}
+}
