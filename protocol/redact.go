@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -48,10 +49,14 @@ func (r *redactor) add(word string) {
 	r.words = append(r.words, word)
 }
 
-// addQuery takes every value of an address's query for a secret.
+// addQuery takes the values of an address's query for secrets, but for plain
+// numbers under a name that promises none: a position is no token.
 func (r *redactor) addQuery(u *url.URL) {
-	for _, values := range u.Query() {
+	for name, values := range u.Query() {
 		for _, v := range values {
+			if _, err := strconv.Atoi(v); err == nil && !secretField.MatchString(name) {
+				continue
+			}
 			r.add(v)
 			r.add(url.QueryEscape(v))
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -275,6 +276,10 @@ func TestRedactor(t *testing.T) {
 		if got := string(r.json(json.RawMessage(raw))); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", raw, got, want)
 		}
+	}
+	r.addQuery(&url.URL{RawQuery: "from=12345&token=987654&x=abcdef"})
+	if got := r.text("12345 987654 abcdef"); got != "12345 [redacted] [redacted]" {
+		t.Errorf("got %q", got)
 	}
 	for i := range 10 * maxSecrets {
 		r.add(fmt.Sprintf("secret-%d", i))

@@ -95,7 +95,7 @@ func (a *App) chooseDisplay(f displayFlags) (display, error) {
 		return &printed{app: a, format: tui.Format(format), progress: f.progress && !screen && isTerminal(a.Stderr)}, nil
 	case !screen:
 		return nil, &failure{errors.New("--output tui needs a terminal, and standard output is none"),
-			"Leave out --output, or choose lines, json, events, rttm or wire."}
+			"Leave out --output, or choose " + words(f.output.allowed[1:]) + "."}
 	}
 	return &fullScreen{app: a, mailbox: make(chan tui.Msg, 64), options: tui.Options{
 		ASCII: f.ascii, Output: a.Stdout, Mouse: f.mouse,
