@@ -4,6 +4,8 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# The test of the system's key ring is for Linux, with a secret service on a session bus.
+KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: run build test test-cluster lint bench soak eval demo screenshot generate clean
@@ -26,7 +28,7 @@ build:
 test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
-	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) $(GO) test -race -timeout 14m ./...
+	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) $(GO) test -race -timeout 14m ./...
 
 ## test-cluster: several nodes on a NATS cluster whose servers die; parts of it fail in some runs, see ARCHITECTURE.md
 test-cluster:
