@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -99,12 +100,23 @@ func (s *Stream) run(ctx context.Context) {
 	s.mu.Unlock()
 }
 
+// defect is a panic that was caught.
+type defect struct {
+	error
+	stack []byte
+}
+
+func (d *defect) Unwrap() error { return d.error }
+
+// Stack is where it happened.
+func (d *defect) Stack() []byte { return d.stack }
+
 // pump is the stream's whole life; a panic in a source or a tap ends this
 // stream only.
 func (s *Stream) pump(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fail("This is a defect of the program; please report it.", "reading the input failed: %v", r)
+			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", r), debug.Stack()}
 		}
 	}()
 	mic := s.src.Info().Kind == Mic

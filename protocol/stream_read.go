@@ -47,12 +47,23 @@ func (s *Stream) read() {
 // program: it ends the stream.
 func (s *Stream) recovered(doing string) {
 	if p := recover(); p != nil {
-		s.abort(CloseInfo{Reason: Lost, Err: &hinted{hint: "this is a fault of hubbub: please report it", err: &networkError{
+		s.abort(CloseInfo{Reason: Lost, Err: &hinted{hint: "this is a fault of hubbub", err: &networkError{
 			text:  Clean(fmt.Sprintf("internal error while %s the stream: %v", doing, p), 200),
-			cause: fmt.Errorf("%v\n%s", p, debug.Stack()),
+			cause: &defect{p, debug.Stack()},
 		}}})
 	}
 }
+
+// defect is a panic that was caught.
+type defect struct {
+	value any
+	stack []byte
+}
+
+func (d *defect) Error() string { return fmt.Sprintf("panic: %v", d.value) }
+
+// Stack is where it happened.
+func (d *defect) Stack() []byte { return d.stack }
 
 // event reads one message.
 func (s *Stream) event(kind int, payload []byte) Event {

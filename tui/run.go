@@ -20,9 +20,9 @@ var ErrPanic = errors.New("the display broke off")
 
 // Run shows the session until the user leaves or ctx ends, and leaves the
 // terminal as it was. It stays when the session is finished. It answers nil
-// after q, ErrInterrupted after ctrl+c, the cause of ctx when that ended, and
-// an error when there is no terminal. It installs no signal handlers: whoever
-// catches signals ends ctx.
+// after q, ErrInterrupted after ctrl+c, the cause of ctx when that ended, a
+// PanicError when the display broke, and an error when there is no terminal.
+// It installs no signal handlers: whoever catches signals ends ctx.
 func Run(ctx context.Context, o Options) error {
 	out := o.Output
 	if out == nil {
@@ -32,10 +32,10 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel() // ends the model's commands
 
 	m, p := newProgram(inner, o, out)
-	_, err := p.Run()
+	err := m.run(p)
 	switch {
-	case errors.Is(err, tea.ErrProgramPanic):
-		return fmt.Errorf("%w: %w", ErrPanic, err)
+	case m.broken != nil:
+		return m.broken
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("cannot use the terminal: %w", err)
 	case m.interrupted:
@@ -48,10 +48,10 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-func newProgram(ctx context.Context, o Options, out io.Writer) (*model, *tea.Program) {
+func newProgram(ctx context.Context, o Options, out io.Writer) (*guard, *tea.Program) {
 	t := themeFor(o, out)
-	m := newModel(ctx, o, t, glyphsFor(o.ASCII || t.plain, t.plain))
-	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	m := &guard{model: newModel(ctx, o, t, glyphsFor(o.ASCII || t.plain, t.plain))}
+	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())
 	}

@@ -7,10 +7,14 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"go.uber.org/goleak"
+
+	"hubbub/protocol"
 )
 
 // sink keeps what is written to it.
@@ -121,20 +125,56 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
+// TestPanicRestoresTheTerminal breaks the display where it can break: the
+// terminal is as it was, and Run tells where it happened.
 func TestPanicRestoresTheTerminal(t *testing.T) {
-	stop := make(chan struct{})
-	_, out, done := run(t, context.Background(), Options{Snapshot: func() State {
-		select {
-		case <-stop:
-			panic("a made-up panic")
-		default:
-			return sessionAt(talkOf4, 60, 1)
-		}
-	}})
-	eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
-	close(stop)
-	if err := awaitEnd(t, done); !errors.Is(err, ErrPanic) {
-		t.Errorf("Run answers %v", err)
+	for _, c := range []struct {
+		name, where string
+		broken      func(State) State
+		export      bool
+	}{
+		{"update", "TestPanicRestoresTheTerminal", func(State) State { panic("a made-up panic") }, false},
+		{"command", "TestPanicRestoresTheTerminal", nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var broken atomic.Bool
+			keys, out, done := run(t, context.Background(), Options{
+				Snapshot: func() State {
+					s := sessionAt(talkOf4, 60, 1)
+					if broken.Load() && c.broken != nil {
+						return c.broken(s)
+					}
+					return s
+				},
+				Export: func(protocol.Annotations) (string, error) { panic("a made-up panic") },
+			})
+			eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
+			broken.Store(true)
+			if c.export {
+				keys.Write([]byte("e"))
+			}
+			err := awaitEnd(t, done)
+			var p *PanicError
+			if !errors.Is(err, ErrPanic) || !errors.As(err, &p) || !strings.Contains(string(p.Stack()), c.where) {
+				t.Errorf("Run answers %v", err)
+			}
+			restored(t, out)
+			if strings.Contains(out.String(), "goroutine ") {
+				t.Error("the stack was written on the terminal")
+			}
+		})
 	}
-	restored(t, out)
+}
+
+// TestPanicOfTheView: Bubble Tea has no way to end from there, the next message
+// has.
+func TestPanicOfTheView(t *testing.T) {
+	g := &guard{model: still(sessionAt(talkOf4, 60, 1), 80, 24)}
+	g.theme, g.dirty = nil, true
+	if g.View() != "" || g.broken == nil || !strings.Contains(string(g.broken.Stack()), "model).draw") {
+		t.Fatalf("after a panic of the view: %v", g.broken)
+	}
+	if _, cmd := g.Update(tickMsg{}); cmd == nil || cmd() != tea.Quit() || g.View() != "" {
+		t.Error("a broken display goes on")
+	}
 }

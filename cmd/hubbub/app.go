@@ -63,7 +63,7 @@ func (a *App) Main() int {
 
 	root := newRoot(a)
 	root.SetArgs(a.Args)
-	err := root.ExecuteContext(ctx)
+	err := guarded(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		err = oneLine(err)
 	}
@@ -87,6 +87,7 @@ func (a *App) report(err error) int {
 		if errors.As(err, &h) && h.Hint() != "" {
 			fmt.Fprintln(a.Stderr, h.Hint())
 		}
+		reportDefect(a.Stderr, err)
 		var u *usageError
 		if errors.As(err, &u) {
 			return exitUsage

@@ -38,36 +38,63 @@ func (x *terminal) sane() {
 	})
 }
 
-// TestPanic lets a goroutine panic while the screen is up: the terminal is sane,
-// the user is told, a report is kept, and the recording is whole.
+// TestPanic lets goroutines panic while the screen is up: the terminal is sane,
+// the user is told, a report is kept, and the recording is whole. Where the
+// program catches it, the session is ended in order, too.
 func TestPanic(t *testing.T) {
-	dir := t.TempDir()
-	trigger, rec := filepath.Join(dir, "now"), filepath.Join(dir, "rec")
-	t.Setenv(panicEnv, trigger)
-	t.Setenv("XDG_CACHE_HOME", dir)
-	t.Setenv("HOME", dir)
-	x := inTerminal(t, 100, 30, "live", "--input", demoFile, "--record", rec)
-	x.shows("connected")
-	poll(t, "recorded audio", func() bool { st, err := os.Stat(filepath.Join(rec, audioFile)); return err == nil && st.Size() > 1000 })
-	if err := os.WriteFile(trigger, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x.shows("ended by a defect of its own: panic: a defect made for a test", "The report is")
-	x.sane()
-	var reports []string
-	for _, pattern := range []string{"hubbub/crash-*.txt", "Library/Caches/hubbub/crash-*.txt"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
-		reports = append(reports, found...)
-	}
-	if len(reports) != 1 {
-		t.Fatalf("%d reports", len(reports))
-	}
-	text, err := os.ReadFile(reports[0])
-	if err != nil || !strings.Contains(string(text), "a defect made for a test") || !strings.Contains(string(text), "panicWhen") {
-		t.Errorf("the report does not say what happened: %v\n%.2000s", err, text)
-	}
-	if r, err := readRecording(context.Background(), rec); err != nil || r.length <= 0 {
-		t.Errorf("the recording cannot be read: %v", err)
+	for _, c := range []struct {
+		place, where, code string
+	}{
+		{"elsewhere", "panicWhen", "2"},
+		{"display", "fullScreen", "1"},
+		{"send", "session).send", "1"},
+		{"fold", "session).fold", "1"},
+		{"record", "recording).writeAudio", "1"},
+	} {
+		t.Run(c.place, func(t *testing.T) {
+			dir := t.TempDir()
+			trigger, rec := filepath.Join(dir, "now"), filepath.Join(dir, "rec")
+			t.Setenv(panicEnv, c.place+":"+trigger)
+			t.Setenv("XDG_CACHE_HOME", dir)
+			t.Setenv("HOME", dir)
+			x := inTerminal(t, 100, 30, "live", "--input", demoFile, "--record", rec)
+			x.shows("connected")
+			poll(t, "recorded audio", func() bool { st, err := os.Stat(filepath.Join(rec, audioFile)); return err == nil && st.Size() > 1000 })
+			if err := os.WriteFile(trigger, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.place == "record" {
+				// The session goes on without a recording, and says so.
+				x.shows(`[1-9] dropped`)
+				x.tmux("send-keys", "q")
+			}
+			x.shows("panic: a defect made for a test", "The report is")
+			x.sane()
+			if code := x.left(); code != c.code {
+				t.Errorf("exit code %s, want %s", code, c.code)
+			}
+			var reports []string
+			for _, pattern := range []string{"hubbub/crash-*.txt", "Library/Caches/hubbub/crash-*.txt"} {
+				found, _ := filepath.Glob(filepath.Join(dir, pattern))
+				reports = append(reports, found...)
+			}
+			if len(reports) != 1 {
+				t.Fatalf("%d reports", len(reports))
+			}
+			text, err := os.ReadFile(reports[0])
+			if err != nil || !strings.Contains(string(text), "a defect made for a test") || !strings.Contains(string(text), c.where) {
+				t.Errorf("the report does not say what happened: %v\n%.2000s", err, text)
+			}
+			r, err := readRecording(context.Background(), rec)
+			if err != nil || r.length <= 0 {
+				t.Errorf("the recording cannot be read: %v", err)
+			}
+			var info sessionInfo
+			raw, err := os.ReadFile(filepath.Join(rec, sessionFile))
+			if err != nil || json.Unmarshal(raw, &info) != nil || c.code == "1" && info.Ended == nil {
+				t.Errorf("the session was not ended in order: %v", err)
+			}
+		})
 	}
 }
 

@@ -124,7 +124,10 @@ type fullScreen struct {
 
 func (d *fullScreen) open(s show) error {
 	d.show = s
-	d.options.Snapshot = s.state
+	d.options.Snapshot = func() tui.State {
+		provoke("display")
+		return s.state()
+	}
 	d.options.Messages = d.mailbox
 	d.options.Annotations = s.annotations()
 	d.options.Export = s.export

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,7 +27,15 @@ const asHubbub = "HUBBUB_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	if os.Getenv(asHubbub) != "" {
 		if file := os.Getenv(panicEnv); file != "" && os.Getenv(watcherEnv) == "" {
-			go panicWhen(file)
+			place, file, _ := strings.Cut(file, ":")
+			if place == "elsewhere" {
+				go panicWhen(file)
+			}
+			provoke = func(here string) {
+				if here == place && exists(file) {
+					panic("a defect made for a test")
+				}
+			}
 		}
 		main()
 	}

@@ -103,7 +103,10 @@ func (r *recording) writeAudio() {
 			r.lost.Add(1)
 			continue
 		}
-		r.err = r.wav.Write(c.Samples[:c.Valid])
+		r.err = guarded(func() error {
+			provoke("record")
+			return r.wav.Write(c.Samples[:c.Valid])
+		})
 	}
 }
 

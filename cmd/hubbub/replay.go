@@ -100,8 +100,8 @@ func (p *player) play(ctx context.Context, d display) error {
 		p.loadLevels(screen)
 	}()
 	left := make(chan error, 1)
-	go func() { left <- d.run(screen) }()
-	failed := p.drive(screen, d, left)
+	go func() { left <- guarded(func() error { return d.run(screen) }) }()
+	failed := guarded(func() error { return p.drive(screen, d, left) })
 	closeScreen()
 	<-levels
 	return firstOf(failed, d.finish())

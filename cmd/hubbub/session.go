@@ -55,15 +55,25 @@ func (s *session) run(ctx context.Context) error {
 	defer closeScreen()
 	left := make(chan error, 1)
 	go func() {
-		err := s.display.run(screen)
+		err := guarded(func() error { return s.display.run(screen) })
 		s.endInput()
 		left <- err
 	}()
 
 	sent := make(chan error, 1)
-	go func() { sent <- s.send(context.WithoutCancel(ctx)) }()
+	go func() {
+		err := guarded(func() error { return s.send(context.WithoutCancel(ctx)) })
+		if isDefect(err) { // nobody will say any more that the stream ends
+			s.endInput()
+			_ = s.wire.Close()
+		}
+		sent <- err
+	}()
 
-	folded := s.fold()
+	folded := guarded(s.fold)
+	s.endInput()
+	for range s.wire.Events() { // after a defect of fold: the wire must not wait
+	}
 	sendErr := <-sent
 	closed := s.wire.Wait()
 	s.end(closed)
@@ -98,6 +108,7 @@ func (s *session) waitForUser(ctx context.Context, left <-chan error, closeScree
 func (s *session) send(ctx context.Context) error {
 	var failed error
 	for c := range s.chunks.Chunks() {
+		provoke("send")
 		s.history.Add(c.Seq, tui.Level{RMS: c.Level.RMS, Peak: c.Level.Peak})
 		if failed != nil {
 			continue // the recording goes on to the end of what was captured
@@ -126,6 +137,7 @@ func (s *session) fold() error {
 		}
 	}
 	for e := range s.wire.Events() {
+		provoke("fold")
 		// The service counts the audio that reached it; people count from the
 		// start of the recording. They differ by what was dropped.
 		here := s.wire.OnCaptureClock(e)
@@ -154,7 +166,7 @@ func (s *session) outcome(closed protocol.CloseInfo, sendErr error) error {
 	if err := s.chunks.Err(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if closed.Err != nil {
+	if closed.Err != nil && !isDefect(sendErr) {
 		return closed.Err
 	}
 	return sendErr
