@@ -1,5 +1,7 @@
 package tui
 
+import "math/bits"
+
 // drawAxis draws the time scale under the lanes, and how many labels there
 // are above and below the visible ones.
 //
@@ -15,8 +17,14 @@ func (m *model) drawAxis(c *canvas, l layout, w window, b *board, overlap []uint
 			c.set(x0+i, l.axisY, m.glyphs.rule, faint)
 		}
 		w.ticks(func(col int, _ float64) { c.set(x0+col, l.axisY, m.glyphs.tick, faint) })
+		// A cell of many seconds always has a moment with two voices; marked is one
+		// in which they talked over each other for a quarter of it.
+		often := 1
+		if w.cellDur > 2 {
+			often = subcells / 4
+		}
 		for i, mask := range overlap {
-			if mask != 0 {
+			if bits.OnesCount8(mask) >= often {
 				c.set(x0+i, l.axisY, m.glyphs.overlap, style{role: roleWarn, attr: bold})
 			}
 		}

@@ -197,11 +197,11 @@ func (w window) undecided(s State) int {
 }
 
 // drawUndecided hatches what was heard and is not decided yet: in the colour
-// of a label whose turn is open, faintly for the others.
+// of a label whose turn is open, in grey for the others.
 func (m *model) drawUndecided(c *canvas, l layout, w window, s State, y int, lane *protocol.Lane, r role) {
 	last := w.column(s.Heard)
 	first := last + 1 - w.undecided(s)
-	glyph, st := m.glyphs.hatch, style{role: roleFaint}
+	glyph, st := m.glyphs.hatch, style{role: roleDim}
 	if lane != nil && lane.Open {
 		first = max(first, w.column(lane.OpenSince))
 		glyph, st = m.glyphs.openHatch, style{role: r}

@@ -21,7 +21,7 @@ package tui
 //	q leave  ? help  space freeze  ←→ scroll  +- zoom       60 s across keys
 //
 // What is in brackets comes and goes with the height. Lanes are 1 to 3 rows
-// high with at most one row between them; as many stay free as four lanes
+// high, more on a screen of more than 40, with at most one row between them; as many stay free as four lanes
 // need, so that the picture does not jump while people begin to speak. Minimap
 // and level come where that takes no lane its second row. The timeline is everything right of the gutter. Below minWidth or minHeight
 // there is one line of status and nothing else.
@@ -92,7 +92,7 @@ func newLayout(w, h int, s State) layout {
 		l.levelH++
 		rows--
 	}
-	l.pitch = min(max(rows/n, 1), 4)
+	l.pitch = min(max(rows/n, 1), max(4, h/9))
 	l.bar = max(l.pitch-1, 1)
 	l.visible = max(min(rows/l.pitch, n), 1)
 	l.levelY = l.lanesY + l.visible*l.pitch
