@@ -120,18 +120,9 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 // open opens a WebSocket, to send on it or only to watch.
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, watch bool) (*Stream, error) {
 	head.Set("User-Agent", c.userAgent)
-	conf := c.tls.Clone()
-	conf.NextProtos = []string{"http/1.1"} // a WebSocket does not begin in HTTP/2 here
-	d := websocket.Dialer{
-		Proxy:            http.ProxyFromEnvironment,
-		NetDialContext:   c.dialer().DialContext,
-		TLSClientConfig:  conf,
-		HandshakeTimeout: c.timeout,
-		WriteBufferSize:  ChunkBytes + 64, // one chunk, one write
-	}
 	number := int(c.opened.Add(1))
 	traced, look := c.tap.handshake(ctx, u, number)
-	conn, resp, err := d.DialContext(traced, u.String(), head)
+	conn, resp, err := c.streamDialer().DialContext(traced, u.String(), head)
 	if err != nil {
 		return nil, c.handshakeError(ctx, u, resp, err, look)
 	}

@@ -45,6 +45,7 @@ func (f *engineFlags) config() engine.Config {
 type connection struct {
 	*protocol.Client
 	name    string        // for people
+	key     string        // what opens the service
 	latency time.Duration // 0 = not known
 	close   func()
 	others  bool         // there may be others who watch
@@ -59,9 +60,14 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		client, err := protocol.NewClient(protocol.ClientOptions{
 			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout, Tap: f.tap,
 		})
-		return &connection{Client: client, name: f.server, others: true, close: func() { client.Close() }}, err
+		return &connection{Client: client, name: f.server, key: f.apiKey, others: true, close: func() { client.Close() }}, err
 	}
 	key := rand.Text()
+	// Its key never leaves this process, and a load test opens many streams.
+	rate := -1
+	if f.counted {
+		rate = localserver.DefaultRatePerMinute
+	}
 	// The server outlives an interrupt: it still has turns to decide then.
 	server, err := localserver.Start(context.WithoutCancel(ctx), localserver.Options{
 		Addr:    "127.0.0.1:0",
@@ -69,9 +75,8 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		Engine:  f.engine.config(),
 		Unpaced: f.pace.value == "fast",
 
-		MaxStreams: f.maxStreams,
-		// Its key never leaves this process, and a load test opens many streams.
-		RatePerMinute: -1,
+		MaxStreams:    f.maxStreams,
+		RatePerMinute: rate,
 		Logger:        slog.New(slog.DiscardHandler),
 		Version:       version,
 	})
@@ -91,7 +96,7 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		return nil, err
 	}
 	return &connection{
-		Client: client, name: "built-in", latency: f.engine.latency.value,
+		Client: client, name: "built-in", key: key, latency: f.engine.latency.value,
 		close: func() { client.Close(); stop() },
 	}, nil
 }

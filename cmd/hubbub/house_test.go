@@ -15,10 +15,11 @@ import (
 // draws them. A path stands for itself and everything below it, unless a
 // longer one fits.
 var arrows = map[string][]string{
-	"cmd":                   {"cmd", "tui", "capture", "protocol", "localserver", "localserver/rehearsal", "localserver/store", "localserver/engine"},
+	"cmd":                   {"cmd", "tui", "capture", "protocol", "protocol/conform", "localserver", "localserver/rehearsal", "localserver/store", "localserver/engine"},
 	"tui":                   {"tui", "protocol"},
 	"capture":               {"capture"},
 	"protocol":              {"protocol"},
+	"protocol/conform":      {"protocol/conform", "protocol"},
 	"localserver":           {"localserver", "protocol", "localserver/engine", "localserver/rehearsal", "localserver/store"},
 	"localserver/rehearsal": {"localserver/rehearsal", "protocol"},
 	"localserver/store":     {"localserver/store"},

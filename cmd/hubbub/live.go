@@ -24,6 +24,7 @@ type liveFlags struct {
 	notes  protocol.Annotations // names that the settings give
 
 	maxStreams int           // of the built-in server; 0 = its default
+	counted    bool          // the built-in server bounds requests as others do
 	timeout    time.Duration // of one step towards a service; 0 = the client's default
 	tap        protocol.Tap  // is told of everything on the wire; nil = nobody looks
 }

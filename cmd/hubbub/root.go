@@ -31,6 +31,7 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newReplay(a),
 		newExport(a),
 		newCheck(a),
+		newConform(a),
 		newLoad(a),
 		newConfig(a),
 		newScore(a),

@@ -1,0 +1,152 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// script writes messages down: +LABEL@SECONDS starts a turn, -LABEL@SECONDS
+// ends one, and anything else is a message as it stands. Behind a slash is the
+// audio that had been sent, else a minute.
+func script(t *testing.T, lines ...string) []heard {
+	t.Helper()
+	var out []heard
+	for _, l := range lines {
+		h := heard{kind: websocket.TextMessage, sent: time.Minute}
+		if l, ok := strings.CutPrefix(l, "binary "); ok {
+			h.kind = websocket.BinaryMessage
+			h.Event, _ = protocol.ParseEvent([]byte(l))
+		} else if l[0] == '+' || l[0] == '-' {
+			what, sent, timed := strings.Cut(l[1:], "/")
+			label, at, _ := strings.Cut(what, "@")
+			typ := map[byte]string{'+': protocol.TypeSpeakerStart, '-': protocol.TypeSpeakerEnd}[l[0]]
+			if len(label) == 1 {
+				label = "SPEAKER_0" + label
+			}
+			h.Event, _ = protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"data":{"timestamp":%s,"speaker":%q}}`, typ, at, label))
+			if timed {
+				d, err := time.ParseDuration(sent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.sent = d
+			}
+		} else {
+			h.Event, _ = protocol.ParseEvent([]byte(l))
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// Each thing that can be wrong with events is seen by its rule, and rules that
+// have nothing to do with it hold.
+func TestEventRules(t *testing.T) {
+	for name, tt := range map[string]struct {
+		script  []string
+		differs []string
+	}{
+		"right":         {script: []string{"+0@0.5", "+1@1.25", "-0@2.001", "-1@3", "+0@3", "-0@4"}},
+		"none":          {script: nil, differs: []string{"events/speech"}},
+		"errors alone":  {script: []string{`{"type":"error","message":"no"}`}, differs: []string{"events/speech"}},
+		"more fields":   {script: []string{`{"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"SPEAKER_00","x":1},"y":2}`, "-0@2"}},
+		"no JSON":       {script: []string{"+0@1", "{", "-0@2"}, differs: []string{"events/shape"}},
+		"no speaker":    {script: []string{"+0@1", `{"type":"diarization_speaker_start","data":{"timestamp":1}}`, "-0@2"}, differs: []string{"events/shape"}},
+		"text as time":  {script: []string{"+0@1", `{"type":"diarization_speaker_end","data":{"timestamp":"2","speaker":"SPEAKER_00"}}`, "-0@2"}, differs: []string{"events/shape"}},
+		"no message":    {script: []string{"+0@1", "-0@2", `{"type":"error"}`}, differs: []string{"events/shape"}},
+		"binary":        {script: []string{`binary {"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"SPEAKER_00"}}`, "-0@2"}, differs: []string{"events/shape"}},
+		"unknown type":  {script: []string{"+0@1", `{"type":"hello"}`, "-0@2"}, differs: []string{"events/types"}},
+		"starts alone":  {script: []string{"+0@1", "+1@2"}, differs: []string{"events/pairs", "events/speech"}},
+		"open turn":     {script: []string{"+0@1", "+1@2", "-0@3"}, differs: []string{"events/pairs"}},
+		"two ends":      {script: []string{"+0@1", "-0@2", "-0@2"}, differs: []string{"events/pairs"}},
+		"stray end":     {script: []string{"+0@1", "-7@1.5", "-0@2"}, differs: []string{"events/pairs"}},
+		"doubled":       {script: []string{"+0@1", "+0@1", "-0@2", "-0@2"}, differs: []string{"events/one-turn"}},
+		"inside":        {script: []string{"+0@1", "+0@2", "-0@3", "-0@4"}, differs: []string{"events/one-turn"}},
+		"no length":     {script: []string{"+0@1", "-0@1"}, differs: []string{"events/length"}},
+		"backwards":     {script: []string{"+0@1", "-0@0.5"}, differs: []string{"events/length", "events/order"}},
+		"out of order":  {script: []string{"+0@1", "-0@3", "+1@2", "-1@4"}, differs: []string{"events/order"}},
+		"too precise":   {script: []string{"+0@1.0005", "-0@2"}, differs: []string{"events/milliseconds"}},
+		"a little more": {script: []string{"+0@1.0000001", "-0@2"}, differs: []string{"events/milliseconds"}},
+		"zeros":         {script: []string{"+0@1.25000", "-0@2"}},
+		"early":         {script: []string{"+0@1.3/1200ms", "-0@2"}, differs: []string{"events/received"}},
+		"just heard":    {script: []string{"+0@1.2/1200ms", "-0@2"}},
+		"second first":  {script: []string{"+1@1", "-1@2", "+0@3", "-0@4"}, differs: []string{"events/labels"}},
+		"left out":      {script: []string{"+0@1", "-0@2", "+2@3", "-2@4"}, differs: []string{"events/labels"}},
+		"names":         {script: []string{"+Anna@1", "-Anna@2"}, differs: []string{"events/labels"}},
+		"nine": {script: []string{"+0@1", "-0@2", "+1@2", "-1@3", "+2@3", "-2@4", "+3@4", "-3@5", "+4@5", "-4@6", "+5@6", "-5@7",
+			"+6@7", "-6@8", "+7@8", "-7@9", "+8@9", "-8@10"}, differs: []string{"events/speakers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(Options{})
+			_, _ = p.talk.get(func() (*talk, error) { return &talk{heard: script(t, tt.script...)}, nil })
+			var got []string
+			for _, r := range eventRules {
+				seen, err := r.check(t.Context(), p)
+				var v *verdict
+				switch {
+				case err == nil && seen == "":
+					t.Errorf("%s holds and says nothing", r.Name)
+				case errors.As(err, &v) && v.verdict == Differs:
+					got = append(got, r.Name)
+				case err != nil && len(turnsHeard(tt.script)) > 0 && r.Name != "events/length":
+					t.Errorf("%s: %v", r.Name, err)
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tt.differs) {
+				t.Errorf("differs: %q, want %q", got, tt.differs)
+			}
+		})
+	}
+}
+
+func turnsHeard(script []string) (out []string) {
+	for _, l := range script {
+		if strings.ContainsAny(l[:1], "+-") {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// What is played over a minute is judged by what came of it.
+func TestSlowRules(t *testing.T) {
+	said := script(t, `{"type":"error","message":"No audio for 60 s"}`)
+	closed := ending{over: true, code: websocket.ClosePolicyViolation}
+	for name, tt := range map[string]struct {
+		talk talk
+		want string // part of what was seen where it differs; "" where it holds
+	}{
+		"right":       {talk{heard: said, end: closed, took: 60 * time.Second}, ""},
+		"too early":   {talk{heard: said, end: closed, took: 30 * time.Second}, "30s after"},
+		"never":       {talk{heard: said}, "stayed open"},
+		"no message":  {talk{end: closed, took: 61 * time.Second}, "1008"},
+		"other close": {talk{heard: said, end: ending{over: true, code: 1000}, took: 60 * time.Second}, "1000"},
+		"no close":    {talk{heard: said, end: ending{over: true}, took: 60 * time.Second}, "without a close frame"},
+	} {
+		p := newPlay(Options{})
+		_, _ = p.quiet.get(func() (*talk, error) { return &tt.talk, nil })
+		_, err := streamSilence(t.Context(), p)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {
+		p := newPlay(Options{})
+		_, _ = p.old.get(func() (*reply, error) {
+			return &reply{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
+				body: []byte(`{"requestId":"x","message":"used"}`)}, nil
+		})
+		if _, err := tokenLifetime(t.Context(), p); (err == nil) != holds {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package conform
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// Report is a play, written down. It holds no secrets.
+type Report struct {
+	OK      bool           `json:"ok"` // nothing differs
+	Server  string         `json:"server"`
+	Version string         `json:"version"`
+	Started string         `json:"started"`
+	Summary map[string]int `json:"summary"` // how many of each verdict
+	Rules   []reportRule   `json:"rules"`
+}
+
+// reportRule is a rule and what became of it.
+type reportRule struct {
+	Name         string  `json:"name"`
+	Verdict      Verdict `json:"verdict"`
+	Expected     string  `json:"expected"`
+	Seen         string  `json:"seen"`
+	Source       string  `json:"source"`
+	ContractOnly bool    `json:"contract_only"`
+	Slow         bool    `json:"slow"`
+	Millis       float64 `json:"ms"`
+}
+
+// NewReport writes results down.
+func NewReport(server, version string, started time.Time, results []Result) Report {
+	r := Report{OK: true, Server: server, Version: version, Started: started.UTC().Format(time.RFC3339),
+		Summary: map[string]int{string(Holds): 0, string(Differs): 0, string(NotOffered): 0, string(Skipped): 0}}
+	for _, x := range results {
+		r.OK = r.OK && x.Verdict != Differs
+		r.Summary[string(x.Verdict)]++
+		r.Rules = append(r.Rules, reportRule{x.Name, x.Verdict, x.Expected, x.Seen, x.Source, x.ContractOnly(), x.Slow,
+			math.Round(x.Took.Seconds()*1e4) / 10})
+	}
+	return r
+}
+
+// JSON is the report for machines.
+func (r Report) JSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Table is the report for people: a line for each rule, and of each that
+// differs what was expected, and where that is written.
+func (r Report) Table(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Playing the contract against %s\n\n", r.Server)
+	for _, x := range r.Rules {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-11s %-24s %s", x.Verdict, x.Name, x.Seen), " ") + "\n")
+		if x.Verdict != Differs {
+			continue
+		}
+		const indent = "            "
+		fmt.Fprintf(&b, "%sexpected: %s\n%sfrom:     %s\n", indent, x.Expected, indent, x.Source)
+		if x.ContractOnly {
+			fmt.Fprintf(&b, "%s          the specification leaves this open: another service may differ\n", indent)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.summary())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r Report) summary() string {
+	return fmt.Sprintf("%d rules: %d hold, %d differ, %d not offered, %d skipped", len(r.Rules),
+		r.Summary[string(Holds)], r.Summary[string(Differs)], r.Summary[string(NotOffered)], r.Summary[string(Skipped)])
+}
+
+// List writes down what rules there are, as a table or as JSON.
+func List(w io.Writer, rules []Rule, asJSON bool) error {
+	if asJSON {
+		type row struct {
+			Name         string `json:"name"`
+			Expected     string `json:"expected"`
+			Source       string `json:"source"`
+			ContractOnly bool   `json:"contract_only"`
+			Slow         bool   `json:"slow"`
+		}
+		rows := []row{}
+		for _, r := range rules {
+			rows = append(rows, row{r.Name, r.Expected, r.Source, r.ContractOnly(), r.Slow})
+		}
+		return writeJSON(w, rows)
+	}
+	var b strings.Builder
+	for _, r := range rules {
+		more := ""
+		if r.Slow {
+			more = " (slow)"
+		}
+		fmt.Fprintf(&b, "%-24s %s%s\n%-24s %s\n", r.Name, r.Expected, more, "", r.Source)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,157 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hubbub/protocol"
+)
+
+var testRules = []Rule{
+	{Name: "test/body", Expected: "GET /v1/test answers JSON with the strings status and message", Source: specification + " 4.4, 2.5", check: testBody},
+	{Name: "test/success", Expected: `GET /v1/test answers 200, and its status is "OK"`, Source: contract + " 2, success codes and GET /v1/test", check: testSuccess},
+}
+
+var keyRules = []Rule{
+	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Source: specification + " 4, 5", check: keyNeeded},
+	{Name: "keys/missing", Expected: "without a key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyMissing},
+	{Name: "keys/malformed", Expected: "a credential that is no Bearer credential gets 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyMalformed},
+	{Name: "keys/unknown", Expected: "with a wrong key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyUnknown},
+	{Name: "keys/expired", Expected: "with a key that has expired every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyExpired},
+	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test answers 402, an ApiError", Source: contract + " 2, 402; " + specification + " 4.1", check: keyUnpaid},
+}
+
+// nowhere is the id of no stream.
+const nowhere = "00000000-0000-4000-8000-000000000000"
+
+// operations are the five that need a key, each asked in a way that is right.
+func (p *play) operations() []ask {
+	media := fmt.Sprintf(`{"url":"media://%s/nothing"}`, p.run)
+	return []ask{
+		{method: "GET", path: "/v1/test"},
+		{method: "POST", path: "/v1/live", body: "{}"},
+		{method: "GET", path: "/v1/live/" + nowhere},
+		{method: "POST", path: "/v1/media/input", body: media},
+		{method: "POST", path: "/v1/media/output", body: media},
+	}
+}
+
+func testBody(ctx context.Context, p *play) (string, error) {
+	r, err := p.do(ctx, ask{method: "GET", path: "/v1/test"})
+	if err != nil {
+		return "", err
+	}
+	if err := r.ok(); err != nil {
+		return "", err
+	}
+	fields, err := r.text("status", "message")
+	return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"]), err
+}
+
+func testSuccess(ctx context.Context, p *play) (string, error) {
+	r, err := p.do(ctx, ask{method: "GET", path: "/v1/test"})
+	if err != nil {
+		return "", err
+	}
+	fields, err := r.isJSON()
+	if err == nil && (r.status != http.StatusOK || textOf(fields, "status") != protocol.StatusOK) {
+		err = differs("%s", r)
+	}
+	return "200 OK", err
+}
+
+func keyNeeded(ctx context.Context, p *play) (string, error) {
+	for _, a := range p.operations() {
+		a.auth = "-"
+		r, err := p.do(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		if r.status < 400 {
+			return "", differs("without a key %s", r)
+		}
+	}
+	return "all five refuse", nil
+}
+
+func keyMissing(ctx context.Context, p *play) (string, error) { return p.unauthorized(ctx, "-") }
+
+func keyUnknown(ctx context.Context, p *play) (string, error) {
+	return p.unauthorized(ctx, "Bearer hubbub-conform-"+strings.Repeat("x", 20))
+}
+
+func keyExpired(ctx context.Context, p *play) (string, error) {
+	if p.ExpiredKey == "" {
+		return "", skipped("it needs a key that has expired: --expired-key KEY")
+	}
+	return p.unauthorized(ctx, "Bearer "+p.ExpiredKey)
+}
+
+// unauthorized asks every operation with a credential that is not good.
+func (p *play) unauthorized(ctx context.Context, auth string) (string, error) {
+	for _, a := range p.operations() {
+		a.auth = auth
+		if err := p.refuses(ctx, a); err != nil {
+			return "", err
+		}
+	}
+	return "401 from all five", nil
+}
+
+func keyMalformed(ctx context.Context, p *play) (string, error) {
+	for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
+		if err := p.refuses(ctx, ask{method: "GET", path: "/v1/test", auth: auth}); err != nil {
+			return "", differs("with the header Authorization: %s: %v", p.secrets.Hide(auth), err)
+		}
+	}
+	return "401 for no key, no scheme, other schemes and two keys", nil
+}
+
+// refuses demands a 401 in its form.
+func (p *play) refuses(ctx context.Context, a ask) error {
+	r, err := p.do(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := r.apiError(http.StatusUnauthorized); err != nil {
+		return err
+	}
+	if h := r.header.Get("WWW-Authenticate"); !strings.HasPrefix(strings.ToLower(h), "bearer") {
+		return differs("%s, with WWW-Authenticate %q", r, h)
+	}
+	return nil
+}
+
+func keyUnpaid(ctx context.Context, p *play) (string, error) {
+	if p.UnpaidKey == "" {
+		return "", skipped("it needs a key of an account without a subscription: --unpaid-key KEY")
+	}
+	for i, a := range p.operations() {
+		a.auth = "Bearer " + p.UnpaidKey
+		r, err := p.do(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			err = r.ok()
+		} else {
+			err = r.apiError(http.StatusPaymentRequired)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "402 from four operations, and /v1/test answers", nil
+}
+
+// decode reads a field, and reports whether it is of that type and not null.
+func decode[T any](fields map[string]json.RawMessage, name string) (out T, ok bool) {
+	raw, there := fields[name]
+	if !there || string(raw) == "null" || json.Unmarshal(raw, &out) != nil {
+		return out, false
+	}
+	return out, true
+}
