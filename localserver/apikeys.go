@@ -51,12 +51,14 @@ func (k signingKey) issue(spec KeySpec, now time.Time) (string, error) {
 	return t.SignedString(k.sign)
 }
 
-// signedKeys checks API keys against the signing keys of a data folder. It sees
-// keys that come and go while it runs.
+// signedKeys checks API keys against the signing keys of a data folder, and of
+// the other nodes' if there are any. It sees keys that come and go while it
+// runs.
 type signedKeys struct {
-	data string
-	now  func() time.Time
-	log  *slog.Logger
+	data   string
+	now    func() time.Time
+	log    *slog.Logger
+	shared *sharedKeys // nil unless other nodes have keys as well
 
 	mu      sync.Mutex
 	keys    map[string]signingKey
@@ -68,9 +70,21 @@ func newSignedKeys(data string, now func() time.Time, log *slog.Logger) *signedK
 	return &signedKeys{data: data, now: now, log: log}
 }
 
-// key finds a signing key. Looking whether the folder has changed costs a few
-// microseconds, so a key that was taken away is void at once.
-func (s *signedKeys) key(id string) (signingKey, bool) {
+// key finds a signing key, in the folder or at the other nodes.
+func (s *signedKeys) key(id string) (k signingKey, ok bool) {
+	if s.data != "" {
+		k, ok = s.ownKey(id)
+	}
+	if !ok && s.shared != nil {
+		k, ok = s.shared.key(id)
+	}
+	return k, ok
+}
+
+// ownKey finds a signing key in the folder. Looking whether the folder has
+// changed costs a few microseconds, so a key that was taken away is void at
+// once.
+func (s *signedKeys) ownKey(id string) (signingKey, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	info, err := os.Stat(filepath.Join(s.data, keysFolder))
@@ -101,7 +115,7 @@ var errKey = errors.New("not a key of ours")
 
 // identify tells whose API key it is and what it is good for.
 func (s *signedKeys) identify(key string) (principal, bool) {
-	if s.data == "" || strings.Count(key, ".") != 2 {
+	if s.data == "" && s.shared == nil || strings.Count(key, ".") != 2 {
 		return principal{}, false
 	}
 	parser := jwt.NewParser(

@@ -156,10 +156,10 @@ func TestCleanUp(t *testing.T) {
 	}
 	for id, c := range cases {
 		rec := store.Session{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
-		if err := errors.Join(s.Create(ctx, rec), s.Append(ctx, id, 0, c.kept)); err != nil {
+		if err := errors.Join(s.Create(ctx, rec, "secret"), s.Append(ctx, id, 0, c.kept)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Begin(ctx, id, "dead", now); err != nil {
+		if _, err := s.Begin(ctx, id, "secret", store.Opening{Node: "dead", Attempt: id}, now); err != nil {
 			t.Fatal(err)
 		}
 	}

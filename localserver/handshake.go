@@ -31,9 +31,10 @@ var upgrader = websocket.Upgrader{
 }
 
 // openStream is the handshake of a stream. Everything that can be refused is
-// refused before the token is redeemed, so that a wrong request or a full
-// server burns none; the token is redeemed before the connection is upgraded,
-// so that of many clients that race one gets through.
+// refused before the token is used up, so that a wrong request or a full
+// server burns none; it is used up before the connection is upgraded, so that
+// of many clients that race one gets through. One that is answered 503 may try
+// again: its token is as good as before.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
@@ -45,30 +46,37 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	defer s.streams.leave()
 
 	id := r.PathValue("id")
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	now := s.now().UTC()
+	token := r.URL.Query().Get("token")
 	rec, err := s.sessions.Get(ctx, id)
+	if err == nil && !rec.OpenedBy(token) {
+		err = store.ErrToken
+	}
 	if err == nil {
 		if !s.owned.enter(rec.Account) {
 			s.refuseStream(w, r, errFull)
 			return
 		}
 		defer s.owned.leave(rec.Account)
-		err = s.tokens.Redeem(ctx, id, r.URL.Query().Get("token"), now)
-	}
-	if err == nil {
-		_, err = s.sessions.Begin(ctx, id, s.node, now)
+		if err = s.takePlace(ctx, rec.Account, id, now); err == nil {
+			err = s.begin(ctx, id, token, now)
+		}
 	}
 	switch {
-	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, errFull):
+		s.refuseStream(w, r, err)
+		return
+	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
 		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")
 		return
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; create a new one", err)
+		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; try again", err)
 		return
 	}
 
+	defer s.leavePlace(rec.Account, id)
 	var diarizer Diarizer
 	var labels ledger
 	if rec.Resume != "" {
@@ -131,7 +139,13 @@ func (s *Server) newDiarizer() (d Diarizer, err error) {
 func (s *Server) abandon(id, cause string) {
 	ctx, cancel := context.WithTimeout(s.life, storeTimeout)
 	defer cancel()
-	if err := s.sessions.Finish(ctx, id, store.Failed, s.now().UTC(), cause); err != nil {
+	at := s.now().UTC()
+	err := s.sessions.Finish(ctx, id, store.Failed, at, cause)
+	switch {
+	case err == nil, errors.Is(err, store.ErrConflict):
+	case s.outbox != nil:
+		s.outbox.put(&remains{Stream: id, Status: store.Failed, Cause: cause, At: at})
+	default:
 		s.log.Error("the end of a stream could not be kept", "stream", id, "error", err)
 	}
 }

@@ -166,7 +166,7 @@ func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
 	h := serve(t)
 	const id = "0b7c1a2e-0000-4000-8000-000000000001"
 	err := h.sessions.Create(context.Background(), store.Session{ID: id, Account: "another",
-		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)})
+		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)}, "secret")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,21 +264,17 @@ func TestPanicOfAHandler(t *testing.T) {
 }
 
 // sick is a store that fails.
-type sick struct {
-	store.Sessions
-	store.Tokens
-}
+type sick struct{ store.Sessions }
 
-func (sick) Create(context.Context, store.Session) error { return errors.New("inner text") }
+func (sick) Create(context.Context, store.Session, string) error { return errors.New("inner text") }
 func (sick) Get(context.Context, string) (store.Session, error) {
 	return store.Session{}, errors.New("inner text")
 }
-func (sick) Redeem(context.Context, string, string, time.Time) error { return errors.New("inner text") }
 
 func TestStoreThatFails(t *testing.T) {
 	h := serve(t)
 	l := h.create()
-	h.Server.sessions, h.Server.tokens = sick{}, sick{}
+	h.Server.sessions = sick{}
 	_, res, _ := h.dial.Dial(l.URL, nil)
 	for name, res := range map[string]reply{
 		"create": h.do("POST", "/v1/live", testKey, nil),

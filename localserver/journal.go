@@ -106,6 +106,21 @@ func (j *journal) finish(ctx context.Context) error {
 	return nil
 }
 
+// rest ends run at once and returns what is not known to be kept, and whether
+// events are lost for good. It is for who takes over from here.
+func (j *journal) rest() (r remains, whole bool) {
+	j.giveUp()
+	<-j.done
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r = remains{Stream: j.id, First: j.kept, Trying: j.trying}
+	for _, raw := range j.waiting {
+		r.Events = append(r.Events, string(raw))
+	}
+	j.waiting = nil
+	return r, j.lost == 0
+}
+
 // run moves events to the store until finish.
 func (j *journal) run() {
 	defer close(j.done)

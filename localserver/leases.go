@@ -20,6 +20,8 @@ const (
 	leaseRounds = 6
 	// leaseCall bounds each call of a round.
 	leaseCall = 2 * time.Second
+	// firstRound bounds how long a node that starts tries to hold its lease.
+	firstRound = 20 * time.Second
 	// leaseStale is after how long without a round a node says that it is not
 	// ready.
 	leaseStale = 4 * leaseEvery
@@ -188,8 +190,16 @@ func (w *watchman) fresh() bool {
 // It returns once the node's own lease is held.
 func (s *Server) watch(ctx context.Context) error {
 	s.watchman = newWatchman(s.node, s.store, s.log)
-	if err := s.watchman.round(ctx); err != nil {
-		return err
+	s.limiter.away = func() bool { return !s.watchman.fresh() }
+	// A cluster that is just starting may need some rounds until one succeeds.
+	first, cancel := context.WithTimeout(ctx, firstRound)
+	defer cancel()
+	for err := s.watchman.round(first); err != nil; err = s.watchman.round(first) {
+		select {
+		case <-first.Done():
+			return err
+		case <-time.After(leaseEvery / 10):
+		}
 	}
 	s.watchman.over.Go(func() { s.watchman.run(s.watching, s.options.leaseEvery) })
 	s.watchman.over.Go(s.dig)

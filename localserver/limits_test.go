@@ -107,11 +107,11 @@ func TestRateLimitOverNodes(t *testing.T) {
 	var through, away atomic.Int64
 	var all sync.WaitGroup
 	for range 2 {
-		node := newLimiter(30, shared, clock.now, slog.New(slog.DiscardHandler))
+		node := newLimiter(30, shared, true, clock.now, slog.New(slog.DiscardHandler))
 		for range 4 {
 			all.Go(func() {
 				for range 10 {
-					if node.take(context.Background(), "op", "a").Taken {
+					if node.take(context.Background(), "op", "a").taken {
 						through.Add(1)
 					} else {
 						away.Add(1)
@@ -129,20 +129,20 @@ func TestRateLimitOverNodes(t *testing.T) {
 // deaf are counters that do not answer.
 type deaf struct{ asked atomic.Int64 }
 
-func (d *deaf) Take(context.Context, string, time.Time, int, time.Duration) (store.Count, error) {
+func (d *deaf) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
 	d.asked.Add(1)
 	return store.Count{}, errors.New("inner text")
 }
 
-// Without the store a node counts alone: the service stays open and the limit
-// stays a limit.
+// Without its own store a node counts by itself: the service stays open and the
+// limit stays a limit.
 func TestRateLimitWithoutTheStore(t *testing.T) {
 	clock := newClock()
 	d := &deaf{}
-	l := newLimiter(10, d, clock.now, slog.New(slog.DiscardHandler))
+	l := newLimiter(10, d, false, clock.now, slog.New(slog.DiscardHandler))
 	through := 0
 	for range 25 {
-		if l.take(context.Background(), "op", "a").Taken {
+		if l.take(context.Background(), "op", "a").taken {
 			through++
 		}
 	}
@@ -150,15 +150,90 @@ func TestRateLimitWithoutTheStore(t *testing.T) {
 		t.Errorf("%d of 25 got through; the store was asked %d times", through, d.asked.Load())
 	}
 	clock.move(rateWindow)
-	if !l.take(context.Background(), "op", "a").Taken {
+	if !l.take(context.Background(), "op", "a").taken {
 		t.Error("a minute later there is still no room")
+	}
+}
+
+// A store that nodes share is another matter: what is not counted there is not
+// let through, and it is left alone for a moment.
+func TestRateLimitWithoutASharedStore(t *testing.T) {
+	clock := newClock()
+	d := &deaf{}
+	l := newLimiter(10, d, true, clock.now, slog.New(slog.DiscardHandler))
+	for range 5 {
+		if c := l.take(context.Background(), "op", "a"); c.taken || c.err == nil {
+			t.Fatalf("%+v", c)
+		}
+	}
+	if d.asked.Load() != 1 {
+		t.Errorf("the store was asked %d times", d.asked.Load())
+	}
+	clock.move(countPause)
+	l.take(context.Background(), "op", "a")
+	if d.asked.Load() != 2 {
+		t.Error("the store is not asked again")
+	}
+	h := serve(t, limitOf(0))
+	h.limiter.store, h.limiter.shared = d, true
+	e := h.do("GET", "/v1/test", testKey, nil).apiError(t, 503)
+	if strings.Contains(e.Message, "inner") {
+		t.Error(e.Message)
+	}
+	h.do("GET", "/v1/test", "wrong", nil).apiError(t, 401)
+}
+
+// slow counters hold every call until they are let go.
+type slow struct {
+	store.Counters
+	calls atomic.Int64
+	gate  chan struct{}
+}
+
+func (s *slow) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error) {
+	s.calls.Add(1)
+	<-s.gate
+	return s.Counters.Take(ctx, key, now, n, limit, window)
+}
+
+// Requests that come at once are counted in one call, each with its own place.
+func TestRequestsAreCountedTogether(t *testing.T) {
+	own, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	s := &slow{Counters: own, gate: make(chan struct{})}
+	l := newLimiter(30, s, true, newClock().now, slog.New(slog.DiscardHandler))
+	m := l.meter("op a")
+	var all sync.WaitGroup
+	got := make(chan counted, 50)
+	for range cap(got) {
+		all.Go(func() { got <- l.take(context.Background(), "op", "a") })
+	}
+	eventually(t, "a line", func() bool { // one is with the store, the others wait
+		m.line.Lock()
+		defer m.line.Unlock()
+		return len(m.line.waiting)+1 >= cap(got) || s.calls.Load() == 1 && len(m.line.waiting) > 40
+	})
+	close(s.gate)
+	all.Wait()
+	close(got)
+	places := map[int]bool{}
+	for c := range got {
+		if c.taken {
+			places[c.used] = true
+		}
+	}
+	if len(places) != 30 || places[0] || !places[30] || s.calls.Load() > 10 {
+		t.Errorf("%d places %v in %d calls", len(places), places, s.calls.Load())
 	}
 }
 
 // Meters do not pile up.
 func TestMetersAreThrownAway(t *testing.T) {
 	clock := newClock()
-	l := newLimiter(10, &deaf{}, clock.now, slog.New(slog.DiscardHandler))
+	l := newLimiter(10, &deaf{}, false, clock.now, slog.New(slog.DiscardHandler))
 	for i := range 3 * maxMeters {
 		l.take(context.Background(), "op", fmt.Sprint(i))
 		clock.move(time.Second)

@@ -41,28 +41,28 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, invalid)
 		return
 	}
-	err := s.streams.room()
-	if err == nil && !s.owned.room(caller(r.Context()).account) {
-		err = errFull
-	}
-	if err != nil {
-		s.refuseStream(w, r, err)
-		return
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
+	err := s.streams.room()
+	if err == nil {
+		err = s.placesLeft(ctx, caller(r.Context()).account, now)
+	}
+	switch {
+	case errors.Is(err, errFull), errors.Is(err, errStopping):
+		s.refuseStream(w, r, err)
+		return
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
+		return
+	}
 	rec := store.Session{
 		ID: uuid.NewString(), Account: caller(r.Context()).account, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
 	rec.Resume = s.resumable(ctx, rec.Account, input)
 	token := newToken()
-	err = s.sessions.Create(ctx, rec)
-	if err == nil {
-		err = s.tokens.Issue(ctx, rec.ID, token, rec.Expires)
-	}
-	if err != nil {
+	if err := s.sessions.Create(ctx, rec, token); err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
 		return
 	}

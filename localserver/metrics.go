@@ -59,6 +59,12 @@ func newMetrics(s *Server) *metrics {
 	gauge("hubbub_engine_realtime_factor", "Seconds of engine time for a second of audio, since the start.", func() float64 {
 		return c.realTimeFactor()
 	})
+	gauge("hubbub_outbox_streams", "Streams that are over and whose end the store does not know yet.", func() float64 {
+		if s.outbox == nil {
+			return 0
+		}
+		return float64(s.outbox.count())
+	})
 	counter("hubbub_streams_opened_total", "Streams that were opened.", nil, c.opened.Load)
 	for outcome, value := range map[string]func() int64{"done": c.done.Load, "error": c.failed.Load} {
 		counter("hubbub_streams_ended_total", "Streams that are over.", prometheus.Labels{"status": outcome}, value)

@@ -364,6 +364,10 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	c.holds("GET", opened, read(t, res))
 	watchRefused(l.ID, "", testKey, 500)
 
+	h.limiter.shared = true // as on a cluster
+	do("GET", "/v1/test", "", testKey, "", 503)
+	do("POST", "/v1/media/input", "", testKey, `{"url":"media://x"}`, 503)
+
 	for path, item := range c.doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
 			if method == "parameters" {

@@ -11,10 +11,18 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/rehearsal"
+	"hubbub/localserver/store"
 )
 
 // DefaultAccount is the account of static API keys.
 const DefaultAccount = "default"
+
+const (
+	// MaxAccountStreams is the most that Options.MaxAccountStreams may be.
+	MaxAccountStreams = store.MaxPlaces
+	// MaxRatePerMinute is the most that Options.RatePerMinute may be.
+	MaxRatePerMinute = store.MaxCounted
+)
 
 // Diarizer turns one stream's audio into starts and ends of turns. Only one
 // goroutine uses it. engine.Engine is the one that is meant.
@@ -26,15 +34,16 @@ type Diarizer interface {
 	Flush(out []engine.Event) []engine.Event
 }
 
-// Options is everything a server may be told. Addr is needed, and APIKeys or a
-// DataDir.
+// Options is everything a server may be told. Addr is needed, and APIKeys, a
+// DataDir or NATS.
 type Options struct {
 	// Addr is HOST:PORT to listen on; port 0 picks one.
 	Addr string
 	// TLS says where the certificate comes from. The zero value is SelfSigned.
 	TLS TLSConfig
 	// APIKeys are the static keys, all of DefaultAccount. With a DataDir, keys
-	// that CreateKey has signed for it are accepted as well, or alone.
+	// that CreateKey has signed for it are accepted as well, or alone; and with
+	// NATS those for the DataDir of any node.
 	APIKeys []string
 	// DataDir keeps the store and the certificate. "" keeps both in memory,
 	// and both end with the server.
@@ -50,8 +59,9 @@ type Options struct {
 	// MaxStreams bounds the streams that are open at once. 0 means
 	// DefaultMaxStreams.
 	MaxStreams int
-	// MaxAccountStreams bounds the streams of one account that are open on
-	// this node at once. 0 means MaxStreams.
+	// MaxAccountStreams bounds the streams of one account that are open at
+	// once, over all nodes that share a store. 0 means MaxStreams, or
+	// MaxAccountStreams if that is less.
 	MaxAccountStreams int
 	// MaxWatchers bounds how many follow streams on this node at once. 0 means
 	// four for each of MaxStreams, and 16 at least.
@@ -153,7 +163,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &hinted{fmt.Errorf("listen address %q is not HOST:PORT", o.Addr),
 			"Give one such as 127.0.0.1:8580; port 0 picks a free one."}
 	}
-	if len(o.APIKeys) == 0 && o.DataDir == "" {
+	if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
 		return o, &hinted{errors.New("the server has no API key"),
 			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'."}
 	}
@@ -172,8 +182,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxStreams == 0 {
 		o.MaxStreams = DefaultMaxStreams()
 	}
-	if o.MaxAccountStreams <= 0 {
-		o.MaxAccountStreams = o.MaxStreams
+	if o.MaxAccountStreams < 0 || o.MaxAccountStreams > MaxAccountStreams {
+		return o, &hinted{fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
+			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams)}
+	}
+	if o.MaxAccountStreams == 0 {
+		o.MaxAccountStreams = min(o.MaxStreams, MaxAccountStreams)
+	}
+	if o.RatePerMinute > MaxRatePerMinute {
+		return o, &hinted{fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
+			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute)}
 	}
 	if o.MaxWatchers <= 0 {
 		o.MaxWatchers = max(4*o.MaxStreams, 16)

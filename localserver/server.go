@@ -44,10 +44,10 @@ type Server struct {
 
 	store    *store.Store
 	sessions store.Sessions
-	tokens   store.Tokens
 	journal  store.Journal
 	feed     store.Feed
 	voices   store.Voices
+	places   store.Places
 
 	watchman     *watchman       // nil when no other node shares the store
 	watching     context.Context // of the watchman
@@ -58,10 +58,12 @@ type Server struct {
 	limiter   *limiter
 	signer    signer
 	transfers *tally // of media, by account
-	owned     *tally // open streams, by account
+	owned     *tally // open streams of this node, by account
 	audience  *tally // watchers, by account
 	watchers  *streams
 	running   sync.Map // of id to *session: the open streams
+	openings  *openings
+	outbox    *outbox // nil when no other node shares the store
 	chores    sync.WaitGroup
 
 	http     *http.Server
@@ -86,7 +88,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		keys: newKeyring(o.APIKeys, newSignedKeys(o.DataDir, o.now, o.Logger)), streams: newStreams(o.MaxStreams),
 		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
 		watchers: newStreams(o.MaxWatchers), audience: newTally(maxAccountWatchers),
-		faults:  rehearsal.NewPlan(o.Faults),
+		faults: rehearsal.NewPlan(o.Faults), openings: newOpenings(o.Logger),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
@@ -106,15 +108,19 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	}
 	s.metrics = newMetrics(s)
 	meter := storeMeter{func(call string) { s.metrics.storeErrors.WithLabelValues(call).Inc() }}
-	s.sessions, s.tokens = meteredSessions{s.store, meter}, meteredTokens{s.store, meter}
+	s.sessions, s.places = meteredSessions{s.store, meter}, meteredPlaces{s.store, meter}
 	s.journal, s.media = meteredJournal{s.store, meter}, meteredMedia{s.store, meter}
 	s.feed = meteredFeed{s.store, meter}
 	s.voices = meteredVoices{s.store, meter}
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
-	s.limiter = newLimiter(o.RatePerMinute, meteredCounters{s.store, meter}, s.now, s.log)
+	s.limiter = newLimiter(o.RatePerMinute, meteredCounters{s.store, meter}, s.store.Shared(), s.now, s.log)
 	if s.store.Shared() {
+		s.openOutbox()
+		if err = s.shareKeys(ctx); err != nil {
+			return nil, err
+		}
 		err = s.watch(ctx)
 	} else {
 		err = cleanUp(ctx, s.sessions, s.store, s.node, s.now().UTC(), s.log)
@@ -145,8 +151,13 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
 	}
 	go s.serve()
-	s.chores.Add(1)
+	s.chores.Add(2)
 	go s.sweep()
+	go s.withdraw()
+	if k := s.keys.signed.shared; k != nil {
+		s.chores.Add(1)
+		go k.run(s.life, s.chores.Done)
+	}
 	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
 	return s, nil
 }
@@ -235,6 +246,7 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 			defer cancel()
 			_ = s.streams.wait(last)
 		}
+		s.closeOutbox(ctx)
 		// The watchers last: they see how the streams here ended.
 		s.watchers.stop()
 		if late := s.watchers.wait(ctx); late != nil {
@@ -264,6 +276,7 @@ func (s *Server) tearDown() {
 		_ = s.listener.Close() // closed already when the server ran
 	}
 	if s.store != nil {
+		s.closeOutbox(s.life) // done already when the server ran
 		s.unwatch()
 		if err := s.store.Close(); err != nil {
 			s.log.Error("the store did not close well", "error", err)

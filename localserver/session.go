@@ -22,9 +22,9 @@ const (
 	// keepTimeout bounds how long the end of a stream waits for the store:
 	// the close has to leave within 2 s of end_of_stream.
 	keepTimeout = 1500 * time.Millisecond
-	// lateTimeout bounds how long a store that was too slow for that is tried
-	// afterwards: first for the events, then for the record. A NATS cluster
-	// that has lost a server is back in less.
+	// lateTimeout bounds how long a store of the server's own that was too slow
+	// for that is tried afterwards: first for the events, then for the record.
+	// What a store that nodes share is to be told waits in the outbox.
 	lateTimeout = 20 * time.Second
 	// linger is how long a client has to answer a close. Until then what it
 	// sends is read and thrown away: closing a connection with bytes unread
@@ -94,6 +94,7 @@ type session struct {
 	ledger   ledger
 	writer   *writer
 	journal  *journal
+	outbox   *outbox      // nil when the store is this server's own
 	audio    *audioKeeper // nil unless audio is kept
 	voices   *voiceKeeper // nil for an engine whose voices cannot be kept
 
@@ -120,6 +121,7 @@ func (s *Server) newSession(id string, conn socket, d Diarizer, request string) 
 		diarizer: d,
 		writer:   newWriter(conn, log, s.options.pingEvery, s.options.writeTimeout),
 		journal:  newJournal(s.journal, s.sessions, id, log),
+		outbox:   s.outbox,
 		chunks:   make(chan []float32, queuedChunks),
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
@@ -161,6 +163,10 @@ func (s *session) run(life context.Context, drain <-chan struct{}) {
 		end.cause = "the client does not read"
 	}
 	settled := s.settle(life, &end)
+	if !settled && s.outbox != nil {
+		s.handOver(&end)
+		settled = true
+	}
 	s.close(end, read)
 	defer s.audio.wait()
 	defer s.voices.wait(context.WithoutCancel(life)) // each write has its own deadline
@@ -189,12 +195,26 @@ func (s *session) settle(life context.Context, end *ending) bool {
 	return s.conclude(ctx, *end)
 }
 
+// handOver leaves what the store does not know of the stream to the outbox,
+// before the client is told that all is well.
+func (s *session) handOver(end *ending) {
+	r, whole := s.journal.rest()
+	if !whole && end.status == store.Done {
+		end.status, end.cause = store.Failed, eventsLost
+	}
+	r.Status, r.Cause, r.At = end.status, end.cause, s.now().UTC()
+	s.outbox.put(&r)
+}
+
+// eventsLost is the cause in a record of whose events some are missing.
+const eventsLost = "its events could not be kept"
+
 // finishJournal makes a stream of which not all is kept one that failed.
 func (s *session) finishJournal(ctx context.Context, end *ending) {
 	if err := s.journal.finish(ctx); err != nil {
 		s.log.Error("events of a stream could not be kept", "error", err)
 		if end.status == store.Done {
-			end.status, end.cause = store.Failed, "its events could not be kept"
+			end.status, end.cause = store.Failed, eventsLost
 		}
 	}
 }
@@ -213,8 +233,7 @@ func (s *session) conclude(ctx context.Context, end ending) bool {
 	return settled
 }
 
-// settleLate tries on when the client has long been told: a cluster that lost a
-// server chooses new leaders for some seconds.
+// settleLate tries on when the client has long been told.
 //
 // It does not give up while the server lives, for as long the record reads
 // running; a server that is stopping tries a while longer.

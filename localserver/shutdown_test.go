@@ -151,6 +151,8 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		"public query":   {func(o *Options) { o.PublicURL = "https://x/?a=b" }, "https://x"},
 		"tls":            {func(o *Options) { o.TLS.Mode = "on" }, "TLS"},
 		"streams":        {func(o *Options) { o.MaxStreams = -1 }, "-1"},
+		"rate":           {func(o *Options) { o.RatePerMinute = 5000 }, "5000"},
+		"account":        {func(o *Options) { o.MaxAccountStreams = -2 }, "-2"},
 		"latency":        {func(o *Options) { o.Engine.Latency = time.Hour }, "latency"},
 		"folder in use":  {func(o *Options) { o.DataDir = data }, "in use"},
 	} {

@@ -29,8 +29,8 @@ type meteredSessions struct {
 	m storeMeter
 }
 
-func (s meteredSessions) Create(ctx context.Context, rec store.Session) error {
-	return s.m.note("create session", s.Sessions.Create(ctx, rec))
+func (s meteredSessions) Create(ctx context.Context, rec store.Session, token string) error {
+	return s.m.note("create session", s.Sessions.Create(ctx, rec, token))
 }
 
 func (s meteredSessions) Get(ctx context.Context, id string) (store.Session, error) {
@@ -38,9 +38,13 @@ func (s meteredSessions) Get(ctx context.Context, id string) (store.Session, err
 	return rec, s.m.note("get session", err)
 }
 
-func (s meteredSessions) Begin(ctx context.Context, id, node string, at time.Time) (store.Session, error) {
-	rec, err := s.Sessions.Begin(ctx, id, node, at)
+func (s meteredSessions) Begin(ctx context.Context, id, token string, by store.Opening, at time.Time) (store.Session, error) {
+	rec, err := s.Sessions.Begin(ctx, id, token, by, at)
 	return rec, s.m.note("begin session", err)
+}
+
+func (s meteredSessions) Withdraw(ctx context.Context, id, attempt string) error {
+	return s.m.note("withdraw session", s.Sessions.Withdraw(ctx, id, attempt))
 }
 
 func (s meteredSessions) Finish(ctx context.Context, id string, outcome store.Status, at time.Time, cause string) error {
@@ -49,19 +53,6 @@ func (s meteredSessions) Finish(ctx context.Context, id string, outcome store.St
 
 func (s meteredSessions) Renew(ctx context.Context, id string) error {
 	return s.m.note("renew session", s.Sessions.Renew(ctx, id))
-}
-
-type meteredTokens struct {
-	store.Tokens
-	m storeMeter
-}
-
-func (s meteredTokens) Issue(ctx context.Context, session, token string, expires time.Time) error {
-	return s.m.note("issue token", s.Tokens.Issue(ctx, session, token, expires))
-}
-
-func (s meteredTokens) Redeem(ctx context.Context, session, token string, now time.Time) error {
-	return s.m.note("redeem token", s.Tokens.Redeem(ctx, session, token, now))
 }
 
 type meteredJournal struct {
@@ -132,7 +123,26 @@ type meteredCounters struct {
 	m storeMeter
 }
 
-func (s meteredCounters) Take(ctx context.Context, key string, now time.Time, limit int, window time.Duration) (store.Count, error) {
-	c, err := s.Counters.Take(ctx, key, now, limit, window)
+func (s meteredCounters) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error) {
+	c, err := s.Counters.Take(ctx, key, now, n, limit, window)
 	return c, s.m.note("count", err)
+}
+
+type meteredPlaces struct {
+	store.Places
+	m storeMeter
+}
+
+func (s meteredPlaces) TakePlace(ctx context.Context, account, session string, now time.Time, limit int) (bool, error) {
+	ok, err := s.Places.TakePlace(ctx, account, session, now, limit)
+	return ok, s.m.note("take place", err)
+}
+
+func (s meteredPlaces) LeavePlace(ctx context.Context, account, session string) error {
+	return s.m.note("leave place", s.Places.LeavePlace(ctx, account, session))
+}
+
+func (s meteredPlaces) PlacesLeft(ctx context.Context, account string, now time.Time, limit int) (bool, error) {
+	ok, err := s.Places.PlacesLeft(ctx, account, now, limit)
+	return ok, s.m.note("look for a place", err)
 }

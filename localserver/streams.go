@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 )
 
 var (
@@ -99,6 +100,49 @@ func (s *streams) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// leaveTimeout bounds how long giving back an account's place waits for the
+// store. One that is not given back is found out when it is needed.
+const leaveTimeout = 2 * time.Second
+
+// takePlace takes one of the places that an account has for open streams over
+// all nodes that share the store; errFull says that there is none. A place is
+// its session's: whoever else tries to open the same one takes no other, and
+// only who ran it gives it back.
+func (s *Server) takePlace(ctx context.Context, account, id string, now time.Time) error {
+	if !s.store.Shared() {
+		return nil
+	}
+	got, err := s.places.TakePlace(ctx, account, id, now, s.options.MaxAccountStreams)
+	if err == nil && !got {
+		err = errFull
+	}
+	return err
+}
+
+func (s *Server) leavePlace(account, id string) {
+	if !s.store.Shared() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := s.places.LeavePlace(ctx, account, id); err != nil {
+		s.log.Warn("the place of a stream could not be given back yet", "stream", id, "error", err)
+	}
+}
+
+// placesLeft tells whether an account could open one more stream now.
+func (s *Server) placesLeft(ctx context.Context, account string, now time.Time) error {
+	left := s.owned.room(account)
+	var err error
+	if left && s.store.Shared() {
+		left, err = s.places.PlacesLeft(ctx, account, now, s.options.MaxAccountStreams)
+	}
+	if err == nil && !left {
+		err = errFull
+	}
+	return err
 }
 
 // refuseStream answers a request for which there is no place.

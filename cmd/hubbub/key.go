@@ -34,8 +34,8 @@ func newKeyCreate(a *App) *cobra.Command {
 		Use:   "create --account NAME --data DIR",
 		Short: "Print a new API key",
 		Long: `Print an API key that a server on the same data folder accepts, also while it
-runs. Whoever has the key is the account, until it expires: pass it on as a
-secret.`,
+runs, and every other node of its cluster a second or two later. Whoever has the
+key is the account, until it expires: pass it on as a secret.`,
 		Example: `  hubbub key create --account team-a --data /var/lib/hubbub
   hubbub key create --account trial --plan none --expires 24h --data /var/lib/hubbub`,
 		Args: noArgs,
@@ -71,7 +71,8 @@ func newKeyRotate(a *App) *cobra.Command {
 		Short: "Make a new signing key",
 		Long: `Make a new signing key in the data folder and print its id. New API keys are
 signed with it. Those of older signing keys stay good; removing DIR/keys/ID.pem
-makes every API key void that was signed with it.`,
+makes every API key void that was signed with it, on all nodes of a cluster as
+soon as the server on the folder sees it.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if data == "" {

@@ -20,7 +20,7 @@ func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
 	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
-	maxStreams := count{0, 1, 1 << 20}
+	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
 	var faults []string
 	maxMedia := size{localserver.DefaultMaxMedia}
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ media-input, media-output, transfer, handshake, all.`,
 			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
 				o.APIKeys = []string{key}
 			}
-			if len(o.APIKeys) == 0 && o.DataDir == "" {
+			if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
@@ -58,7 +58,7 @@ media-input, media-output, transfer, handshake, all.`,
 				}
 				o.Faults = append(o.Faults, f)
 			}
-			o.MaxMedia, o.MaxStreams = maxMedia.value, maxStreams.value
+			o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = maxMedia.value, maxStreams.value, maxAccountStreams.value
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
@@ -74,6 +74,7 @@ media-input, media-output, transfer, handshake, all.`,
 	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that keeps sessions for several nodes, instead of this one alone")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
 	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("`N` streams at once on this node (default %d: what its cores carry)", localserver.DefaultMaxStreams()))
+	flags.Var(&maxAccountStreams, "max-account-streams", "`N` streams of one account at once, over all nodes (default: as --max-streams)")
 	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")

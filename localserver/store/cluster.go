@@ -159,14 +159,14 @@ func (s *Store) noted(err error) error {
 	return err
 }
 
-// probe is a key that no token has.
+// probe is a name that no secret has.
 const probe = "probe"
 
 // Ping asks the store for a sign of life. A store that has refused a write,
 // because it is full or has no leader, is asked for another one.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.troubled.Load() {
-		_, err := s.tokens.Put(ctx, probe, nil)
+		_, err := s.secrets.Put(ctx, probe, nil)
 		return wrap("write to the store", s.noted(err))
 	}
 	_, err := s.js.AccountInfo(ctx)

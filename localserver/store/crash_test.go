@@ -30,12 +30,9 @@ func victim(dir string) {
 		go func() {
 			for i := 0; ; i++ {
 				id := fmt.Sprintf("w%d-%d", w, i)
-				err := s.Create(ctx, record(id))
-				if err == nil {
-					err = s.Issue(ctx, id, "token-of-"+id, noon.Add(TokenTTL))
-				}
+				err := s.Create(ctx, record(id), "token-of-"+id)
 				if err == nil && i%2 == 1 {
-					err = s.Redeem(ctx, id, "token-of-"+id, noon)
+					_, err = s.Begin(ctx, id, "token-of-"+id, Opening{"n", "first"}, noon)
 				}
 				if err == nil {
 					err = s.Append(ctx, id, 0, [][]byte{[]byte(id)})
@@ -108,7 +105,7 @@ func verify(t *testing.T, dir string, kept map[string]bool) {
 		var n int
 		fmt.Sscanf(id[strings.IndexByte(id, '-')+1:], "%d", &n)
 		used := n%2 == 1
-		if err := s.Redeem(ctx, id, "token-of-"+id, noon); (err != nil) != used {
+		if _, err := s.Begin(ctx, id, "token-of-"+id, Opening{"n", "second"}, noon); (err != nil) != used {
 			t.Errorf("token of %s, used before: %v; now: %v", id, used, err)
 		}
 	}

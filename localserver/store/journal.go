@@ -57,7 +57,7 @@ func (s *Store) Append(ctx context.Context, session string, first int, messages 
 			return err
 		}
 	}
-	return errors.New("keep events: the store is not sure yet what it has")
+	return wrap("keep events", errUnsettled)
 }
 
 // Amend reads everything that is kept of a session and appends what edit makes

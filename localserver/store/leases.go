@@ -29,7 +29,7 @@ type Leases interface {
 
 var _ Leases = (*Store)(nil)
 
-func (s *Store) layOutLeases(ctx context.Context) (err error) {
+func (s *Store) layOutLeases(ctx context.Context, _ jetstream.StorageType) (err error) {
 	// Marks are made every second or so: never on a disk.
 	s.leases, err = s.bucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "leases", Storage: jetstream.MemoryStorage, TTL: leaseTTL, MaxValueSize: 1 << 10,

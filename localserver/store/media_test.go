@@ -278,7 +278,7 @@ func TestMediaStoreFull(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("full: %v", err)
 	}
-	if err := s.Create(context.Background(), record("s1")); err != nil {
+	if err := s.Create(context.Background(), record("s1"), "secret"); err != nil {
 		t.Errorf("no room for a session: %v", err)
 	}
 	w.Abort()
@@ -293,7 +293,7 @@ func TestCountersSlide(t *testing.T) {
 	ctx := context.Background()
 	take := func(key string, after time.Duration) Count {
 		t.Helper()
-		c, err := s.Take(ctx, key, noon.Add(after), 3, time.Minute)
+		c, err := s.Take(ctx, key, noon.Add(after), 1, 3, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,22 +301,22 @@ func TestCountersSlide(t *testing.T) {
 	}
 	for i, c := range []struct {
 		after time.Duration
-		taken bool
+		taken int
 		used  int
 		reset time.Duration
 	}{
-		{0, true, 1, time.Minute}, {10 * time.Second, true, 2, time.Minute}, {59 * time.Second, true, 3, time.Minute},
-		{59 * time.Second, false, 3, time.Minute},
+		{0, 1, 1, time.Minute}, {10 * time.Second, 1, 2, time.Minute}, {59 * time.Second, 1, 3, time.Minute},
+		{59 * time.Second, 0, 3, time.Minute},
 		// No minute has more than three, also not one that lies across.
-		{time.Minute, true, 3, 70 * time.Second},
-		{61 * time.Second, false, 3, 70 * time.Second}, {70 * time.Second, true, 3, 119 * time.Second},
+		{time.Minute, 1, 3, 70 * time.Second},
+		{61 * time.Second, 0, 3, 70 * time.Second}, {70 * time.Second, 1, 3, 119 * time.Second},
 	} {
 		got := take("k", c.after)
 		if got.Taken != c.taken || got.Used != c.used || !got.Reset.Equal(noon.Add(c.reset)) {
 			t.Errorf("%d: after %v %+v", i, c.after, got)
 		}
 	}
-	if c := take("other", 0); !c.Taken || c.Used != 1 {
+	if c := take("other", 0); c.Taken != 1 || c.Used != 1 {
 		t.Errorf("another key: %+v", c)
 	}
 }
@@ -328,21 +328,20 @@ func TestCountersAreExact(t *testing.T) {
 	taken := 0
 	for range 4 {
 		all.Go(func() {
-			for range 10 {
-				c, err := s.Take(context.Background(), "k", noon, 25, time.Minute)
+			for i := range 10 {
+				c, err := s.Take(context.Background(), "k", noon, 1+i%3, 25, time.Minute)
 				mu.Lock()
 				if err != nil {
 					t.Error(err)
-				} else if c.Taken {
-					taken++
 				}
+				taken += c.Taken
 				mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
 	if taken != 25 {
-		t.Errorf("%d of 40 were let through, want 25", taken)
+		t.Errorf("%d of 76 were let through, want 25", taken)
 	}
 }
 

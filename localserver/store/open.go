@@ -53,20 +53,21 @@ type Store struct {
 	heads    sync.Map    // of the journals that are written here: session to head
 
 	sessions jetstream.KeyValue
-	tokens   jetstream.KeyValue
 	events   jetstream.Stream
 	voices   jetstream.Stream
 	leases   jetstream.KeyValue
 	media    mediaStore
 	counters jetstream.KeyValue
 	secrets  jetstream.KeyValue
+	places   jetstream.KeyValue // with leases and keys: only where several nodes are
+	keys     jetstream.KeyValue
 
 	leaseStream jetstream.Stream
+	keyStream   jetstream.Stream
 }
 
 var (
 	_ Sessions = (*Store)(nil)
-	_ Tokens   = (*Store)(nil)
 	_ Journal  = (*Store)(nil)
 )
 
@@ -163,13 +164,6 @@ func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error
 	if err != nil {
 		return err
 	}
-	s.tokens, err = s.bucket(ctx, jetstream.KeyValueConfig{
-		// The marker that a redeemed token leaves has to outlive the token.
-		Bucket: "tokens", Storage: storage, TTL: 2 * TokenTTL, MaxValueSize: 1 << 10,
-	})
-	if err != nil {
-		return err
-	}
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "EVENTS", Subjects: []string{eventSubject("*")}, Storage: storage, Replicas: s.replicas,
 		// With replicas, reads go to their leader: see bucket.
@@ -182,8 +176,10 @@ func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error
 		return err
 	}
 	if s.Shared() {
-		if err = s.layOutLeases(ctx); err != nil {
-			return err
+		for _, layOut := range []func(context.Context, jetstream.StorageType) error{s.layOutLeases, s.layOutPlaces, s.layOutKeys} {
+			if err = layOut(ctx, storage); err != nil {
+				return err
+			}
 		}
 	}
 	if err = s.layOutMedia(ctx, storage, s.replicas); err != nil {

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,23 +13,50 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// hashed is what is kept of a token. A plain hash is enough: a token is random
+// and long, so there is nothing to guess.
+func hashed(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// OpenedBy tells whether a token is the session's, used or not. The hashes are
+// compared in constant time.
+func (s Session) OpenedBy(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(hashed(token)), []byte(s.Token)) == 1
+}
+
 // Create writes a new record with the status Created.
-func (s *Store) Create(ctx context.Context, rec Session) error {
-	rec.Status = Created
+func (s *Store) Create(ctx context.Context, rec Session, token string) error {
+	rec.Status, rec.Token, rec.Attempt = Created, hashed(token), ""
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("session %s: %w", rec.ID, err)
 	}
-	_, err = s.sessions.Create(ctx, rec.ID, raw)
-	if s.noted(err); errors.Is(err, jetstream.ErrKeyExists) {
-		return ErrConflict
-	}
-	return wrap("create session", err)
+	tried := false
+	return wrap("create session", insist(ctx, func(ctx context.Context) error {
+		_, err := s.sessions.Create(ctx, rec.ID, raw)
+		if s.noted(err); !errors.Is(err, jetstream.ErrKeyExists) {
+			tried = true
+			return err
+		}
+		if !tried {
+			return ErrConflict
+		}
+		there, _, err := s.get(ctx, rec.ID) // perhaps by the try before
+		if err == nil && there.Token != rec.Token {
+			err = ErrConflict
+		}
+		return err
+	}))
 }
 
 // Get returns a record, or ErrNotFound.
-func (s *Store) Get(ctx context.Context, id string) (Session, error) {
-	rec, _, err := s.get(ctx, id)
+func (s *Store) Get(ctx context.Context, id string) (rec Session, err error) {
+	err = insist(ctx, func(ctx context.Context) error {
+		rec, _, err = s.get(ctx, id)
+		return err
+	})
 	return rec, err
 }
 
@@ -49,44 +79,71 @@ func parseSession(id string, raw []byte) (rec Session, err error) {
 	return rec, err
 }
 
+// errAsItIs is a step that leaves the record as it is.
+var errAsItIs = errors.New("nothing to change")
+
 // change applies step to the newest record and writes it back, again and again
-// until nobody else wrote in between.
-func (s *Store) change(ctx context.Context, id string, step func(*Session) error) (Session, error) {
-	for {
-		rec, revision, err := s.get(ctx, id)
-		if err != nil {
-			return rec, err
+// until nobody else wrote in between. The step may see what it has written
+// itself: an answer of the store can be lost.
+func (s *Store) change(ctx context.Context, id string, step func(*Session) error) (rec Session, err error) {
+	err = insist(ctx, func(ctx context.Context) error {
+		var revision uint64
+		if rec, revision, err = s.get(ctx, id); err != nil {
+			return err
 		}
 		if err := step(&rec); err != nil {
-			return rec, err
+			return err
 		}
 		raw, err := json.Marshal(rec)
 		if err != nil {
-			return rec, fmt.Errorf("session %s: %w", id, err)
+			return fmt.Errorf("session %s: %w", id, err)
 		}
 		_, err = s.sessions.Update(ctx, id, raw, revision)
-		switch s.noted(err); {
-		case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
-			continue
-		case err != nil:
-			return rec, wrap("change session", err)
+		if s.noted(err); errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return errUnsettled
 		}
-		return rec, nil
+		return wrap("change session", err)
+	})
+	if errors.Is(err, errAsItIs) {
+		err = nil
 	}
+	return rec, err
 }
 
-// Begin takes a session from Created to Running.
-func (s *Store) Begin(ctx context.Context, id, node string, at time.Time) (Session, error) {
+// Begin takes a session from Created to Running and uses its token up, in one
+// step: of all callers that race, the store lets one through.
+func (s *Store) Begin(ctx context.Context, id, token string, by Opening, at time.Time) (Session, error) {
 	return s.change(ctx, id, func(rec *Session) error {
-		if rec.Status != Created || !at.Before(rec.Expires) {
-			return ErrConflict
+		switch {
+		case !rec.OpenedBy(token):
+			return ErrToken
+		case rec.Status == Running && rec.Attempt == by.Attempt: // an earlier try of ours
+			return errAsItIs
+		case rec.Status != Created || !at.Before(rec.Expires):
+			return ErrToken
 		}
-		rec.Status, rec.Node, rec.Started = Running, node, &at
+		rec.Status, rec.Node, rec.Attempt, rec.Started = Running, by.Node, by.Attempt, &at
 		return nil
 	})
 }
 
-// Finish takes a session that is not over to Done or Failed.
+// Withdraw takes back what an attempt has written, or may write yet.
+func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
+	_, err := s.change(ctx, id, func(rec *Session) error {
+		switch {
+		case rec.Status == Running && rec.Attempt == attempt:
+			rec.Status, rec.Attempt, rec.Started = Created, "", nil
+			return nil
+		case rec.Status == Created:
+			return nil // a new revision: what the attempt has on the way comes too late
+		}
+		return errAsItIs
+	})
+	return err
+}
+
+// Finish takes a session that is not over to Done or Failed. ErrConflict may
+// also be the late answer to a try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.forgetHead(id)
 	_, err := s.change(ctx, id, func(rec *Session) error {

@@ -1,5 +1,5 @@
-// Package store keeps what must outlive a request: sessions, stream tokens and
-// the events of each stream. It is built on NATS JetStream: embedded in the
+// Package store keeps what must outlive a request: sessions with the tokens that
+// open them, the events of each stream, media, counters and keys. It is built on NATS JetStream: embedded in the
 // process and reached without a port, in memory for a server that ends with
 // its program, on disk and synced on every write for one that has a folder; or
 // on a cluster of NATS servers, in three replicas, for several nodes.
@@ -7,8 +7,11 @@
 // What was acknowledged is kept: a call that returned nil has been written,
 // and with a folder it survives a kill at any moment. Everything expires by
 // itself, so that a store does not grow for ever: a session SessionTTL after
-// its last change, events EventTTL after they were written, voices VoicesTTL, a
-// token when its time is over.
+// its last change, events EventTTL after they were written, voices VoicesTTL.
+//
+// A call whose answer does not come is made again until its context ends, and
+// finds out whether it had been carried out. Where that stays open, Unknown
+// says so of the error.
 package store
 
 import (
@@ -23,8 +26,7 @@ import (
 const (
 	SessionTTL = 48 * time.Hour
 	EventTTL   = 47 * time.Hour // so that a stream of 20 hours is whole for a day after its end
-	// TokenTTL is the longest life of a token. The store forgets it soon
-	// after; what counts for Redeem is the expiry that it was issued with.
+	// TokenTTL is how long a token opens its session.
 	TokenTTL = 10 * time.Minute
 )
 
@@ -63,6 +65,10 @@ type Session struct {
 	// Input is the JSON object that the session was created with.
 	Input   json.RawMessage `json:"input"`
 	Created time.Time       `json:"created"`
+	// Token is the hash of the token that opens the session, and Attempt whose
+	// use of it has opened it.
+	Token   string `json:"token"`
+	Attempt string `json:"attempt,omitempty"`
 	// Expires is when the session can no longer be begun.
 	Expires   time.Time  `json:"expires"`
 	Started   *time.Time `json:"started,omitempty"`
@@ -77,13 +83,20 @@ type Session struct {
 // Sessions keeps records of streams. Every change of status is one
 // compare-and-set: of two callers that race, one gets ErrConflict.
 type Sessions interface {
-	// Create writes a new record with the status Created.
-	Create(ctx context.Context, s Session) error
+	// Create writes a new record with the status Created, to be opened with a
+	// token, of which a hash is kept.
+	Create(ctx context.Context, s Session, token string) error
 	// Get returns a record, or ErrNotFound.
 	Get(ctx context.Context, id string) (Session, error)
-	// Begin takes a session from Created to Running on a node. An expired one
-	// is ErrConflict.
-	Begin(ctx context.Context, id, node string, at time.Time) (Session, error)
+	// Begin takes a session from Created to Running and uses its token up, in
+	// one step. It succeeds once, also among callers that race; a wrong token,
+	// one that is used or has expired is ErrToken. The same attempt may be made
+	// again when it is not known what became of it.
+	Begin(ctx context.Context, id, token string, by Opening, at time.Time) (Session, error)
+	// Withdraw makes an attempt to begin a session one that never was and never
+	// will be, when it is not known what became of it: the token is as good as
+	// before. It is only for who made the attempt, and runs no stream for it.
+	Withdraw(ctx context.Context, id, attempt string) error
 	// Finish takes a session that is not over to Done or Failed.
 	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
 	// Renew restarts the time to live of a session that is still running.
@@ -94,14 +107,10 @@ type Sessions interface {
 	Orphans(ctx context.Context, node string, now time.Time) ([]Session, error)
 }
 
-// Tokens keeps the single-use tokens that open streams, as hashes only.
-type Tokens interface {
-	// Issue makes a token good for opening one session until expires, at most
-	// TokenTTL from now.
-	Issue(ctx context.Context, session, token string, expires time.Time) error
-	// Redeem uses a token up. It succeeds once, also among callers that race;
-	// everything else is ErrToken. A token for another session stays unused.
-	Redeem(ctx context.Context, session, token string, now time.Time) error
+// Opening is one attempt to begin a session.
+type Opening struct {
+	Node    string // that runs the stream
+	Attempt string // different for every attempt
 }
 
 // Journal keeps the events of streams, in order.

@@ -53,20 +53,20 @@ func TestSessionGoesOneWay(t *testing.T) {
 		if _, err := s.Get(ctx, "no key * at all"); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("impossible id: %v", err)
 		}
-		if err := s.Create(ctx, record("s1")); err != nil {
+		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Create(ctx, record("s1")); !errors.Is(err, ErrConflict) {
+		if err := s.Create(ctx, record("s1"), "secret"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("second session of the same id: %v", err)
 		}
 		if err := s.Renew(ctx, "s1"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("renewal before the start: %v", err)
 		}
-		rec, err := s.Begin(ctx, "s1", "n2", noon.Add(time.Second))
+		rec, err := s.Begin(ctx, "s1", "secret", Opening{"n2", "x"}, noon.Add(time.Second))
 		if err != nil || rec.Status != Running || rec.Node != "n2" || !rec.Started.Equal(noon.Add(time.Second)) {
 			t.Fatalf("%+v %v", rec, err)
 		}
-		if _, err := s.Begin(ctx, "s1", "n3", noon); !errors.Is(err, ErrConflict) {
+		if _, err := s.Begin(ctx, "s1", "secret", Opening{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
 			t.Fatalf("second begin: %v", err)
 		}
 		if err := s.Renew(ctx, "s1"); err != nil {
@@ -92,10 +92,10 @@ func TestSessionGoesOneWay(t *testing.T) {
 func TestExpiredSessionCannotBegin(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.Create(ctx, record("s1")); err != nil {
+	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, "s1", "n1", noon.Add(TokenTTL)); !errors.Is(err, ErrConflict) {
+	if _, err := s.Begin(ctx, "s1", "secret", Opening{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
 		t.Fatalf("got %v", err)
 	}
 	if err := s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"); err != nil {
@@ -107,10 +107,7 @@ func TestExpiredSessionCannotBegin(t *testing.T) {
 func TestOneOfManyWins(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		if err := s.Create(ctx, record("s1")); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Issue(ctx, "s1", "secret", noon.Add(TokenTTL)); err != nil {
+		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 			t.Fatal(err)
 		}
 		race := func(what string, lost error, try func(i int) error) {
@@ -134,9 +131,8 @@ func TestOneOfManyWins(t *testing.T) {
 				t.Errorf("%s: %d winners", what, n)
 			}
 		}
-		race("redeem", ErrToken, func(int) error { return s.Redeem(ctx, "s1", "secret", noon) })
-		race("begin", ErrConflict, func(i int) error {
-			_, err := s.Begin(ctx, "s1", fmt.Sprint("n", i), noon)
+		race("begin", ErrToken, func(i int) error {
+			_, err := s.Begin(ctx, "s1", "secret", Opening{fmt.Sprint("n", i), fmt.Sprint(i)}, noon)
 			return err
 		})
 		race("finish", ErrConflict, func(int) error { return s.Finish(ctx, "s1", Done, noon, "") })
@@ -146,14 +142,13 @@ func TestOneOfManyWins(t *testing.T) {
 func TestTokenOpensItsSessionOnce(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		issue := func(session, token string) {
-			t.Helper()
-			if err := s.Issue(ctx, session, token, noon.Add(time.Minute)); err != nil {
+		for session, token := range map[string]string{"s1": "one", "s2": "two"} {
+			rec := record(session)
+			rec.Expires = noon.Add(time.Minute)
+			if err := s.Create(ctx, rec, token); err != nil {
 				t.Fatal(err)
 			}
 		}
-		issue("s1", "one")
-		issue("s2", "two")
 		steps := []struct {
 			name, session, token string
 			at                   time.Time
@@ -168,7 +163,7 @@ func TestTokenOpensItsSessionOnce(t *testing.T) {
 			{"unused by the wrong session", "s2", "two", noon, nil},
 		}
 		for _, c := range steps {
-			if err := s.Redeem(ctx, c.session, c.token, c.at); !errors.Is(err, c.want) {
+			if _, err := s.Begin(ctx, c.session, c.token, Opening{"n", c.name}, c.at); !errors.Is(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
@@ -180,7 +175,7 @@ func TestTokenIsKeptAsHashOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	const token = "a-token-that-nobody-may-find"
-	if err := s.Issue(context.Background(), "session-of-the-token", token, noon); err != nil {
+	if err := s.Create(context.Background(), record("session-of-the-token"), token); err != nil {
 		t.Fatal(err)
 	}
 	seen := false
@@ -238,13 +233,13 @@ func TestOrphansAreWhatOthersLeft(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for _, id := range []string{"waiting", "mine", "theirs", "over"} {
-		if err := s.Create(ctx, record(id)); err != nil {
+		if err := s.Create(ctx, record(id), "secret"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	begin := func(id, node string) {
 		t.Helper()
-		if _, err := s.Begin(ctx, id, node, noon); err != nil {
+		if _, err := s.Begin(ctx, id, "secret", Opening{node, id}, noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,7 +276,7 @@ func TestEverythingExpires(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
-		"KV_sessions": SessionTTL, "KV_tokens": 2 * TokenTTL, "EVENTS": EventTTL,
+		"KV_sessions": SessionTTL, "EVENTS": EventTTL,
 		"MEDIA": mediaAge, "VOICES": VoicesTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_secrets": 0, // holds a handful of keys, and never more
 	} {
@@ -298,7 +293,7 @@ func TestEverythingExpires(t *testing.T) {
 	for range names.Name() {
 		count++
 	}
-	if count != 8 {
+	if count != 7 {
 		t.Errorf("%d streams: is a new one without a time to live?", count)
 	}
 }
@@ -312,7 +307,7 @@ func TestExpiryRemoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.sessions = kv
-	if err := s.Create(ctx, record("s1")); err != nil {
+	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(ctx, "s1"); err != nil {
@@ -336,7 +331,7 @@ func TestFolderBelongsToOne(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "in use") || !errors.As(err, &h) || h.Hint() == "" {
 		t.Fatalf("second store on the same folder: %v", err)
 	}
-	if err := first.Create(context.Background(), record("s1")); err != nil {
+	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
 		t.Fatalf("the first store was disturbed: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -379,17 +374,14 @@ func TestMemoryStoreLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func BenchmarkCreateAndIssue(b *testing.B) {
+func BenchmarkCreate(b *testing.B) {
 	for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {
 		b.Run(name, func(b *testing.B) {
 			s := open(b, dir)
 			ctx := context.Background()
 			for i := 0; b.Loop(); i++ {
 				id := fmt.Sprint(b.N, "-", i)
-				if err := s.Create(ctx, record(id)); err != nil {
-					b.Fatal(err)
-				}
-				if err := s.Issue(ctx, id, id, noon); err != nil {
+				if err := s.Create(ctx, record(id), id); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,0 +1,101 @@
+package localserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// deafening is a store whose answers to some calls of Begin are lost: done or
+// not, nobody hears of it.
+type deafening struct {
+	store.Sessions
+	mu      sync.Mutex
+	lost    int  // answers to lose yet
+	carried bool // whether those calls are carried out
+}
+
+func (d *deafening) Begin(ctx context.Context, id, token string, by store.Opening, at time.Time) (store.Session, error) {
+	d.mu.Lock()
+	lost := d.lost > 0
+	d.lost--
+	d.mu.Unlock()
+	if !lost {
+		return d.Sessions.Begin(ctx, id, token, by, at)
+	}
+	if d.carried {
+		if rec, err := d.Sessions.Begin(ctx, id, token, by, at); err != nil {
+			return rec, err
+		}
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	return d.Sessions.Begin(gone, id, token, by, at)
+}
+
+// A handshake that is answered 503 burns no token, whether the store has used
+// it up or not; and the token still works once.
+func TestUnknownOutcomeBurnsNoToken(t *testing.T) {
+	for name, carried := range map[string]bool{"carried out": true, "not carried out": false} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			d := &deafening{Sessions: h.store, lost: 2, carried: carried}
+			h.Server.sessions = d
+			again, later := h.create(), h.create()
+			// One comes back at once, before the attempt is withdrawn; with a
+			// wrong token in between, which settles nothing.
+			h.refused(again.URL, 503)
+			h.refused(again.URL[:len(again.URL)-1], 401)
+			h.refused(later.URL, 503)
+			conn, _, err := h.dial.Dial(again.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			h.refused(again.URL, 401)
+			// The other one when it is.
+			h.becomes(later.ID, "created")
+			eventually(t, "no open question", func() bool { return len(h.openings.list()) == 0 })
+			if st := h.status(later.ID); st.Status != "created" {
+				t.Errorf("status %s", st.Status)
+			}
+			var in atomic.Int64
+			var all sync.WaitGroup
+			for range 10 {
+				all.Go(func() {
+					conn, res, err := h.dial.Dial(later.URL, nil)
+					if err == nil {
+						in.Add(1)
+						_ = conn.Close()
+					} else if res == nil || res.StatusCode != http.StatusUnauthorized {
+						t.Errorf("%v %v", res, err)
+					}
+				})
+			}
+			all.Wait()
+			if in.Load() != 1 {
+				t.Errorf("the token worked %d times", in.Load())
+			}
+		})
+	}
+}
+
+// Attempts of unknown outcome do not pile up for ever.
+func TestWithdrawalsAreBounded(t *testing.T) {
+	h := serve(t)
+	for i := range maxUnsettled + 10 {
+		h.openings.open(fmt.Sprint(i), "x")
+	}
+	if n := len(h.openings.list()); n != maxUnsettled {
+		t.Errorf("%d", n)
+	}
+	h.openings.mu.Lock()
+	clear(h.openings.unsettled)
+	h.openings.mu.Unlock()
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// SharedKey is a key that one node has published for all.
+type SharedKey struct {
+	Origin string `json:"origin"` // the folder that it lies in
+	ID     string `json:"id"`
+	Raw    []byte `json:"raw"`
+}
+
+// SharedKeys keep the keys by which the nodes of a cluster know API keys that
+// were signed in the data folder of any of them.
+type SharedKeys interface {
+	// PublishKey makes a key known to all nodes.
+	PublishKey(ctx context.Context, key SharedKey) error
+	// WithdrawKey takes it away again.
+	WithdrawKey(ctx context.Context, key SharedKey) error
+	// PublishedKeys returns all keys, and a number that changes whenever one
+	// is published or withdrawn. When the number is still the one that the
+	// caller has seen, there are no keys with it.
+	PublishedKeys(ctx context.Context, seen uint64) ([]SharedKey, uint64, error)
+}
+
+var _ SharedKeys = (*Store)(nil)
+
+const keysSubject = "$KV.keys."
+
+// layOutKeys makes the bucket of keys, or finds it. It is no place for what
+// expires: a key is good until it is withdrawn.
+func (s *Store) layOutKeys(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.keys, err = s.bucket(ctx, jetstream.KeyValueConfig{Bucket: "keys", Storage: storage, MaxValueSize: 16 << 10})
+	if err != nil {
+		return err
+	}
+	s.keyStream, err = s.js.Stream(ctx, "KV_keys")
+	return err
+}
+
+func (k SharedKey) name() string { return k.Origin + "." + k.ID }
+
+// PublishKey makes a key known to all nodes.
+func (s *Store) PublishKey(ctx context.Context, key SharedKey) error {
+	raw, err := json.Marshal(key)
+	if err != nil {
+		return err
+	}
+	return wrap("publish key", insist(ctx, func(ctx context.Context) error {
+		_, err := s.keys.Put(ctx, key.name(), raw)
+		return s.noted(err)
+	}))
+}
+
+// WithdrawKey takes it away again.
+func (s *Store) WithdrawKey(ctx context.Context, key SharedKey) error {
+	return wrap("withdraw key", insist(ctx, func(ctx context.Context) error {
+		return s.noted(s.keys.Purge(ctx, key.name()))
+	}))
+}
+
+// PublishedKeys returns all keys, if any has changed.
+func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKey, version uint64, err error) {
+	err = insist(ctx, func(ctx context.Context) error {
+		keys = nil
+		info, err := s.keyStream.Info(ctx, jetstream.WithSubjectFilter(keysSubject+">"))
+		if err != nil {
+			return err
+		}
+		// One more than the newest entry, so that 0 has been seen by nobody.
+		if version = info.State.LastSeq + 1; version == seen {
+			return nil
+		}
+		for subject := range info.State.Subjects {
+			entry, err := s.keys.Get(ctx, strings.TrimPrefix(subject, keysSubject))
+			if errors.Is(err, jetstream.ErrKeyNotFound) {
+				continue // withdrawn
+			}
+			if err != nil {
+				return err
+			}
+			var key SharedKey
+			if err := json.Unmarshal(entry.Value(), &key); err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	return keys, version, wrap("read keys", err)
+}
