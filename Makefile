@@ -8,7 +8,7 @@ LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build test test-cluster lint bench soak eval demo screenshot generate clean
+.PHONY: run build test lint bench soak eval demo screenshot generate clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -29,10 +29,6 @@ test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) $(GO) test -race -timeout 14m ./...
-
-## test-cluster: several nodes on a NATS cluster whose servers die; parts of it fail in some runs, see ARCHITECTURE.md
-test-cluster:
-	HUBBUB_CLUSTER=1 $(GO) test -race -run TestCluster -count=1 -v ./localserver
 
 ## lint: go vet and staticcheck, both without a finding
 lint:
