@@ -105,7 +105,7 @@ func clientOf(t testing.TB, url string, ca []byte) *host {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
 	config := &tls.Config{RootCAs: pool}
-	transport := &http.Transport{TLSClientConfig: config}
+	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &host{t: t, url: url,
 		http: &http.Client{Transport: transport, Timeout: patience,
