@@ -29,7 +29,7 @@ var settings = []setting{
 	{"insecure", nil, "true: do not check its certificate"},
 	{"latency", nil, "how far behind the built-in server decides, 0.5s to 5s"},
 	{"max-speakers", nil, "labels at most, 1 to 8"},
-	{"output", []string{"hubbub", "live", "replay"}, "tui, lines, json, events, rttm or wire"},
+	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},
 	{"theme", nil, "auto, dark or light"},
 	{"mouse", nil, "false: the mouse is the terminal's"},
 	{"ascii", nil, "true: no glyphs beyond ASCII"},
