@@ -187,6 +187,10 @@ func (w *streamTap) event(e Event, size int) {
 	case e.Type == TypeSpeakerStart || e.Type == TypeSpeakerEnd:
 		r.Text = fmt.Sprintf("%s at %.3f s", Label(e.Speaker), e.Timestamp)
 		r.Lag = w.lag(e.Timestamp, e.Received)
+	case e.Type == TypeStreamState:
+		if s, ok := ParseStreamState(e); ok {
+			r.Text = fmt.Sprintf("%s at %.3f s", Clean(s.Status, 20), s.Timestamp)
+		}
 	}
 	w.put(r)
 }

@@ -18,7 +18,7 @@ type watchFlags struct {
 
 func newWatch(a *App) *cobra.Command {
 	f := &watchFlags{liveFlags{
-		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm"}}},
+		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm", "wire"}}},
 		pace:         choice{value: "realtime"},
 	}}
 	cmd := &cobra.Command{
@@ -65,11 +65,14 @@ connection is taken up where it broke. Exits with 1 when the stream ended in err
 
 // watchStream is live without its left half: no source, no chunks; the events
 // of somebody else's stream are folded into a timeline, and a display draws it.
-func (a *App) watchStream(ctx context.Context, id string, f *watchFlags) error {
+func (a *App) watchStream(ctx context.Context, id string, f *watchFlags) (err error) {
 	display, err := a.chooseDisplay(f.displayFlags)
 	if err != nil {
 		return err
 	}
+	ctx, look := a.lookAtWire(ctx, display)
+	defer func() { err = firstOf(look.close(), err) }()
+	f.tap = look.tap
 	server, err := a.connect(ctx, &f.liveFlags)
 	if err != nil {
 		return err

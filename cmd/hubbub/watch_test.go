@@ -112,6 +112,9 @@ func TestWatch(t *testing.T) {
 	late := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "events")
 	rttm := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "rttm")
 	screen.shows("SPEAKER_01")
+	screen.tmux("send-keys", "w")
+	screen.shows("the wire", `stream_state running at \d+\.\d{3} s`)
+	screen.tmux("send-keys", "w")
 
 	key := start(t, "key", "create", "--account", "other", "--data", data)
 	foreign := key.line(`\.`)
@@ -169,6 +172,11 @@ func TestWatchEnds(t *testing.T) {
 	leaving := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--accessible")
 	leaving.line(`^Watching stream `)
 	leaving.line(`^SPEAKER_00, `)
+	wire := start(t, "watch", id, "--server", url, "--api-key", "k-not-to-be-seen", "--insecure", "--output", "wire")
+	wire.line(`"code":401`)
+	if code := wire.exit(); code != exitFailed || strings.Contains(strings.Join(wire.messages(), ""), "k-not-to-be-seen") {
+		t.Errorf("the wire of a watcher with a wrong key: exit code %d", code)
+	}
 	if err := leaving.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
