@@ -134,12 +134,11 @@ func (s *Stream) armRead() {
 
 // pong measures the round trip. gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
-	now, trip := s.config.now(), time.Duration(0)
+	now := s.config.now()
 	if p := s.pinged.Load(); p != nil && len(payload) == 8 && binary.BigEndian.Uint64([]byte(payload)) == p.number {
-		trip = max(time.Nanosecond, now.Sub(p.at))
-		s.rtt.Store(int64(trip))
+		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
 	}
-	s.tap.ponged(len(payload), trip, now)
+	s.tap.ponged(payload, now)
 	s.armRead()
 	return nil
 }

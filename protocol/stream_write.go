@@ -97,7 +97,7 @@ func (s *Stream) ping() {
 	for number := uint64(1); ; number++ {
 		s.pinged.Store(&ping{number: number, at: s.config.now()})
 		payload := binary.BigEndian.AppendUint64(nil, number)
-		s.tap.pinged(len(payload)) // the pong may come before the write returns
+		s.tap.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
 		var timeout net.Error
 		switch {

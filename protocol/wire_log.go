@@ -54,6 +54,7 @@ type WireStatus struct {
 	Queue           int // of the newest chunk; -1 = not known
 	Ping            time.Duration
 	PingAt          time.Time
+	Unanswered      time.Time     // since when a pong is awaited; zero = none is
 	Lag, MaxLag     time.Duration // of events; negative = not known
 	Heard           time.Time     // when the service sent something
 	Socket          *SocketState
@@ -83,6 +84,7 @@ type WireLog struct {
 	entries wireRing[WireEntry]
 	chunks  wireRing[WireRecord]
 	recent  [wireWindow]WireRecord // chunks of this stream
+	pinged  time.Time              // when the newest ping was sent
 }
 
 // NewWireLog makes an empty one.
@@ -104,6 +106,9 @@ func (l *WireLog) Record(r WireRecord) {
 	defer l.mu.Unlock()
 	l.stamp.stamp(&r)
 	l.note(&r)
+	if r.Kind == WirePing && r.Dir == Outgoing {
+		l.pinged = r.At
+	}
 	if r.Kind != WireChunk || r.Fault {
 		l.entries.add(WireEntry{WireRecord: r}, len(r.Raw)+len(r.Text))
 		return
@@ -152,7 +157,7 @@ func (l *WireLog) note(r *WireRecord) {
 	case WireHandshake:
 		if r.Dir == Incoming && !r.Fault {
 			s.Streams, s.Opened, s.Over, s.Chunks = r.Stream, r.At, false, 0
-			s.Lag, s.MaxLag, s.Ping, s.PingAt, s.Queue = -1, -1, 0, time.Time{}, -1
+			s.Lag, s.MaxLag, s.Ping, s.PingAt, s.Unanswered, s.Queue = -1, -1, 0, time.Time{}, time.Time{}, -1
 		}
 	case WireChunk:
 		if !r.Fault {
@@ -160,9 +165,16 @@ func (l *WireLog) note(r *WireRecord) {
 			s.Chunks++
 			s.Ahead, s.Queue = r.Ahead, r.Queue
 		}
+	case WirePing:
+		if r.Dir == Outgoing && s.Unanswered.IsZero() {
+			s.Unanswered = r.At
+		}
 	case WirePong:
 		if r.Dir == Incoming && r.Took > 0 {
-			s.Ping, s.PingAt = r.Took, r.At
+			s.Ping, s.PingAt, s.Unanswered = r.Took, r.At, time.Time{}
+			if l.pinged.After(r.At.Add(-r.Took)) { // one was sent since
+				s.Unanswered = l.pinged
+			}
 		}
 	case WireEvent:
 		if r.Lag >= 0 && (r.Type == TypeSpeakerStart || r.Type == TypeSpeakerEnd) {

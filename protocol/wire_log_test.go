@@ -53,6 +53,30 @@ func TestWireLogFoldsChunks(t *testing.T) {
 	}
 }
 
+// TestWireLogAwaitsPongs: an answer to an older ping does not answer the newer.
+func TestWireLogAwaitsPongs(t *testing.T) {
+	l, begin := NewWireLog(), time.Now()
+	at := func(s int) time.Time { return begin.Add(time.Duration(s) * time.Second) }
+	ping := func(s int) { l.Record(WireRecord{Kind: WirePing, Dir: Outgoing, At: at(s)}) }
+	pong := func(s, of int) {
+		l.Record(WireRecord{Kind: WirePong, Dir: Incoming, At: at(s), Took: at(s).Sub(at(of))})
+	}
+	want := func(trip time.Duration, unanswered time.Time) {
+		t.Helper()
+		if s := l.Snapshot().Status; s.Ping != trip || !s.Unanswered.Equal(unanswered) {
+			t.Errorf("ping %v, unanswered since %v; want %v, %v", s.Ping, s.Unanswered.Sub(begin), trip, unanswered.Sub(begin))
+		}
+	}
+	ping(0)
+	want(0, at(0))
+	ping(10)
+	want(0, at(0))
+	pong(15, 0)
+	want(15*time.Second, at(10))
+	pong(16, 10)
+	want(6*time.Second, time.Time{})
+}
+
 // TestWireLogIsBounded fills it with more than it takes; snapshots of before
 // stay as they were.
 func TestWireLogIsBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"crypto/tls"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,6 +18,9 @@ const (
 	// socketEvery is how often a socket is asked how it is, at most: in real
 	// time with every chunk.
 	socketEvery = ChunkDuration / 2
+	// sentPings is of how many pings the time of sending is remembered: a pong may
+	// come after the next ping.
+	sentPings = 64
 	// sentTimes is of how many chunks the time of sending is remembered, for
 	// the lag of events: ten minutes.
 	sentTimes = 6000
@@ -54,6 +58,7 @@ type streamTap struct {
 	chunks int64 // that were sent
 	next   int64 // number of the chunk that would follow without a gap
 	asked  time.Time
+	pings  [sentPings]time.Time // when the newest were sent, by their numbers
 }
 
 // tapStream begins to record a stream that was opened, before its goroutines
@@ -201,21 +206,33 @@ func (w *streamTap) message(text string) {
 	w.put(WireRecord{Dir: Outgoing, Kind: WireMessage, Size: len(text), Type: TypeEndOfStream, Raw: json.RawMessage(text)})
 }
 
-// pinged records a ping of this side.
-func (w *streamTap) pinged(size int) {
-	w.put(WireRecord{Dir: Outgoing, Kind: WirePing, Size: size})
-}
-
-// ponged records its answer, after a round trip; 0 = to none of this side's
-// newest pings.
-func (w *streamTap) ponged(size int, trip time.Duration, now time.Time) {
+// pinged records a ping of this side, by its number.
+func (w *streamTap) pinged(number uint64, now time.Time) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
-	socket := w.socketNow(now)
+	w.pings[number%sentPings] = now
 	w.mu.Unlock()
-	w.put(WireRecord{Dir: Incoming, Kind: WirePong, Size: size, Took: trip, Socket: socket})
+	w.put(WireRecord{Dir: Outgoing, Kind: WirePing, Size: 8})
+}
+
+// ponged records a pong, which may be the answer to an older ping.
+func (w *streamTap) ponged(payload string, now time.Time) {
+	if w == nil {
+		return
+	}
+	r := WireRecord{Dir: Incoming, Kind: WirePong, Size: len(payload)}
+	w.mu.Lock()
+	if len(payload) == 8 {
+		at := &w.pings[binary.BigEndian.Uint64([]byte(payload))%sentPings]
+		if !at.IsZero() {
+			r.Took, *at = max(now.Sub(*at), time.Nanosecond), time.Time{}
+		}
+	}
+	r.Socket = w.socketNow(now)
+	w.mu.Unlock()
+	w.put(r)
 }
 
 // ended records how the stream ended.

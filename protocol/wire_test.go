@@ -186,6 +186,35 @@ func TestWireOfAWholeStream(t *testing.T) {
 	}
 }
 
+// TestWireOfALatePong answers the first ping only after the second: its round
+// trip is that of the first.
+func TestWireOfALatePong(t *testing.T) {
+	c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+		var pings []string
+		conn.SetPingHandler(func(p string) error {
+			if pings = append(pings, p); len(pings) == 2 {
+				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(patience))
+			}
+			return nil
+		})
+		drain(conn)
+	})
+	c.stream.pingEvery = 50 * time.Millisecond
+	live, err := c.CreateStream(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.OpenStream(context.Background(), live.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pong := book.find(t, "a pong", func(r WireRecord) bool { return r.Kind == WirePong && r.Dir == Incoming })
+	if pong.Took < 50*time.Millisecond/2 {
+		t.Errorf("a round trip of %v", pong.Took)
+	}
+}
+
 func TestWireOfWhatFails(t *testing.T) {
 	t.Run("answers", func(t *testing.T) {
 		c, book := tattler(t, nil)

@@ -198,16 +198,22 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// refresh takes the newest snapshot, and finds out whether it looks different.
+// refresh takes the newest snapshot, and finds out whether the screen looks
+// different.
 func (m *model) refresh() {
+	dirty, notice := m.dirty, m.notice
+	m.refreshTimeline()
+	if m.wire != nil { // nothing else is seen then
+		m.dirty = m.wire.look(m.o.Wire, m.now()) || dirty || m.notice != notice
+	}
+}
+
+func (m *model) refreshTimeline() {
 	s, now := m.o.Snapshot(), m.now()
 	if !sameState(s, m.state) {
 		m.dirty = true
 	}
 	m.state = s
-	if m.wire != nil && m.wire.look(m.o.Wire, now) {
-		m.dirty = true
-	}
 	if _, revision := m.store.Load(); revision != m.revision {
 		m.revision, m.dirty = revision, true
 	}

@@ -32,14 +32,33 @@ type wireView struct {
 
 	selected int64 // 0 = the newest, always
 	row      int   // of the list, where the selected one stands
-	unfold   bool
 	raw      bool
 	rawTop   int
 
+	wireFilter
+
+	listed wireListed // the rows as they were listed last
+}
+
+// wireFilter is what the list shows.
+type wireFilter struct {
+	unfold bool
 	filter string
 	kind   wireKinds
 	way    protocol.Direction // "" = both
 }
+
+// wireListed keeps the rows of a version: to look through thousands of messages
+// for a text, again and again, would be noticed.
+type wireListed struct {
+	version int64
+	filter  wireFilter
+	rows    []wireRow
+	matches map[int64]bool // records that were looked through, under this filter
+}
+
+// maxMatches bounds the records of which it is kept whether they match.
+const maxMatches = 1 << 14
 
 // wireKinds is a choice of kinds.
 type wireKinds int
@@ -76,15 +95,21 @@ func (k wireKinds) has(r *protocol.WireRecord, run *protocol.WireRun) bool {
 	return true
 }
 
-// wireSuspect says that a chunk, or a run of them, is not as it should be.
+// wireSuspect says that something is not as it should be, though it is no fault.
 func wireSuspect(r *protocol.WireRecord, run *protocol.WireRun) bool {
-	if r.Kind != protocol.WireChunk {
+	switch r.Kind {
+	case protocol.WireChunk:
+	case protocol.WirePong:
+		return r.Took > latePong
+	case protocol.WireEvent:
+		return r.Lag > lateEvent
+	default:
 		return false
 	}
 	if run != nil {
-		return run.Gap > protocol.WireStall || run.MaxTook > protocol.WireStall || run.Dropped > 0
+		return run.Gap > protocol.WireStall || run.MaxTook > protocol.WireStall || run.Dropped > 0 || run.Unacked > backlog
 	}
-	return r.Gap > protocol.WireStall || r.Took > protocol.WireStall || r.Dropped > 0
+	return r.Gap > protocol.WireStall || r.Took > protocol.WireStall || r.Dropped > 0 || r.Socket != nil && r.Socket.Unacked > backlog
 }
 
 // wireRow is a row of the list.
@@ -121,7 +146,7 @@ func (m *model) wireBack() {
 	case w.selected != 0:
 		w.selected = 0
 	case w.filter != "" || w.kind != wireAll || w.way != "":
-		w.filter, w.kind, w.way = "", wireAll, ""
+		w.wireFilter = wireFilter{unfold: w.unfold}
 	default:
 		m.closeWire()
 	}
@@ -201,39 +226,58 @@ func (w *wireView) shown() string {
 // wireRows are the rows that the filters leave, oldest first.
 func (m *model) wireRows() []wireRow {
 	w := m.wire
+	known := &w.listed
+	if known.filter != w.wireFilter || len(known.matches) > maxMatches || known.matches == nil {
+		known.matches, known.version = map[int64]bool{}, -1
+	}
+	if known.version == w.snap.Version {
+		return known.rows
+	}
 	words := strings.Fields(strings.ToLower(w.filter))
-	var out []wireRow
+	out := make([]wireRow, 0, w.snap.Entries.Len())
 	add := func(r wireRow) {
-		if w.way != "" && r.record.Dir != w.way || !w.kind.has(r.record, r.run) {
+		if w.way != "" && r.record.Dir != w.way || !w.kind.has(r.record, r.run) || len(words) > 0 && !known.match(r, words) {
 			return
-		}
-		if len(words) > 0 {
-			text := strings.ToLower(wireSearch(r))
-			for _, word := range words {
-				if !strings.Contains(text, word) {
-					return
-				}
-			}
 		}
 		out = append(out, r)
 	}
-	chunks := w.snap.Chunks
+	chunks, next := w.snap.Chunks, 0
 	for i := range w.snap.Entries.Len() {
 		e := w.snap.Entries.At(i)
 		if e.Run.Chunks == 0 {
 			add(wireRow{record: &e.WireRecord})
 			continue
 		}
-		first := sort.Search(chunks.Len(), func(k int) bool { return chunks.At(k).Number >= e.Run.First })
-		if !w.unfold || first == chunks.Len() || chunks.At(first).Number != e.Run.First { // folded, or forgotten one by one
+		for w.unfold && next < chunks.Len() && chunks.At(next).Number < e.Run.First {
+			next++
+		}
+		if !w.unfold || next == chunks.Len() || chunks.At(next).Number != e.Run.First { // folded, or forgotten one by one
 			add(wireRow{&e.WireRecord, &e.Run})
 			continue
 		}
-		for k := first; k < chunks.Len() && chunks.At(k).Number <= e.Number; k++ {
-			add(wireRow{record: chunks.At(k)})
+		for ; next < chunks.Len() && chunks.At(next).Number <= e.Number; next++ {
+			add(wireRow{record: chunks.At(next)})
 		}
 	}
+	known.version, known.filter, known.rows = w.snap.Version, w.wireFilter, out
 	return out
+}
+
+// match says whether a row has all words.
+func (l *wireListed) match(r wireRow, words []string) bool {
+	if r.run == nil { // a run still grows
+		if ok, known := l.matches[r.record.Number]; known {
+			return ok
+		}
+	}
+	text, ok := strings.ToLower(wireSearch(r)), true
+	for _, word := range words {
+		ok = ok && strings.Contains(text, word)
+	}
+	if r.run == nil {
+		l.matches[r.record.Number] = ok
+	}
+	return ok
 }
 
 // index is where the selected row is; it moves to the next one where that is

@@ -64,7 +64,9 @@ func wireSentences(s protocol.WireStatus, now time.Time) (out []string) {
 	if s.MaxGap > protocol.WireStall {
 		out = append(out, fmt.Sprintf("Warning: no chunk went out for %s within the last seconds.", millisText(s.MaxGap)))
 	}
-	if s.Ping > 0 {
+	if late := now.Sub(s.Unanswered); !s.Unanswered.IsZero() && late > latePong {
+		out = append(out, fmt.Sprintf("Warning: no answer to a ping for %s.", short(late)))
+	} else if s.Ping > 0 {
 		out = append(out, fmt.Sprintf("A ping takes %s.", millisText(s.Ping)))
 	}
 	if t := s.Socket; t != nil {

@@ -106,6 +106,15 @@ func (m *model) drawWireHeader(c *canvas) {
 	m.drawSegments(c, used, 0, x-used, segs, 2)
 }
 
+// What is worth a look: a pong after longer than latePong, an event that comes
+// later than lateEvent after its audio, a second of audio that is not on its
+// way yet.
+const (
+	latePong  = 2 * time.Second
+	lateEvent = 5 * time.Second
+	backlog   = 10 * protocol.ChunkBytes
+)
+
 // wireState says at a glance whether the stream does well.
 func (m *model) wireState() []segment {
 	s, dim := m.wire.calm, style{role: roleDim}
@@ -134,8 +143,14 @@ func (m *model) wireState() []segment {
 		}
 		segs = append(segs, segment{fmt.Sprintf("%d sent again", s.Socket.Retransmits), st, 5})
 	}
-	if s.Ping > 0 {
-		segs = append(segs, segment{"ping " + millisText(s.Ping), dim, 6})
+	if late := m.wire.at.Sub(s.Unanswered); !s.Unanswered.IsZero() && late > latePong && !s.Over {
+		segs = append(segs, segment{"no pong for " + short(late), style{role: roleWarn, attr: bold}, 2})
+	} else if s.Ping > 0 {
+		st := dim
+		if s.Ping > latePong {
+			st = style{role: roleWarn, attr: bold}
+		}
+		segs = append(segs, segment{"ping " + millisText(s.Ping), st, 6})
 	}
 	if s.Faults > 0 {
 		segs = append(segs, segment{count(s.Faults, "fault"), style{role: roleBad, attr: bold}, 1})
@@ -192,7 +207,7 @@ func (m *model) wireSocket() []segment {
 			segment{"taken in " + millisText(s.MaxTook), warn(s.MaxTook > protocol.WireStall), 6})
 	}
 	if s.Lag >= 0 {
-		segs = append(segs, segment{fmt.Sprintf("lag %s, most %s", millisText(s.Lag), millisText(s.MaxLag)), dim, 3})
+		segs = append(segs, segment{fmt.Sprintf("lag %s, most %s", millisText(s.Lag), millisText(s.MaxLag)), warn(s.Lag > lateEvent), 3})
 	}
 	if len(segs) == 0 {
 		segs = append(segs, segment{"nothing was sent yet", dim, 0})
