@@ -122,6 +122,9 @@ func runText(r *protocol.WireRecord, run *protocol.WireRun) string {
 	if run.Dropped > 0 {
 		text = fmt.Sprintf("%d dropped, then ", run.Dropped) + text
 	}
+	if run.Unacked > backlog {
+		text += ", to " + bytesText(int64(run.Unacked)) + " on the way"
+	}
 	if r.Queue > 0 {
 		text += fmt.Sprintf(", %d wait", r.Queue)
 	}
@@ -129,7 +132,7 @@ func runText(r *protocol.WireRecord, run *protocol.WireRun) string {
 		text += ", gaps to " + millisText(run.MaxGap)
 	}
 	text += ", taken in " + millisText(run.MaxTook)
-	if run.Unacked > 0 {
+	if run.Unacked > 0 && run.Unacked <= backlog {
 		text += ", to " + bytesText(int64(run.Unacked)) + " on the way"
 	}
 	return text
