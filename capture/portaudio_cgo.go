@@ -28,6 +28,9 @@ func withPortAudio(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := checkSoundSystem(); err != nil {
+		return err
+	}
 	hush()
 	defer unhush()
 	return f()

@@ -1,0 +1,5 @@
+//go:build cgo && !linux
+
+package capture
+
+func checkSoundSystem() error { return nil }
