@@ -121,6 +121,12 @@ func (c *Client) Test(ctx context.Context) (TestResponse, error) {
 
 // CreateStream creates a stream. A nil input is an empty object.
 func (c *Client) CreateStream(ctx context.Context, input map[string]any) (LiveStream, error) {
+	return c.createStream(ctx, input, c.call)
+}
+
+// createStream does it by call, or by once for who waits by himself.
+func (c *Client) createStream(ctx context.Context, input map[string]any,
+	call func(ctx context.Context, method, path string, body []byte, out any) error) (LiveStream, error) {
 	if input == nil {
 		input = map[string]any{}
 	}
@@ -129,7 +135,7 @@ func (c *Client) CreateStream(ctx context.Context, input map[string]any) (LiveSt
 		return LiveStream{}, fmt.Errorf("the input of the stream does not go into JSON: %w", err)
 	}
 	var out LiveStream
-	if err := c.call(ctx, http.MethodPost, "/v1/live", body, &out); err != nil {
+	if err := call(ctx, http.MethodPost, "/v1/live", body, &out); err != nil {
 		return LiveStream{}, err
 	}
 	if out.ID == "" || out.URL == "" {

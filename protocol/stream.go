@@ -36,11 +36,15 @@ type streamConfig struct {
 	queue        int           // events
 	maxMessage   int64         // bytes
 	now          func() time.Time
+
+	// Of a Link.
+	settleEvery time.Duration // how often it looks what has been decided
+	backOff     func(tries int, err error) time.Duration
 }
 
 func defaultStreamConfig() streamConfig {
 	return streamConfig{
-		pingEvery:    10 * time.Second,
+		pingEvery:    2 * time.Second,
 		readTimeout:  30 * time.Second,
 		writeTimeout: 10 * time.Second,
 		drainTimeout: 10 * time.Second,
@@ -49,6 +53,8 @@ func defaultStreamConfig() streamConfig {
 		queue:        256,
 		maxMessage:   1 << 20,
 		now:          time.Now,
+		settleEvery:  250 * time.Millisecond,
+		backOff:      backOff,
 	}
 }
 
@@ -77,10 +83,11 @@ type Stream struct {
 	config streamConfig
 	opened time.Time
 
-	events chan Event
-	quit   chan struct{} // closed by the first abort
-	over   chan struct{} // closed by the reader at its very end
-	parted sync.WaitGroup
+	events  chan Event
+	quit    chan struct{} // closed by the first abort
+	pingNow chan struct{}
+	over    chan struct{} // closed by the reader at its very end
+	parted  sync.WaitGroup
 
 	watch bool // nothing is sent: the service ends the stream when it is over
 
@@ -95,6 +102,10 @@ type Stream struct {
 	gaps        gaps
 	sent        int64 // chunks
 	nextSeq     int64
+	acked       int64 // chunks that the service certainly has
+	firstAcked  time.Time
+	begun       time.Time // of the first chunk; before it, the opening
+	newest      time.Time // of the newest chunk, likewise
 	firstSent   time.Time
 	ended       time.Time // when end_of_stream was sent; zero before
 	lastMessage time.Time
@@ -176,10 +187,11 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 func newStream(conn *websocket.Conn, config streamConfig) *Stream {
 	now := config.now()
 	s := &Stream{
-		conn: conn, config: config, opened: now, lastMessage: now,
+		conn: conn, config: config, opened: now, lastMessage: now, begun: now, newest: now,
 		events:  make(chan Event, config.queue),
 		quit:    make(chan struct{}),
 		over:    make(chan struct{}),
+		pingNow: make(chan struct{}, 1),
 		writing: make(chan struct{}, 1),
 		frame:   make([]byte, 0, ChunkBytes),
 	}
@@ -242,12 +254,62 @@ func (s *Stream) noteChunk(seq int64, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gaps.add(s.sent, seq)
+	if s.sent == 0 {
+		s.begun = begun
+	}
+	s.newest = begun
 	s.sent++
 	s.nextSeq = seq + 1
 	if s.firstSent.IsZero() {
 		// As if the capture had begun with chunk 0, for Ahead.
 		s.firstSent = begun.Add(-time.Duration(seq) * ChunkDuration)
+		poke(s.pingNow)
 	}
+}
+
+func (s *Stream) chunksSent() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// hasEnded tells whether end_of_stream was sent.
+func (s *Stream) hasEnded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.ended.IsZero()
+}
+
+// firstChunk and lastChunk are when the first and the newest chunk began to be
+// sent; before that, when the stream was opened.
+func (s *Stream) firstChunk() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+func (s *Stream) lastChunk() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+// arrived notes that the service has so many chunks.
+func (s *Stream) arrived(chunks int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acked = max(s.acked, chunks)
+	if s.acked > 0 && s.firstAcked.IsZero() {
+		s.firstAcked = s.config.now()
+	}
+}
+
+// reach is how many chunks the service certainly has, and when it certainly had
+// the first; zero before that is known.
+func (s *Stream) reach() (acked int64, first time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked, s.firstAcked
 }
 
 // EndOfStream says that no more audio comes, and returns when that is sent.

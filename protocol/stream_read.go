@@ -137,6 +137,7 @@ func (s *Stream) pong(payload string) error {
 	now := s.config.now()
 	if p := s.pinged.Load(); p != nil && len(payload) == 8 && binary.BigEndian.Uint64([]byte(payload)) == p.number {
 		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
+		s.arrived(p.sent)
 	}
 	s.tap.ponged(payload, now)
 	s.armRead()

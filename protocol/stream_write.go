@@ -15,6 +15,7 @@ import (
 type ping struct {
 	number uint64
 	at     time.Time
+	sent   int64 // chunks before it
 }
 
 // lock waits for the turn to write; unlock must follow unless it fails.
@@ -87,15 +88,16 @@ func (s *Stream) writeFailed(err error) {
 	_ = s.conn.SetReadDeadline(time.Now().Add(s.config.writeGrace))
 }
 
-// ping sends a ping at once, for a first round trip, and then at intervals, so
-// that a silent service is told from a dead one.
+// ping sends a ping at once, for a first round trip, one behind the first
+// chunk, and then at intervals, so that a silent service is told from a dead
+// one. Its pong also says that what was sent before has arrived.
 func (s *Stream) ping() {
 	defer s.parted.Done()
 	defer s.recovered("pinging")
 	every := time.NewTicker(s.config.pingEvery)
 	defer every.Stop()
 	for number := uint64(1); ; number++ {
-		s.pinged.Store(&ping{number: number, at: s.config.now()})
+		s.pinged.Store(&ping{number: number, at: s.config.now(), sent: s.chunksSent()})
 		payload := binary.BigEndian.AppendUint64(nil, number)
 		s.tap.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
@@ -109,6 +111,7 @@ func (s *Stream) ping() {
 		}
 		select {
 		case <-every.C:
+		case <-s.pingNow:
 		case <-s.quit:
 			return
 		case <-s.over:

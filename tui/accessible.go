@@ -68,7 +68,7 @@ func (a *Accessible) State(s State) error {
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
 		_ = a.say("Notice: %s.", Clean(s.SourceNotice))
 	}
-	if first || s.Link != old.Link || s.LinkReason != old.LinkReason || s.Server != old.Server {
+	if first || s.Link != old.Link || s.LinkReason != old.LinkReason && s.Link != Reconnecting || s.Server != old.Server {
 		_ = a.say("%s", linkSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
@@ -115,6 +115,8 @@ func linkSentence(s State) string {
 		text = "Connecting to " + server
 	case Open:
 		text = "Connected to " + server
+	case Reconnecting:
+		text = "Connection to " + server + " lost, trying to get it back"
 	case Draining:
 		text = "Input ended, waiting for the last turns"
 	case Closed:

@@ -42,7 +42,22 @@ func (m *model) drawHeader(c *canvas, w window) {
 	if n := Clean(m.state.SourceNotice); n != "" && n != Clean(m.state.Source) {
 		segs = append(segs, segment{text: n, style: style{role: roleWarn}, keep: 1})
 	}
+	if m.state.Link == Reconnecting {
+		segs = []segment{{text: retryText(m.state), style: style{role: roleBad, attr: bold}, keep: 0}}
+	}
 	m.drawSegments(c, 1+used+2, 0, x-used-3, segs, 2)
+}
+
+// retryText says that there is no connection, and when the next try is.
+func retryText(s State) string {
+	switch r := s.Retry; {
+	case r == nil || r.Try == 0:
+		return "no connection"
+	case r.In == 0:
+		return fmt.Sprintf("no connection, try %d", r.Try)
+	default:
+		return fmt.Sprintf("no connection, try %d in %d s", r.Try, r.In)
+	}
 }
 
 // badge says when the timeline is not the present.

@@ -56,6 +56,7 @@ func newBindings() []binding {
 		{keys: []string{"enter"}, shown: "enter", help: "its newest turn", short: "turn", do: act((*model).tellNewest)},
 		{keys: []string{"r"}, shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
 		{keys: []string{"m"}, shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
+		{keys: []string{"J"}, shown: "J", help: "join a new label", short: "join", do: act((*model).joinFresh)},
 		{keys: []string{"u"}, shown: "u", help: "undo", do: act((*model).undo)},
 		{keys: []string{"x"}, shown: "x", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
 		{keys: []string{"o"}, shown: "o", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},

@@ -224,6 +224,8 @@ func (m *model) drawEmpty(c *canvas, l layout, s State) {
 		}
 	case s.Finished:
 		text = "nobody spoke"
+	case s.Link == Reconnecting:
+		text = retryText(s)
 	case s.Link == Connecting:
 		text = "connecting"
 		if s.Server != "" {

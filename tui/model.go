@@ -46,12 +46,13 @@ type model struct {
 	revision  int64   // of the annotations, as drawn
 	applied   applied // the newest timeline with its annotations
 	minimap   minimap
-	byTalk    bool    // lanes in order of talk time, else of first speech
-	solo      string  // the label that is heard alone, or ""
-	selected  string  // the label of the selected lane, or ""
-	entry     *entry  // text that is being typed, or nil
-	pick      *pick   // a question for a lane, or nil
-	mark      float64 // the bookmark that was reached last, -1 = none
+	byTalk    bool            // lanes in order of talk time, else of first speech
+	solo      string          // the label that is heard alone, or ""
+	selected  string          // the label of the selected lane, or ""
+	entry     *entry          // text that is being typed, or nil
+	pick      *pick           // a question for a lane, or nil
+	apart     map[string]bool // labels of a new connection that are people of their own
+	mark      float64         // the bookmark that was reached last, -1 = none
 	jumped    jumped
 	mouse     bool
 	asked     bool // leaving has asked whether what is not kept may go
@@ -326,11 +327,15 @@ func (m *model) View() string {
 func sameState(a, b State) bool {
 	return a.Heard == b.Heard && a.Sent == b.Sent && a.Length == b.Length && a.Latency == b.Latency &&
 		a.Level == b.Level && a.Source == b.Source && a.SourceNotice == b.SourceNotice && a.Server == b.Server &&
-		a.Link == b.Link && a.LinkReason == b.LinkReason && a.ChunksSent == b.ChunksSent && a.Dropped == b.Dropped &&
+		a.Link == b.Link && a.LinkReason == b.LinkReason && sameRetry(a.Retry, b.Retry) && len(a.Fresh) == len(b.Fresh) && a.ChunksSent == b.ChunksSent && a.Dropped == b.Dropped &&
 		a.Overflows == b.Overflows && a.Ahead == b.Ahead && a.Started.Equal(b.Started) && a.Finished == b.Finished &&
 		a.Stream == b.Stream && a.Watching == b.Watching &&
 		len(a.Levels) == len(b.Levels) && slices.Equal(a.Gaps, b.Gaps) && samePlayback(a.Playback, b.Playback) &&
 		a.Timeline.Decided == b.Timeline.Decided && a.Timeline.Counts == b.Timeline.Counts && sameLanes(a.Timeline.Lanes, b.Timeline.Lanes)
+}
+
+func sameRetry(a, b *Retry) bool {
+	return a == b || a != nil && b != nil && *a == *b
 }
 
 func samePlayback(a, b *Playback) bool {

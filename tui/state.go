@@ -19,11 +19,12 @@ type LinkState int
 
 // The states of a link, in the order in which a good session meets them.
 const (
-	Connecting LinkState = iota // no stream yet, or again none
-	Open                        // audio goes out
-	Draining                    // end_of_stream is sent, last events come in
-	Closed                      // ended normally
-	Failed                      // ended otherwise; LinkReason says why
+	Connecting   LinkState = iota // no stream yet
+	Open                          // audio goes out
+	Draining                      // end_of_stream is sent, last events come in
+	Closed                        // ended normally
+	Failed                        // ended otherwise; LinkReason says why
+	Reconnecting                  // lost, and a new one is tried; LinkReason says why
 )
 
 // String gives the word that the screen shows.
@@ -39,6 +40,8 @@ func (l LinkState) String() string {
 		return "closed"
 	case Failed:
 		return "failed"
+	case Reconnecting:
+		return "reconnecting"
 	}
 	return "unknown"
 }
@@ -75,6 +78,12 @@ type State struct {
 	// Link is the stream's state, LinkReason why it is not open.
 	Link       LinkState
 	LinkReason string
+	// Retry is how the next try stands while Link is Reconnecting, else nil.
+	Retry *Retry
+	// Fresh are the labels that came with a stream that did not know those
+	// before it: some of them may be people who have a lane already. The slice
+	// is shared: read only.
+	Fresh []string
 	// ChunksSent went out; Dropped were given up for a full queue; Overflows
 	// were lost in the device.
 	ChunksSent, Dropped, Overflows int64
@@ -98,6 +107,12 @@ type State struct {
 
 // Span is a stretch of the stream clock, in seconds.
 type Span struct{ Start, End float64 }
+
+// Retry is a try to resume a lost stream.
+type Retry struct {
+	Try int // counted from 1
+	In  int // seconds until it begins; 0 = now
+}
 
 // Playback is the state of a Player.
 type Playback struct {

@@ -25,6 +25,8 @@ func (m *model) linkSegment() segment {
 			text = "watching"
 		}
 		return segment{g.live + " " + text, style{role: roleGood}, 0}
+	case s.Link == Reconnecting:
+		return segment{g.idle + " " + text, style{role: roleBad, attr: bold}, 0}
 	case s.Link == Connecting:
 		return segment{g.idle + " " + text, style{role: roleWarn}, 0}
 	}

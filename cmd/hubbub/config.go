@@ -27,6 +27,7 @@ var settings = []setting{
 	{"server", nil, "address of a remote service"},
 	{"ca", nil, "PEM file of the authority to trust for it"},
 	{"insecure", nil, "true: do not check its certificate"},
+	{"reconnect", nil, "how long a lost stream is tried to be resumed, 0 = not at all"},
 	{"latency", nil, "how far behind the built-in server decides, 0.5s to 5s"},
 	{"max-speakers", nil, "labels at most, 1 to 8"},
 	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},

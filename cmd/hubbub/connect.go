@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -48,8 +47,7 @@ type connection struct {
 	key     string        // what opens the service
 	latency time.Duration // 0 = not known
 	close   func()
-	others  bool         // there may be others who watch
-	stream  atomic.Value // string: the id of the stream that was opened last
+	others  bool // there may be others who watch
 }
 
 // connect reaches the remote service, or starts the built-in one on a loopback
@@ -99,24 +97,4 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 		Client: client, name: "built-in", key: key, latency: f.engine.latency.value,
 		close: func() { client.Close(); stop() },
 	}, nil
-}
-
-// openStream asks for a stream and opens its address.
-func (c *connection) openStream(ctx context.Context) (*protocol.Stream, error) {
-	live, err := c.CreateStream(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	c.stream.Store(live.ID)
-	return c.OpenStream(ctx, live.URL)
-}
-
-// watchable is the id by which others can watch the newest stream; "" where
-// nobody can.
-func (c *connection) watchable() string {
-	id, _ := c.stream.Load().(string)
-	if !c.others {
-		return ""
-	}
-	return protocol.Clean(id, 64)
 }

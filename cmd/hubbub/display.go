@@ -45,6 +45,10 @@ type display interface {
 	stays() bool
 	event(e protocol.Event) error
 	turn(t protocol.Turn) error
+	// notice tells of something that happens to the session.
+	notice(text string, bad bool) error
+	// joinHint says how labels of one person are joined, to follow a text.
+	joinHint() string
 	// finish is called once, after everything else.
 	finish() error
 }
@@ -169,6 +173,13 @@ func (d *fullScreen) event(e protocol.Event) error {
 
 func (d *fullScreen) turn(protocol.Turn) error { return nil }
 
+func (d *fullScreen) notice(text string, bad bool) error {
+	d.post(tui.Msg{Kind: map[bool]tui.MsgKind{false: tui.MsgNotice, true: tui.MsgError}[bad], Text: text})
+	return nil
+}
+
+func (d *fullScreen) joinHint() string { return ": J joins them" }
+
 // post never waits: the screen sees every turn in the next snapshot anyway.
 func (d *fullScreen) post(m tui.Msg) {
 	select {
@@ -229,6 +240,13 @@ func (d *printed) event(e protocol.Event) error {
 }
 
 func (d *printed) turn(t protocol.Turn) error { return d.out.Turn(t) }
+
+func (d *printed) notice(text string, _ bool) error {
+	d.app.notice("%s", text)
+	return nil
+}
+
+func (d *printed) joinHint() string { return "" }
 
 func (d *printed) finish() error {
 	for _, n := range d.show.notices() {
@@ -335,6 +353,15 @@ func (d *spoken) event(e protocol.Event) error {
 }
 
 func (d *spoken) turn(t protocol.Turn) error { return d.out.Turn(t) }
+
+func (d *spoken) notice(text string, bad bool) error {
+	if bad { // the state of the connection is said anyway
+		return nil
+	}
+	return d.out.Notice(text)
+}
+
+func (d *spoken) joinHint() string { return ": merge joins them" }
 
 func (d *spoken) finish() error {
 	if err := d.out.State(d.show.state()); err != nil {

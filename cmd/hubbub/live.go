@@ -18,10 +18,11 @@ type liveFlags struct {
 	ca       string
 	insecure bool
 	displayFlags
-	pace   choice
-	engine engineFlags
-	record string
-	notes  protocol.Annotations // names that the settings give
+	pace      choice
+	engine    engineFlags
+	record    string
+	reconnect span
+	notes     protocol.Annotations // names that the settings give
 
 	maxStreams int           // of the built-in server; 0 = its default
 	counted    bool          // the built-in server bounds requests as others do
@@ -34,6 +35,7 @@ func newLive(a *App) *cobra.Command {
 		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm", "wire"}}},
 		pace:         choice{"realtime", []string{"realtime", "fast"}},
 		engine:       defaultEngineFlags(),
+		reconnect:    newReconnect(),
 	}
 	cmd := &cobra.Command{
 		Use:   "live",
@@ -61,6 +63,7 @@ nothing leaves the machine.`,
 	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
 	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine takes it")
+	flags.Var(&f.reconnect, "reconnect", "`TIME` that a lost stream is tried to be resumed, 0 = not at all")
 	f.engine.add(flags)
 	flags.StringVar(&f.record, "record", "", "`DIR` to keep the session in: audio.wav, events.ndjson, turns.rttm and what replay needs")
 	f.displayFlags.add(cmd)
@@ -121,7 +124,12 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return firstOf(err, source.Close())
 	}
 	defer server.close()
-	wire, err := server.openStream(ctx)
+	input, endInput := context.WithCancel(ctx)
+	defer endInput()
+	wire, err := server.OpenLink(ctx, protocol.LinkOptions{
+		Limit: f.reconnect.value, Live: source.Info().Kind == capture.Mic, Unpaced: f.server == "" && pace == capture.Fast,
+		Latency: server.latency, Hurry: input.Done(),
+	})
 	if err != nil {
 		return firstOf(err, source.Close())
 	}
@@ -132,18 +140,27 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return firstOf(err, source.Close())
 	}
 
-	input, endInput := context.WithCancel(ctx)
-	defer endInput()
 	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: record.audio})
 	look.setQueue(chunks.Queued)
 	s := &session{
 		source: source.Info(), server: server.name, latency: server.latency,
-		streamID: server.watchable,
+		streamID: watchable(server, wire),
 		chunks:   chunks, endInput: endInput, wire: wire,
 		timeline: protocol.NewTimeline(), record: record, display: display, notes: notes,
 	}
 	err = s.run(ctx)
-	return firstOf(err, record.close(), record.ended(s.history.Gaps()))
+	return firstOf(err, record.close(), record.ended(s.gaps()))
+}
+
+// watchable gives the id by which others can watch the newest stream; "" where
+// nobody can.
+func watchable(server *connection, wire *protocol.Link) func() string {
+	return func() string {
+		if !server.others {
+			return ""
+		}
+		return protocol.Clean(wire.ID(), 64)
+	}
 }
 
 // completeChoices offers a flag's words to the shell.

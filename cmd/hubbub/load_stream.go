@@ -15,6 +15,10 @@ import (
 // them: as many as a microphone's queue holds. Then the oldest are dropped.
 const loadQueue = 50
 
+// drainTime bounds the wait for the last events after the input has ended. A
+// service closes within 2 s.
+const drainTime = 30 * time.Second
+
 // loadStream is one stream of a load: what a microphone would send.
 type loadStream struct {
 	server  *connection

@@ -12,12 +12,8 @@ import (
 	"hubbub/tui"
 )
 
-// drainTime bounds the wait for the last events after the input has ended. A
-// service closes within 2 s; a file that was sent as fast as possible may have
-// a few seconds of audio on its way.
-const drainTime = 30 * time.Second
-
-// session is one stream from source to display.
+// session is one session from source to display, of one stream or of several
+// where a lost one was resumed.
 type session struct {
 	source   capture.Info
 	server   string        // for people
@@ -25,7 +21,7 @@ type session struct {
 	streamID func() string // by which others can watch; "" where nobody can
 	chunks   *capture.Stream
 	endInput context.CancelFunc
-	wire     *protocol.Stream
+	wire     *protocol.Link
 	timeline *protocol.Timeline
 	record   *recording
 	display  display
@@ -41,8 +37,8 @@ type session struct {
 }
 
 // run carries the session to its end: until the input is over and everything
-// said has been decided, the connection is lost, or ctx ends, which ends the
-// input and still waits for what was said to be decided.
+// said has been decided, the connection is lost for good, or ctx ends, which
+// ends the input and still waits for what was said to be decided.
 func (s *session) run(ctx context.Context) error {
 	s.started = time.Now()
 	s.setLink(tui.Open, "")
@@ -72,7 +68,7 @@ func (s *session) run(ctx context.Context) error {
 
 	folded := guarded(s.fold)
 	s.endInput()
-	for range s.wire.Events() { // after a defect of fold: the wire must not wait
+	for range s.wire.Updates() { // after a defect of fold: the wire must not wait
 	}
 	sendErr := <-sent
 	closed := s.wire.Wait()
@@ -121,9 +117,7 @@ func (s *session) send(ctx context.Context) error {
 		return failed
 	}
 	s.setLink(tui.Draining, "")
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
-	defer cancel()
-	return s.wire.EndOfStream(ctx)
+	return s.wire.EndOfStream(ctx) // each step of the link has its own deadline
 }
 
 // fold takes events from the wire into the timeline, the recording and the
@@ -136,21 +130,21 @@ func (s *session) fold() error {
 			s.endInput()
 		}
 	}
-	for e := range s.wire.Events() {
+	for u := range s.wire.Updates() {
 		provoke("fold")
-		// The service counts the audio that reached it; people count from the
-		// start of the recording. They differ by what was dropped.
-		here := s.wire.OnCaptureClock(e)
-		keep(s.record.event(s.chunks.Stats().Heard.Seconds(), here))
-		keep(s.display.event(e))
-		for _, t := range s.timeline.Apply(here) {
+		if u.Change != nil {
+			keep(s.linkChanged(u.Change))
+			continue
+		}
+		keep(s.record.event(s.chunks.Stats().Heard.Seconds(), u.Event))
+		keep(s.display.event(u.Event))
+		for _, t := range s.timeline.Apply(u.Event) {
 			keep(s.turn(t))
 		}
 	}
 	s.endInput()
 	// A lost connection leaves turns open: they lasted at least this long.
-	sent := s.wire.Stats().ChunksSent
-	for _, t := range s.timeline.EndOpen(s.wire.CaptureTime(float64(sent) * protocol.ChunkDuration.Seconds())) {
+	for _, t := range s.timeline.EndOpen(s.wire.Sent()) {
 		keep(s.turn(t))
 	}
 	return failed
@@ -198,23 +192,26 @@ func (s *session) state() tui.State {
 	link, reason, over := s.link, s.reason, s.over
 	s.mu.Unlock()
 	heard, wire := s.chunks.Stats(), s.wire.Stats()
+	link, reason, retry := s.linkState(link, reason)
 	return tui.State{
 		Timeline:     s.timeline.Snapshot(),
 		Heard:        heard.Heard.Seconds(),
-		Sent:         s.wire.CaptureTime(float64(wire.ChunksSent) * protocol.ChunkDuration.Seconds()),
+		Sent:         s.wire.Sent(),
 		Length:       s.source.Duration.Seconds(),
 		Latency:      s.latency,
 		Level:        tui.Level{RMS: heard.Level.RMS, Peak: heard.Level.Peak},
 		Levels:       s.history.Levels(),
-		Gaps:         s.history.Gaps(),
+		Gaps:         s.gaps(),
 		Source:       s.source.Name,
 		SourceNotice: s.source.Notice,
 		Server:       s.server,
 		Stream:       s.streamID(),
 		Link:         link,
 		LinkReason:   reason,
+		Retry:        retry,
+		Fresh:        s.wire.Status().Fresh,
 		ChunksSent:   wire.ChunksSent,
-		Dropped:      heard.Dropped + s.record.dropped(),
+		Dropped:      heard.Dropped + s.wire.Status().Dropped + s.record.dropped(),
 		Overflows:    heard.Overflows,
 		Ahead:        wire.Ahead,
 		Started:      s.started,
@@ -226,8 +223,9 @@ func (s *session) state() tui.State {
 func (s *session) notices() []string {
 	st := s.chunks.Stats()
 	out := append([]string(nil), st.Notices...)
-	if st.Dropped > 0 {
-		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow", st.Dropped))
+	out = append(out, s.linkNotices()...)
+	if n := st.Dropped + s.wire.Status().Dropped; n > 0 {
+		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow, or there was none", n))
 	}
 	if st.Overflows > 0 {
 		out = append(out, fmt.Sprintf("the device lost audio %d times: the machine was too busy", st.Overflows))

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+)
+
+// cutter is a network between a program and a server that can be taken away.
+type cutter struct {
+	t     *testing.T
+	proxy *toxiproxy.Proxy
+	url   string
+}
+
+func newCutter(t *testing.T, server string) *cutter {
+	t.Helper()
+	zerolog.SetGlobalLevel(zerolog.Disabled)
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	c := &cutter{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", strings.TrimPrefix(server, "https://"))}
+	c.connect()
+	c.proxy.Listen = strings.TrimPrefix(c.url, "https://") // the same port again
+	t.Cleanup(c.proxy.Stop)
+	return c
+}
+
+func (c *cutter) connect() {
+	c.t.Helper()
+	if err := c.proxy.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.url = "https://" + c.proxy.Listen
+}
+
+func (c *cutter) cut() { c.proxy.Stop() }
+
+func startServer(t *testing.T, data, listen string) (*program, string) {
+	t.Helper()
+	server := start(t, "serve", "--listen", listen, "--api-key", "k", "--data", data)
+	return server, strings.TrimPrefix(server.line(`^ready `), "ready ")
+}
+
+func (p *program) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+func (p *program) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stdout.String()
+}
+
+func (p *program) says(text string, times int) {
+	p.t.Helper()
+	poll(p.t, text, func() bool { return strings.Count(p.errors(), text) >= times })
+}
+
+// TestReconnect takes the network away in the middle of a conversation, then
+// kills the server and starts it again on the same folder. To the outside
+// nothing has happened: one timeline with the labels and turns of a run
+// without trouble, and all of the audio in the recording.
+func TestReconnect(t *testing.T) {
+	dir := t.TempDir()
+	wav, rec, whole := filepath.Join(dir, "talk.wav"), filepath.Join(dir, "rec"), filepath.Join(dir, "whole.rttm")
+	samples := demoSamples(t)[:34*capture.SampleRate]
+	writeWAV(t, wav, samples)
+	calm := start(t, "live", "--input", wav, "--pace", "fast", "--output", "rttm")
+	if code := calm.exit(); code != exitOK {
+		t.Fatalf("the run without trouble exits with %d", code)
+	}
+	if err := os.WriteFile(whole, []byte(calm.output()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	server, url := startServer(t, filepath.Join(dir, "data"), "127.0.0.1:0")
+	net := newCutter(t, url)
+	p := start(t, "live", "--input", wav, "--server", net.url, "--api-key", "k", "--insecure", "--record", rec, "--output", "events")
+	heard := func(seconds float64) func() bool {
+		return func() bool { // by the recording, which has half a second of delay at most
+			info, err := os.Stat(filepath.Join(rec, audioFile))
+			return err == nil && float64(info.Size()) > seconds*2*capture.SampleRate
+		}
+	}
+	poll(t, "ten seconds of audio", heard(10))
+	net.cut()
+	p.says("being resumed", 1)
+	net.connect()
+	p.says("the stream goes on", 1)
+	poll(t, "twenty seconds of audio", heard(20))
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	server.exit()
+	p.says("being resumed", 2)
+	startServer(t, filepath.Join(dir, "data"), strings.TrimPrefix(url, "https://"))
+	p.says("the stream goes on", 2)
+	if code := p.exit(); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	if strings.Contains(p.errors(), "new labels") || strings.Contains(p.errors(), "nobody knows who spoke") || strings.Contains(p.errors(), "dropped") {
+		t.Errorf("standard error: %s", p.errors())
+	}
+
+	// Every start has one end, on one clock.
+	line := protocol.NewTimeline()
+	for _, raw := range strings.Split(strings.TrimSpace(p.output()), "\n") {
+		e, err := protocol.ParseEvent([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		line.Apply(e)
+	}
+	s := line.Snapshot()
+	if s.Counts.Degenerate != 0 || slices.ContainsFunc(s.Lanes, func(l protocol.Lane) bool { return l.Open }) {
+		t.Errorf("the events are no legal session: %+v", s.Counts)
+	}
+	score := start(t, "score", whole, filepath.Join(rec, turnsFile), "--output", "json")
+	if code := score.exit(); code != exitOK {
+		t.Fatalf("score exits with %d", code)
+	}
+	var rate struct{ DER, Confusion float64 }
+	if err := json.Unmarshal([]byte(score.output()), &rate); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("difference to the run without trouble: %.2f %%", 100*rate.DER)
+	if rate.DER > 0.08 {
+		t.Errorf("the timeline differs by %.1f %% from that of a run without trouble, labels by %.1f %%", 100*rate.DER, 100*rate.Confusion)
+	}
+	labels := func(rttm string) (out []string) {
+		f, err := os.Open(rttm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		turns, err := protocol.ReadRTTM(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, turn := range turns {
+			if !slices.Contains(out, turn.Speaker) {
+				out = append(out, turn.Speaker)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	if got, want := labels(filepath.Join(rec, turnsFile)), labels(whole); !slices.Equal(got, want) {
+		t.Errorf("labels %v, want %v", got, want)
+	}
+	if got, want := recordedSeconds(t, filepath.Join(rec, audioFile)), float64(len(samples))/capture.SampleRate; got != want {
+		t.Errorf("%.3f s are recorded, %.3f s were played", got, want)
+	}
+}
+
+// TestReconnectGivesUp has no server to come back to: the program ends with the
+// reason, and keeps what there is.
+func TestReconnectGivesUp(t *testing.T) {
+	dir := t.TempDir()
+	server, url := startServer(t, filepath.Join(dir, "data"), "127.0.0.1:0")
+	p := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "k", "--insecure", "--output", "events",
+		"--record", filepath.Join(dir, "rec"), "--reconnect", "1500ms")
+	p.line(`speaker_start`)
+	_ = server.Process.Kill()
+	if code := p.exit(); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if text := p.errors(); !strings.Contains(text, "not resumed in 1.5s") || !strings.Contains(text, "refuses connections") || !strings.Contains(text, "--reconnect") {
+		t.Errorf("standard error: %s", text)
+	}
+	if starts, ends := strings.Count(p.output(), protocol.TypeSpeakerStart), strings.Count(p.output(), protocol.TypeSpeakerEnd); starts != ends {
+		t.Errorf("%d starts and %d ends", starts, ends)
+	}
+	if recordedSeconds(t, filepath.Join(dir, "rec", audioFile)) < 1 {
+		t.Error("the recording is empty")
+	}
+}
+
+// TestReconnectInterrupted leaves while there is no connection: soon, in order.
+func TestReconnectInterrupted(t *testing.T) {
+	server, url := startServer(t, t.TempDir(), "127.0.0.1:0")
+	p := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "k", "--insecure", "--output", "json", "--reconnect", "1h")
+	poll(t, "a chunk that was sent", func() bool { return strings.Contains(server.errors(), "stream opened") })
+	_ = server.Process.Kill()
+	p.says("being resumed", 1)
+	time.Sleep(time.Second) // into the back-off; not that it matters
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestReconnectOnTheScreen shows what happens, and goes on.
+func TestReconnectOnTheScreen(t *testing.T) {
+	_, url := startServer(t, t.TempDir(), "127.0.0.1:0")
+	net := newCutter(t, url)
+	x := inTerminal(t, 110, 30, "live", "--input", demoFile, "--server", net.url, "--api-key", "k", "--insecure")
+	x.shows("connected", "SPEAKER_00")
+	net.cut()
+	x.shows("^ *hubbub +no connection, try", "reconnecting: ")
+	net.connect()
+	x.shows("connected", "the stream goes on")
+	x.tmux("send-keys", "q")
+	if code := x.left(); code != "0" {
+		t.Errorf("q leaves with %s", code)
+	}
+}

@@ -1,0 +1,514 @@
+package protocol
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// losing is a service whose streams end as a script says, on real sockets over
+// TLS.
+type losing struct {
+	t       *testing.T
+	creates []func(w http.ResponseWriter) bool // of the n-th request: true = answered
+	streams []script                           // of the n-th stream
+	known   bool                               // says that it knows the voices
+
+	mu     sync.Mutex
+	asked  []string // bodies of the requests
+	when   []time.Time
+	opened int
+	got    [][]int64 // chunks of each stream
+}
+
+func (s *losing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		s.mu.Lock()
+		n := len(s.asked)
+		s.asked = append(s.asked, fmt.Sprint(body["resume"]))
+		s.when = append(s.when, time.Now())
+		s.mu.Unlock()
+		if n < len(s.creates) && s.creates[n] != nil && s.creates[n](w) {
+			return
+		}
+		_ = json.NewEncoder(w).Encode(LiveStream{ID: fmt.Sprint("id", n), URL: "wss://" + r.Host + "/stream", Resumed: s.known && body["resume"] != nil})
+		return
+	}
+	conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	s.mu.Lock()
+	n := s.opened
+	s.opened++
+	s.got = append(s.got, nil)
+	s.mu.Unlock()
+	if n < len(s.streams) {
+		s.streams[n](s.t, conn)
+	} else {
+		s.t.Errorf("stream %d was not expected", n)
+	}
+}
+
+// hears is a script that takes n chunks (n < 0: up to end_of_stream) and then
+// goes on.
+func (s *losing) hears(stream, n int, then script) script {
+	return func(t *testing.T, conn *websocket.Conn) {
+		for n < 0 || s.count(stream) < n {
+			kind, payload, err := conn.ReadMessage()
+			if err != nil {
+				t.Errorf("server, stream %d: %v", stream, err)
+				return
+			}
+			if kind == websocket.TextMessage {
+				break
+			}
+			seq := int64(math.Float32frombits(binary.LittleEndian.Uint32(payload)))
+			s.mu.Lock()
+			s.got[stream] = append(s.got[stream], seq)
+			s.mu.Unlock()
+		}
+		then(t, conn)
+	}
+}
+
+func (s *losing) count(stream int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stream >= len(s.got) {
+		return 0
+	}
+	return len(s.got[stream])
+}
+
+func (s *losing) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
+// telling sends events, then goes on.
+func telling(then script, events ...string) script {
+	return func(t *testing.T, conn *websocket.Conn) {
+		for _, text := range events {
+			var word, label string
+			var at float64
+			_, _ = fmt.Sscan(text, &word, &at, &label)
+			say(t, conn, string(NewSpeakerEvent("diarization_speaker_"+word, at, label).Raw))
+		}
+		then(t, conn)
+	}
+}
+
+// cutOffNow ends the connection without a close. What was said before arrives,
+// which a reset might prevent.
+func cutOffNow(_ *testing.T, conn *websocket.Conn) {
+	_ = tcpOf(conn).CloseWrite()
+	drain(conn)
+}
+
+func endWell(t *testing.T, conn *websocket.Conn) { closeWith(conn, websocket.CloseNormalClosure, "") }
+
+// link opens a link to the service.
+func (s *losing) link(o LinkOptions, change func(*streamConfig)) *Link {
+	s.t.Helper()
+	address, ca := serve(s.t, s, nil)
+	c := newTestClient(s.t, ClientOptions{BaseURL: address, CACert: ca})
+	c.stream.backOff = func(tries int, err error) time.Duration { return min(backOff(tries, err), 50*time.Millisecond) }
+	if change != nil {
+		change(&c.stream)
+	}
+	l, err := c.OpenLink(context.Background(), o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// marked is a chunk that says which one it is.
+func marked(seq int64) []float32 {
+	x := make([]float32, ChunkSamples)
+	x[0] = float32(seq)
+	return x
+}
+
+func put(t *testing.T, l *Link, from, to int64) {
+	t.Helper()
+	for seq := from; seq < to; seq++ {
+		if err := l.Send(context.Background(), seq, marked(seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// everything receives until the link is over.
+func everything(t *testing.T, l *Link) (lines []string, changes []LinkChange, end CloseInfo) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		select {
+		case u, ok := <-l.Updates():
+			if !ok {
+				return lines, changes, l.Wait()
+			}
+			if u.Change != nil {
+				changes = append(changes, *u.Change)
+			} else {
+				lines = append(lines, fmt.Sprintf("%s %g %s", strings.TrimPrefix(u.Event.Type, "diarization_speaker_"), u.Event.Timestamp, u.Event.Speaker))
+			}
+		case <-limit:
+			t.Fatal("the link did not end")
+		}
+	}
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// TestLinkResumes loses a stream in the middle: to the outside there is one
+// stream, nothing of the audio is missing, and each turn is there once.
+func TestLinkResumes(t *testing.T) {
+	s := &losing{t: t, known: true}
+	s.streams = []script{
+		s.hears(0, 40, telling(cutOffNow, "start 0.5 A", "end 1.5 A", "start 2 B")),
+		// The clock of the second stream begins at chunk 10, a second before
+		// what the first has decided.
+		s.hears(1, -1, telling(endWell, "start 0.1 A", "end 0.5 A", "start 0.9 B", "end 2.5 B")),
+	}
+	l := s.link(LinkOptions{Limit: time.Minute, Unpaced: true, Latency: time.Second}, nil)
+	put(t, l, 0, 45)
+	wait(t, "the loss", func() bool { return l.Status().Losses == 1 })
+	put(t, l, 45, 60)
+	if err := l.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	lines, changes, end := everything(t, l)
+	if want := []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}; !slices.Equal(lines, want) {
+		t.Errorf("events %q, want %q", lines, want)
+	}
+	if end.Reason != Completed || end.Err != nil {
+		t.Errorf("the end: %+v", end)
+	}
+	if len(changes) != 2 || changes[0].Lost == nil || changes[1].Lost != nil || !changes[1].Known || changes[1].Gap.End > changes[1].Gap.Start {
+		t.Errorf("changes %+v", changes)
+	}
+	if !slices.Equal(s.asked, []string{"<nil>", "id0"}) {
+		t.Errorf("asked to go on with %q", s.asked)
+	}
+	var second []int64
+	for seq := int64(10); seq < 60; seq++ {
+		second = append(second, seq)
+	}
+	if !slices.Equal(s.got[1], second) {
+		t.Errorf("the second stream got %v", s.got[1])
+	}
+	if st := l.Status(); st.Dropped != 0 || len(l.Gaps()) != 0 || st.Lost != nil || len(st.Fresh) != 0 {
+		t.Errorf("%+v, gaps %v", st, l.Gaps())
+	}
+	if got := l.Sent(); got != 6 {
+		t.Errorf("sent up to %g s", got)
+	}
+}
+
+// TestLinkGap keeps a live source without a service for longer than a new
+// stream lets one catch up.
+func TestLinkGap(t *testing.T) {
+	release := make(chan struct{})
+	s := &losing{t: t, known: false}
+	s.creates = []func(http.ResponseWriter) bool{nil, func(w http.ResponseWriter) bool {
+		<-release
+		return false
+	}}
+	s.streams = []script{
+		s.hears(0, 20, telling(cutOffNow, "start 0.2 A", "end 1.1 A")),
+		s.hears(1, -1, telling(endWell, "start 0 A", "end 1 A")),
+	}
+	l := s.link(LinkOptions{Limit: time.Minute, Live: true, Latency: time.Second}, nil)
+	put(t, l, 0, 20)
+	wait(t, "a request", func() bool { return s.requests() == 2 })
+	put(t, l, 20, 20+liveBacklog+100) // more than is kept at all
+	close(release)
+	wait(t, "the catching up", func() bool { return s.count(1) >= int(aheadAtMost/ChunkDuration) })
+	if err := l.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	lines, changes, end := everything(t, l)
+	first := int64(20 + liveBacklog + 100 - int(aheadAtMost/ChunkDuration))
+	if len(s.got[1]) == 0 || s.got[1][0] != first {
+		t.Fatalf("the second stream got %v, want from %d on", s.got[1], first)
+	}
+	at := Round1ms(chunkTime(first))
+	if want := []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}; !slices.Equal(lines, want) {
+		t.Errorf("events %q, want %q", lines, want)
+	}
+	if gaps := l.Gaps(); len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
+		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)
+	}
+	st := l.Status()
+	if want := first - 20; st.Dropped != want || !slices.Equal(st.Fresh, []string{"A#2"}) {
+		t.Errorf("%+v, want %d dropped", st, want)
+	}
+	if end.Err != nil {
+		t.Error(end.Err)
+	}
+}
+
+// TestLinkKeepsThePace sends a file that was held up: never more than 5 s ahead
+// of what the new stream's clock allows, and nothing of it is lost.
+func TestLinkKeepsThePace(t *testing.T) {
+	s := &losing{t: t, known: true}
+	var began time.Time
+	var worst time.Duration
+	s.streams = []script{
+		s.hears(0, 5, cutOffNow),
+		func(t *testing.T, conn *websocket.Conn) {
+			for n := 1; ; n++ {
+				kind, payload, err := conn.ReadMessage()
+				if err != nil || kind == websocket.TextMessage {
+					endWell(t, conn)
+					return
+				}
+				if n == 1 {
+					began = time.Now()
+				}
+				worst = max(worst, time.Duration(n)*ChunkDuration-time.Since(began))
+				s.mu.Lock()
+				s.got[1] = append(s.got[1], int64(math.Float32frombits(binary.LittleEndian.Uint32(payload))))
+				s.mu.Unlock()
+			}
+		},
+	}
+	l := s.link(LinkOptions{Limit: time.Minute}, nil)
+	go func() {
+		defer func() { _ = l.EndOfStream(context.Background()) }()
+		for seq := int64(0); seq < 60; seq++ {
+			if l.Send(context.Background(), seq, marked(seq)) != nil {
+				return
+			}
+		}
+	}()
+	_, _, end := everything(t, l)
+	if end.Err != nil {
+		t.Fatal(end.Err)
+	}
+	if worst > 5*time.Second {
+		t.Errorf("%v ahead of real time", worst)
+	}
+	if n := len(s.got[1]); n != 60 || s.got[1][0] != 0 || s.got[1][n-1] != 59 {
+		t.Errorf("the second stream got %v", s.got[1])
+	}
+}
+
+// refuse answers a request with an error.
+func refuse(status int, header ...string) func(http.ResponseWriter) bool {
+	return func(w http.ResponseWriter) bool {
+		if len(header) == 2 {
+			w.Header().Set(header[0], header[1])
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"requestId":"r","message":"no"}`)
+		return true
+	}
+}
+
+// TestLinkObeysRetryAfter waits as long as the service asks, and tries a failing
+// one again.
+func TestLinkObeysRetryAfter(t *testing.T) {
+	s := &losing{t: t, known: true}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503), refuse(429, "Retry-After", "1")}
+	s.streams = []script{s.hears(0, 3, cutOffNow), s.hears(1, -1, endWell)}
+	l := s.link(LinkOptions{Limit: time.Minute, Unpaced: true}, func(c *streamConfig) {
+		c.backOff = func(tries int, err error) time.Duration {
+			if tries < 3 {
+				return time.Millisecond
+			}
+			return backOff(tries, err)
+		}
+	})
+	put(t, l, 0, 10)
+	_ = l.EndOfStream(context.Background())
+	if _, _, end := everything(t, l); end.Err != nil {
+		t.Fatal(end.Err)
+	}
+	if len(s.when) != 4 {
+		t.Fatalf("%d requests", len(s.when))
+	}
+	if waited := s.when[3].Sub(s.when[2]); waited < time.Second {
+		t.Errorf("came back after %v", waited)
+	}
+}
+
+// TestLinkGivesUp ends with the reason, and does not try what is refused for
+// good.
+func TestLinkGivesUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit    time.Duration
+		create   func(http.ResponseWriter) bool
+		end      script
+		requests int // 0 = several
+		text     string
+	}{
+		"after its limit":       {300 * time.Millisecond, refuse(503), cutOffNow, 0, "not resumed in 300ms: the stream was lost (the connection ended without a close), then: the service answered 503"},
+		"never begun":           {0, refuse(503), cutOffNow, 1, "the connection ended without a close"},
+		"wait beyond the limit": {5 * time.Second, refuse(429, "Retry-After", "600"), cutOffNow, 2, "wants to be left alone for 10m0s, longer than the 5s that are left"},
+		"no subscription":       {time.Minute, refuse(402), cutOffNow, 2, "takes no new one: the service answered 402"},
+		"key":                   {time.Minute, refuse(401), cutOffNow, 2, "takes no new one: the service answered 401"},
+		"our own fault": {time.Minute, refuse(503), func(_ *testing.T, conn *websocket.Conn) { closeWith(conn, 1008, "too far ahead") }, 1,
+			`the service closed the stream: against the service's rules (1008 "too far ahead")`},
+		"service restarts": {100 * time.Millisecond, refuse(503), func(_ *testing.T, conn *websocket.Conn) { closeWith(conn, 1001, "bye") }, 0, "1001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &losing{t: t}
+			s.creates = []func(http.ResponseWriter) bool{nil}
+			for range 1000 {
+				s.creates = append(s.creates, c.create)
+			}
+			s.streams = []script{s.hears(0, 3, telling(c.end, "start 0.1 A"))}
+			l := s.link(LinkOptions{Limit: c.limit, Unpaced: true}, func(conf *streamConfig) {
+				conf.backOff = func(tries int, err error) time.Duration {
+					var answer *APIError
+					if errors.As(err, &answer) && answer.RetryAfter > 0 {
+						return answer.RetryAfter
+					}
+					return 20 * time.Millisecond
+				}
+			})
+			put(t, l, 0, 10)
+			lines, _, end := everything(t, l)
+			if end.Err == nil || !strings.Contains(end.Err.Error(), c.text) || hintOf(end.Err) == "" {
+				t.Errorf("the end: %v (hint %q), want %q", end.Err, hintOf(end.Err), c.text)
+			}
+			if n := s.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
+				t.Errorf("%d requests", n)
+			}
+			// An open turn has its end where somebody else would not give it one.
+			if ended := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "end") }); ended != (c.requests != 1) {
+				t.Errorf("events %q", lines)
+			}
+			if err := l.Send(context.Background(), 10, marked(10)); !errors.Is(err, ErrStreamOver) {
+				t.Errorf("sending afterwards: %v", err)
+			}
+			if err := l.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
+				t.Errorf("ending afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// TestLinkWithAStrictService leaves the field out that the specification does
+// not have, and gives labels that nobody vouches for names of their own.
+func TestLinkWithAStrictService(t *testing.T) {
+	s := &losing{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(400)}
+	s.streams = []script{
+		s.hears(0, 10, telling(cutOffNow, "start 0.1 SPEAKER_00", "end 0.6 SPEAKER_00")),
+		s.hears(1, -1, telling(endWell, "start 1 SPEAKER_00", "end 1.5 SPEAKER_00")),
+	}
+	l := s.link(LinkOptions{Limit: time.Minute, Unpaced: true}, nil)
+	put(t, l, 0, 30)
+	_ = l.EndOfStream(context.Background())
+	lines, changes, end := everything(t, l)
+	if end.Err != nil || len(lines) != 4 || !strings.HasSuffix(lines[2], " SPEAKER_00#2") || changes[1].Known {
+		t.Errorf("%q %+v %v", lines, changes, end.Err)
+	}
+	if !slices.Equal(s.asked, []string{"<nil>", "id0", "<nil>"}) {
+		t.Errorf("asked %q", s.asked)
+	}
+}
+
+// TestLinkLostAtItsEnd resumes a stream that is lost when all audio has been
+// sent but not all decided.
+func TestLinkLostAtItsEnd(t *testing.T) {
+	s := &losing{t: t, known: true}
+	s.streams = []script{
+		s.hears(0, -1, telling(cutOffNow, "start 0.5 A", "end 1 A")),
+		s.hears(1, -1, telling(endWell, "start 1.2 B", "end 1.9 B")),
+	}
+	l := s.link(LinkOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+	put(t, l, 0, 20)
+	_ = l.EndOfStream(context.Background())
+	lines, _, end := everything(t, l)
+	if want := []string{"start 0.5 A", "end 1 A", "start 1.2 B", "end 1.9 B"}; !slices.Equal(lines, want) || end.Reason != Completed {
+		t.Errorf("%q, %+v", lines, end)
+	}
+}
+
+// TestLinkInAHurry has one more try for a user who wants to go.
+func TestLinkInAHurry(t *testing.T) {
+	s := &losing{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil}
+	for range 10 {
+		s.creates = append(s.creates, refuse(503))
+	}
+	s.streams = []script{s.hears(0, 3, cutOffNow)}
+	hurry := make(chan struct{})
+	l := s.link(LinkOptions{Limit: time.Hour, Hurry: hurry}, func(c *streamConfig) {
+		c.backOff = func(tries int, _ error) time.Duration {
+			if tries == 1 {
+				return 0
+			}
+			return time.Hour / 2
+		}
+	})
+	put(t, l, 0, 5)
+	wait(t, "the back-off", func() bool { return l.Status().Tries == 2 })
+	blocked := make(chan error, 1)
+	go func() { // a source that waits for room is let go as well
+		for seq := int64(5); seq < 2*patientBacklog; seq++ {
+			if err := l.Send(context.Background(), seq, marked(seq)); err != nil {
+				blocked <- err
+				return
+			}
+		}
+		blocked <- nil
+	}()
+	close(hurry)
+	_, _, end := everything(t, l)
+	if err := <-blocked; err != nil && !errors.Is(err, ErrStreamOver) {
+		t.Error(err)
+	}
+	if n := s.requests(); end.Err == nil || n != 3 {
+		t.Errorf("%d requests, %v", n, end.Err)
+	}
+}
+
+// TestLinkClosed ends in the middle of the back-off.
+func TestLinkClosed(t *testing.T) {
+	s := &losing{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503)}
+	s.streams = []script{s.hears(0, 3, cutOffNow)}
+	l := s.link(LinkOptions{Limit: time.Hour}, func(c *streamConfig) {
+		c.backOff = func(tries int, _ error) time.Duration { return time.Duration(tries-1) * time.Hour / 3 }
+	})
+	put(t, l, 0, 5)
+	wait(t, "the back-off", func() bool { return l.Status().Tries == 2 })
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, end := everything(t, l); !errors.Is(end.Err, context.Canceled) {
+		t.Errorf("%v", end.Err)
+	}
+}
