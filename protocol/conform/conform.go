@@ -75,6 +75,9 @@ type Options struct {
 	Speech []float32
 	// Slow plays the slow rules, Many those that send many requests.
 	Slow, Many bool
+	// Slack is added to the times that the contract gives, where the way to the
+	// service or the machine that plays is slow.
+	Slack time.Duration
 	// Only names rules or groups to play, the slow ones too; none means all.
 	Only []string
 	// SpecOnly leaves out what the specification leaves open.

@@ -122,9 +122,9 @@ func (p *play) conversation(ctx context.Context) (*talk, error) {
 func (p *play) finish(ctx context.Context, w *wire, t *talk) {
 	ended := time.Now()
 	_ = w.text(protocol.EndOfStreamMessage) // if it fails, the end tells why
-	w.rest(ctx, closeWait)
+	w.rest(ctx, closeWait+p.Slack)
 	t.heard, t.end = w.all()
-	t.took = closeWait
+	t.took = closeWait + p.Slack
 	if t.end.over {
 		t.took = t.end.at.Sub(ended)
 	}
@@ -233,7 +233,7 @@ func (p *play) status(ctx context.Context, id string) (map[string]json.RawMessag
 // settled waits a while for a stream to be over, and returns what its status
 // says then.
 func (p *play) settled(ctx context.Context, id string) (map[string]json.RawMessage, error) {
-	for deadline := time.Now().Add(settleWait); ; {
+	for deadline := time.Now().Add(settleWait + p.Slack); ; {
 		fields, err := p.status(ctx, id)
 		if err != nil {
 			return nil, err

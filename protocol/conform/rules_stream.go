@@ -74,7 +74,7 @@ func (p *play) provoked(ctx context.Context, send ...func(w *wire) error) (said 
 			break // the end tells why
 		}
 		message := ""
-		if w.says(ctx, i) {
+		if w.says(ctx, i, soon+p.Slack) {
 			all, _ := w.all()
 			if heard := errorsHeard(all); len(heard) > i {
 				message = heard[i]
@@ -255,7 +255,7 @@ func streamAhead(ctx context.Context, p *play) (string, error) {
 			break
 		}
 	}
-	w.rest(ctx, soon)
+	w.rest(ctx, soon+p.Slack)
 	return brokenRule(w, "of 8 s of audio at once")
 }
 
@@ -288,8 +288,8 @@ func brokenRule(w *wire, of string) (string, error) {
 }
 
 // inOrder demands the close of a stream that was ended.
-func inOrder(t *talk) (string, error) {
-	const limit = 2 * time.Second
+func (p *play) inOrder(t *talk) (string, error) {
+	limit := 2*time.Second + p.Slack
 	if t.took < 0 {
 		return "", differs("before end_of_stream %s", t.end)
 	}
@@ -304,7 +304,7 @@ func streamEnd(ctx context.Context, p *play) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return inOrder(t)
+	return p.inOrder(t)
 }
 
 func streamEndEmpty(ctx context.Context, p *play) (string, error) {
@@ -318,5 +318,5 @@ func streamEndEmpty(ctx context.Context, p *play) (string, error) {
 	if len(t.heard) > 0 {
 		return "", differs("without audio it said %s", strings.TrimSpace(string(t.heard[0].Raw)))
 	}
-	return inOrder(t)
+	return p.inOrder(t)
 }

@@ -172,8 +172,8 @@ func (w *wire) wait(ctx context.Context, d time.Duration, enough func([]heard) b
 }
 
 // says waits for one more error message than n.
-func (w *wire) says(ctx context.Context, n int) bool {
-	return w.wait(ctx, soon, func(all []heard) bool { return len(errorsHeard(all)) > n })
+func (w *wire) says(ctx context.Context, n int, within time.Duration) bool {
+	return w.wait(ctx, within, func(all []heard) bool { return len(errorsHeard(all)) > n })
 }
 
 // rest waits for the end.
