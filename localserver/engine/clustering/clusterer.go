@@ -84,12 +84,15 @@ func (c *Clusterer) meet() {
 	for k := range c.groups {
 		g := &c.groups[k]
 		v, above := c.nearest(g)
-		need := c.p.Found
+		need, least := c.p.Found, c.p.FoundLeast
 		if v == nobody {
-			need = c.p.FoundFirst
+			need, least = c.p.FoundFirst, c.p.FoundFirst
 		}
 		margin := c.p.FoundMargin * max(0, 1-(g.lone-need)/c.p.FoundSure)
-		if above < -margin && g.lone >= need && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
+		if g.lone < need {
+			margin = c.p.FoundMargin + c.p.FoundSteep*(need-g.lone)
+		}
+		if above < -margin && g.lone >= least && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
 			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices)})
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)

@@ -28,6 +28,10 @@ type Params struct {
 	// many seconds more make up for the margin. Between the two it is left open
 	// whose it is.
 	FoundMargin, FoundSure float64
+	// FoundLeast is the lone speech with which a voice can be founded early, by
+	// somebody who is different beyond doubt: FoundSteep more of a margin for
+	// each second that is missing to Found.
+	FoundLeast, FoundSteep float64
 	// Nobody is the cosine under which a piece is taken for no voice at all.
 	Nobody float64
 	// Remember is how much lone speech a piece needs to be remembered, Recall
@@ -56,8 +60,8 @@ type Params struct {
 func Default() Params {
 	return Params{
 		Match: 0.41, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
-		Adapt: 0.39, AdaptMargin: 0.3,
-		Found: 1.25, FoundFirst: 1.2, FoundMargin: 0.12, FoundSure: 3,
+		Adapt: 0.45, AdaptMargin: 0.3,
+		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 3, FoundLeast: 0.95, FoundSteep: 0.8,
 		Nobody:   0.2,
 		Remember: 0.7, Recall: 0.17,
 		Join: 0.31, JoinSame: 0.1, JoinOther: 0.08, JoinShort: 0.1,
