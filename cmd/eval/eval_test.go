@@ -93,7 +93,7 @@ func TestASetIsMeasured(t *testing.T) {
 		if f.DER > 0.1 || f.Lost != 0 {
 			t.Errorf("the buzz was not found: %+v", f)
 		}
-		if f.LagMax > table.Latency || f.LagMax < table.Latency-0.1 {
+		if f.LagMax == nil || *f.LagMax > table.Latency || *f.LagMax < table.Latency-0.1 {
 			t.Errorf("lag %v s at latency %v s", f.LagMax, table.Latency)
 		}
 		if f.RTF < 0 || f.RTF > 1 {

@@ -68,6 +68,7 @@ type settings struct {
 	set, values, keep []string
 	hop, climbs       int
 	heard             string
+	program           string
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -88,6 +89,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.jobs, "jobs", 1, "recordings at once")
 	f.BoolVar(&s.perFile, "per-file", false, "a line for each recording as well")
 	f.BoolVar(&s.json, "json", false, "print JSON")
+	f.StringVar(&s.program, "program", "", "run this program (bin/hubbub) on each recording, decoder, TLS and server included, instead of the engine alone")
 	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a threshold of the clustering")
@@ -119,6 +121,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
 	case s.uem != "" && s.ref == "":
 		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
+	case s.program != "" && len(s.set)+len(s.values)+s.climbs > 0:
+		return s, usagef("leave --program out", "thresholds are tuned in this process")
 	case s.jobs < 1:
 		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
 	}

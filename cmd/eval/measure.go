@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +15,6 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
-	"hubbub/protocol"
 )
 
 // chunkSamples is the protocol's chunk: 100 ms.
@@ -103,33 +102,14 @@ func (m *meter) report(name string) {
 	}
 }
 
-// one runs an engine over one recording.
-func (m *meter) one(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, error) {
-	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
-	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: m.maxSpeakers})
-	if err != nil {
-		return o, err
+// one runs the engine, or the program, over one recording.
+func (m *meter) one(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
+	var hyp []evaluation.Turn
+	if m.program != "" {
+		o, hyp, err = m.throughProgram(ctx, r, float64(len(samples))/engine.SampleRate, latency)
+	} else {
+		o, hyp, err = m.inProcess(ctx, r, samples, latency)
 	}
-	runtime.LockOSThread() // CPU time is told by thread
-	defer runtime.UnlockOSThread()
-	begin := threadTime()
-	var events []engine.Event
-	for at := 0; at < len(samples); at += chunkSamples {
-		if ctx.Err() != nil {
-			return o, ctx.Err()
-		}
-		end := min(at+chunkSamples, len(samples))
-		known := len(events)
-		events = e.Push(samples[at:end], events)
-		newest := time.Duration(end) * time.Second / engine.SampleRate
-		for _, event := range events[known:] {
-			o.lags = append(o.lags, newest-event.At)
-		}
-	}
-	events = e.Flush(events)
-	o.cpu = threadTime() - begin
-
-	hyp, err := fold(r.name, events)
 	if err != nil {
 		return o, err
 	}
@@ -151,34 +131,12 @@ func (m *meter) one(ctx context.Context, r recording, samples []float32, latency
 	return o, nil
 }
 
-// fold makes turns of events, and catches an engine that breaks its word.
-func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
-	var turns []evaluation.Turn
-	open := map[int]time.Duration{}
-	for _, e := range events {
-		start, talking := open[e.Speaker]
-		switch {
-		case e.Kind == engine.Start && !talking:
-			open[e.Speaker] = e.At
-		case e.Kind == engine.End && talking && e.At > start:
-			delete(open, e.Speaker)
-			turns = append(turns, evaluation.Turn{File: name, Speaker: protocol.SpeakerLabel(e.Speaker), Start: start.Seconds(), End: e.At.Seconds()})
-		default:
-			return nil, fmt.Errorf("the engine sent %+v out of turn", e)
-		}
-	}
-	if len(open) > 0 {
-		return nil, fmt.Errorf("the engine left %d turns open", len(open))
-	}
-	return turns, nil
-}
-
-// percentile of sorted lags, by nearest rank.
-func percentile(sorted []time.Duration, p float64) time.Duration {
+// percentile of sorted lags in seconds, by nearest rank; NaN when there are none.
+func percentile(sorted []time.Duration, p float64) float64 {
 	if len(sorted) == 0 {
-		return 0
+		return math.NaN()
 	}
-	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
+	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))].Seconds()
 }
 
 // summary adds up outcomes.

@@ -62,10 +62,10 @@ func writeText(w io.Writer, tables []table, s settings) error {
 
 func row(w io.Writer, name string, s summary) {
 	l := s.labels
-	fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d/%d\t%d of %d\t%.2f\t%d of %d\t%s\t%.2f\t%.2f\t%.4f\t\n",
+	fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d/%d\t%d of %d\t%.2f\t%d of %d\t%s\t%s\t%s\t%.4f\t\n",
 		name, s.files, s.seconds/60, 100*s.score.DER, 100*s.score.Miss, 100*s.score.FalseAlarm, 100*s.score.Confusion,
 		number(l.PerSpeaker()), l.Labels, l.Speakers, l.Lost, l.Speakers, float64(l.CountError)/float64(s.files), l.Kept, l.Returns,
-		number(l.SwitchesPerMinute()), percentile(s.lags, 0.5).Seconds(), percentile(s.lags, 0.95).Seconds(), s.factor())
+		number(l.SwitchesPerMinute()), number(percentile(s.lags, 0.5)), number(percentile(s.lags, 0.95)), s.factor())
 }
 
 func (s summary) factor() float64 {
@@ -100,9 +100,9 @@ type figures struct {
 	Returns       int       `json:"returns"`
 	Kept          int       `json:"returns_kept"`
 	Switches      *float64  `json:"switches_per_minute"`
-	LagP50        float64   `json:"lag_p50"`
-	LagP95        float64   `json:"lag_p95"`
-	LagMax        float64   `json:"lag_max"`
+	LagP50        *float64  `json:"lag_p50"` // null: not seen from outside
+	LagP95        *float64  `json:"lag_p95"`
+	LagMax        *float64  `json:"lag_max"`
 	RTF           float64   `json:"rtf"`
 	EachRecording []figures `json:"recordings,omitempty"`
 }
@@ -121,7 +121,7 @@ func figuresOf(name string, outcomes []outcome) figures {
 		Split: finite(s.labels.PerSpeaker()), Labels: s.labels.Labels, Speakers: s.labels.Speakers, Lost: s.labels.Lost,
 		CountError: float64(s.labels.CountError) / float64(s.files), Returns: s.labels.Returns, Kept: s.labels.Kept,
 		Switches: finite(s.labels.SwitchesPerMinute()),
-		LagP50:   percentile(s.lags, 0.5).Seconds(), LagP95: percentile(s.lags, 0.95).Seconds(), LagMax: percentile(s.lags, 1).Seconds(),
+		LagP50:   finite(percentile(s.lags, 0.5)), LagP95: finite(percentile(s.lags, 0.95)), LagMax: finite(percentile(s.lags, 1)),
 		RTF: s.factor(),
 	}
 }
