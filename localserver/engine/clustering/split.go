@@ -34,6 +34,13 @@ func (h *heap) add(it *item, sign float64) {
 	h.count += int(sign)
 }
 
+// centre is the heap's mean, scaled to length 1.
+func (h *heap) centre() (e Embedding) {
+	v := voice{sum: h.sum}
+	v.scale()
+	return v.centre
+}
+
 // cos is the cosine of an embedding with the heap's centre. own says that the
 // embedding is part of the heap with this weight: it is not compared to itself.
 func (h *heap) cos(e *Embedding, own float64) float64 {
@@ -65,6 +72,7 @@ func (m *memory) split(voices []voice, v int, apart float64) (fresh voice, ok bo
 	heaps[0].add(&m.items[a], 1)
 	heaps[1].add(&m.items[b], 1)
 	for range heapRounds {
+		centres := [2]Embedding{heaps[0].centre(), heaps[1].centre()}
 		var next [2]heap
 		moved := false
 		for i := range m.items {
@@ -73,7 +81,7 @@ func (m *memory) split(voices []voice, v int, apart float64) (fresh voice, ok bo
 				continue
 			}
 			k := int8(0)
-			if heaps[1].cos(&it.embedding, 0) > heaps[0].cos(&it.embedding, 0) {
+			if it.embedding.Dot(&centres[1]) > it.embedding.Dot(&centres[0]) {
 				k = 1
 			}
 			moved = moved || k != m.side[i]
