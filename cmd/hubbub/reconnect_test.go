@@ -29,7 +29,6 @@ func newCutter(t *testing.T, server string) *cutter {
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	c := &cutter{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", strings.TrimPrefix(server, "https://"))}
 	c.connect()
-	c.proxy.Listen = strings.TrimPrefix(c.url, "https://") // the same port again
 	t.Cleanup(c.proxy.Stop)
 	return c
 }
