@@ -1,0 +1,209 @@
+package conform
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+var tokenRules = []Rule{
+	{Name: "token/opens", Expected: "the address of a stream opens as a WebSocket, without an API key", Source: specification + " 4.5, 5", check: tokenOpens},
+	{Name: "token/once", Expected: "a token opens its stream once: a second handshake is refused", Source: specification + " 5, 8", check: tokenOnce},
+	{Name: "token/used", Expected: "a used token is answered 401, an ApiError, by the handshake", Source: contract + " 2, stream token", check: tokenUsed},
+	{Name: "token/wrong", Expected: "a wrong, missing or empty token is answered 401, an ApiError, by the handshake", Source: contract + " 2, stream token", check: tokenWrong},
+	{Name: "token/other-stream", Expected: "a token opens no other stream than its own", Source: specification + " 5", check: tokenOther},
+	{Name: "token/race", Expected: "of six clients that race for one token exactly one gets through", Source: contract + " 2, stream token", check: tokenRace},
+	{Name: "token/lifetime", Expected: "a token that was not used opens nothing after 10 minutes", Source: contract + " 2, stream token", Slow: true, check: tokenLifetime},
+}
+
+// handshake opens an address and returns what it was answered; a connection
+// that opened is closed again.
+func (p *play) handshake(ctx context.Context, address string) (*reply, error) {
+	conn, resp, err := p.Client.Dial(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("the handshake: %w", err)
+	}
+	r := &reply{what: "the handshake", status: resp.StatusCode, header: resp.Header}
+	if conn != nil {
+		_ = conn.Close()
+		return r, nil
+	}
+	defer resp.Body.Close()
+	body := make([]byte, 4096)
+	n, _ := resp.Body.Read(body) // what there is was read with the head
+	r.body = body[:n]
+	return r, nil
+}
+
+func tokenOpens(ctx context.Context, p *play) (string, error) {
+	made, err := p.create(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, err := p.handshake(ctx, made.URL)
+	if err != nil {
+		return "", err
+	}
+	return "101", r.is(http.StatusSwitchingProtocols)
+}
+
+// twice opens one address two times, while the first stream is open.
+func (p *play) twice(ctx context.Context) (*reply, error) {
+	made, err := p.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := p.dial(ctx, made)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	return p.handshake(ctx, made.URL)
+}
+
+func tokenOnce(ctx context.Context, p *play) (string, error) {
+	r, err := p.twice(ctx)
+	if err != nil {
+		return "", err
+	}
+	if r.status < 400 {
+		return "", differs("the second handshake was answered %d", r.status)
+	}
+	return fmt.Sprintf("the second handshake was answered %d", r.status), nil
+}
+
+func tokenUsed(ctx context.Context, p *play) (string, error) {
+	r, err := p.twice(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "401", r.apiError(http.StatusUnauthorized)
+}
+
+// withToken is an address with another token, or with none.
+func withToken(address, token string, with bool) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	q := u.Query()
+	q.Del("token")
+	if with {
+		q.Set("token", token)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func tokenWrong(ctx context.Context, p *play) (string, error) {
+	made, err := p.create(ctx)
+	if err != nil {
+		return "", err
+	}
+	for what, address := range map[string]string{
+		"a wrong token": withToken(made.URL, strings.Repeat("A", 43), true),
+		"an empty one":  withToken(made.URL, "", true),
+		"none":          withToken(made.URL, "", false),
+	} {
+		r, err := p.handshake(ctx, address)
+		if err != nil {
+			return "", err
+		}
+		if err := r.apiError(http.StatusUnauthorized); err != nil {
+			return "", differs("with %s %v", what, err)
+		}
+	}
+	return "401", nil
+}
+
+func tokenOther(ctx context.Context, p *play) (string, error) {
+	mine, err := p.create(ctx)
+	if err != nil {
+		return "", err
+	}
+	other, err := p.create(ctx)
+	if err != nil {
+		return "", err
+	}
+	m, err1 := url.Parse(mine.URL)
+	o, err2 := url.Parse(other.URL)
+	if err1 != nil || err2 != nil {
+		return "", differs("the url is no address")
+	}
+	if m.Host+m.Path == o.Host+o.Path {
+		return "", skipped("the token alone names the stream: all streams have one address")
+	}
+	r, err := p.handshake(ctx, withToken(other.URL, m.Query().Get("token"), true))
+	if err != nil {
+		return "", err
+	}
+	if r.status < 400 {
+		return "", differs("the token of one stream opened another: %d", r.status)
+	}
+	return fmt.Sprintf("it was answered %d", r.status), nil
+}
+
+func tokenRace(ctx context.Context, p *play) (string, error) {
+	made, err := p.create(ctx)
+	if err != nil {
+		return "", err
+	}
+	const clients = 6
+	type outcome struct {
+		r   *reply
+		err error
+	}
+	out := make(chan outcome, clients)
+	for range clients {
+		go func() {
+			r, err := p.handshake(ctx, made.URL)
+			out <- outcome{r, err}
+		}()
+	}
+	opened, refused := 0, 0
+	for range clients {
+		o := <-out
+		if o.err != nil {
+			err = o.err
+			continue
+		}
+		switch o.r.status {
+		case http.StatusSwitchingProtocols:
+			opened++
+		case http.StatusUnauthorized:
+			refused++
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if opened != 1 || refused != clients-1 {
+		return "", differs("of %d, %d got through and %d were answered 401", clients, opened, refused)
+	}
+	return "one got through, five were answered 401", nil
+}
+
+// oldToken uses a token after its time.
+func (p *play) oldToken(ctx context.Context) (*reply, error) {
+	return p.old.get(func() (*reply, error) {
+		made, err := p.create(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := pause(ctx, 10*time.Minute+5*time.Second); err != nil {
+			return nil, err
+		}
+		return p.handshake(ctx, made.URL)
+	})
+}
+
+func tokenLifetime(ctx context.Context, p *play) (string, error) {
+	r, err := p.oldToken(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "401 after 10 minutes and 5 s", r.apiError(http.StatusUnauthorized)
+}
