@@ -27,7 +27,7 @@ func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
 		liveFlags: liveFlags{pace: choice{value: "realtime"}, engine: defaultEngineFlags()},
 		seconds:   count{10, 1, 60},
-		limit:     span{10 * time.Second, 100 * time.Millisecond, time.Minute},
+		limit:     span{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
 		format:    choice{"text", []string{"text", "json"}},
 	}
 	cmd := &cobra.Command{

@@ -26,7 +26,7 @@ type engineFlags struct {
 
 func defaultEngineFlags() engineFlags {
 	return engineFlags{
-		latency:     span{engine.DefaultLatency, protocol.MinLatency, protocol.MaxLatency},
+		latency:     span{value: engine.DefaultLatency, min: protocol.MinLatency, max: protocol.MaxLatency},
 		maxSpeakers: count{engine.MaxSpeakers, 1, engine.MaxSpeakers},
 	}
 }

@@ -29,7 +29,7 @@ func newKey(a *App) *cobra.Command {
 func newKeyCreate(a *App) *cobra.Command {
 	var account, data string
 	plan := choice{localserver.PlanPro, []string{localserver.PlanPro, localserver.PlanNone}}
-	expires := span{30 * 24 * time.Hour, time.Second, maxKeyLife}
+	expires := span{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLife}
 	cmd := &cobra.Command{
 		Use:   "create --account NAME --data DIR",
 		Short: "Print a new API key",

@@ -63,7 +63,7 @@ nothing leaves the machine.`,
 	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
 	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine takes it")
-	flags.Var(&f.reconnect, "reconnect", "`TIME` that a lost stream is tried to be resumed, 0 = not at all")
+	flags.Var(&f.reconnect, "reconnect", "`TIME` that a lost stream is tried to be resumed, 0 = not at all; without a screen 15s if not given")
 	f.engine.add(flags)
 	flags.StringVar(&f.record, "record", "", "`DIR` to keep the session in: audio.wav, events.ndjson, turns.rttm and what replay needs")
 	f.displayFlags.add(cmd)
@@ -127,7 +127,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	input, endInput := context.WithCancel(ctx)
 	defer endInput()
 	wire, err := server.OpenLink(ctx, protocol.LinkOptions{
-		Limit: f.reconnect.value, Live: source.Info().Kind == capture.Mic, Unpaced: f.server == "" && pace == capture.Fast,
+		Limit: f.reconnectFor(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.server == "" && pace == capture.Fast,
 		Latency: server.latency, Hurry: input.Done(),
 	})
 	if err != nil {

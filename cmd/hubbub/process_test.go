@@ -220,7 +220,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("ready line names %q", url)
 	}
 
-	client := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "second", "--insecure", "--output", "json", "--reconnect", "0")
+	client := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "second", "--insecure", "--output", "json")
 	first := client.line(`speaker`)
 	var turn struct {
 		Speaker    string
@@ -230,7 +230,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("first turn %q: %v", first, err)
 	}
 
-	trusting := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json", "--reconnect", "0")
+	trusting := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "first", "--ca", filepath.Join(data, "ca.pem"), "--output", "json")
 	trusting.line(`speaker`)
 
 	untrusting := start(t, "live", "--input", demoFile, "--server", url, "--api-key", "first", "--output", "json")

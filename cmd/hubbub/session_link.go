@@ -86,4 +86,16 @@ func (s *session) linkNotices() (out []string) {
 }
 
 // newReconnect is the flag --reconnect.
-func newReconnect() span { return span{protocol.DefaultReconnect, 0, 24 * time.Hour} }
+func newReconnect() span { return span{value: protocol.DefaultReconnect, max: 24 * time.Hour} }
+
+// unattended is how long a lost stream is tried where nobody looks: enough for
+// a service that restarts. A script is to hear soon that nothing comes any more.
+const unattended = 15 * time.Second
+
+// reconnectFor is how long a lost stream is tried under a display.
+func (f *liveFlags) reconnectFor(d display) time.Duration {
+	if _, ok := d.(*printed); ok && !f.reconnect.given {
+		return min(unattended, f.reconnect.value)
+	}
+	return f.reconnect.value
+}

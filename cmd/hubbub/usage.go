@@ -142,6 +142,7 @@ func (c *choice) Set(s string) error {
 type span struct {
 	value    time.Duration
 	min, max time.Duration
+	given    bool // by somebody: not the default
 }
 
 func (d *span) String() string { return d.value.String() }
@@ -158,7 +159,7 @@ func (d *span) Set(s string) error {
 	if v < d.min || v > d.max {
 		return fmt.Errorf("must be between %v and %v", d.min, d.max)
 	}
-	d.value = v
+	d.value, d.given = v, true
 	return nil
 }
 
