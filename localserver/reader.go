@@ -100,12 +100,8 @@ func (r *reader) audio(body io.Reader) {
 		r.over(tooFast)
 		return
 	}
-	var samples []float32
-	r.pace.hold(true)
-	defer r.pace.hold(false)
-	select {
-	case samples = <-r.free: // back pressure: while there is none, nothing is read
-	case <-r.stop:
+	samples, ok := r.room()
+	if !ok {
 		return
 	}
 	if samples == nil {
@@ -116,6 +112,24 @@ func (r *reader) audio(body io.Reader) {
 	}
 	r.stamps.came()
 	r.chunks <- samples // never blocks: it holds as many as there are
+}
+
+// room is an empty chunk, nil for one that is not made yet. While there is none,
+// nothing is read; ok is false when the worker takes no more.
+func (r *reader) room() (samples []float32, ok bool) {
+	select {
+	case samples = <-r.free:
+		return samples, true
+	default:
+	}
+	r.pace.hold(true)
+	defer r.pace.hold(false)
+	select {
+	case samples = <-r.free:
+		return samples, true
+	case <-r.stop:
+		return nil, false
+	}
 }
 
 // text takes one text frame.
