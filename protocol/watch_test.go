@@ -163,7 +163,7 @@ func TestWatchIsRefused(t *testing.T) {
 // It is not tried for ever; and Close ends it at any time.
 func TestWatchGivesUp(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
-	c.watch.giveUp = 30 * time.Millisecond
+	c.watch.giveUp = time.Second
 	w, err := c.Watch(context.Background(), "id-1")
 	if err != nil {
 		t.Fatal(err)
