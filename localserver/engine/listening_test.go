@@ -62,10 +62,16 @@ func TestTheEngineHearsADialogue(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := e.Flush(e.Push(dialogue(), nil))
+		// Half a second of a voice that is heard for the first time can be too
+		// little to say whether it is one that is known: it gets no label yet.
+		near := 0.3
+		if latency < time.Second {
+			near = 0.5
+		}
 		starts := map[time.Duration]bool{}
 		for _, at := range []float64{1, 5.5, 10, 14.5} {
 			for _, event := range events {
-				if event.Kind == Start && math.Abs(event.At.Seconds()-at) < 0.3 {
+				if event.Kind == Start && math.Abs(event.At.Seconds()-at) < near {
 					starts[time.Duration(at*float64(time.Second))] = true
 				}
 			}

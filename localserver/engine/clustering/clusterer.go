@@ -30,7 +30,7 @@ type Clusterer struct {
 	pieces []piece
 	alike  []float64 // likeness of each piece with each
 	groups []group
-	cos    [][MaxVoices]float64 // worth of taking each piece for each voice
+	worth  [][MaxVoices]float64 // worth of taking each piece for each voice
 	who    []int                // the voice of each piece
 }
 
@@ -121,62 +121,6 @@ func (c *Clusterer) nearest(g *group) (v int, above float64) {
 		}
 	}
 	return v, above
-}
-
-// assign gives each piece the voice that it sounds most like, the most certain
-// first, and no voice to two pieces that talk at once.
-func (c *Clusterer) assign(w *Window) {
-	c.who, c.cos = c.who[:0], c.cos[:0]
-	least := c.p.Nobody
-	if len(c.voices) == c.max {
-		least = -1 // a voice too many gets the nearest label
-	}
-	for i := range c.pieces {
-		p := &c.pieces[i]
-		var cos [MaxVoices]float64
-		for v := range c.voices {
-			cos[v] = p.Embedding.Dot(&c.voices[v].centre) - least
-			cos[v] *= 0.3 + p.Lone
-		}
-		c.cos = append(c.cos, cos)
-		c.who = append(c.who, nobody)
-	}
-	if len(c.voices) == 0 { // whoever begins will be the first voice
-		for i := range c.who {
-			if !c.clash(w, i, 0) {
-				c.who[i] = 0
-			}
-		}
-		return
-	}
-	for {
-		k, v, best := nobody, nobody, 0.0
-		for i := range c.pieces {
-			for j := range c.voices {
-				if c.who[i] == nobody && c.cos[i][j] > best {
-					k, v, best = i, j, c.cos[i][j]
-				}
-			}
-		}
-		if k == nobody {
-			return
-		}
-		if c.clash(w, k, v) {
-			c.cos[k][v] = 0
-			continue
-		}
-		c.who[k] = v
-	}
-}
-
-// clash tells whether another piece that is voice v talks while piece k does.
-func (c *Clusterer) clash(w *Window, k, v int) bool {
-	for i, who := range c.who {
-		if who == v && c.pieces[i].local != c.pieces[k].local && c.together(w, &c.pieces[i], &c.pieces[k]) {
-			return true
-		}
-	}
-	return false
 }
 
 // Opinion appends to out who is thought to talk in each frame from first on,

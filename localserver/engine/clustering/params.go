@@ -51,6 +51,9 @@ type Params struct {
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
+	// Cling is how much the pieces of one local support each other when it is
+	// decided whose they are.
+	Cling float64
 	// Edge is how far from the newest sample, in seconds, a window's opinion
 	// has full weight.
 	Edge float64
@@ -59,16 +62,17 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.41, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
-		Adapt: 0.45, AdaptMargin: 0.3,
-		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 3, FoundLeast: 0.95, FoundSteep: 0.8,
+		Match: 0.5, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
+		Adapt: 0.28, AdaptMargin: 0.39,
+		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.95, FoundSteep: 0.4,
 		Nobody:   0.2,
 		Remember: 0.7, Recall: 0.17,
-		Join: 0.31, JoinSame: 0.1, JoinOther: 0.08, JoinShort: 0.1,
-		Coherence: 0.75,
+		Join: 0.31, JoinSame: 0.1, JoinOther: 0.06, JoinShort: 0.13,
+		Coherence: 0.58,
 		Split:     4,
-		SpeechOn:  0.7, SecondOn: 0.5,
-		Edge: 0.8,
+		SpeechOn:  0.58, SecondOn: 0.5,
+		Cling: 0.15,
+		Edge:  1.04,
 	}
 }
 

@@ -21,7 +21,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"Clusterer.pieces": "of the window at hand",
 		"Clusterer.alike":  "of the window at hand",
 		"Clusterer.groups": "of the window at hand",
-		"Clusterer.cos":    "of the window at hand",
+		"Clusterer.worth":  "of the window at hand",
 		"Clusterer.who":    "of the window at hand",
 		"voice.sum":        "kept",
 		"voice.weight":     "kept",

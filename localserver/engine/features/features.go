@@ -4,8 +4,9 @@
 // 16 kHz mono; frame t covers samples [160 t, 160 t + 400), so 100 frames a
 // second of 25 ms each. A frame is the power spectrum (periodic Hann, 512
 // points) through 64 triangles on the mel scale, ln(x + 1e-6), minus the
-// running mean of each band, which begins at a stored prior. A frame is
-// computed once, in float64, and depends on nothing but the samples up to its
+// running mean of each band. That begins at a stored prior and is one of
+// speech: an hour of silence hardly shifts it, and it forgets so slowly that it
+// is the mean of a conversation, not of whoever talks. A frame is computed once, in float64, and depends on nothing but the samples up to its
 // end: the same samples give the same frames, however they are cut.
 package features
 
@@ -22,9 +23,18 @@ const (
 	Hop        = 160 // samples from one frame to the next
 	Bands      = 64  // values of a frame
 
-	priorCount = 100  // frames that the prior mean weighs
-	maxCount   = 1500 // frames over which the mean forgets, 15 s
-	floor      = 1e-6
+	priorCount = 100    // frames that the prior mean weighs
+	maxCount   = 12_000 // frames over which the mean forgets: 2 min of speech
+	// A frame counts for the mean when its level, the mean of its bands, is
+	// more than above over the floor, others by quiet, and frames up to
+	// noSignal not at all: the mean is that of speech. The floor falls by a
+	// part of the way to a lower level, and rises slowly.
+	above    = 1
+	quiet    = 0.005
+	noSignal = -13.815510557964274 + 0.5 // ln(tiny) and a little
+	fall     = 0.2
+	rise     = 0.002
+	tiny     = 1e-6
 	// loudest bounds a sample: 24 dB above full scale. Beyond lies no sound,
 	// but an overflow that would stay in the running mean for ever.
 	loudest = 16
@@ -85,6 +95,8 @@ type Stream struct {
 	pending []float32 // samples that the next frame begins with
 	frames  int
 	mean    [Bands]float64
+	count   float64 // frames that mean weighs
+	floor   float64 // level of the background
 	fft     fft
 	frame   [fftSize]float64
 	power   [half + 1]float64
@@ -93,7 +105,7 @@ type Stream struct {
 
 // NewStream begins a stream.
 func (e *FrontEnd) NewStream() *Stream {
-	return &Stream{e: e, pending: make([]float32, 0, Window), mean: e.prior}
+	return &Stream{e: e, pending: make([]float32, 0, Window), mean: e.prior, count: priorCount}
 }
 
 // Len is the number of frames so far.
@@ -141,16 +153,40 @@ func (s *Stream) next(dst []float32) []float32 {
 	}
 	s.fft.power(&s.frame, &s.power)
 	s.frames++
-	step := 1 / float64(min(priorCount+s.frames, maxCount))
+	level := 0.0
 	for b := range s.e.bands {
 		t := &s.e.bands[b]
 		sum := 0.0
 		for i, p := range s.power[t.from:][:len(t.weights)] {
 			sum += p * t.weights[i]
 		}
-		s.energy[b] = math.Log(sum + floor)
-		s.mean[b] += (s.energy[b] - s.mean[b]) * step
-		dst = append(dst, float32(s.energy[b]-s.mean[b]))
+		s.energy[b] = math.Log(sum + tiny)
+		level += s.energy[b] / Bands
+	}
+	weight := s.weightOf(level)
+	s.count = min(s.count+weight, maxCount)
+	for b, v := range s.energy {
+		s.mean[b] += (v - s.mean[b]) * weight / s.count
+		dst = append(dst, float32(v-s.mean[b]))
 	}
 	return dst
+}
+
+// weightOf is how much a frame of this level counts for the running mean.
+func (s *Stream) weightOf(level float64) float64 {
+	switch {
+	case s.frames == 1:
+		s.floor = level + rise
+	case level < s.floor:
+		s.floor += fall * (level - s.floor)
+	default:
+		s.floor += rise
+	}
+	switch {
+	case level < noSignal:
+		return 0
+	case level > s.floor+above:
+		return 1
+	}
+	return quiet
 }

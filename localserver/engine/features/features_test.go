@@ -96,19 +96,40 @@ func TestFramesAgainstDefinition(t *testing.T) {
 	var frame [fftSize]float64
 	var f fft
 	var p [half + 1]float64
-	mean := e.prior
+	mean, count, floor := e.prior, 100.0, math.NaN()
 	for k := range n {
 		for i := range Window {
 			frame[i] = float64(x[k*Hop+i]) * float64(float32(.5-.5*math.Cos(2*math.Pi*float64(i)/Window)))
 		}
 		f.power(&frame, &p)
+		var x [Bands]float64
+		level := 0.0
 		for b := range Bands {
 			sum := 0.0
 			for i, v := range p {
 				sum += v * float64(mel[i*Bands+b])
 			}
-			v := math.Log(sum + 1e-6)
-			mean[b] += (v - mean[b]) / math.Min(float64(100+k+1), 1500)
+			x[b] = math.Log(sum + 1e-6)
+			level += x[b] / Bands
+		}
+		if k == 0 {
+			floor = level
+		}
+		if level < floor {
+			floor += .2 * (level - floor)
+		} else {
+			floor += .002
+		}
+		weight := 0.005
+		switch {
+		case level < math.Log(1e-6)+.5:
+			weight = 0
+		case level > floor+1:
+			weight = 1
+		}
+		count += weight
+		for b, v := range x {
+			mean[b] += (v - mean[b]) * weight / count
 			if want := v - mean[b]; math.Abs(float64(got[k*Bands+b])-want) > 1e-5 {
 				t.Fatalf("frame %d band %d: %v, want %v", k, b, got[k*Bands+b], want)
 			}
@@ -180,4 +201,49 @@ func BenchmarkSecond(b *testing.B) {
 		dst = s.Push(x, dst[:0])
 	}
 	b.ReportMetric(float64(s.Bytes()), "bytes/stream")
+}
+
+// talk is noise with the rhythm of syllables, and pauses.
+func talk(seed uint64, seconds int) []float32 {
+	x := noise(seed, seconds*SampleRate)
+	for i := range x {
+		at := float64(i) / SampleRate
+		x[i] *= float32(0.01 + max(0, math.Sin(2*math.Pi*4*at))*max(0, math.Sin(2*math.Pi*0.3*at)+0.8))
+	}
+	return x
+}
+
+// Who is silent for ten minutes, or leaves the room to its hum, sounds the same
+// afterwards, or nearly.
+func TestSilenceHardlyShiftsTheMean(t *testing.T) {
+	e := frontEnd(t)
+	speech := talk(5, 60)
+	mean := func(pause []float32) [Bands]float64 {
+		s := e.NewStream()
+		s.Push(speech, nil)
+		for range 600 {
+			s.Push(pause, nil)
+		}
+		return s.mean
+	}
+	want := mean(nil)
+	hum := make([]float32, SampleRate)
+	r := rand.New(rand.NewPCG(6, 1))
+	for i := range hum {
+		hum[i] = float32(1e-3 * (r.NormFloat64() + math.Sin(2*math.Pi*100*float64(i)/SampleRate)))
+	}
+	for _, x := range []struct {
+		name  string
+		pause []float32
+		most  float64
+	}{{"no signal", make([]float32, SampleRate), 0.01}, {"a hum", hum, 1}} {
+		worst := 0.0
+		for b, v := range mean(x.pause) {
+			worst = max(worst, math.Abs(v-want[b]))
+		}
+		t.Logf("%s for ten minutes shifts the mean by %.2g", x.name, worst)
+		if worst > x.most {
+			t.Errorf("%s for ten minutes shifts the mean by %.2g, more than %v", x.name, worst, x.most)
+		}
+	}
 }

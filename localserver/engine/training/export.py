@@ -16,8 +16,9 @@ import features as FT
 from networks import Embedder, Segmenter
 
 ORDER = {
-    'features': 'frame t = samples [160t, 160t+400); x = ln(|rfft512(window*samples)|^2 @ feat.mel + 1e-6); m = feat.prior before the first '
-                'frame; t = 1, 2, ...: m += (x - m) / min(100 + t, 1500); f = x - m (m includes the current frame). Stages pad with 0.',
+    'features': 'frame t = samples [160t, 160t+400); x = ln(|rfft512(window*samples)|^2 @ feat.mel + 1e-6); m = feat.prior, n = 100 '
+                'before the first frame; then n = min(n + w, 12000), m += (x - m) w / n, f = x - m (m includes the current frame), with the weights w '
+                'of features.py. Stages pad with 0.',
     'emb.trunk': 'input [1, 64 bands, T frames]; conv kernels [out, in, band, time], padding 1; stem stride (2,2) + relu; block k: y = relu(c1(x)), '
                  'y = c2(y), out = relu(y + (sc(x) or x)); stride (band, time) of c1 and sc: blk0 (1,1) blk1 (2,2) blk2 (1,1) blk3 (2,1) blk4 (1,1); '
                  'sc is 1x1 without padding; output [64, 8 bands, ceil(T/4)] flattened to channel*8+band = 512',

@@ -1,15 +1,19 @@
 """The front end of both networks: log-mel frames and the running mean that is taken off them.
 
 16 kHz, 25 ms periodic Hann every 10 ms, 512-point power spectrum, 64 HTK mel triangles 20..7600 Hz with peak 1,
-ln(mel + 1e-6). Then f_t = x_t - m_t with m_t = m_{t-1} + (x_t - m_{t-1}) / min(100 + t, 1500), t = 1, 2, ...,
-m_0 = a stored prior. Every frame is computed once in a stream; nothing depends on where a window begins.
+ln(mel + 1e-6). Then f_t = x_t - m_t with m_t = m_{t-1} + (x_t - m_{t-1}) w_t / n_t, n_t = min(n_{t-1} + w_t, 12000), t = 1, 2, ...,
+m_0 = a stored prior, n_0 = 100. w_t is 1 for a frame whose level e_t, the mean over its bands, is more than 1 above the floor l_t, else 0.005,
+and 0 where there is no signal. l_0 = e_0; l_t = l_{t-1} + 0.2 (e_t - l_{t-1}) where e_t is below l_{t-1}, else l_{t-1} + 0.002. So the mean is
+one of speech, and neither an hour of silence nor who talks at the moment shifts it by much.
+Every frame is computed once in a stream; nothing depends on where a window begins.
 """
 import numpy as np
 import scipy.fft as sfft
-from scipy.signal import lfilter
 
 SR, WIN, HOP, NFFT, MELS = 16000, 400, 160, 512, 64
-PRIOR_COUNT, MAX_COUNT = 100, 1500
+PRIOR_COUNT, MAX_COUNT = 100., 12000.
+ABOVE, LOW_WEIGHT, NO_SIGNAL = 1., .005, float(np.log(1e-6)) + .5
+RISE, FALL = .002, .2
 
 
 def mel_bank(n_mels=MELS, fmin=20., fmax=7600.):
@@ -41,23 +45,22 @@ def logmel(x):
 
 
 def running_mean(x, prior, count=PRIOR_COUNT):
-    """The mean m_t of every frame of x [T, 64], from a state `prior` that weighs `count` frames."""
-    x = np.asarray(x, np.float64)
-    grow = int(min(len(x), max(0, MAX_COUNT - count)))
-    out = np.empty_like(x)
-    if grow:
-        t = np.arange(1, grow + 1)[:, None]
-        out[:grow] = (prior * float(count) + np.cumsum(x[:grow], 0)) / (count + t)
-    if grow < len(x):
-        last = out[grow - 1] if grow else np.asarray(prior, np.float64)
-        a = 1. / MAX_COUNT
-        out[grow:] = lfilter([a], [1, a - 1], x[grow:], axis=0, zi=((1 - a) * last)[None])[0]
-    return out
+    """(the mean m_t of every frame of x [T, 64], n_T), from a state `prior` that weighs `count` frames; for minutes, not hours"""
+    x, m0 = np.asarray(x, np.float64), np.asarray(prior, np.float64)
+    level = x.mean(1).tolist()
+    a, n, floor = np.zeros(len(x)), float(count), level[0] if len(x) else 0.
+    for t, e in enumerate(level):
+        floor += FALL * (e - floor) if e < floor else RISE
+        w = 0. if e < NO_SIGNAL else 1. if e > floor + ABOVE else LOW_WEIGHT
+        n = min(n + w, MAX_COUNT)
+        a[t] = w / n
+    p = np.cumprod(1 - a)[:, None]
+    return p * (m0 + np.cumsum(a[:, None] * x / p, 0)), n
 
 
 def normalise(x, prior, count=PRIOR_COUNT):
     """Log-mel frames with the running mean removed."""
-    return (x - running_mean(x, prior, count)).astype(np.float32)
+    return (x - running_mean(x, prior, count)[0]).astype(np.float32)
 
 
 def powerset_of(active):
@@ -65,3 +68,8 @@ def powerset_of(active):
     a = np.zeros((len(active), 3), np.int64)
     a[:, :active.shape[1]] = active
     return np.array([0, 1, 2, 4, 3, 5, 6, 4])[a @ np.array([1, 2, 4])]
+
+
+def settled_mean(x):
+    """The mean that a stream has after long, if all of it sounds like x [T, 64]."""
+    return running_mean(x, x.mean(0), 1.)[0][-1]

@@ -3,7 +3,10 @@ the embedder and the windows of the segmenter, and both losses shape it.
 
 Losses: those of train_embedder.py (AAM softmax over speakers x speeds, contrastive) + --seg times those of train_segmenter.py
 (cross entropy under the best permutation, alike frames). Windows: the last 5 s, which end where the audio ends, as in the live
-engine; the first 5 s; and 5 s somewhere. Goes on from its own checkpoint when there is one."""
+engine; the first 5 s; and 5 s somewhere. Goes on from its own checkpoint when there is one.
+
+The class centres of the AAM softmax learn by plain gradient descent. Adam makes steps of the same length whatever the gradient,
+and a class that is met once in a hundred steps is carried off by the small pushes of the ninety-nine others."""
 import argparse
 import math
 import multiprocessing as mp
@@ -20,21 +23,35 @@ from measure_embedder import dev_eer, dev_set, pieces, recordings
 from measure_segmenter import SETS, every, measure, network_post
 from networks import WINDOW, Embedder, Segmenter, calibrate_bn
 from restore import restore
-from simulate import Simulator, start_state
+from simulate import Simulator
 from train_embedder import Heads, class_centres, masks_of, pool_many
-from train_segmenter import pair_loss, pit, targets
+from train_segmenter import pair_loss, pit, real_piece, targets
 from voices import Voices
 
-SPEEDS = (.84, .92, 1., 1.09, 1.19)
+SPEEDS = (.87, 1., 1.15)
 SECONDS = 10
 STEPS = SECONDS * 25
 FRAMES = SECONDS * 100 - 2
+
+
+def halves(rng, y, prior):
+    """20 s -> the frames of its first and its second half, as a stream hears them: from its beginning, or long after, when the running
+    mean has heard everybody. (A mean of the half alone would take away what sets its speakers apart.)"""
+    f = FT.logmel(y)
+    if rng.random() < .65:
+        off = np.interp(np.arange(64), [0, 12, 30, 63], rng.normal(0, .15, 4)) + rng.normal(0, .15)
+        state = [(FT.settled_mean(f) + off, rng.choice([2000., 6000., FT.MAX_COUNT]))] * 2
+    else:
+        m, n = FT.running_mean(f[:SECONDS * 100], prior)
+        state = [(prior, FT.PRIOR_COUNT), (m[-1], n)]
+    return [FT.normalise(f[i * SECONDS * 100:][:FRAMES], *state[i]) for i in range(2)]
 
 
 def worker(q, a, seed, prior):
     torch.set_num_threads(1)
     sim = Simulator(Voices(a.store, 'train', extra=a.extra), T.load_templates(a.templates), a.noise, seed)
     r, v = sim.rng, sim.v
+    recs = recordings(os.path.join(a.speech, 'real-dev'), SETS['ami_trn'][1]) if a.real_share > 0 else []
     corpora = {c: i for i, c in enumerate(v.corpora)}
     born = time.time()
     while True:
@@ -48,30 +65,35 @@ def worker(q, a, seed, prior):
         W = np.zeros((3, a.convs, 250), np.int8)                      # classes of the windows: first, anywhere, last
         at = int(r.integers(1, 5)) * 25                               # where the one in between begins, in steps
         ids = speeds = None
-        for b in range(a.convs):
-            most = 3 if r.random() < .8 else 4
-            if r.random() < .5:
-                turns = sim.turns_for(float(SECONDS), most)
+        for b in range(0, a.convs, 2):
+            if r.random() < a.real_share:
+                y, lab = real_piece(r, recs, sim, 2 * SECONDS)
+                people = 0
             else:
-                turns = T.dense(r, SECONDS, int(r.choice([2, 3, 4], p=[.4, .4, .2])), .6, 3.5, overlap=.2)
-            k = max([s for _, _, s, _ in turns], default=-1) + 1
-            if ids is None or b % 2 == 0 or len(ids) < k:             # every second conversation has the people of the one before, in another room
-                ids = v.pick(r, max(k, 2), same=.8)
-                speeds = [SPEEDS[r.integers(len(SPEEDS))] for _ in ids]
-            hard = r.random() < .5
-            kw = dict(snr=r.uniform(4, 32)) if r.random() < .5 else {}
-            y, lab, _, _ = sim.conversation(float(SECONDS), turns, ids, speeds, hard=hard, **kw)
-            f = FT.logmel(y)
-            X[b] = FT.normalise(f, *start_state(r, f, prior))
-            for i, s in enumerate((0, at * 4, 500)):
-                W[i, b] = targets(lab[s:s + 500])
-            pm = masks_of(r, lab[:FRAMES, :len(ids)], len(ids), 5) if k else []
-            pm = [pm[i] for i in r.permutation(len(pm))[:a.masks]]
-            for j, (s, m) in enumerate(pm):
-                m = np.pad(m, (0, 4 * STEPS - FRAMES)).reshape(STEPS, 4).mean(1)
-                if m.sum() > 3:
-                    M[b, j], Y[b, j] = m, ids[s] * len(SPEEDS) + SPEEDS.index(speeds[s])
-                    C[b, j] = corpora[v.speakers[ids[s]][0]]
+                most = 3 if r.random() < .8 else 4
+                if r.random() < .5:
+                    turns = sim.turns_for(2. * SECONDS, most)
+                else:
+                    turns = T.dense(r, 2 * SECONDS, int(r.choice([2, 3, 4], p=[.4, .4, .2])), .6, 3.5, overlap=.2)
+                people = max([s for _, _, s, _ in turns], default=-1) + 1
+                if ids is None or b % 4 == 0 or len(ids) < people:    # every second conversation has the people of the one before, in another room
+                    ids = v.pick(r, max(people, 2), same=.8)
+                    speeds = [SPEEDS[r.integers(len(SPEEDS))] for _ in ids]
+                hard = r.random() < .5
+                kw = dict(snr=r.uniform(4, 32)) if r.random() < .5 else {}
+                y, lab, _, _ = sim.conversation(2. * SECONDS, turns, ids, speeds, hard=hard, **kw)
+            for h, x in enumerate(halves(r, y, prior)):
+                X[b + h] = x
+                part = lab[h * SECONDS * 100:][:SECONDS * 100]
+                for i, s in enumerate((0, at * 4, 500)):
+                    W[i, b + h] = targets(part[s:s + 500])
+                pm = masks_of(r, part[:FRAMES, :len(ids)], len(ids), 5) if people else []
+                pm = [pm[i] for i in r.permutation(len(pm))[:a.masks]]
+                for j, (s, m) in enumerate(pm):
+                    m = np.pad(m, (0, 4 * STEPS - FRAMES)).reshape(STEPS, 4).mean(1)
+                    if m.sum() > 3:
+                        M[b + h, j], Y[b + h, j] = m, ids[s] * len(SPEEDS) + SPEEDS.index(speeds[s])
+                        C[b + h, j] = corpora[v.speakers[ids[s]][0]]
         q.put((X, M, Y, C, W, at))
 
 
@@ -85,11 +107,13 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('store', 'templates', 'noise', 'out', 'speech', 'init'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--heads', help='checkpoint of an earlier run whose class centres are taken')
+    ap.add_argument('--start', help='checkpoint of an earlier run whose networks are taken, with new class centres')
+    ap.add_argument('--centre-lr', type=float, default=.5, help='of the class centres: one mask moves its centre by about .14')
     ap.add_argument('--extra', help='store of synthetic voices, of synthesise_voices.py')
     ap.add_argument('--minutes', type=float, default=80); ap.add_argument('--lr', type=float, default=4e-4, help='of the embedder; the rest learns twice as fast'); ap.add_argument('--wd', type=float, default=.03)
     ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--convs', type=int, default=16); ap.add_argument('--masks', type=int, default=14)
     ap.add_argument('--seg', type=float, default=3.); ap.add_argument('--pair', type=float, default=.3)
+    ap.add_argument('--real-share', type=float, default=.03, help='of conversations of 20 s that are pieces of AMI trn, for the segmenter alone')
     ap.add_argument('--every', type=float, default=10); ap.add_argument('--seed', type=int, default=1)
     a = ap.parse_args()
     torch.set_num_threads(1)
@@ -123,12 +147,14 @@ def main():
             m.load_state_dict(old[k])
         sb.data.copy_(old['sb'])
     else:
+        if a.start:
+            z = torch.load(a.start)
+            for m, k in ((emb, 'ema_e'), (seg, 'ema_s'), (aux, 'aux')):
+                m.load_state_dict(z[k])
+            sb.data.copy_(z['sb'])
         emb.eval(); seg.eval()
         t = time.time()
-        if a.heads:
-            heads.load_state_dict(torch.load(a.heads)['heads'])
-        else:
-            heads.w.data.copy_(class_centres(emb, voices, each=1, speeds=SPEEDS))
+        heads.w.data.copy_(class_centres(emb, voices, each=1, speeds=SPEEDS))
         cal = [q.get() for _ in range(6)]
 
         def run():
@@ -141,10 +167,10 @@ def main():
         calibrate_bn(both, run)
         ema_e.load_state_dict(emb.state_dict()); ema_s.load_state_dict(seg.state_dict())
         print('class centres and batch norm measured in %.0f s' % (time.time() - t), flush=True)
-        if not a.heads:
-            watch(ema_e, ema_s)
+        watch(ema_e, ema_s)
     emb = emb.to(memory_format=torch.channels_last)
-    params = [p_ for m in (emb, seg, heads, aux) for p_ in m.parameters()] + [sb]
+    params = [p_ for m in (emb, seg, aux) for p_ in m.parameters()] + [sb, heads.s]
+    centres = torch.optim.SGD([heads.w], lr=a.centre_lr)
     slow = {id(p_) for p_ in emb.parameters()}
     opt = torch.optim.AdamW([dict(params=[p_ for p_ in params if (p_.ndim > 1) == big and (id(p_) in slow) == own], weight_decay=a.wd * big, pace=1. if own else 2.)
                              for big in (True, False) for own in (True, False)], lr=a.lr, betas=(.9, .98))
@@ -167,6 +193,7 @@ def main():
             break
         for g in opt.param_groups:
             g['lr'] = g['pace'] * a.lr * min(1, it / 100. + .02) * (.5 + .5 * math.cos(math.pi * fr)) + 1e-5
+        centres.param_groups[0]['lr'] = a.centre_lr * (.6 + .4 * math.cos(math.pi * fr))
         t = time.time(); X, M, Y, C, W, at = q.get(); wait += time.time() - t
         X = torch.from_numpy(X.astype(np.float32))
         if it % 2:
@@ -176,7 +203,7 @@ def main():
         ok = y >= 0
         h = emb.trunk(X)
         e = pooled(emb, h, torch.from_numpy(M), ok)
-        g = torch.arange(a.convs)[:, None].expand_as(y)[ok]
+        g = (torch.arange(a.convs) // 2)[:, None].expand_as(y)[ok]
         aam, con = heads(e, y[ok], torch.from_numpy(C)[ok], g, a.margin)
         x = seg.stream(X, h)
         u = torch.cat([x[:, s:s + WINDOW] for s in (0, at, STEPS - WINDOW)])
@@ -186,10 +213,12 @@ def main():
             sl = .7 * sl + .3 * pit(seg.window(x[:, :n]), w[0][:, :2 * n], weight[0, :, :2 * n].expand(a.convs, -1))
         z = F.normalize(aux(x[:, -WINDOW:].transpose(1, 2)).transpose(1, 2), dim=2)
         pl = pair_loss(z, w[2], sb[0], sb[1])
-        opt.zero_grad(set_to_none=True)
+        opt.zero_grad(set_to_none=True); centres.zero_grad(set_to_none=True)
         (aam + con + a.seg * (sl + a.pair * pl)).backward()
         nn.utils.clip_grad_norm_(params, 6.)
-        opt.step()
+        opt.step(); centres.step()
+        with torch.no_grad():
+            heads.w.copy_(F.normalize(heads.w))
         it += 1
         d = min(.998, it / (it + 20.))
         average_into(ema_e, emb, d); average_into(ema_s, seg, d)

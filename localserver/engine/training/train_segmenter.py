@@ -10,16 +10,18 @@ import multiprocessing as mp
 import os
 import time
 import numpy as np
+import scipy.fft as sfft
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import features as FT
 import turns as T
+from acoustics import HOP, response
 from measure_embedder import recordings
 from measure_segmenter import SETS, Tally, POWER, every, measure, network_post, reference
 from networks import CLASSES, WINDOW, Embedder, Segmenter
 from simulate import Simulator, start_state
-from voices import Voices
+from voices import Voices, stretch
 
 SECONDS = 8
 REAL = ('ami_trn', 'ami_dev', 'sample', 'four', 'falcon')
@@ -37,23 +39,35 @@ def targets(lab):
     return y
 
 
-def real_piece(rng, recs, sim):
-    """8 s of a labelled recording with another level, colour and a little noise"""
-    _, x, turns = recs[rng.integers(len(recs))]
-    ref = reference(turns, len(x) // 320).repeat(2, 0)
-    s = int(rng.integers(0, len(ref) - SECONDS * 100 + 1))
-    y = x[s * 160:s * 160 + SECONDS * 16000]
-    import scipy.fft as sfft
-    from acoustics import response
-    L = len(y)
+def real_piece(rng, recs, sim, seconds=SECONDS):
+    """`seconds` of a labelled recording at another speed, level and colour, with a little noise, at times with a second place of it below"""
+    n = int(seconds * 16000)
+
+    def cut(speed):
+        _, x, turns = recs[rng.integers(len(recs))]
+        ref = reference(turns, len(x) // 320).repeat(2, 0)
+        need = int(seconds * 100 * speed) + 8
+        s = int(rng.integers(0, len(ref) - need + 1))
+        y = x[s * HOP:(s + need) * HOP]
+        y = stretch(y, speed)[:n] if speed != 1. else y[:n]
+        return y / (np.sqrt((y * y).mean()) + 1e-6), ref[s + np.minimum((np.arange(seconds * 100) * speed).astype(int), need - 1)]
+    y, lab = cut(rng.uniform(.88, 1.14) if rng.random() < .7 else 1.)
+    if rng.random() < .15:
+        z, other = cut(rng.uniform(.88, 1.14))
+        y, lab = y + z * 10 ** (rng.uniform(-8, 0) / 20), np.concatenate([lab, other], 1)
+    L = sfft.next_fast_len(n + 7200, real=True)
+    Y = sfft.rfft(y, L)
     if rng.random() < .7:
-        y = sfft.irfft(sfft.rfft(y) * sim.curve(response(rng, 3.), L), L)
+        Y = Y * sim.curve(response(rng, 3.), L)
+    if rng.random() < .2:
+        Y = Y * sfft.rfft(sim.room()()[1], L)
+    y = sfft.irfft(Y, L)[:n]
     y = y / (np.sqrt((y * y).mean()) + 1e-6)
     if rng.random() < .5:
-        y = y + sim.b.noise(rng, L) * 10 ** (-rng.uniform(15, 40) / 20)
+        y = y + sim.b.noise(rng, n) * 10 ** (-rng.uniform(15, 40) / 20)
     if rng.random() < .3:
-        y = sim.negatives(y.astype(np.float32), L, False)
-    return (y * 10 ** (rng.uniform(-45, -18) / 20)).astype(np.float32), ref[s:s + SECONDS * 100]
+        y = sim.negatives(y.astype(np.float32), n, False)
+    return (y * 10 ** (rng.uniform(-45, -18) / 20)).astype(np.float32), lab
 
 
 def make_batch(sim, n, prior, recs=(), share=0.):

@@ -33,14 +33,37 @@ def join_labels(a):
     return close_pauses(a, PAUSE - BEFORE - AFTER, 0, 0)
 
 
-def label(x):
-    """float[n] clean utterance -> (energy dB [m], loud parts bool [m], speech with pauses closed bool [m])"""
-    m = len(x) // HOP
-    en = 10 * np.log10((x[:m * HOP].reshape(m, HOP) ** 2).mean(1) + 1e-10)
+def loud(en):
+    """energy dB [m] of a clean utterance -> its loud parts bool [m]"""
     near = np.maximum(en, np.r_[en[1:], -100.])
     top = np.percentile(en, 96)
-    raw = (near > top - 31) & (near > min(np.percentile(en, 4) + 4, top - 18))
-    return en, raw, close_pauses(raw)
+    return (near > top - 31) & (near > min(np.percentile(en, 4) + 4, top - 18))
+
+
+def label(x):
+    """float[n] clean utterance -> (energy dB [m], speech with pauses closed bool [m])"""
+    m = len(x) // HOP
+    en = 10 * np.log10((x[:m * HOP].reshape(m, HOP) ** 2).mean(1) + 1e-10)
+    return en, close_pauses(loud(en))
+
+
+def paced(x, raw, least=12, most=25, after=5, before=3):
+    """Speech with its pauses of more than `least` frames made silent and cut to `most` frames (and the edges that are kept), as somebody
+    reads who is sure of the text. Pauses near the length from which they count are then common, and those far from it rare.
+    (samples [HOP m], loud parts bool [m]) -> the same, of another length"""
+    d = np.diff(np.r_[1, raw.astype(np.int8), 1])
+    ramp = np.linspace(0, 1, HOP, dtype=np.float32)
+    X, R, at = [], [], 0
+    for a, b in zip(np.flatnonzero(d == -1), np.flatnonzero(d == 1)):
+        if a == 0 or b == len(raw) or b - a <= least:
+            continue
+        n = min(most, b - a)
+        y, z = x[at * HOP:(a + after) * HOP].copy(), x[(b - before) * HOP:b * HOP].copy()
+        y[-HOP:] *= ramp[::-1]; z[:HOP] *= ramp
+        X += [y, np.zeros(n * HOP, np.float32), z]
+        R += [raw[at:a], np.zeros(after + n + before, bool)]
+        at = b
+    return np.concatenate(X + [x[at * HOP:]]), np.concatenate(R + [raw[at:]])
 
 
 class Voices:
@@ -81,7 +104,7 @@ class Voices:
                 x = pcm[a:a + n].astype(np.float32) / 32768.
                 if n < 3200:
                     continue
-                d, _, s = label(x)
+                d, s = label(x)
                 if s.sum() < 15:
                     continue
                 rms = np.sqrt((x[:len(s) * HOP].reshape(-1, HOP)[s] ** 2).mean())
@@ -120,6 +143,7 @@ class Voices:
         state: dict that remembers where the speaker is in an utterance, so that turns go on instead of starting over."""
         utts = self.speakers[i][2]
         X, L, left = [], [], frames
+        steady = rng.random() < .5
         while left > 8:
             want = int(left * speed) + 1
             if state and i in state:
@@ -145,6 +169,9 @@ class Voices:
                     state[i] = (u, e)
             x = self.pcm[source][a + s * HOP:a + e * HOP].astype(np.float32) * np.float32(1 / 32768. / max(rms, 1e-4))
             l = sp[s:e]
+            if steady:
+                x, l = paced(x, loud(en.astype(np.float32))[s:e])
+                l = close_pauses(l)
             if speed != 1.:
                 x = stretch(x, speed)
                 k = len(x) // HOP

@@ -1,0 +1,100 @@
+package clustering
+
+import "math"
+
+const (
+	// clingTime is how fast, in seconds, the support of a piece for another one
+	// of its local falls with the time between them.
+	clingTime = 1.5
+	// clingRounds bounds how often the pieces look at each other again.
+	clingRounds = 3
+)
+
+// assign gives each piece the voice that it sounds most like, the most certain
+// first, and no voice to two pieces that talk at once.
+func (c *Clusterer) assign(w *Window) {
+	c.who, c.worth = c.who[:0], c.worth[:0]
+	least := c.p.Nobody
+	if len(c.voices) == c.max {
+		least = -1 // a voice too many gets the nearest label
+	}
+	for i := range c.pieces {
+		p := &c.pieces[i]
+		var cos [MaxVoices]float64
+		for v := range c.voices {
+			cos[v] = p.Embedding.Dot(&c.voices[v].centre) - least
+			cos[v] *= 0.3 + p.Lone
+		}
+		c.worth = append(c.worth, cos)
+		c.who = append(c.who, nobody)
+	}
+	if len(c.voices) == 0 { // whoever begins will be the first voice
+		for i := range c.who {
+			if !c.clash(w, i, 0) {
+				c.who[i] = 0
+			}
+		}
+		return
+	}
+	for {
+		k, v, best := nobody, nobody, 0.0
+		for i := range c.pieces {
+			for j := range c.voices {
+				if c.who[i] == nobody && c.worth[i][j] > best {
+					k, v, best = i, j, c.worth[i][j]
+				}
+			}
+		}
+		if k == nobody {
+			break
+		}
+		if c.clash(w, k, v) {
+			c.worth[k][v] = 0
+			continue
+		}
+		c.who[k] = v
+	}
+	for range clingRounds {
+		if !c.cling(w) {
+			break
+		}
+	}
+}
+
+// cling lets the pieces of one local support each other: what the network hears
+// as one voice mostly is one, and a second of speech alone is often taken for
+// somebody else's. A piece that sounds like another voice beyond doubt still
+// goes there. It tells whether anything changed.
+func (c *Clusterer) cling(w *Window) (changed bool) {
+	for i := range c.pieces {
+		p := &c.pieces[i]
+		worth := c.worth[i]
+		for j := range c.pieces {
+			o := &c.pieces[j]
+			if j == i || o.local != p.local || c.who[j] == nobody {
+				continue
+			}
+			apart := math.Abs(float64(o.centre-p.centre)) * frameSeconds
+			worth[c.who[j]] += c.p.Cling * (0.3 + min(o.Lone, 1)) * math.Exp(-apart/clingTime)
+		}
+		best := c.who[i]
+		for v := range c.voices {
+			if c.worth[i][v] > 0 && (best == nobody || worth[v] > worth[best]) && !c.clash(w, i, v) {
+				best = v
+			}
+		}
+		changed = changed || best != c.who[i]
+		c.who[i] = best
+	}
+	return changed
+}
+
+// clash tells whether another piece that is voice v talks while piece k does.
+func (c *Clusterer) clash(w *Window, k, v int) bool {
+	for i, who := range c.who {
+		if who == v && c.pieces[i].local != c.pieces[k].local && c.together(w, &c.pieces[i], &c.pieces[k]) {
+			return true
+		}
+	}
+	return false
+}
