@@ -128,14 +128,7 @@ func TestWireOfAWholeStream(t *testing.T) {
 		untilEnd(t, conn)
 		closeWith(conn, websocket.CloseNormalClosure, "bye "+testToken)
 	})
-	live, err := c.CreateStream(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.OpenStream(context.Background(), live.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openLive(t, c)
 	defer s.Close()
 	for _, seq := range []int64{0, 1, 5} {
 		mustSend(t, s, seq)
@@ -188,6 +181,20 @@ func TestWireOfAWholeStream(t *testing.T) {
 	}
 }
 
+// openLive makes a stream with the client and opens it.
+func openLive(t *testing.T, c *Client) *Stream {
+	t.Helper()
+	live, err := c.CreateStream(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.OpenStream(context.Background(), live.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // TestWireOfALatePong answers the first ping only after the second: its round
 // trip is that of the first.
 func TestWireOfALatePong(t *testing.T) {
@@ -202,14 +209,7 @@ func TestWireOfALatePong(t *testing.T) {
 		drain(conn)
 	})
 	c.stream.pingEvery = 50 * time.Millisecond
-	live, err := c.CreateStream(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.OpenStream(context.Background(), live.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openLive(t, c)
 	defer s.Close()
 	pong := book.find(t, "a pong", func(r WireRecord) bool { return r.Kind == WirePong && r.Dir == Incoming })
 	if pong.Took < 50*time.Millisecond/2 {
@@ -259,14 +259,7 @@ func TestWireOfWhatFails(t *testing.T) {
 			_, _, _ = conn.ReadMessage()
 			breakOff(t, conn)
 		})
-		live, err := c.CreateStream(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := c.OpenStream(context.Background(), live.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openLive(t, c)
 		defer s.Close()
 		for seq := int64(0); ; seq++ {
 			if err := s.Send(context.Background(), seq, make([]float32, ChunkSamples)); err != nil {

@@ -50,8 +50,8 @@ func TestPiecesOfOneLocalSupportEachOther(t *testing.T) {
 	}
 }
 
-// Whoever talks at the same time as somebody stays
-// another person, whatever the rest of the local is taken for.
+// Whoever talks at the same time as somebody stays another person, whatever the
+// rest of the local is taken for.
 func TestClingingKeepsPeopleWhoTalkAtOnceApart(t *testing.T) {
 	c, people := twoVoices(Default().Cling)
 	on := make([]float32, 150)

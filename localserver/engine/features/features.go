@@ -5,9 +5,10 @@
 // second of 25 ms each. A frame is the power spectrum (periodic Hann, 512
 // points) through 64 triangles on the mel scale, ln(x + 1e-6), minus the
 // running mean of each band. That begins at a stored prior and is one of
-// speech: an hour of silence hardly shifts it, and it forgets so slowly that it
-// is the mean of a conversation, not of whoever talks. A frame is computed once, in float64, and depends on nothing but the samples up to its
-// end: the same samples give the same frames, however they are cut.
+// speech: silence counts for little, and it forgets so slowly that it is the
+// mean of a conversation, not of whoever talks. A frame is computed once, in
+// float64, and depends on nothing but the samples up to its end: the same
+// samples give the same frames, however they are cut.
 package features
 
 import (

@@ -4,7 +4,7 @@
 ln(mel + 1e-6). Then f_t = x_t - m_t with m_t = m_{t-1} + (x_t - m_{t-1}) w_t / n_t, n_t = min(n_{t-1} + w_t, 12000), t = 1, 2, ...,
 m_0 = a stored prior, n_0 = 100. w_t is 1 for a frame whose level e_t, the mean over its bands, is more than 1 above the floor l_t, else 0.005,
 and 0 where there is no signal. l_0 = e_0; l_t = l_{t-1} + 0.2 (e_t - l_{t-1}) where e_t is below l_{t-1}, else l_{t-1} + 0.002. So the mean is
-one of speech, and neither an hour of silence nor who talks at the moment shifts it by much.
+one of speech: silence counts for little, and who talks at the moment does not take it over.
 Every frame is computed once in a stream; nothing depends on where a window begins.
 """
 import numpy as np
