@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -56,7 +57,7 @@ func (s *session) gaps() []tui.Span {
 	for _, g := range lost {
 		all = append(all, tui.Span(g))
 	}
-	slices.SortFunc(all, func(a, b tui.Span) int { return int(math.Copysign(1, a.Start-b.Start)) })
+	slices.SortFunc(all, func(a, b tui.Span) int { return cmp.Compare(a.Start, b.Start) })
 	joined := all[:1]
 	for _, g := range all[1:] {
 		if last := &joined[len(joined)-1]; g.Start <= last.End {
