@@ -4,15 +4,27 @@ package nn
 
 import "golang.org/x/sys/cpu"
 
-// useAVX2 chooses the kernels; tests switch it to compare the twins.
-var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// useAVX2 and useAVX512 choose the kernels, the latter those of products alone;
+// tests switch them to compare the twins.
+var (
+	useAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	useAVX512 = useAVX2 && cpu.X86.HasAVX512F
+)
 
 // rowBlock is the largest number of rows in one kernel call.
-const rowBlock = 6
+func rowBlock() int {
+	if useAVX512 {
+		return 8
+	}
+	return 6
+}
 
-// Kernels names the kernels in use: "avx2", "neon" or "go".
+// Kernels names the kernels in use: "avx512", "avx2", "neon" or "go".
 func Kernels() string {
-	if useAVX2 {
+	switch {
+	case useAVX512:
+		return "avx512"
+	case useAVX2:
 		return "avx2"
 	}
 	return "go"
@@ -33,6 +45,27 @@ func (t *tile) run() {
 	}
 	src, dst, w, bias := &t.src[0], &t.dst[0], &t.w[0], &t.bias[0]
 	ss, gs, ds, as := 4*t.srcStride, 4*t.segStride, 4*t.dstStride, 4*t.addStride
+	if useAVX512 {
+		switch t.rows {
+		case 8:
+			tile512x8(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 7:
+			tile512x7(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 6:
+			tile512x6(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 5:
+			tile512x5(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 4:
+			tile512x4(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 3:
+			tile512x3(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 2:
+			tile512x2(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		case 1:
+			tile512x1(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)
+		}
+		return
+	}
 	switch t.rows {
 	case 6:
 		tile6(dst, ds, src, ss, gs, t.segs, t.k, w, bias, add, as, relu)

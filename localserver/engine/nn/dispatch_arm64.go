@@ -7,7 +7,7 @@ package nn
 var useNEON = true
 
 // rowBlock is the largest number of rows in one kernel call.
-const rowBlock = 4
+func rowBlock() int { return 4 }
 
 // Kernels names the kernels in use: "avx2", "neon" or "go".
 func Kernels() string {

@@ -34,6 +34,46 @@ func tile2(dst *float32, dstStride int, src *float32, srcStride int, segStride i
 //go:noescape
 func tile1(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
 
+// tile512x8 computes 8 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x8(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x7 computes 7 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x7(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x6 computes 6 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x6(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x5 computes 5 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x5(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x4 computes 4 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x3 computes 3 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x3(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x2 computes 2 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
+// tile512x1 computes 1 rows of one panel of 16 outputs; strides are in bytes.
+//
+//go:noescape
+func tile512x1(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+
 // recurrentAVX2 sets dst = bias + W x for panels*96 outputs and k inputs.
 //
 //go:noescape

@@ -515,6 +515,571 @@ store:
 	VZEROUPPER
 	RET
 
+// func tile512x8(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x8(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	LEAQ    (CX)(CX*2), R8
+	LEAQ    (CX)(CX*4), R9
+	LEAQ    (R8)(CX*4), R10
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+	VMOVAPS Z0, Z7
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R11
+
+input:
+	VMOVUPS          (SI), Z8
+	VFMADD231PS.BCST (DI), Z8, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z8, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z8, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (DI)(CX*4), Z8, Z4
+	VFMADD231PS.BCST (DI)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (DI)(R10*1), Z8, Z7
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R11
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+	ADDQ             CX, AX
+	VADDPS           (AX), Z3, Z3
+	ADDQ             CX, AX
+	VADDPS           (AX), Z4, Z4
+	ADDQ             CX, AX
+	VADDPS           (AX), Z5, Z5
+	ADDQ             CX, AX
+	VADDPS           (AX), Z6, Z6
+	ADDQ             CX, AX
+	VADDPS           (AX), Z7, Z7
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z8, Z8, Z8
+	VMAXPS Z8, Z0, Z0
+	VMAXPS Z8, Z1, Z1
+	VMAXPS Z8, Z2, Z2
+	VMAXPS Z8, Z3, Z3
+	VMAXPS Z8, Z4, Z4
+	VMAXPS Z8, Z5, Z5
+	VMAXPS Z8, Z6, Z6
+	VMAXPS Z8, Z7, Z7
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z7, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x7(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x7(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	LEAQ    (CX)(CX*2), R8
+	LEAQ    (CX)(CX*4), R9
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+	VMOVAPS Z0, Z6
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R10
+
+input:
+	VMOVUPS          (SI), Z7
+	VFMADD231PS.BCST (DI), Z7, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z7, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z7, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (DI)(CX*4), Z7, Z4
+	VFMADD231PS.BCST (DI)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (DI)(R8*2), Z7, Z6
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R10
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+	ADDQ             CX, AX
+	VADDPS           (AX), Z3, Z3
+	ADDQ             CX, AX
+	VADDPS           (AX), Z4, Z4
+	ADDQ             CX, AX
+	VADDPS           (AX), Z5, Z5
+	ADDQ             CX, AX
+	VADDPS           (AX), Z6, Z6
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z7, Z7, Z7
+	VMAXPS Z7, Z0, Z0
+	VMAXPS Z7, Z1, Z1
+	VMAXPS Z7, Z2, Z2
+	VMAXPS Z7, Z3, Z3
+	VMAXPS Z7, Z4, Z4
+	VMAXPS Z7, Z5, Z5
+	VMAXPS Z7, Z6, Z6
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z6, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x6(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x6(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	LEAQ    (CX)(CX*2), R8
+	LEAQ    (CX)(CX*4), R9
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+	VMOVAPS Z0, Z5
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R10
+
+input:
+	VMOVUPS          (SI), Z6
+	VFMADD231PS.BCST (DI), Z6, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z6, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z6, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (DI)(CX*4), Z6, Z4
+	VFMADD231PS.BCST (DI)(R9*1), Z6, Z5
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R10
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+	ADDQ             CX, AX
+	VADDPS           (AX), Z3, Z3
+	ADDQ             CX, AX
+	VADDPS           (AX), Z4, Z4
+	ADDQ             CX, AX
+	VADDPS           (AX), Z5, Z5
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z6, Z6, Z6
+	VMAXPS Z6, Z0, Z0
+	VMAXPS Z6, Z1, Z1
+	VMAXPS Z6, Z2, Z2
+	VMAXPS Z6, Z3, Z3
+	VMAXPS Z6, Z4, Z4
+	VMAXPS Z6, Z5, Z5
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x5(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x5(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	LEAQ    (CX)(CX*2), R8
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+	VMOVAPS Z0, Z4
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R9
+
+input:
+	VMOVUPS          (SI), Z5
+	VFMADD231PS.BCST (DI), Z5, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z5, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z5, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (DI)(CX*4), Z5, Z4
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R9
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+	ADDQ             CX, AX
+	VADDPS           (AX), Z3, Z3
+	ADDQ             CX, AX
+	VADDPS           (AX), Z4, Z4
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z5, Z5, Z5
+	VMAXPS Z5, Z0, Z0
+	VMAXPS Z5, Z1, Z1
+	VMAXPS Z5, Z2, Z2
+	VMAXPS Z5, Z3, Z3
+	VMAXPS Z5, Z4, Z4
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z4, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x4(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x4(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	LEAQ    (CX)(CX*2), R8
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+	VMOVAPS Z0, Z3
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R9
+
+input:
+	VMOVUPS          (SI), Z4
+	VFMADD231PS.BCST (DI), Z4, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z4, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z4, Z2
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z3
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R9
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+	ADDQ             CX, AX
+	VADDPS           (AX), Z3, Z3
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z4, Z4, Z4
+	VMAXPS Z4, Z0, Z0
+	VMAXPS Z4, Z1, Z1
+	VMAXPS Z4, Z2, Z2
+	VMAXPS Z4, Z3, Z3
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z3, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x3(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x3(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+	VMOVAPS Z0, Z2
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R8
+
+input:
+	VMOVUPS          (SI), Z3
+	VFMADD231PS.BCST (DI), Z3, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z3, Z1
+	VFMADD231PS.BCST (DI)(CX*2), Z3, Z2
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R8
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+	ADDQ             CX, AX
+	VADDPS           (AX), Z2, Z2
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z3, Z3, Z3
+	VMAXPS Z3, Z0, Z0
+	VMAXPS Z3, Z1, Z1
+	VMAXPS Z3, Z2, Z2
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x2(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x2(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), DX
+	MOVQ    segs+40(FP), BX
+	MOVQ    w+56(FP), SI
+	MOVQ    bias+64(FP), DI
+	VMOVUPS (DI), Z0
+	VMOVAPS Z0, Z1
+
+segment:
+	MOVQ AX, DI
+	MOVQ k+48(FP), R8
+
+input:
+	VMOVUPS          (SI), Z2
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(CX*1), Z2, Z1
+	ADDQ             $0x04, DI
+	ADDQ             $0x40, SI
+	DECQ             R8
+	JNZ              input
+	ADDQ             DX, AX
+	DECQ             BX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+	ADDQ             CX, AX
+	VADDPS           (AX), Z1, Z1
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z2, Z0, Z0
+	VMAXPS Z2, Z1, Z1
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	ADDQ    CX, AX
+	VMOVUPS Z1, (AX)
+	VZEROUPPER
+	RET
+
+// func tile512x1(dst *float32, dstStride int, src *float32, srcStride int, segStride int, segs int, k int, w *float32, bias *float32, add *float32, addStride int, relu uint64)
+// Requires: AVX, AVX512F
+TEXT ·tile512x1(SB), NOSPLIT, $0-96
+	MOVQ    src+16(FP), AX
+	MOVQ    srcStride+24(FP), CX
+	MOVQ    segStride+32(FP), CX
+	MOVQ    segs+40(FP), DX
+	MOVQ    w+56(FP), BX
+	MOVQ    bias+64(FP), SI
+	VMOVUPS (SI), Z0
+
+segment:
+	MOVQ AX, SI
+	MOVQ k+48(FP), DI
+
+input:
+	VMOVUPS          (BX), Z1
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             $0x04, SI
+	ADDQ             $0x40, BX
+	DECQ             DI
+	JNZ              input
+	ADDQ             CX, AX
+	DECQ             DX
+	JNZ              segment
+	MOVQ             add+72(FP), AX
+	TESTQ            AX, AX
+	JZ               activation
+	MOVQ             addStride+80(FP), CX
+	VADDPS           (AX), Z0, Z0
+
+activation:
+	MOVQ   relu+88(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z1, Z0, Z0
+
+store:
+	MOVQ    dst+0(FP), AX
+	MOVQ    dstStride+8(FP), CX
+	VMOVUPS Z0, (AX)
+	VZEROUPPER
+	RET
+
 // func recurrentAVX2(dst *float32, x *float32, w *float32, bias *float32, panels int, k int)
 // Requires: AVX, FMA3
 TEXT ·recurrentAVX2(SB), NOSPLIT, $0-48

@@ -28,13 +28,15 @@ func near(t *testing.T, what string, got, want []float32, tol float64) {
 	}
 }
 
-// bothTwins runs a test with the kernels of this machine and with plain Go.
+// bothTwins runs a test with all kernels of this machine and with plain Go.
 func bothTwins(t *testing.T, f func(t *testing.T)) {
-	for _, simd := range []bool{true, false} {
-		if !setSIMD(t, simd) {
-			continue
-		}
-		t.Run(Kernels(), f)
+	for _, name := range []string{"avx512", "avx2", "neon", "go"} {
+		t.Run(name, func(t *testing.T) {
+			if !setKernels(t, name) {
+				t.Skip("this machine has no such kernels")
+			}
+			f(t)
+		})
 	}
 }
 
@@ -225,9 +227,6 @@ func TestGRUAgainstDefinition(t *testing.T) {
 
 // TestTwinsAgree holds kernels and plain Go to the same results directly.
 func TestTwinsAgree(t *testing.T) {
-	if !setSIMD(t, true) {
-		t.Skip("no kernels on this machine")
-	}
 	r := rand.New(rand.NewPCG(6, 1))
 	m := NewMatrix(3, 48, 64, values(r, 64), func(_, _, _ int) float32 { return float32(r.NormFloat64()) * 0.1 })
 	src := values(r, 3*48+31*48)
@@ -238,7 +237,7 @@ func TestTwinsAgree(t *testing.T) {
 		Exp(dst, dst)
 		return dst
 	}
-	fast := run()
-	setSIMD(t, false)
-	near(t, "kernels", fast, run(), 1e-5)
+	setKernels(t, "go")
+	plain := run()
+	bothTwins(t, func(t *testing.T) { near(t, Kernels(), run(), plain, 1e-5) })
 }

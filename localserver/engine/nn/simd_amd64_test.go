@@ -4,13 +4,23 @@ package nn
 
 import "testing"
 
-// setSIMD switches the kernels for the length of a test; false when this machine has none.
-func setSIMD(t *testing.T, on bool) bool {
-	have := useAVX2
-	if on && !have {
+// setKernels switches the kernels for the length of a test; false when this machine has no such ones.
+func setKernels(t testing.TB, name string) bool {
+	avx2, avx512 := useAVX2, useAVX512
+	switch name {
+	case "avx512":
+		if !avx512 {
+			return false
+		}
+	case "avx2":
+		if !avx2 {
+			return false
+		}
+	case "go":
+	default:
 		return false
 	}
-	t.Cleanup(func() { useAVX2 = have })
-	useAVX2 = on
+	t.Cleanup(func() { useAVX2, useAVX512 = avx2, avx512 })
+	useAVX2, useAVX512 = name != "go", name == "avx512"
 	return true
 }

@@ -4,13 +4,13 @@ package nn
 
 import "testing"
 
-// setSIMD switches the kernels for the length of a test; false when this machine has none.
-func setSIMD(t *testing.T, on bool) bool {
+// setKernels switches the kernels for the length of a test; false when this machine has no such ones.
+func setKernels(t testing.TB, name string) bool {
 	have := useNEON
-	if on && !have {
+	if name != "neon" && name != "go" || name == "neon" && !have {
 		return false
 	}
 	t.Cleanup(func() { useNEON = have })
-	useNEON = on
+	useNEON = name == "neon"
 	return true
 }

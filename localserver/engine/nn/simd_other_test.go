@@ -4,4 +4,4 @@ package nn
 
 import "testing"
 
-func setSIMD(_ *testing.T, on bool) bool { return !on }
+func setKernels(_ testing.TB, name string) bool { return name == "go" }

@@ -1,4 +1,4 @@
-// Gen writes the AVX2+FMA kernels of package nn: go generate ./localserver/engine/nn
+// Gen writes the AVX2+FMA and AVX-512 kernels of package nn: go generate ./localserver/engine/nn
 package main
 
 import (
@@ -15,6 +15,9 @@ func main() {
 	for rows := 6; rows >= 1; rows-- {
 		tile(rows)
 	}
+	for rows := 8; rows >= 1; rows-- {
+		tile512(rows)
+	}
 	recurrent()
 	gates()
 	slice("expAVX2", "expAVX2 sets dst[i] = e^src[i]; n is a multiple of 8.", func(k *expConsts, x VecVirtual) VecVirtual { return k.exp(x) })
@@ -23,78 +26,82 @@ func main() {
 	Generate()
 }
 
-// tile computes rows x 16 outputs: see type tile in gemm.go. Strides are in bytes.
-func tile(rows int) {
-	TEXT(fmt.Sprintf("tile%d", rows), NOSPLIT, "func(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)")
+// tileArgs are the arguments of a tile's function, in registers.
+type tileArgs struct {
+	seg, stride, segStride, segs, w, bias Register
+	s3, s5, s7                            Register // multiples of stride, as far as rows need them
+}
+
+const tileSignature = "func(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)"
+
+// beginTile declares a function of type tile in gemm.go; strides are in bytes.
+func beginTile(name string, rows int) tileArgs {
+	TEXT(name, NOSPLIT, tileSignature)
 	Pragma("noescape")
-	Doc(fmt.Sprintf("tile%d computes %d rows of one panel of 16 outputs; strides are in bytes.", rows, rows))
-	seg := Load(Param("src"), GP64())
-	stride := Load(Param("srcStride"), GP64())
-	segStride := Load(Param("segStride"), GP64())
-	segs := Load(Param("segs"), GP64())
-	w := Load(Param("w"), GP64())
-	bias := Load(Param("bias"), GP64())
-	var s3, s5 Register
+	Doc(fmt.Sprintf("%s computes %d rows of one panel of 16 outputs; strides are in bytes.", name, rows))
+	a := tileArgs{seg: Load(Param("src"), GP64()), stride: Load(Param("srcStride"), GP64()), segStride: Load(Param("segStride"), GP64()),
+		segs: Load(Param("segs"), GP64()), w: Load(Param("w"), GP64()), bias: Load(Param("bias"), GP64())}
+	multiple := func(base Register, scale uint8) Register {
+		r := GP64()
+		LEAQ(Mem{Base: base, Index: a.stride, Scale: scale}, r)
+		return r
+	}
 	if rows > 3 {
-		s3 = GP64()
-		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, s3)
+		a.s3 = multiple(a.stride, 2)
 	}
 	if rows > 5 {
-		s5 = GP64()
-		LEAQ(Mem{Base: stride, Index: stride, Scale: 4}, s5)
+		a.s5 = multiple(a.stride, 4)
 	}
-	acc := make([][2]VecVirtual, rows)
-	for r := range acc {
-		for h := range 2 {
-			acc[r][h] = YMM()
-			if r == 0 {
-				VMOVUPS(Mem{Base: bias, Disp: 32 * h}, acc[r][h])
-			} else {
-				VMOVAPS(acc[0][h], acc[r][h])
-			}
-		}
+	if rows > 7 {
+		a.s7 = multiple(a.s3, 4)
 	}
+	return a
+}
+
+// at is where row r reads when the first one reads at x.
+func (a tileArgs) at(x Register, r int) Mem {
+	switch r {
+	case 0:
+		return Mem{Base: x}
+	case 1, 2, 4:
+		return Mem{Base: x, Index: a.stride, Scale: uint8(r)}
+	case 3, 6:
+		return Mem{Base: x, Index: a.s3, Scale: uint8(r / 3)}
+	case 5:
+		return Mem{Base: x, Index: a.s5, Scale: 1}
+	}
+	return Mem{Base: x, Index: a.s7, Scale: 1}
+}
+
+// loop runs body for every input; body reads the inputs at x and their weights at a.w.
+func (a tileArgs) loop(body func(x Register)) {
 	x, k := GP64(), GP64()
-	w0, w1, b := YMM(), YMM(), YMM()
-	at := func(r int) Mem {
-		switch r {
-		case 0:
-			return Mem{Base: x}
-		case 1, 2, 4:
-			return Mem{Base: x, Index: stride, Scale: uint8(r)}
-		case 3:
-			return Mem{Base: x, Index: s3, Scale: 1}
-		}
-		return Mem{Base: x, Index: s5, Scale: 1}
-	}
 	Label("segment")
-	MOVQ(seg, x)
+	MOVQ(a.seg, x)
 	Load(Param("k"), k)
 	Label("input")
-	VMOVUPS(Mem{Base: w}, w0)
-	VMOVUPS(Mem{Base: w, Disp: 32}, w1)
-	for r := range rows {
-		VBROADCASTSS(at(r), b)
-		VFMADD231PS(w0, b, acc[r][0])
-		VFMADD231PS(w1, b, acc[r][1])
-	}
+	body(x)
 	ADDQ(Imm(4), x)
-	ADDQ(Imm(64), w)
+	ADDQ(Imm(64), a.w)
 	DECQ(k)
 	JNZ(LabelRef("input"))
-	ADDQ(segStride, seg)
-	DECQ(segs)
+	ADDQ(a.segStride, a.seg)
+	DECQ(a.segs)
 	JNZ(LabelRef("segment"))
+}
 
+// finish adds what is to be added, applies relu and stores. Every row of acc is 64 bytes, in registers of equal size.
+func finish(acc [][]VecVirtual, zero VecVirtual, clear func()) {
+	size := 64 / len(acc[0])
 	add := Load(Param("add"), GP64())
 	TESTQ(add, add)
 	JZ(LabelRef("activation"))
 	addStride := Load(Param("addStride"), GP64())
-	for r := range rows {
-		for h := range 2 {
-			VADDPS(Mem{Base: add, Disp: 32 * h}, acc[r][h], acc[r][h])
+	for r := range acc {
+		for h, v := range acc[r] {
+			VADDPS(Mem{Base: add, Disp: size * h}, v, v)
 		}
-		if r+1 < rows {
+		if r+1 < len(acc) {
 			ADDQ(addStride, add)
 		}
 	}
@@ -102,25 +109,74 @@ func tile(rows int) {
 	relu := Load(Param("relu"), GP64())
 	TESTQ(relu, relu)
 	JZ(LabelRef("store"))
-	VXORPS(b, b, b)
-	for r := range rows {
-		for h := range 2 {
-			VMAXPS(b, acc[r][h], acc[r][h]) // the second source (zero) where either is NaN
+	clear()
+	for r := range acc {
+		for _, v := range acc[r] {
+			VMAXPS(zero, v, v) // the second source (zero) where either is NaN
 		}
 	}
 	Label("store")
 	dst := Load(Param("dst"), GP64())
 	dstStride := Load(Param("dstStride"), GP64())
-	for r := range rows {
-		for h := range 2 {
-			VMOVUPS(acc[r][h], Mem{Base: dst, Disp: 32 * h})
+	for r := range acc {
+		for h, v := range acc[r] {
+			VMOVUPS(v, Mem{Base: dst, Disp: size * h})
 		}
-		if r+1 < rows {
+		if r+1 < len(acc) {
 			ADDQ(dstStride, dst)
 		}
 	}
 	VZEROUPPER()
 	RET()
+}
+
+// tile computes rows x 16 outputs with AVX2 and FMA.
+func tile(rows int) {
+	a := beginTile(fmt.Sprintf("tile%d", rows), rows)
+	acc := make([][]VecVirtual, rows)
+	for r := range acc {
+		for h := range 2 {
+			acc[r] = append(acc[r], YMM())
+			if r == 0 {
+				VMOVUPS(Mem{Base: a.bias, Disp: 32 * h}, acc[r][h])
+			} else {
+				VMOVAPS(acc[0][h], acc[r][h])
+			}
+		}
+	}
+	w0, w1, b := YMM(), YMM(), YMM()
+	a.loop(func(x Register) {
+		VMOVUPS(Mem{Base: a.w}, w0)
+		VMOVUPS(Mem{Base: a.w, Disp: 32}, w1)
+		for r := range rows {
+			VBROADCASTSS(a.at(x, r), b)
+			VFMADD231PS(w0, b, acc[r][0])
+			VFMADD231PS(w1, b, acc[r][1])
+		}
+	})
+	finish(acc, b, func() { VXORPS(b, b, b) })
+}
+
+// tile512 computes rows x 16 outputs with AVX-512.
+func tile512(rows int) {
+	a := beginTile(fmt.Sprintf("tile512x%d", rows), rows)
+	acc := make([][]VecVirtual, rows)
+	for r := range acc {
+		acc[r] = []VecVirtual{ZMM()}
+		if r == 0 {
+			VMOVUPS(Mem{Base: a.bias}, acc[0][0])
+		} else {
+			VMOVAPS(acc[0][0], acc[r][0])
+		}
+	}
+	w := ZMM()
+	a.loop(func(x Register) {
+		VMOVUPS(Mem{Base: a.w}, w)
+		for r := range rows {
+			VFMADD231PS_BCST(a.at(x, r), w, acc[r][0])
+		}
+	})
+	finish(acc, w, func() { VPXORD(w, w, w) })
 }
 
 // recurrent computes a matrix by one vector, 96 outputs at a time.
