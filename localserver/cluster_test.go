@@ -7,9 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,15 +22,6 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
 )
-
-// natsServer is one real nats-server, a process of its own.
-type natsServer struct {
-	t       *testing.T
-	program string
-	config  string
-	url     string
-	cmd     *exec.Cmd
-}
 
 // TestCluster runs hubbub nodes on real NATS clusters. Its parts wait most of
 // the time, for elections and leases: they do so at once.
@@ -55,83 +42,6 @@ func TestCluster(t *testing.T) {
 		})
 	}
 }
-
-// natsCluster starts three servers that keep everything in three replicas,
-// synced on every write.
-func natsCluster(t *testing.T, program string) []*natsServer {
-	t.Helper()
-	ports := freePorts(t, 6)
-	var routes []string
-	for _, p := range ports[3:] {
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", p))
-	}
-	dir := t.TempDir()
-	var servers []*natsServer
-	for i := range 3 {
-		n := &natsServer{t: t, program: program, config: filepath.Join(dir, fmt.Sprintf("n%d.conf", i)), url: fmt.Sprintf("nats://127.0.0.1:%d", ports[i])}
-		config := fmt.Sprintf("server_name: n%d\nlisten: \"127.0.0.1:%d\"\n"+
-			"jetstream { store_dir: %q, sync_interval: always }\n"+
-			"cluster { name: test, listen: \"127.0.0.1:%d\", routes: [%s] }\n",
-			i, ports[i], filepath.Join(dir, fmt.Sprint(i)), ports[3+i], strings.Join(routes, ", "))
-		if err := os.WriteFile(n.config, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		n.start()
-		servers = append(servers, n)
-	}
-	return servers
-}
-
-// freePorts are some that nobody listens on now. They are below those that
-// systems give to connections: while a server is down, nobody else may come by
-// its port, not even who dials it.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range 1000 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
-		if err != nil {
-			continue
-		}
-		defer func() { _ = l.Close() }() // all at the end, so that they differ
-		if ports = append(ports, l.Addr().(*net.TCPAddr).Port); len(ports) == n {
-			return ports
-		}
-	}
-	t.Fatal("no free ports")
-	return nil
-}
-
-func (n *natsServer) start() {
-	n.t.Helper()
-	cmd := exec.Command(n.program, "-c", n.config)
-	said := &logbook{}
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	n.cmd = cmd
-	n.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if n.t.Failed() {
-			n.t.Logf("%s said: %s", n.url, last(said.String(), 4000))
-		}
-	})
-	eventually(n.t, "nats-server", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(n.url, "nats://"))
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
-}
-
-// last is the end of a text.
-func last(text string, bytes int) string { return text[max(0, len(text)-bytes):] }
-
-func (n *natsServer) kill()    { _ = n.cmd.Process.Kill(); _ = n.cmd.Wait() }
-func (n *natsServer) cutOff()  { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }
-func (n *natsServer) connect() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
 
 // chatty starts speaker 0 with the first chunk, and then ends and starts a
 // turn with every second one: there is always something to say.

@@ -1,0 +1,84 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"hubbub/protocol"
+)
+
+// still is a model that shows one state, in colour, with its clock standing
+// still.
+func still(s State, w, h int) *model {
+	m := newModel(context.Background(), Options{Snapshot: func() State { return s }}, newTheme(termenv.TrueColor, true, false), glyphsFor(false, false))
+	m.now = func() time.Time { return time.Unix(1_000_000, 0) }
+	m.refresh()
+	m.Update(tea.WindowSizeMsg{Width: w, Height: h})
+	return m
+}
+
+// later makes the model see another state at its next tick; as much time has
+// passed as more was heard.
+func (m *model) later(s State) {
+	at := m.now().Add(time.Duration((s.Heard - m.state.Heard) * float64(time.Second)))
+	m.now = func() time.Time { return at }
+	m.o.Snapshot = func() State { return s }
+	m.Update(tickMsg{})
+}
+
+func press(m *model, keys ...string) (last tea.Cmd) {
+	for _, k := range keys {
+		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
+		for typ, name := range map[tea.KeyType]string{
+			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
+			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
+			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc",
+		} {
+			if k == name {
+				msg = tea.KeyMsg{Type: typ}
+				if typ == tea.KeySpace {
+					msg.Runes = []rune{' '}
+				}
+			}
+		}
+		_, last = m.Update(msg)
+	}
+	return last
+}
+
+func rows(m *model) []string { return strings.Split(ansi.Strip(m.View()), "\n") }
+
+func screenHas(t *testing.T, m *model, want string) {
+	t.Helper()
+	if v := ansi.Strip(m.View()); !strings.Contains(v, want) {
+		t.Errorf("the screen does not say %q:\n%s", want, v)
+	}
+}
+
+func screenHasNot(t *testing.T, m *model, not string) {
+	t.Helper()
+	if v := ansi.Strip(m.View()); strings.Contains(v, not) {
+		t.Errorf("the screen says %q:\n%s", not, v)
+	}
+}
+
+var talkOf4 = conversation(4, 4000, 7)
+
+func noExport(protocol.Annotations) (string, error) { return "", nil }
+
+// fakePlayer remembers what it was asked for.
+type fakePlayer struct {
+	toggled int
+	sought  []float64
+	speed   int
+}
+
+func (p *fakePlayer) TogglePause()    { p.toggled++ }
+func (p *fakePlayer) Seek(at float64) { p.sought = append(p.sought, at) }
+func (p *fakePlayer) Faster(n int)    { p.speed += n }
