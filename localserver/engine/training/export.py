@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from scipy.signal import lfilter
 import features as FT
-from networks import Embedder, Segmenter
+from networks import CHANNELS, TRUNK, Embedder, Segmenter
 
 ORDER = {
     'features': 'frame t = samples [160t, 160t+400); x = ln(|rfft512(window*samples)|^2 @ feat.mel + 1e-6); m = feat.prior, n = 100 '
@@ -21,7 +21,7 @@ ORDER = {
                 'of features.py. Stages pad with 0.',
     'emb.trunk': 'input [1, 64 bands, T frames]; conv kernels [out, in, band, time], padding 1; stem stride (2,2) + relu; block k: y = relu(c1(x)), '
                  'y = c2(y), out = relu(y + (sc(x) or x)); stride (band, time) of c1 and sc: blk0 (1,1) blk1 (2,2) blk2 (1,1) blk3 (2,1) blk4 (1,1); '
-                 'sc is 1x1 without padding; output [64, 8 bands, ceil(T/4)] flattened to channel*8+band = 512',
+                 'sc is 1x1 without padding; output [%d, 8 bands, ceil(T/4)] flattened to channel*8+band = %d' % (CHANNELS, TRUNK),
     'emb.head': 'e = att2 . tanh(att1 . h_t); per channel weights w_t = m_t exp(e_t - max over m_t>0), divided by their sum; '
                 'mu = sum w h; sd = sqrt(max(sum w h^2 - mu^2, 1e-5)); y = fc . [mu, sd] + b; y / |y|; m_t = mean of the mask over 40 ms',
     'seg': 'a = relu(c1 f) (conv1d over frames, 64->96, k5, stride 2, pad 2); c = c2 a (k5, stride 2, pad 2, no relu); p = proj . trunk_t + b; '
@@ -114,7 +114,7 @@ def tensors_of(emb, seg, prior):
 
 
 def run(w, f, keep):
-    """The exported tensors applied to normalised frames f [T, 64], written out plainly: -> trunk [512, T'], stream [T', 96], all stages in keep"""
+    """The exported tensors applied to normalised frames f [T, 64], written out plainly: -> trunk [TRUNK, T'], stream [T', 96], all stages in keep"""
     t = {k: torch.from_numpy(v.astype(np.float32)) for k, v in w.items()}
     y = F.relu(F.conv2d(torch.from_numpy(f).t()[None, None], t['emb.stem.w'], t['emb.stem.b'], 2, 1))
     keep['emb.stem'] = y[0]

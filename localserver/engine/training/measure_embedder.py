@@ -50,6 +50,28 @@ def dev_set(sim, count=90, dur=24., seed=5):
     return out
 
 
+def corpus_set(sim, corpus, dry, count=40, dur=24., seed=7):
+    """like dev_set(), of three speakers of one corpus: as they were recorded, one after the other, or in a room with noise 15 dB below"""
+    import turns as T
+    r = sim.rng = np.random.default_rng(seed)
+    out = []
+    for _ in range(count):
+        turns, ids = T.dense(r, dur, 3, .8, 5., overlap=0.), sim.v.pick(r, 3, corpus=corpus, same=1.)
+        if dry:
+            tracks = sim.tracks(turns, ids, dur, [1.] * 3)
+            y = sum(x for x, _ in tracks.values()) * .05 + r.standard_normal(int(dur * FT.SR)) * 1e-5
+            lab = np.zeros((int(dur * 100), 3), bool)
+            for s, (_, l) in tracks.items():
+                lab[:, s] = l
+        else:
+            y, lab, _, _ = sim.conversation(dur, turns, ids, [1.] * 3, snr=15., hard=False)
+        f = FT.logmel(y)
+        lab = lab[:len(f)]
+        lone = lab & (lab.sum(1, keepdims=True) == 1)
+        out.append((f, [(L, s, m) for L in LENGTHS for s in range(3) for m in cut(lone[:, s], L)]))
+    return out
+
+
 @torch.no_grad()
 def embed(net, f, masks):
     """f [T, 64] normalised frames, masks [N][T] -> [N, 128]"""
@@ -166,6 +188,7 @@ def main():
     for o in ('store', 'templates', 'noise', 'speech'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--ckpt'); ap.add_argument('--prototype')
+    ap.add_argument('--learnt', action='store_true', help='voices that were trained on against those that were not, by corpus, in place of the rest')
     a = ap.parse_args()
     torch.set_num_threads(1)
     net, prior, whole = Embedder().eval(), None, bool(a.prototype)
@@ -174,6 +197,14 @@ def main():
     else:
         ck = torch.load(a.ckpt)
         net.load_state_dict(ck['ema']); prior = ck['prior']
+    if a.learnt:
+        for split in ('train', 'dev'):
+            sim = Simulator(Voices(a.store, split), T.load_templates(a.templates), a.noise, 5)
+            for corpus in ('librispeech', 'cv'):
+                for dry in (True, False):
+                    e = dev_eer(net, corpus_set(sim, corpus, dry), prior, whole)
+                    print('%s %s %s:' % (split, corpus, 'dry' if dry else '15 dB'), '  '.join('%.1f s %.1f %%' % x for x in e.items()), flush=True)
+        return
     data = dev_set(Simulator(Voices(a.store, 'dev'), T.load_templates(a.templates), a.noise, 5))
     print('simulated dev, inside a conversation:', '  '.join('%.1f s %.2f %%' % x for x in dev_eer(net, data, prior, whole).items()))
     for s in ('real-dev', 'sim-fluent', 'sim-dev', 'tts'):

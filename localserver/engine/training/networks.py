@@ -1,5 +1,6 @@
 """The two networks. Embedder: a 2-D residual trunk that sees every frame once, and a head that pools it under a mask.
 Segmenter: who talks when inside 5 s, from the same frames and from the trunk's output at the same 40 ms step."""
+import os
 import numpy as np
 import torch
 import torch.nn as nn
@@ -7,6 +8,8 @@ import torch.nn.functional as F
 
 CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
 WINDOW = 125                                     # 40 ms frames of one 5 s window
+CHANNELS = int(os.environ.get('CHANNELS', 64))   # of the trunk's output: 64 ship and are what the Go code expects; 96 were tried
+TRUNK = CHANNELS * 8                             # channels x bands
 TRUNK_RF = 35                                    # 10 ms frames of context to either side
 
 
@@ -28,18 +31,18 @@ class ResBlock(nn.Module):
 
 
 class Embedder(nn.Module):
-    """frames [B, T, 64] -> trunk [B, 512, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask."""
-    PLAN = [(16, 16, (1, 1)), (16, 32, (2, 2)), (32, 32, (1, 1)), (32, 64, (2, 1)), (64, 64, (1, 1))]  # stride: (frequency, time)
+    """frames [B, T, 64] -> trunk [B, TRUNK, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask."""
+    PLAN = [(16, 16, (1, 1)), (16, 32, (2, 2)), (32, 32, (1, 1)), (32, CHANNELS, (2, 1)), (CHANNELS, CHANNELS, (1, 1))]  # stride: (frequency, time)
 
     def __init__(self, dim=128, att=64):
         super().__init__()
         self.stem = nn.Conv2d(1, 16, 3, 2, 1, bias=False)
         self.bn0 = nn.BatchNorm2d(16)
         self.blocks = nn.ModuleList([ResBlock(*p) for p in self.PLAN])
-        self.att1 = nn.Conv1d(512, att, 1)
-        self.att2 = nn.Conv1d(att, 512, 1)
-        self.bnp = nn.BatchNorm1d(1024)
-        self.fc = nn.Linear(1024, dim, bias=False)
+        self.att1 = nn.Conv1d(TRUNK, att, 1)
+        self.att2 = nn.Conv1d(att, TRUNK, 1)
+        self.bnp = nn.BatchNorm1d(2 * TRUNK)
+        self.fc = nn.Linear(2 * TRUNK, dim, bias=False)
         self.bno = nn.BatchNorm1d(dim)
         self.bf16 = False
 
@@ -55,7 +58,7 @@ class Embedder(nn.Module):
         return y.float().flatten(1, 2)
 
     def pool(self, h, m, which=None):
-        """h [B, 512, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 1024] mean and deviation."""
+        """h [B, TRUNK, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 2 TRUNK] mean and deviation."""
         e = self.att2(torch.tanh(self.att1(h)))
         if which is not None:
             e, h = e[which], h[which]
@@ -131,7 +134,7 @@ class DilatedBlock(nn.Module):
 
 
 class Segmenter(nn.Module):
-    """stream(): frames [B, T, 64] and the (detached) trunk [B, 512, T'] -> [B, T', 96] over the whole stream;
+    """stream(): frames [B, T, 64] and the trunk [B, TRUNK, T'] -> [B, T', 96] over the whole stream;
     window(): [B, 125, 96] -> log posteriors [B, 250, 7] of 20 ms frames."""
     DILATIONS = (1, 2, 4, 8, 16)
 
@@ -141,7 +144,7 @@ class Segmenter(nn.Module):
         self.n1 = nn.BatchNorm1d(ch)
         self.c2 = nn.Conv1d(ch, ch, 5, stride=2, padding=2, bias=False)
         self.n2 = nn.BatchNorm1d(ch)
-        self.proj = nn.Conv1d(512, ch, 1, bias=False)
+        self.proj = nn.Conv1d(TRUNK, ch, 1, bias=False)
         self.np = nn.BatchNorm1d(ch)
         self.blocks = nn.ModuleList([DilatedBlock(ch, d) for d in self.DILATIONS])
         self.gru = nn.GRU(ch, hid, 1, bidirectional=True, batch_first=True)

@@ -2,6 +2,7 @@
 calibrate_bn() has seen data."""
 import torch
 import export
+from networks import TRUNK
 
 
 def restore(path, emb, seg):
@@ -23,7 +24,7 @@ def restore(path, emb, seg):
         if b.sc is not None:
             conv(b.sc, b.bs, 'emb.blk%d.sc' % k)
     plain(emb.att1, 'emb.att1'); plain(emb.att2, 'emb.att2')
-    shift(emb.bnp, torch.zeros(1024)); conv(emb.fc, emb.bno, 'emb.fc')
+    shift(emb.bnp, torch.zeros(2 * TRUNK)); conv(emb.fc, emb.bno, 'emb.fc')
     conv(seg.c1, seg.n1, 'seg.c1'); conv(seg.c2, seg.n2, 'seg.c2'); conv(seg.proj, seg.np, 'seg.proj')
     for k, b in enumerate(seg.blocks):
         conv(b.a, b.n, 'seg.blk%d.a' % k); plain(b.b, 'seg.blk%d.b' % k)

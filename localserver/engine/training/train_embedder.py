@@ -84,7 +84,7 @@ def worker(q, a, seed, prior):
 
 
 def pool_many(net, h, M):
-    """Attentive mean and deviation of many masks of one conversation by matrix products: h [B, 512, T], M [B, n, T] -> [B, n, 1024]"""
+    """Attentive mean and deviation of many masks of one conversation by matrix products: h [B, TRUNK, T], M [B, n, T] -> [B, n, 2 TRUNK]"""
     e = net.att2(torch.tanh(net.att1(h)))
     w = torch.exp(e - e.amax(2, keepdim=True).detach()).transpose(1, 2)
     x = h.transpose(1, 2)
@@ -101,11 +101,13 @@ class Heads(nn.Module):
         self.scale = scale
 
     def forward(self, e, y, c, g, margin):
-        cos = (e @ F.normalize(self.w).t()).clamp(-.9999, .9999)
-        t = cos.gather(1, y[:, None])
+        """-> AAM softmax of the masks whose voice y is one of the classes, contrastive loss of all masks"""
+        k = y < len(self.w)
+        cos = (e[k] @ F.normalize(self.w).t()).clamp(-.9999, .9999)
+        t = cos.gather(1, y[k, None])
         phi = t * math.cos(margin) - (1 - t * t).sqrt() * math.sin(margin)
         phi = torch.where(t > math.cos(math.pi - margin), phi, t - margin * math.sin(margin))
-        aam = F.cross_entropy(self.scale * cos.scatter(1, y[:, None], phi), y)
+        aam = F.cross_entropy(self.scale * cos.scatter(1, y[k, None], phi), y[k], reduction='sum') / k.sum().clamp_min(1)
         S = self.s.clamp(5., 40.) * (e @ e.t())
         same, conv = y[:, None] == y[None], g[:, None] == g[None]
         neg = ~same & (c[:, None] == c[None])
