@@ -35,6 +35,14 @@ def cut(lone, seconds, cap=6):
     return out[:cap]
 
 
+def in_pieces(y, lab, people):
+    """samples and labels of a conversation -> (log-mel, [(seconds, speaker, mask)])"""
+    f = FT.logmel(y)
+    lab = lab[:len(f)]
+    lone = lab & (lab.sum(1, keepdims=True) == 1)
+    return f, [(L, s, m) for L in LENGTHS for s in range(people) for m in cut(lone[:, s], L)]
+
+
 def dev_set(sim, count=90, dur=24., seed=5):
     """[(log-mel, [(seconds, speaker, mask)])]"""
     import turns as T
@@ -42,11 +50,7 @@ def dev_set(sim, count=90, dur=24., seed=5):
     out = []
     for _ in range(count):
         y, lab, ids, _ = sim.conversation(dur, T.dense(r, dur, 3, .8, 5., overlap=.15), speed_choice=[1.], snr=r.uniform(5, 25))
-        f = FT.logmel(y)
-        lab = lab[:len(f)]
-        lone = lab & (lab.sum(1, keepdims=True) == 1)
-        items = [(L, s, m) for L in LENGTHS for s in range(len(ids)) for m in cut(lone[:, s], L)]
-        out.append((f, items))
+        out.append(in_pieces(y, lab, len(ids)))
     return out
 
 
@@ -65,10 +69,7 @@ def corpus_set(sim, corpus, dry, count=40, dur=24., seed=7):
                 lab[:, s] = l
         else:
             y, lab, _, _ = sim.conversation(dur, turns, ids, [1.] * 3, snr=15., hard=False)
-        f = FT.logmel(y)
-        lab = lab[:len(f)]
-        lone = lab & (lab.sum(1, keepdims=True) == 1)
-        out.append((f, [(L, s, m) for L in LENGTHS for s in range(3) for m in cut(lone[:, s], L)]))
+        out.append(in_pieces(y, lab, 3))
     return out
 
 

@@ -232,7 +232,8 @@ def train(a, rank):
             for v in list(both.state_dict().values()) + [heads.w.data]:
                 dist.broadcast(v, 0)
         ema_e.load_state_dict(emb.state_dict()); ema_s.load_state_dict(seg.state_dict())
-        rank or print('class centres and batch norm measured in %.0f s' % (time.time() - t), flush=True)
+        if rank == 0:
+            print('class centres and batch norm measured in %.0f s' % (time.time() - t), flush=True)
         watch(ema_e, ema_s)
     emb = emb.to(memory_format=torch.channels_last)
     params = [p_ for m in (emb, seg, aux) for p_ in m.parameters()] + [sb, heads.s]
