@@ -104,7 +104,7 @@ func (c *Clusterer) meet() {
 // part gives people of their own to the voices that turn out to be two.
 func (c *Clusterer) part() {
 	for v := 0; v < len(c.voices) && len(c.voices) < c.max; v++ {
-		if fresh, ok := c.memory.split(c.voices, v, c.p.Split); ok {
+		if fresh, ok := c.memory.split(c.voices, v, &c.p); ok {
 			c.voices = append(c.voices, fresh)
 		}
 	}

@@ -45,9 +45,10 @@ type Params struct {
 	// Coherence is how alike, in cosine, the pieces of a group must be to it
 	// for the group to found a voice.
 	Coherence float64
-	// Split is how many widths apart two halves of a voice's memory must lie for
-	// it to be two people.
-	Split float64
+	// Split is how much more alike, in mean cosine, pieces of one half of a
+	// voice's memory must be than pieces of two halves for it to be two people;
+	// SplitAlike is how much of the halves' likeness is asked for on top.
+	Split, SplitAlike float64
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
@@ -69,8 +70,8 @@ func Default() Params {
 		Remember: 0.7, Recall: 0.17,
 		Join: 0.31, JoinSame: 0.1, JoinOther: 0.06, JoinShort: 0.13,
 		Coherence: 0.58,
-		Split:     4,
-		SpeechOn:  0.58, SecondOn: 0.5,
+		Split:     0.1, SplitAlike: 0.5,
+		SpeechOn: 0.58, SecondOn: 0.5,
 		Cling: 0.15,
 		Edge:  1.04,
 	}

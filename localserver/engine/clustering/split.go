@@ -1,21 +1,16 @@
 package clustering
 
-import "math"
-
 // A voice that took in a second person while both were new, when a few seconds
 // of each could have been one person, is found out later: what is remembered of
-// it falls into two heaps that lie apart by much more than either is wide. How
-// wide they are is measured, not set: synthetic voices and clean lines make
-// narrow heaps, a far microphone wide ones.
+// it falls into two heaps, and pieces of the same heap are much more alike than
+// pieces of two. It is pairs of pieces that are compared: how far the heaps'
+// means lie apart, in widths of the heaps, tells much less (see the README).
 
 const (
 	// heapPieces and heapSpeech are how many pieces and seconds a heap needs.
 	heapPieces, heapSpeech = 5, 4.0
 	// heapRounds bounds the iterations of 2-means.
 	heapRounds = 10
-	// heapWidth is the least width of a heap, in cosine: few pieces look
-	// narrower than they are.
-	heapWidth = 0.03
 )
 
 // heap is one of the two parts of a voice's memory.
@@ -41,25 +36,9 @@ func (h *heap) centre() (e Embedding) {
 	return v.centre
 }
 
-// cos is the cosine of an embedding with the heap's centre. own says that the
-// embedding is part of the heap with this weight: it is not compared to itself.
-func (h *heap) cos(e *Embedding, own float64) float64 {
-	var dot, norm float64
-	for i, x := range e {
-		s := h.sum[i] - own*float64(x)
-		dot += s * float64(x)
-		norm += s * s
-	}
-	if norm <= 0 {
-		return 0
-	}
-	return dot / math.Sqrt(norm)
-}
-
 // split looks whether what is remembered of voice v is two people's, and if so
-// gives the one who is remembered less to a new voice. apart is how many widths
-// the heaps must lie apart.
-func (m *memory) split(voices []voice, v int, apart float64) (fresh voice, ok bool) {
+// gives the one who is remembered less to a new voice.
+func (m *memory) split(voices []voice, v int, p *Params) (fresh voice, ok bool) {
 	a, b := m.poles(&voices[v], v)
 	if a == nobody {
 		return fresh, false
@@ -93,12 +72,7 @@ func (m *memory) split(voices []voice, v int, apart float64) (fresh voice, ok bo
 			break
 		}
 	}
-	for k := range heaps {
-		if heaps[k].count < heapPieces || heaps[k].weight < heapSpeech {
-			return fresh, false
-		}
-	}
-	if min(m.distance(heaps[:], v, 0), m.distance(heaps[:], v, 1)) < apart {
+	if !m.differ(heaps[:], v, p) {
 		return fresh, false
 	}
 	less := int8(0)
@@ -115,6 +89,36 @@ func (m *memory) split(voices []voice, v int, apart float64) (fresh voice, ok bo
 	stay.scale()
 	voices[v] = stay
 	return fresh, true
+}
+
+// differ tells whether two heaps are two people's: whether pieces of one heap are
+// more alike than pieces of both, the more the more alike the heaps are.
+func (m *memory) differ(heaps []heap, v int, p *Params) bool {
+	for k := range heaps {
+		if heaps[k].count < heapPieces || heaps[k].weight < heapSpeech {
+			return false
+		}
+	}
+	between := 0.0
+	for i, x := range heaps[0].sum {
+		between += x * heaps[1].sum[i] / (heaps[0].weight * heaps[1].weight)
+	}
+	within := min(m.within(&heaps[0], v, 0), m.within(&heaps[1], v, 1))
+	return within-between >= p.Split+p.SplitAlike*between
+}
+
+// within is the mean cosine of the pieces of heap k with each other.
+func (m *memory) within(h *heap, v int, k int8) float64 {
+	var norm, own float64
+	for _, x := range h.sum {
+		norm += x * x
+	}
+	for i := range m.items {
+		if it := &m.items[i]; it.voice == v && m.side[i] == k {
+			own += it.weight * it.weight
+		}
+	}
+	return (norm - own) / max(h.weight*h.weight-own, 1e-9)
 }
 
 // poles are the item of a voice that is least like it, and the one that is
@@ -144,22 +148,4 @@ func (m *memory) poles(o *voice, v int) (a, b int) {
 		return nobody, nobody
 	}
 	return a, b
-}
-
-// distance is how far heap k lies from the other one, in widths: the difference
-// of its pieces' mean cosines with either, over their deviation.
-func (m *memory) distance(heaps []heap, v int, k int8) float64 {
-	var own, other, own2, other2 float64
-	for i := range m.items {
-		it := &m.items[i]
-		if it.voice != v || m.side[i] != k {
-			continue
-		}
-		w := it.weight / heaps[k].weight
-		x, y := heaps[k].cos(&it.embedding, it.weight), heaps[1-k].cos(&it.embedding, 0)
-		own, own2 = own+w*x, own2+w*x*x
-		other, other2 = other+w*y, other2+w*y*y
-	}
-	width := math.Sqrt(max(0, own2-own*own)/2 + max(0, other2-other*other)/2)
-	return (own - other) / max(width, heapWidth)
 }
