@@ -25,6 +25,7 @@ type Clusterer struct {
 	voices []voice
 	belief belief
 	memory memory
+	asked  [MaxVoices]int // pieces of each voice when it was last looked at as two
 
 	// Of the window at hand.
 	pieces []piece
@@ -104,6 +105,12 @@ func (c *Clusterer) meet() {
 // part gives people of their own to the voices that turn out to be two.
 func (c *Clusterer) part() {
 	for v := 0; v < len(c.voices) && len(c.voices) < c.max; v++ {
+		n := c.memory.count(v)
+		c.asked[v] = min(c.asked[v], n)
+		if float64(n) < c.p.SplitAgain*float64(c.asked[v]) {
+			continue
+		}
+		c.asked[v] = n
 		if fresh, ok := c.memory.split(c.voices, v, &c.p); ok {
 			c.voices = append(c.voices, fresh)
 		}

@@ -48,7 +48,9 @@ type Params struct {
 	// Split is how much more alike, in mean cosine, pieces of one half of a
 	// voice's memory must be than pieces of two halves for it to be two people;
 	// SplitAlike is how much of the halves' likeness is asked for on top.
-	Split, SplitAlike float64
+	// SplitAgain is by what factor the voice's memory must have grown since it was
+	// last looked at: who asks often enough hears a yes.
+	Split, SplitAlike, SplitAgain float64
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
@@ -70,7 +72,7 @@ func Default() Params {
 		Remember: 0.7, Recall: 0.17,
 		Join: 0.31, JoinSame: 0.1, JoinOther: 0.06, JoinShort: 0.13,
 		Coherence: 0.58,
-		Split:     0.1, SplitAlike: 0.5,
+		Split:     0.1, SplitAlike: 0.5, SplitAgain: 1.1,
 		SpeechOn: 0.58, SecondOn: 0.5,
 		Cling: 0.15,
 		Edge:  1.04,

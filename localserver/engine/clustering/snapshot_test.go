@@ -18,6 +18,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"Clusterer.voices": "kept",
 		"Clusterer.belief": "of frames that are not committed",
 		"Clusterer.memory": "kept",
+		"Clusterer.asked":  "asked again",
 		"Clusterer.pieces": "of the window at hand",
 		"Clusterer.alike":  "of the window at hand",
 		"Clusterer.groups": "of the window at hand",

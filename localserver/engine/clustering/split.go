@@ -91,6 +91,16 @@ func (m *memory) split(voices []voice, v int, p *Params) (fresh voice, ok bool) 
 	return fresh, true
 }
 
+// count is how many pieces are remembered of voice v.
+func (m *memory) count(v int) (n int) {
+	for i := range m.items {
+		if m.items[i].voice == v {
+			n++
+		}
+	}
+	return n
+}
+
 // differ tells whether two heaps are two people's: whether pieces of one heap are
 // more alike than pieces of both, the more the more alike the heaps are.
 func (m *memory) differ(heaps []heap, v int, p *Params) bool {
