@@ -75,7 +75,9 @@ func (s *session) run(ctx context.Context) error {
 	s.end(closed)
 
 	var shown error
-	if ctx.Err() == nil && s.chunks.Err() == nil {
+	// A defect ends the input as well, but its end may take longer to arrive.
+	defect := isDefect(sendErr) || isDefect(folded)
+	if ctx.Err() == nil && s.chunks.Err() == nil && !defect {
 		shown = s.waitForUser(ctx, left, closeScreen)
 	} else {
 		closeScreen()
