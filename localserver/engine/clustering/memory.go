@@ -8,7 +8,7 @@ package clustering
 // founding is left to more than one piece at a time.
 type memory struct {
 	items []item
-	until int    // pieces centred before this frame have been taken
+	until int    // where the speech that has been taken ends, in frames of the stream
 	side  []int8 // of each item, while a voice is looked at as two
 }
 
@@ -23,20 +23,34 @@ type item struct {
 	voice     int     // or nobody
 }
 
+// overlapMost is which part of a piece may be speech that was remembered before.
+const overlapMost = 0.3
+
 // remember takes the pieces of a window that are settled: those centred lag
-// frames or more behind the newest, and not taken before. It tells whether there
-// were any.
-func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) bool {
-	had := len(m.items)
+// frames or more behind the newest. Windows cut the same speech at other places,
+// in a growing turn a little later each time; what was taken before is not taken
+// again, or a voice would resemble itself because it is the same second twice.
+// It tells whether there was anything new.
+func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) (more bool) {
 	end := w.First + len(w.Speech) - lag
-	for i := range pieces {
-		p := &pieces[i]
-		if at := w.First + p.centre; p.Lone >= least && at >= m.until && at < end {
-			m.items = append(m.items, item{p.Embedding, p.Lone, nobody})
+	for {
+		var next *piece
+		for i := range pieces {
+			p := &pieces[i]
+			from, to := p.speech(w)
+			known := m.until - from
+			if p.Lone >= least && w.First+p.centre < end && to > m.until &&
+				float64(known) <= overlapMost*float64(to-from) && (next == nil || p.centre < next.centre) {
+				next = p
+			}
 		}
+		if next == nil {
+			break
+		}
+		m.items = append(m.items, item{next.Embedding, next.Lone, nobody})
+		_, m.until = next.speech(w)
+		more = true
 	}
-	m.until = max(m.until, end)
-	more := len(m.items) > had
 	if len(m.items) > most {
 		m.thin()
 	}

@@ -65,17 +65,17 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.5, MatchSlope: 0.057, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
-		Adapt: 0.28, AdaptMargin: 0.39,
-		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.95, FoundSteep: 0.4,
+		Match: 0.62, MatchSlope: 0.0741, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
+		Adapt: 0.28, AdaptMargin: 0.34,
+		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.95, FoundSteep: 0.308,
 		Nobody:   0.2,
-		Remember: 0.7, Recall: 0.17,
-		Join: 0.31, JoinSame: 0.1, JoinOther: 0.06, JoinShort: 0.13,
+		Remember: 0.7, Recall: 0.221,
+		Join: 0.403, JoinSame: 0.077, JoinOther: 0.06, JoinShort: 0.1,
 		Coherence: 0.58,
-		Split:     0.1, SplitAlike: 0.5, SplitAgain: 1.1,
+		Split:     0.13, SplitAlike: 0.5, SplitAgain: 1.43,
 		SpeechOn: 0.58, SecondOn: 0.5,
-		Cling: 0.15,
-		Edge:  1.04,
+		Cling: 0.195,
+		Edge:  0.8,
 	}
 }
 

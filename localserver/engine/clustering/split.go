@@ -8,7 +8,7 @@ package clustering
 
 const (
 	// heapPieces and heapSpeech are how many pieces and seconds a heap needs.
-	heapPieces, heapSpeech = 5, 4.0
+	heapPieces, heapSpeech = 6, 4.0
 	// heapRounds bounds the iterations of 2-means.
 	heapRounds = 10
 )

@@ -1,7 +1,7 @@
 // Package embedding says whose voice a stretch of speech is, as a vector.
 //
 // A 2-D residual network over frequency and time (the trunk) sees every frame
-// of the stream once. From its output, 25 frames a second of 512 values, a head
+// of the stream once. From its output, 25 frames a second of 768 values, a head
 // pools any set of frames under a mask (attentive statistics pooling: Okabe et
 // al., arXiv 1803.10963) into 128 values of length 1: the dot product of two of
 // them is their likeness.
@@ -22,14 +22,14 @@ import (
 const (
 	// Size is the length of an embedding.
 	Size = 128
-	// TrunkSize is the length of a frame of the trunk's output: 8 bands of 64 channels.
+	// TrunkSize is the length of a frame of the trunk's output: 8 bands of 96 channels.
 	TrunkSize = bandsOut * channelsOut
 	// Step is the number of 10 ms feature frames to a frame of the trunk, which is 40 ms.
 	Step = 4
 
 	bands       = 64
 	bandsOut    = 8
-	channelsOut = 64
+	channelsOut = 96
 	attention   = 64
 )
 
@@ -39,7 +39,7 @@ const (
 func Column(i int) int { return i%bandsOut*channelsOut + i/bandsOut }
 
 // plan is the trunk's residual blocks: output channels, stride in frequency and time.
-var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {64, 2, 1}, {64, 1, 1}}
+var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {channelsOut, 2, 1}, {channelsOut, 1, 1}}
 
 // block is two convolutions around which the input is added, by way of a 1x1
 // convolution where the shape changes.

@@ -65,7 +65,7 @@ func relu(x image) image {
 	return x
 }
 
-// trunk gives [512][T/4] for frames [T][64].
+// trunk gives [TrunkSize][T/4] for frames [T][64].
 func (r reference) trunk(frames []float32) image {
 	T := len(frames) / bands
 	x := image{1, bands, T, make([]float32, len(frames))}

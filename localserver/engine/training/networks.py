@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
 WINDOW = 125                                     # 40 ms frames of one 5 s window
-CHANNELS = int(os.environ.get('CHANNELS', 64))   # of the trunk's output: 64 ship and are what the Go code expects; 96 were tried
+CHANNELS = int(os.environ.get('CHANNELS', 96))   # of the trunk's output: 96 ship and are what the Go code expects; 64 until weights 2.0
 TRUNK = CHANNELS * 8                             # channels x bands
 TRUNK_RF = 35                                    # 10 ms frames of context to either side
 

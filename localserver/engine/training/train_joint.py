@@ -31,7 +31,7 @@ from restore import restore
 from simulate import Simulator
 from train_embedder import Heads, class_centres, masks_of, pool_many
 from train_segmenter import pair_loss, pit, real_piece, targets
-from voices import Voices
+from voices import Tract, Voices
 
 SPEEDS = (.87, 1., 1.15)
 SECONDS = 10
@@ -70,7 +70,7 @@ def worker(q, a, seed, prior):
         C = np.zeros((a.convs, a.masks), np.int64)
         W = np.zeros((3, a.convs, 250), np.int8)                      # classes of the windows: first, anywhere, last
         at = int(r.integers(1, 5)) * 25                               # where the one in between begins, in steps
-        ids = speeds = formants = natural = None
+        ids = speeds = tracts = natural = None
         met = 0                                                       # how often people were picked
         for b in range(0, a.convs, 2):
             if r.random() < a.real_share:
@@ -87,10 +87,10 @@ def worker(q, a, seed, prior):
                     ids = v.pick(r, max(people, 2), same=.8)
                     natural, met = r.random() >= a.strangers, met + 1
                     speeds = [SPEEDS[r.integers(len(SPEEDS))] if natural else r.uniform(.82, 1.22) for _ in ids]
-                    formants = None if natural else r.uniform(.84, 1.19, len(ids)).tolist()
+                    tracts = None if natural else [Tract(r) for _ in ids]
                 hard = r.random() < .5
                 kw = dict(snr=r.uniform(4, 32)) if r.random() < .5 else {}
-                y, lab, _, _ = sim.conversation(2. * SECONDS, turns, ids, speeds, hard=hard, formants=formants, **kw)
+                y, lab, _, _ = sim.conversation(2. * SECONDS, turns, ids, speeds, hard=hard, tracts=tracts, **kw)
             for h, x in enumerate(halves(r, y, prior)):
                 X[b + h] = x
                 part = lab[h * SECONDS * 100:][:SECONDS * 100]
@@ -154,7 +154,7 @@ def main():
     ap.add_argument('--extra', help='store of synthetic voices, of synthesise_voices.py')
     ap.add_argument('--minutes', type=float, default=80); ap.add_argument('--lr', type=float, default=4e-4, help='of the embedder; the rest learns twice as fast'); ap.add_argument('--wd', type=float, default=.03)
     ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--convs', type=int, default=16); ap.add_argument('--masks', type=int, default=14)
-    ap.add_argument('--strangers', type=float, default=0., help='share of conversations whose people have voices that nobody has: another speed and other resonances each time; they are in the contrastive loss alone')
+    ap.add_argument('--strangers', type=float, default=0., help='share of conversations whose people have voices that nobody has: another speed and another vocal tract each time; they are in the contrastive loss alone')
     ap.add_argument('--aam', type=float, default=1.); ap.add_argument('--con', type=float, default=1.); ap.add_argument('--dropout', type=float, default=0., help='of the pooled statistics')
     ap.add_argument('--seg', type=float, default=3.); ap.add_argument('--pair', type=float, default=.3)
     ap.add_argument('--real-share', type=float, default=.03, help='of conversations of 20 s that are pieces of AMI trn, for the segmenter alone')

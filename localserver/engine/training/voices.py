@@ -139,9 +139,9 @@ class Voices:
             self._cvset = set(self.by.get('cv', []))
         return self._cvset
 
-    def read(self, rng, i, frames, speed=1., state=None, formant=1.):
+    def read(self, rng, i, frames, speed=1., state=None, tract=None):
         """About `frames` 10 ms frames of fluent speech of speaker i at rms 1: (float32 samples, bool labels), faster by `speed`
-        with everything higher, and with the resonances alone at `formant` times their frequency.
+        with everything higher, and through another vocal `tract` in place of the speaker's own.
         state: dict that remembers where the speaker is in an utterance, so that turns go on instead of starting over."""
         utts = self.speakers[i][2]
         X, L, left = [], [], frames
@@ -191,7 +191,7 @@ class Voices:
         if not X:
             return np.zeros(0, np.float32), np.zeros(0, bool)
         x = np.concatenate(X)
-        return (x if formant == 1. else resonate(x, formant)), join_labels(np.concatenate(L))
+        return (x if tract is None else tract.speak(x)), join_labels(np.concatenate(L))
 
 
 def stretch(x, speed):
@@ -203,24 +203,34 @@ def stretch(x, speed):
     return b + .5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - d + f * (3 * (b - c) + d - a)))
 
 
-def resonate(x, a, n=400, lifter=32):
-    """Another vocal tract with the same vocal cords: float32[m] with its spectral envelope (the cepstrum below 2 ms) stretched by `a` along
-    frequency, frame by frame; pitch and timing stay."""
-    h = n // 2
-    m = -(-len(x) // h) + 1
-    y = np.zeros((m + 1) * h, np.float32)
-    y[h:h + len(x)] = x
-    w = np.sqrt(.5 - .5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(np.float32)
-    S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
-    c = sfft.irfft(np.log(S.real ** 2 + S.imag ** 2 + np.float32(1e-7)), n, axis=1)
-    k = np.arange(n)
-    c *= np.interp(np.minimum(k, n - k), [lifter - 8, lifter + 8], [1, 0]).astype(np.float32)
-    E = sfft.rfft(c, axis=1).real
-    at = np.minimum(np.arange(h + 1) / a, h - 1e-3)
-    i, f = at.astype(int), (at % 1).astype(np.float32)
-    g = np.exp(np.clip(.5 * (E[:, i] * (1 - f) + E[:, i + 1] * f - E), -2.5, 2.5))
-    z = sfft.irfft(S * g, n, axis=1) * w
-    out = np.zeros((m + 1, h), np.float32)
-    out[:-1] += z[:, :h]
-    out[1:] += z[:, h:]
-    return out.reshape(-1)[h:h + len(x)].astype(np.float32)
+class Tract:
+    """A vocal tract that nobody has, for the vocal cords of somebody: its resonances are moved by a factor of their own in every part of the
+    spectrum, and it has a colour."""
+    AT = (300., 900., 1800., 3000., 5500.)                            # Hz
+
+    def __init__(self, rng):
+        self.stretch = rng.uniform(.86, 1.17) * rng.uniform(.93, 1.07, len(self.AT))
+        self.colour = rng.normal(0, 2.5, len(self.AT)) * np.log(10) / 20
+
+    def speak(self, x, n=400, lifter=32):
+        """float32[m] with its spectral envelope (the cepstrum below 2 ms) stretched along frequency, frame by frame; pitch and timing stay."""
+        h = n // 2
+        hertz = np.linspace(0, SR / 2, h + 1)
+        stretch, colour = np.interp(hertz, self.AT, self.stretch), np.interp(hertz, self.AT, self.colour).astype(np.float32)
+        m = -(-len(x) // h) + 1
+        y = np.zeros((m + 1) * h, np.float32)
+        y[h:h + len(x)] = x
+        w = np.sqrt(.5 - .5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(np.float32)
+        S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
+        c = sfft.irfft(np.log(S.real ** 2 + S.imag ** 2 + np.float32(1e-7)), n, axis=1)
+        k = np.arange(n)
+        c *= np.interp(np.minimum(k, n - k), [lifter - 8, lifter + 8], [1, 0]).astype(np.float32)
+        E = sfft.rfft(c, axis=1).real
+        at = np.minimum(np.arange(h + 1) / stretch, h - 1e-3)
+        i, f = at.astype(int), (at % 1).astype(np.float32)
+        g = np.exp(np.clip(.5 * (E[:, i] * (1 - f) + E[:, i + 1] * f - E) + colour, -2.5, 2.5))
+        z = sfft.irfft(S * g, n, axis=1) * w
+        out = np.zeros((m + 1, h), np.float32)
+        out[:-1] += z[:, :h]
+        out[1:] += z[:, h:]
+        return out.reshape(-1)[h:h + len(x)].astype(np.float32)

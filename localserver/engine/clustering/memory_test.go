@@ -1,0 +1,42 @@
+package clustering
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestTheSameSecondIsRememberedOnce plays one long turn, which every window cuts
+// at other places.
+func TestTheSameSecondIsRememberedOnce(t *testing.T) {
+	const span, hop, ideal, frames = 250, 10, 50, 1500
+	someone := newSpeaker(rand.New(rand.NewPCG(1, 7)))
+	c := New(Default(), MaxVoices)
+	for end := hop; end <= frames; end += hop {
+		first := max(0, end-span)
+		n := end - first
+		w := &Window{First: first, Speech: make([]float32, n)}
+		l := Local{Active: make([]float32, n)}
+		for i := range n {
+			w.Speech[i], l.Active[i] = 1, 1
+		}
+		parts := max(1, (n+ideal/2)/ideal)
+		for k := range parts {
+			from, to := n*k/parts, n*(k+1)/parts
+			l.Pieces = append(l.Pieces, Piece{From: from, To: to, Centre: (from + to) / 2, Lone: float64(to-from) * frameSeconds, Embedding: someone.piece()})
+		}
+		w.Locals = append(w.Locals, l)
+		c.Hear(w)
+	}
+	if c.Voices() != 1 {
+		t.Fatalf("%d voices, want 1", c.Voices())
+	}
+	var remembered float64
+	for _, it := range c.memory.items[1:] { // the first is what the voice was founded on
+		remembered += it.weight
+	}
+	heard := (frames - memoryLag) * frameSeconds
+	t.Logf("%.1f s remembered of %.1f s", remembered, heard)
+	if remembered > 1.35*heard || remembered < 0.8*heard {
+		t.Errorf("%.1f s are remembered of %.1f s of speech", remembered, heard)
+	}
+}
