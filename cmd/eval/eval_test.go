@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +12,11 @@ import (
 
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
+	"github.com/mewkiz/flac"
 )
 
-// makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of a
-// buzz that a detector takes for speech, 6 s of quiet.
+// makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of
+// speech, 6 s of quiet.
 func makeSet(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -27,13 +27,11 @@ func makeSet(t *testing.T) (dir string) {
 	samples := make([]int, 12*16000)
 	for i := range samples {
 		samples[i] = i * 7919 % 21 // a faint hiss
-		if s := float64(i) / 16000; s >= 2 && s < 6 {
-			for h := 1; h < 20; h++ {
-				samples[i] += int(1000 / float64(h) * math.Sin(2*math.Pi*120*float64(h)*s))
-			}
-		}
 	}
-	file, err := os.Create(filepath.Join(folder, "buzz.wav"))
+	for i, v := range firstWords(t, 4*16000) {
+		samples[2*16000+i] += int(v)
+	}
+	file, err := os.Create(filepath.Join(folder, "talk.wav"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +43,33 @@ func makeSet(t *testing.T) (dir string) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "buzz.rttm"), "SPEAKER buzz 1 2.000 4.000 <NA> <NA> A <NA> <NA>\n")
-	write(t, filepath.Join(folder, "buzz.uem"), "buzz 1 0.000 12.000\n")
+	write(t, filepath.Join(folder, "talk.rttm"), "SPEAKER talk 1 2.000 4.000 <NA> <NA> A <NA> <NA>\n")
+	write(t, filepath.Join(folder, "talk.uem"), "talk 1 0.000 12.000\n")
 	return dir
+}
+
+// firstWords are n samples of the demo conversation from where somebody begins
+// to talk, at 16 kHz.
+func firstWords(t *testing.T, n int) (samples []int32) {
+	t.Helper()
+	file, err := os.Open("../../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stream, err := flac.New(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = 9 * 1600 // 0.9 s, as demo.rttm has it
+	for len(samples) < begin+n {
+		frame, err := stream.ParseNext()
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, frame.Subframes[0].Samples...)
+	}
+	return samples[begin : begin+n]
 }
 
 func write(t *testing.T, path, text string) {
@@ -91,7 +113,7 @@ func TestASetIsMeasured(t *testing.T) {
 			t.Errorf("set: %+v", f)
 		}
 		if f.DER > 0.1 || f.Lost != 0 {
-			t.Errorf("the buzz was not found: %+v", f)
+			t.Errorf("the speech was not found: %+v", f)
 		}
 		if f.LagMax == nil || *f.LagMax > table.Latency || *f.LagMax < table.Latency-0.1 {
 			t.Errorf("lag %v s at latency %v s", f.LagMax, table.Latency)
@@ -100,8 +122,8 @@ func TestASetIsMeasured(t *testing.T) {
 			t.Errorf("real-time factor %v", f.RTF)
 		}
 	}
-	rttm, err := os.ReadFile(filepath.Join(out, "500ms", "buzz.rttm"))
-	if err != nil || !strings.HasPrefix(string(rttm), "SPEAKER buzz 1 ") {
+	rttm, err := os.ReadFile(filepath.Join(out, "500ms", "talk.rttm"))
+	if err != nil || !strings.HasPrefix(string(rttm), "SPEAKER talk 1 ") {
 		t.Errorf("hypothesis: %q, %v", rttm, err)
 	}
 }
@@ -109,11 +131,11 @@ func TestASetIsMeasured(t *testing.T) {
 func TestTheTable(t *testing.T) {
 	dir := makeSet(t)
 	set := filepath.Join(dir, "real-dev")
-	text, err := eval(t, "-ref", filepath.Join(set, "buzz.rttm"), "-wav", filepath.Join(set, "buzz.wav"), "-per-file")
+	text, err := eval(t, "-ref", filepath.Join(set, "talk.rttm"), "-wav", filepath.Join(set, "talk.wav"), "-per-file")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"latency 1s", "DER", "buzz/buzz", "RTF", "lag p50", "newest sample at an event's emission"} {
+	for _, want := range []string{"latency 1s", "DER", "talk/talk", "RTF", "lag p50", "newest sample at an event's emission"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -126,8 +148,8 @@ func TestMistakesAreExplained(t *testing.T) {
 	other := filepath.Join(dir, "other.rttm")
 	write(t, other, "SPEAKER x 1 0 1 <NA> <NA> A <NA> <NA>\nSPEAKER y 1 0 1 <NA> <NA> A <NA> <NA>\n")
 	broken := filepath.Join(dir, "broken.rttm")
-	write(t, broken, "SPEAKER buzz 1 zero 1 <NA> <NA> A <NA> <NA>\n")
-	buzz := filepath.Join(set, "buzz.wav")
+	write(t, broken, "SPEAKER talk 1 zero 1 <NA> <NA> A <NA> <NA>\n")
+	talk := filepath.Join(set, "talk.wav")
 	for _, c := range []struct {
 		args  []string
 		text  string // in the error
@@ -143,9 +165,9 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--uem", other}, "UEM", true, true},
 		{[]string{"--wrong"}, "unknown flag", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
-		{[]string{"--ref", other, "--wav", buzz}, "no turn of buzz", true, false},
-		{[]string{"--ref", broken, "--wav", buzz}, "broken.rttm", false, false},
-		{[]string{"--ref", filepath.Join(set, "buzz.rttm"), "--wav", filepath.Join(dir, "gone.wav")}, "gone.wav", true, false},
+		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
+		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},
+		{[]string{"--ref", filepath.Join(set, "talk.rttm"), "--wav", filepath.Join(dir, "gone.wav")}, "gone.wav", true, false},
 	} {
 		_, err := eval(t, c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.text) {

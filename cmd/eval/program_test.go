@@ -30,7 +30,7 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns := func(dir string) string {
-		b, err := os.ReadFile(filepath.Join(dir, "1s", "buzz.rttm"))
+		b, err := os.ReadFile(filepath.Join(dir, "1s", "talk.rttm"))
 		if err != nil {
 			t.Fatal(err)
 		}
