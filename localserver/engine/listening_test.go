@@ -66,7 +66,7 @@ func TestTheEngineHearsADialogue(t *testing.T) {
 		// little to say whether it is one that is known: it gets no label yet.
 		near := 0.3
 		if latency < time.Second {
-			near = 0.65
+			near = 0.5
 		}
 		starts := map[time.Duration]bool{}
 		for _, at := range []float64{1, 5.5, 10, 14.5} {

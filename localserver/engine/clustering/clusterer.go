@@ -90,7 +90,7 @@ func (c *Clusterer) meet() {
 			need, least = c.p.FoundFirst, c.p.FoundFirst
 		}
 		margin := c.p.FoundMargin * max(0, 1-(g.lone-need)/c.p.FoundSure)
-		if g.lone < need {
+		if g.lone < need && !c.unheard(g) {
 			margin = c.p.FoundMargin + c.p.FoundSteep*(need-g.lone)
 		}
 		if above < -margin && g.lone >= least && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
@@ -100,6 +100,17 @@ func (c *Clusterer) meet() {
 			c.voices[len(c.voices)-1].scale()
 		}
 	}
+}
+
+// unheard tells whether the group sounds like no voice at all, so that its pieces
+// would get no label.
+func (c *Clusterer) unheard(g *group) bool {
+	for i := range c.voices {
+		if g.embedding.Dot(&c.voices[i].centre) >= c.p.Nobody {
+			return false
+		}
+	}
+	return true
 }
 
 // part gives people of their own to the voices that turn out to be two.

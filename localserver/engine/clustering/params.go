@@ -30,7 +30,7 @@ type Params struct {
 	FoundMargin, FoundSure float64
 	// FoundLeast is the lone speech with which a voice can be founded early, by
 	// somebody who is different beyond doubt: FoundSteep more of a margin for
-	// each second that is missing to Found.
+	// each second that is missing to Found, none of it for who sounds like nobody.
 	FoundLeast, FoundSteep float64
 	// Nobody is the cosine under which a piece is taken for no voice at all.
 	Nobody float64
@@ -67,7 +67,7 @@ func Default() Params {
 	return Params{
 		Match: 0.62, MatchSlope: 0.0741, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
 		Adapt: 0.28, AdaptMargin: 0.34,
-		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.95, FoundSteep: 0.308,
+		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.85, FoundSteep: 0.308,
 		Nobody:   0.2,
 		Remember: 0.7, Recall: 0.221,
 		Join: 0.403, JoinSame: 0.077, JoinOther: 0.06, JoinShort: 0.1,
