@@ -194,6 +194,29 @@ func TestAShortVoiceFoundsNothing(t *testing.T) {
 	}
 }
 
+// A voice that is new itself is not known well enough to tell others from it by a
+// second of speech, unless they sound like nobody at all.
+func TestWhoSoundsLikeNobodyIsFoundedEarly(t *testing.T) {
+	p := Default()
+	p.Match, p.MatchSlope, p.OldSlope, p.Adapt, p.Nobody = 0.6, 0, 0.08, 0, 0.2
+	p.Found, p.FoundLeast, p.FoundMargin, p.FoundSteep = 1.6, 0.85, 0.05, 0.3
+	for _, c := range []struct {
+		like, lone float64
+		voices     int
+	}{{0.15, 1, 2}, {0.15, 0.8, 1}, {0.25, 1, 1}, {0.15, 1.7, 2}} {
+		known := newSpeaker(rand.New(rand.NewPCG(7, 1)))
+		one := New(p, MaxVoices)
+		one.voices = []voice{{}}
+		one.voices[0].add(&known.e, 2)
+		one.voices[0].scale()
+		one.groups = []group{{embedding: known.near(c.like).e, lone: c.lone, coherence: 1}}
+		one.meet()
+		if n := one.Voices(); n != c.voices {
+			t.Errorf("%.2f s with a cosine of %.2f: %d voices, want %d", c.lone, c.like, n, c.voices)
+		}
+	}
+}
+
 func TestNeverMoreVoicesThanAsked(t *testing.T) {
 	for _, most := range []int{1, 3, 8} {
 		s := newSession(New(Default(), most), 10, 4)

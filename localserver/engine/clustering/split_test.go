@@ -103,3 +103,19 @@ func TestSplitOfAnEmptyVoice(t *testing.T) {
 		t.Error("a voice of which nothing is remembered became two")
 	}
 }
+
+func TestAVoiceIsLookedAtAgainWhenItsMemoryHasGrown(t *testing.T) {
+	p := Default()
+	p.SplitAgain = 1.4
+	for _, c := range []struct{ asked, voices int }{{0, 2}, {13, 2}, {14, 1}, {19, 1}} {
+		r := rand.New(rand.NewPCG(3, 3))
+		a := newSpeaker(r)
+		two := New(p, MaxVoices)
+		m, voices := remembered(r, 0.6, []speaker{a, a.near(0.45)}, 12, 7)
+		two.memory, two.voices, two.asked[0] = *m, voices, c.asked
+		two.part()
+		if n := two.Voices(); n != c.voices {
+			t.Errorf("19 pieces are remembered, %d when it was last asked: %d voices, want %d", c.asked, n, c.voices)
+		}
+	}
+}
