@@ -98,6 +98,7 @@ func (c *Clusterer) meet() {
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
 			c.voices[len(c.voices)-1].scale()
+			c.memory.settled = false
 		}
 	}
 }
@@ -124,6 +125,7 @@ func (c *Clusterer) part() {
 		c.asked[v] = n
 		if fresh, ok := c.memory.split(c.voices, v, &c.p); ok {
 			c.voices = append(c.voices, fresh)
+			c.memory.settled = false
 		}
 	}
 }

@@ -7,9 +7,10 @@ package clustering
 // k-means: new algorithms via Bayesian nonparametrics", ICML 2012), except that
 // founding is left to more than one piece at a time.
 type memory struct {
-	items []item
-	until int    // where the speech that has been taken ends, in frames of the stream
-	side  []int8 // of each item, while a voice is looked at as two
+	items   []item
+	until   int    // where the speech that has been taken ends, in frames of the stream
+	settled bool   // reconsidering again would change nothing
+	side    []int8 // of each item, while a voice is looked at as two
 }
 
 // selfSpeech is how much lone speech, in seconds, tells how alike the pieces of
@@ -54,6 +55,7 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 	if len(m.items) > most {
 		m.thin()
 	}
+	m.settled = m.settled && !more
 	return more
 }
 
@@ -76,8 +78,13 @@ func (m *memory) thin() {
 }
 
 // reconsider gives each item the voice that it is nearest to, and each voice
-// the centre of its items.
+// the centre of its items. It is one round of k-means, and the next window's is
+// the next one, until no centre moves any more.
 func (m *memory) reconsider(voices []voice, least float64) {
+	if m.settled {
+		return
+	}
+	m.settled = true
 	for i := range m.items {
 		it := &m.items[i]
 		it.voice = nobody
@@ -106,6 +113,7 @@ func (m *memory) reconsider(voices []voice, least float64) {
 				}
 			}
 		}
+		m.settled = m.settled && fresh.sum == voices[v].sum
 		voices[v] = fresh
 	}
 }

@@ -2,6 +2,7 @@ package clustering
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -38,5 +39,28 @@ func TestTheSameSecondIsRememberedOnce(t *testing.T) {
 	t.Logf("%.1f s remembered of %.1f s", remembered, heard)
 	if remembered > 1.35*heard || remembered < 0.8*heard {
 		t.Errorf("%.1f s are remembered of %.1f s of speech", remembered, heard)
+	}
+}
+
+// TestWhatIsSettledIsNotReconsidered holds the shortcut to what it cuts short.
+func TestWhatIsSettledIsNotReconsidered(t *testing.T) {
+	s := newSession(New(Default(), MaxVoices), 3, 11)
+	settled := 0
+	for turn := range 20 {
+		for range 15 {
+			s.say(0.2, turn%3)
+			if m := &s.c.memory; m.settled {
+				settled++
+				before := slices.Clone(s.c.voices)
+				m.settled = false
+				m.reconsider(s.c.voices, s.c.p.Recall)
+				if !m.settled || !slices.Equal(s.c.voices, before) {
+					t.Fatalf("turn %d: a settled memory moved a voice", turn)
+				}
+			}
+		}
+	}
+	if s.c.Voices() != 3 || settled < 30 {
+		t.Errorf("%d voices, and the memory was settled after %d of 300 windows", s.c.Voices(), settled)
 	}
 }

@@ -30,6 +30,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"voice.self":       "kept",
 		"memory.items":     "kept",
 		"memory.until":     "on the clock of the stream",
+		"memory.settled":   "false, and the next window finds out",
 		"memory.side":      "space",
 		"item.embedding":   "kept",
 		"item.weight":      "kept",

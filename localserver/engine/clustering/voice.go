@@ -11,11 +11,14 @@ type Embedding [Dim]float32
 
 // Dot is the cosine of the angle between two unit vectors.
 func (e *Embedding) Dot(o *Embedding) float64 {
-	var sum float32
-	for i, x := range e {
-		sum += x * o[i]
+	var a, b, c, d float32 // one sum alone would wait for itself at every step
+	for i := 0; i < Dim; i += 4 {
+		a += e[i] * o[i]
+		b += e[i+1] * o[i+1]
+		c += e[i+2] * o[i+2]
+		d += e[i+3] * o[i+3]
 	}
-	return float64(sum)
+	return float64(a + b + c + d)
 }
 
 // voice is a speaker as the session knows it: the weighted mean of the
