@@ -5,14 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
 	"github.com/mewkiz/flac"
+
+	"hubbub/localserver/engine/clustering"
 )
 
 // makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of
@@ -206,5 +210,33 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	}
 	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
 		t.Errorf("%d files, DER %.3f, want at most 0.42", f.Files, f.DER)
+	}
+}
+
+// TestTheSearchFindsABetterThreshold begins where much speech is taken for none.
+func TestTheSearchFindsABetterThreshold(t *testing.T) {
+	dir := makeSet(t)
+	keep := slices.DeleteFunc(clustering.Names(), func(n string) bool { return n == "SpeechOn" })
+	var out bytes.Buffer
+	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechOn=0.99", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
+	if err := run(context.Background(), args, &out, &out); err != nil {
+		t.Fatal(err)
+	}
+	var was, is float64
+	var found string
+	for line := range strings.Lines(out.String()) {
+		_, _ = fmt.Sscanf(line, "as set goal %f", &was)
+		var n int
+		_, _ = fmt.Sscanf(line, "%d mean %f", &n, &is)
+		if strings.HasPrefix(strings.TrimSpace(line), "SpeechOn=") {
+			found = strings.TrimSpace(line)
+		}
+	}
+	p := clustering.Default()
+	if err := setParam(&p, found); err != nil {
+		t.Fatalf("%q is nothing that --set takes: %v", found, err)
+	}
+	if is > was-0.5 || p.SpeechOn > 0.95 {
+		t.Errorf("goal %v with SpeechOn=0.99, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }

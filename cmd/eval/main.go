@@ -66,7 +66,7 @@ type settings struct {
 	profile     string
 
 	set, values, keep []string
-	hop, climbs       int
+	hop, rounds       int
 	heard             string
 	program           string
 }
@@ -94,8 +94,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a threshold of the clustering")
 	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each")
-	f.IntVar(&s.climbs, "climb", 0, "for tuning: rounds of changing one threshold after the other for the better")
-	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --climb leaves alone")
+	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better thresholds, 14 tries each, --jobs at once")
+	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --search leaves alone")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.StringVar(&s.heard, "heard", "", "for tuning: file that keeps what the networks heard, for the next run with the same weights")
 	f.Usage = func() {
@@ -121,7 +121,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
 	case s.uem != "" && s.ref == "":
 		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
-	case s.program != "" && len(s.set)+len(s.values)+s.climbs > 0:
+	case s.program != "" && s.tunes():
 		return s, usagef("leave --program out", "thresholds are tuned in this process")
 	case s.jobs < 1:
 		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
@@ -135,6 +135,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	return s, nil
 }
+
+// tunes tells whether thresholds are to be tried.
+func (s *settings) tunes() bool { return len(s.set)+len(s.values)+s.rounds > 0 }
 
 // latency reads seconds ("0.5") and durations ("500ms").
 func latency(text string) (time.Duration, error) {
@@ -183,7 +186,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.progress = stderr
 	}
-	if len(s.set)+len(s.values)+s.climbs > 0 {
+	if s.tunes() {
 		return m.sweep(ctx, sets, stdout)
 	}
 	tables, err := m.measure(ctx, sets)

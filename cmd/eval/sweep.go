@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +80,7 @@ func (m *meter) listen(ctx context.Context, sets []set, hop int) ([]heard, error
 type trial struct {
 	der, split           []float64 // by set
 	miss, fa, conf, goal float64
+	kept, returns        int
 }
 
 // try runs one setting over everything that was heard.
@@ -114,7 +114,10 @@ func (m *meter) try(p clustering.Params, all []heard, sets int) (trial, error) {
 	n := float64(sets)
 	for _, o := range outcomes {
 		s := sum(o)
-		split := s.labels.PerSpeaker()
+		split := 1.0 // also where nobody was found
+		if s.labels.Judged > 0 {
+			split = s.labels.PerSpeaker()
+		}
 		t.der = append(t.der, 100*s.score.DER)
 		t.split = append(t.split, split)
 		t.miss += 100 * s.score.Miss / n
@@ -122,7 +125,13 @@ func (m *meter) try(p clustering.Params, all []heard, sets int) (trial, error) {
 		t.conf += 100 * s.score.Confusion / n
 		// A point of DER for each three hundredths of a label too many: what users
 		// complain about is labels.
+		t.kept += s.labels.Kept
+		t.returns += s.labels.Returns
 		t.goal += (100*s.score.DER + 30*max(0, split-1)) / n
+	}
+	// And a point and a half for each tenth of the returns that are not known again.
+	if t.returns > 0 {
+		t.goal += 15 * float64(t.returns-t.kept) / float64(t.returns)
 	}
 	return t, nil
 }
@@ -133,6 +142,7 @@ func (t trial) String() string {
 	for i := range t.der {
 		fmt.Fprintf(&b, "  %5.2f/%.2f", t.der[i], t.split[i])
 	}
+	fmt.Fprintf(&b, "  returns %d/%d", t.kept, t.returns)
 	return b.String()
 }
 
@@ -167,47 +177,8 @@ func (m *meter) sweep(ctx context.Context, sets []set, w io.Writer) error {
 			fmt.Fprintf(w, "%-24s %v\n", name+"="+v, t)
 		}
 	}
-	return m.climb(ctx, p, base, all, len(sets), w)
-}
-
-// climb changes one parameter after the other, up and down, keeps what is
-// better, and halves the steps when nothing is.
-func (m *meter) climb(ctx context.Context, p clustering.Params, best trial, all []heard, sets int, w io.Writer) error {
-	names := clustering.Names()
-	step := 0.3
-	for round := range m.climbs {
-		better := false
-		for _, name := range names {
-			if slices.Contains(m.keep, name) {
-				continue
-			}
-			for _, factor := range []float64{1 + step, 1 / (1 + step)} {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				q := p
-				was, _ := p.Get(name)
-				if err := q.Set(name, was*factor); err != nil {
-					return err
-				}
-				t, err := m.try(q, all, sets)
-				if err != nil {
-					return err
-				}
-				if t.goal < best.goal-0.01 {
-					p, best, better = q, t, true
-					fmt.Fprintf(w, "%2d %-20s %8.4f %v\n", round, name, was*factor, t)
-				}
-			}
-		}
-		if !better {
-			if step /= 2; step < 0.04 {
-				break
-			}
-		}
-	}
-	if m.climbs > 0 {
-		fmt.Fprintf(w, "%+v\n", p)
+	if m.rounds > 0 {
+		return m.search(ctx, p, all, len(sets), w)
 	}
 	return nil
 }
