@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
@@ -46,34 +48,48 @@ func (m *meter) listen(ctx context.Context, sets []set, hop int) ([]heard, error
 	var all []heard
 	for i, s := range sets {
 		for _, r := range s.recordings {
-			samples, err := decode(ctx, r.audio)
-			if err != nil {
-				return nil, err
-			}
-			stream, err := hearing.New(hop)
-			if err != nil {
-				return nil, err
-			}
-			h := heard{set: i, rec: r, samples: len(samples)}
-			for at := 0; at < len(samples); at += chunkSamples {
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
-				end := min(at+chunkSamples, len(samples))
-				w := stream.Push(samples[at:end], end-at < chunkSamples)
-				if w != nil {
-					w = w.Clone()
-				}
-				h.windows = append(h.windows, w)
-			}
-			all = append(all, h)
-			m.report(r.name)
+			all = append(all, heard{set: i, rec: r})
 		}
+	}
+	m.jobs = len(all)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(m.settings.jobs)
+	for i := range all {
+		group.Go(func() error { return m.hear(ctx, &all[i], hop) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	if m.heard != "" {
 		return all, saveHeard(m.heard, all)
 	}
 	return all, nil
+}
+
+// hear runs the networks over one recording.
+func (m *meter) hear(ctx context.Context, h *heard, hop int) error {
+	samples, err := decode(ctx, h.rec.audio)
+	if err != nil {
+		return err
+	}
+	stream, err := hearing.New(hop)
+	if err != nil {
+		return err
+	}
+	h.samples = len(samples)
+	for at := 0; at < len(samples); at += chunkSamples {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		end := min(at+chunkSamples, len(samples))
+		w := stream.Push(samples[at:end], end-at < chunkSamples)
+		if w != nil {
+			w = w.Clone()
+		}
+		h.windows = append(h.windows, w)
+	}
+	m.report(h.rec.name)
+	return nil
 }
 
 // trial is what one setting gives.
