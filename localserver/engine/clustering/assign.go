@@ -22,7 +22,7 @@ func (c *Clusterer) assign(w *Window) {
 		p := &c.pieces[i]
 		var cos [MaxVoices]float64
 		for v := range c.voices {
-			cos[v] = p.Embedding.Dot(&c.voices[v].centre) - least
+			cos[v] = c.like(&p.Embedding, v, w.First, c.p.Near) - least
 			cos[v] *= 0.3 + p.Lone
 		}
 		c.worth = append(c.worth, cos)

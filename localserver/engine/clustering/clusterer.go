@@ -59,7 +59,7 @@ func (c *Clusterer) Hear(w *Window) {
 	c.belief.extend(w.First + len(w.Speech))
 	c.regroup(w)
 	more := c.memory.remember(w, c.pieces, memoryLag, memoryMost, c.p.Remember)
-	c.meet()
+	c.meet(w)
 	c.memory.reconsider(c.voices, c.p.Recall)
 	if more {
 		c.part()
@@ -81,10 +81,10 @@ func (c *Clusterer) threshold(lone float64, v *voice) float64 {
 
 // meet lets groups with enough speech found voices. Single pieces do not: they
 // say too little.
-func (c *Clusterer) meet() {
+func (c *Clusterer) meet(w *Window) {
 	for k := range c.groups {
 		g := &c.groups[k]
-		v, above := c.nearest(g)
+		v, above := c.nearest(g, w.First)
 		need, least := c.p.Found, c.p.FoundLeast
 		if v == nobody {
 			need, least = c.p.FoundFirst, c.p.FoundFirst
@@ -94,7 +94,7 @@ func (c *Clusterer) meet() {
 			margin = c.p.FoundMargin + c.p.FoundSteep*(need-g.lone)
 		}
 		if above < -margin && g.lone >= least && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
-			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices)})
+			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices), w.First + len(w.Speech)})
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
 			c.voices[len(c.voices)-1].scale()
@@ -131,16 +131,26 @@ func (c *Clusterer) part() {
 }
 
 // nearest is the voice that the group exceeds the threshold of by most, or
-// falls short of by least.
-func (c *Clusterer) nearest(g *group) (v int, above float64) {
+// falls short of by least, by what was said before a frame.
+func (c *Clusterer) nearest(g *group, before int) (v int, above float64) {
 	v, above = nobody, math.Inf(-1)
 	for i := range c.voices {
-		o := &c.voices[i]
-		if x := g.embedding.Dot(&o.centre) - c.threshold(g.lone, o); x > above {
+		if x := c.like(&g.embedding, i, before, c.p.GroupNear) - c.threshold(g.lone, &c.voices[i]); x > above {
 			v, above = i, x
 		}
 	}
 	return v, above
+}
+
+// like is how alike e and voice v are. Nobody sounds the same all the time: beside
+// the cosine with the voice's centre, the pieces nearest to e have a part in it,
+// of those said before a frame, or speech would be compared with itself.
+func (c *Clusterer) like(e *Embedding, v, before int, part float64) float64 {
+	x := e.Dot(&c.voices[v].centre)
+	if near, ok := c.memory.near(e, v, before); ok {
+		x += part * (near + c.p.NearMore - x)
+	}
+	return x
 }
 
 // Opinion appends to out who is thought to talk in each frame from first on,

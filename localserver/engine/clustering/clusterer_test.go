@@ -210,7 +210,7 @@ func TestWhoSoundsLikeNobodyIsFoundedEarly(t *testing.T) {
 		one.voices[0].add(&known.e, 2)
 		one.voices[0].scale()
 		one.groups = []group{{embedding: known.near(c.like).e, lone: c.lone, coherence: 1}}
-		one.meet()
+		one.meet(&Window{})
 		if n := one.Voices(); n != c.voices {
 			t.Errorf("%.2f s with a cosine of %.2f: %d voices, want %d", c.lone, c.like, n, c.voices)
 		}

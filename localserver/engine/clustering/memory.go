@@ -22,7 +22,12 @@ type item struct {
 	embedding Embedding
 	weight    float64 // seconds of lone speech
 	voice     int     // or nobody
+	at        int     // its middle, in frames of the stream
 }
+
+// nearest is how many pieces of a voice are asked how alike they are. One alone
+// may be somebody else's.
+const nearest = 3
 
 // overlapMost is which part of a piece may be speech that was remembered before.
 const overlapMost = 0.3
@@ -48,7 +53,7 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 		if next == nil {
 			break
 		}
-		m.items = append(m.items, item{next.Embedding, next.Lone, nobody})
+		m.items = append(m.items, item{next.Embedding, next.Lone, nobody, w.First + next.centre})
 		_, m.until = next.speech(w)
 		more = true
 	}
@@ -116,4 +121,28 @@ func (m *memory) reconsider(voices []voice, least float64) {
 		m.settled = m.settled && fresh.sum == voices[v].sum
 		voices[v] = fresh
 	}
+}
+
+// near is the mean cosine of e with the pieces of voice v that are most like it,
+// of those said before a frame; ok is false when there are too few.
+func (m *memory) near(e *Embedding, v, before int) (cos float64, ok bool) {
+	top := [nearest]float64{-1, -1, -1}
+	n := 0
+	for i := range m.items {
+		it := &m.items[i]
+		if it.voice != v || it.at >= before {
+			continue
+		}
+		n++
+		x := it.embedding.Dot(e)
+		for k := range top {
+			if x > top[k] {
+				x, top[k] = top[k], x
+			}
+		}
+	}
+	for _, x := range top {
+		cos += x / nearest
+	}
+	return cos, n >= nearest
 }

@@ -1,6 +1,7 @@
 package clustering
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -62,5 +63,26 @@ func TestWhatIsSettledIsNotReconsidered(t *testing.T) {
 	}
 	if s.c.Voices() != 3 || settled < 30 {
 		t.Errorf("%d voices, and the memory was settled after %d of 300 windows", s.c.Voices(), settled)
+	}
+}
+
+// TestTheNearestPiecesCount asks for pieces of one voice, said before a frame.
+func TestTheNearestPiecesCount(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 9))
+	someone := newSpeaker(r)
+	m := &memory{}
+	for i, cos := range []float64{0.3, 0.8, 0.5, 0.7, 0.2, 0.95, 0.9} {
+		m.items = append(m.items, item{someone.near(cos).e, 1, 0, 100 * i})
+	}
+	m.items[5].voice = 1
+	for _, c := range []struct {
+		voice, before int
+		want          float64
+		ok            bool
+	}{{0, 600, 2.0 / 3, true}, {0, 601, 0.8, true}, {0, 300, 1.6 / 3, true}, {0, 200, 0, false}, {1, 601, 0, false}} {
+		got, ok := m.near(&someone.e, c.voice, c.before)
+		if ok != c.ok || ok && math.Abs(got-c.want) > 1e-5 {
+			t.Errorf("voice %d before frame %d: %.4f, %v; want %.4f, %v", c.voice, c.before, got, ok, c.want, c.ok)
+		}
 	}
 }

@@ -34,6 +34,10 @@ type Params struct {
 	FoundLeast, FoundSteep float64
 	// Nobody is the cosine under which a piece is taken for no voice at all.
 	Nobody float64
+	// Near and GroupNear are which part of the likeness of a piece, and of a group,
+	// to a voice its nearest pieces make, the rest being the cosine with its
+	// centre; NearMore is how much is added to their cosine, which is lower.
+	Near, GroupNear, NearMore float64
 	// Remember is how much lone speech a piece needs to be remembered, Recall
 	// the cosine from which a remembered piece counts for a voice.
 	Remember, Recall float64
@@ -65,16 +69,16 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.62, MatchSlope: 0.0741, MatchMost: 4, MatchOld: 20, OldSlope: 0.078,
-		Adapt: 0.28, AdaptMargin: 0.34,
-		Found: 1.6, FoundFirst: 1.5, FoundMargin: 0.12, FoundSure: 2.3, FoundLeast: 0.85, FoundSteep: 0.308,
-		Nobody:   0.2,
-		Remember: 0.7, Recall: 0.221,
-		Join: 0.403, JoinSame: 0.077, JoinOther: 0.06, JoinShort: 0.1,
-		Coherence: 0.58,
-		Split:     0.13, SplitAlike: 0.5, SplitAgain: 1.43,
-		SpeechOn: 0.58, SecondOn: 0.5,
-		Cling: 0.195,
+		Match: 0.6237, MatchSlope: 0.0773, MatchMost: 4, MatchOld: 20, OldSlope: 0.0752,
+		Adapt: 0.268, AdaptMargin: 0.339,
+		Found: 1.574, FoundFirst: 1.5, FoundMargin: 0.125, FoundSure: 2.3, FoundLeast: 0.872, FoundSteep: 0.319,
+		Nobody: 0.2234, Near: 0.487, GroupNear: 0.2125, NearMore: 0.15,
+		Remember: 0.7, Recall: 0.2231,
+		Join: 0.4078, JoinSame: 0.0751, JoinOther: 0.06, JoinShort: 0.102,
+		Coherence: 0.57,
+		Split:     0.1475, SplitAlike: 0.5, SplitAgain: 1.43,
+		SpeechOn: 0.596, SecondOn: 0.5,
+		Cling: 0.169,
 		Edge:  0.8,
 	}
 }

@@ -65,6 +65,9 @@ func (c *Clusterer) AppendSnapshot(out []byte) []byte {
 	return out
 }
 
+// before is when a restored piece was said, in frames: before the stream.
+const before = -1
+
 // Restore takes what AppendSnapshot wrote into a Clusterer that has heard
 // nothing yet. After an error the Clusterer is as it was.
 func (c *Clusterer) Restore(snapshot []byte) error {
@@ -105,7 +108,7 @@ func (c *Clusterer) Restore(snapshot []byte) error {
 		if !amount(float64(r.Weight)) || r.Voice < nobody || int(r.Voice) >= voices {
 			return errSnapshot
 		}
-		memory[i] = item{embeddingOf(&r.Embedding), float64(r.Weight), int(r.Voice)}
+		memory[i] = item{embeddingOf(&r.Embedding), float64(r.Weight), int(r.Voice), before}
 	}
 	c.voices, c.memory.items = fresh, memory
 	return nil

@@ -35,6 +35,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"item.embedding":   "kept",
 		"item.weight":      "kept",
 		"item.voice":       "kept",
+		"item.at":          "before the stream",
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[Clusterer](), reflect.TypeFor[voice](), reflect.TypeFor[memory](), reflect.TypeFor[item]()} {
 		for i := range typ.NumField() {
@@ -72,7 +73,7 @@ func full(random *rand.Rand) *Clusterer {
 		c.voices[v].scale()
 	}
 	for i := range memoryMost {
-		c.memory.items = append(c.memory.items, item{someone(random), random.Float64(), i%(MaxVoices+1) - 1})
+		c.memory.items = append(c.memory.items, item{someone(random), random.Float64(), i%(MaxVoices+1) - 1, i})
 	}
 	return c
 }
@@ -98,8 +99,8 @@ func TestSnapshotGivesTheSameVoices(t *testing.T) {
 	}
 	for i := range c.memory.items {
 		a, b := &c.memory.items[i], &again.memory.items[i]
-		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.weight-b.weight) > 1e-6 || a.voice != b.voice {
-			t.Fatalf("piece %d: %g away, weight %g for %g, voice %d for %d", i, d, b.weight, a.weight, b.voice, a.voice)
+		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.weight-b.weight) > 1e-6 || a.voice != b.voice || b.at >= 0 {
+			t.Fatalf("piece %d: %g away, weight %g for %g, voice %d for %d, at %d", i, d, b.weight, a.weight, b.voice, a.voice, b.at)
 		}
 	}
 	few := New(Default(), 3)
@@ -112,7 +113,7 @@ func FuzzRestore(f *testing.F) {
 	c := full(rand.New(rand.NewPCG(3, 4)))
 	c.voices, c.memory.items = c.voices[:2], c.memory.items[:0]
 	f.Add(c.AppendSnapshot(nil))
-	c.memory.items = append(c.memory.items, item{c.voices[0].centre, 1, 1})
+	c.memory.items = append(c.memory.items, item{c.voices[0].centre, 1, 1, 0})
 	f.Add(c.AppendSnapshot(nil))
 	f.Add([]byte{0, 0, 0})
 	f.Fuzz(func(t *testing.T, snapshot []byte) {
