@@ -240,3 +240,20 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 		t.Errorf("goal %v with SpeechOn=0.99, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }
+
+// TestTheDemoHasFourVoices is what everybody sees first.
+func TestTheDemoHasFourVoices(t *testing.T) {
+	text, err := eval(t, "--ref", "../../capture/demo/demo.rttm", "--wav", "../../capture/demo/demo.flac", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []jsonTable
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		t.Fatal(err)
+	}
+	f := tables[0].Sets[0]
+	t.Logf("DER %.4f, %d labels for %d speakers", f.DER, f.Labels, f.Speakers)
+	if f.Labels != 4 || f.Speakers != 4 || f.Lost != 0 || f.DER > 0.12 {
+		t.Errorf("the demo: %+v", f)
+	}
+}

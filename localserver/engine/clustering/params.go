@@ -69,10 +69,10 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.6237, MatchSlope: 0.0773, MatchMost: 4, MatchOld: 20, OldSlope: 0.0752,
+		Match: 0.632, MatchSlope: 0.0773, MatchMost: 4, MatchOld: 20, OldSlope: 0.0752,
 		Adapt: 0.268, AdaptMargin: 0.339,
 		Found: 1.574, FoundFirst: 1.5, FoundMargin: 0.125, FoundSure: 2.3, FoundLeast: 0.872, FoundSteep: 0.319,
-		Nobody: 0.2234, Near: 0.487, GroupNear: 0.2125, NearMore: 0.15,
+		Nobody: 0.2234, Near: 0.487, GroupNear: 0.17, NearMore: 0.15,
 		Remember: 0.7, Recall: 0.2231,
 		Join: 0.4078, JoinSame: 0.0751, JoinOther: 0.06, JoinShort: 0.102,
 		Coherence: 0.57,
