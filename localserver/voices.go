@@ -18,8 +18,9 @@ import (
 
 // What a stream's engine knows of the voices in it is kept in the store, so
 // that a later stream of the same account can go on with the same labels: when
-// the stream ends, and every few seconds while it runs, so that a node that
-// dies takes little with it.
+// the stream ends, at once when a label is told for the first time, and every few
+// seconds while it runs, so that a node that dies takes little with it, and never
+// a label that somebody has seen.
 
 const (
 	// voicesEvery bounds how often the voices of a running stream are written.
@@ -46,6 +47,7 @@ type voiceKeeper struct {
 	id    string
 	log   *slog.Logger
 	next  time.Time     // when the worker looks again
+	told  int           // labels at that time
 	sum   uint32        // of the newest snapshot
 	queue chan []byte   // holds the newest one that is not being written
 	done  chan struct{} // closed when nothing more is written
@@ -70,12 +72,13 @@ func (k *voiceKeeper) run() {
 	}
 }
 
-// due tells whether it is time for a snapshot.
-func (k *voiceKeeper) due() bool {
-	if k == nil || time.Now().Before(k.next) {
+// due tells whether it is time for a snapshot of a stream that has told so many
+// labels.
+func (k *voiceKeeper) due(labels int) bool {
+	if k == nil || labels == k.told && time.Now().Before(k.next) {
 		return false
 	}
-	k.next = time.Now().Add(voicesEvery)
+	k.told, k.next = labels, time.Now().Add(voicesEvery)
 	return true
 }
 

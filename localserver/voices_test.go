@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +193,27 @@ func TestStreamTakenUpWhileOpen(t *testing.T) {
 	events, _, _ := second.rest()
 	if got := fmt.Sprint(speakers(events)); got != "[SPEAKER_01]" {
 		t.Errorf("the second stream has %s", got)
+	}
+}
+
+// TestALabelThatIsToldIsKeptAtOnce: should the server be killed before the next
+// regular snapshot, a new stream would give the label to somebody else.
+func TestALabelThatIsToldIsKeptAtOnce(t *testing.T) {
+	k := newVoiceKeeper(nil, "", slog.New(slog.DiscardHandler))
+	defer k.finish()
+	k.next = time.Now().Add(time.Hour)
+	for i, x := range []struct {
+		labels int
+		due    bool
+	}{{0, false}, {1, true}, {1, false}, {2, true}, {2, false}} {
+		if k.due(x.labels) != x.due {
+			t.Errorf("call %d, %d labels: due is %v", i, x.labels, !x.due)
+		}
+		k.next = time.Now().Add(time.Hour)
+	}
+	k.next = time.Now()
+	if !k.due(2) {
+		t.Error("the time for a snapshot has come, and none is due")
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *session) work(drain <-chan struct{}) ending {
 			if !s.push(samples) {
 				return broken
 			}
-			if s.voices.due() {
+			if s.voices.due(s.ledger.labels) {
 				s.keepVoices()
 			}
 		case <-tick.C:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/features"
 )
 
 // hopSamples is how often the networks look at the newest audio: each time
@@ -15,6 +16,12 @@ type Windower interface {
 	// Push takes the next samples and returns the window that they complete,
 	// nil when none is due; last says that no samples follow.
 	Push(samples []float32, last bool) *clustering.Window
+}
+
+// tuned is a Windower that gets used to the channel that sound comes through.
+type tuned interface {
+	Channel() features.Channel
+	Resume(features.Channel)
 }
 
 // neural is the listener with trained networks: windows name local voices, a

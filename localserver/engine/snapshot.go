@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"hubbub/localserver/engine/features"
 )
 
 // A snapshot of an engine's voices:
@@ -12,12 +14,13 @@ import (
 //	magic     8 bytes, with the version of the form
 //	weights   1 byte of length, then the version of the weights
 //	labels    1 byte: how many; then for each voice its label, or noLabel
+//	channel   a features.Channel in its own form
 //	voices    the clusterer's own form
 //	checksum  CRC-32 (Castagnoli) of everything before, 4 bytes
 //
 // It holds how people sound: whoever keeps one keeps personal data.
 const (
-	snapshotMagic = "hubbubv1"
+	snapshotMagic = "hubbubv2"
 	noLabel       = 0xff
 	// MaxSnapshotBytes bounds a snapshot: 8 voices and 600 pieces.
 	MaxSnapshotBytes = 192 << 10
@@ -35,9 +38,28 @@ type rememberer interface {
 	restoreVoices(snapshot []byte) error
 }
 
-func (n *neural) appendVoices(out []byte) []byte { return n.clusterer.AppendSnapshot(out) }
+func (n *neural) appendVoices(out []byte) []byte {
+	if w, ok := n.windows.(tuned); ok {
+		out = w.Channel().Append(out)
+	}
+	return n.clusterer.AppendSnapshot(out)
+}
 
-func (n *neural) restoreVoices(snapshot []byte) error { return n.clusterer.Restore(snapshot) }
+func (n *neural) restoreVoices(snapshot []byte) error {
+	w, ok := n.windows.(tuned)
+	if !ok {
+		return n.clusterer.Restore(snapshot)
+	}
+	channel, voices, err := features.ParseChannel(snapshot)
+	if err != nil {
+		return err
+	}
+	if err := n.clusterer.Restore(voices); err != nil {
+		return err
+	}
+	w.Resume(channel)
+	return nil
+}
 
 // AppendVoices appends to out a snapshot of the voices that the engine knows,
 // and their labels. An engine for a later stream that takes it with

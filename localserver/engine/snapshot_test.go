@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -85,24 +86,27 @@ func TestVoicesOutliveTheirStream(t *testing.T) {
 		return e
 	}
 	whole := talk(run(fresh(), x), len(x)/frameSamples, nil)
-	for _, seconds := range []int{30, 47} {
-		cut := seconds * SampleRate
+	for _, c := range []struct{ seconds, again float64 }{
+		{30, 0}, {47, 0},
+		{11, 2.5}, // as a client that sends again what it cannot know to be decided, before anybody but two was heard
+	} {
+		seconds, cut, again := c.seconds, int(c.seconds*SampleRate), int(c.again*SampleRate)
 		first := fresh()
 		head := talk(run(first, x[:cut]), cut/frameSamples, nil)
 		snapshot := first.AppendVoices(nil)
-		t.Logf("after %d s a snapshot has %d bytes", seconds, len(snapshot))
+		t.Logf("after %g s a snapshot has %d bytes", seconds, len(snapshot))
 
 		second := fresh()
 		if err := second.RestoreVoices(snapshot); err != nil {
 			t.Fatal(err)
 		}
-		rest := (len(x) - cut) / frameSamples
-		resumed := talk(run(second, x[cut:]), rest, append([]uint8(nil), head...))
-		from := cut / frameSamples
+		rest, from := (len(x)-cut)/frameSamples, cut/frameSamples
+		tail := talk(run(second, x[cut-again:]), rest+again/frameSamples, nil)
+		resumed := append(append([]uint8(nil), head...), tail[again/frameSamples:]...)
 		if got := agreement(whole, resumed, from); got < 0.9 {
-			t.Errorf("cut at %d s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
+			t.Errorf("cut at %g s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
 		} else {
-			t.Logf("cut at %d s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
+			t.Logf("cut at %g s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
 		}
 		if seconds == 30 {
 			forgotten := talk(run(fresh(), x[cut:]), rest, append([]uint8(nil), head...))
@@ -147,8 +151,8 @@ func TestBadSnapshots(t *testing.T) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
 		if i == 0 {
-			if got := len(f.AppendVoices(nil)); got > 60 {
-				t.Errorf("an engine that refused a snapshot knows %d bytes", got)
+			if !bytes.Equal(f.AppendVoices(nil), fresh().AppendVoices(nil)) {
+				t.Error("something of a refused snapshot stays")
 			}
 		}
 		if i%50 == 0 {

@@ -98,6 +98,7 @@ type Stream struct {
 	mean    [Bands]float64
 	count   float64 // frames that mean weighs
 	floor   float64 // level of the background
+	known   bool    // floor has a value
 	fft     fft
 	frame   [fftSize]float64
 	power   [half + 1]float64
@@ -176,8 +177,8 @@ func (s *Stream) next(dst []float32) []float32 {
 // weightOf is how much a frame of this level counts for the running mean.
 func (s *Stream) weightOf(level float64) float64 {
 	switch {
-	case s.frames == 1:
-		s.floor = level + rise
+	case !s.known:
+		s.floor, s.known = level+rise, true
 	case level < s.floor:
 		s.floor += fall * (level - s.floor)
 	default:

@@ -105,6 +105,13 @@ func (s *Stream) Bytes() int {
 	return n
 }
 
+// Channel is what the stream has learnt of the way that sound comes to it.
+func (s *Stream) Channel() features.Channel { return s.front.Channel() }
+
+// Resume makes a stream that has heard nothing yet go on with the channel of an
+// earlier one.
+func (s *Stream) Resume(c features.Channel) { s.front.Resume(c) }
+
 // Push takes the next samples and returns the window that they complete, nil
 // when none is due yet. More samples than one hop still make one window. last
 // says that no samples follow, so that a window is due. The window is valid

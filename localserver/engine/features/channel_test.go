@@ -1,0 +1,79 @@
+package features
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// A stream that goes on with the channel of another one gives the frames that
+// the other one would have given; one that does not, does not.
+func TestChannelOutlivesItsStream(t *testing.T) {
+	e, x := frontEnd(t), talk(8, 12)
+	const cut = 700 // frames
+	whole := e.NewStream().Push(x, nil)
+	first := e.NewStream()
+	first.Push(x[:(cut-1)*Hop+Window], nil)
+	if first.Len() != cut {
+		t.Fatalf("%d frames", first.Len())
+	}
+	raw := first.Channel().Append(nil)
+	if len(raw) != ChannelBytes {
+		t.Errorf("%d bytes, not %d", len(raw), ChannelBytes)
+	}
+	c, rest, err := ParseChannel(append(raw, 7))
+	if err != nil || !slices.Equal(rest, []byte{7}) {
+		t.Fatalf("%v, and %v follows", err, rest)
+	}
+	second := e.NewStream()
+	second.Resume(c)
+	if !slices.Equal(second.Push(x[cut*Hop:], nil), whole[cut*Bands:]) {
+		t.Error("a stream with the channel of an earlier one gives other frames")
+	}
+	if slices.Equal(e.NewStream().Push(x[cut*Hop:], nil), whole[cut*Bands:]) {
+		t.Error("a stream without does as well: this test tells nothing")
+	}
+}
+
+// TestChannelKnows fails when a field comes along of which nobody has said
+// whether a later stream needs it.
+func TestChannelKnows(t *testing.T) {
+	known := map[string]string{
+		"e": "the same for every stream", "pending": "of the frame at hand", "frames": "on the clock of the stream",
+		"mean": "kept", "count": "kept", "floor": "kept", "known": "kept",
+		"fft": "space", "frame": "space", "power": "space", "energy": "space",
+	}
+	typ := reflect.TypeFor[Stream]()
+	for i := range typ.NumField() {
+		if name := typ.Field(i).Name; known[name] == "" {
+			t.Errorf("the channel does not know %s", name)
+		}
+	}
+	if typ.NumField() != len(known) {
+		t.Errorf("%d fields, %d in this list", typ.NumField(), len(known))
+	}
+}
+
+func TestBadChannels(t *testing.T) {
+	s := frontEnd(t).NewStream()
+	s.Push(talk(9, 1), nil)
+	good := s.Channel()
+	if _, _, err := ParseChannel(good.Append(nil)[1:]); err == nil {
+		t.Error("a short record is taken")
+	}
+	for name, spoil := range map[string]func(*Channel){
+		"a mean that is no number": func(c *Channel) { c.Mean[3] = math.NaN() },
+		"a mean beyond reason":     func(c *Channel) { c.Mean[63] = 1e9 },
+		"a floor that is infinite": func(c *Channel) { c.Floor = math.Inf(-1) },
+		"no frames":                func(c *Channel) { c.Count = 0 },
+		"too many frames":          func(c *Channel) { c.Count = 2 * maxCount },
+		"a count that is none":     func(c *Channel) { c.Count = math.NaN() },
+	} {
+		c := good
+		spoil(&c)
+		if _, _, err := ParseChannel(c.Append(nil)); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
