@@ -67,7 +67,7 @@ type settings struct {
 
 	set, values, keep []string
 	hop, rounds       int
-	heard             string
+	heard, pieces     string
 	program           string
 }
 
@@ -98,6 +98,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --search leaves alone")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.StringVar(&s.heard, "heard", "", "for tuning: file that keeps what the networks heard, for the next run with the same weights")
+	f.StringVar(&s.pieces, "pieces", "", "for training: file to write pieces of speech to, with their embeddings, and nothing else")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}
@@ -121,8 +122,10 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
 	case s.uem != "" && s.ref == "":
 		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
-	case s.program != "" && s.tunes():
-		return s, usagef("leave --program out", "thresholds are tuned in this process")
+	case s.program != "" && (s.tunes() || s.pieces != ""):
+		return s, usagef("leave --program out", "tuning and training happen in this process")
+	case s.pieces != "" && s.tunes():
+		return s, usagef("do one after the other", "--pieces comes without thresholds")
 	case s.jobs < 1:
 		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
 	}
@@ -185,6 +188,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.progress = stderr
+	}
+	if s.pieces != "" {
+		return m.writePieces(ctx, sets)
 	}
 	if s.tunes() {
 		return m.sweep(ctx, sets, stdout)
