@@ -69,16 +69,16 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.632, MatchSlope: 0.0773, MatchMost: 4, MatchOld: 20, OldSlope: 0.0752,
-		Adapt: 0.268, AdaptMargin: 0.339,
-		Found: 1.574, FoundFirst: 1.5, FoundMargin: 0.125, FoundSure: 2.3, FoundLeast: 0.872, FoundSteep: 0.319,
-		Nobody: 0.2234, Near: 0.487, GroupNear: 0.17, NearMore: 0.15,
-		Remember: 0.7, Recall: 0.2231,
-		Join: 0.4078, JoinSame: 0.0751, JoinOther: 0.06, JoinShort: 0.102,
+		Match: 0.58, MatchSlope: 0.0774, MatchMost: 4, MatchOld: 20, OldSlope: 0.0841,
+		Adapt: 0.25, AdaptMargin: 0.331,
+		Found: 1.37, FoundFirst: 1.5, FoundMargin: 0.0985, FoundSure: 2.2, FoundLeast: 0.834, FoundSteep: 0.334,
+		Nobody: 0.25, Near: 0.437, GroupNear: 0.155, NearMore: 0.15,
+		Remember: 0.7, Recall: 0.19,
+		Join: 0.425, JoinSame: 0.0751, JoinOther: 0.06, JoinShort: 0.102,
 		Coherence: 0.57,
-		Split:     0.1475, SplitAlike: 0.5, SplitAgain: 1.43,
+		Split:     0.1424, SplitAlike: 0.5, SplitAgain: 1.43,
 		SpeechOn: 0.596, SecondOn: 0.5,
-		Cling: 0.169,
+		Cling: 0.162,
 		Edge:  0.8,
 	}
 }
