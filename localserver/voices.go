@@ -19,8 +19,8 @@ import (
 // What a stream's engine knows of the voices in it is kept in the store, so
 // that a later stream of the same account can go on with the same labels: when
 // the stream ends, at once when a label is told for the first time, and every few
-// seconds while it runs, so that a node that dies takes little with it, and never
-// a label that somebody has seen.
+// seconds while it runs, so that a node that dies takes little with it, and a
+// label that somebody has seen only in the moment before it is written.
 
 const (
 	// voicesEvery bounds how often the voices of a running stream are written.

@@ -56,8 +56,7 @@ func windowPieces(out io.Writer, recording string, w *clustering.Window, hop int
 	for _, l := range w.Locals {
 		for i := range l.Pieces {
 			p := &l.Pieces[i]
-			half := int(p.Lone / frameTime / 2)
-			from, to := w.First+p.Centre-half, w.First+p.Centre+half
+			from, to := w.Span(p)
 			if behind := newest - to; p.Lone <= 0 || behind < pieceLag || behind >= pieceLag+hop {
 				continue
 			}

@@ -18,8 +18,8 @@ type Windower interface {
 	Push(samples []float32, last bool) *clustering.Window
 }
 
-// tuned is a Windower that gets used to the channel that sound comes through.
-type tuned interface {
+// adaptive is a Windower that gets used to the channel that sound comes through.
+type adaptive interface {
 	Channel() features.Channel
 	Resume(features.Channel)
 }

@@ -39,14 +39,14 @@ type rememberer interface {
 }
 
 func (n *neural) appendVoices(out []byte) []byte {
-	if w, ok := n.windows.(tuned); ok {
+	if w, ok := n.windows.(adaptive); ok {
 		out = w.Channel().Append(out)
 	}
 	return n.clusterer.AppendSnapshot(out)
 }
 
 func (n *neural) restoreVoices(snapshot []byte) error {
-	w, ok := n.windows.(tuned)
+	w, ok := n.windows.(adaptive)
 	if !ok {
 		return n.clusterer.Restore(snapshot)
 	}

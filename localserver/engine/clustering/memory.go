@@ -43,7 +43,7 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 		var next *piece
 		for i := range pieces {
 			p := &pieces[i]
-			from, to := p.speech(w)
+			from, to := w.Span(p.Piece)
 			known := m.until - from
 			if p.Lone >= least && w.First+p.centre < end && to > m.until &&
 				float64(known) <= overlapMost*float64(to-from) && (next == nil || p.centre < next.centre) {
@@ -54,7 +54,7 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 			break
 		}
 		m.items = append(m.items, item{next.Embedding, next.Lone, nobody, w.First + next.centre})
-		_, m.until = next.speech(w)
+		_, m.until = w.Span(next.Piece)
 		more = true
 	}
 	if len(m.items) > most {

@@ -18,12 +18,6 @@ type piece struct {
 	centre int // the middle of its lone speech, in frames of the window
 }
 
-// speech is where the piece's lone speech lies, in frames of the stream.
-func (p *piece) speech(w *Window) (from, to int) {
-	half := int(p.Lone / frameSeconds / 2)
-	return w.First + p.centre - half, w.First + p.centre + half
-}
-
 // regroup finds the voices of a window from its pieces by agglomerative
 // clustering with average linkage. What the segmentation network thinks is one
 // voice in the comparison: pieces of one local are likelier the same person,

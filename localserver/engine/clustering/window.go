@@ -35,6 +35,13 @@ type Piece struct {
 	Embedding Embedding
 }
 
+// Span is where the lone speech of one of the window's pieces lies, in frames of
+// the stream.
+func (w *Window) Span(p *Piece) (from, to int) {
+	half := int(p.Lone / frameSeconds / 2)
+	return w.First + p.Centre - half, w.First + p.Centre + half
+}
+
 // Clone copies a window with everything in it.
 func (w *Window) Clone() *Window {
 	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Locals: slices.Clone(w.Locals)}

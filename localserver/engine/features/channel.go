@@ -16,11 +16,11 @@ type Channel struct {
 	Known bool           // Floor has a value
 }
 
-// ChannelBytes is the length of a written Channel.
-var ChannelBytes = binary.Size(Channel{})
+// channelBytes is the length of a written Channel.
+var channelBytes = binary.Size(Channel{})
 
-// steepest bounds a mean and a floor, which are natural logarithms of energies.
-const steepest = 60
+// mostLog bounds a mean and a floor, which are natural logarithms of energies.
+const mostLog = 60
 
 // errChannel is a record that no Channel was written to.
 var errChannel = errors.New("not a record of a channel")
@@ -34,25 +34,23 @@ func (c Channel) Append(out []byte) []byte {
 // ParseChannel reads what Append wrote at the beginning of raw, and returns what
 // follows it.
 func ParseChannel(raw []byte) (c Channel, rest []byte, err error) {
-	if len(raw) < ChannelBytes {
+	if len(raw) < channelBytes {
 		return c, nil, errChannel
 	}
 	_, _ = binary.Decode(raw, binary.LittleEndian, &c) // the length is checked
-	sound := c.Count >= priorCount && c.Count <= maxCount && math.Abs(c.Floor) <= steepest
+	sound := c.Count >= priorCount && c.Count <= maxCount && math.Abs(c.Floor) <= mostLog
 	for _, x := range c.Mean {
-		sound = sound && math.Abs(x) <= steepest
+		sound = sound && math.Abs(x) <= mostLog
 	}
 	if !sound {
 		return Channel{}, nil, errChannel
 	}
-	return c, raw[ChannelBytes:], nil
+	return c, raw[channelBytes:], nil
 }
 
 // Channel is what the stream knows of its channel now.
-func (s *Stream) Channel() Channel { return Channel{s.mean, s.count, s.floor, s.known} }
+func (s *Stream) Channel() Channel { return s.channel }
 
 // Resume makes a stream that has heard nothing yet go on with the channel of an
 // earlier one.
-func (s *Stream) Resume(c Channel) {
-	s.mean, s.count, s.floor, s.known = c.Mean, c.Count, c.Floor, c.Known
-}
+func (s *Stream) Resume(c Channel) { s.channel = c }

@@ -95,10 +95,7 @@ type Stream struct {
 	e       *FrontEnd
 	pending []float32 // samples that the next frame begins with
 	frames  int
-	mean    [Bands]float64
-	count   float64 // frames that mean weighs
-	floor   float64 // level of the background
-	known   bool    // floor has a value
+	channel Channel
 	fft     fft
 	frame   [fftSize]float64
 	power   [half + 1]float64
@@ -107,7 +104,7 @@ type Stream struct {
 
 // NewStream begins a stream.
 func (e *FrontEnd) NewStream() *Stream {
-	return &Stream{e: e, pending: make([]float32, 0, Window), mean: e.prior, count: priorCount}
+	return &Stream{e: e, pending: make([]float32, 0, Window), channel: Channel{Mean: e.prior, Count: priorCount}}
 }
 
 // Len is the number of frames so far.
@@ -166,10 +163,10 @@ func (s *Stream) next(dst []float32) []float32 {
 		level += s.energy[b] / Bands
 	}
 	weight := s.weightOf(level)
-	s.count = min(s.count+weight, maxCount)
+	s.channel.Count = min(s.channel.Count+weight, maxCount)
 	for b, v := range s.energy {
-		s.mean[b] += (v - s.mean[b]) * weight / s.count
-		dst = append(dst, float32(v-s.mean[b]))
+		s.channel.Mean[b] += (v - s.channel.Mean[b]) * weight / s.channel.Count
+		dst = append(dst, float32(v-s.channel.Mean[b]))
 	}
 	return dst
 }
@@ -177,17 +174,17 @@ func (s *Stream) next(dst []float32) []float32 {
 // weightOf is how much a frame of this level counts for the running mean.
 func (s *Stream) weightOf(level float64) float64 {
 	switch {
-	case !s.known:
-		s.floor, s.known = level+rise, true
-	case level < s.floor:
-		s.floor += fall * (level - s.floor)
+	case !s.channel.Known:
+		s.channel.Floor, s.channel.Known = level+rise, true
+	case level < s.channel.Floor:
+		s.channel.Floor += fall * (level - s.channel.Floor)
 	default:
-		s.floor += rise
+		s.channel.Floor += rise
 	}
 	switch {
 	case level < noSignal:
 		return 0
-	case level > s.floor+above:
+	case level > s.channel.Floor+above:
 		return 1
 	}
 	return quiet

@@ -224,7 +224,7 @@ func TestSilenceHardlyShiftsTheMean(t *testing.T) {
 		for range 600 {
 			s.Push(pause, nil)
 		}
-		return s.mean
+		return s.channel.Mean
 	}
 	want := mean(nil)
 	hum := make([]float32, SampleRate)
