@@ -34,16 +34,27 @@ class Simulator:
         k = int(r.choice([1, 2, 3], p=[.15, .5, .35]))
         return T.dense(r, dur, k, shortest=r.choice([.3, .6, 1.]), longest=r.choice([2., 4., 7.]), overlap=r.choice([.1, .3, .5]))
 
-    def tracks(self, turns, ids, dur, speeds, tracts=None):
-        """{local speaker: (dry waveform, labels)}"""
+    def turned(self, x, wander):
+        """one turn as it sounds when a head has moved: another level and colour, `wander` dB of standard deviation"""
+        r, L = self.rng, sfft.next_fast_len(len(x), real=True)
+        g = np.interp(np.arange(257), [0, 8, 25, 60, 130, 256], r.normal(0, wander, 6)) + r.normal(0, wander)
+        return sfft.irfft(sfft.rfft(x, L) * self.curve(10 ** (g / 20).astype(F32), L), L)[:len(x)].astype(F32)
+
+    def tracks(self, turns, ids, dur, speeds, tracts=None, wander=0., fresh=0.):
+        """{local speaker: (dry waveform, labels)}; `fresh` of the turns do not go on where the speaker's last one ended, but anywhere in
+        what there is of this speaker"""
         r, frames, state, out = self.rng, int(round(dur * 100)), {}, {}
         for a, b, s, cont in sorted(turns):
             n, fa = int(round((b - a) * 100)), int(round(a * 100))
             if n < 12:
                 continue
             pre = int(r.integers(0, 150)) if cont and fa == 0 else 0
+            if fresh and r.random() < fresh:
+                state.pop(ids[s], None)
             x, l = self.v.read(r, ids[s], n + pre, speeds[s], state, tracts[s] if tracts else None)
             x, l = x[pre * HOP:], l[pre:]
+            if wander and len(x):
+                x = self.turned(x, wander)
             if s not in out:
                 out[s] = (np.zeros(frames * HOP, F32), np.zeros(frames, bool))
             k = min(len(l), frames - fa)
@@ -118,7 +129,7 @@ class Simulator:
             y = y + np.resize(m[s:], n) * F32(10 ** (r.uniform(-28, 0 if empty else -3) / 20))
         return y
 
-    def conversation(self, dur, turns=None, ids=None, speeds=None, speed_choice=None, corpus=None, tracts=None, **kw):
+    def conversation(self, dur, turns=None, ids=None, speeds=None, speed_choice=None, corpus=None, tracts=None, wander=0., fresh=0., **kw):
         """-> (float32 [dur s], bool [100 dur, 3], list of speaker numbers, list of speeds)"""
         r = self.rng
         turns = self.turns_for(dur) if turns is None else turns
@@ -126,7 +137,7 @@ class Simulator:
         ids = self.v.pick(r, k, corpus=corpus) if ids is None else ids
         if speeds is None:
             speeds = [r.choice(speed_choice) if speed_choice is not None else r.uniform(.85, 1.15) if r.random() < .6 else 1. for _ in range(k)]
-        tr = self.tracks(turns, ids, dur, speeds, tracts)
+        tr = self.tracks(turns, ids, dur, speeds, tracts, wander, fresh)
         y = self.mix(tr, dur, **kw)
         lab = np.zeros((int(round(dur * 100)), max(3, k, len(ids))), bool)
         for s, (_, l) in tr.items():

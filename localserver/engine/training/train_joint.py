@@ -82,6 +82,8 @@ def worker(q, a, seed, prior):
                     turns = sim.turns_for(2. * SECONDS, most)
                 else:
                     turns = T.dense(r, 2 * SECONDS, int(r.choice([2, 3, 4], p=[.4, .4, .2])), .6, 3.5, overlap=.2)
+                if r.random() < a.interrupted:
+                    turns = T.interrupt(r, turns, 2. * SECONDS)
                 people = max([s for _, _, s, _ in turns], default=-1) + 1
                 if ids is None or b % 4 == 0 or len(ids) < people:    # every second conversation has the people of the one before, in another room
                     ids = v.pick(r, max(people, 2), same=.8)
@@ -90,7 +92,9 @@ def worker(q, a, seed, prior):
                     tracts = None if natural else [Tract(r) for _ in ids]
                 hard = r.random() < .5
                 kw = dict(snr=r.uniform(4, 32)) if r.random() < .5 else {}
-                y, lab, _, _ = sim.conversation(2. * SECONDS, turns, ids, speeds, hard=hard, tracts=tracts, **kw)
+                if r.random() < a.wander:
+                    kw['wander'] = r.uniform(.5, 3.)
+                y, lab, _, _ = sim.conversation(2. * SECONDS, turns, ids, speeds, hard=hard, tracts=tracts, fresh=a.fresh, **kw)
             for h, x in enumerate(halves(r, y, prior)):
                 X[b + h] = x
                 part = lab[h * SECONDS * 100:][:SECONDS * 100]
@@ -156,6 +160,9 @@ def main():
     ap.add_argument('--margin', type=float, default=.15); ap.add_argument('--convs', type=int, default=16); ap.add_argument('--masks', type=int, default=14)
     ap.add_argument('--strangers', type=float, default=0., help='share of conversations whose people have voices that nobody has: another speed and another vocal tract each time; they are in the contrastive loss alone')
     ap.add_argument('--aam', type=float, default=1.); ap.add_argument('--con', type=float, default=1.); ap.add_argument('--dropout', type=float, default=0., help='of the pooled statistics')
+    ap.add_argument('--fresh', type=float, default=0., help='share of turns that are read elsewhere in what there is of a speaker: pairs of one person are then of other words')
+    ap.add_argument('--wander', type=float, default=0., help='share of conversations in which people move between turns'); ap.add_argument('--interrupted', type=float, default=0., help='share of conversations with much that is said at once')
+    ap.add_argument('--segmenter', help='checkpoint of train_windows.py whose segmenter is taken with --init')
     ap.add_argument('--seg', type=float, default=3.); ap.add_argument('--pair', type=float, default=.3)
     ap.add_argument('--real-share', type=float, default=.03, help='of conversations of 20 s that are pieces of AMI trn, for the segmenter alone')
     ap.add_argument('--every', type=float, default=10); ap.add_argument('--seed', type=int, default=1)
@@ -209,6 +216,9 @@ def train(a, rank):
             for m, k in ((emb, 'ema_e'), (seg, 'ema_s'), (aux, 'aux')):
                 grow(m, first[k])
             sb.data.copy_(first['sb'])
+        elif a.segmenter:
+            ck = torch.load(a.segmenter)
+            seg.load_state_dict(ck['ema']); aux.load_state_dict(ck['aux']); sb.data.copy_(ck['sb'])
         emb.eval(); seg.eval()
         t = time.time()
         if first and first['heads']['w'].shape == heads.w.shape:
