@@ -13,7 +13,10 @@
 // seen it, later ones more, until it is committed.
 package clustering
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // MaxVoices is how many voices a session has at most.
 const MaxVoices = 8
@@ -26,6 +29,9 @@ type Clusterer struct {
 	belief belief
 	memory memory
 	asked  [MaxVoices]int // pieces of each voice when it was last looked at as two
+
+	// Groups that wanted to found a voice, in this window and in the one before.
+	candidates, earlier []Embedding
 
 	// Of the window at hand.
 	pieces []piece
@@ -80,8 +86,10 @@ func (c *Clusterer) threshold(lone float64, v *voice) float64 {
 }
 
 // meet lets groups with enough speech found voices. Single pieces do not: they
-// say too little.
+// say too little. A group has to ask in two windows in a row, each of which cut its
+// speech anew: what was odd for a moment only does not ask again.
 func (c *Clusterer) meet(w *Window) {
+	c.candidates, c.earlier = c.earlier[:0], c.candidates
 	for k := range c.groups {
 		g := &c.groups[k]
 		v, above := c.nearest(g, w.First)
@@ -94,6 +102,10 @@ func (c *Clusterer) meet(w *Window) {
 			margin = c.p.FoundMargin + c.p.FoundSteep*(need-g.lone)
 		}
 		if above < -margin && g.lone >= least && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
+			c.candidates = append(c.candidates, g.embedding)
+			if v != nobody && !c.hasAsked(&g.embedding) {
+				continue
+			}
 			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices), w.First + len(w.Speech)})
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
@@ -101,6 +113,11 @@ func (c *Clusterer) meet(w *Window) {
 			c.memory.settled = false
 		}
 	}
+}
+
+// hasAsked tells whether a group like e wanted to found a voice in the window before.
+func (c *Clusterer) hasAsked(e *Embedding) bool {
+	return slices.ContainsFunc(c.earlier, func(o Embedding) bool { return e.Dot(&o) > c.p.FoundAgain })
 }
 
 // unheard tells whether the group sounds like no voice at all, so that its pieces

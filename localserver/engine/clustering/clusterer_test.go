@@ -211,8 +211,39 @@ func TestWhoSoundsLikeNobodyIsFoundedEarly(t *testing.T) {
 		one.voices[0].scale()
 		one.groups = []group{{embedding: known.near(c.like).e, lone: c.lone, coherence: 1}}
 		one.meet(&Window{})
+		one.meet(&Window{})
 		if n := one.Voices(); n != c.voices {
 			t.Errorf("%.2f s with a cosine of %.2f: %d voices, want %d", c.lone, c.like, n, c.voices)
+		}
+	}
+}
+
+// What sounds like somebody new in one window only is the way that this window cut
+// its speech.
+func TestAVoiceIsFoundedWhenItAsksAgain(t *testing.T) {
+	p := Default()
+	r := rand.New(rand.NewPCG(11, 1))
+	known, fresh, odd := newSpeaker(r), newSpeaker(r), newSpeaker(r)
+	for _, c := range []struct {
+		name    string
+		windows []*Embedding
+		voices  int
+	}{
+		{"once", []*Embedding{&fresh.e}, 1},
+		{"twice", []*Embedding{&fresh.e, &fresh.e}, 2},
+		{"two that are not alike", []*Embedding{&fresh.e, &odd.e}, 1},
+		{"with a window between", []*Embedding{&fresh.e, &known.e, &fresh.e}, 1},
+	} {
+		one := New(p, MaxVoices)
+		one.voices = []voice{{}}
+		one.voices[0].add(&known.e, 20)
+		one.voices[0].scale()
+		for _, e := range c.windows {
+			one.groups = []group{{embedding: *e, lone: 3, coherence: 1}}
+			one.meet(&Window{})
+		}
+		if n := one.Voices(); n != c.voices {
+			t.Errorf("%s: %d voices, want %d", c.name, n, c.voices)
 		}
 	}
 }

@@ -32,6 +32,9 @@ type Params struct {
 	// somebody who is different beyond doubt: FoundSteep more of a margin for
 	// each second that is missing to Found, none of it for who sounds like nobody.
 	FoundLeast, FoundSteep float64
+	// FoundAgain is the cosine from which a group is the one that wanted to found a
+	// voice in the window before, so that it may.
+	FoundAgain float64
 	// Nobody is the cosine under which a piece is taken for no voice at all.
 	Nobody float64
 	// Near and GroupNear are which part of the likeness of a piece, and of a group,
@@ -69,17 +72,17 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.58, MatchSlope: 0.0774, MatchMost: 4, MatchOld: 20, OldSlope: 0.0841,
-		Adapt: 0.25, AdaptMargin: 0.331,
-		Found: 1.37, FoundFirst: 1.5, FoundMargin: 0.0985, FoundSure: 2.2, FoundLeast: 0.834, FoundSteep: 0.334,
-		Nobody: 0.25, Near: 0.437, GroupNear: 0.155, NearMore: 0.15,
-		Remember: 0.7, Recall: 0.19,
-		Join: 0.425, JoinSame: 0.0751, JoinOther: 0.06, JoinShort: 0.102,
-		Coherence: 0.57,
-		Split:     0.1424, SplitAlike: 0.5, SplitAgain: 1.43,
-		SpeechOn: 0.596, SecondOn: 0.5,
-		Cling: 0.162,
-		Edge:  0.8,
+		Match: 0.534, MatchSlope: 0.08, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.089,
+		Adapt: 0.298, AdaptMargin: 0.33,
+		Found: 1.2, FoundFirst: 1.65, FoundMargin: 0.07, FoundSure: 2.26, FoundLeast: 0.891, FoundSteep: 0.334, FoundAgain: 0.6,
+		Nobody: 0.276, Near: 0.426, GroupNear: 0.166, NearMore: 0.138,
+		Remember: 0.62, Recall: 0.204,
+		Join: 0.364, JoinSame: 0.102, JoinOther: 0.058, JoinShort: 0.118,
+		Coherence: 0.538,
+		Split:     0.161, SplitAlike: 0.1, SplitAgain: 1.35,
+		SpeechOn: 0.683, SecondOn: 0.5,
+		Cling: 0.155,
+		Edge:  0.82,
 	}
 }
 
