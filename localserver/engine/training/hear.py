@@ -4,8 +4,7 @@ hear.py --weights W.hubw --folders A,B --out OUT
 
 Each recording is normalised as a stream is: from its beginning, or in a part of them as long after it (--settled), and cut into stretches of 10 s
 from somewhere in its first 5 s. The trunk sees a stretch alone, so its last frames are those that a live stream has: with silence for a future.
-OUT/frames.f16 [n, 998, 64], OUT/trunk.f16 [n, TRUNK, 250], OUT/who.u8 [n, 1000], a bit for each person in 10 ms, OUT/file.i32 [n], the number
-of the recording."""
+OUT/frames.f16 [n, 998, 64], OUT/trunk.f16 [n, TRUNK, 250], OUT/who.u8 [n, 1000], a bit for each person in 10 ms."""
 import argparse
 import glob
 import os
@@ -15,9 +14,9 @@ import torch
 import features as FT
 from networks import Embedder, Segmenter
 from restore import restore
+from train_joint import FRAMES, SECONDS
 
-SECONDS = 10
-FRAMES, STEPS, LABELS = SECONDS * 100 - 2, SECONDS * 25, SECONDS * 100
+LABELS = SECONDS * 100
 
 
 def people_of(path, n):
@@ -57,15 +56,13 @@ def main():
     prior = restore(a.weights, emb, Segmenter())
     emb = emb.to(memory_format=torch.channels_last)
     os.makedirs(a.out, exist_ok=True)
-    out = [open(os.path.join(a.out, n), 'wb') for n in ('frames.f16', 'trunk.f16', 'who.u8', 'file.i32')]
-    k = 0
+    out = [open(os.path.join(a.out, n), 'wb') for n in ('frames.f16', 'trunk.f16', 'who.u8')]
     for folder in a.folders.split(','):
         for path in sorted(glob.glob(os.path.join(folder, '*.wav')))[:a.most]:
             x, who = stretches_of(rng, path, prior, a.settled)
             x = x.astype(np.float16)
             h = emb.trunk(torch.from_numpy(x.astype(np.float32)))
-            k += 1
-            for f, v in zip(out, (x, h.numpy().astype(np.float16), who, np.full(len(who), k - 1, np.int32))):
+            for f, v in zip(out, (x, h.numpy().astype(np.float16), who)):
                 v.tofile(f)
 
 

@@ -30,7 +30,7 @@ from networks import WINDOW, Embedder, Segmenter, calibrate_bn
 from restore import restore
 from simulate import Simulator
 from train_embedder import Heads, class_centres, masks_of, pool_many
-from train_segmenter import pair_loss, pit, real_piece, targets
+from train_segmenter import pair_loss, pit, real_piece, targets, window_weights
 from voices import Tract, Voices
 
 SPEEDS = (.87, 1., 1.15)
@@ -254,9 +254,7 @@ def train(a, rank):
     it, spent = 0, 0.
     if old:
         opt.load_state_dict(old['opt']); it, spent = old['it'], old['spent']
-    weight = torch.ones(3, 1, 250)
-    weight[2, :, 225:] = .6
-    weight[2, :, 175:225] = 1.6
+    weight = window_weights(3)
     t0, mark, acc = time.time() - spent, spent + a.every * 60, np.zeros(6)
 
     def save():

@@ -99,6 +99,14 @@ def worker(q, a, seed, prior):
         q.put(make_batch(sim, a.batch, prior, recs, a.real_share))
 
 
+def window_weights(kinds):
+    """How much each frame of a window counts [kinds, 1, 250]; the last kind ends at "now", and is committed 0.5 to 1.5 s before that."""
+    w = torch.ones(kinds, 1, 250)
+    w[-1, :, 225:] = .6
+    w[-1, :, 175:225] = 1.6
+    return w
+
+
 def pit(logp, y, w):
     """logp [W, n, 7], y [W, n] (-1: not counted), w [W, n] -> mean over windows of the best permutation's cross entropy"""
     w = w * (y >= 0)
@@ -156,9 +164,7 @@ def main():
     if old:
         opt.load_state_dict(old['opt']); it, spent = old['it'], old['spent']
     t0, mark, wait, acc = time.time() - spent, spent + a.every * 60, 0., np.zeros(3)
-    weight = torch.ones(2, 1, 250)
-    weight[1, :, 225:] = .6
-    weight[1, :, 175:225] = 1.6
+    weight = window_weights(len(STARTS))
 
     def watch():
         ema.eval()

@@ -1,5 +1,5 @@
-"""Trains the segmenter on from exported weights, the trunk frozen, on what hear.py has kept: a step costs a tenth of one of train_joint.py, and
-the embeddings stay what they are.
+"""Trains the segmenter on from exported weights, the trunk frozen, on what hear.py has kept: the trunk need not be run again,
+and the embeddings stay what they are.
 
 train_windows.py --weights W.hubw --heard H,... --speech SPEECH --out OUT      (OUT/windows.pt and OUT/embedder.pt are for export.py)
 
@@ -14,13 +14,13 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import export
-from hear import FRAMES, LABELS, STEPS
+from hear import LABELS
 from measure_embedder import recordings
 from measure_segmenter import SETS, every, measure, network_post
 from networks import TRUNK, WINDOW, Embedder, Segmenter, calibrate_bn
 from restore import restore
-from train_joint import average_into
-from train_segmenter import pair_loss, pit, targets
+from train_joint import FRAMES, STEPS, average_into
+from train_segmenter import pair_loss, pit, targets, window_weights
 
 BITS = (1 << np.arange(8)).astype(np.uint8)
 
@@ -89,10 +89,7 @@ def main():
     it, spent = 0, 0.
     if old:
         opt.load_state_dict(old['opt']); it, spent = old['it'], old['spent']
-    weight = torch.ones(3, 1, 250)
-    weight[2, :, 225:] = .6
-    weight[2, :, 175:225] = 1.6
-    weight = weight.expand(3, a.batch, 250)
+    weight = window_weights(3).expand(3, a.batch, 250)
     watched = {k: (recordings(os.path.join(a.speech, f), o), {}) for k, (f, o) in SETS.items() if k != 'ami_trn'}
     t0, mark, acc = time.time() - spent, spent, np.zeros(3)
 
