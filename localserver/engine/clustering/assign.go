@@ -8,6 +8,9 @@ const (
 	clingTime = 1.5
 	// clingRounds bounds how often the pieces look at each other again.
 	clingRounds = 3
+	// doubtLeast is how much lone speech, in seconds, a group needs to be doubted:
+	// less says as little against a voice as for it.
+	doubtLeast = 0.4
 )
 
 // assign gives each piece the voice that it sounds most like, the most certain
@@ -21,7 +24,11 @@ func (c *Clusterer) assign(w *Window) {
 	for i := range c.pieces {
 		p := &c.pieces[i]
 		var cos [MaxVoices]float64
+		doubt := len(c.voices) < c.max && c.doubtful(p)
 		for v := range c.voices {
+			if doubt || c.voices[v].gone() {
+				continue
+			}
 			cos[v] = c.like(&p.Embedding, v, w.First, c.p.Near) - least
 			cos[v] *= 0.3 + p.Lone
 		}
@@ -59,6 +66,16 @@ func (c *Clusterer) assign(w *Window) {
 			break
 		}
 	}
+}
+
+// doubtful tells whether a piece is of a group that is neither known nor new yet.
+func (c *Clusterer) doubtful(p *piece) bool {
+	for k := range c.groups {
+		if g := &c.groups[k]; g.first == p.group {
+			return g.lone >= doubtLeast && g.above < -c.p.Doubt
+		}
+	}
+	return false
 }
 
 // cling lets the pieces of one local support each other: what the network hears

@@ -62,6 +62,15 @@ func (b *belief) add(w *Window, pieces []piece, who []int, p *Params) {
 	}
 }
 
+// move gives all that was thought to be voice from to voice to.
+func (b *belief) move(from, to int) {
+	for i := range b.marks {
+		m := &b.marks[i]
+		m.voice[to] += m.voice[from]
+		m.voice[from] = 0
+	}
+}
+
 // read appends who talks from frame first on. Where anybody talks, the
 // likeliest voice does; a second one does when it has enough of a share.
 func (b *belief) read(first int, p *Params, out []uint8) []uint8 {

@@ -68,6 +68,7 @@ func (c *Clusterer) Hear(w *Window) {
 	c.meet(w)
 	c.memory.reconsider(c.voices, c.p.Recall)
 	if more {
+		c.merge()
 		c.part()
 	}
 	c.assign(w)
@@ -93,6 +94,7 @@ func (c *Clusterer) meet(w *Window) {
 	for k := range c.groups {
 		g := &c.groups[k]
 		v, above := c.nearest(g, w.First)
+		g.above = above
 		need, least := c.p.Found, c.p.FoundLeast
 		if v == nobody {
 			need, least = c.p.FoundFirst, c.p.FoundFirst
@@ -106,6 +108,7 @@ func (c *Clusterer) meet(w *Window) {
 			if v != nobody && !c.hasAsked(&g.embedding) {
 				continue
 			}
+			g.above = 0 // it is a voice of its own now
 			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices), w.First + len(w.Speech)})
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
@@ -152,6 +155,9 @@ func (c *Clusterer) part() {
 func (c *Clusterer) nearest(g *group, before int) (v int, above float64) {
 	v, above = nobody, math.Inf(-1)
 	for i := range c.voices {
+		if c.voices[i].gone() {
+			continue
+		}
 		if x := c.like(&g.embedding, i, before, c.p.GroupNear) - c.threshold(g.lone, &c.voices[i]); x > above {
 			v, above = i, x
 		}

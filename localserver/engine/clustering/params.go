@@ -35,6 +35,10 @@ type Params struct {
 	// FoundAgain is the cosine from which a group is the one that wanted to found a
 	// voice in the window before, so that it may.
 	FoundAgain float64
+	// Doubt is how far a group may lie below the threshold of the nearest voice for its
+	// pieces to be taken for any: between this and FoundMargin it is open who talks, and
+	// no label is better than another one's.
+	Doubt float64
 	// Nobody is the cosine under which a piece is taken for no voice at all.
 	Nobody float64
 	// Near and GroupNear are which part of the likeness of a piece, and of a group,
@@ -58,6 +62,9 @@ type Params struct {
 	// SplitAgain is by what factor the voice's memory must have grown since it was
 	// last looked at: who asks often enough hears a yes.
 	Split, SplitAlike, SplitAgain float64
+	// Merge is the cosine of two voices' centres from which they are one person; the
+	// halves of a voice that are as alike are not two.
+	Merge float64
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
@@ -72,16 +79,16 @@ type Params struct {
 // Default returns the Params that the embedded weights were tuned with.
 func Default() Params {
 	return Params{
-		Match: 0.534, MatchSlope: 0.08, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.089,
-		Adapt: 0.298, AdaptMargin: 0.33,
-		Found: 1.2, FoundFirst: 1.65, FoundMargin: 0.07, FoundSure: 2.26, FoundLeast: 0.891, FoundSteep: 0.334, FoundAgain: 0.6,
-		Nobody: 0.276, Near: 0.426, GroupNear: 0.166, NearMore: 0.138,
+		Match: 0.48, MatchSlope: 0.12, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.075,
+		Adapt: 0.277, AdaptMargin: 0.231,
+		Found: 1.392, FoundFirst: 1.446, FoundMargin: 0.105, FoundSure: 1.2, FoundLeast: 0.8315, FoundSteep: 0.319, FoundAgain: 0.6,
+		Doubt: 0.035, Nobody: 0.318, Near: 0.457, GroupNear: 0.156, NearMore: 0.138,
 		Remember: 0.62, Recall: 0.204,
-		Join: 0.364, JoinSame: 0.102, JoinOther: 0.058, JoinShort: 0.118,
-		Coherence: 0.538,
-		Split:     0.161, SplitAlike: 0.1, SplitAgain: 1.35,
-		SpeechOn: 0.683, SecondOn: 0.5,
-		Cling: 0.155,
+		Join: 0.52, JoinSame: 0.052, JoinOther: 0.0553, JoinShort: 0.118,
+		Coherence: 0.5475,
+		Split:     0.169, SplitAlike: 0.102, SplitAgain: 1.35, Merge: 0.626,
+		SpeechOn: 0.71, SecondOn: 0.51,
+		Cling: 0.167,
 		Edge:  0.82,
 	}
 }

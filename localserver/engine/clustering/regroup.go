@@ -8,6 +8,8 @@ type group struct {
 	embedding Embedding
 	lone      float64 // seconds
 	coherence float64 // mean cosine of its pieces with the group
+	first     int     // the number of its first piece
+	above     float64 // how far it exceeds the threshold of the nearest voice
 }
 
 // piece is a Piece with where it comes from and where it goes.
@@ -111,7 +113,7 @@ func (c *Clusterer) collect() {
 		if c.pieces[first].group != first {
 			continue
 		}
-		var g group
+		g := group{first: first}
 		var sum [Dim]float64
 		for i := range c.pieces {
 			p := &c.pieces[i]

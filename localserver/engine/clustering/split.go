@@ -109,6 +109,9 @@ func (m *memory) differ(heaps []heap, v int, p *Params) bool {
 			return false
 		}
 	}
+	if a, b := heaps[0].centre(), heaps[1].centre(); a.Dot(&b) >= p.Merge {
+		return false
+	}
 	between := 0.0
 	for i, x := range heaps[0].sum {
 		between += x * heaps[1].sum[i] / (heaps[0].weight * heaps[1].weight)

@@ -30,6 +30,9 @@ type voice struct {
 	self   float64   // mean cosine of its pieces with centre; 0 = not known yet
 }
 
+// gone tells whether the voice was another one's and has been taken for it since.
+func (v *voice) gone() bool { return v.weight == 0 }
+
 // add takes in an embedding of so many seconds; scale must follow.
 func (v *voice) add(e *Embedding, seconds float64) {
 	for i, x := range e {
