@@ -73,3 +73,34 @@ func TestClingingKeepsPeopleWhoTalkAtOnceApart(t *testing.T) {
 		t.Errorf("pieces taken for %v: 1 and 3 talk at once, 3 is person 0", c.who)
 	}
 }
+
+// Somebody who may be known or new gets no label until it is clear; where no label
+// is left for somebody new, the nearest one.
+func TestWhoIsNeitherKnownNorNewGetsNoLabel(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	known := newSpeaker(r)
+	heard := func(most int, off float64) (int, *Clusterer) {
+		c := New(Default(), most)
+		c.voices = append(c.voices, voice{})
+		c.voices[0].add(&known.e, 20)
+		c.voices[0].scale()
+		const lone = 0.8
+		w := &Window{Speech: make([]float32, 100), Locals: []Local{{Active: make([]float32, 100)}}}
+		for i := range 40 {
+			w.Speech[i], w.Locals[0].Active[i] = 1, 1
+		}
+		likeness := c.threshold(lone, &c.voices[0]) + off
+		w.Locals[0].Pieces = []Piece{{From: 0, To: 40, Centre: 20, Lone: lone, Embedding: known.near(likeness).e}}
+		c.Hear(w)
+		return c.who[0], c
+	}
+	doubt := Default().Doubt
+	for _, test := range []struct {
+		most, want int
+		off        float64
+	}{{MaxVoices, 0, 0.02}, {MaxVoices, 0, -doubt + 0.01}, {MaxVoices, nobody, -doubt - 0.01}, {1, 0, -doubt - 0.01}} {
+		if got, c := heard(test.most, test.off); got != test.want || c.Voices() != 1 {
+			t.Errorf("%.3f from the threshold, at most %d labels: voice %d of %d, want %d of 1", test.off, test.most, got, c.Voices(), test.want)
+		}
+	}
+}
