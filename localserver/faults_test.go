@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -77,7 +78,20 @@ func takeBaseLine(h *host) baseLine {
 	runtime.GC() // what finalizers had kept
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return baseLine{runtime.NumGoroutine(), m.HeapAlloc}
+	return baseLine{goroutines(), m.HeapAlloc}
+}
+
+// goroutines counts those that are not the embedded store's: it starts some of its
+// own when it first needs them, and keeps them.
+func goroutines() (n int) {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		if !bytes.Contains(stack, []byte("nats-io/nats-server/")) {
+			n++
+		}
+	}
+	return n
 }
 
 // back waits until a server has given back what it took.
