@@ -209,9 +209,11 @@ func (w *MediaWriter) Abort() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), mediaTimeout)
 	defer cancel()
-	w.err = nil
 	w.ctx = ctx
-	w.land(0) // what lands after the purge would stay
+	for len(w.flight) > 0 && ctx.Err() == nil {
+		w.err = nil
+		w.land(0) // to the next refusal; what lands after the purge would stay
+	}
 	// If any of this fails, the sweep has the entry to go by.
 	if w.store.dropRow(ctx, w.object) == nil {
 		_ = w.store.media.names.Purge(ctx, loosePrefix+w.object)
