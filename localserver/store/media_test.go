@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // noise is n bytes that are the same for the same seed.
@@ -286,6 +288,42 @@ func TestMediaStoreFull(t *testing.T) {
 		t.Errorf("%d chunks are left", n)
 	}
 	put(t, s, "a", "x", []byte("later"), noon)
+}
+
+// answered is what the store says of a chunk, when it does.
+type answered struct {
+	jetstream.PubAckFuture
+	ok  chan *jetstream.PubAck
+	err chan error
+}
+
+func (a answered) Ok() <-chan *jetstream.PubAck { return a.ok }
+func (a answered) Err() <-chan error            { return a.err }
+
+// A chunk that lands late, behind one that was refused, must not stay.
+func TestMediaAbortWaitsForWhatIsOnTheWay(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := answered{err: make(chan error, 1)}
+	refused.err <- errors.New("no room")
+	late, landed := answered{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}, make(chan error, 1)
+	w.flight = []chunkOnTheWay{{ack: refused}, {ack: late}}
+	time.AfterFunc(200*time.Millisecond, func() {
+		_, err := s.js.Publish(ctx, chunkSubject(w.object, 1), []byte("late"))
+		landed <- err
+		late.ok <- nil
+	})
+	w.Abort()
+	if err := <-landed; err != nil {
+		t.Fatal(err)
+	}
+	if n := s.rows(t); n != 0 {
+		t.Errorf("%d chunks are left", n)
+	}
 }
 
 func TestCountersSlide(t *testing.T) {
