@@ -20,7 +20,7 @@ import (
 //
 // It holds how people sound: whoever keeps one keeps personal data.
 const (
-	snapshotMagic = "hubbubv2"
+	snapshotMagic = "hubbubv3"
 	noLabel       = 0xff
 	// MaxSnapshotBytes bounds a snapshot: 8 voices and 600 pieces.
 	MaxSnapshotBytes = 192 << 10

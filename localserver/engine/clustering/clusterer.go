@@ -66,7 +66,7 @@ func (c *Clusterer) Hear(w *Window) {
 	c.regroup(w)
 	more := c.memory.remember(w, c.pieces, memoryLag, memoryMost, c.p.Remember)
 	c.meet(w)
-	c.memory.reconsider(c.voices, c.p.Recall)
+	c.memory.reconsider(c.voices, &c.p)
 	if more {
 		c.merge()
 		c.part()
@@ -103,13 +103,16 @@ func (c *Clusterer) meet(w *Window) {
 		if g.lone < need && !c.unheard(g) {
 			margin = c.p.FoundMargin + c.p.FoundSteep*(need-g.lone)
 		}
+		if v != nobody && c.inside(w, g, v) {
+			margin += c.p.FoundInside
+		}
 		if above < -margin && g.lone >= least && g.coherence >= c.p.Coherence && len(c.voices) < c.max {
 			c.candidates = append(c.candidates, g.embedding)
 			if v != nobody && !c.hasAsked(&g.embedding) {
 				continue
 			}
 			g.above = 0 // it is a voice of its own now
-			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices), w.First + len(w.Speech)})
+			c.memory.items = append(c.memory.items, item{g.embedding, g.lone, len(c.voices), w.First + len(w.Speech), unlinked})
 			c.voices = append(c.voices, voice{})
 			c.voices[len(c.voices)-1].add(&g.embedding, g.lone)
 			c.voices[len(c.voices)-1].scale()

@@ -23,6 +23,7 @@ type item struct {
 	weight    float64 // seconds of lone speech
 	voice     int     // or nobody
 	at        int     // its middle, in frames of the stream
+	link      link    // to the item before it
 }
 
 // nearest is how many pieces of a voice are asked how alike they are. One alone
@@ -53,7 +54,7 @@ func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float6
 		if next == nil {
 			break
 		}
-		m.items = append(m.items, item{next.Embedding, next.Lone, nobody, w.First + next.centre})
+		m.items = append(m.items, item{next.Embedding, next.Lone, nobody, w.First + next.centre, m.link(w, next)})
 		_, m.until = w.Span(next.Piece)
 		more = true
 	}
@@ -72,33 +73,43 @@ func (m *memory) thin() {
 		count[m.items[i].voice+1]++
 	}
 	kept := m.items[:0]
+	forgotten, through := false, true // since the last one kept: any, and all without a pause
 	for _, it := range m.items {
 		v := it.voice + 1
 		seen[v]++
-		if seen[v] > count[v]/2 || seen[v]%2 == 0 {
-			kept = append(kept, it)
+		through = through && it.link == goesOn
+		if seen[v] <= count[v]/2 && seen[v]%2 != 0 {
+			forgotten = true
+			continue
 		}
+		if forgotten && !through {
+			it.link = unlinked
+		}
+		kept = append(kept, it)
+		forgotten, through = false, true
 	}
 	m.items = kept
 }
 
-// reconsider gives each item the voice that it is nearest to, and each voice
-// the centre of its items. It is one round of k-means, and the next window's is
-// the next one, until no centre moves any more.
-func (m *memory) reconsider(voices []voice, least float64) {
+// reconsider gives each item the voice that it is nearest to, those being nearer
+// that the items linked to it have, and each voice the centre of its items. It is
+// one round of k-means, and the next window's is the next one, until no item and
+// no centre moves any more.
+func (m *memory) reconsider(voices []voice, p *Params) {
 	if m.settled {
 		return
 	}
 	m.settled = true
 	for i := range m.items {
 		it := &m.items[i]
-		it.voice = nobody
-		best := least
+		who, best := nobody, p.Recall
 		for v := range voices {
-			if cos := it.embedding.Dot(&voices[v].centre); cos > best {
-				it.voice, best = v, cos
+			if x := it.embedding.Dot(&voices[v].centre) + m.pull(i, v, p); x > best {
+				who, best = v, x
 			}
 		}
+		m.settled = m.settled && who == it.voice
+		it.voice = who
 	}
 	for v := range voices {
 		fresh := voice{}

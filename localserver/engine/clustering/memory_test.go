@@ -54,7 +54,7 @@ func TestWhatIsSettledIsNotReconsidered(t *testing.T) {
 				settled++
 				before := slices.Clone(s.c.voices)
 				m.settled = false
-				m.reconsider(s.c.voices, s.c.p.Recall)
+				m.reconsider(s.c.voices, &s.c.p)
 				if !m.settled || !slices.Equal(s.c.voices, before) {
 					t.Fatalf("turn %d: a settled memory moved a voice", turn)
 				}
@@ -72,7 +72,7 @@ func TestTheNearestPiecesCount(t *testing.T) {
 	someone := newSpeaker(r)
 	m := &memory{}
 	for i, cos := range []float64{0.3, 0.8, 0.5, 0.7, 0.2, 0.95, 0.9} {
-		m.items = append(m.items, item{someone.near(cos).e, 1, 0, 100 * i})
+		m.items = append(m.items, item{someone.near(cos).e, 1, 0, 100 * i, unlinked})
 	}
 	m.items[5].voice = 1
 	for _, c := range []struct {

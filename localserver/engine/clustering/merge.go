@@ -20,8 +20,7 @@ func (c *Clusterer) merge() {
 	for b := range c.voices {
 		for a := range b {
 			x, y := &c.voices[a], &c.voices[b]
-			if x.gone() || y.gone() || x.centre.Dot(&y.centre) < c.p.Merge ||
-				c.memory.count(a) < mergePieces || c.memory.count(b) < mergePieces {
+			if x.gone() || y.gone() || !c.onePerson(a, b) {
 				continue
 			}
 			if x.weight >= y.weight {
@@ -31,6 +30,36 @@ func (c *Clusterer) merge() {
 			}
 		}
 	}
+}
+
+// onePerson tells whether two voices are one person's: because they sound alike, or,
+// where they sound less so, because each goes on in the middle of the other's speech.
+func (c *Clusterer) onePerson(a, b int) bool {
+	cos := c.voices[a].centre.Dot(&c.voices[b].centre)
+	fewer := min(c.memory.count(a), c.memory.count(b))
+	return c.p.onePerson(cos, fewer, func() int {
+		return c.memory.crossings(func(i int) int8 {
+			switch c.memory.items[i].voice {
+			case a:
+				return 0
+			case b:
+				return 1
+			}
+			return nobody
+		})
+	})
+}
+
+// onePerson decides by how alike two centres are, how many pieces there are of the
+// one with fewer, and how many go on in the other's speech.
+func (p *Params) onePerson(cos float64, fewer int, crossings func() int) bool {
+	switch {
+	case fewer < mergePieces || cos < p.MergeLinked:
+		return false
+	case cos >= p.Merge:
+		return true
+	}
+	return float64(crossings()) >= linkedShare*float64(fewer)
 }
 
 // absorb gives all that voice leave has to voice stay.

@@ -15,7 +15,7 @@ func halves(most int, cos float64, pieces ...int) *Clusterer {
 		c.voices = append(c.voices, voice{})
 		for range pieces[v] {
 			e := s.piece()
-			c.memory.items = append(c.memory.items, item{e, 1, v, 0})
+			c.memory.items = append(c.memory.items, item{e, 1, v, 0, unlinked})
 			c.voices[v].add(&e, 1)
 		}
 		c.voices[v].scale()

@@ -35,6 +35,9 @@ type Params struct {
 	// FoundAgain is the cosine from which a group is the one that wanted to found a
 	// voice in the window before, so that it may.
 	FoundAgain float64
+	// FoundInside is how much more of a margin it needs for who begins in the middle of
+	// the speech of the known voice that is most like it.
+	FoundInside float64
 	// Doubt is how far a group may lie below the threshold of the nearest voice for its
 	// pieces to be taken for any: between this and FoundMargin it is open who talks, and
 	// no label is better than another one's.
@@ -48,11 +51,15 @@ type Params struct {
 	// Remember is how much lone speech a piece needs to be remembered, Recall
 	// the cosine from which a remembered piece counts for a voice.
 	Remember, Recall float64
+	// Link is how much more a remembered piece counts for the voice of the piece
+	// before or after it when one local goes on from the one to the other, LinkOther
+	// which part of that it counts less when it takes up what another local said.
+	Link, LinkOther float64
 	// Join is the likeness from which pieces of a window are one voice: their
-	// cosine, JoinSame more for pieces of one local and JoinOther less for
-	// pieces of two, JoinShort more for each second that the shorter one lacks
-	// of one.
-	Join, JoinSame, JoinOther, JoinShort float64
+	// cosine, JoinSame more for pieces of one local, JoinLink more again where the
+	// local does not pause in between, and JoinOther less for pieces of two, JoinShort
+	// more for each second that the shorter one lacks of one.
+	Join, JoinSame, JoinLink, JoinOther, JoinShort float64
 	// Coherence is how alike, in cosine, the pieces of a group must be to it
 	// for the group to found a voice.
 	Coherence float64
@@ -62,9 +69,10 @@ type Params struct {
 	// SplitAgain is by what factor the voice's memory must have grown since it was
 	// last looked at: who asks often enough hears a yes.
 	Split, SplitAlike, SplitAgain float64
-	// Merge is the cosine of two voices' centres from which they are one person; the
-	// halves of a voice that are as alike are not two.
-	Merge float64
+	// Merge is the cosine of two voices' centres from which they are one person, and
+	// MergeLinked the same where each goes on in the middle of the other's speech; the
+	// halves of a voice of which that is true are not two.
+	Merge, MergeLinked float64
 	// SpeechOn is the probability from which a frame is speech, SecondOn the
 	// share of a second voice from which two talk at once.
 	SpeechOn, SecondOn float64
@@ -81,13 +89,13 @@ func Default() Params {
 	return Params{
 		Match: 0.48, MatchSlope: 0.12, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.075,
 		Adapt: 0.277, AdaptMargin: 0.231,
-		Found: 1.392, FoundFirst: 1.446, FoundMargin: 0.105, FoundSure: 1.2, FoundLeast: 0.8315, FoundSteep: 0.319, FoundAgain: 0.6,
-		Doubt: 0.035, Nobody: 0.318, Near: 0.457, GroupNear: 0.156, NearMore: 0.138,
-		Remember: 0.62, Recall: 0.204,
-		Join: 0.52, JoinSame: 0.052, JoinOther: 0.0553, JoinShort: 0.118,
+		Found: 1.392, FoundFirst: 1.446, FoundMargin: 0.087, FoundSure: 1.2, FoundLeast: 0.8315, FoundSteep: 0.319, FoundAgain: 0.6, FoundInside: 0.045,
+		Doubt: 0.035, Nobody: 0.318, Near: 0.38, GroupNear: 0.156, NearMore: 0.138,
+		Remember: 0.62, Recall: 0.204, Link: 0.12, LinkOther: 0.5,
+		Join: 0.52, JoinSame: 0.052, JoinLink: 0.02, JoinOther: 0.0553, JoinShort: 0.118,
 		Coherence: 0.5475,
-		Split:     0.169, SplitAlike: 0.102, SplitAgain: 1.35, Merge: 0.626,
-		SpeechOn: 0.71, SecondOn: 0.51,
+		Split:     0.169, SplitAlike: 0.102, SplitAgain: 1.35, Merge: 0.626, MergeLinked: 0.42,
+		SpeechOn: 0.69, SecondOn: 0.51,
 		Cling: 0.167,
 		Edge:  0.82,
 	}

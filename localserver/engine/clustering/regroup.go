@@ -67,6 +67,9 @@ func (c *Clusterer) likeness(w *Window, a, b *piece) float64 {
 	short := min(a.Lone, b.Lone)
 	cos += c.p.JoinShort * max(0, 1-short)
 	if a.local == b.local {
+		if w.goesOn(a.local, min(a.centre, b.centre), max(a.centre, b.centre)) {
+			cos += c.p.JoinLink
+		}
 		return cos + c.p.JoinSame
 	}
 	if c.together(w, a, b) {

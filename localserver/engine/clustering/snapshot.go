@@ -13,7 +13,7 @@ import (
 // holds this file against the fields that there are.
 //
 // All numbers are little-endian. Components of embeddings are in 1/32767: a
-// cosine of two is then off by a few millionths, and a piece takes 261 bytes.
+// cosine of two is then off by a few millionths, and a piece takes 262 bytes.
 
 // errSnapshot is a snapshot that no Clusterer has written.
 var errSnapshot = errors.New("not a snapshot of voices")
@@ -34,6 +34,7 @@ type (
 		Embedding [Dim]int16
 		Weight    float32
 		Voice     int8
+		Link      int8
 	}
 )
 
@@ -56,7 +57,7 @@ func (c *Clusterer) AppendSnapshot(out []byte) []byte {
 	}
 	for i := range c.memory.items {
 		it := &c.memory.items[i]
-		r := itemRecord{Weight: float32(it.weight), Voice: int8(it.voice)}
+		r := itemRecord{Weight: float32(it.weight), Voice: int8(it.voice), Link: int8(it.link)}
 		for k, x := range it.embedding {
 			r.Embedding[k] = int16(math.Round(float64(min(max(x, -1), 1)) * fixed))
 		}
@@ -105,10 +106,10 @@ func (c *Clusterer) Restore(snapshot []byte) error {
 		var r itemRecord
 		_, _ = binary.Decode(snapshot, binary.LittleEndian, &r)
 		snapshot = snapshot[itemBytes:]
-		if !amount(float64(r.Weight)) || r.Voice < nobody || int(r.Voice) >= voices {
+		if !amount(float64(r.Weight)) || r.Voice < nobody || int(r.Voice) >= voices || link(r.Link) < takesUp || link(r.Link) > goesOn {
 			return errSnapshot
 		}
-		memory[i] = item{embeddingOf(&r.Embedding), float64(r.Weight), int(r.Voice), before}
+		memory[i] = item{embeddingOf(&r.Embedding), float64(r.Weight), int(r.Voice), before, link(r.Link)}
 	}
 	c.voices, c.memory.items = fresh, memory
 	return nil

@@ -38,6 +38,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"item.weight":          "kept",
 		"item.voice":           "kept",
 		"item.at":              "before the stream",
+		"item.link":            "kept",
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[Clusterer](), reflect.TypeFor[voice](), reflect.TypeFor[memory](), reflect.TypeFor[item]()} {
 		for i := range typ.NumField() {
@@ -75,7 +76,7 @@ func full(random *rand.Rand) *Clusterer {
 		c.voices[v].scale()
 	}
 	for i := range memoryMost {
-		c.memory.items = append(c.memory.items, item{someone(random), random.Float64(), i%(MaxVoices+1) - 1, i})
+		c.memory.items = append(c.memory.items, item{someone(random), random.Float64(), i%(MaxVoices+1) - 1, i, link(i%3 - 1)})
 	}
 	return c
 }
@@ -101,7 +102,7 @@ func TestSnapshotGivesTheSameVoices(t *testing.T) {
 	}
 	for i := range c.memory.items {
 		a, b := &c.memory.items[i], &again.memory.items[i]
-		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.weight-b.weight) > 1e-6 || a.voice != b.voice || b.at >= 0 {
+		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.weight-b.weight) > 1e-6 || a.voice != b.voice || a.link != b.link || b.at >= 0 {
 			t.Fatalf("piece %d: %g away, weight %g for %g, voice %d for %d, at %d", i, d, b.weight, a.weight, b.voice, a.voice, b.at)
 		}
 	}
@@ -115,7 +116,7 @@ func FuzzRestore(f *testing.F) {
 	c := full(rand.New(rand.NewPCG(3, 4)))
 	c.voices, c.memory.items = c.voices[:2], c.memory.items[:0]
 	f.Add(c.AppendSnapshot(nil))
-	c.memory.items = append(c.memory.items, item{c.voices[0].centre, 1, 1, 0})
+	c.memory.items = append(c.memory.items, item{c.voices[0].centre, 1, 1, 0, goesOn})
 	f.Add(c.AppendSnapshot(nil))
 	f.Add([]byte{0, 0, 0})
 	f.Fuzz(func(t *testing.T, snapshot []byte) {
@@ -133,7 +134,7 @@ func FuzzRestore(f *testing.F) {
 				}
 			}
 		}
-		c.memory.reconsider(c.voices, 0.2)
+		c.memory.reconsider(c.voices, &c.p)
 		if again := New(Default(), MaxVoices); again.Restore(c.AppendSnapshot(nil)) != nil {
 			t.Fatal("what was restored does not go into a snapshot")
 		}

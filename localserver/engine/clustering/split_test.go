@@ -16,7 +16,7 @@ func remembered(r *rand.Rand, noise float64, speakers []speaker, pieces ...int) 
 			e := unit(func(k int) float64 {
 				return float64(speakers[i].e[k]) + noise*r.NormFloat64()/math.Sqrt(Dim)
 			})
-			m.items = append(m.items, item{e, 1, 0, 0})
+			m.items = append(m.items, item{e, 1, 0, 0, unlinked})
 			voices[0].add(&e, 1)
 		}
 	}
