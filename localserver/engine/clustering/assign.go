@@ -10,7 +10,7 @@ const (
 	clingRounds = 3
 	// doubtLeast is how much lone speech, in seconds, a group needs to be doubted:
 	// less says as little against a voice as for it.
-	doubtLeast = 0.4
+	doubtLeast = 0.6
 )
 
 // assign gives each piece the voice that it sounds most like, the most certain

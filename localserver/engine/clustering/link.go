@@ -19,6 +19,9 @@ const (
 const (
 	// pauseMost is how long a pause, in frames, what goes on has at most.
 	pauseMost = 20
+	// breath is how long a pause, in frames, is none: of voices that were founded right
+	// after somebody's speech 44 % were of people known already, of others 16 %.
+	breath = 4
 	// linkMost is how far, in frames, pieces of two locals lie apart at most for
 	// the one to take up what the other said.
 	linkMost = 150
@@ -107,7 +110,11 @@ func (c *Clusterer) inside(w *Window, g *group, v int) bool {
 			before = p
 		}
 	}
-	if before == nil || !w.goesOn(first.local, before.centre, first.centre) {
+	if before == nil {
+		return false
+	}
+	from, _ := w.Span(first.Piece)
+	if _, to := w.Span(before.Piece); from-to > breath {
 		return false
 	}
 	for o := range c.voices {
