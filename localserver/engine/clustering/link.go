@@ -20,13 +20,13 @@ const (
 	// pauseMost is how long a pause, in frames, what goes on has at most.
 	pauseMost = 20
 	// breath is how long a pause, in frames, is none: of voices that were founded right
-	// after somebody's speech 44 % were of people known already, of others 16 %.
+	// after somebody's speech 44 % were of people known already, after a pause 16 %.
 	breath = 4
 	// linkMost is how far, in frames, pieces of two locals lie apart at most for
 	// the one to take up what the other said.
 	linkMost = 150
-	// linkedShare is how many of the fewer pieces of two voices must go on in the
-	// other's speech for them to be one person's.
+	// linkedShare is which part of the pieces of two voices' one with fewer must go on
+	// where the other talked for them to be one person's.
 	linkedShare = 0.5
 )
 

@@ -36,30 +36,26 @@ func (c *Clusterer) merge() {
 // where they sound less so, because each goes on in the middle of the other's speech.
 func (c *Clusterer) onePerson(a, b int) bool {
 	cos := c.voices[a].centre.Dot(&c.voices[b].centre)
-	fewer := min(c.memory.count(a), c.memory.count(b))
-	return c.p.onePerson(cos, fewer, func() int {
-		return c.memory.crossings(func(i int) int8 {
-			switch c.memory.items[i].voice {
-			case a:
-				return 0
-			case b:
-				return 1
-			}
-			return nobody
-		})
+	if cos < c.p.MergeLinked { // so are most pairs
+		return false
+	}
+	crossings := c.memory.crossings(func(i int) int8 {
+		switch c.memory.items[i].voice {
+		case a:
+			return 0
+		case b:
+			return 1
+		}
+		return nobody
 	})
+	return c.p.onePerson(cos, min(c.memory.count(a), c.memory.count(b)), crossings)
 }
 
 // onePerson decides by how alike two centres are, how many pieces there are of the
 // one with fewer, and how many go on in the other's speech.
-func (p *Params) onePerson(cos float64, fewer int, crossings func() int) bool {
-	switch {
-	case fewer < mergePieces || cos < p.MergeLinked:
-		return false
-	case cos >= p.Merge:
-		return true
-	}
-	return float64(crossings()) >= linkedShare*float64(fewer)
+func (p *Params) onePerson(cos float64, fewer, crossings int) bool {
+	interwoven := float64(crossings) >= linkedShare*float64(fewer)
+	return fewer >= mergePieces && (cos >= p.Merge || cos >= p.MergeLinked && interwoven)
 }
 
 // absorb gives all that voice leave has to voice stay.

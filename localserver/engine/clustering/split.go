@@ -110,14 +110,13 @@ func (m *memory) differ(heaps []heap, v int, p *Params) bool {
 		}
 	}
 	a, b := heaps[0].centre(), heaps[1].centre()
-	if p.onePerson(a.Dot(&b), min(heaps[0].count, heaps[1].count), func() int {
-		return m.crossings(func(i int) int8 {
-			if m.items[i].voice == v {
-				return m.side[i]
-			}
-			return nobody
-		})
-	}) {
+	crossings := m.crossings(func(i int) int8 {
+		if m.items[i].voice == v {
+			return m.side[i]
+		}
+		return nobody
+	})
+	if p.onePerson(a.Dot(&b), min(heaps[0].count, heaps[1].count), crossings) {
 		return false
 	}
 	between := 0.0
