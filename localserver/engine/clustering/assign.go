@@ -41,6 +41,7 @@ func (c *Clusterer) assign(w *Window) {
 				c.who[i] = 0
 			}
 		}
+		c.divide(w)
 		return
 	}
 	for {
@@ -66,6 +67,7 @@ func (c *Clusterer) assign(w *Window) {
 			break
 		}
 	}
+	c.divide(w)
 }
 
 // doubtful tells whether a piece is of a group that is neither known nor new yet.
@@ -84,16 +86,7 @@ func (c *Clusterer) doubtful(p *piece) bool {
 // goes there. It tells whether anything changed.
 func (c *Clusterer) cling(w *Window) (changed bool) {
 	for i := range c.pieces {
-		p := &c.pieces[i]
-		worth := c.worth[i]
-		for j := range c.pieces {
-			o := &c.pieces[j]
-			if j == i || o.local != p.local || c.who[j] == nobody {
-				continue
-			}
-			apart := math.Abs(float64(o.centre-p.centre)) * frameSeconds
-			worth[c.who[j]] += c.p.Cling * (0.3 + min(o.Lone, 1)) * math.Exp(-apart/clingTime)
-		}
+		worth := c.supported(i)
 		best := c.who[i]
 		for v := range c.voices {
 			if c.worth[i][v] > 0 && (best == nobody || worth[v] > worth[best]) && !c.clash(w, i, v) {
@@ -104,6 +97,46 @@ func (c *Clusterer) cling(w *Window) (changed bool) {
 		c.who[i] = best
 	}
 	return changed
+}
+
+// supported is what piece i is worth to each voice, with the support of the other
+// pieces of its local.
+func (c *Clusterer) supported(i int) [MaxVoices]float64 {
+	p, worth := &c.pieces[i], c.worth[i]
+	for j := range c.pieces {
+		o := &c.pieces[j]
+		if j == i || o.local != p.local || c.who[j] == nobody {
+			continue
+		}
+		apart := math.Abs(float64(o.centre-p.centre)) * frameSeconds
+		worth[c.who[j]] += c.p.Cling * (0.3 + min(o.Lone, 1)) * math.Exp(-apart/clingTime)
+	}
+	return worth
+}
+
+// divide says how much of each piece is whose: one window's word on a piece that
+// sounds like two voices should not weigh as much as another's who is sure of it. It is
+// the softmax of what the piece is worth to those voices that it may be taken for.
+func (c *Clusterer) divide(w *Window) {
+	c.shares = c.shares[:0]
+	for i, who := range c.who {
+		var share [MaxVoices]float32
+		if who != nobody {
+			worth, sum := c.supported(i), 1.0
+			share[who] = 1
+			for v := range c.voices {
+				if v != who && c.worth[i][v] > 0 && !c.clash(w, i, v) {
+					x := math.Exp((worth[v] - worth[who]) / c.p.Temperature)
+					share[v] = float32(x)
+					sum += x
+				}
+			}
+			for v := range share {
+				share[v] /= float32(sum)
+			}
+		}
+		c.shares = append(c.shares, share)
+	}
 }
 
 // clash tells whether another piece that is voice v talks while piece k does.

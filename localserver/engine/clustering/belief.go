@@ -5,9 +5,10 @@ const frameSeconds = 0.02
 
 // mark is what all windows so far think of one frame.
 type mark struct {
-	weight float32 // of the windows that have seen it
-	speech float32 // sum of weight * probability that anybody talks
-	voice  [MaxVoices]float32
+	weight  float32 // of the windows that have seen it
+	speech  float32 // sum of weight * probability that anybody talks
+	talkers float32 // sum of weight * how many talk
+	voice   [MaxVoices]float32
 }
 
 // belief gathers the windows' opinions on the frames that are not forgotten.
@@ -39,23 +40,30 @@ func (b *belief) at(frame int) *mark {
 	return nil
 }
 
-// add takes in a window whose pieces are who.
-func (b *belief) add(w *Window, pieces []piece, who []int, p *Params) {
+// add takes in a window of whose pieces voices have such shares.
+func (b *belief) add(w *Window, pieces []piece, shares [][MaxVoices]float32, p *Params) {
 	n := len(w.Speech)
 	for i := range n {
 		m := b.at(w.First + i)
 		if m == nil {
 			continue
 		}
-		var now [MaxVoices]float32
-		for k, v := range who {
-			if q := &pieces[k]; v != nobody && i >= q.From && i < q.To {
-				now[v] = max(now[v], w.Locals[q.local].Active[i])
-			}
-		}
 		weight := float32(min(1, (float64(n-i)*frameSeconds)/p.Edge))
 		m.weight += weight
 		m.speech += weight * w.Speech[i]
+		for k := range w.Locals {
+			m.talkers += weight * w.Locals[k].Active[i]
+		}
+		var now [MaxVoices]float32
+		for k := range shares {
+			q := &pieces[k]
+			if i < q.From || i >= q.To {
+				continue
+			}
+			for v, share := range shares[k] {
+				now[v] = max(now[v], share*w.Locals[q.local].Active[i])
+			}
+		}
 		for v := range now {
 			m.voice[v] += weight * now[v]
 		}
@@ -71,29 +79,47 @@ func (b *belief) move(from, to int) {
 	}
 }
 
-// read appends who talks from frame first on. Where anybody talks, the
-// likeliest voice does; a second one does when it has enough of a share.
+// read appends who talks from frame first on. That anybody talks, and that two do at
+// once, the segmentation says; who they are, the likeliest voices. Where even the
+// likeliest has too small a share, or the windows do not agree on it, it is left open:
+// no label is better than another one's.
 func (b *belief) read(first int, p *Params, out []uint8) []uint8 {
 	for f := first; f < b.first+len(b.marks); f++ {
 		m := b.at(f)
 		var bits uint8
 		if m != nil && m.weight > 0 && float64(m.speech/m.weight) > p.SpeechOn {
-			top := 0
-			for v := range m.voice {
-				if m.voice[v] > m.voice[top] {
-					top = v
-				}
-			}
-			if m.voice[top] > 0.15*m.speech {
+			top, second := m.likeliest()
+			talkers := float64(m.talkers / m.speech)
+			if float64(m.voice[top]) > p.VoiceLeast*float64(m.speech) && float64(m.voice[top])*max(1, talkers) > p.Agree*m.decided() {
 				bits |= 1 << top
-			}
-			for v := range m.voice {
-				if float64(m.voice[v]) > p.SecondOn*float64(m.speech) {
-					bits |= 1 << v
+				if talkers > 1+p.SecondOn && float64(m.voice[second]) > p.SecondLeast*float64(m.speech) {
+					bits |= 1 << second
 				}
 			}
 		}
 		out = append(out, bits)
 	}
 	return out
+}
+
+// decided is what all voices have together: less than the speech where windows left
+// open who talks.
+func (m *mark) decided() (all float64) {
+	for _, x := range m.voice {
+		all += float64(x)
+	}
+	return all
+}
+
+// likeliest are the two voices with the largest shares.
+func (m *mark) likeliest() (top, second int) {
+	second = 1
+	for v := 1; v < MaxVoices; v++ {
+		if m.voice[v] > m.voice[top] {
+			top, second = v, top
+		} else if v == 1 || m.voice[v] > m.voice[second] {
+			second = v
+		}
+	}
+	return top, second
 }

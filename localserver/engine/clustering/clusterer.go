@@ -39,6 +39,7 @@ type Clusterer struct {
 	groups []group
 	worth  [][MaxVoices]float64 // worth of taking each piece for each voice
 	who    []int                // the voice of each piece
+	shares [][MaxVoices]float32 // how much of each piece is whose
 }
 
 // New returns a Clusterer that founds at most most voices, 1 to MaxVoices.
@@ -72,7 +73,7 @@ func (c *Clusterer) Hear(w *Window) {
 		c.part()
 	}
 	c.assign(w)
-	c.belief.add(w, c.pieces, c.who, &c.p)
+	c.belief.add(w, c.pieces, c.shares, &c.p)
 }
 
 // threshold is the cosine from which a group with so much lone speech is taken

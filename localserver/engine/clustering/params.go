@@ -73,9 +73,17 @@ type Params struct {
 	// MergeLinked the same where each goes on in the middle of the other's speech; the
 	// halves of a voice of which that is true are not two.
 	Merge, MergeLinked float64
-	// SpeechOn is the probability from which a frame is speech, SecondOn the
-	// share of a second voice from which two talk at once.
+	// Temperature is how much more a piece must be worth to one voice than to another
+	// for e times the share.
+	Temperature float64
+	// SpeechOn is the probability from which a frame is speech, SecondOn how many more
+	// than one must talk, in the mean of what the windows expect, for it to be two.
 	SpeechOn, SecondOn float64
+	// VoiceLeast is which share of a frame's speech the likeliest voice needs for the
+	// frame to get its label, SecondLeast the same for the second one of two at once.
+	// Agree is which share the likeliest needs, for one talker, of what all voices have
+	// together: windows that leave open who talks do not count in it.
+	VoiceLeast, SecondLeast, Agree float64
 	// Cling is how much the pieces of one local support each other when it is
 	// decided whose they are.
 	Cling float64
@@ -90,12 +98,13 @@ func Default() Params {
 		Match: 0.48, MatchSlope: 0.12, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.075,
 		Adapt: 0.277, AdaptMargin: 0.231,
 		Found: 1.392, FoundFirst: 1.446, FoundMargin: 0.087, FoundSure: 1.2, FoundLeast: 0.8315, FoundSteep: 0.319, FoundAgain: 0.6, FoundInside: 0.055,
-		Doubt: 0.035, Nobody: 0.318, Near: 0.38, GroupNear: 0.156, NearMore: 0.138,
+		Doubt: 0.035, Nobody: 0.318, Near: 0.35, GroupNear: 0.156, NearMore: 0.138,
 		Remember: 0.62, Recall: 0.23, Link: 0.09, LinkOther: 0.5,
 		Join: 0.52, JoinSame: 0.052, JoinLink: 0.035, JoinOther: 0.0553, JoinShort: 0.118,
 		Coherence: 0.5475,
 		Split:     0.22, SplitAlike: 0.102, SplitAgain: 1.35, Merge: 0.626, MergeLinked: 0.42,
-		SpeechOn: 0.69, SecondOn: 0.51,
+		Temperature: 0.1,
+		SpeechOn:    0.69, SecondOn: 0.52, VoiceLeast: 0.25, SecondLeast: 0.1, Agree: 0.45,
 		Cling: 0.167,
 		Edge:  0.82,
 	}

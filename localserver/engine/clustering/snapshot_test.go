@@ -26,6 +26,7 @@ func TestSnapshotKnows(t *testing.T) {
 		"Clusterer.groups":     "of the window at hand",
 		"Clusterer.worth":      "of the window at hand",
 		"Clusterer.who":        "of the window at hand",
+		"Clusterer.shares":     "of the window at hand",
 		"voice.sum":            "kept",
 		"voice.weight":         "kept",
 		"voice.centre":         "follows from sum",
