@@ -10,7 +10,7 @@
 // much speech an embedding saw, because the cosine of one speaker with itself
 // falls as the speech gets shorter; a voice is founded by enough lone speech
 // only; and what a frame is taken for is weighed over all windows that have
-// seen it, later ones more, until it is committed.
+// seen it, later and surer ones more, until it is committed.
 package clustering
 
 import (
