@@ -122,17 +122,21 @@ func (c *Clusterer) divide(w *Window) {
 	for i, who := range c.who {
 		var share [MaxVoices]float32
 		if who != nobody {
-			worth, sum := c.supported(i), 1.0
-			share[who] = 1
-			for v := range c.voices {
-				if v != who && c.worth[i][v] > 0 && !c.clash(w, i, v) {
-					x := math.Exp((worth[v] - worth[who]) / c.p.Temperature)
-					share[v] = float32(x)
-					sum += x
+			worth := c.supported(i)
+			most := worth[who]
+			for v := range worth {
+				if v != who && (c.worth[i][v] <= 0 || c.clash(w, i, v)) {
+					worth[v] = math.Inf(-1)
 				}
+				most = max(most, worth[v])
 			}
-			for v := range share {
-				share[v] /= float32(sum)
+			sum := 0.0
+			for v, x := range worth {
+				worth[v] = math.Exp((x - most) / c.p.Temperature)
+				sum += worth[v]
+			}
+			for v, x := range worth {
+				share[v] = float32(x / sum)
 			}
 		}
 		c.shares = append(c.shares, share)

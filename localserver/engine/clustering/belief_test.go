@@ -109,3 +109,15 @@ func TestSharesOfStrangers(t *testing.T) {
 		t.Errorf("who sounds like nobody is taken for %d, shares %v", c.who[0], c.shares[0])
 	}
 }
+
+// However much more another voice is worth, the shares are numbers.
+func TestSharesAreNumbers(t *testing.T) {
+	c, people := twoVoices(0)
+	taken(c, people, 0.5)
+	c.worth[1] = [MaxVoices]float64{0.1, 500}
+	c.who[1] = 0
+	c.divide(&Window{Locals: []Local{{}}})
+	if got := c.shares[1]; got != [MaxVoices]float32{0, 1} {
+		t.Errorf("shares %v, want all of it the second's", got)
+	}
+}
