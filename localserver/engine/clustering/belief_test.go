@@ -42,6 +42,7 @@ func TestWhoTalksInAFrame(t *testing.T) {
 		"one talker who may be either":            {[][][4]float32{{{1, 0.55, 0.45}}}, 0b01},
 		"one talker whom windows disagree about":  {[][][4]float32{{{1, 0.9, 0.1}}, {{1, 0.1, 0.9}}, {{1, 0.9, 0.1}}}, 0b01},
 		"two talkers":                             {[][][4]float32{{{1, 1, 0}, {1, 0, 1}}}, 0b11},
+		"two talkers, a third is possible":        {[][][4]float32{{{1, 0.8, 0, 0.2}, {1, 0, 0.8, 0.2}}}, 0b11},
 		"two talkers, the second one hardly":      {[][][4]float32{{{1, 1, 0}, {0.3, 0, 1}}}, 0b01},
 		"two talkers, the second may be nobody's": {[][][4]float32{{{1, 1, 0}, {1, 0, 0.05}}}, 0b01},
 		"two talkers, the second is unclear":      {[][][4]float32{{{1, 1, 0}, {1, 0.6, 0.4}}}, 0b11},
@@ -68,6 +69,19 @@ func TestAPieceIsSharedAmongVoicesThatItSoundsLike(t *testing.T) {
 		if second := float64(got[1]); second < x.least || second > x.most || math.Abs(float64(got[0]+got[1])-1) > 1e-6 {
 			t.Errorf("%v of another voice: shares %v, want the second between %v and %v", x.share, got[:2], x.least, x.most)
 		}
+	}
+}
+
+// The rest of the local counts in the shares as it does in whose the piece is.
+func TestTheLocalSupportsShares(t *testing.T) {
+	var second [2]float32
+	for i, cling := range []float64{0, Default().Cling} {
+		c, people := twoVoices(cling)
+		taken(c, people, 0.48)
+		second[i] = c.shares[1][1]
+	}
+	if second[1] > second[0]/2 {
+		t.Errorf("a voice that nothing else in the local sounds like has a share of %v, without the rest %v", second[1], second[0])
 	}
 }
 
