@@ -46,9 +46,15 @@ soak: build
 	@.ci/install test >&2
 	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
 
-## eval: the engine over the sets of ../shared/speech, or over REF=x.rttm WAV=x.wav
+## eval: the sets of ../shared/speech, by the whole program, then by the engine alone at four latencies; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
+ifeq ($(WAV)$(ARGS),)
+eval: build
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --latency 0.5,1,2,5
+else
 eval:
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
+endif
 
 ## demo: synthesise the demo conversation again (flite, espeak-ng, festival, sox); needed neither to build nor to test
 demo:

@@ -79,27 +79,37 @@ func (b *belief) move(from, to int) {
 	}
 }
 
-// read appends who talks from frame first on. That anybody talks, and that two do at
-// once, the segmentation says; who they are, the likeliest voices. Where even the
-// likeliest has too small a share, or the windows do not agree on it, it is left open:
-// no label is better than another one's.
+// read appends who talks from frame first on.
 func (b *belief) read(first int, p *Params, out []uint8) []uint8 {
 	for f := first; f < b.first+len(b.marks); f++ {
-		m := b.at(f)
 		var bits uint8
-		if m != nil && m.weight > 0 && float64(m.speech/m.weight) > p.SpeechOn {
-			top, second := m.likeliest()
-			talkers := float64(m.talkers / m.speech)
-			if float64(m.voice[top]) > p.VoiceLeast*float64(m.speech) && float64(m.voice[top])*max(1, talkers) > p.Agree*m.decided() {
-				bits |= 1 << top
-				if talkers > 1+p.SecondOn && float64(m.voice[second]) > p.SecondLeast*float64(m.speech) {
-					bits |= 1 << second
-				}
-			}
+		if m := b.at(f); m != nil && m.weight > 0 {
+			bits = m.talking(p)
 		}
 		out = append(out, bits)
 	}
 	return out
+}
+
+// talking is who talks, a bit for each voice. That anybody talks, and that two do at
+// once, the segmentation says; who they are, the likeliest voices. Where even the
+// likeliest has too small a share, or the windows do not agree on it, it is left open:
+// no label is better than another one's.
+func (m *mark) talking(p *Params) (bits uint8) {
+	speech := float64(m.speech)
+	if float64(m.speech/m.weight) <= p.SpeechOn {
+		return 0
+	}
+	top, second := m.likeliest()
+	talkers := float64(m.talkers / m.speech)
+	if float64(m.voice[top]) <= p.VoiceLeast*speech || float64(m.voice[top])*max(1, talkers) <= p.Agree*m.decided() {
+		return 0
+	}
+	bits = 1 << top
+	if talkers > 1+p.SecondOn && float64(m.voice[second]) > p.SecondLeast*speech {
+		bits |= 1 << second
+	}
+	return bits
 }
 
 // decided is what all voices have together: less than the speech where windows left
@@ -113,11 +123,11 @@ func (m *mark) decided() (all float64) {
 
 // likeliest are the two voices with the largest shares.
 func (m *mark) likeliest() (top, second int) {
-	second = 1
-	for v := 1; v < MaxVoices; v++ {
+	top, second = 0, 1
+	for v := range m.voice {
 		if m.voice[v] > m.voice[top] {
 			top, second = v, top
-		} else if v == 1 || m.voice[v] > m.voice[second] {
+		} else if v != top && m.voice[v] > m.voice[second] {
 			second = v
 		}
 	}
