@@ -6,9 +6,10 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The test of the system's key ring is for Linux, with a secret service on a session bus.
 KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
+GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build test lint bench soak eval demo screenshot generate clean
+.PHONY: run build release test check lint bench soak eval train demo pictures screenshot generate help clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -24,11 +25,26 @@ build:
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	fi
 
+## release: archives for six systems, Linux packages, checksums in .cache/release; publishes nothing
+release:
+	@.ci/install release >&2
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(GO) run $(GORELEASER) release --snapshot --clean
+
+# The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
+RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0
+
 ## test: install what the tests need and run all of them
 test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
-	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) $(GO) test -race -timeout 14m ./...
+	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) $(GO) test $(RACE) -timeout 14m ./...
+
+## check: format, lint, and the tests that start no other program; most of them wait, so more run at once than there are cores
+check:
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
+	@$(MAKE) --no-print-directory lint
+	$(GO) test -short -p 4 -parallel 16 ./...
 
 ## lint: go vet and staticcheck, both without a finding
 lint:
@@ -46,28 +62,45 @@ soak: build
 	@.ci/install test >&2
 	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
 
-## eval: the sets of ../shared/speech, by the whole program, then by the engine alone at four latencies; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
+## eval: the sets of ../shared/speech by the whole program, by the engine alone at four latencies, and in twelve recording conditions; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
 ifeq ($(WAV)$(ARGS),)
-eval: build
+eval: build .cache/conditions
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --latency 0.5,1,2,5
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --dir .cache/conditions --sets $$(ls .cache/conditions | paste -sd,)
 else
 eval:
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
 endif
 
+# sim-dev as through other microphones, lines and rooms.
+.cache/conditions:
+	@.ci/install eval >&2
+	@rm -rf $@.part && mkdir -p .cache && /usr/bin/python3 ../shared/speech/conditions/make.py ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
+
+## train: the engine's networks from ../shared/speech to .cache/train/engine.hubw; about an hour on two cores; continues where it was interrupted
+train:
+	@.ci/install train >&2
+	@localserver/engine/training/recipe ../shared/speech .cache/train
+
 ## demo: synthesise the demo conversation again (flite, espeak-ng, festival, sox); needed neither to build nor to test
 demo:
 	$(GO) run ./capture/demo/synthesise -dir capture/demo
 
-## screenshot: docs/screen.png, from a real run in a terminal
-screenshot: build
-	@.ci/install test >&2
-	$(GO) run ./cmd/shot -o docs/screen.png -size 120x34 -until '1:0[0-9] / ' -- bin/hubbub live --input capture/demo/demo.flac
+## pictures: docs/session.svg, the animation in the README: a real session, recorded in a terminal
+pictures: build
+	.ci/picture docs/session.svg ' 1:00' '' bin/hubbub live --input capture/demo/demo.flac
+
+screenshot: pictures
 
 ## generate: the assembly of the engine's kernels
 generate:
 	$(GO) generate ./localserver/engine/...
 
+## clean: remove what was built
 clean:
 	rm -rf bin
+
+## help: the targets of this file
+help:
+	@sed -n 's/^## \([a-z]*\): /\1\t/p' Makefile | expand -t 12

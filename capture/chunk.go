@@ -5,15 +5,15 @@ package capture
 
 import "time"
 
-// The one audio format behind this package.
+// The format of all audio that this package delivers.
 const (
 	SampleRate    = 16000                  // samples per second
 	ChunkSamples  = 1600                   // samples in one chunk
 	ChunkDuration = 100 * time.Millisecond // audio in one chunk
 )
 
-// Chunk is 100 ms of audio. Its samples are never changed after it was sent on,
-// so that a recorder, a meter and a network may share them.
+// Chunk is 100 ms of audio. Its samples are not changed after delivery, so that
+// several goroutines may read them.
 type Chunk struct {
 	// Seq counts chunks from 0; the stream clock of the first sample is
 	// Seq * ChunkDuration. A gap in Seq is audio that was dropped.
@@ -24,16 +24,16 @@ type Chunk struct {
 	// Valid is how many of Samples are audio; below ChunkSamples only in the
 	// last chunk of an input.
 	Valid int
-	// Level is the loudness of Samples.
+	// Level is that of the Valid samples.
 	Level Level
-	// Captured is when the last sample was there, on the wall clock.
+	// Captured is when the last sample was captured, on the wall clock.
 	Captured time.Time
 }
 
 // At is the stream clock of the chunk's first sample.
 func (c Chunk) At() time.Duration { return time.Duration(c.Seq) * ChunkDuration }
 
-// Level is the loudness of a stretch of audio, both linear, 1 = full scale.
+// Level is the level of some audio, linear, 1 = full scale.
 type Level struct {
 	RMS  float32
 	Peak float32

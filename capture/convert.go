@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// decoder gives the samples of an input in its own rate and channels, nominally
+// decoder returns the samples of an input at its own rate and channels, nominally
 // in -1..1. read fills dst, whose length is a multiple of the channels, with
-// interleaved samples of whole frames; io.EOF comes with n = 0.
+// interleaved samples of complete frames; io.EOF comes with n = 0.
 type decoder interface {
 	format() format
 	read(dst []float32) (n int, err error)
 }
 
-// format is what a header says.
+// format is the content of a header.
 type format struct {
 	rate, channels int
 	frames         int64  // samples of one channel; -1 = unknown
@@ -35,11 +35,11 @@ func seconds(frames int64, rate int) time.Duration {
 	return time.Duration(float64(frames) / float64(rate) * float64(time.Second))
 }
 
-// tooLoud is where a float sample is no audio any more but damage: filters
-// would spread it over everything around it.
-const tooLoud = 1e6
+// maxSample is the largest plausible float sample; the resampler would spread a
+// larger, damaged one over its neighbours.
+const maxSample = 1e6
 
-// blockFrames is how much is decoded at a time.
+// blockFrames is the number of frames that are decoded at a time.
 const blockFrames = 4096
 
 // converter mixes a decoder's channels down and changes their rate. Its memory
@@ -50,11 +50,11 @@ type converter struct {
 	rs       *resampler
 	in       []float32 // interleaved
 	mono     []float32
-	out      []float32 // converted, from next on not yet read
+	out      []float32 // converted, unread from next on
 	next     int
 	ended    error
 	notes    *notes
-	broken   int64 // samples that were no numbers
+	invalid  int64 // samples that were not numbers
 }
 
 func newConverter(dec decoder, n *notes) *converter {
@@ -83,8 +83,8 @@ func (c *converter) read(dst []float32) (int, error) {
 			if errors.Is(err, io.EOF) {
 				c.out = c.rs.flush(c.out)
 			}
-			if c.broken > 0 {
-				c.notes.add(fmt.Sprintf("%d samples were not numbers; they count as silence", c.broken))
+			if c.invalid > 0 {
+				c.notes.add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", c.invalid))
 			}
 		}
 	}
@@ -99,8 +99,8 @@ func (c *converter) mixDown(in, mono []float32) []float32 {
 	for i := 0; i < len(in); i += c.channels {
 		var sum float32
 		for _, x := range in[i : i+c.channels] {
-			if !(x >= -tooLoud && x <= tooLoud) {
-				c.broken++
+			if !(x >= -maxSample && x <= maxSample) {
+				c.invalid++
 				x = 0
 			}
 			sum += x
@@ -110,8 +110,7 @@ func (c *converter) mixDown(in, mono []float32) []float32 {
 	return mono
 }
 
-// safeRead turns a decoder's panic into an error: its input comes from
-// strangers.
+// safeRead turns a decoder's panic into an error: its input is not trusted.
 func safeRead(d decoder, dst []float32) (n int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,7 +120,7 @@ func safeRead(d decoder, dst []float32) (n int, err error) {
 	return d.read(dst)
 }
 
-// notes is a list of notices that one goroutine adds to and others read.
+// notes is a list of notices, safe for concurrent use.
 type notes struct {
 	mu   sync.Mutex
 	list []string
@@ -139,5 +138,5 @@ func (n *notes) all() []string {
 	return append([]string(nil), n.list...)
 }
 
-// fullScale maps a signed integer of so many bits to -1..1.
+// fullScale is the factor that maps a signed integer of the given bits to -1..1.
 func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }

@@ -12,10 +12,10 @@ import (
 //go:embed demo/demo.flac
 var demoFLAC []byte
 
-// OpenDemo plays the built-in conversation, whatever devices there are.
+// OpenDemo opens the built-in conversation.
 func OpenDemo(ctx context.Context) (Source, error) { return openDemo(ctx, "") }
 
-// openDemo plays the built-in conversation. notice says why.
+// openDemo is OpenDemo with a notice that says why.
 func openDemo(ctx context.Context, notice string) (Source, error) {
 	src, err := openAt(ctx, bytes.NewReader(demoFLAC), int64(len(demoFLAC)), "demo.flac")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 type demoTurn struct {
-	who        string
+	speaker    string
 	start, end float64
 }
 

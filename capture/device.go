@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Device is one device that can capture.
+// Device is a capture device.
 type Device struct {
-	Number   int     `json:"number"` // for "mic:NUMBER"; stays while nothing is plugged in or out
+	Number   int     `json:"number"` // for "mic:NUMBER"; constant until a device is added or removed
 	Name     string  `json:"name"`
 	HostAPI  string  `json:"host_api"` // ALSA, Core Audio, WASAPI...
 	Channels int     `json:"channels"` // at most
-	Rate     float64 `json:"rate"`     // its own, in Hz
+	Rate     float64 `json:"rate"`     // default rate, in Hz
 	Default  bool    `json:"default"`
 }
 
-// errNoDevice: the machine, or this build, has nothing that captures.
+// errNoDevice: the machine has no capture device, or this build cannot use one.
 var errNoDevice = errors.New("no capture device")
 
-// nativeTimeout bounds what the native library may take to list or open
-// devices; a sound server that hangs can keep it for ever.
+// nativeTimeout limits listing and opening devices in the native library, which
+// a sound server that does not answer can block forever.
 const nativeTimeout = 10 * time.Second
 
 const deviceHint = "`hubbub devices` lists the microphones. Without one: --input FILE."
 
-// Devices lists the capture devices; none is no error.
+// Devices lists the capture devices. An empty list is not an error.
 func Devices(ctx context.Context) ([]Device, error) {
 	type answer struct {
 		list []Device
@@ -52,16 +52,12 @@ func Devices(ctx context.Context) ([]Device, error) {
 	}
 }
 
-// NativeLog is what the native audio library printed so far, at most the last
-// 64 KB: lines that explain why a device is missing, kept from the screen.
-func NativeLog() string { return nativeLog() }
-
 // pickDevice finds the device that want names: "" = the default, a number, or a
-// part of a name, in any case. A whole name goes before a part of one, and the
-// default device's host API before others.
+// substring of the name, ignoring case. The full name takes precedence over a
+// substring, and the default device's host API over others.
 func pickDevice(all []Device, want string) (Device, error) {
 	if len(all) == 0 {
-		return Device{}, &hinted{fmt.Errorf("%w on this machine", errNoDevice), "Plug in a microphone, or play a file with --input FILE."}
+		return Device{}, &hinted{fmt.Errorf("%w on this machine", errNoDevice), "Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE."}
 	}
 	want = strings.TrimSpace(want)
 	if want == "" {
@@ -70,7 +66,7 @@ func pickDevice(all []Device, want string) (Device, error) {
 				return d, nil
 			}
 		}
-		return Device{}, fail("Choose one with --input mic:NAME: "+listDevices(all), "no capture device is the default one")
+		return Device{}, fail("Choose one with --input mic:NAME: "+listDevices(all), "no capture device is the default")
 	}
 	if n, err := strconv.Atoi(want); err == nil {
 		for _, d := range all {
@@ -85,13 +81,13 @@ func pickDevice(all []Device, want string) (Device, error) {
 			api = d.HostAPI
 		}
 	}
-	low := strings.ToLower(want)
-	whole := func(d Device) bool { return strings.ToLower(d.Name) == low }
-	part := func(d Device) bool { return strings.Contains(strings.ToLower(d.Name), low) }
-	for _, fits := range []func(Device) bool{whole, part} {
+	lower := strings.ToLower(want)
+	equal := func(d Device) bool { return strings.ToLower(d.Name) == lower }
+	contains := func(d Device) bool { return strings.Contains(strings.ToLower(d.Name), lower) }
+	for _, matches := range []func(Device) bool{equal, contains} {
 		var found, native []Device
 		for _, d := range all {
-			if fits(d) {
+			if matches(d) {
 				found = append(found, d)
 				if d.HostAPI == api {
 					native = append(native, d)
@@ -106,10 +102,10 @@ func pickDevice(all []Device, want string) (Device, error) {
 		case 1:
 			return found[0], nil
 		default:
-			return Device{}, fail("Give a longer part of the name, or the number: "+listDevices(found), "%d devices fit %q", len(found), want)
+			return Device{}, fail("Give a longer part of the name, or the number: "+listDevices(found), "%d devices match %q", len(found), want)
 		}
 	}
-	return Device{}, fail("There are: "+listDevices(all), "no capture device fits %q", want)
+	return Device{}, fail("Available: "+listDevices(all), "no capture device matches %q", want)
 }
 
 func listDevices(all []Device) string {

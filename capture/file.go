@@ -9,12 +9,12 @@ import (
 	"os"
 )
 
-// isContext says whether err is an end that the reader asked for.
+// isContext reports whether err is the end of a context.
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// decoded is a source that a decoder feeds: a file, the demo.
+// decoded is a source with a decoder: a file, or the demo.
 type decoded struct {
 	info  Info
 	conv  *converter
@@ -45,7 +45,7 @@ func (d *decoded) Close() error {
 	return f.Close()
 }
 
-// named puts the input's name before an error and keeps its hint.
+// named prefixes an error with the input's name and keeps its hint.
 func named(name string, err error) error {
 	hint := damagedHint
 	var h interface{ Hint() string }
@@ -55,35 +55,35 @@ func named(name string, err error) error {
 	return fail(hint, "%s: %w", name, err)
 }
 
-// describe fills in what the decoder knows.
+// describe adds the decoder's format to info.
 func describe(info Info, d decoder) Info {
 	f := d.format()
 	info.Rate, info.Channels, info.Duration, info.Notice = f.rate, f.channels, f.duration(), f.notice
 	if m, ok := d.(*mp3Decoder); ok {
-		info.Channels = m.channelsHeard()
+		info.Channels = m.channels()
 	}
 	return info
 }
 
-// openFile opens a file of any format this package knows. A path that is no
-// regular file, such as a named pipe, is read like standard input.
+// openFile opens a file of any supported format. A path that is not a regular
+// file, such as a named pipe, is read like standard input.
 func openFile(ctx context.Context, path string) (Source, error) {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("Check the name. `hubbub live --help` lists what else can be heard.", "there is no file %s", path)
+		return nil, fail("Check the name. `hubbub live --help` lists the possible inputs.", "no such file: %s", path)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fail("Ask for the right to read it.", "%s may not be read", path)
+		return nil, fail("Allow this user to read it.", "no permission to read %s", path)
 	case err != nil:
 		return nil, fail("Check the name.", "cannot open %s: %w", path, err)
 	case st.IsDir():
-		return nil, fail("Name a file in it.", "%s is a folder", path)
+		return nil, fail("Choose a file in it.", "%s is a folder", path)
 	case !st.Mode().IsRegular():
 		return openPipe(ctx, path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fail("Ask for the right to read it.", "cannot open %s: %w", path, err)
+		return nil, fail("Allow this user to read it.", "cannot open %s: %w", path, err)
 	}
 	src, err := openAt(ctx, f, st.Size(), path)
 	if err != nil {
@@ -99,12 +99,12 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string) (*decod
 		return nil, err
 	}
 	if size == 0 {
-		return nil, fail("Choose a recording that holds sound.", "%s is empty", path)
+		return nil, fail("Choose a recording that contains audio.", "%s is empty", path)
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
 	head, err := r.Peek(sniffLen)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fail("Check the disk it lies on.", "cannot read %s: %w", path, err)
+		return nil, fail("Check the disk.", "cannot read %s: %w", path, err)
 	}
 	n := &notes{}
 	dec, err := openDecoder(path, &counter{r: r, at: f}, head, size, n)

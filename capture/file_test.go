@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// TestNoAudio: what is no audio is named, with what to do next.
+// TestNoAudio: the error for an input without audio names the cause and has a
+// hint.
 func TestNoAudio(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ path, want string }{
-		"missing":    {filepath.Join(dir, "none.wav"), "there is no file"},
+		"missing":    {filepath.Join(dir, "none.wav"), "no such file"},
 		"folder":     {dir, "is a folder"},
 		"empty":      {write(t, "x.wav", nil), "is empty"},
 		"text":       {write(t, "x.wav", []byte("Dear all, the minutes of the meeting:\n\tcafé\n")), "is text"},
@@ -51,8 +52,8 @@ func TestBaseName(t *testing.T) {
 	}
 }
 
-// TestDemo: the conversation is there, has no other notice than the one it is
-// opened with, and its RTTM fits it: speech is where it says, and nowhere else.
+// TestDemo: the conversation has only the notice it is opened with, and its RTTM
+// is correct: there is speech in the turns and none outside.
 func TestDemo(t *testing.T) {
 	src, err := openDemo(context.Background(), "because")
 	if err != nil {
@@ -96,17 +97,17 @@ func TestDemo(t *testing.T) {
 	last := map[string]float64{}
 	longest := 0.0
 	for _, u := range turns {
-		if e, ok := last[u.who]; ok {
+		if e, ok := last[u.speaker]; ok {
 			longest = max(longest, u.start-e)
 		}
-		last[u.who] = u.end
+		last[u.speaker] = u.end
 	}
 	if len(last) != 4 || longest < 20 {
-		t.Errorf("%d voices; the longest silence of one who returns is %.1f s", len(last), longest)
+		t.Errorf("%d voices; the longest pause between two turns of one voice is %.1f s", len(last), longest)
 	}
 }
 
-// TestMemoryDoesNotGrow: two minutes are read with what one second needs.
+// TestMemoryDoesNotGrow: memory does not depend on the length of the input.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.wav")
 	f, err := os.Create(path)
@@ -115,7 +116,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 	head := wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 22050}.bytes(nil)
 	_, _ = f.Write(head)
-	if err := f.Truncate(int64(len(head)) + 120*22050*4); err != nil { // a hole: silence
+	if err := f.Truncate(int64(len(head)) + 120*22050*4); err != nil { // a sparse file: silence
 		t.Fatal(err)
 	}
 	_ = f.Close()

@@ -10,28 +10,28 @@ import (
 
 // flacDecoder reads a FLAC stream. One frame is in memory at a time.
 type flacDecoder struct {
-	stream *flac.Stream
-	f      format
-	bits   int
-	notes  *notes
-	heard  int64
-	frame  [][]int32 // by channel, the samples from at on not yet read
-	at     int
-	scale  float32
-	over   bool
+	stream   *flac.Stream
+	f        format
+	bits     int
+	notes    *notes
+	position int64     // frames decoded
+	frame    [][]int32 // by channel, the samples unread from at on
+	at       int
+	scale    float32
+	ended    bool
 }
 
 func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
 	s, err := flac.New(r)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fail(wholeHint, "this FLAC file ends within its header")
+			return nil, fail(incompleteHint, "this FLAC file ends within its header")
 		}
 		return nil, fail(damagedHint, "the header of this FLAC file is damaged: %w", err)
 	}
 	i := s.Info
 	if i.SampleRate < minRate || i.SampleRate > maxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
-		return nil, fail(convertHint, "the header of this FLAC file cannot be right: %d samples a second, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
+		return nil, fail(convertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
 	}
 	d := &flacDecoder{stream: s, bits: int(i.BitsPerSample), notes: n}
 	d.f = format{rate: int(i.SampleRate), channels: int(i.NChannels), frames: -1}
@@ -40,7 +40,7 @@ func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
 	}
 	if err := d.next(); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fail(wholeHint, "this FLAC file ends before its audio begins")
+			return nil, fail(incompleteHint, "this FLAC file ends before its audio begins")
 		}
 		return nil, err
 	}
@@ -49,11 +49,11 @@ func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
 
 func (d *flacDecoder) format() format { return d.f }
 
-// next decodes one frame. What is damaged ends the audio, with a notice; the
-// audio before it is worth having.
+// next decodes one frame. Damage ends the audio, with a notice; the audio before
+// it remains usable.
 func (d *flacDecoder) next() error {
-	if d.over || d.f.frames >= 0 && d.heard >= d.f.frames {
-		return io.EOF // what follows is a tag, or nothing
+	if d.ended || d.f.frames >= 0 && d.position >= d.f.frames {
+		return io.EOF // a tag may follow
 	}
 	f, err := d.stream.Next()
 	if err == nil {
@@ -64,11 +64,11 @@ func (d *flacDecoder) next() error {
 	}
 	if err == nil {
 		if len(f.Subframes) != d.f.channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.rate {
-			err = errors.New("its format changes on the way")
+			err = errors.New("its format changes within the file")
 		}
 	}
 	if err != nil {
-		d.over = true
+		d.ended = true
 		return d.end(err)
 	}
 	d.frame = d.frame[:0]
@@ -77,7 +77,7 @@ func (d *flacDecoder) next() error {
 	}
 	for _, s := range d.frame {
 		if len(s) != len(d.frame[0]) {
-			d.over = true
+			d.ended = true
 			return d.end(errors.New("a frame is damaged"))
 		}
 	}
@@ -86,20 +86,21 @@ func (d *flacDecoder) next() error {
 	return nil
 }
 
-// end says what err means for the audio so far.
+// end turns err into a notice and the end of the audio; before the first sample,
+// into an error.
 func (d *flacDecoder) end(err error) error {
-	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	eof := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case d.heard == 0 && !ended:
+	case d.position == 0 && !eof:
 		return fail(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
 	case isContext(err):
 		return err
-	case ended && d.f.frames > d.heard && d.heard > 0:
-		d.notes.add(fmt.Sprintf("cut short: the header promises %s, %s are there", clock(d.f.duration()), clock(seconds(d.heard, d.f.rate))))
-	case ended && errors.Is(err, io.ErrUnexpectedEOF) && d.heard > 0:
-		d.notes.add(fmt.Sprintf("cut short after %s", clock(seconds(d.heard, d.f.rate))))
-	case !ended:
-		d.notes.add(fmt.Sprintf("damaged after %s, which is where it ends here: %v", clock(seconds(d.heard, d.f.rate)), err))
+	case eof && d.f.frames > d.position && d.position > 0:
+		d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.duration()), clock(seconds(d.position, d.f.rate))))
+	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:
+		d.notes.add(fmt.Sprintf("truncated after %s", clock(seconds(d.position, d.f.rate))))
+	case !eof:
+		d.notes.add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", clock(seconds(d.position, d.f.rate)), err))
 	}
 	return io.EOF
 }
@@ -124,7 +125,7 @@ func (d *flacDecoder) read(dst []float32) (int, error) {
 			}
 		}
 		d.at += frames
-		d.heard += int64(frames)
+		d.position += int64(frames)
 	}
 	return n, nil
 }

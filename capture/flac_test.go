@@ -13,10 +13,10 @@ import (
 )
 
 // flacBytes encodes the same samples into each channel, in blocks of 1024.
-func flacBytes(t testing.TB, x []float32, rate, channels, bits int, tellLength bool) []byte {
+func flacBytes(t testing.TB, x []float32, rate, channels, bits int, stateLength bool) []byte {
 	t.Helper()
 	info := &meta.StreamInfo{BlockSizeMin: 1024, BlockSizeMax: 1024, SampleRate: uint32(rate), NChannels: uint8(channels), BitsPerSample: uint8(bits)}
-	if tellLength {
+	if stateLength {
 		info.NSamples = uint64(len(x))
 	}
 	var b bytes.Buffer
@@ -50,15 +50,15 @@ func TestFLAC(t *testing.T) {
 	want := tone(SampleRate, 440, 5000)
 	for _, bits := range []int{8, 16, 24} {
 		for _, channels := range []int{1, 2, 5} {
-			for _, told := range []bool{true, false} {
-				name := fmt.Sprintf("%d bits, %d channels, length told %v", bits, channels, told)
-				b := flacBytes(t, want, SampleRate, channels, bits, told)
+			for _, stated := range []bool{true, false} {
+				name := fmt.Sprintf("%d bits, %d channels, length stated %v", bits, channels, stated)
+				b := flacBytes(t, want, SampleRate, channels, bits, stated)
 				src, err := openPath(t, write(t, "wrong.mp3", b))
 				if err != nil {
 					t.Errorf("%s: %v", name, err)
 					continue
 				}
-				if i := src.Info(); i.Rate != SampleRate || i.Channels != channels || told != (i.Duration > 0) {
+				if i := src.Info(); i.Rate != SampleRate || i.Channels != channels || stated != (i.Duration > 0) {
 					t.Errorf("%s: %+v", name, i)
 				}
 				same(t, name, readAll(t, src, 700), want, 2*math.Ldexp(1, -min(bits, 10)))
@@ -72,8 +72,8 @@ func TestFLAC(t *testing.T) {
 
 func TestFLACDamage(t *testing.T) {
 	x := tone(SampleRate, 440, SampleRate)
-	whole := flacBytes(t, x, SampleRate, 1, 16, true)
-	broken := bytes.Clone(whole)
+	complete := flacBytes(t, x, SampleRate, 1, 16, true)
+	broken := bytes.Clone(complete)
 	for i := range 40 {
 		broken[len(broken)/2+i] ^= 0x55
 	}
@@ -84,8 +84,8 @@ func TestFLACDamage(t *testing.T) {
 		min    int
 		notice string
 	}{
-		{"a tag before, garbage behind", append(append(tag, whole...), "TAG and more"...), 16000, ""},
-		{"cut short", whole[:len(whole)/2], 6000, "cut short: the header promises 1.0 s"},
+		{"tags before and after", append(append(tag, complete...), "TAG and more"...), 16000, ""},
+		{"truncated", complete[:len(complete)/2], 6000, "truncated: the header states 1.0 s"},
 		{"damaged", broken, 6000, "damaged after"},
 	} {
 		src, err := openPath(t, write(t, "x.flac", c.b))

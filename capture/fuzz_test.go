@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// openBytes opens an input that lies in memory, as a file or as a pipe.
+// openBytes opens an input in memory, as a file or as a pipe.
 func openBytes(b []byte, pipe bool) (Source, error) {
 	if !pipe {
 		return openAt(context.Background(), bytes.NewReader(b), int64(len(b)), "input")
 	}
-	// No pump: its goroutine is not what is tested here.
+	// Without a pump, whose goroutine is not tested here.
 	n := &notes{}
 	r := bufio.NewReaderSize(bytes.NewReader(b), sniffLen)
 	_, _ = r.Peek(sniffRaw)
@@ -26,8 +26,8 @@ func openBytes(b []byte, pipe bool) (Source, error) {
 	return &decoded{info: describe(Info{Name: "input"}, dec), conv: newConverter(dec, n), notes: n}, nil
 }
 
-// survive opens and reads anything: it may fail, but must not panic, give
-// samples that are no numbers, or go on for ever.
+// survive opens and reads any input: it may fail, but must not panic, return
+// samples that are not numbers, or continue forever.
 func survive(t *testing.T, b []byte) {
 	for _, pipe := range []bool{false, true} {
 		src, err := openBytes(b, pipe)

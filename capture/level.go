@@ -2,7 +2,7 @@ package capture
 
 import "math"
 
-// measure gives the loudness of samples; of none, silence.
+// measure returns the level of samples; without samples, silence.
 func measure(samples []float32) Level {
 	if len(samples) == 0 {
 		return Level{}

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// asChild names what the test binary should do instead of testing, for tests
-// that need a process of their own.
+// asChild is the environment variable that makes the test binary run one of
+// children instead of the tests, for tests that need their own process.
 const asChild = "HUBBUB_CAPTURE_CHILD"
 
 var children = map[string]func(){}

@@ -9,81 +9,95 @@ import (
 	"time"
 )
 
-// stallAfter is how long a device may give nothing before it counts as stalled
-// or unplugged. Reads bring 100 ms each.
+// stallAfter is how long a device may deliver nothing before it counts as
+// stalled or unplugged. Each read delivers 100 ms.
 const stallAfter = 1500 * time.Millisecond
 
-// startAfter is the same for the first samples: wireless microphones wake up,
-// and PulseAudio's monitors first finish a block of up to 2 s that they began
-// for nobody.
+// startAfter is the same for the first samples: wireless microphones need time
+// to start, and PulseAudio's monitors first complete a block of up to 2 s that
+// began before the capture.
 const startAfter = 5 * time.Second
 
-// micQueue bounds the blocks of 100 ms between the device's goroutine and the
-// reader, which only measures and queues: 5 s.
+// micQueue limits the blocks of 100 ms between the device's goroutine and the
+// reader: 5 s.
 const micQueue = 50
 
-// closeWait is how long Close waits for a device that may be stuck, stuckWait
-// for one that is known to be: the user should hear of it within 2 s.
+// closeWait is how long Close waits for a device, stalledCloseWait for one that
+// has stalled: the user should see the error within 2 s.
 const (
-	closeWait = time.Second
-	stuckWait = 200 * time.Millisecond
+	closeWait        = time.Second
+	stalledCloseWait = 200 * time.Millisecond
 )
 
 // nativeStream is one open, running device. Every method is called by the one
 // goroutine that opened it.
 type nativeStream interface {
 	device() Device
-	// format gives the rate in Hz and the channels it was opened at.
+	// format returns the rate in Hz and the number of channels it was opened with.
 	format() (rate, channels int)
-	// read blocks for 100 ms of interleaved samples, which are valid until the
-	// next read. lost: audio before them was lost.
+	// read blocks until it has 100 ms of interleaved samples, which are valid
+	// until the next read. lost: audio before them was lost.
 	read() (samples []float32, lost bool, err error)
 	close() error
 }
 
-// nativeOpener opens a device by what the user called it.
+// nativeOpener opens a device by name or number; "" = the default.
 type nativeOpener func(ctx context.Context, want string) (nativeStream, error)
 
-// microphone is a Source on a device. The device belongs to one goroutine from
-// open to close; Close only asks it to end.
+// microphone is a Source that reads a device. One goroutine owns the device from
+// open to close; Close cancels its context.
 //
-// A device can be stuck in the native library for good: unplugged ones are, in
-// some drivers. Stopping it from another goroutine would crash or hang as well,
-// so then it is left alone: the reader gets an error within 2 s, Close returns
-// all the same, and the stuck goroutine stays with its device until the
-// library lets go of it, or the process ends.
+// A read in the native library can block forever: with some drivers it does so
+// when the device is unplugged. Stopping the device from another goroutine would
+// crash or block as well. So the device is not closed then: the reader gets an
+// error within 2 s, Close returns, and the owner keeps the device until the read
+// returns or the process ends.
 type microphone struct {
-	info   Info
-	blocks chan []float32 // mono, at the device's rate
-	ended  chan struct{}  // closed by the owner after err is set
+	info Info
+	micConfig
+	blocks chan block
+	ended  chan struct{} // closed by the owner after err is set
 	err    error
 	stop   context.CancelFunc
 
 	lost  atomic.Int64
 	notes notes
 
-	rs       *resampler
-	out      []float32
-	next     int
-	patience time.Duration // of the next wait
-	stall    time.Duration
-	stalled  bool
-	failure  error // kept: after an error the source is over
+	rs      *resampler
+	out     []float32
+	next    int
+	timeout time.Duration // of the next wait
+	newest  time.Duration // when the newest block was read
+	stalled bool
+	failure error // repeated by every later Read
+}
+
+// micConfig is what tests of a microphone replace.
+type micConfig struct {
+	open  nativeOpener
+	stall time.Duration        // stallAfter
+	now   func() time.Duration // elapsed
+}
+
+// block is 100 ms of a device.
+type block struct {
+	samples []float32     // mono, at the device's rate
+	at      time.Duration // when it was read
 }
 
 // openMic opens a microphone by name or number; "" = the default.
 func openMic(ctx context.Context, want string) (Source, error) {
-	return openMicWith(ctx, want, openNative, stallAfter)
+	return openMicWith(ctx, want, micConfig{openNative, stallAfter, elapsed})
 }
 
-func openMicWith(ctx context.Context, want string, open nativeOpener, stall time.Duration) (Source, error) {
+func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
 	type opened struct {
 		dev            Device
 		rate, channels int
 		err            error
 	}
-	life, stop := context.WithCancel(context.Background())
-	m := &microphone{blocks: make(chan []float32, micQueue), ended: make(chan struct{}), stop: stop, patience: max(stall, startAfter), stall: stall}
+	owner, stop := context.WithCancel(context.Background())
+	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop, timeout: max(config.stall, startAfter)}
 	ready := make(chan opened, 1)
 	go func() {
 		defer close(m.ended)
@@ -96,7 +110,7 @@ func openMicWith(ctx context.Context, want string, open nativeOpener, stall time
 				}
 			}
 		}()
-		s, err := open(life, want)
+		s, err := m.open(owner, want)
 		if err != nil {
 			ready <- opened{err: err}
 			return
@@ -104,15 +118,15 @@ func openMicWith(ctx context.Context, want string, open nativeOpener, stall time
 		o := opened{dev: s.device()}
 		o.rate, o.channels = s.format()
 		ready <- o
-		m.err = m.own(life, s, o.channels)
+		m.err = m.capture(owner, s, o.channels)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, nativeTimeout)
 	defer cancel()
 	select {
 	case <-ctx.Done():
-		stop() // the owner closes what it may still open
+		stop() // if the device opens later, the owner closes it
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "the microphone does not open: the sound system does not answer")
+			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not answer")
 		}
 		return nil, ctx.Err()
 	case o := <-ready:
@@ -126,8 +140,8 @@ func openMicWith(ctx context.Context, want string, open nativeOpener, stall time
 	}
 }
 
-// own is the device's life after it was opened.
-func (m *microphone) own(ctx context.Context, s nativeStream, channels int) error {
+// capture reads the device until ctx ends or a read fails, then closes it.
+func (m *microphone) capture(ctx context.Context, s nativeStream, channels int) error {
 	var failed error
 	for ctx.Err() == nil {
 		samples, lost, err := s.read()
@@ -142,17 +156,17 @@ func (m *microphone) own(ctx context.Context, s nativeStream, channels int) erro
 		for i := range mono {
 			var sum float32
 			for _, x := range samples[i*channels : (i+1)*channels] {
-				if x >= -tooLoud && x <= tooLoud {
+				if x >= -maxSample && x <= maxSample {
 					sum += x
 				}
 			}
 			mono[i] = sum / float32(channels)
 		}
 		select {
-		case m.blocks <- mono:
+		case m.blocks <- block{mono, m.now()}:
 		default:
-			// The reader was away for 5 s. The newest audio is lost, as when
-			// the device itself overflows.
+			// The reader is 5 s behind. The newest audio is lost, as when the
+			// device itself overflows.
 			m.lost.Add(1)
 		}
 	}
@@ -167,86 +181,96 @@ func (m *microphone) overflows() int64  { return m.lost.Load() }
 func (m *microphone) notices() []string { return m.notes.all() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
-// samples): then it has stalled, or is no longer there.
+// samples). After that, the device has stalled or was removed.
 func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 	if m.failure != nil {
 		return 0, m.failure
 	}
 	for m.next == len(m.out) {
 		m.out, m.next = m.out[:0], 0
-		block, err := m.wait(ctx)
+		b, err := m.wait(ctx)
+		// After a pause, as of a program that was stopped, the device may have a
+		// backlog of any length.
+		if err == nil && m.newest > 0 && b.at-m.newest > m.stall {
+			err = m.stallError()
+		}
 		if err != nil {
 			m.failure = err
 			return 0, err
 		}
-		m.patience = m.stall
-		m.out = m.rs.push(block, m.out)
+		m.timeout, m.newest = m.stall, b.at
+		m.out = m.rs.push(b.samples, m.out)
 	}
 	n := copy(dst, m.out[m.next:])
 	m.next += n
 	return n, nil
 }
 
-func (m *microphone) wait(ctx context.Context) ([]float32, error) {
+func (m *microphone) wait(ctx context.Context) (block, error) {
 	select {
 	case b := <-m.blocks:
 		return b, nil
 	default:
 	}
-	watch := time.NewTimer(m.patience)
-	defer watch.Stop()
+	timer := time.NewTimer(m.timeout)
+	defer timer.Stop()
 	for {
 		select {
 		case b := <-m.blocks:
 			return b, nil
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-watch.C:
-			m.stop()
-			m.stalled = true
-			return nil, fail("Plug it in again, then start again; what was recorded so far is kept.",
-				"the microphone %q stopped giving audio: it was unplugged, or its driver stalled", m.info.Name)
+			return block{}, ctx.Err()
+		case <-timer.C:
+			return block{}, m.stallError()
 		case <-m.ended:
 			select {
-			case b := <-m.blocks: // sent just before the end
+			case b := <-m.blocks: // queued before the end
 				return b, nil
 			default:
 			}
 			if m.err == nil {
-				return nil, io.EOF
+				return block{}, io.EOF
 			}
-			return nil, fail("Plug it in again, then start again; what was recorded so far is kept.",
-				"the microphone %q failed: %w", m.info.Name, m.err)
+			return block{}, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
 		}
 	}
 }
 
-// Close ends the device and waits for that, but not for ever.
+const lostHint = "Connect it again and restart; the recording so far is complete."
+
+// stallError stops a device that delivers nothing.
+func (m *microphone) stallError() error {
+	m.stop()
+	m.stalled = true
+	return fail(lostHint, "the microphone %q stopped delivering audio: it was suspended or unplugged, or its driver stalled", m.info.Name)
+}
+
+// Close stops the device and waits until it is closed, for a limited time.
 func (m *microphone) Close() error {
 	m.stop()
 	wait := closeWait
 	if m.stalled {
-		wait = stuckWait
+		wait = stalledCloseWait
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-m.ended:
 	case <-t.C:
-		m.notes.add("the microphone is stuck and was left alone")
+		m.notes.add("the microphone driver did not respond; the device was not closed")
 	}
 	return nil
 }
 
-// openDefault opens the default microphone, or the demo on a machine that has
-// none. A microphone that is there and does not open is an error.
+// openDefault opens the default microphone, or the demo on a machine without
+// one. A microphone that exists but does not open is an error.
 func openDefault(ctx context.Context, mic func(context.Context, string) (Source, error)) (Source, error) {
 	src, err := mic(ctx, "")
 	if errors.Is(err, errNoDevice) {
-		return openDemo(ctx, err.Error()+": this is the built-in demo conversation")
+		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
 	}
 	return src, err
 }
 
-// blockLength is how many samples of one channel 100 ms are.
+// blockLength is the number of samples of one channel in 100 ms.
 func blockLength(rate int) int { return max(1, rate/10) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fakeDevice is a native stream as tests need it.
+// fakeDevice is a native stream for tests.
 type fakeDevice struct {
 	rate, channels int
 	tone           []float32 // one channel; nil = silence
@@ -21,7 +21,7 @@ type fakeDevice struct {
 	stallAt        int           // the read that never returns until release
 	release        chan struct{} // closed: stalled reads return
 	period         time.Duration
-	demand         chan struct{} // not nil: a read waits for one, so that no busy machine can let the queue overflow
+	demand         chan struct{} // not nil: each read waits for one, so that the queue cannot overflow on a busy machine
 	lostAt         int
 	closed         atomic.Int32
 }
@@ -60,16 +60,16 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 	t.Helper()
-	src, err := openMicWith(context.Background(), "", func(context.Context, string) (nativeStream, error) { return d, nil }, stall)
+	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string) (nativeStream, error) { return d, nil }, stall, elapsed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	src.(*microphone).patience = max(stall, 10*time.Second) // for a busy machine
+	src.(*microphone).timeout = max(stall, 10*time.Second) // for a busy machine
 	return src
 }
 
-// TestMicIsConverted: a device that has only 44.1 kHz stereo is heard as 16 kHz
-// mono; a device's overflow is counted.
+// TestMicIsConverted: 44.1 kHz stereo is converted to 16 kHz mono; overflows of
+// the device are counted.
 func TestMicIsConverted(t *testing.T) {
 	d := &fakeDevice{rate: 44100, channels: 2, tone: tone(44100, 1000, 44100), demand: make(chan struct{}, 50), lostAt: 2}
 	src := openFake(t, d, time.Minute)
@@ -89,7 +89,7 @@ func TestMicIsConverted(t *testing.T) {
 	}
 	at, rest := power(x[1000:14000], SampleRate, 1000)
 	if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
-		t.Errorf("the tone comes out at %.2f dB, other sound at %.1f dB", db(at/0.125), db(rest/0.125))
+		t.Errorf("the tone has %.2f dB, the rest has %.1f dB", db(at/0.125), db(rest/0.125))
 	}
 	if n := src.(overflower).overflows(); n != 1 {
 		t.Errorf("%d overflows, want 1", n)
@@ -100,20 +100,16 @@ func TestMicIsConverted(t *testing.T) {
 	}
 }
 
-// TestMicThatFails and TestMicThatStalls: what was heard is kept, the error
-// comes in time and says which device and what to do.
+// TestMicThatFails and TestMicThatStalls: the audio before the failure is
+// delivered, and the error names the device and has a hint.
 func TestMicThatFails(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, failAt: 4, period: time.Millisecond}
-	s := Start(context.Background(), openFake(t, d, time.Minute), StreamOptions{})
-	n := 0
-	for range s.Chunks() {
-		n++
+	src := openFake(t, d, time.Minute)
+	x, err := drain(src, ChunkSamples)
+	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "fake") || !strings.Contains(err.Error(), "unavailable") || hint(err) == "" {
+		t.Errorf("%d samples, then %v", len(x), err)
 	}
-	err := s.Err()
-	if n != 3 || err == nil || !strings.Contains(err.Error(), "fake") || !strings.Contains(err.Error(), "unavailable") || hint(err) == "" {
-		t.Errorf("%d chunks, then %v", n, err)
-	}
-	if d.closed.Load() != 1 {
+	if err := src.Close(); err != nil || d.closed.Load() != 1 {
 		t.Errorf("closed %d times", d.closed.Load())
 	}
 }
@@ -121,22 +117,18 @@ func TestMicThatFails(t *testing.T) {
 func TestMicThatStalls(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, stallAt: 4, release: make(chan struct{}), period: time.Millisecond}
 	src := openFake(t, d, 200*time.Millisecond)
-	s := Start(context.Background(), src, StreamOptions{})
-	n := 0
-	for range s.Chunks() {
-		n++
+	x, err := drain(src, ChunkSamples)
+	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "stopped delivering audio") || hint(err) == "" {
+		t.Errorf("%d samples, then %v", len(x), err)
 	}
-	err := s.Err()
-	if n != 3 || err == nil || !strings.Contains(err.Error(), "stopped giving audio") || hint(err) == "" {
-		t.Errorf("%d chunks, then %v", n, err)
-	}
+	_ = src.Close()
 	if d.closed.Load() != 0 {
 		t.Error("a device was closed while it was being read")
 	}
-	if notes := s.Stats().Notices; len(notes) != 1 || !strings.Contains(notes[0], "stuck") {
+	if notes := src.(noticer).notices(); len(notes) != 1 || !strings.Contains(notes[0], "did not respond") {
 		t.Errorf("notices %q", notes)
 	}
-	// The library lets go: its owner must close the device and end.
+	// The read returns: the owner must close the device and end.
 	close(d.release)
 	<-src.(*microphone).ended
 	if d.closed.Load() != 1 {
@@ -144,10 +136,10 @@ func TestMicThatStalls(t *testing.T) {
 	}
 }
 
-func TestStallIsToldWithinTwoSeconds(t *testing.T) {
+func TestStallIsReportedWithinTwoSeconds(t *testing.T) {
 	// The last block came up to 100 ms before the device went away.
-	if worst := stallAfter + stuckWait + ChunkDuration; worst > 2*time.Second {
-		t.Fatalf("a stall takes %v to be told", worst)
+	if worst := stallAfter + stalledCloseWait + ChunkDuration; worst > 2*time.Second {
+		t.Fatalf("a stall is reported after %v", worst)
 	}
 }
 
@@ -169,11 +161,11 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	_, err := openMicWith(ctx, "", func(context.Context, string) (nativeStream, error) { <-hang; return d, nil }, time.Second)
+	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string) (nativeStream, error) { <-hang; return d, nil }, time.Second, elapsed})
 	if err == nil {
 		t.Fatal("it opens")
 	}
-	close(hang) // now it does: nobody wants it any more
+	close(hang) // now it opens, after the caller has given up
 	deadline := time.Now().Add(20 * time.Second)
 	for d.closed.Load() == 0 {
 		if time.Now().After(deadline) {
@@ -181,13 +173,13 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	_, err = openMicWith(context.Background(), "", func(context.Context, string) (nativeStream, error) { panic("library") }, time.Second)
+	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string) (nativeStream, error) { panic("library") }, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
 	}
 }
 
-func TestDemoWhereThereIsNoMic(t *testing.T) {
+func TestDemoWithoutMicrophone(t *testing.T) {
 	none := func(context.Context, string) (Source, error) {
 		_, err := pickDevice(nil, "")
 		return nil, err
@@ -202,7 +194,7 @@ func TestDemoWhereThereIsNoMic(t *testing.T) {
 	}
 	busy := errors.New("busy")
 	if _, err := openDefault(context.Background(), func(context.Context, string) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
-		t.Errorf("a microphone that is busy is hidden behind the demo: %v", err)
+		t.Errorf("a busy microphone is replaced by the demo: %v", err)
 	}
 }
 
@@ -221,9 +213,9 @@ func TestPickDevice(t *testing.T) {
 		}
 	}
 	for want, text := range map[string][2]string{
-		"usb a":    {"2 devices fit", "2 USB Audio; 5 USB Audio Pro 7"},
-		"bluetooh": {"no capture device fits", "9 Line"},
-		"12":       {"no capture device fits", "0 Built-in"},
+		"usb a":    {"2 devices match", "2 USB Audio; 5 USB Audio Pro 7"},
+		"bluetooh": {"no capture device matches", "9 Line"},
+		"12":       {"no capture device matches", "0 Built-in"},
 	} {
 		_, err := pickDevice(all, want)
 		if err == nil || !strings.Contains(err.Error(), text[0]) || !strings.Contains(hint(err), text[1]) {

@@ -9,25 +9,25 @@ import (
 	"github.com/hajimehoshi/go-mp3"
 )
 
-// decoderDelay is how much later than its encoder's input an MP3 decoder's
-// output is, beyond the encoder's own delay (LAME's technical FAQ).
+// decoderDelay is the delay of an MP3 decoder in samples, without the encoder's
+// (LAME's technical FAQ).
 const decoderDelay = 529
 
-// defaultEncoderDelay stands for files that do not tell theirs; LAME's.
+// defaultEncoderDelay is LAME's, in samples, for files that do not state it.
 const defaultEncoderDelay = 576
 
-// mp3Decoder reads an MP3 stream through go-mp3, which always gives 16-bit
-// stereo. What encoder and decoder put before and after the audio is removed,
-// so that timestamps stay true.
+// mp3Decoder reads an MP3 stream with go-mp3, which always returns 16-bit
+// stereo. The padding that encoder and decoder add before and after the audio is
+// removed, so that timestamps remain correct.
 type mp3Decoder struct {
-	frames *mp3Frames
-	dec    *mp3.Decoder
-	f      format
-	notes  *notes
-	skip   int64 // samples of one channel still to leave out
-	heard  int64
-	buf    []byte
-	have   int // bytes at the start of buf: an unfinished sample
+	frames   *mp3Frames
+	dec      *mp3.Decoder
+	f        format
+	notes    *notes
+	skip     int64 // samples of one channel still to remove
+	position int64 // frames decoded, without padding
+	buf      []byte
+	have     int // bytes at the start of buf: an unfinished sample
 }
 
 func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
@@ -41,13 +41,13 @@ func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
 			return nil, err
 		}
 		if errors.Is(err, io.EOF) {
-			return nil, fail(wholeHint, "this MP3 file ends before its audio begins")
+			return nil, fail(incompleteHint, "this MP3 file ends before its audio begins")
 		}
 		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
 	}
 	d.f = format{rate: d.dec.SampleRate(), channels: 2, frames: -1}
 	if d.f.rate < minRate || d.f.rate > maxRate {
-		return nil, fail(damagedHint, "cannot decode this MP3 file: %d samples a second", d.f.rate)
+		return nil, fail(damagedHint, "cannot decode this MP3 file: %d Hz", d.f.rate)
 	}
 	d.skip = decoderDelay + defaultEncoderDelay
 	if t := frames.tag; t.present {
@@ -63,8 +63,8 @@ func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
 
 func (d *mp3Decoder) format() format { return d.f }
 
-// channelsHeard is what the file has; the decoder gives two of it.
-func (d *mp3Decoder) channelsHeard() int {
+// channels is the number of channels of the file; the decoder always returns two.
+func (d *mp3Decoder) channels() int {
 	if d.frames.first.mono() {
 		return 1
 	}
@@ -74,7 +74,7 @@ func (d *mp3Decoder) channelsHeard() int {
 func (d *mp3Decoder) read(dst []float32) (int, error) {
 	want := len(dst) / 2 * 4
 	if d.f.frames >= 0 {
-		want = int(min(int64(want), (d.f.frames-d.heard+d.skip)*4))
+		want = int(min(int64(want), (d.f.frames-d.position+d.skip)*4))
 	}
 	if want <= 0 {
 		return 0, d.end(io.EOF)
@@ -95,7 +95,7 @@ func (d *mp3Decoder) read(dst []float32) (int, error) {
 			k += 2
 		}
 		d.have = copy(d.buf, d.buf[4*pairs:d.have])
-		d.heard += int64(k / 2)
+		d.position += int64(k / 2)
 		if k > 0 {
 			return k, nil
 		}
@@ -105,24 +105,25 @@ func (d *mp3Decoder) read(dst []float32) (int, error) {
 	}
 }
 
-// end says what err means for the audio so far.
+// end turns err into a notice and the end of the audio; before the first sample,
+// into an error.
 func (d *mp3Decoder) end(err error) error {
 	if isContext(err) {
 		return err
 	}
-	heard := clock(seconds(d.heard, d.f.rate))
+	position := clock(seconds(d.position, d.f.rate))
 	switch ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
-	case !ended && d.heard == 0:
+	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
-		d.notes.add(fmt.Sprintf("damaged after %s, which is where it ends here: %v", heard, err))
-	case d.f.frames > d.heard+int64(2*d.frames.first.samples()):
-		d.notes.add(fmt.Sprintf("cut short: the header promises %s, %s are there", clock(d.f.duration()), heard))
-	case d.frames.cut:
-		d.notes.add(fmt.Sprintf("cut short after %s", heard))
+		d.notes.add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+	case d.f.frames > d.position+int64(2*d.frames.first.samples()):
+		d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.duration()), position))
+	case d.frames.truncated:
+		d.notes.add(fmt.Sprintf("truncated after %s", position))
 	}
 	if d.frames.skipped > 0 {
-		d.notes.add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are left out", d.frames.skipped))
+		d.notes.add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))
 	}
 	return io.EOF
 }

@@ -20,12 +20,12 @@ func mp3File(t testing.TB, name string) []byte {
 	return b
 }
 
-// TestMP3 looks at tone, length and time, with and without LAME's tag.
+// TestMP3 checks tone, length and time, with and without LAME's tag.
 func TestMP3(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		rate, channels int
-		length         int // samples; 0 = not told
+		length         int // samples; 0 = not stated
 	}{
 		{"stereo44.mp3", 44100, 2, 19200},
 		{"stereo22.mp3", 22050, 2, 19200},
@@ -61,14 +61,15 @@ func TestMP3(t *testing.T) {
 		}
 		at, rest := power(x[8400:10800], SampleRate, 1000)
 		if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -40 {
-			t.Errorf("%s: the tone comes out at %.2f dB, other sound at %.1f dB", c.name, db(at/0.125), db(rest/0.125))
+			t.Errorf("%s: the tone has %.2f dB, the rest %.1f dB", c.name, db(at/0.125), db(rest/0.125))
 		}
 	}
 }
 
-// TestMP3Damage: tags, a cut, and garbage between frames cost what they hit.
+// TestMP3Damage: tags, truncation and damaged bytes between frames lose only the
+// audio they affect.
 func TestMP3Damage(t *testing.T) {
-	whole := mp3File(t, "stereo44.mp3")
+	complete := mp3File(t, "stereo44.mp3")
 	tag := append([]byte("ID3\x04\x00\x00\x00\x00\x40\x00"), make([]byte, 0x40<<7)...)
 	for _, c := range []struct {
 		name   string
@@ -76,9 +77,9 @@ func TestMP3Damage(t *testing.T) {
 		min    int
 		notice string
 	}{
-		{"a tag before and one behind", append(append(tag[:len(tag):len(tag)], whole...), append([]byte("TAG"), make([]byte, 125)...)...), 19200, ""},
-		{"cut short", whole[:len(whole)*2/3], 10000, "cut short: the header promises 1.2 s"},
-		{"garbage", append(append(whole[:5000:5000], bytes.Repeat([]byte{0x12}, 3000)...), whole[5000:]...), 16000, "bytes between the frames"},
+		{"tags before and after", append(append(tag[:len(tag):len(tag)], complete...), append([]byte("TAG"), make([]byte, 125)...)...), 19200, ""},
+		{"truncated", complete[:len(complete)*2/3], 10000, "truncated: the header states 1.2 s"},
+		{"garbage", append(append(complete[:5000:5000], bytes.Repeat([]byte{0x12}, 3000)...), complete[5000:]...), 16000, "bytes between the frames"},
 	} {
 		src, err := openPath(t, write(t, "no-ending", c.b))
 		if err != nil {

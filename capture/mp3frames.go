@@ -9,17 +9,17 @@ import (
 // mp3Header is the 32-bit header of an MPEG audio frame (ISO 11172-3, 2.4.1.3).
 type mp3Header uint32
 
-// mp3Same are the bits that every frame of one file has in common: sync,
-// version, layer, sampling frequency.
-const mp3Same = 0xFFFE0C00
+// mp3ConstantBits are equal in all frames of a file: sync, version, layer,
+// sampling frequency.
+const mp3ConstantBits = 0xFFFE0C00
 
 var mp3Bitrates = [2][15]int{ // kbit/s; layer III of MPEG-1, and of MPEG-2
 	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
 	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 }
 
-// valid: layer III, a known rate, a bit rate that is told. MPEG-2.5 is valid
-// here and refused later, by name.
+// valid: layer III, a known rate, a stated bit rate. MPEG-2.5 is valid here and
+// rejected later, with an error that names it.
 func (h mp3Header) valid() bool {
 	return h>>21 == 0x7FF && h>>19&3 != 1 && h>>17&3 == 1 && h>>12&15 != 15 && h>>12&15 != 0 && h>>10&3 != 3 && h&3 != 2
 }
@@ -56,7 +56,7 @@ func (h mp3Header) size() int {
 	return h.samples()/8*mp3Bitrates[version][h>>12&15]*1000/h.rate() + int(h>>9&1)
 }
 
-// sideInfo is the length of what follows the header.
+// sideInfo is the length of the side information in bytes.
 func (h mp3Header) sideInfo() int {
 	switch {
 	case h.mpeg1() && h.mono():
@@ -69,8 +69,8 @@ func (h mp3Header) sideInfo() int {
 	return 17
 }
 
-// findMP3 gives the place of the first of three frames in a row, or of what
-// there is room for in b, at least two; -1 = none.
+// findMP3 returns the offset of the first of three consecutive frames, or of two
+// if b has no space for three; -1 = none.
 func findMP3(b []byte) int {
 	for i := 0; i+4 <= len(b); i++ {
 		h := mp3Header(binary.BigEndian.Uint32(b[i:]))
@@ -80,7 +80,7 @@ func findMP3(b []byte) int {
 		found, at := 1, i+h.size()
 		for found < 3 && at+4 <= len(b) {
 			next := mp3Header(binary.BigEndian.Uint32(b[at:]))
-			if !next.valid() || (h^next)&mp3Same != 0 {
+			if !next.valid() || (h^next)&mp3ConstantBits != 0 {
 				found = -1
 				break
 			}
@@ -93,31 +93,31 @@ func findMP3(b []byte) int {
 	return -1
 }
 
-// mp3Tag is what the first frame may tell instead of audio (Xing, Info, and
-// LAME's extension of them).
+// mp3Tag is the metadata that the first frame may contain instead of audio (Xing,
+// Info, and LAME's extension of them).
 type mp3Tag struct {
 	present        bool
 	frames         int
 	delay, padding int
 }
 
-// mp3Frames gives the decoder whole frames of one kind and nothing else: tags,
-// garbage between frames and an unfinished last frame are left out. The decoder
-// would take an unfinished frame for a broken file, and its tag scan would
-// allocate what a tag claims.
+// mp3Frames passes only complete frames of one format to the decoder. It skips
+// tags, damaged bytes between frames and an incomplete last frame. The decoder
+// would report an incomplete frame as a damaged file, and its tag scan would
+// allocate as much as a tag states.
 type mp3Frames struct {
-	r       *counter
-	first   mp3Header
-	tag     mp3Tag
-	frame   []byte // not yet read
-	buf     []byte
-	skipped int64 // bytes left out between frames
-	cut     bool  // the last frame was unfinished
-	begun   bool
-	alone   selfContained
+	r         *counter
+	first     mp3Header
+	tag       mp3Tag
+	frame     []byte // unread rest
+	buf       []byte
+	skipped   int64 // bytes skipped between frames
+	truncated bool  // the last frame was incomplete
+	started   bool
+	lsf       selfContained
 }
 
-// sniffLen is how much of an input is looked at to find out what it is.
+// sniffLen is how many bytes are read to detect the format of an input.
 const sniffLen = 16 << 10
 
 func newMP3Frames(r *counter) (*mp3Frames, error) {
@@ -158,42 +158,43 @@ func (m *mp3Frames) Read(b []byte) (int, error) {
 
 // next finds the next frame like the first.
 func (m *mp3Frames) next() error {
-	lost := int64(0)
+	skipped := int64(0)
 	for {
 		head, err := m.r.peek(4)
 		if len(head) < 4 {
 			if err == nil || errors.Is(err, io.EOF) {
-				return io.EOF // what was lost since the last frame is a tag
+				return io.EOF // the bytes after the last frame are a tag
 			}
 			return err
 		}
 		h := mp3Header(binary.BigEndian.Uint32(head))
-		if !h.valid() || (h^m.first)&mp3Same != 0 {
+		if !h.valid() || (h^m.first)&mp3ConstantBits != 0 {
 			if string(head[:3]) == "TAG" || string(head) == "APET" || string(head) == "LYRI" {
 				return io.EOF
 			}
 			if err := m.r.skip(1); err != nil {
 				return err
 			}
-			lost++
+			skipped++
 			continue
 		}
 		size := h.size()
-		if lost > 0 {
-			// After garbage one header may be chance: its successor must fit.
+		if skipped > 0 {
+			// After damaged bytes a header may be a coincidence: the next one
+			// must match.
 			more, _ := m.r.peek(size + 4)
 			if len(more) == size+4 {
 				next := mp3Header(binary.BigEndian.Uint32(more[size:]))
-				if !next.valid() || (next^m.first)&mp3Same != 0 {
+				if !next.valid() || (next^m.first)&mp3ConstantBits != 0 {
 					if err := m.r.skip(1); err != nil {
 						return err
 					}
-					lost++
+					skipped++
 					continue
 				}
 			}
 		}
-		m.skipped += lost
+		m.skipped += skipped
 		if cap(m.buf) < size {
 			m.buf = make([]byte, size)
 		}
@@ -201,17 +202,17 @@ func (m *mp3Frames) next() error {
 		if err := m.r.full(m.frame); err != nil {
 			m.frame = nil
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				m.cut = true
+				m.truncated = true
 				return io.EOF
 			}
 			return err
 		}
-		if !m.begun {
-			m.begun = true
+		if !m.started {
+			m.started = true
 			m.tag = readMP3Tag(h, m.frame)
 		}
 		if !h.mpeg1() {
-			m.frame = m.alone.rewrite(h, m.frame)
+			m.frame = m.lsf.rewrite(h, m.frame)
 		}
 		return nil
 	}

@@ -1,28 +1,27 @@
 package capture
 
-// topLSFBitrate is the number of the highest bit rate of MPEG-2 layer III.
+// topLSFBitrate is the index of the highest bit rate of MPEG-2 layer III.
 const topLSFBitrate = 14
 
-// selfContained rewrites MPEG-2 frames so that each holds all its own data.
+// selfContained rewrites MPEG-2 frames so that each contains all of its data.
 //
-// An encoder lets a frame's data begin in the frames before it (the bit
-// reservoir; ISO 11172-3, 2.4.1.7 and ISO 13818-3). go-mp3 takes padded MPEG-2
-// frames for one byte shorter than many of them are, and from then on looks for
-// that data in the wrong place. A frame without padding and without a reservoir
-// cannot be misread.
+// The data of a frame may begin in the frames before it (the bit reservoir;
+// ISO 11172-3, 2.4.1.7 and ISO 13818-3). go-mp3 computes the length of many
+// padded MPEG-2 frames as one byte too short, and then reads that data from the
+// wrong place. Frames without padding and without a reservoir avoid the defect.
 type selfContained struct {
-	past []byte // the latest main data, at most reservoirMax bytes
+	past []byte // the last main data, at most reservoirMax bytes
 	out  []byte
 }
 
-// reservoirMax is how far back an MPEG-2 frame's data may begin.
+// reservoirMax is how far back an MPEG-2 frame's data may begin, in bytes.
 const reservoirMax = 255
 
-// rewrite gives frame in its new shape, valid until the next call.
+// rewrite returns the rewritten frame, valid until the next call.
 func (s *selfContained) rewrite(h mp3Header, frame []byte) []byte {
 	at := 4
 	if h>>16&1 == 0 {
-		at += 2 // the checksum goes
+		at += 2 // the checksum is removed
 	}
 	if len(frame) < at+h.sideInfo() {
 		return frame

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Pace says how fast an input that could be read at once is sent on. It has no
-// meaning for a microphone, which is a clock of its own.
+// Pace is how fast an input of known audio is delivered. It has no effect on a
+// microphone, which delivers in real time.
 type Pace int
 
 const (
 	// Realtime delivers every chunk when its last sample would have been
-	// spoken, counted from the first chunk.
+	// captured, counted from the first chunk.
 	Realtime Pace = iota
-	// Fast delivers as fast as chunks are taken.
+	// Fast delivers as fast as chunks are received.
 	Fast
 )
 
-// String is the pace's word on the command line.
+// String returns the value of the command-line flag.
 func (p Pace) String() string {
 	if p == Fast {
 		return "fast"
@@ -25,7 +25,7 @@ func (p Pace) String() string {
 	return "realtime"
 }
 
-// ParsePace reads "realtime" or "fast".
+// ParsePace parses "realtime" or "fast".
 func ParsePace(s string) (Pace, error) {
 	switch s {
 	case "realtime":
@@ -58,22 +58,22 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pacer holds chunks back to real time. Every deadline is counted from the
-// start, never from the chunk before: a sleep that is too long makes the next
-// one shorter, so lateness cannot add up.
+// pacer delays chunks to real time. Every deadline is counted from the start, not
+// from the previous chunk: a sleep that is too long shortens the next one, so
+// that delays do not accumulate.
 type pacer struct {
 	clock Clock
-	start time.Time // when the first sample of all was "spoken"
+	start time.Time // time of the first sample
 }
 
-// wait returns when audio of the length heard, counted from the start, would
-// have been spoken.
-func (p *pacer) wait(ctx context.Context, heard time.Duration) error {
+// wait returns when the audio up to position, counted from the start, would have
+// been captured.
+func (p *pacer) wait(ctx context.Context, position time.Duration) error {
 	now := p.clock.Now()
 	if p.start.IsZero() {
 		p.start = now
 	}
-	if d := p.start.Add(heard).Sub(now); d > 0 {
+	if d := p.start.Add(position).Sub(now); d > 0 {
 		return p.clock.Sleep(ctx, d)
 	}
 	return ctx.Err()

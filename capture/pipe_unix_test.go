@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestNamedPipe: a path that is no regular file is read as it comes, and
-// opening one that nobody writes to can be given up.
+// TestNamedPipe: a path that is not a regular file is read as a stream, and
+// opening one without a writer can be cancelled.
 func TestNamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

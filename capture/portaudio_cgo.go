@@ -13,11 +13,11 @@ import (
 )
 
 // paLock is held for everything but reading: PortAudio's set-up is not
-// reentrant. It is a channel so that waiting for it can end: a library that
-// hangs keeps it.
+// reentrant. It is a channel so that waiting for it can time out when the library
+// blocks.
 var paLock = make(chan struct{}, 1)
 
-// withPortAudio runs f alone, with the library's chatter kept from the screen.
+// withPortAudio runs f with paLock held and the library's output discarded.
 func withPortAudio(ctx context.Context, f func() error) error {
 	select {
 	case paLock <- struct{}{}:
@@ -28,16 +28,16 @@ func withPortAudio(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := checkSoundSystem(); err != nil {
+	if err := checkALSAConfig(); err != nil {
 		return err
 	}
-	hush()
-	defer unhush()
+	discardNativeStderr()
+	defer restoreNativeStderr()
 	return f()
 }
 
-// started runs f between Initialize and Terminate.
-func started(f func() error) error {
+// initialized runs f between Initialize and Terminate.
+func initialized(f func() error) error {
 	if err := portaudio.Initialize(); err != nil {
 		return noSound(err)
 	}
@@ -51,7 +51,7 @@ func noSound(err error) error {
 func nativeDevices(ctx context.Context) ([]Device, error) {
 	var list []Device
 	err := withPortAudio(ctx, func() error {
-		return started(func() error {
+		return initialized(func() error {
 			var err error
 			list, _, err = listNative()
 			return err
@@ -60,16 +60,16 @@ func nativeDevices(ctx context.Context) ([]Device, error) {
 	return list, err
 }
 
-// listNative lists the devices that capture, with the library's own records of
-// them by number. The library must be initialized.
+// listNative lists the capture devices, with the library's records of them by
+// number. The library must be initialized.
 func listNative() ([]Device, map[int]*portaudio.DeviceInfo, error) {
 	all, err := portaudio.Devices()
 	if err != nil {
 		return nil, nil, noSound(err)
 	}
-	standard := -1
+	defaultIndex := -1
 	if d, err := portaudio.DefaultInputDevice(); err == nil && d != nil {
-		standard = d.Index
+		defaultIndex = d.Index
 	}
 	var list []Device
 	records := map[int]*portaudio.DeviceInfo{}
@@ -79,7 +79,7 @@ func listNative() ([]Device, map[int]*portaudio.DeviceInfo, error) {
 		}
 		list = append(list, Device{
 			Number: d.Index, Name: d.Name, HostAPI: d.HostApi.Name, Channels: d.MaxInputChannels,
-			Rate: d.DefaultSampleRate, Default: d.Index == standard,
+			Rate: d.DefaultSampleRate, Default: d.Index == defaultIndex,
 		})
 		records[d.Index] = d
 	}
@@ -94,8 +94,8 @@ type paStream struct {
 	buf            []float32 // the library writes here
 }
 
-// openNative opens and starts a device: at 16 kHz mono where it can do that,
-// else at its own rate, with as few channels as it takes.
+// openNative opens and starts a device: at 16 kHz mono if the device supports
+// it, else at its default rate with as few channels as possible.
 func openNative(ctx context.Context, want string) (nativeStream, error) {
 	var s *paStream
 	err := withPortAudio(ctx, func() error {
@@ -124,19 +124,19 @@ func startDevice(want string) (*paStream, error) {
 		return nil, err
 	}
 	info := records[dev.Number]
-	own := int(math.Round(dev.Rate))
+	deviceRate := int(math.Round(dev.Rate))
 	var last error
 	tried := map[[2]int]bool{}
-	for _, shape := range [][2]int{{SampleRate, 1}, {own, 1}, {own, 2}, {own, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}} {
-		rate, channels := shape[0], shape[1]
-		if rate < minRate || channels > dev.Channels || tried[shape] {
+	for _, format := range [][2]int{{SampleRate, 1}, {deviceRate, 1}, {deviceRate, 2}, {deviceRate, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}} {
+		rate, channels := format[0], format[1]
+		if rate < minRate || channels > dev.Channels || tried[format] {
 			continue
 		}
-		tried[shape] = true
+		tried[format] = true
 		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, blockLength(rate)*channels)}
 		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: blockLength(rate)}
-		// Latency here is the room of the device's buffer: enough for this
-		// machine to be busy for a moment.
+		// Latency here is the size of the device's buffer: long enough for
+		// delays of a busy machine.
 		p.Input = portaudio.StreamDeviceParameters{Device: info, Channels: channels, Latency: max(200*time.Millisecond, info.DefaultHighInputLatency)}
 		if last = portaudio.IsFormatSupported(p, s.buf); last != nil {
 			continue
@@ -150,7 +150,7 @@ func startDevice(want string) (*paStream, error) {
 		}
 		return s, nil
 	}
-	return nil, fail("See whether another program uses it, or choose another one: "+listDevices(list), "the microphone %q does not open: %w", dev.Name, last)
+	return nil, fail("Check whether another program uses it, or choose another one: "+listDevices(list), "cannot open the microphone %q: %w", dev.Name, last)
 }
 
 func (s *paStream) device() Device     { return s.dev }
@@ -159,19 +159,19 @@ func (s *paStream) format() (int, int) { return s.rate, s.channels }
 func (s *paStream) read() ([]float32, bool, error) {
 	err := s.stream.Read()
 	if errors.Is(err, portaudio.InputOverflowed) {
-		return s.buf, true, nil // what is in the buffer is good; something before it is missing
+		return s.buf, true, nil // the buffer is valid; audio before it was lost
 	}
 	var host portaudio.UnanticipatedHostError
 	if errors.As(err, &host) && host.Text == "" {
-		err = fmt.Errorf("the sound server or the driver went away (code %d)", host.Code)
+		err = fmt.Errorf("the sound server or the driver disappeared (code %d)", host.Code)
 	}
 	return s.buf, false, err
 }
 
-// close is called by the reading goroutine, so that no read is under way.
+// close is called by the reading goroutine, so that no read is in progress.
 func (s *paStream) close() error {
 	return withPortAudio(context.Background(), func() error {
-		// Abort: whatever is still in the device is not wanted any more.
+		// Abort, because the audio still in the device is not needed.
 		err := s.stream.Abort()
 		if errors.Is(err, portaudio.StreamIsStopped) {
 			err = nil

@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// Without cgo there is no way to the system's audio: everything but the
-// microphone works.
+// Without cgo, PortAudio is not available: everything but the microphone works.
 
 var errNoCgo = &hinted{
 	fmt.Errorf("%w: this build of hubbub has no microphone support (built without cgo)", errNoDevice),
@@ -18,5 +17,3 @@ var errNoCgo = &hinted{
 func openNative(context.Context, string) (nativeStream, error) { return nil, errNoCgo }
 
 func nativeDevices(context.Context) ([]Device, error) { return nil, errNoCgo }
-
-func nativeLog() string { return "" }

@@ -9,8 +9,8 @@ const (
 	passEdge        = 0.9
 	stopAttenuation = 85.0 // dB
 	// maxPhases bounds the table of exact filter phases. Ratios that need more
-	// take two of betweenPhases and a value between them: linear interpolation
-	// is off by at most (pi/betweenPhases)^2/8, 94 dB down.
+	// interpolate linearly between betweenPhases phases; the error is at most
+	// (pi/betweenPhases)^2/8, 94 dB down.
 	maxPhases     = 1024
 	betweenPhases = 256
 )
@@ -21,9 +21,8 @@ const (
 // for its length and shape).
 //
 // It is linear-phase and centred: output sample n is the input at time
-// n*down/up, so that timestamps stay true. Each output sample is computed in
-// the same way wherever the blocks of input happen to end: the same samples
-// give the same bits for any block sizes. It holds one filter length of input.
+// n*down/up, so that timestamps remain correct. The output does not depend on
+// the sizes of the input blocks, to the bit. It keeps one filter length of input.
 type resampler struct {
 	up, down int
 	taps     int         // of one phase
@@ -32,7 +31,7 @@ type resampler struct {
 
 	hist  []float32 // input from sample number base on
 	base  int64
-	in    int64 // samples taken
+	in    int64 // samples of input so far
 	pos   int64 // input sample at or before the next output sample
 	phase int   // the next output lies phase/up of an input sample after pos
 }
@@ -75,7 +74,7 @@ func newResampler(from, to int) *resampler {
 		}
 		r.phases[p], flat = flat[:r.taps:r.taps], flat[r.taps:]
 		for j, w := range weights {
-			r.phases[p][j] = float32(w / sum) // the same gain for every phase: no hum on a constant
+			r.phases[p][j] = float32(w / sum) // the same gain for every phase: constant input gives constant output
 		}
 	}
 	// Before the first sample there was silence.
@@ -84,7 +83,7 @@ func newResampler(from, to int) *resampler {
 	return r
 }
 
-// push takes samples and appends to out what they complete.
+// push appends to out the output samples that the new input completes.
 func (r *resampler) push(samples, out []float32) []float32 {
 	r.in += int64(len(samples))
 	if r.taps == 0 {
@@ -94,8 +93,8 @@ func (r *resampler) push(samples, out []float32) []float32 {
 	return r.drain(out, r.in)
 }
 
-// flush ends the input and appends the rest: one output for every moment
-// before the end of the last input sample.
+// flush ends the input and appends the remaining output samples, up to the end of
+// the last input sample.
 func (r *resampler) flush(out []float32) []float32 {
 	if r.taps == 0 {
 		return out
@@ -106,7 +105,7 @@ func (r *resampler) flush(out []float32) []float32 {
 }
 
 // drain appends every output whose time lies before end and whose filter is
-// covered by the history, then forgets input that no output needs any more.
+// covered by the history, then discards input that no later output needs.
 func (r *resampler) drain(out []float32, end int64) []float32 {
 	half := int64(r.taps / 2)
 	have := r.base + int64(len(r.hist))
@@ -134,8 +133,8 @@ func (r *resampler) drain(out []float32, end int64) []float32 {
 	return out
 }
 
-// dot is the inner product of two slices of the same, even length; four sums
-// that do not wait for each other.
+// dot is the inner product of two slices of the same length, in four independent
+// sums.
 func dot(w, x []float32) float32 {
 	x = x[:len(w)]
 	var a, b, c, d float32

@@ -18,8 +18,8 @@ func convertRate(x []float32, from, to int) []float32 {
 
 var testRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 47999, 48000, 96000}
 
-// TestPassband: a tone below 7 kHz (or 0.87 of what the input can hold) comes
-// out at its loudness, at its time, and nothing is added to it.
+// TestPassband: a tone below 7 kHz (or 0.87 of the input's Nyquist frequency)
+// keeps its level and phase, and nothing is added to it.
 func TestPassband(t *testing.T) {
 	for _, rate := range testRates {
 		top := math.Min(7000, 0.87*float64(rate)/2)
@@ -32,10 +32,10 @@ func TestPassband(t *testing.T) {
 			mid := out[SampleRate/16 : 3*SampleRate/16]
 			at, rest := power(mid, SampleRate, f)
 			if loss := db(at / 0.125); math.Abs(loss) > 0.5 {
-				t.Errorf("%d Hz: %.0f Hz comes out at %+.2f dB", rate, f, loss)
+				t.Errorf("%d Hz: %.0f Hz changes by %+.2f dB", rate, f, loss)
 			}
 			if d := db(rest/0.125 + 1e-20); d > -60 {
-				t.Errorf("%d Hz: %.0f Hz brings %.1f dB of other sound", rate, f, d)
+				t.Errorf("%d Hz: %.0f Hz adds %.1f dB at other frequencies", rate, f, d)
 			}
 			// Time: the phase is that of the input.
 			worst := 0.0
@@ -50,10 +50,10 @@ func TestPassband(t *testing.T) {
 	}
 }
 
-// TestStopband: what 16 kHz cannot hold is gone, wherever it would fold to.
+// TestStopband: frequencies above 8 kHz are removed, wherever they would alias to.
 func TestStopband(t *testing.T) {
 	for _, rate := range testRates {
-		// Right above the edge, and then wherever it may fold.
+		// Just above the edge, then at growing distances.
 		for f := 8000.0; f < float64(rate)/2; f += 40 + 0.13*f {
 			out := convertRate(tone(rate, f, rate/4), rate, SampleRate)
 			mid := out[SampleRate/16 : 3*SampleRate/16]
@@ -68,8 +68,7 @@ func TestStopband(t *testing.T) {
 	}
 }
 
-// TestResamplerBlocks: the same samples give the same bits for any block sizes,
-// any rates.
+// TestResamplerBlocks: the output does not depend on the block sizes, to the bit.
 func TestResamplerBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.SampledFrom([]int{8000, 11025, 22050, 44100, 48000, 47999, 6000}).Draw(t, "rate")
@@ -79,9 +78,9 @@ func TestResamplerBlocks(t *testing.T) {
 		for i := range x {
 			x[i] = float32(r.Float64()*2 - 1)
 		}
-		whole := convertRate(x, from, SampleRate)
-		if want := (n*SampleRate + from - 1) / from; len(whole) != want {
-			t.Fatalf("%d samples at %d Hz became %d, want %d", n, from, len(whole), want)
+		atOnce := convertRate(x, from, SampleRate)
+		if want := (n*SampleRate + from - 1) / from; len(atOnce) != want {
+			t.Fatalf("%d samples at %d Hz became %d, want %d", n, from, len(atOnce), want)
 		}
 		rs := newResampler(from, SampleRate)
 		var parts []float32
@@ -94,13 +93,13 @@ func TestResamplerBlocks(t *testing.T) {
 			rest = rest[k:]
 		}
 		parts = rs.flush(parts)
-		if !slices.Equal(whole, parts) {
+		if !slices.Equal(atOnce, parts) {
 			t.Fatal("blocks change the result")
 		}
 	})
 }
 
-// TestResamplerMemory: an hour holds no more than a second.
+// TestResamplerMemory: memory does not depend on the length of the input.
 func TestResamplerMemory(t *testing.T) {
 	rs := newResampler(44100, SampleRate)
 	block := tone(44100, 300, 4410)

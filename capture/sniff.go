@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// What to do next, for the errors of this package.
+// Hints of the errors of this package.
 const (
-	convertHint = "Convert it first, for instance: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav"
-	wholeHint   = "Check that it was copied or recorded to its end."
-	damagedHint = "The file may be damaged. Convert it with another program, then try again."
-	rawHint     = "Send WAV, or raw 32-bit float samples, 16 kHz mono: ffmpeg -i INPUT -f f32le -ar 16000 -ac 1 - | hubbub --input -"
+	convertHint    = "Convert it first, for instance: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav"
+	incompleteHint = "Check that it was copied or recorded completely."
+	damagedHint    = "The file may be damaged. Convert it with another program, then try again."
+	rawHint        = "Send WAV, or raw 32-bit float samples, 16 kHz mono: ffmpeg -i INPUT -f f32le -ar 16000 -ac 1 - | hubbub --input -"
 )
 
-// container is what the first bytes of an input look like.
+// container is the detected format of an input.
 type container int
 
 const (
@@ -28,11 +28,11 @@ const (
 	isMP3
 	isID3 // a tag; MP3 or FLAC follows
 	isText
-	isOther // known, and not supported
+	isOther // known but not supported
 )
 
-// sniff tells inputs apart by content, never by name. For isOther it gives the
-// format's name.
+// sniff detects the format from the content, not the name. For isOther it also
+// returns the format's name.
 func sniff(head []byte) (container, string) {
 	has := func(at int, s string) bool { return len(head) >= at+len(s) && string(head[at:at+len(s)]) == s }
 	switch {
@@ -68,7 +68,7 @@ func looksLikeText(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}
-	// A character may be cut at the end.
+	// The last character may be incomplete.
 	for cut := 0; cut < utf8.UTFMax && len(b) > 1 && !utf8.Valid(b); cut++ {
 		b = b[:len(b)-1]
 	}
@@ -83,26 +83,26 @@ func looksLikeText(b []byte) bool {
 	return true
 }
 
-// looksLikeFloats says whether raw bytes can be pcm_f32le: most samples lie
-// where audio does. 16-bit samples, compressed data and text do not.
+// looksLikeFloats reports whether raw bytes can be pcm_f32le: at least 80 % of the
+// samples have plausible values. 16-bit samples, compressed data and text do not.
 func looksLikeFloats(b []byte) bool {
-	good, all := 0, len(b)/4
+	plausible, all := 0, len(b)/4
 	for i := range all {
 		x := math.Abs(float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))))
 		if x == 0 || x > 1e-20 && x < 256 {
-			good++
+			plausible++
 		}
 	}
-	return good*10 >= all*8
+	return plausible*10 >= all*8
 }
 
-// openDecoder finds the decoder for an input that begins with head; r stands at
-// its start. size is the input's length in bytes, -1 = unknown. what names the
-// input in errors.
-func openDecoder(what string, r *counter, head []byte, size int64, n *notes) (d decoder, err error) {
+// openDecoder returns the decoder for an input that begins with head; r is at its
+// start. size is the input's length in bytes, -1 = unknown. input is its name in
+// errors.
+func openDecoder(input string, r *counter, head []byte, size int64, n *notes) (d decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", what, p)
+			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", input, p)
 		}
 	}()
 	kind, name := sniff(head)
@@ -116,11 +116,11 @@ func openDecoder(what string, r *counter, head []byte, size int64, n *notes) (d 
 	case isID3:
 		d, err = openTagged(r, size, n)
 	case isOther:
-		return nil, fail(convertHint, "%s is %s, which is not supported", what, name)
+		return nil, fail(convertHint, "%s is %s, which is not supported", input, name)
 	case isText:
-		return nil, fail("Give a WAV, FLAC or MP3 file.", "%s is text, not audio", what)
+		return nil, fail("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", input)
 	default:
-		return nil, fail("Give a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file that hubbub knows", what)
+		return nil, fail("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
 	}
 	if err != nil {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -131,7 +131,7 @@ func openDecoder(what string, r *counter, head []byte, size int64, n *notes) (d 
 		if errors.As(err, &h) {
 			hint = h.Hint()
 		}
-		return nil, fail(hint, "%s: %w", what, err)
+		return nil, fail(hint, "%s: %w", input, err)
 	}
 	return d, nil
 }
@@ -141,18 +141,18 @@ func openDecoder(what string, r *counter, head []byte, size int64, n *notes) (d 
 func openTagged(r *counter, size int64, n *notes) (decoder, error) {
 	var h [10]byte
 	if err := r.full(h[:]); err != nil {
-		return nil, fail(wholeHint, "this file ends within its tag")
+		return nil, fail(incompleteHint, "this file ends within its tag")
 	}
 	length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
 	if h[5]&0x10 != 0 {
 		length += 10 // a footer
 	}
 	if err := r.skip(length); err != nil {
-		return nil, fail(wholeHint, "this file ends within its tag")
+		return nil, fail(incompleteHint, "this file ends within its tag")
 	}
 	head, err := r.peek(4)
 	if err != nil {
-		return nil, fail(wholeHint, "this file ends after its tag")
+		return nil, fail(incompleteHint, "this file ends after its tag")
 	}
 	if bytes.Equal(head, []byte("fLaC")) {
 		return openFLAC(r, n)
@@ -160,11 +160,11 @@ func openTagged(r *counter, size int64, n *notes) (decoder, error) {
 	return openMP3(r, size, n)
 }
 
-// counter reads an input from its start and knows where it is.
+// counter reads an input and counts the bytes.
 type counter struct {
 	r  peeker
 	n  int64       // bytes read
-	at io.ReaderAt // nil: the input cannot be looked at elsewhere
+	at io.ReaderAt // nil: the input has no random access
 }
 
 type peeker interface {
@@ -184,7 +184,7 @@ func (c *counter) full(b []byte) error {
 	return err
 }
 
-// peek looks at the next bytes; fewer only with an error.
+// peek returns the next n bytes without consuming them; fewer only with an error.
 func (c *counter) peek(n int) ([]byte, error) { return c.r.Peek(n) }
 
 func (c *counter) skip(n int64) error {
@@ -199,10 +199,10 @@ func (c *counter) skip(n int64) error {
 	return nil
 }
 
-// chunksFollow says whether at off bytes from here, of there in all, a further
-// RIFF chunk begins, or the input ends.
-func (c *counter) chunksFollow(off, there int64) bool {
-	if there-off < 8 {
+// chunksFollow reports whether a RIFF chunk begins, or the input ends, at off
+// bytes from here; available bytes remain in all.
+func (c *counter) chunksFollow(off, available int64) bool {
+	if available-off < 8 {
 		return true
 	}
 	if c.at == nil {
@@ -217,5 +217,5 @@ func (c *counter) chunksFollow(off, there int64) bool {
 			return false
 		}
 	}
-	return int64(binary.LittleEndian.Uint32(b[4:])) <= there-off-8
+	return int64(binary.LittleEndian.Uint32(b[4:])) <= available-off-8
 }

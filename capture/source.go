@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Kind says where audio comes from.
+// Kind is the kind of a source.
 type Kind string
 
 // The four kinds of source.
@@ -23,51 +23,51 @@ const (
 // Info describes a source as it was opened.
 type Info struct {
 	Kind Kind
-	// Name is for people: a device's name, a file's path.
+	// Name is for display: a device's name, a file's path.
 	Name string
 	// Base is the name for RTTM: a file's base name without its ending, else "live".
 	Base string
-	// Rate (Hz) and Channels are those of the origin, before conversion.
+	// Rate (Hz) and Channels are those of the input, before conversion.
 	Rate, Channels int
 	// Duration is the length of the input; 0 = unknown or endless.
 	Duration time.Duration
-	// Notice is what the user should know from the start, one line; "" = nothing.
-	// What turns out later is in Stats.Notices.
+	// Notice is one line for the user, known when the source was opened; "" =
+	// none. Later notices are in Stats.Notices.
 	Notice string
 }
 
-// Source gives audio as 16 kHz mono float32, whatever it was at its origin.
+// Source delivers audio as 16 kHz mono float32, whatever the format of the input.
 // It is for one reader at a time.
 type Source interface {
 	Info() Info
-	// Read fills dst with up to len(dst) samples and says how many. It blocks
-	// until there is at least one, the input ends (io.EOF, with n = 0), or ctx
-	// ends. After any error, ctx's included, the source is over.
+	// Read reads up to len(dst) samples into dst and returns their number. It
+	// blocks until there is at least one, the input ends (io.EOF, with n = 0),
+	// or ctx ends. After any error, also ctx's, the source can only be closed.
 	Read(ctx context.Context, dst []float32) (int, error)
-	// Close frees what the source holds. It may be called once a Read has
-	// returned, any number of times.
+	// Close releases the source's resources. It must not be called during a
+	// Read; it may be called more than once.
 	Close() error
 }
 
-// noticer is a source that may find out, while it is read, what the user
-// should know: a file cut short, samples that are no numbers.
+// noticer is a source with notices that arise while it is read: a truncated file,
+// samples that are not numbers.
 type noticer interface{ notices() []string }
 
 // overflower is a source that counts the audio losses of its device.
 type overflower interface{ overflows() int64 }
 
-// Spec says what to open.
+// Spec is an input to open.
 type Spec struct {
 	// Input is "" (the default microphone, or the demo where there is none),
-	// "mic", "mic:NAME" (a part of the device's name, or its number), "-"
+	// "mic", "mic:NAME" (a substring of the device's name, or its number), "-"
 	// (standard input), or the path of a WAV, FLAC or MP3 file.
 	Input string
 	// Stdin is read for "-"; nil = os.Stdin.
 	Stdin io.Reader
 }
 
-// Open opens what s names. ctx bounds the opening only, which may have to wait
-// for the first bytes of a pipe or for a device.
+// Open opens an input. ctx limits the opening only, which may wait for the first
+// bytes of a pipe or for a device.
 func Open(ctx context.Context, s Spec) (Source, error) {
 	switch {
 	case s.Input == "":
@@ -87,8 +87,8 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	}
 }
 
-// baseName is the RTTM name of a path: no folders, no ending, no blanks, which
-// would break the line into other columns.
+// baseName is the RTTM name of a path: the file name without its extension and
+// without blanks, which separate the columns of RTTM.
 func baseName(path string) string {
 	base := filepath.Base(path)
 	base = strings.TrimSuffix(base, filepath.Ext(base))

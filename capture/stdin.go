@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// openStdin opens a stream of bytes: WAV (FLAC and tagged MP3 as well), or raw
-// pcm_f32le, 16 kHz mono, told apart by content. It waits for the first bytes.
+// openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
+// mono, detected from the content. It waits for the first bytes.
 func openStdin(ctx context.Context, in io.Reader) (Source, error) {
 	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"})
 }
 
-// openPipe opens a path that is no regular file, in the way of standard input.
+// openPipe opens a path that is not a regular file, like standard input.
 func openPipe(ctx context.Context, path string) (Source, error) {
 	type opened struct {
 		f   *os.File
@@ -32,7 +32,7 @@ func openPipe(ctx context.Context, path string) (Source, error) {
 	}()
 	select {
 	case <-ctx.Done():
-		go func() { // the opener owns the file until somebody takes it
+		go func() { // closes the file if the opening succeeds later
 			if o := <-ch; o.f != nil {
 				_ = o.f.Close()
 			}
@@ -46,8 +46,8 @@ func openPipe(ctx context.Context, path string) (Source, error) {
 	}
 }
 
-// sniffRaw is how many bytes of a stream are waited for before it is decided
-// what it is: 4 ms of raw audio.
+// sniffRaw is how many bytes of a stream are needed to detect its format: 4 ms of
+// raw audio.
 const sniffRaw = 256
 
 func openStream(ctx context.Context, p *pump, info Info) (Source, error) {
@@ -94,13 +94,13 @@ func openStreamDecoder(name string, r *bufio.Reader, head []byte, n *notes) (dec
 	return &rawDecoder{r: r, notes: n}, nil
 }
 
-// streamed is a decoded source whose bytes come from a pump.
+// streamed is a decoded source that reads from a pump.
 type streamed struct {
 	decoded
 	pump *pump
 }
 
-// Read ends as soon as ctx does, also while nothing comes.
+// Read returns when ctx ends, also while it waits for bytes.
 func (s *streamed) Read(ctx context.Context, dst []float32) (int, error) {
 	s.pump.ctx = ctx
 	n, err := s.conv.read(dst)
@@ -117,7 +117,7 @@ type rawDecoder struct {
 	r     io.Reader
 	notes *notes
 	buf   []byte
-	have  int // bytes at the start of buf: an unfinished sample
+	have  int // bytes at the start of buf: an incomplete sample
 }
 
 func (d *rawDecoder) format() format {
@@ -139,7 +139,7 @@ func (d *rawDecoder) read(dst []float32) (int, error) {
 			return k, nil
 		}
 		if errors.Is(err, io.EOF) && d.have > 0 {
-			d.notes.add(fmt.Sprintf("the raw input ends within a sample: %d bytes were left over", d.have))
+			d.notes.add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
 			d.have = 0
 		}
 		if err != nil {
@@ -148,24 +148,24 @@ func (d *rawDecoder) read(dst []float32) (int, error) {
 	}
 }
 
-// pump reads a stream in a goroutine of its own, so that whoever waits for it
-// can be let go. The goroutine ends at the end of the input, or after Close.
-// One thing cannot be helped: a read that the operating system has blocked, as
-// of a terminal or an idle pipe that nobody may close, stays until bytes come
-// or the process ends. It then holds one block and nothing else.
+// pump reads a stream in its own goroutine, so that a waiting Read can be
+// cancelled. The goroutine ends at the end of the input, or after Close. A read
+// that blocks in the operating system, of a terminal or an idle pipe that cannot
+// be closed, lasts until bytes arrive or the process ends; until then it keeps one
+// block.
 type pump struct {
-	ctx    context.Context // of the Read that is under way
+	ctx    context.Context // of the Read in progress
 	blocks chan []byte
 	ended  chan struct{} // closed after err is set
 	err    error
 	stop   chan struct{}
 	once   sync.Once
 	file   io.Closer
-	block  []byte // not yet read
+	block  []byte // unread rest
 }
 
 // newPump starts reading r. file, if not nil, is closed with the pump, which
-// ends a blocked read where the system can do that.
+// ends a blocked read where the system supports it.
 func newPump(r io.Reader, file io.Closer) *pump {
 	p := &pump{
 		ctx: context.Background(), blocks: make(chan []byte, 4), ended: make(chan struct{}),
@@ -225,7 +225,7 @@ func (p *pump) Read(b []byte) (int, error) {
 		case p.block = <-p.blocks:
 		case <-p.ended:
 			select {
-			case p.block = <-p.blocks: // sent just before the end
+			case p.block = <-p.blocks: // queued before the end
 				continue
 			default:
 				return 0, p.err
@@ -239,7 +239,7 @@ func (p *pump) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close lets the goroutine go; it waits for nothing.
+// Close ends the goroutine without waiting for it.
 func (p *pump) Close() error {
 	var err error
 	p.once.Do(func() {

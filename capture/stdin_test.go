@@ -31,7 +31,7 @@ func openReader(t testing.TB, r io.Reader) (Source, error) {
 	return src, err
 }
 
-// TestRawInput: pcm_f32le in pieces of any size, silence and all.
+// TestRawInput: pcm_f32le in blocks of any size, also silence.
 func TestRawInput(t *testing.T) {
 	for name, want := range map[string][]float32{
 		"tone": tone(SampleRate, 440, 5000), "silence": make([]float32, 3000), "one sample": {0.25}, "noise": noisy(4321),
@@ -58,7 +58,7 @@ func TestRawInputThatEndsWithinASample(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "cut", readAll(t, src, 333), want[:499], 0)
-	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 bytes were left over") {
+	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
 		t.Errorf("notices %q", n)
 	}
 }
@@ -84,7 +84,7 @@ func TestInputThatIsNoAudio(t *testing.T) {
 	}
 }
 
-// TestFLACFromAPipe: content decides here, too.
+// TestFLACFromAPipe: the format of a pipe is detected from the content.
 func TestFLACFromAPipe(t *testing.T) {
 	src, err := openReader(t, iotest.HalfReader(bytes.NewReader(demoFLAC)))
 	if err != nil {
@@ -95,8 +95,8 @@ func TestFLACFromAPipe(t *testing.T) {
 	}
 }
 
-// TestAPauseIsNotTheEnd: a pipe that rests is waited for.
-func TestAPauseIsNotTheEnd(t *testing.T) {
+// TestPausedPipe: a pipe that pauses has not ended.
+func TestPausedPipe(t *testing.T) {
 	r, w := io.Pipe()
 	x := tone(SampleRate, 440, 2*ChunkSamples)
 	b := rawFloats(x)
@@ -115,9 +115,8 @@ func TestAPauseIsNotTheEnd(t *testing.T) {
 	same(t, "paused", readAll(t, src, 1600), x, 0)
 }
 
-// TestABlockedPipeLetsGo: whoever waits for an idle pipe is let go when its
-// context ends, at once, also while opening.
-func TestABlockedPipeLetsGo(t *testing.T) {
+// TestIdlePipeIsCancelled: opening and reading an idle pipe end with the context.
+func TestIdlePipeIsCancelled(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

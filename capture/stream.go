@@ -10,80 +10,94 @@ import (
 	"time"
 )
 
-// DefaultQueue is how many chunks wait for the taker when nothing else is said: 5 s.
-const DefaultQueue = 50
-
-// StreamOptions say how a source is cut into chunks.
+// StreamOptions are the options of Start.
 type StreamOptions struct {
 	Pace Pace
-	// Queue bounds the chunks that wait for the taker; 0 = DefaultQueue.
-	Queue int
-	// Tap is called with every chunk, in order, before it is queued: also with
-	// those that the queue will drop. It must not change the samples.
+	// Tap is called with every chunk, in order, before it is delivered. It must
+	// not change the samples.
 	Tap func(Chunk)
 	// Clock is for tests; nil = the wall clock.
 	Clock Clock
 }
 
-// Stats is one moment of a Stream.
+// Stats are the counters and the state of a Stream.
 type Stats struct {
 	Captured  int64         // chunks read from the source
-	Dropped   int64         // chunks that a full queue dropped
 	Overflows int64         // times the device lost audio
-	Heard     time.Duration // stream clock of the newest sample
+	Position  time.Duration // stream clock of the newest sample
 	Level     Level         // of the newest chunk
-	Notices   []string      // found after opening; Info.Notice is not among them
+	Notices   []string      // since the opening, without Info.Notice
+	// Device is the name of the source. It changes when another device takes its
+	// place.
+	Device string
+	// Outage is set while a device delivers nothing and is being reopened, and
+	// after a stream that ended meanwhile.
+	Outage *Outage
+	// Gaps are the outages so far, with the one that lasts. The slice is shared:
+	// read only.
+	Gaps []Span
+	// Silence is set while a device delivers only silence.
+	Silence Silence
 }
 
-// Stream reads a source to its end, in a goroutine of its own, and cuts it into
-// chunks. A microphone cannot wait: when the queue is full the oldest chunk is
-// dropped and counted, which leaves a gap in Seq. Every other source waits.
+// Stream reads a source in its own goroutine and divides the audio into chunks. It
+// waits until each chunk is received. If the receiver of a microphone's chunks is
+// too slow, the device overflows, which Stats counts.
 type Stream struct {
-	src    Source
-	o      StreamOptions
-	chunks chan Chunk
+	src     Source
+	o       StreamOptions
+	chunks  chan Chunk
+	notice  chan struct{}   // see Changed
+	silence silenceDetector // of the stream's goroutine
 
-	mu    sync.Mutex // guards what follows
-	stats Stats
-	err   error
+	mu              sync.Mutex // guards what follows, and changes of src
+	stats           Stats
+	overflowsBefore int64 // of devices that were replaced
+	err             error
 }
 
-// Start reads src until it ends, fails, or ctx ends, and closes it then.
+// Start reads src until it ends or fails or ctx ends, and then closes it.
 func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
-	if o.Queue <= 0 {
-		o.Queue = DefaultQueue
-	}
 	if o.Clock == nil {
 		o.Clock = wallClock{}
 	}
-	s := &Stream{src: src, o: o, chunks: make(chan Chunk, o.Queue)}
+	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1)}
 	go s.run(ctx)
 	return s
 }
 
 // Chunks is closed at the end of the input, on an error, and when the context
-// of Start ends; what is queued by then can still be taken.
+// of Start ends.
 func (s *Stream) Chunks() <-chan Chunk { return s.chunks }
 
-// Queued is how many chunks wait for their taker.
-func (s *Stream) Queued() int { return len(s.chunks) }
+// Changed receives after Stats.Outage or Stats.Silence has changed.
+func (s *Stream) Changed() <-chan struct{} { return s.notice }
 
-// Err says, once Chunks is closed, why: nil = the input ended.
+func (s *Stream) notify() {
+	select {
+	case s.notice <- struct{}{}:
+	default:
+	}
+}
+
+// Err returns, after Chunks is closed, the reason: nil = the input ended.
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Stats may be asked at any time, from any goroutine.
+// Stats may be called at any time, from any goroutine.
 func (s *Stream) Stats() Stats {
 	s.mu.Lock()
-	st := s.stats
+	st, src := s.stats, s.src
+	st.Overflows, st.Gaps = s.overflowsBefore, s.gaps()
 	s.mu.Unlock()
-	if o, ok := s.src.(overflower); ok {
-		st.Overflows = o.overflows()
+	st.Device = src.Info().Name
+	if o, ok := src.(overflower); ok {
+		st.Overflows += o.overflows()
 	}
-	if n, ok := s.src.(noticer); ok {
+	if n, ok := src.(noticer); ok {
 		st.Notices = n.notices()
 	}
 	return st
@@ -91,7 +105,7 @@ func (s *Stream) Stats() Stats {
 
 func (s *Stream) run(ctx context.Context) {
 	defer close(s.chunks)
-	err := s.pump(ctx)
+	err := s.readSource(ctx)
 	if closeErr := s.src.Close(); err == nil {
 		err = closeErr
 	}
@@ -100,7 +114,7 @@ func (s *Stream) run(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// defect is a panic that was caught.
+// defect is a recovered panic.
 type defect struct {
 	error
 	stack []byte
@@ -108,46 +122,63 @@ type defect struct {
 
 func (d *defect) Unwrap() error { return d.error }
 
-// Stack is where it happened.
+// Stack is the stack trace of the panic.
 func (d *defect) Stack() []byte { return d.stack }
 
-// pump is the stream's whole life; a panic in a source or a tap ends this
-// stream only.
-func (s *Stream) pump(ctx context.Context) (err error) {
+// readSource reads and delivers until the end. A panic in a source or a tap ends
+// only this stream.
+func (s *Stream) readSource(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", r), debug.Stack()}
 		}
 	}()
-	mic := s.src.Info().Kind == Mic
+	paced := s.src.Info().Kind != Mic && s.o.Pace == Realtime
 	pace := pacer{clock: s.o.Clock}
+	device, _ := s.src.(reopener)
+	var last anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
 		samples, valid, readErr := s.readChunk(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		lost := readErr != nil && s.lostDevice(readErr, seq > 0)
+		if lost && valid > 0 { // the silence begins in this chunk
+			valid = ChunkSamples
+		}
 		if valid > 0 {
-			heard := time.Duration(seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
-			if !mic && s.o.Pace == Realtime {
-				if err := pace.wait(ctx, heard); err != nil {
+			position := time.Duration(seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
+			if paced {
+				if err := pace.wait(ctx, position); err != nil {
 					return err
 				}
 			}
 			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Level: measure(samples[:valid]), Captured: s.o.Clock.Now()}
-			if err := s.deliver(ctx, c, heard, mic); err != nil {
+			if err := s.deliver(ctx, c, position); err != nil {
 				return err
 			}
 		}
-		if errors.Is(readErr, io.EOF) {
+		switch {
+		case errors.Is(readErr, io.EOF):
 			return nil
-		}
-		if readErr != nil {
+		case lost:
+			if valid > 0 {
+				seq++
+			}
+			if err := s.bridge(ctx, last, &seq, readErr); err != nil {
+				return err
+			}
+			last = anchor{seq, device.elapsed()}
+			seq-- // the next chunk is seq
+		case readErr != nil:
 			return readErr
+		case device != nil:
+			last = anchor{seq + 1, device.elapsed()}
 		}
 	}
 }
 
-// readChunk fills one chunk; less than a full one only together with an error.
+// readChunk reads one chunk; an incomplete one only together with an error.
 func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
 	samples = make([]float32, ChunkSamples)
 	for empty := 0; valid < ChunkSamples; {
@@ -160,44 +191,34 @@ func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, e
 		if n > 0 {
 			empty = 0
 		} else if empty++; empty > 100 {
-			return samples, valid, fmt.Errorf("the input gives nothing: %w", io.ErrNoProgress)
+			return samples, valid, fmt.Errorf("the input delivers nothing: %w", io.ErrNoProgress)
 		}
 	}
 	return samples, valid, nil
 }
 
-// deliver hands a chunk to the tap, then to the queue.
-func (s *Stream) deliver(ctx context.Context, c Chunk, heard time.Duration, mic bool) error {
+// deliver passes a chunk to the tap, then to the receiver of Chunks.
+func (s *Stream) deliver(ctx context.Context, c Chunk, position time.Duration) error {
 	s.mu.Lock()
 	s.stats.Captured++
-	s.stats.Heard = heard
+	s.stats.Position = position
 	s.stats.Level = c.Level
+	silent := s.stats.Silence
+	if s.src.Info().Kind == Mic {
+		s.stats.Silence = s.silence.add(c, s.stats.Outage != nil)
+	}
+	changed := silent != s.stats.Silence
 	s.mu.Unlock()
+	if changed {
+		s.notify()
+	}
 	if s.o.Tap != nil {
 		s.o.Tap(c)
 	}
-	if !mic {
-		select {
-		case s.chunks <- c:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for {
-		select {
-		case s.chunks <- c:
-			return nil
-		default:
-		}
-		// Nobody but us sends: after this there is room, unless the taker was
-		// faster, and then there is as well.
-		select {
-		case <-s.chunks:
-			s.mu.Lock()
-			s.stats.Dropped++
-			s.mu.Unlock()
-		default:
-		}
+	select {
+	case s.chunks <- c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

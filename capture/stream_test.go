@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fakeSource gives samples in blocks of any size, then an error.
+// fakeSource delivers samples in blocks of any size, then an error.
 type fakeSource struct {
 	kind    Kind
 	samples []float32
@@ -28,7 +28,7 @@ type fakeSource struct {
 
 func (f *fakeSource) Info() Info        { return Info{Kind: f.kind} }
 func (f *fakeSource) overflows() int64  { return f.lost }
-func (f *fakeSource) notices() []string { return []string{"noted"} }
+func (f *fakeSource) notices() []string { return []string{"notice"} }
 func (f *fakeSource) Close() error      { f.closed++; return nil }
 
 func (f *fakeSource) Read(ctx context.Context, dst []float32) (int, error) {
@@ -63,15 +63,15 @@ func noisy(n int) []float32 {
 	return x
 }
 
-// TestChunksAreTheSource: whatever the blocks, the chunks laid end to end are
-// the input, then zeros.
+// TestChunksAreTheSource: the concatenated chunks are the input, padded with
+// zeros, for any block sizes.
 func TestChunksAreTheSource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := noisy(rapid.IntRange(0, 6000).Draw(t, "samples"))
 		most := rapid.IntRange(1, 2500).Draw(t, "block")
 		src := &fakeSource{kind: File, samples: x, end: io.EOF, block: func() int { return 1 + rand.IntN(most) }}
 		var tapped []float32
-		s := Start(context.Background(), src, StreamOptions{Pace: Fast, Queue: rapid.IntRange(1, 4).Draw(t, "queue"), Tap: func(c Chunk) {
+		s := Start(context.Background(), src, StreamOptions{Pace: Fast, Tap: func(c Chunk) {
 			tapped = append(tapped, c.Samples[:c.Valid]...)
 		}})
 		var got []float32
@@ -101,7 +101,7 @@ func TestChunksAreTheSource(t *testing.T) {
 			t.Fatal("the chunks are not the source")
 		}
 		st := s.Stats()
-		if st.Captured != seq || st.Dropped != 0 || st.Heard != time.Duration(len(x))*time.Second/SampleRate {
+		if st.Captured != seq || st.Position != time.Duration(len(x))*time.Second/SampleRate {
 			t.Fatalf("%+v after %d samples", st, len(x))
 		}
 		if src.closed != 1 {
@@ -120,8 +120,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// fakeClock is a clock whose sleeps are never exact: too long by up to late, as
-// on a busy machine, and now and then by a second.
+// fakeClock is a clock whose sleeps are too long: by up to 30 ms, as on a busy
+// machine, and sometimes by a second.
 type fakeClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -146,12 +146,12 @@ func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// endless gives silence for so many samples.
-type endless struct{ left int }
+// silence delivers that many zeros.
+type silence struct{ left int }
 
-func (e *endless) Info() Info   { return Info{Kind: File} }
-func (e *endless) Close() error { return nil }
-func (e *endless) Read(_ context.Context, dst []float32) (int, error) {
+func (e *silence) Info() Info   { return Info{Kind: File} }
+func (e *silence) Close() error { return nil }
+func (e *silence) Read(_ context.Context, dst []float32) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
@@ -160,12 +160,12 @@ func (e *endless) Read(_ context.Context, dst []float32) (int, error) {
 	return n, nil
 }
 
-// TestAnHourInRealTime: with sleeps that are always too long, chunk 36,000 is
-// no later than the first ones, and none comes before its time.
+// TestAnHourInRealTime: with sleeps that are too long, delays do not accumulate
+// over 36,000 chunks, and none comes early.
 func TestAnHourInRealTime(t *testing.T) {
 	clock := &fakeClock{now: time.Unix(0, 0), r: rand.New(rand.NewPCG(1, 2))}
 	const hour = 3600 * SampleRate
-	s := Start(context.Background(), &endless{hour}, StreamOptions{Pace: Realtime, Clock: clock})
+	s := Start(context.Background(), &silence{hour}, StreamOptions{Pace: Realtime, Clock: clock})
 	var start time.Time
 	over, last := 0, time.Duration(0)
 	for c := range s.Chunks() {
@@ -184,10 +184,10 @@ func TestAnHourInRealTime(t *testing.T) {
 	if last > 50*time.Millisecond || last < -50*time.Millisecond {
 		t.Errorf("after an hour the stream is off by %v", last)
 	}
-	if got := s.Stats().Heard; got != time.Hour {
-		t.Errorf("heard %v", got)
+	if got := s.Stats().Position; got != time.Hour {
+		t.Errorf("position %v", got)
 	}
-	// 18 long sleeps are expected; each is made good within a second.
+	// 18 long sleeps are expected; the delay of each is made up within a second.
 	if over > 18*4*11 {
 		t.Errorf("%d chunks were more than 50 ms late", over)
 	}
@@ -197,7 +197,7 @@ func TestAnHourInRealTime(t *testing.T) {
 // TestRealtimeWaits: on the real clock, 0.5 s of audio takes 0.5 s.
 func TestRealtimeWaits(t *testing.T) {
 	began := time.Now()
-	s := Start(context.Background(), &endless{SampleRate / 2}, StreamOptions{Pace: Realtime})
+	s := Start(context.Background(), &silence{SampleRate / 2}, StreamOptions{Pace: Realtime})
 	for range s.Chunks() {
 	}
 	if d := time.Since(began); d < 490*time.Millisecond {
@@ -205,55 +205,40 @@ func TestRealtimeWaits(t *testing.T) {
 	}
 }
 
-// TestMicDropsTheOldest: a microphone does not wait for its taker.
-func TestMicDropsTheOldest(t *testing.T) {
-	const chunks = 20
-	taps := 0
-	src := &fakeSource{kind: Mic, samples: noisy(chunks * ChunkSamples), end: io.EOF, lost: 3}
-	s := Start(context.Background(), src, StreamOptions{Queue: 5, Tap: func(Chunk) { taps++ }})
-	deadline := time.Now().Add(30 * time.Second)
-	for s.Stats().Dropped < chunks-5 {
-		if time.Now().After(deadline) {
-			t.Fatal("the microphone waits for its taker")
-		}
-		time.Sleep(time.Millisecond)
-	}
-	var seqs []int64
-	for c := range s.Chunks() {
-		seqs = append(seqs, c.Seq)
-	}
-	if !slices.Equal(seqs, []int64{15, 16, 17, 18, 19}) {
-		t.Errorf("kept %v, want the newest five", seqs)
-	}
-	st := s.Stats()
-	if st.Dropped != 15 || st.Captured != chunks || taps != chunks || st.Overflows != 3 {
-		t.Errorf("%+v, %d tapped", st, taps)
-	}
-	if !slices.Equal(st.Notices, []string{"noted"}) {
-		t.Errorf("notices %q", st.Notices)
-	}
-}
-
-// TestFileWaits: back pressure reaches a file's reader, and nothing is lost.
-func TestFileWaits(t *testing.T) {
-	src := &fakeSource{kind: File, samples: noisy(40 * ChunkSamples), end: io.EOF}
-	s := Start(context.Background(), src, StreamOptions{Pace: Fast, Queue: 2})
-	time.Sleep(50 * time.Millisecond)
-	if n := s.Stats().Captured; n > 4 {
-		t.Errorf("%d chunks were read for a queue of 2", n)
-	}
-	n := 0
-	for range s.Chunks() {
-		n++
-	}
-	if n != 40 || s.Stats().Dropped != 0 {
-		t.Errorf("%d chunks, %d dropped", n, s.Stats().Dropped)
+// TestSourceWaits: no chunk is dropped, whatever the source. At most one waits to
+// be received.
+func TestSourceWaits(t *testing.T) {
+	for name, kind := range map[string]Kind{"file": File, "microphone": Mic} {
+		t.Run(name, func(t *testing.T) {
+			const chunks = 40
+			taps := 0
+			src := &fakeSource{kind: kind, samples: noisy(chunks * ChunkSamples), end: io.EOF, lost: 3}
+			s := Start(context.Background(), src, StreamOptions{Pace: Fast, Tap: func(Chunk) { taps++ }})
+			time.Sleep(50 * time.Millisecond)
+			if n := s.Stats().Captured; n > 1 {
+				t.Errorf("%d chunks were read before the first one was received", n)
+			}
+			n := int64(0)
+			for c := range s.Chunks() {
+				if c.Seq != n {
+					t.Fatalf("chunk %d follows chunk %d", c.Seq, n-1)
+				}
+				n++
+			}
+			st := s.Stats()
+			if n != chunks || st.Captured != chunks || taps != chunks || st.Overflows != 3 {
+				t.Errorf("%d chunks, %d tapped, %+v", n, taps, st)
+			}
+			if !slices.Equal(st.Notices, []string{"notice"}) {
+				t.Errorf("notices %q", st.Notices)
+			}
+		})
 	}
 }
 
-// TestWhatWasHeardIsKept: a source that fails still gives what came before, the
-// last part of a chunk too.
-func TestWhatWasHeardIsKept(t *testing.T) {
+// TestAudioBeforeAFailure: the audio before a failure is delivered, also an
+// incomplete chunk.
+func TestAudioBeforeAFailure(t *testing.T) {
 	broken := errors.New("unplugged")
 	src := &fakeSource{kind: Mic, samples: noisy(ChunkSamples + 100), end: broken}
 	s := Start(context.Background(), src, StreamOptions{})
@@ -268,11 +253,11 @@ func TestWhatWasHeardIsKept(t *testing.T) {
 
 func TestCancelEndsTheStream(t *testing.T) {
 	for name, src := range map[string]*fakeSource{
-		"blocked read":  {kind: Stdin, gate: make(chan struct{}), end: io.EOF},
-		"blocked queue": {kind: File, samples: noisy(100 * ChunkSamples), end: io.EOF},
+		"blocked read": {kind: Stdin, gate: make(chan struct{}), end: io.EOF},
+		"no receiver":  {kind: File, samples: noisy(100 * ChunkSamples), end: io.EOF},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s := Start(ctx, src, StreamOptions{Pace: Fast, Queue: 1})
+		s := Start(ctx, src, StreamOptions{Pace: Fast})
 		time.AfterFunc(20*time.Millisecond, cancel)
 		time.Sleep(40 * time.Millisecond)
 		for range s.Chunks() {
@@ -283,18 +268,18 @@ func TestCancelEndsTheStream(t *testing.T) {
 	}
 }
 
-type panicking struct{ *endless }
+type panicking struct{ *silence }
 
 func (panicking) Read(context.Context, []float32) (int, error) { panic("boom") }
 
-func TestPanicEndsTheStreamOnly(t *testing.T) {
-	s := Start(context.Background(), panicking{&endless{}}, StreamOptions{})
+func TestPanicEndsOnlyTheStream(t *testing.T) {
+	s := Start(context.Background(), panicking{&silence{}}, StreamOptions{})
 	for range s.Chunks() {
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Fatal(err)
 	}
-	s = Start(context.Background(), &endless{SampleRate}, StreamOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
+	s = Start(context.Background(), &silence{SampleRate}, StreamOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
 	for range s.Chunks() {
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "tap") {
@@ -302,12 +287,12 @@ func TestPanicEndsTheStreamOnly(t *testing.T) {
 	}
 }
 
-type idle struct{ *endless }
+type idle struct{ *silence }
 
 func (idle) Read(context.Context, []float32) (int, error) { return 0, nil }
 
 func TestASourceWithoutProgressEnds(t *testing.T) {
-	s := Start(context.Background(), idle{&endless{}}, StreamOptions{})
+	s := Start(context.Background(), idle{&silence{}}, StreamOptions{})
 	for range s.Chunks() {
 	}
 	if !errors.Is(s.Err(), io.ErrNoProgress) {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// The chunks of a WAV file are walked here and not by a library: the ones at
-// hand take the sizes in a header at their word (memory included), and know
-// neither float samples nor the open sizes of programs that write to a pipe.
+// The chunks of a WAV file are parsed here, not by a library: the available ones
+// trust the sizes in a header, also when they allocate memory, and support neither
+// float samples nor the unknown sizes of programs that write to a pipe.
 //
-// Shapes: Microsoft, Multimedia Programming Interface and Data Specifications
+// Formats: Microsoft, Multimedia Programming Interface and Data Specifications
 // 1.0 (RIFF, WAVE); WAVEFORMATEXTENSIBLE; EBU Tech 3306 (RF64).
 
-// Limits of what a header may claim.
+// Limits of the values in a header.
 const (
 	maxRate     = 384000
 	minRate     = 1000
@@ -33,26 +33,26 @@ const (
 
 // wavDecoder reads the samples of a WAV file or stream.
 type wavDecoder struct {
-	r      io.Reader
-	f      format
-	float  bool
-	width  int   // bytes of one sample
-	left   int64 // bytes of audio still to come; -1 = until the end
-	strict bool  // a missing byte is worth a notice
-	notes  *notes
-	heard  int64 // frames
-	buf    []byte
-	have   int // bytes at the start of buf: an unfinished frame
+	r        io.Reader
+	f        format
+	float    bool
+	width    int   // bytes of one sample
+	left     int64 // bytes of audio left; -1 = until the end
+	strict   bool  // missing audio is a notice
+	notes    *notes
+	position int64 // frames decoded
+	buf      []byte
+	have     int // bytes at the start of buf: an incomplete frame
 }
 
 func (d *wavDecoder) format() format { return d.f }
 
-// openWAV reads the header. size is the length of the whole input in bytes, -1
-// = unknown; r stands at its start.
+// openWAV reads the header. size is the length of the input in bytes, -1
+// = unknown; r is at its start.
 func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
 	var head [12]byte
 	if err := r.full(head[:]); err != nil {
-		return nil, cutInHeader(err)
+		return nil, headerError(err)
 	}
 	id := string(head[:4])
 	if id == "RIFX" {
@@ -65,7 +65,7 @@ func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
 		var h [8]byte
 		if err := r.full(h[:]); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return nil, fail(wholeHint, "this WAV file ends before its audio begins")
+				return nil, fail(incompleteHint, "this WAV file ends before its audio begins")
 			}
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
 		switch {
 		case name == "data":
 			if !formatSeen {
-				return nil, fail(convertHint, "this WAV file does not say which format its audio has")
+				return nil, fail(convertHint, "this WAV file does not state the format of its audio")
 			}
 			if id != "RIFF" && long >= 0 {
 				length = long
@@ -87,45 +87,45 @@ func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
 		case name == "ds64" && length >= 16 && length < 1<<16:
 			b := make([]byte, length)
 			if err := r.full(b); err != nil {
-				return nil, cutInHeader(err)
+				return nil, headerError(err)
 			}
 			long = int64(binary.LittleEndian.Uint64(b[8:]))
 		default:
 			if err := r.skip(length + length%2); err != nil {
-				return nil, cutInHeader(err)
+				return nil, headerError(err)
 			}
 			continue
 		}
 		if length%2 == 1 {
 			if err := r.skip(1); err != nil {
-				return nil, cutInHeader(err)
+				return nil, headerError(err)
 			}
 		}
 	}
 }
 
-func cutInHeader(err error) error {
+func headerError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fail(wholeHint, "this WAV file ends within its header")
+		return fail(incompleteHint, "this WAV file ends within its header")
 	}
 	return err
 }
 
-// readFormat reads a fmt chunk and refuses what contradicts itself.
+// readFormat reads a fmt chunk and rejects inconsistent values.
 func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	if length < 16 || length > 1<<16 {
 		return fail(convertHint, "the header of this WAV file is damaged: a format of %d bytes", length)
 	}
 	b := make([]byte, length)
 	if err := r.full(b); err != nil {
-		return cutInHeader(err)
+		return headerError(err)
 	}
 	le := binary.LittleEndian
 	tag, channels, rate := int(le.Uint16(b)), int(le.Uint16(b[2:])), int64(le.Uint32(b[4:]))
 	align, bits := int(le.Uint16(b[12:])), int(le.Uint16(b[14:]))
 	if tag == tagExtensible {
 		if len(b) < 40 || !bytes.Equal(b[26:40], mediaGUID) {
-			return fail(convertHint, "the header of this WAV file names no known audio format")
+			return fail(convertHint, "the header of this WAV file states no known audio format")
 		}
 		tag = int(le.Uint16(b[24:]))
 	}
@@ -133,15 +133,15 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 		return fail(convertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
 	}
 	if channels == 0 || channels > maxChannels {
-		return fail(convertHint, "the header of this WAV file cannot be right: %d channels", channels)
+		return fail(convertHint, "the header of this WAV file is invalid: %d channels", channels)
 	}
 	if rate < minRate || rate > maxRate {
-		return fail(convertHint, "the header of this WAV file cannot be right: %d samples a second", rate)
+		return fail(convertHint, "the header of this WAV file is invalid: %d Hz", rate)
 	}
-	// The frame's length is what counts: 20 or 24 bits may lie in 4 bytes, at
-	// the upper end.
+	// The frame's length decides: 20 or 24 bits may be stored in the upper bits
+	// of 4 bytes.
 	if align == 0 || align%channels != 0 || bits == 0 || align/channels*8 < bits {
-		return fail(convertHint, "the header of this WAV file contradicts itself: frames of %d bytes for %d channels of %d bits", align, channels, bits)
+		return fail(convertHint, "the header of this WAV file is inconsistent: frames of %d bytes for %d channels of %d bits", align, channels, bits)
 	}
 	d.width = align / channels
 	d.float = tag == tagFloat
@@ -152,7 +152,7 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	return nil
 }
 
-// mediaGUID is the end of every sub-format GUID that stands for a format tag.
+// mediaGUID is the end of every sub-format GUID that encodes a format tag.
 var mediaGUID = []byte{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71}
 
 func tagName(tag int) string {
@@ -169,9 +169,9 @@ func tagName(tag int) string {
 	return fmt.Sprintf("of format 0x%04x", tag)
 }
 
-// begin decides how much audio there is, whatever the header says: r stands at
-// its first byte. A program that writes to a pipe, or that was killed, leaves a
-// size of 0, of nearly 4 GiB, or one that was true some time ago.
+// begin determines the length of the audio, also when the header is wrong; r is at
+// the first byte of the audio. A program that writes to a pipe, or that was
+// killed, leaves a size of 0, of nearly 4 GiB, or an outdated one.
 func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	frame := int64(d.width * d.f.channels)
 	d.left, d.strict = length, true
@@ -185,24 +185,24 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 		}
 		return nil
 	}
-	there := max(0, size-r.n)
+	available := max(0, size-r.n)
 	switch {
-	case length == 0 && (there < frame || r.chunksFollow(0, there)):
-		return fail("Choose a recording that holds sound.", "this WAV file holds no audio")
+	case length == 0 && (available < frame || r.chunksFollow(0, available)):
+		return fail("Choose a recording that contains audio.", "this WAV file contains no audio")
 	case open:
-		d.left = there
-	case length > there:
-		if there < frame {
-			return fail(wholeHint, "this WAV file ends before its audio begins")
+		d.left = available
+	case length > available:
+		if available < frame {
+			return fail(incompleteHint, "this WAV file ends before its audio begins")
 		}
-		d.left, d.strict = there, false
-		d.f.notice = fmt.Sprintf("cut short: the header promises %s, %s are there",
-			clock(seconds(length/frame, d.f.rate)), clock(seconds(there/frame, d.f.rate)))
-	case seconds((there-length)/frame, d.f.rate) > 50*time.Millisecond &&
-		!r.chunksFollow(length, there) && !r.chunksFollow(length+length%2, there):
-		d.left = there
-		d.f.notice = fmt.Sprintf("the header promises %s, but %s are there; all of it is taken",
-			clock(seconds(length/frame, d.f.rate)), clock(seconds(there/frame, d.f.rate)))
+		d.left, d.strict = available, false
+		d.f.notice = fmt.Sprintf("truncated: the header states %s, the file contains %s",
+			clock(seconds(length/frame, d.f.rate)), clock(seconds(available/frame, d.f.rate)))
+	case seconds((available-length)/frame, d.f.rate) > 50*time.Millisecond &&
+		!r.chunksFollow(length, available) && !r.chunksFollow(length+length%2, available):
+		d.left = available
+		d.f.notice = fmt.Sprintf("the header states %s, but the file contains %s; all of it is used",
+			clock(seconds(length/frame, d.f.rate)), clock(seconds(available/frame, d.f.rate)))
 	}
 	d.f.frames = d.left / frame
 	return nil
@@ -229,18 +229,18 @@ func (d *wavDecoder) read(dst []float32) (int, error) {
 			d.left -= int64(n)
 		}
 		d.have += n
-		if whole := d.have / frame * frame; whole > 0 {
-			k := d.convert(dst, d.buf[:whole])
-			d.heard += int64(whole / frame)
-			d.have = copy(d.buf, d.buf[whole:d.have])
+		if complete := d.have / frame * frame; complete > 0 {
+			k := d.convert(dst, d.buf[:complete])
+			d.position += int64(complete / frame)
+			d.have = copy(d.buf, d.buf[complete:d.have])
 			return k, nil
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = io.EOF
 		}
 		if errors.Is(err, io.EOF) && d.strict && d.left > 0 {
-			d.notes.add(fmt.Sprintf("cut short: the header promises %s, %s are there",
-				clock(d.f.duration()), clock(seconds(d.heard, d.f.rate))))
+			d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s",
+				clock(d.f.duration()), clock(seconds(d.position, d.f.rate))))
 			d.strict = false
 		}
 		if err != nil {
@@ -249,7 +249,7 @@ func (d *wavDecoder) read(dst []float32) (int, error) {
 	}
 }
 
-// convert turns whole frames into samples and says how many.
+// convert decodes complete frames and returns the number of samples.
 func (d *wavDecoder) convert(dst []float32, b []byte) int {
 	le := binary.LittleEndian
 	n := len(b) / d.width
@@ -263,7 +263,7 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(le.Uint64(b[8*i:])))
 		}
-	case d.width == 1: // the only unsigned one
+	case d.width == 1: // the only unsigned width
 		for i := range dst {
 			dst[i] = float32(int(b[i])-128) * fullScale(8)
 		}
@@ -283,7 +283,7 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 	return n
 }
 
-// clock is a length for people.
+// clock formats a length for messages.
 func clock(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }

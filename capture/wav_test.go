@@ -202,23 +202,23 @@ func TestWAVFromAnotherWriter(t *testing.T) {
 		}
 		at, rest := power(got[1000:15000], SampleRate, 500)
 		if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
-			t.Errorf("%d Hz: the tone comes out at %.2f dB, other sound at %.1f dB", rate, db(at/0.125), db(rest/0.125))
+			t.Errorf("%d Hz: the tone has %.2f dB, the rest %.1f dB", rate, db(at/0.125), db(rest/0.125))
 		}
 	}
 }
 
 var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: -1}
 
-// TestWAVSizesThatLie: the audio that is there is what counts, and a notice
-// says so when the header promised something else.
-func TestWAVSizesThatLie(t *testing.T) {
+// TestWrongWAVSizes: all audio in the file is used, with a notice if the header
+// states another length.
+func TestWrongWAVSizes(t *testing.T) {
 	x := tone(SampleRate, 440, 2*SampleRate)
 	with := func(size int64, after []byte) []byte {
 		s := mono16
 		s.dataSize, s.after = size, after
 		return s.bytes(x)
 	}
-	whole := with(-1, nil)
+	complete := with(-1, nil)
 	long := wavShape{id: "RF64", tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: 0xFFFFFFFF,
 		before: riffChunk("ds64", append(append(binary.LittleEndian.AppendUint64(nil, 1<<40), binary.LittleEndian.AppendUint64(nil, uint64(4*SampleRate))...), make([]byte, 12)...)),
 		after:  riffChunk("LIST", []byte("INFO"))}.bytes(x)
@@ -228,13 +228,13 @@ func TestWAVSizesThatLie(t *testing.T) {
 		file, pipe   int    // samples
 		notice, late string // from the file at once; from the pipe at its end
 	}{
-		{"true", whole, 32000, 32000, "", ""},
-		{"cut short", whole[:len(whole)/2], 15989, 15989, "cut short: the header promises 2.0 s, 1.0 s are there", "cut short: the header promises 2.0 s, 1.0 s are there"},
-		{"cut in a sample", whole[:len(whole)-1], 31999, 31999, "cut short", "cut short"},
+		{"correct", complete, 32000, 32000, "", ""},
+		{"truncated", complete[:len(complete)/2], 15989, 15989, "truncated: the header states 2.0 s, the file contains 1.0 s", "truncated: the header states 2.0 s, the file contains 1.0 s"},
+		{"truncated in a sample", complete[:len(complete)-1], 31999, 31999, "truncated", "truncated"},
 		{"streamed, size 0", with(0, nil), 32000, 32000, "", ""},
 		{"streamed, largest size", with(0xFFFFFFFF, nil), 32000, 32000, "", ""},
 		{"streamed, as sox does", with(0x7FFFF000, nil), 32000, 32000, "", ""},
-		{"killed while recording", with(32000, nil), 32000, 16000, "the header promises 1.0 s, but 2.0 s are there", ""},
+		{"killed while recording", with(32000, nil), 32000, 16000, "the header states 1.0 s, but the file contains 2.0 s", ""},
 		{"a list follows", with(-1, riffChunk("LIST", make([]byte, 9000))), 32000, 32000, "", ""},
 		{"RF64", long, 32000, 32000, "", ""},
 	} {
@@ -269,33 +269,33 @@ func TestWAVSizesThatLie(t *testing.T) {
 	}
 }
 
-// TestWAVHeadersThatLie: one line says what is wrong, a second one what to do.
-func TestWAVHeadersThatLie(t *testing.T) {
+// TestInvalidWAVHeaders: the error names the cause and has a hint.
+func TestInvalidWAVHeaders(t *testing.T) {
 	x := tone(SampleRate, 440, 1600)
 	shape := func(change func(*wavShape)) []byte {
 		s := mono16
 		change(&s)
 		return s.bytes(x)
 	}
-	whole := shape(func(*wavShape) {})
+	complete := shape(func(*wavShape) {})
 	for name, c := range map[string]struct {
 		b    []byte
 		want string
 	}{
-		"zero rate":         {shape(func(s *wavShape) { s.rate = 0 }), "0 samples a second"},
-		"absurd rate":       {shape(func(s *wavShape) { s.rate = 1 << 30 }), "samples a second"},
+		"zero rate":         {shape(func(s *wavShape) { s.rate = 0 }), "invalid: 0 Hz"},
+		"absurd rate":       {shape(func(s *wavShape) { s.rate = 1 << 30 }), "1073741824 Hz"},
 		"no channels":       {shape(func(s *wavShape) { s.channels, s.align = 0, 2 }), "0 channels"},
 		"too many channels": {shape(func(s *wavShape) { s.channels = 60000 }), "60000 channels"},
-		"wrong frame":       {shape(func(s *wavShape) { s.align = 1 }), "contradicts itself"},
-		"odd frame":         {shape(func(s *wavShape) { s.channels, s.align = 2, 5 }), "contradicts itself"},
+		"wrong frame":       {shape(func(s *wavShape) { s.align = 1 }), "inconsistent"},
+		"odd frame":         {shape(func(s *wavShape) { s.channels, s.align = 2, 5 }), "inconsistent"},
 		"float of 16 bits":  {shape(func(s *wavShape) { s.tag, s.bits, s.width = tagFloat, 16, 2; s.align = 2 })[:60], "not supported"},
 		"mu-law":            {shape(func(s *wavShape) { s.tag = 7 }), "mu-law"},
 		"big-endian":        {shape(func(s *wavShape) { s.id = "RIFX" }), "big-endian"},
 		"no audio":          {mono16.bytes(nil), "no audio"},
-		"header only":       {whole[:20], "ends"},
-		"twelve bytes":      {whole[:12], "ends before its audio"},
-		"promise only":      {whole[:44], "ends before its audio"},
-		"no format":         {append([]byte("RIFF\x00\x00\x00\x00WAVE"), riffChunk("data", make([]byte, 100))...), "which format"},
+		"header only":       {complete[:20], "ends"},
+		"twelve bytes":      {complete[:12], "ends before its audio"},
+		"without audio":     {complete[:44], "ends before its audio"},
+		"no format":         {append([]byte("RIFF\x00\x00\x00\x00WAVE"), riffChunk("data", make([]byte, 100))...), "not state the format"},
 		"huge chunk":        {append([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\x7f"), make([]byte, 100)...), "ends within"},
 		"huge format":       {append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \xff\xff\xff\x7f"), make([]byte, 100)...), "damaged"},
 	} {
@@ -311,7 +311,7 @@ func TestWAVHeadersThatLie(t *testing.T) {
 	}
 }
 
-// TestSamplesThatAreNoNumbers count as silence, and are told.
+// TestSamplesThatAreNoNumbers: they are replaced by silence, with a notice.
 func TestSamplesThatAreNoNumbers(t *testing.T) {
 	x := tone(SampleRate, 440, 1600)
 	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
@@ -327,7 +327,7 @@ func TestSamplesThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// pieces gives a reader's bytes a few at a time.
+// pieces returns a reader's bytes a few at a time.
 type pieces struct {
 	r io.Reader
 	n int
@@ -343,7 +343,7 @@ func BenchmarkDecodeWAV(b *testing.B) {
 	benchmarkDecode(b, path, 10)
 }
 
-// benchmarkDecode reads a file of so many seconds, over and over.
+// benchmarkDecode decodes a file of the given length.
 func benchmarkDecode(b *testing.B, path string, seconds float64) {
 	buf := make([]float32, ChunkSamples)
 	b.ReportAllocs()

@@ -2,21 +2,22 @@ package capture
 
 import (
 	"encoding/binary"
+	"io"
 	"math"
 	"os"
 	"sync"
 	"time"
 )
 
-// syncEvery is how old audio may get before it is safe on the disk.
+// syncEvery is the maximum age of audio that is not yet synced to the disk.
 const syncEvery = 900 * time.Millisecond
 
 const wavHeaderSize = 44
 
 // WAVWriter writes 16 kHz mono as 16-bit PCM. At most a second after each Write
-// the file is whole: audio on the disk, sizes in the header true, so that a
-// program that is killed leaves a readable recording. It may be used by
-// several goroutines.
+// the audio is on the disk and the sizes in the header are correct, so that a
+// killed program leaves a readable recording. It may be used by several
+// goroutines.
 type WAVWriter struct {
 	mu     sync.Mutex
 	f      *os.File
@@ -25,27 +26,27 @@ type WAVWriter struct {
 	timer  *time.Timer
 	armed  bool
 	closed bool
-	err    error // the first one, kept
+	err    error // the first one
 }
 
-// CreateWAV makes the file, or empties it, and writes a header.
+// CreateWAV creates or truncates the file and writes a header.
 func CreateWAV(path string) (*WAVWriter, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fail("Choose a place that you may write to.", "cannot record: %w", err)
+		return nil, fail("Choose a folder that you can write to.", "cannot record: %w", err)
 	}
 	w := &WAVWriter{f: f, buf: make([]byte, 0, 64<<10)}
 	if _, err := f.Write(wavHeader(0)); err != nil {
 		_ = f.Close()
-		return nil, fail("See whether the disk is full.", "cannot record: %w", err)
+		return nil, fail("Check whether the disk is full.", "cannot record: %w", err)
 	}
 	return w, nil
 }
 
-// wavHeader is the header of a file with so many bytes of audio.
+// wavHeader is the header of a file with length bytes of audio.
 func wavHeader(length int64) []byte {
-	// Beyond 4 GiB (37 hours) the sizes stay at their largest value, which
-	// readers take for "until the end".
+	// Beyond 4 GiB (37 hours) the sizes stay at their maximum, which readers
+	// interpret as "until the end".
 	clip := func(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
 	b := make([]byte, 0, wavHeaderSize)
 	le := binary.LittleEndian
@@ -63,8 +64,8 @@ func wavHeader(length int64) []byte {
 	return le.AppendUint32(b, clip(length))
 }
 
-// Write appends samples; beyond -1..1 they are clipped, what is no number
-// becomes 0. An error of an earlier, delayed write is told here or by Close.
+// Write appends samples. Values outside -1..1 are clipped, and NaN becomes 0. An
+// error of an earlier, delayed write is returned here or by Close.
 func (w *WAVWriter) Write(samples []float32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,6 +85,24 @@ func (w *WAVWriter) Write(samples []float32) error {
 	return w.err
 }
 
+// Silence appends samples of silence. Most file systems store it in no space.
+func (w *WAVWriter) Silence(samples int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return os.ErrClosed
+	}
+	w.flush()
+	if w.err == nil {
+		w.length += 2 * samples
+		w.err = w.f.Truncate(wavHeaderSize + w.length)
+	}
+	if w.err == nil {
+		_, w.err = w.f.Seek(0, io.SeekEnd)
+	}
+	return w.err // the header follows with the next Write
+}
+
 func pcm16(x float32) int16 {
 	if x != x {
 		return 0
@@ -101,28 +120,29 @@ func (w *WAVWriter) tick() {
 	}
 }
 
-// flush puts the buffer into the file.
+// flush writes the buffer to the file.
 func (w *WAVWriter) flush() {
 	if w.err == nil {
 		var n int
 		n, w.err = w.f.Write(w.buf)
-		w.length += int64(n)
+		w.length += int64(n &^ 1) // whole samples of a disk that is full
 	}
 	w.buf = w.buf[:0]
 }
 
-// save makes the file whole: first the audio, then the header that promises it.
+// save writes the audio, then the header with its size, and syncs the file.
 func (w *WAVWriter) save() {
 	w.flush()
-	if w.err == nil {
-		_, w.err = w.f.WriteAt(wavHeader(w.length), 0)
+	// Also after an error: what was written before it is readable then.
+	if _, err := w.f.WriteAt(wavHeader(w.length), 0); w.err == nil {
+		w.err = err
 	}
 	if w.err == nil {
 		w.err = w.f.Sync()
 	}
 }
 
-// Close makes the file whole and closes it. Further calls do nothing.
+// Close saves and closes the file. Further calls do nothing.
 func (w *WAVWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/stream"
 )
 
-// The way of a chunk with the engine switched off (TLS, frame, checks, hand
-// over), against a WebSocket that only sends back what it gets. Back pressure
-// paces both.
+// The path of a chunk without the engine (TLS, frame, checks, queue), compared
+// with a WebSocket that only echoes. Back pressure paces both.
 func BenchmarkStreamPath(b *testing.B) {
 	b.Run("hubbub", func(b *testing.B) {
-		h := serve(b, func(o *Options) { o.Unpaced = true }, withEngine(func() Diarizer { return &fake{} }))
+		h := serve(b, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer { return &fake{} }))
 		s := h.open()
 		b.SetBytes(int64(len(quiet)))
 		b.ReportAllocs()
@@ -31,7 +32,7 @@ func BenchmarkStreamPath(b *testing.B) {
 		if _, code, _ := s.rest(); code != 1000 {
 			b.Fatalf("code %d", code)
 		}
-		b.ReportMetric(float64(h.Stats().Chunks)/b.Elapsed().Seconds(), "chunks/s")
+		b.ReportMetric(float64(h.counters.Chunks.Load())/b.Elapsed().Seconds(), "chunks/s")
 	})
 	b.Run("bare echo", func(b *testing.B) {
 		url, config := bareTLS(b, func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +77,7 @@ func BenchmarkStreamPath(b *testing.B) {
 	})
 }
 
-// bareTLS serves one handler and nothing else, over TLS as we do.
+// bareTLS serves one handler and nothing else, with the same TLS.
 func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) {
 	c, err := selfSigned("", time.Now(), "127.0.0.1")
 	if err != nil {
@@ -92,7 +93,7 @@ func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) 
 }
 
 // Creating a stream writes two records; the bare handler answers with the same
-// words and writes nothing.
+// body and writes nothing.
 func BenchmarkCreateStream(b *testing.B) {
 	post := func(b *testing.B, h *host) {
 		for b.Loop() {
@@ -103,10 +104,10 @@ func BenchmarkCreateStream(b *testing.B) {
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 	}
 	b.Run("memory", func(b *testing.B) {
-		post(b, serve(b, func(o *Options) { o.RatePerMinute = -1 }))
+		post(b, serve(b, func(o *setup) { o.RatePerMinute = -1 }))
 	})
 	b.Run("disk", func(b *testing.B) {
-		post(b, serve(b, func(o *Options) { o.DataDir, o.RatePerMinute = b.TempDir(), -1 }))
+		post(b, serve(b, func(o *setup) { o.DataDir, o.RatePerMinute = b.TempDir(), -1 }))
 	})
 	b.Run("bare handler", func(b *testing.B) {
 		url, config := bareTLS(b, func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +130,7 @@ func BenchmarkTest(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 	}
-	b.Run("hubbub", func(b *testing.B) { get(b, serve(b, func(o *Options) { o.RatePerMinute = -1 })) })
+	b.Run("hubbub", func(b *testing.B) { get(b, serve(b, func(o *setup) { o.RatePerMinute = -1 })) })
 	b.Run("with rate limit", func(b *testing.B) {
 		clock := newClock()
 		h := serve(b, clock.use, limitOf(MaxRatePerMinute))
@@ -138,7 +139,7 @@ func BenchmarkTest(b *testing.B) {
 			if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
 				b.Fatal(res.StatusCode)
 			}
-			if i%100 == 0 { // as full as a counter is that lets 100 a minute through
+			if i%100 == 0 { // as many uses as the default limit has
 				clock.move(rateWindow)
 			}
 		}

@@ -3,12 +3,10 @@
 package localserver
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,12 +18,16 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
-// TestCluster runs hubbub nodes on real NATS clusters. Its parts wait most of
-// the time, for elections and leases: they do so at once.
+// TestCluster runs hubbub nodes on real NATS clusters. Its parts mostly wait for
+// elections and leases, so they run in parallel.
 func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command to build nats-server with")
 	}
@@ -35,6 +37,11 @@ func TestCluster(t *testing.T) {
 	}
 	for name, part := range map[string]func(*testing.T, []*natsServer){
 		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia,
+		"keys and odd requests": func(t *testing.T, n []*natsServer) {
+			clusterOfKeys(t, n)
+			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = TLSOff, n[0].url })
+			throwOdd(t, h, 3, oddCount(t)/10)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,9 +50,9 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// chatty starts speaker 0 with the first chunk, and then ends and starts a
-// turn with every second one: there is always something to say.
-func chatty() Diarizer {
+// manyTurns starts a turn of speaker 0 with the first chunk, and then ends or
+// starts one with every chunk.
+func manyTurns() stream.Diarizer {
 	return &fake{push: func(n int, _ []float32) []engine.Event {
 		at := time.Duration(n-1) * protocol.ChunkDuration
 		switch {
@@ -58,40 +65,40 @@ func chatty() Diarizer {
 	}}
 }
 
-// clusterNode starts a node that is told of one NATS server; it finds the
-// others by itself. A short test sends faster than real time.
+// clusterNode starts a node that knows one NATS server; the client discovers
+// the others. It accepts audio faster than real time.
 func clusterNode(t *testing.T, n *natsServer) *host {
 	t.Helper()
-	return serve(t, withEngine(chatty), func(o *Options) { o.NATS, o.Unpaced, o.RatePerMinute = n.url, true, -1 })
+	return serve(t, withEngine(manyTurns), func(o *setup) { o.NATS, o.Unpaced, o.RatePerMinute = n.url, true, -1 })
 }
 
-// acknowledged is what a test was promised and looks up again.
+// acknowledged is what the service has acknowledged and a test verifies later.
 type acknowledged struct {
 	status map[string]string // by stream
 	used   []string          // addresses
 }
 
-// holds checks all of it on every node.
+// holds verifies all of it on every node.
 func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 	t.Helper()
 	for i, h := range nodes {
 		for id, want := range a.status {
-			// What ended while the store was away is told when it is back.
+			// The end of a stream in an outage is delivered after it.
 			var st protocol.LiveStatus
-			eventually(t, "an end", func() bool { st = h.patientStatus(id); return st.Status != "running" })
+			eventually(t, "an end", func() bool { st = h.retriedStatus(id); return st.Status != "running" })
 			if st.Status != want {
 				t.Errorf("node %d: stream %s reads %s, want %s", i, id, st.Status, want)
 			}
 		}
 		for _, url := range a.used {
-			h.refusedAtLast(h.here(url))
+			h.eventuallyRefused(h.here(url))
 		}
 	}
 }
 
-// refusedAtLast dials a used address until it is answered 401, and takes no
-// answer before it but that the store is away.
-func (h *host) refusedAtLast(address string) {
+// eventuallyRefused dials a used address until it is answered 401; before that,
+// only 503 is accepted.
+func (h *host) eventuallyRefused(address string) {
 	h.t.Helper()
 	eventually(h.t, "401", func() bool {
 		conn, res, err := h.dial.Dial(address, nil)
@@ -111,8 +118,8 @@ func (h *host) refusedAtLast(address string) {
 	})
 }
 
-// patientStatus asks again while the answer is 503, and takes no other error.
-func (h *host) patientStatus(id string) (s protocol.LiveStatus) {
+// retriedStatus asks again while the answer is 503, and accepts no other error.
+func (h *host) retriedStatus(id string) (s protocol.LiveStatus) {
 	h.t.Helper()
 	eventually(h.t, "an answer", func() bool {
 		res := h.do("GET", "/v1/live/"+id, testKey, nil)
@@ -127,8 +134,8 @@ func (h *host) patientStatus(id string) (s protocol.LiveStatus) {
 	return s
 }
 
-// patientCreate creates a stream as soon as the store takes one.
-func (h *host) patientCreate() (l protocol.LiveStream) {
+// retriedCreate creates a stream as soon as the store accepts one.
+func (h *host) retriedCreate() (l protocol.LiveStream) {
 	h.t.Helper()
 	eventually(h.t, "a stream", func() bool {
 		res := h.do("POST", "/v1/live", testKey, nil)
@@ -146,15 +153,15 @@ func (h *host) patientCreate() (l protocol.LiveStream) {
 
 // here is the address of a stream on this node.
 func (h *host) here(address string) string {
-	host := strings.TrimPrefix(h.url, "https://")
+	_, host, _ := strings.Cut(h.url, "://")
 	scheme, rest, _ := strings.Cut(address, "://")
 	_, path, _ := strings.Cut(rest, "/")
 	return scheme + "://" + host + "/" + path
 }
 
 // openAt opens a stream on this node. A handshake that is answered 503 is made
-// again with the same token: it is not burnt.
-func (h *host) openAt(l protocol.LiveStream) *stream {
+// again with the same token, which is not used up.
+func (h *host) openAt(l protocol.LiveStream) *testStream {
 	h.t.Helper()
 	var conn *websocket.Conn
 	eventually(h.t, "an open stream", func() bool {
@@ -167,12 +174,12 @@ func (h *host) openAt(l protocol.LiveStream) *stream {
 		return err == nil
 	})
 	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(2 * patience))
-	return &stream{conn, h.t, l.ID}
+	_ = conn.SetReadDeadline(time.Now().Add(2 * testTimeout))
+	return &testStream{conn, h.t, l.ID}
 }
 
-// goesOn sends two chunks and hears of them.
-func (s *stream) goesOn() {
+// goesOn sends two chunks and receives two events.
+func (s *testStream) exchange() {
 	s.t.Helper()
 	s.chunks(2)
 	s.next()
@@ -185,32 +192,32 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 	all := []*host{a, b, c}
 	promised := &acknowledged{status: map[string]string{}}
 
-	// Any node answers for any stream, at once; the address names the node
-	// that was asked.
+	// Every node knows every stream, at once; the address names the node that
+	// created it.
 	for i, h := range all {
-		l := h.patientCreate()
+		l := h.retriedCreate()
 		if want := strings.TrimPrefix(h.url, "https://"); !strings.Contains(l.URL, "//"+want+"/") {
 			t.Errorf("node %d: the address is %s", i, l.URL)
 		}
 		for j, other := range all {
-			if st := other.patientStatus(l.ID); st.Status != "created" {
+			if st := other.retriedStatus(l.ID); st.Status != "created" {
 				t.Errorf("created on %d, read on %d: %s", i, j, st.Status)
 			}
 		}
 		promised.status[l.ID] = "created"
 	}
 
-	// Clients race for a token on all nodes: one gets in.
+	// Of concurrent clients with one token on all nodes, one succeeds.
 	for range 5 {
 		l := a.create()
 		var in sync.WaitGroup
-		got := make(chan *stream, 9)
+		got := make(chan *testStream, 9)
 		for i := range cap(got) {
 			h := all[i%len(all)]
 			in.Go(func() {
 				conn, res, err := h.dial.Dial(h.here(l.URL), nil)
 				if err == nil {
-					got <- &stream{conn, t, l.ID}
+					got <- &testStream{conn, t, l.ID}
 				} else if res == nil || res.StatusCode != http.StatusUnauthorized {
 					t.Errorf("refused with %v %v", res, err)
 				}
@@ -222,7 +229,7 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 			t.Errorf("the token worked %d times", len(got))
 		}
 		for s := range got {
-			_ = s.SetReadDeadline(time.Now().Add(patience))
+			_ = s.SetReadDeadline(time.Now().Add(testTimeout))
 			s.end()
 			if _, code, _ := s.rest(); code != 1000 {
 				t.Errorf("code %d", code)
@@ -234,48 +241,48 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 	}
 
 	// A node is killed. Its stream reads error on every other node, with its
-	// turn ended in what is kept; those of the others go on.
+	// turn ended in the stored events; those of the others continue.
 	onA, onC := a.openAt(a.create()), c.openAt(c.create())
-	onA.goesOn()
+	onA.exchange()
 	onC.chunks(3)
 	onC.next()
 	for i, h := range all {
-		for _, s := range []*stream{onA, onC} {
-			if st := h.patientStatus(s.id); st.Status != "running" {
+		for _, s := range []*testStream{onA, onC} {
+			if st := h.retriedStatus(s.id); st.Status != "running" {
 				t.Errorf("node %d: %s reads %s", i, s.id, st.Status)
 			}
 		}
 	}
-	// Whoever watches them hears the same on every node, and how it ends.
+	// Watchers on every node get the same events, and how the stream ends.
 	alive, dying := b.watch(onA.id, ""), a.watch(onC.id, "")
 	ofAlive, ofDying := &seen{}, &seen{}
 	dying.until(ofDying, "three events", func() bool { return len(ofDying.events) == 3 })
 	alive.until(ofAlive, "two events", func() bool { return len(ofAlive.events) == 2 })
-	eventually(t, "three events", func() bool { return len(a.kept(onC.id)) == 3 })
+	eventually(t, "three events", func() bool { return len(a.stored(onC.id)) == 3 })
 	killed := time.Now()
 	killC()
 	a.becomes(onC.id, "error")
 	t.Logf("the dead node's stream read error after %.1f s", time.Since(killed).Seconds())
 	b.becomes(onC.id, "error")
 	if st := b.status(onA.id); st.Status != "running" {
-		t.Errorf("the living node's stream reads %s", st.Status)
+		t.Errorf("the live node's stream reads %s", st.Status)
 	}
-	kept := b.kept(onC.id)
-	if len(kept) != 4 || !strings.Contains(kept[2], "speaker_start") || !strings.Contains(kept[3], "speaker_end") {
-		t.Errorf("kept of the dead node's stream: %q", kept)
+	stored := b.stored(onC.id)
+	if len(stored) != 4 || !strings.Contains(stored[2], "speaker_start") || !strings.Contains(stored[3], "speaker_end") {
+		t.Errorf("stored of the dead node's stream: %q", stored)
 	}
-	dying.rest(ofDying).ends(t, "watcher of the dead node's stream", "error", "error: "+deadNode)
-	if !slices.Equal(ofDying.events, kept) {
+	dying.rest(ofDying).ends(t, "watcher of the dead node's stream", "error", "error: "+causeNodeDied)
+	if !slices.Equal(ofDying.events, stored) {
 		t.Errorf("watched of the dead node's stream: %q", ofDying.events)
 	}
-	onA.goesOn()
+	onA.exchange()
 	onA.end()
 	if _, code, _ := onA.rest(); code != 1000 {
 		t.Errorf("code %d", code)
 	}
 	alive.rest(ofAlive).ends(t, "watcher on another node", "done", "done")
-	if kept := a.kept(onA.id); !slices.Equal(ofAlive.events, kept) || len(kept) != 4 {
-		t.Errorf("watched on another node: %q, kept %q", ofAlive.events, kept)
+	if stored := a.stored(onA.id); !slices.Equal(ofAlive.events, stored) || len(stored) != 4 {
+		t.Errorf("watched on another node: %q, stored %q", ofAlive.events, stored)
 	}
 	promised.status[onA.id], promised.status[onC.id] = "done", "error"
 	promised.holds(t, a, b)
@@ -285,30 +292,8 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 func nodeProcess(t *testing.T, n *natsServer) (*host, func()) {
 	t.Helper()
 	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimDir+"="+dir, victimNATS+"="+n.url)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	kill := sync.OnceFunc(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	t.Cleanup(kill)
-	lines := bufio.NewScanner(out)
-	url := ""
-	if lines.Scan() {
-		url, _ = strings.CutPrefix(lines.Text(), "ready ")
-	}
-	if !strings.HasPrefix(url, "https://") {
-		t.Fatalf("the node says %q", lines.Text())
-	}
-	pair, err := selfSigned(dir, time.Now(), "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return clientOf(t, url, pair.caPEM), kill
+	line, kill := process(t, dir, childNATS+"="+n.url)
+	return clientOfProcess(t, dir, line), kill
 }
 
 func clusterOfStores(t *testing.T, nats []*natsServer) {
@@ -317,12 +302,12 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	promise := func() {
 		t.Helper()
 		for _, h := range []*host{a, b} {
-			l := h.patientCreate()
+			l := h.retriedCreate()
 			promised.status[l.ID] = "created"
 		}
-		l := b.patientCreate()
+		l := b.retriedCreate()
 		s := a.openAt(l)
-		s.goesOn()
+		s.exchange()
 		s.end()
 		if _, code, _ := s.rest(); code != 1000 {
 			t.Errorf("code %d", code)
@@ -332,58 +317,58 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	}
 	promise()
 	s, short := a.openAt(a.create()), b.openAt(b.create())
-	s.goesOn()
-	short.goesOn()
+	s.exchange()
+	short.exchange()
 
-	// One server of three is killed, the one that node a talks to.
+	// One server of three is killed, the one that node a is connected to.
 	began := time.Now()
 	nats[0].kill()
-	s.goesOn()
+	s.exchange()
 	promise()
-	t.Logf("NATS server killed: whole again after %.1f s", time.Since(began).Seconds())
+	t.Logf("NATS server killed: available again after %.1f s", time.Since(began).Seconds())
 
-	// A second one is cut off: no majority is left. That is said, and nothing
-	// is acknowledged; what runs goes on.
-	nats[1].cutOff()
+	// A second one is stopped: no majority is left. Nothing is acknowledged, and
+	// requests are answered 503; running streams continue.
+	nats[1].pause()
 	began = time.Now()
 	var asked sync.WaitGroup
-	late := make(chan string, 100) // acknowledged after all
+	late := make(chan string, 100) // acknowledged all the same
 	for _, h := range []*host{a, b} {
-		asked.Go(func() { h.refusesForNow(late) })
+		asked.Go(func() { h.eventuallyUnavailable(late) })
 	}
 	asked.Wait()
 	close(late)
 	for id := range late {
 		promised.status[id] = "created"
 	}
-	s.goesOn()
-	// One ends, and its client hears that all is well: so shall the record say.
-	short.goesOn()
+	s.exchange()
+	// One stream ends normally for its client, so its record has to read done.
+	short.exchange()
 	short.end()
 	if events, code, _ := short.rest(); code != 1000 || len(events) != 0 {
 		t.Errorf("code %d, %q", code, raws(events))
 	}
 	promised.status[short.id] = "done"
-	eventually(t, "no place taken", func() bool { return b.streams.count() == 0 })
+	eventually(t, "no open stream", func() bool { return b.streams.count() == 0 })
 	t.Logf("without a majority for %.1f s", time.Since(began).Seconds())
-	nats[1].connect()
+	nats[1].unpause()
 	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
-	s.goesOn()
+	s.exchange()
 	promise()
 
-	// The killed one comes back, and another one is cut off.
+	// The killed one comes back, and another one is stopped.
 	nats[0].start()
 	promise()
-	nats[2].cutOff()
-	s.goesOn()
+	nats[2].pause()
+	s.exchange()
 	promise()
-	nats[2].connect()
+	nats[2].unpause()
 
-	// Nobody was taken for dead meanwhile, and everything was kept.
-	if st := b.patientStatus(s.id); st.Status != "running" {
+	// No node was considered dead meanwhile, and everything was stored.
+	if st := b.retriedStatus(s.id); st.Status != "running" {
 		t.Errorf("the stream reads %s", st.Status)
 	}
-	s.goesOn()
+	s.exchange()
 	s.end()
 	if events, code, _ := s.rest(); code != 1000 || len(events) != 0 {
 		t.Errorf("code %d, %q", code, raws(events))
@@ -391,22 +376,22 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	promised.status[s.id] = "done"
 	promised.holds(t, a, b)
 	for id, want := range map[string]int{s.id: 12, short.id: 4} {
-		eventually(t, "the store can be read", func() bool { // an election may still be on
+		eventually(t, "the store can be read", func() bool { // an election may still be in progress
 			_, err := b.journal.Messages(context.Background(), id)
 			return err == nil
 		})
-		if kept := b.kept(id); len(kept) != want {
-			t.Errorf("%d events are kept, want %d: %q", len(kept), want, kept)
+		if stored := b.stored(id); len(stored) != want {
+			t.Errorf("%d events are stored, want %d: %q", len(stored), want, stored)
 		}
 	}
-	if a.count.lost.Load()+b.count.lost.Load() != 0 {
+	if a.counters.Lost.Load()+b.counters.Lost.Load() != 0 {
 		t.Error("events were lost")
 	}
 }
 
-// refusesForNow waits until a node says that its store is away. What it
-// acknowledges until then it tells.
-func (h *host) refusesForNow(acknowledged chan<- string) {
+// eventuallyUnavailable waits until a node answers 503. It reports what the node
+// acknowledges until then.
+func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 	eventually(h.t, "503", func() bool {
 		res := h.do("POST", "/v1/live", testKey, nil)
 		if res.StatusCode == http.StatusServiceUnavailable {
@@ -425,7 +410,7 @@ func (h *host) refusesForNow(acknowledged chan<- string) {
 	})
 }
 
-// Somebody who knows the address only learns nothing of credentials in it.
+// The error about an unreachable cluster does not contain its credentials.
 func TestClusterOutOfReach(t *testing.T) {
 	o := Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, NATS: "nats://user:secret@127.0.0.1:1,nats://127.0.0.1:2"}
 	s, err := Start(context.Background(), o)

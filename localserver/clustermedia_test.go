@@ -3,6 +3,7 @@ package localserver
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,18 +13,18 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
 )
 
-// clusterOfMedia: what is stored through one node is read through another, its
-// addresses work on every node, and all nodes together let through what one
-// would.
+// clusterOfMedia: what is stored through one node can be read through another,
+// addresses are valid on every node, and limits apply to all nodes together.
 func clusterOfMedia(t *testing.T, nats []*natsServer) {
 	dir := t.TempDir()
 	node := func(n *natsServer, dir string) *host {
-		return serve(t, limitOf(0), func(o *Options) {
+		return serve(t, limitOf(0), func(o *setup) {
 			o.NATS, o.DataDir, o.MaxAccountStreams = n.url, dir, 2
-			o.headTimeout = patience // a burst of TLS handshakes takes its time on a busy machine
+			o.TLS.Mode = TLSOff // a burst of TLS handshakes takes its time on a busy machine
 		})
 	}
 	a, b := node(nats[0], dir), node(nats[1], "")
@@ -47,7 +48,7 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 		if res := to.at("PUT", elsewhere(from.ask("input", "media://x"), to), strings.NewReader(now)); res.StatusCode != 200 {
 			t.Fatalf("put through the other node: %d %s", res.StatusCode, res.body)
 		}
-		// Read at once, and everywhere.
+		// It can be read at once on every node.
 		for _, h := range []*host{a, b} {
 			if res := h.at("GET", elsewhere(from.ask("output", "media://x"), h), nil); res.StatusCode != 200 || string(res.body) != now {
 				t.Errorf("get: %d, %d bytes", res.StatusCode, len(res.body))
@@ -56,8 +57,8 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 	}
 
 	// A request that the nodes cannot count in time is answered 503 and may have
-	// been counted; nothing else takes from the hundred, or adds to it.
-	var through, away, lost atomic.Int64
+	// been counted; otherwise exactly 100 pass.
+	var passed, refused, lost atomic.Int64
 	var all sync.WaitGroup
 	at := func(requests int, ask func(h *host)) {
 		const clients = 24 // at once, on both nodes
@@ -76,9 +77,9 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 			res := h.do("GET", "/v1/test", testKey, nil)
 			switch res.StatusCode {
 			case 200:
-				through.Add(1)
+				passed.Add(1)
 			case 429:
-				away.Add(1)
+				refused.Add(1)
 			case 503:
 				lost.Add(1)
 				return false
@@ -88,30 +89,31 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 			return true
 		})
 	})
-	if n := through.Load(); n > 100 || n+lost.Load() < 100 || n+away.Load() != 120 {
-		t.Errorf("%d requests got through, %d did not, %d were not counted in time", n, away.Load(), lost.Load())
+	if n := passed.Load(); n > 100 || n+lost.Load() < 100 || n+refused.Load() != 120 {
+		t.Errorf("%d requests passed, %d were refused, %d were not counted in time", n, refused.Load(), lost.Load())
 	}
 
+	replacedOnOtherNode(t, a, b)
 	keysOfAllNodes(t, a, b, dir)
 	streamsOfAnAccount(t, a, b)
 
-	// Without one of the servers all of it goes on; nor does an election let
-	// anything through that is not counted.
+	// Without one of the servers everything continues, and during the election no
+	// request passes uncounted.
 	nats[2].kill()
-	through.Store(0)
+	passed.Store(0)
 	at(144, func(h *host) {
 		switch res := h.do("GET", "/v1/live/x", testKey, nil); res.StatusCode {
 		case 404:
-			through.Add(1)
+			passed.Add(1)
 		case 429, 503:
 		default:
 			t.Errorf("%d %s", res.StatusCode, res.body)
 		}
 	})
-	if through.Load() > 100 {
-		t.Errorf("during an election %d requests got through", through.Load())
+	if passed.Load() > 100 {
+		t.Errorf("during an election %d requests passed", passed.Load())
 	}
-	patientAsk := func(h *host, op, location string) (address string) {
+	retriedAsk := func(h *host, op, location string) (address string) {
 		eventually(t, "an address", func() bool {
 			res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
 			if res.StatusCode == 503 {
@@ -126,10 +128,10 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 		})
 		return address
 	}
-	put := patientAsk(a, "input", "media://y")
+	put := retriedAsk(a, "input", "media://y")
 	eventually(t, "an object again", func() bool { return a.at("PUT", put, strings.NewReader("later")).StatusCode == 200 })
 	for location, want := range map[string]string{"media://y": "later", "media://x": body[2:]} {
-		get := patientAsk(b, "output", location)
+		get := retriedAsk(b, "output", location)
 		eventually(t, "its bytes", func() bool {
 			res := b.at("GET", get, nil)
 			return res.StatusCode == 200 && string(res.body) == want
@@ -137,8 +139,8 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 	}
 }
 
-// keysOfAllNodes: an API key of one node's data folder is good on all of them,
-// as long as its signing key lies there.
+// keysOfAllNodes: an API key of one node's data folder is valid on all nodes, as
+// long as its signing key is there.
 func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 	t.Helper()
 	now := time.Now()
@@ -151,24 +153,24 @@ func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 			})
 		}
 	}
-	first := mustKey(t, dir, "one", PlanPro, time.Hour, now)
+	first := mustKey(t, dir, "one", apikeys.PlanPro, time.Hour, now)
 	answers("a key", first, 404)
-	id, err := MakeSigningKey(dir, HS256, now.Add(time.Second)) // rotation
+	id, err := apikeys.CreateSigningKey(dir, apikeys.HS256, now.Add(time.Second)) // rotation
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := mustKey(t, dir, "two", PlanPro, time.Hour, now)
+	second := mustKey(t, dir, "two", apikeys.PlanPro, time.Hour, now)
 	answers("a key after the rotation", second, 404)
 	answers("the one before", first, 404)
-	answers("another plan", mustKey(t, dir, "three", PlanNone, time.Hour, now), 402)
-	if err := os.Remove(filepath.Join(dir, keysFolder, id+keyEnding)); err != nil {
+	answers("another plan", mustKey(t, dir, "three", apikeys.PlanNone, time.Hour, now), 402)
+	if err := os.Remove(filepath.Join(dir, "keys", id+".pem")); err != nil {
 		t.Fatal(err)
 	}
-	answers("a key whose signing key was taken away", second, 401)
+	answers("a key whose signing key was removed", second, 401)
 	answers("another one", first, 404)
 }
 
-// streamsOfAnAccount: both nodes together have as many as an account may.
+// streamsOfAnAccount: the quota of an account applies to both nodes together.
 func streamsOfAnAccount(t *testing.T, a, b *host) {
 	t.Helper()
 	full := func(waiting ...protocol.LiveStream) {
@@ -180,18 +182,69 @@ func streamsOfAnAccount(t *testing.T, a, b *host) {
 			}
 		}
 	}
-	x, y, waiting := a.patientCreate(), b.patientCreate(), a.patientCreate()
+	x, y, waiting := a.retriedCreate(), b.retriedCreate(), a.retriedCreate()
 	onA, onB := a.openAt(x), b.openAt(y)
 	full(waiting)
 	onA.end()
 	if _, code, _ := onA.rest(); code != 1000 {
 		t.Errorf("code %d", code)
 	}
-	eventually(t, "a place", func() bool { return a.streams.count() == 0 })
-	onB2 := b.openAt(waiting) // its token is as good as before
+	eventually(t, "quota", func() bool { return a.streams.count() == 0 })
+	onB2 := b.openAt(waiting) // its token is still valid
 	full()
-	for _, s := range []*stream{onB, onB2} {
+	for _, s := range []*testStream{onB, onB2} {
 		s.end()
 		s.rest()
 	}
+}
+
+// replacedOnOtherNode: an object that is replaced or deleted through one node
+// while it is read through another one can be read to its end, and is removed
+// afterwards.
+func replacedOnOtherNode(t *testing.T, a, b *host) {
+	t.Helper()
+	ctx := t.Context()
+	used := func() int64 {
+		_, used, err := b.media.ListMedia(ctx, "default", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return used
+	}
+	put := func(name, body string) {
+		t.Helper()
+		w, err := b.media.CreateMedia(ctx, "default", name, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Abort()
+		if _, err := w.Write([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Commit(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "nothing but x", func() bool { objects, _, _ := b.media.ListMedia(ctx, "default", time.Now()); return len(objects) == 1 })
+	before := used()
+	put("read", "0123456789")
+	r, err := a.media.OpenMedia(ctx, "default", "read", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("read", "new")
+	eventually(t, "both objects", func() bool { return used() == before+13 })
+	if raw, err := io.ReadAll(r); string(raw) != "0123456789" || err != nil {
+		t.Errorf("read %q, %v", raw, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the new object alone", func() bool { return used() == before+3 })
+	put("read", "x") // nobody reads it
+	eventually(t, "the newest object alone", func() bool { return used() == before+1 })
+	if err := a.media.DeleteMedia(ctx, "default", "read", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no object", func() bool { return used() == before })
 }

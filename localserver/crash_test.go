@@ -4,35 +4,33 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"hubbub/localserver/engine"
-	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
-// victimDir is the variable that makes the test binary a server on the folder
-// that it names, to be killed.
-const victimDir = "HUBBUB_SERVER_VICTIM"
+// childDir is the environment variable that makes the test binary a server on
+// the folder that it names, to be killed.
+const childDir = "HUBBUB_SERVER_CHILD"
 
-// victimNATS makes it a node of a cluster.
-const victimNATS = "HUBBUB_SERVER_VICTIM_NATS"
+// childNATS makes it a node of a cluster.
+const childNATS = "HUBBUB_SERVER_CHILD_NATS"
 
-func victim(dir string) {
-	victimEngine := talker
-	if os.Getenv(victimNATS) != "" {
-		victimEngine = chatty
+func childServer(dir string) {
+	diarizer := oneTurn
+	if os.Getenv(childNATS) != "" {
+		diarizer = manyTurns
 	}
 	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, DataDir: dir, RatePerMinute: -1,
-		NATS: os.Getenv(victimNATS), NewDiarizer: func() (Diarizer, error) { return victimEngine(), nil }})
+		NATS: os.Getenv(childNATS), NewDiarizer: func() (stream.Diarizer, error) { return diarizer(), nil }})
 	if err != nil {
 		fmt.Println("failed:", err)
 		os.Exit(1)
@@ -41,13 +39,13 @@ func victim(dir string) {
 	_ = s.Wait()
 }
 
-// A server is killed while streams are open, and started again on its folder:
-// nothing acknowledged is lost, what was running reads error and is whole,
-// what was waiting can still be opened, once.
-func TestKilledServerComesBack(t *testing.T) {
-	dir := t.TempDir()
+// process starts a server on a folder in a process of its own, and returns the
+// first line that it says and the means to kill it.
+func process(t *testing.T, dir string, env ...string) (line string, kill func()) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimDir+"="+dir)
+	cmd.Env = append(append(os.Environ(), childDir+"="+dir), env...)
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -55,23 +53,41 @@ func TestKilledServerComesBack(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Wait() }()
-	defer func() { _ = cmd.Process.Kill() }()
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(kill)
 	lines := bufio.NewScanner(out)
-	url := ""
-	if lines.Scan() {
-		url, _ = strings.CutPrefix(lines.Text(), "ready ")
-	}
-	if !strings.HasPrefix(url, "https://") {
-		t.Fatalf("the server says %q", lines.Text())
-	}
+	lines.Scan()
+	return lines.Text(), kill
+}
 
-	// A client for the other process; its certificate is the one in the folder.
+// clientOfProcess returns the clients of a server that process started on a
+// folder; its certificate is the one in the folder.
+func clientOfProcess(t *testing.T, dir, line string) *host {
+	t.Helper()
+	url, ready := strings.CutPrefix(line, "ready ")
+	if !ready {
+		t.Fatalf("the server says %q", line)
+	}
 	pair, err := selfSigned(dir, time.Now(), "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := clientOf(t, url, pair.caPEM)
+	return clientOf(t, url, pair.caPEM)
+}
+
+// A server is killed while streams are open, and started again on its folder:
+// nothing acknowledged is lost, running streams read error and their events are
+// complete, and streams that were not opened yet can be opened, once.
+func TestKilledServerComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	dir := t.TempDir()
+	line, kill := process(t, dir)
+	h := clientOfProcess(t, dir, line)
 	waiting, done, running := h.create(), h.open(), h.open()
 	running.chunks(3)
 	if e := running.next(); e.Type != protocol.TypeSpeakerStart {
@@ -82,24 +98,21 @@ func TestKilledServerComesBack(t *testing.T) {
 	if _, code, _ := done.rest(); code != 1000 {
 		t.Fatalf("code %d", code)
 	}
-	// Events are kept beside the way to the client: wait for the disk.
+	// Events are stored independently of the client: wait for the disk.
 	eventually(t, "event on disk", func() bool { return onDisk(t, dir, "hubbub.events."+running.id) })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	kill()
 
-	again := serve(t, func(o *Options) { o.DataDir = dir })
+	again := serve(t, func(o *setup) { o.DataDir = dir })
 	for id, want := range map[string]string{waiting.ID: "created", done.id: "done", running.id: "error"} {
 		if st := again.status(id); st.Status != want {
 			t.Errorf("status %s, want %s", st.Status, want)
 		}
 	}
-	if got := again.kept(running.id); len(got) != 2 || got[0] != startAt20 || !strings.Contains(got[1], "speaker_end") {
-		t.Errorf("kept of the running one: %q", got)
+	if got := again.stored(running.id); len(got) != 2 || got[0] != startAt20 || !strings.Contains(got[1], "speaker_end") {
+		t.Errorf("stored of the running one: %q", got)
 	}
-	if got := again.kept(done.id); len(got) != 2 {
-		t.Errorf("kept of the finished one: %q", got)
+	if got := again.stored(done.id); len(got) != 2 {
+		t.Errorf("stored of the finished one: %q", got)
 	}
 	address := again.Addr().String()
 	moved := strings.Replace(waiting.URL, waiting.URL[len("wss://"):strings.Index(waiting.URL, "/v1/")], address, 1)
@@ -126,62 +139,4 @@ func onDisk(t *testing.T, dir, text string) (found bool) {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// What is kept of streams is made whole, whatever was in the middle of what.
-func TestCleanUp(t *testing.T) {
-	ctx, now := context.Background(), time.Now()
-	s, err := store.Open(ctx, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	ev := func(kind engine.Kind, at float64, v int) []byte {
-		typ := protocol.TypeSpeakerStart
-		if kind == engine.End {
-			typ = protocol.TypeSpeakerEnd
-		}
-		return protocol.NewSpeakerEvent(typ, at, protocol.SpeakerLabel(v)).Raw
-	}
-	on, off := engine.Start, engine.End
-	cases := map[string]struct {
-		kept  [][]byte
-		added []string
-	}{
-		"nothing": {nil, nil},
-		"whole":   {[][]byte{ev(on, 0, 0), ev(off, 1, 0)}, nil},
-		"one":     {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, []string{string(ev(off, 2.001, 1))}},
-		"two": {[][]byte{ev(on, 0, 0), ev(on, 0.5, 1), ev(on, 0.7, 2), ev(off, 0.9, 1)},
-			[]string{string(ev(off, 0.9, 0)), string(ev(off, 0.9, 2))}},
-	}
-	for id, c := range cases {
-		rec := store.Session{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
-		if err := errors.Join(s.Create(ctx, rec, "secret"), s.Append(ctx, id, 0, c.kept)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Begin(ctx, id, "secret", store.Opening{Node: "dead", Attempt: id}, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h := serve(t) // for its log
-	for range 2 { // the second time there is nothing left to do
-		if err := cleanUp(ctx, s, s, "alive", now, h.log); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id, c := range cases {
-		if rec, err := s.Get(ctx, id); err != nil || rec.Status != store.Failed || rec.Cause == "" {
-			t.Errorf("%s: %+v %v", id, rec, err)
-		}
-		got, err := s.Messages(ctx, id)
-		if err != nil || len(got) != len(c.kept)+len(c.added) {
-			t.Errorf("%s: %q %v", id, got, err)
-			continue
-		}
-		for i, want := range c.added {
-			if string(got[len(c.kept)+i]) != want {
-				t.Errorf("%s: added %q, want %q", id, got[len(c.kept):], c.added)
-			}
-		}
-	}
 }

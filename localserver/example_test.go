@@ -2,12 +2,15 @@ package localserver_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log"
+	"net/http"
+	"strings"
 	"time"
 
 	"hubbub/localserver"
-	"hubbub/protocol"
 )
 
 // A program has a diarization service of its own with one call.
@@ -27,20 +30,20 @@ func ExampleStart() {
 		_ = server.Shutdown(ctx) // open streams are finished first
 	}()
 
-	client, err := protocol.NewClient(protocol.ClientOptions{
-		BaseURL: server.URL(), CACert: server.CAPEM(), APIKey: "a-secret"})
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(server.CAPEM())
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL()+"/v1/live", strings.NewReader(`{"title":"Monday"}`))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close()
-	stream, err := client.CreateStream(ctx, map[string]any{"title": "Monday"})
+	req.Header.Set("Authorization", "Bearer a-secret")
+	resp, err := client.Do(req)
 	if err != nil {
 		log.Fatal(err)
 	}
-	status, err := client.StreamStatus(ctx, stream.ID)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(status.Status, string(status.Input))
-	// Output: created {"title":"Monday"}
+	defer resp.Body.Close()
+	fmt.Println(resp.Status)
+	// Output: 200 OK
 }

@@ -1,302 +1,354 @@
 package localserver
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
+	"context"
+	"errors"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"runtime"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/gorilla/websocket"
-	"github.com/rs/zerolog"
 
+	"hubbub/localserver/engine"
+	"hubbub/localserver/faults"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
-// network is a bad one between clients and a server.
-type network struct {
-	t      *testing.T
-	proxy  *toxiproxy.Proxy
-	opened []*stream
-}
-
-func badNetwork(t *testing.T, h *host) *network {
+// withFaults configures faults.
+func withFaults(t *testing.T, specs ...string) func(*setup) {
 	t.Helper()
-	zerolog.SetGlobalLevel(zerolog.Disabled)
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	n := &network{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", h.Addr().String())}
-	if err := n.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(n.proxy.Stop)
-	return n
-}
-
-// add adds a fault in one direction: "upstream" is to the server.
-func (n *network) add(kind, direction, attributes string) {
-	n.t.Helper()
-	_, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(
-		`{"name":"%s-%s","type":%q,"stream":%q,"attributes":%s}`, kind, direction, kind, direction, attributes)))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-}
-
-// open opens a stream through the network.
-func (n *network) open(h *host) *stream {
-	n.t.Helper()
-	l := h.create()
-	_, path, _ := strings.Cut(strings.TrimPrefix(l.URL, "wss://"), "/")
-	conn, res, err := h.dial.Dial("wss://"+n.proxy.Listen+"/"+path, nil)
-	if err != nil {
-		n.t.Fatalf("dial: %v %v", err, res)
-	}
-	n.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	s := &stream{conn, n.t, l.ID}
-	n.opened = append(n.opened, s)
-	return s
-}
-
-// baseLine is what a server takes that has nothing to do.
-type baseLine struct {
-	goroutines int
-	heap       uint64 // bytes
-}
-
-func takeBaseLine(h *host) baseLine {
-	h.http.CloseIdleConnections()
-	runtime.GC()
-	runtime.GC() // what finalizers had kept
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return baseLine{goroutines(), m.HeapAlloc}
-}
-
-// goroutines counts those that are not the bad network's: of a connection that it
-// has reset, it sometimes leaves one that waits to send for ever.
-func goroutines() (n int) {
-	stacks := make([]byte, 4<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
-		if !bytes.Contains(stack, []byte("Shopify/toxiproxy/")) {
-			n++
+	return func(o *setup) {
+		for _, spec := range specs {
+			f, err := faults.Parse(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Faults = append(o.Faults, f)
 		}
+		withEngine(twoTurns)(o)
 	}
-	return n
 }
 
-// back waits until a server has given back what it took.
-func (b baseLine) back(h *host) {
+// twoTurns has a turn of speaker 0 and one of speaker 1 in the first eight
+// chunks.
+func twoTurns() stream.Diarizer {
+	says := map[int]engine.Event{
+		2: {Kind: engine.Start, At: 100 * time.Millisecond}, 4: {Kind: engine.End, At: 300 * time.Millisecond},
+		5: {Kind: engine.Start, At: 400 * time.Millisecond, Speaker: 1}, 8: {Kind: engine.End, At: 700 * time.Millisecond, Speaker: 1},
+	}
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		if e, ok := says[n]; ok {
+			return []engine.Event{e}
+		}
+		return nil
+	}}
+}
+
+// whole sends ten chunks and the end, and returns what it receives.
+func whole(h *host) (events []protocol.Event, end error) {
 	h.t.Helper()
-	const slack = 8 << 20 // pools, caches, counters: not what a frame or a stream takes
-	var now baseLine
-	deadline := time.Now().Add(patience)
-	for ; time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		now = takeBaseLine(h)
-		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.count() == 0 {
-			return
-		}
-	}
-	stacks := make([]byte, 1<<20)
-	h.t.Errorf("%d goroutines and %d KiB were taken before, %d and %d KiB are now; %d streams\n%s", b.goroutines, b.heap>>10,
-		now.goroutines, now.heap>>10, h.streams.count(), stacks[:runtime.Stack(stacks, true)])
+	s := h.open()
+	s.chunks(10)
+	s.end()
+	return s.toTheEnd()
 }
 
-// Whatever the network does, a stream goes on or ends as the contract says,
-// and nothing of it is left.
-func TestFaultsOfTheNetwork(t *testing.T) {
-	whole := func(t *testing.T, h *host, s *stream, chunks int) {
-		t.Helper()
-		s.chunks(chunks)
-		s.end()
-		events, code, _ := s.rest()
-		if code != websocket.CloseNormalClosure || len(events) != 2 {
-			t.Errorf("code %d, %q", code, raws(events))
+// toTheEnd returns all messages, valid or not, and how the connection ended.
+func (s *testStream) toTheEnd() (events []protocol.Event, end error) {
+	for {
+		kind, raw, err := s.ReadMessage()
+		if err != nil {
+			return events, err
 		}
-		h.becomes(s.id, "done")
-		same(t, events, h.kept(s.id))
+		e, _ := protocol.ParseEvent(raw)
+		if kind == websocket.BinaryMessage {
+			e.Err = "binary"
+		}
+		events = append(events, e)
 	}
-	broken := func(t *testing.T, h *host, s *stream) {
-		t.Helper()
-		h.becomes(s.id, "error")
-		if kept := h.kept(s.id); len(kept) != 2 || !strings.Contains(kept[1], "speaker_end") {
-			t.Errorf("kept: %q", kept)
+}
+
+// brief is a list of events in one line.
+func brief(events []protocol.Event) string {
+	var out []string
+	for _, e := range events {
+		switch {
+		case e.Err != "" && strings.HasPrefix(e.Err, "binary"):
+			out = append(out, "binary")
+		case e.Err != "":
+			out = append(out, "unreadable")
+		case e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd:
+			mark := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
+			out = append(out, mark+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+time.Duration(e.Timestamp*float64(time.Second)).Round(time.Millisecond).String())
+		case e.Type == protocol.TypeError:
+			out = append(out, e.Message)
+		default:
+			out = append(out, e.Type)
 		}
 	}
-	for _, fault := range []struct {
-		name string
-		test func(t *testing.T, h *host, n *network)
-	}{
-		{"none", func(t *testing.T, h *host, n *network) { whole(t, h, n.open(h), 3) }},
-		{"latency and jitter", func(t *testing.T, h *host, n *network) {
-			for _, d := range []string{"upstream", "downstream"} {
-				n.add("latency", d, `{"latency":250,"jitter":200}`)
-			}
-			whole(t, h, n.open(h), 20)
-		}},
-		{"bytes in small pieces", func(t *testing.T, h *host, n *network) {
-			for _, d := range []string{"upstream", "downstream"} {
-				n.add("slicer", d, `{"average_size":100,"size_variation":90,"delay":50}`)
-			}
-			whole(t, h, n.open(h), 20)
-		}},
-		{"10 kbit/s", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			n.add("bandwidth", "upstream", `{"rate":1}`) // 1 kB/s, which is 8 kbit/s
-			n.add("bandwidth", "downstream", `{"rate":1}`)
-			whole(t, h, s, 1)
-		}},
-		{"reset", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			s.chunks(2)
-			s.next()
-			n.add("reset_peer", "upstream", `{"timeout":0}`)
-			_ = s.WriteMessage(websocket.BinaryMessage, quiet)
-			broken(t, h, s)
-		}},
-		{"half-open", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			s.chunks(2)
-			s.next()
-			for _, d := range []string{"upstream", "downstream"} {
-				n.add("timeout", d, `{"timeout":0}`) // nothing comes through, and nobody says so
-			}
-			broken(t, h, s)
-		}},
-		{"cable pulled out", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			s.chunks(2)
-			s.next()
-			n.proxy.Stop()
-			broken(t, h, s)
-		}},
-		{"20 MB frames", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			frame := make([]byte, 20<<20)
-			for range 3 {
-				_ = s.SetReadDeadline(time.Now().Add(2 * patience))
-				if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
-					t.Fatal(err)
-				}
-				if e := s.next(); e.Message != protocol.ErrChunkSize.Error() {
-					t.Errorf("got %s", e.Raw)
-				}
-			}
-			whole(t, h, s, 3)
-		}},
-		{"slow handshakes", func(t *testing.T, h *host, n *network) {
-			var hung sync.WaitGroup
-			for i := range 100 {
-				conn, err := net.Dial("tcp", h.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				hung.Go(func() {
-					defer func() { _ = conn.Close() }()
-					_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
-					_ = conn.SetReadDeadline(time.Now().Add(patience))
-					if _, err := io.Copy(io.Discard, conn); err != nil && isTimeoutError(err) {
-						t.Errorf("a connection that says nothing is kept: %v", err)
-					}
-				})
-			}
-			whole(t, h, n.open(h), 3) // others are served meanwhile
-			hung.Wait()
-		}},
+	return strings.Join(out, " ")
+}
+
+// What a client receives with faults of events (package faults tests each of
+// them). The stored events are correct.
+func TestFaultsOfEvents(t *testing.T) {
+	const right = "+00@100ms -00@300ms +01@400ms -01@700ms"
+	long := strings.Repeat("W", 2000)
+	for spec, want := range map[string]string{
+		"drop-events":                   "+00@100ms +01@400ms",
+		"unknown-type":                  "diarization_rehearsal +00@100ms diarization_rehearsal -00@300ms diarization_rehearsal +01@400ms diarization_rehearsal -01@700ms",
+		"extra-fields":                  right,
+		"hostile-labels":                "",
+		"chunk-size=5":                  "+00@100ms -00@300ms Invalid chunk size +01@400ms Invalid chunk size -01@700ms",
+		"out-of-order drop-events=3":    "-00@300ms +00@100ms +01@400ms",
+		"event-lag=100ms no-starts":     "-00@300ms -01@700ms",
+		"slow-read=20ms":                right,
+		"no-pong":                       right,
+		"drop-events=1,times=1 mute@1h": "",
 	} {
-		t.Run(fault.name, func(t *testing.T) {
-			// The service's clock stands still: however long a fault takes on a
-			// busy machine, nobody has been silent for a minute.
-			h := serve(t, newClock().use, func(o *Options) {
-				o.RatePerMinute, o.headTimeout = -1, 2*time.Second
-				if fault.name == "half-open" { // found out in a moment
-					o.readTimeout, o.pingEvery = time.Second, 200*time.Millisecond
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, withFaults(t, strings.Fields(spec)...))
+			s := h.open()
+			s.chunks(10)
+			s.end()
+			events, end := s.toTheEnd()
+			got := brief(events)
+			switch {
+			case spec == "hostile-labels":
+				if len(events) != 4 || !strings.Contains(events[0].Speaker, "\x1b[2J") || !strings.Contains(events[0].Speaker, long) {
+					t.Errorf("%q", raws(events))
 				}
-			})
-			warm := h.open()
-			whole(t, h, warm, 1)
-			_ = warm.Close()
-			base := takeBaseLine(h)
-			n := badNetwork(t, h)
-			fault.test(t, h, n)
-			n.proxy.Stop()
-			for _, s := range n.opened {
-				_ = s.Close()
+			case spec == "chunk-size=5": // the reader says it at once, the events take their way
+				if strings.Count(got, "Invalid chunk size") != 2 || strings.Count(got, "@") != 4 {
+					t.Errorf("got %s", got)
+				}
+			case got != want:
+				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			base.back(h)
+			if spec == "extra-fields" && !strings.Contains(string(events[0].Raw), `"rehearsal"`) {
+				t.Errorf("got %s", events[0].Raw)
+			}
+			if !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
+				t.Errorf("ended with %v", end)
+			}
+			h.becomes(s.id, "done")
+			if stored := h.stored(s.id); len(stored) != 4 {
+				t.Errorf("stored: %q", stored)
+			}
 		})
 	}
 }
 
-func isTimeoutError(err error) bool {
-	n, ok := err.(net.Error)
-	return ok && n.Timeout()
+// How a stream ends with each fault of sockets, and its record.
+func TestFaultsOfSockets(t *testing.T) {
+	closedWith := func(code int, text string) func(error) bool {
+		return func(err error) bool {
+			var c *websocket.CloseError
+			return errors.As(err, &c) && c.Code == code && strings.Contains(c.Text, text)
+		}
+	}
+	unclosed := func(err error) bool {
+		var c *websocket.CloseError
+		return errors.As(err, &c) && c.Code == websocket.CloseAbnormalClosure || errors.Is(err, io.ErrUnexpectedEOF)
+	}
+	for _, tt := range []struct {
+		spec   string
+		endIt  bool // with end_of_stream
+		ended  func(error) bool
+		says   string // an error message before
+		status string
+	}{
+		{"close=1011@200ms", false, closedWith(1011, "on purpose"), "", "error"},
+		{"close=4001", false, closedWith(4001, "on purpose"), "", "error"},
+		{"close=1005@100ms", false, closedWith(1005, ""), "", "error"},
+		{"ahead@200ms", false, closedWith(1008, "ahead of real time"), "Audio is more than 5 s ahead of real time", "error"},
+		{"reset@200ms", false, func(err error) bool { return strings.Contains(err.Error(), "reset by peer") }, "", "error"},
+		{"hang-up@200ms", false, unclosed, "", "error"},
+		{"no-close", true, unclosed, "", "done"},
+	} {
+		t.Run(tt.spec, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, withFaults(t, tt.spec))
+			s := h.open()
+			if tt.endIt {
+				s.chunks(2)
+				s.end()
+			}
+			events, end := s.toTheEnd()
+			if !tt.ended(end) || tt.says != "" && !strings.Contains(brief(events), tt.says) {
+				t.Errorf("%s, ended with %v", brief(events), end)
+			}
+			h.becomes(s.id, tt.status)
+		})
+	}
 }
 
-// Ten thousand requests that make no sense get an error of the contract or
-// nothing, and leave nothing behind.
-func TestGarbageRequests(t *testing.T) {
-	h := serve(t, func(o *Options) { o.TLS.Mode = TLSOff; o.RatePerMinute = -1 })
-	base := takeBaseLine(h)
-	random := rand.New(rand.NewPCG(1, 2))
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	junk := func(n int) string {
-		b := make([]byte, random.IntN(n))
-		for i := range b {
-			b[i] = byte(random.IntN(256))
-		}
-		return string(b)
+// A stream that is not closed stays open until its client leaves.
+func TestNeverClose(t *testing.T) {
+	t.Parallel()
+	h := serve(t, withFaults(t, "never-close"))
+	s := h.open()
+	s.chunks(10)
+	s.end()
+	for range 4 {
+		s.next()
 	}
-	word := func() string {
-		return pick("/v1/live", "/v1/live/", "/v1/stream/x", "/v1/test", "/v1/media/input", "/v1/media/output", "/", "*", "//", "/v1/../v1/test", "/%00", "/%zz", "http://x/", "") + pick("", "?token=", "?", "/..", "%2e%2e", strings.Repeat("x", 100))
+	h.becomes(s.id, "done")
+	_ = s.SetReadDeadline(time.Now().Add(3 * time.Second)) // longer than without the fault
+	if _, _, err := s.ReadMessage(); err == nil || !isTimeoutError(err) {
+		t.Errorf("it did not stay open: %v", err)
 	}
-	dial := func() (net.Conn, *bufio.Reader) {
-		conn, err := net.Dial("tcp", h.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+	_ = s.Close()
+	eventually(t, "the end of the stream", func() bool { return h.streams.count() == 0 })
+}
+
+// A muted server sends nothing, not even pongs.
+func TestMute(t *testing.T) {
+	t.Parallel()
+	for spec, pongs := range map[string]bool{"mute": false, "no-pong": false, "slow-read=1ms": true} {
+		h := serve(t, withFaults(t, spec))
+		s := h.open()
+		var ponged atomic.Bool
+		s.SetPongHandler(func(string) error { ponged.Store(true); return nil })
+		_ = s.WriteControl(websocket.PingMessage, []byte("?"), time.Now().Add(testTimeout))
+		s.chunks(2) // after the ping: once there is an event, the ping was seen
+		if spec == "mute" {
+			_ = s.SetReadDeadline(time.Now().Add(time.Second))
 		}
-		_ = conn.SetDeadline(time.Now().Add(2 * patience))
-		return conn, bufio.NewReader(conn)
+		_, _, err := s.ReadMessage()
+		if spec == "mute" && (err == nil || !isTimeoutError(err)) || spec != "mute" && err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+		if ponged.Load() != pongs {
+			t.Errorf("%s: pong %v", spec, ponged.Load())
+		}
+		_ = s.Close()
 	}
-	conn, in := dial()
-	statuses := map[int]int{}
-	for range 10000 {
-		body := pick("", "{", "[]", `{"a":`, "null", junk(50))
-		fmt.Fprintf(conn, "%s %s %s\r\nHost: x\r\n%s: %s\r\n%sContent-Length: %d\r\n\r\n%s",
-			pick("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "BREW", "", junk(3)), word(), pick("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", ""),
-			pick("Authorization", "Upgrade", "X", ""), pick("Bearer "+testKey, "Bearer", "websocket", junk(20)),
-			pick("", "Connection: Upgrade\r\n", "Transfer-Encoding: chunked\r\n"), len(body), body)
-		_ = conn.(*net.TCPConn).CloseWrite() // there is no more of it
-		_ = conn.SetReadDeadline(time.Now().Add(patience))
-		res, err := http.ReadResponse(in, nil)
-		if err == nil {
-			statuses[res.StatusCode]++
-			if res.StatusCode >= 500 && res.StatusCode != http.StatusHTTPVersionNotSupported && res.StatusCode != http.StatusNotImplemented {
-				t.Fatalf("status %d", res.StatusCode)
-			}
-		} else if isTimeoutError(err) {
-			t.Fatal("no answer, and no end")
+}
+
+// Messages are delayed, in order, and the close frame comes after them.
+func TestEventLag(t *testing.T) {
+	t.Parallel()
+	const lag = 2500 * time.Millisecond // longer than the server waits without the fault
+	h := serve(t, withFaults(t, "event-lag=2500ms"))
+	s := h.open()
+	began := time.Now()
+	s.chunks(10)
+	s.end()
+	if s.next(); time.Since(began) < lag {
+		t.Errorf("the first message came after %v", time.Since(began))
+	}
+	events, end := s.toTheEnd()
+	if brief(events) != "-00@300ms +01@400ms -01@700ms" || !websocket.IsCloseError(end, websocket.CloseNormalClosure) {
+		t.Errorf("%s, ended with %v", brief(events), end)
+	}
+}
+
+// Requests are refused, delayed or answered with something else; only those of
+// the given operation, and only as often as configured.
+func TestFaultsOfRequests(t *testing.T) {
+	h := serve(t, withFaults(t, "429=7s,times=1", "402,on=media-output", "401,on=test,times=1", "400,on=media-input",
+		"slow=300ms,on=status", "web-page,on=test,times=2"))
+	res := h.do("POST", "/v1/live", testKey, nil)
+	res.apiError(t, 429)
+	if res.Header.Get("Retry-After") != "7" || res.Header.Get("X-RateLimit-Remaining") != "0" {
+		t.Errorf("%v", res.Header)
+	}
+	l := h.create()
+	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://x"}`)).apiError(t, 402)
+	if res := h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://x"}`)); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"body"`) {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	h.do("GET", "/v1/test", testKey, nil).apiError(t, 401)
+	for range 2 {
+		if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), "Log in") || res.StatusCode != 200 {
+			t.Errorf("%d %s", res.StatusCode, res.body)
 		}
-		// What follows a request that makes no sense is anybody's guess.
+	}
+	if res := h.do("GET", "/v1/test", testKey, nil); !strings.Contains(string(res.body), protocol.StatusOK) {
+		t.Errorf("%s", res.body)
+	}
+	began := time.Now()
+	if h.status(l.ID); time.Since(began) < 300*time.Millisecond {
+		t.Error("the answer was not delayed")
+	}
+	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 {
+		t.Errorf("%d", res.StatusCode)
+	}
+}
+
+// Handshakes: refused, slow, or never answered, which ends with the client or
+// the server.
+func TestFaultsOfHandshakes(t *testing.T) {
+	t.Parallel()
+	refused := serve(t, withFaults(t, "refuse-handshake=503"))
+	refused.refused(refused.create().URL, 503)
+
+	once := serve(t, withFaults(t, "403,on=handshake,times=1"))
+	l := once.create()
+	once.refused(l.URL, 403)
+	if conn, _, err := once.dial.Dial(l.URL, nil); err != nil { // the token was not used up
+		t.Error(err)
+	} else {
 		_ = conn.Close()
-		conn, in = dial()
 	}
-	_ = conn.Close()
-	t.Logf("answers by status: %v", statuses)
-	if statuses[400] == 0 || statuses[401] == 0 || statuses[404] == 0 || statuses[405] == 0 {
-		t.Errorf("these requests are not garbage enough: %v", statuses)
+
+	slow := serve(t, withFaults(t, "slow-handshake=300ms"))
+	began := time.Now()
+	if events, _ := whole(slow); len(events) != 4 || time.Since(began) < 300*time.Millisecond {
+		t.Errorf("%d events after %v", len(events), time.Since(began))
 	}
-	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
-		t.Errorf("test: %d", res.StatusCode)
+
+	never := serve(t, withFaults(t, "no-handshake"))
+	never.dial.HandshakeTimeout = 500 * time.Millisecond
+	if _, res, err := never.dial.Dial(never.create().URL, nil); err == nil || res != nil || !isTimeout(err) {
+		t.Errorf("%v %v", res, err)
 	}
-	base.back(h)
+}
+
+// isTimeout also finds a wrapped timeout.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// A server that delays an answer can still be stopped, and logs at its start
+// that it misbehaves.
+func TestServerWithFaultsStops(t *testing.T) {
+	var log logBuffer
+	h := serve(t, withFaults(t, "no-answer,on=test", "never-close"), log.use)
+	if !strings.Contains(log.String(), "misbehaves on purpose") || !strings.Contains(log.String(), "fault=never-close") {
+		t.Errorf("the log does not say so: %s", log.String())
+	}
+	asked := make(chan error, 1)
+	go func() {
+		r, _ := http.NewRequest("GET", h.url+"/v1/test", nil)
+		res, err := h.http.Do(r)
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		asked <- err
+	}()
+	s := h.open()
+	s.chunks(1)
+	s.end()
+	h.becomes(s.id, "done")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	select {
+	case err := <-asked:
+		if err == nil {
+			t.Error("there was an answer")
+		}
+	case <-time.After(testTimeout):
+		t.Error("the request is still delayed")
+	}
 }

@@ -2,22 +2,27 @@ package localserver
 
 import (
 	"bytes"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
 )
 
-// garbage makes requests that no client should make, the same for a seed.
+// garbage makes invalid requests, the same for a seed.
 type garbage struct{ *rand.Rand }
 
 func (g garbage) bytes(most int) []byte {
@@ -30,7 +35,7 @@ func (g garbage) bytes(most int) []byte {
 
 func (g garbage) pick(from ...string) string { return from[g.IntN(len(from))] }
 
-// request is well formed as HTTP and nothing else.
+// request is valid HTTP and otherwise invalid.
 func (g garbage) request(base, good, sealed string) *http.Request {
 	r := &http.Request{Method: g.pick("GET", "POST", "PUT", "HEAD", "DELETE", "PATCH", "OPTIONS", "BREW"), Header: http.Header{}}
 	r.URL, _ = url.Parse(base)
@@ -61,21 +66,21 @@ func (g garbage) request(base, good, sealed string) *http.Request {
 	return r
 }
 
-// raw is not even HTTP, or begins like it and then goes astray.
+// raw is not valid HTTP, or only at its beginning.
 func (g garbage) raw() []byte {
 	head := g.pick("", "GET / HTTP/1.1\r\n", "POST /v1/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n", "GET /v1/test HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00",
 		"PUT /v1/media/objects/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET "+strings.Repeat("/x", 20000))
 	return append([]byte(head), g.bytes(500)...)
 }
 
-// Ten thousand requests that are wrong in every way leave the service as it
-// was: it answers, and neither goroutines nor memory have grown.
+// After ten thousand invalid requests the service still answers, and neither
+// goroutines nor memory have grown.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
-	h := serve(t, func(o *Options) { o.TLS.Mode, o.DataDir = TLSOff, dir })
-	good := mustKey(t, dir, "a", PlanPro, time.Hour, time.Now())
-	sealed := h.signer.seal(grant{method: "PUT", account: "a", name: "x", expires: time.Now().Add(time.Hour)})
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	h := serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = TLSOff, dir })
+	good := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
+	sealed := h.signer.sign(grant{method: "PUT", account: "a", name: "x", expires: time.Now().Add(time.Hour)})
+	client := &http.Client{Timeout: testTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	throw := func(seed uint64, n int) {
 		var all sync.WaitGroup
 		for worker := range uint64(4) {
@@ -114,10 +119,10 @@ func TestGarbage(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return runtime.NumGoroutine(), m.HeapAlloc
 	}
-	throw(1, 500) // what is made once is made
+	throw(1, 500) // allocates what is allocated once
 	var goroutines int
 	var heap uint64
-	eventually(t, "rest", func() bool {
+	eventually(t, "a steady state", func() bool {
 		before := goroutines
 		goroutines, heap = measure()
 		return before == goroutines
@@ -130,25 +135,25 @@ func TestGarbage(t *testing.T) {
 		return left <= goroutines
 	})
 	t.Logf("goroutines %d, then %d; heap %d KiB, then %d KiB", goroutines, left, heap>>10, held>>10)
-	// Streams that were created are kept, as they should be: some kilobytes each.
+	// Streams that were created are stored, some kilobytes each.
 	if held > heap+32<<20 {
 		t.Errorf("the heap has grown from %d KiB to %d KiB", heap>>10, held>>10)
 	}
 	if res := h.do("GET", "/v1/test", good, nil); res.StatusCode != 200 {
 		t.Errorf("afterwards: %d", res.StatusCode)
 	}
-	if h.streams.count() != 0 || len(h.transfers.open) != 0 || len(h.owned.open) != 0 {
-		t.Error("places are taken and not given back")
+	if h.streams.count() != 0 || len(h.transferQuota.open) != 0 || len(h.streamQuota.open) != 0 {
+		t.Error("quotas were not released")
 	}
 }
 
-// A whole session, with every kind of secret in it and every way to be turned
-// away: none of them is in the log, at any level.
+// A complete session, with every kind of secret and every kind of refusal: no
+// secret is in the log, at any level.
 func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
-	var log logbook
+	var log logBuffer
 	dir := t.TempDir()
-	h := serve(t, log.use, func(o *Options) { o.DataDir, o.KeepAudio = dir, true })
-	key := mustKey(t, dir, "team", PlanPro, time.Hour, time.Now())
+	h := serve(t, log.use, func(o *setup) { o.DataDir, o.KeepAudio = dir, true })
+	key := mustKey(t, dir, "team", apikeys.PlanPro, time.Hour, time.Now())
 	secrets := []string{testKey, key}
 	parts := strings.Split(key, ".")
 	secrets = append(secrets, parts[1], parts[2])
@@ -166,9 +171,9 @@ func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stream{Conn: conn, t: t, id: l.ID}
+	s := &testStream{Conn: conn, t: t, id: l.ID}
 	s.chunks(2)
-	s.text("not what is meant")
+	s.text("not a valid message")
 	s.end()
 	s.rest()
 	_ = conn.Close()
@@ -187,33 +192,42 @@ func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
 	h.at("PUT", out, strings.NewReader("x")).apiError(t, 403)
 	h.at("GET", address("output", "media://live/"+l.ID+"/audio.wav"), nil)
 	broken, _ := url.Parse(address("input", "media://y"))
-	h.brokenOff(broken)
+	h.abortedUpload(broken)
 	if err := h.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	h.at("GET", out, nil).apiError(t, 503)
 	h.at("PUT", in, strings.NewReader("x")).apiError(t, 503)
 	h.do("POST", "/v1/live", key, nil).apiError(t, 503)
-	secret, err := readSigningKeys(dir)
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob(filepath.Join(dir, "keys", "*.pem"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
 	}
-	for _, k := range secret {
-		secrets = append(secrets, fmt.Sprintf("%x", k.sign), fmt.Sprint(k.sign))
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(raw)
+		private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, fmt.Sprintf("%x", private), fmt.Sprint(private))
 	}
 	eventually(t, "the last line", func() bool { return strings.Count(log.String(), "status=503") >= 3 })
 	text := log.String()
 	for _, x := range secrets {
 		if x == "" || strings.Contains(text, x) {
-			t.Errorf("the log holds %q", x)
+			t.Errorf("the log contains %q", x)
 		}
 	}
 	if strings.Contains(text, "token=") || bytes.Contains([]byte(text), []byte("Bearer ")) {
-		t.Error("the log holds a query or a credential")
+		t.Error("the log contains a query or a credential")
 	}
 	for _, has := range []string{"stream=" + l.ID, "media stored", "account=default", "request="} {
 		if !strings.Contains(text, has) {
-			t.Errorf("the log does not tell %q", has)
+			t.Errorf("the log does not contain %q", has)
 		}
 	}
 }

@@ -3,65 +3,71 @@ package localserver
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 )
 
-const (
-	// sendBuffer and receiveBuffer bound what the system holds for a stream,
-	// in bytes: some hundreds of events for a client that does not read, and
-	// four seconds of audio for an engine that does not keep up.
-	sendBuffer    = 64 << 10
-	receiveBuffer = 256 << 10
-	// handshakeTimeout bounds the answer to a handshake.
-	handshakeTimeout = 10 * time.Second
-)
+// handshakeTimeout bounds the answer to a handshake.
+const handshakeTimeout = 10 * time.Second
 
-// upgrader lets pages of any origin in: a stream is opened by its token, not
-// by anything that a browser sends along by itself.
+// upgrader accepts pages of any origin: a stream is opened by its token, not
+// by credentials that a browser adds to requests by itself.
 var upgrader = websocket.Upgrader{
 	HandshakeTimeout: handshakeTimeout,
 	CheckOrigin:      func(*http.Request) bool { return true },
 }
 
 // openStream is the handshake of a stream. Everything that can be refused is
-// refused before the token is used up, so that a wrong request or a full
-// server burns none; it is used up before the connection is upgraded, so that
-// of many clients that race one gets through. One that is answered 503 may try
-// again: its token is as good as before.
+// refused before the token is used up, so that an invalid request or a full
+// server wastes no token. The token is used up before the connection is
+// upgraded, so that of concurrent clients one succeeds. A request that is
+// answered 503 can be repeated with the same token.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
 	}
-	if err := s.streams.enter(); err != nil {
+	if err := s.streams.acquire(); err != nil {
 		s.refuseStream(w, r, err)
 		return
 	}
-	defer s.streams.leave()
+	defer s.streams.release()
 
 	id := r.PathValue("id")
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
 	now := s.now().UTC()
 	token := r.URL.Query().Get("token")
-	rec, err := s.sessions.Get(ctx, id)
-	if err == nil && !rec.OpenedBy(token) {
-		err = store.ErrToken
-	}
+	rec, err := s.lookUp(ctx, id)
 	if err == nil {
-		if !s.owned.enter(rec.Account) {
+		_, unknown := s.claims.attempt(id) // then the record may be of this node's own attempt
+		if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !unknown {
+			err = store.ErrToken
+		}
+	}
+	var diarizer stream.Diarizer
+	var labels *stream.Labels
+	if err == nil {
+		if !s.streamQuota.acquire(rec.Account) {
 			s.refuseStream(w, r, errFull)
 			return
 		}
-		defer s.owned.leave(rec.Account)
-		if err = s.takePlace(ctx, rec.Account, id, now); err == nil {
-			err = s.begin(ctx, id, token, now)
+		defer s.streamQuota.release(rec.Account)
+		identified(r.Context(), rec.Account)
+		if err = s.acquireStream(ctx, rec.Account, id, now); err == nil && rec.Resume != "" {
+			if diarizer, labels, err = s.resume(ctx, rec.Resume, rec.Enrolment); err != nil { // although it was promised
+				s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be resumed; try again, or create a new stream", err)
+				return
+			}
+		}
+		if err == nil {
+			err = s.claim(ctx, id, token, now)
 		}
 	}
 	switch {
@@ -75,24 +81,14 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; try again", err)
 		return
 	}
+	defer s.releaseStream(rec.Account, id)
 
-	defer s.leavePlace(rec.Account, id)
-	var diarizer Diarizer
-	var labels ledger
-	if rec.Resume != "" {
-		diarizer, labels, err = s.restored(ctx, rec.Resume)
-		if err != nil { // it was promised
-			s.abandon(id, "the voices of the earlier stream could not be had")
-			s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be taken up; create a new one", err)
+	if diarizer == nil {
+		if diarizer, err = s.newDiarizer(rec.Enrolment); err != nil {
+			s.abandon(id, "the engine could not be started")
+			s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
 			return
 		}
-	} else {
-		diarizer, err = s.newDiarizer()
-	}
-	if err != nil {
-		s.abandon(id, "the engine could not be started")
-		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
-		return
 	}
 	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
 	conn, err := upgrader.Upgrade(w, r, head) // answers by itself when it fails
@@ -102,60 +98,75 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	boundBuffers(conn.NetConn())
-	on, more := s.rehearsed(conn)
-	stream := s.newSession(id, on, diarizer, requestID(r.Context()))
-	stream.writer.linger += more
+	socket, delay := s.withFaults(conn)
+	config := s.streamConfig(id, requestID(r.Context()))
+	config.CloseDelay, config.Labels = delay, labels
 	if s.options.KeepAudio {
-		stream.audio = s.keepAudio(rec.Account, id, stream.log)
+		config.Recording = &stream.Recording{Media: s.media, Account: rec.Account,
+			Name: resultPrefix + id + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
-	if rec.Resume != "" {
-		stream.ledger = labels
-		stream.keepVoices() // should this one be lost soon, it can be taken up as well
-	}
-	s.running.Store(id, stream)
+	var remove func()
+	config.Revoked, remove = s.opened.add(rec.Key)
+	defer remove()
+	session := stream.New(config, socket, diarizer)
+	s.running.Store(id, session)
 	defer s.running.Delete(id)
-	stream.run(s.life, s.streams.drain)
+	session.Run(s.ctx, s.streams.drain)
 }
 
-// rehearsed puts faults between a stream and its socket, where there are to be
-// any, and tells how much longer the client has to answer a close.
-func (s *Server) rehearsed(conn *websocket.Conn) (socket, time.Duration) {
+// streamConfig is what every stream of this server has in common.
+func (s *Server) streamConfig(id, request string) stream.Config {
+	return stream.Config{
+		ID: id, Log: s.log.With("stream", id, "request", request), Now: s.now, Unpaced: s.options.Unpaced,
+		Sessions: s.sessions, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots,
+		Outbox: s.outbox, Counters: &s.counters,
+	}
+}
+
+// withFaults inserts the configured faults between a stream and its socket, and
+// returns how much longer the client has to answer a close frame.
+func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration) {
 	if faulty := s.faults.Stream(conn); faulty != nil {
 		return faulty, faulty.Linger()
 	}
 	return conn, 0
 }
 
-// newDiarizer makes the engine of one stream; a panic on the way is an error.
-func (s *Server) newDiarizer() (d Diarizer, err error) {
-	if broken := guarded(func() { d, err = s.options.NewDiarizer() }); broken != nil {
-		return nil, broken
+// newDiarizer returns the diarizer of one stream that recognises the people of an
+// enrolment. A panic is an error.
+func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err error) {
+	panicked := stream.Guard(func() {
+		if d, err = s.options.NewDiarizer(); err == nil {
+			err = recognise(d, enrolment)
+		}
+	})
+	if panicked != nil {
+		return nil, panicked
 	}
 	return d, err
 }
 
-// abandon ends a session that began and got no further.
+// abandon ends a session whose stream could not be started.
 func (s *Server) abandon(id, cause string) {
-	ctx, cancel := context.WithTimeout(s.life, storeTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
 	defer cancel()
 	at := s.now().UTC()
 	err := s.sessions.Finish(ctx, id, store.Failed, at, cause)
 	switch {
 	case err == nil, errors.Is(err, store.ErrConflict):
 	case s.outbox != nil:
-		s.outbox.put(&remains{Stream: id, Status: store.Failed, Cause: cause, At: at})
+		s.outbox.Add(&stream.PendingFinish{Stream: id, Status: store.Failed, Cause: cause, At: at})
 	default:
-		s.log.Error("the end of a stream could not be kept", "stream", id, "error", err)
+		s.log.Error("the end of a stream could not be stored", "stream", id, "error", err)
 	}
 }
 
-// checkUpgrade tells whether a request is a complete handshake, for only then
-// may its token be used; when it is not, it has answered.
+// checkUpgrade reports whether a request is a valid handshake, the only kind
+// for which a token may be used; otherwise it has answered.
 func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
-		if r.ProtoMajor == 1 { // HTTP/2 knows no such headers
+		if r.ProtoMajor == 1 { // HTTP/2 has no such headers
 			w.Header().Set("Upgrade", "websocket")
 			w.Header().Set("Connection", "Upgrade")
 		}
@@ -165,7 +176,7 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	case r.Header.Get("Sec-Websocket-Version") != "13":
 		w.Header().Set("Sec-Websocket-Version", "13")
 		refuse(w, r, http.StatusUpgradeRequired, "The WebSocket version must be 13")
-	case !challenge(r.Header.Get("Sec-Websocket-Key")):
+	case !validKey(r.Header.Get("Sec-Websocket-Key")):
 		refuse(w, r, http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
 	default:
 		return true
@@ -173,14 +184,59 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func challenge(key string) bool {
+func validKey(key string) bool {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	return err == nil && len(raw) == 16
 }
 
-// boundBuffers keeps the system from holding much for either side of a stream.
-func boundBuffers(conn net.Conn) {
-	if t, ok := systemConn(conn).(*net.TCPConn); ok {
-		_ = errors.Join(t.SetWriteBuffer(sendBuffer), t.SetReadBuffer(receiveBuffer)) // wishes, not needs
+// resumable returns the id of the stream that the body of POST /v1/live asks to
+// resume, if it is the caller's and has a usable snapshot; else "".
+func (s *Server) resumable(ctx context.Context, account string, input json.RawMessage) string {
+	var body struct {
+		Resume any `json:"resume"`
 	}
+	_ = json.Unmarshal(input, &body) // an object, but its fields may have other types
+	id, _ := body.Resume.(string)
+	rec, err := s.lookUp(ctx, id)
+	if err != nil || rec.Account != account {
+		return ""
+	}
+	if open, ok := s.running.Load(id); ok && open.(*stream.Session).Resumable() {
+		return id // it stores its snapshot when it is superseded
+	}
+	if _, _, err = s.restore(ctx, id, nil); err != nil {
+		if !errors.Is(err, store.ErrNotFound) {
+			s.log.Warn("a stream cannot be resumed", "stream", id, "error", err)
+		}
+		return ""
+	}
+	return id
+}
+
+// resume returns a diarizer that continues with the speakers of an earlier
+// stream, and its labels. If that stream is still open it ends: its client has
+// lost it.
+func (s *Server) resume(ctx context.Context, earlier string, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
+	if open, ok := s.running.Load(earlier); ok {
+		open.(*stream.Session).Supersede(ctx)
+	}
+	return s.restore(ctx, earlier, enrolment)
+}
+
+// restore returns a diarizer that was restored from the stored snapshot of a
+// stream, and the labels in it.
+func (s *Server) restore(ctx context.Context, id string, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
+	snapshot, err := s.snapshots.Snapshot(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := s.newDiarizer(enrolment)
+	if err != nil {
+		return nil, nil, err
+	}
+	labels, err := stream.Restore(d, snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, &labels, nil
 }

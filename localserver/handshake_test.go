@@ -12,9 +12,11 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/store"
+
+	"hubbub/localserver/stream"
 )
 
-// refused dials and expects an ApiError.
+// refused dials and expects an error response.
 func (h *host) refused(address string, status int) {
 	h.t.Helper()
 	conn, res, err := h.dial.Dial(address, nil)
@@ -44,7 +46,7 @@ func TestTokenWorksOnceAndForItsStream(t *testing.T) {
 	}
 	conn, res, err := h.dial.Dial(a.URL, nil)
 	if err != nil {
-		t.Fatalf("the wrong ones have used it up: %v", err)
+		t.Fatalf("wrong tokens have used it up: %v", err)
 	}
 	if len(res.Header.Get("X-Request-Id")) != 36 {
 		t.Errorf("no request id: %v", res.Header)
@@ -57,7 +59,7 @@ func TestTokenWorksOnceAndForItsStream(t *testing.T) {
 	h.refused(a.URL, 401)
 }
 
-// Of many clients that race for a token exactly one gets the stream.
+// Of many concurrent clients with one token, exactly one gets the stream.
 func TestTokenWorksOnceInARace(t *testing.T) {
 	h := serve(t)
 	l := h.create()
@@ -85,7 +87,7 @@ func TestTokenWorksOnceInARace(t *testing.T) {
 	if won.Load() != 1 || refused.Load() != racers-1 {
 		t.Errorf("%d won, %d refused", won.Load(), refused.Load())
 	}
-	if n := h.Stats().Opened; n != 1 {
+	if n := h.counters.Opened.Load(); n != 1 {
 		t.Errorf("%d streams were opened", n)
 	}
 }
@@ -97,7 +99,7 @@ func TestTokenExpires(t *testing.T) {
 	c.move(store.TokenTTL - time.Second)
 	conn, _, err := h.dial.Dial(early.URL, nil)
 	if err != nil {
-		t.Fatalf("a second too early: %v", err)
+		t.Fatalf("expired a second too early: %v", err)
 	}
 	_ = conn.Close()
 	if s := h.status(late.ID); s.Status != "created" {
@@ -110,8 +112,8 @@ func TestTokenExpires(t *testing.T) {
 	}
 }
 
-// A request that could never become a stream must not use its token up.
-func TestIncompleteHandshakeBurnsNoToken(t *testing.T) {
+// A request that is not a valid handshake must not use up its token.
+func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 	h := serve(t)
 	l := h.create()
 	address := strings.Replace(l.URL, "wss", "https", 1)
@@ -140,7 +142,7 @@ func TestIncompleteHandshakeBurnsNoToken(t *testing.T) {
 	if res := h.send(r); res.StatusCode != 400 {
 		t.Errorf("HEAD: %d", res.StatusCode)
 	}
-	// A page of another origin may: the token is what counts.
+	// A page of another origin may open it: the token is what counts.
 	conn, _, err := h.dial.Dial(l.URL, http.Header{"Origin": {"https://elsewhere.example"}})
 	if err != nil {
 		t.Fatalf("the token is used up: %v", err)
@@ -149,7 +151,7 @@ func TestIncompleteHandshakeBurnsNoToken(t *testing.T) {
 }
 
 func TestStreamsHaveALimit(t *testing.T) {
-	h := serve(t, func(o *Options) { o.MaxStreams = 2 })
+	h := serve(t, func(o *setup) { o.MaxStreams = 2 })
 	waiting := h.create()
 	first, second := h.open(), h.open()
 	res := h.do("POST", "/v1/live", testKey, nil)
@@ -163,8 +165,8 @@ func TestStreamsHaveALimit(t *testing.T) {
 		t.Fatalf("code %d", code)
 	}
 	_ = first.Close()
-	// There is room again, and the token is as good as before.
-	eventually(t, "room", func() bool { return h.Stats().Open == 1 })
+	// There is room again, and the token is still valid.
+	eventually(t, "room", func() bool { return h.streams.count() == 1 })
 	conn, _, err := h.dial.Dial(waiting.URL, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -174,27 +176,27 @@ func TestStreamsHaveALimit(t *testing.T) {
 }
 
 func TestEngineThatCannotStart(t *testing.T) {
-	for name, make := range map[string]func() (Diarizer, error){
-		"error": func() (Diarizer, error) { return nil, http.ErrNotSupported },
-		"panic": func() (Diarizer, error) { panic("no weights") },
+	for name, make := range map[string]func() (stream.Diarizer, error){
+		"error": func() (stream.Diarizer, error) { return nil, http.ErrNotSupported },
+		"panic": func() (stream.Diarizer, error) { panic("no weights") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := serve(t, func(o *Options) { o.NewDiarizer = make })
+			h := serve(t, func(o *setup) { o.NewDiarizer = make })
 			l := h.create()
 			h.refused(l.URL, 500)
 			if s := h.status(l.ID); s.Status != "error" || s.CompletedAt == nil {
 				t.Errorf("%+v", s)
 			}
-			if n := h.Stats().Open; n != 0 {
-				t.Errorf("%d places are taken", n)
+			if n := h.streams.count(); n != 0 {
+				t.Errorf("%d streams are open", n)
 			}
 		})
 	}
 }
 
-// Plain WebSocket for a proxy that ends TLS.
+// Plain WebSocket behind a proxy that terminates TLS.
 func TestStreamWithoutTLS(t *testing.T) {
-	h := serve(t, func(o *Options) { o.TLS.Mode = TLSOff })
+	h := serve(t, func(o *setup) { o.TLS.Mode = TLSOff })
 	if u, _ := url.Parse(h.URL()); u.Scheme != "http" || h.CAPEM() != nil {
 		t.Errorf("%s %s", u, h.CAPEM())
 	}

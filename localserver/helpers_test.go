@@ -19,13 +19,14 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
 const (
 	testKey = "key-for-tests"
-	// patience is for things that happen soon on a free machine.
-	patience = 30 * time.Second
+	// testTimeout bounds what happens quickly on an idle machine.
+	testTimeout = 30 * time.Second
 )
 
 // fake is a Diarizer made of functions; n is the number of chunks so far.
@@ -50,8 +51,8 @@ func (f *fake) Flush(out []engine.Event) []engine.Event {
 	return append(out, f.flush(f.n)...)
 }
 
-// talker starts speaker 0 with the first chunk and leaves the turn open.
-func talker() Diarizer {
+// oneTurn starts speaker 0 with the first chunk and leaves the turn open.
+func oneTurn() stream.Diarizer {
 	return &fake{push: func(n int, _ []float32) []engine.Event {
 		if n == 1 {
 			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
@@ -60,12 +61,12 @@ func talker() Diarizer {
 	}}
 }
 
-// withEngine makes every stream use what make returns.
-func withEngine(make func() Diarizer) func(*Options) {
-	return func(o *Options) { o.NewDiarizer = func() (Diarizer, error) { return make(), nil } }
+// withEngine makes every stream use a diarizer of make.
+func withEngine(make func() stream.Diarizer) func(*setup) {
+	return func(o *setup) { o.NewDiarizer = func() (stream.Diarizer, error) { return make(), nil } }
 }
 
-// host is a running server and the means to talk to it.
+// host is a running server and its clients.
 type host struct {
 	*Server
 	t    testing.TB
@@ -74,16 +75,23 @@ type host struct {
 	dial websocket.Dialer
 }
 
+// setup is how a test starts its server.
+type setup struct {
+	Options
+	now func() time.Time
+}
+
 // serve starts a server on a port of its own, and stops it after the test.
-func serve(t testing.TB, change ...func(*Options)) *host {
+func serve(t testing.TB, change ...func(*setup)) *host {
 	t.Helper()
-	o := Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, tick: 10 * time.Millisecond,
-		RatePerMinute: -1} // tests ask often; those of the limit set their own
-	withEngine(talker)(&o)
+	o := setup{Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey},
+		RatePerMinute: -1}, // tests ask often; those of the limit set their own
+		time.Now}
+	withEngine(oneTurn)(&o)
 	for _, c := range change {
 		c(&o)
 	}
-	s, err := Start(context.Background(), o)
+	s, err := start(context.Background(), o.Options, o.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +99,7 @@ func serve(t testing.TB, change ...func(*Options)) *host {
 	h.Server = s
 	t.Cleanup(func() {
 		h.http.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -100,7 +108,7 @@ func serve(t testing.TB, change ...func(*Options)) *host {
 	return h
 }
 
-// clientOf is what talks to a server, in this process or another one.
+// clientOf returns the clients of a server, in this process or another one.
 func clientOf(t testing.TB, url string, ca []byte) *host {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
@@ -108,13 +116,13 @@ func clientOf(t testing.TB, url string, ca []byte) *host {
 	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &host{t: t, url: url,
-		http: &http.Client{Transport: transport, Timeout: patience,
+		http: &http.Client{Transport: transport, Timeout: testTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: patience},
+		dial: websocket.Dialer{TLSClientConfig: config, HandshakeTimeout: testTimeout},
 	}
 }
 
-// reply is an answer, its body read.
+// reply is an answer with its body.
 type reply struct {
 	*http.Response
 	body []byte
@@ -151,10 +159,10 @@ func read(t testing.TB, res *http.Response) reply {
 	return reply{res, raw}
 }
 
-// apiError checks that an answer is an ApiError of a status, whole in itself.
-func (r reply) apiError(t testing.TB, status int) protocol.ApiError {
+// apiError checks that an answer is a complete ErrorResponse with a status.
+func (r reply) apiError(t testing.TB, status int) protocol.ErrorResponse {
 	t.Helper()
-	var e protocol.ApiError
+	var e protocol.ErrorResponse
 	dec := json.NewDecoder(bytes.NewReader(r.body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&e); err != nil {
@@ -171,7 +179,7 @@ func (r reply) apiError(t testing.TB, status int) protocol.ApiError {
 	return e
 }
 
-// create makes a stream.
+// create creates a stream.
 func (h *host) create() protocol.LiveStream {
 	h.t.Helper()
 	res := h.do("POST", "/v1/live", testKey, strings.NewReader("{}"))
@@ -182,7 +190,7 @@ func (h *host) create() protocol.LiveStream {
 	return l
 }
 
-// status asks what has become of a stream.
+// status returns the status of a stream.
 func (h *host) status(id string) protocol.LiveStatus {
 	h.t.Helper()
 	res := h.do("GET", "/v1/live/"+id, testKey, nil)
@@ -203,21 +211,21 @@ func (h *host) becomes(id, status string) protocol.LiveStatus {
 
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %v", what, patience)
+			t.Fatalf("%s: not within %v", what, testTimeout)
 		}
 	}
 }
 
-// stream is an open one, seen from its client.
-type stream struct {
+// testStream is the client's end of an open stream.
+type testStream struct {
 	*websocket.Conn
 	t  testing.TB
 	id string
 }
 
-func (h *host) open() *stream {
+func (h *host) open() *testStream {
 	h.t.Helper()
 	l := h.create()
 	conn, res, err := h.dial.Dial(l.URL, nil)
@@ -225,13 +233,13 @@ func (h *host) open() *stream {
 		h.t.Fatalf("dial: %v %v", err, res)
 	}
 	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	return &stream{conn, h.t, l.ID}
+	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+	return &testStream{conn, h.t, l.ID}
 }
 
 var quiet = make([]byte, protocol.ChunkBytes)
 
-func (s *stream) chunks(n int) {
+func (s *testStream) chunks(n int) {
 	s.t.Helper()
 	for range n {
 		if err := s.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
@@ -240,17 +248,17 @@ func (s *stream) chunks(n int) {
 	}
 }
 
-func (s *stream) text(m string) {
+func (s *testStream) text(m string) {
 	s.t.Helper()
 	if err := s.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *stream) end() { s.t.Helper(); s.text(protocol.EndOfStreamMessage) }
+func (s *testStream) end() { s.t.Helper(); s.text(protocol.EndOfStreamMessage) }
 
 // next returns the next message.
-func (s *stream) next() protocol.Event {
+func (s *testStream) next() protocol.Event {
 	s.t.Helper()
 	kind, raw, err := s.ReadMessage()
 	if err != nil {
@@ -263,8 +271,8 @@ func (s *stream) next() protocol.Event {
 	return e
 }
 
-// rest reads to the end: the messages, and the code and text of the close.
-func (s *stream) rest() (events []protocol.Event, code int, text string) {
+// rest reads to the end: the messages, and the code and text of the close frame.
+func (s *testStream) rest() (events []protocol.Event, code int, text string) {
 	s.t.Helper()
 	for {
 		_, raw, err := s.ReadMessage()
@@ -283,8 +291,8 @@ func (s *stream) rest() (events []protocol.Event, code int, text string) {
 	}
 }
 
-// kept are the events in the store.
-func (h *host) kept(id string) (events []string) {
+// stored are the events in the store.
+func (h *host) stored(id string) (events []string) {
 	h.t.Helper()
 	raw, err := h.journal.Messages(context.Background(), id)
 	if err != nil {
@@ -303,11 +311,11 @@ func raws(events []protocol.Event) (out []string) {
 	return out
 }
 
-// same compares what a client got with what was kept.
-func same(t testing.TB, got []protocol.Event, kept []string) {
+// same compares what a client received with what was stored.
+func same(t testing.TB, got []protocol.Event, stored []string) {
 	t.Helper()
-	if !slices.Equal(raws(got), kept) {
-		t.Errorf("sent %q, kept %q", raws(got), kept)
+	if !slices.Equal(raws(got), stored) {
+		t.Errorf("sent %q, stored %q", raws(got), stored)
 	}
 }
 
@@ -331,26 +339,29 @@ func (c *clock) move(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-func (c *clock) use(o *Options) { o.now = c.now }
+func (c *clock) use(o *setup) { o.now = c.now }
 
-// logbook takes what is logged, for tests that look for what must not be there.
-type logbook struct {
+// logBuffer records the log.
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-func (l *logbook) use(o *Options) {
+func (l *logBuffer) use(o *setup) {
 	o.Logger = slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
+
+// count is how often a text was logged.
+func (l *logBuffer) count(text string) int { return strings.Count(l.String(), text) }

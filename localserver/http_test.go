@@ -41,11 +41,11 @@ func TestHTTP2(t *testing.T) {
 	}
 	h.do("GET", "/v1/stream/x?token=y", "", nil).apiError(t, 426)
 	h.do("GET", "/v1/nothing", "", nil).apiError(t, 404)
-	h.do("POST", "/v1/live", testKey, strings.NewReader(strings.Repeat(" ", maxBody+1))).apiError(t, 413)
+	h.do("POST", "/v1/live", testKey, strings.NewReader(strings.Repeat(" ", maxLiveBody+1))).apiError(t, 413)
 }
 
 func TestOnlyAKnownKeyOpens(t *testing.T) {
-	h := serve(t, func(o *Options) { o.APIKeys = []string{testKey, "second"} })
+	h := serve(t, func(o *setup) { o.APIKeys = []string{testKey, "second"} })
 	for _, value := range []string{
 		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + testKey + "x", "Bearer " + testKey[:5],
 		"Basic " + testKey, testKey, "Bearer\t" + testKey, "Bearer " + testKey + " " + testKey,
@@ -72,7 +72,7 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 
 func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
 	h := serve(t)
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media",
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/",
 		"/v1/media/objects", "/v1/media/objects/", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			r, err := http.NewRequest(method, h.URL(), nil)
@@ -154,11 +154,11 @@ func TestBodyHasALimit(t *testing.T) {
 	}
 	for name, body := range map[string]io.Reader{
 		"with a length": strings.NewReader(fits + " "),
-		"chunked":       io.MultiReader(strings.NewReader(fits), strings.NewReader(fits)),
+		"chunked":       io.MultiReader(strings.NewReader(fits), strings.NewReader(" ")),
 	} {
 		t.Run(name, func(t *testing.T) { h.do("POST", "/v1/live", testKey, body).apiError(t, 413) })
 	}
-	// And before all else: the key.
+	// The key is checked first.
 	h.do("POST", "/v1/live", "", strings.NewReader(fits+fits)).apiError(t, 401)
 }
 
@@ -181,13 +181,13 @@ func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
 func TestAddressOfAStream(t *testing.T) {
 	shape := regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*setup)
 		prefix string // "" = the server's own address
 	}{
-		"own":    {func(*Options) {}, ""},
-		"plain":  {func(o *Options) { o.TLS.Mode = TLSOff }, ""},
-		"public": {func(o *Options) { o.PublicURL = "https://talk.example.org/base/" }, "wss://talk.example.org/base/v1/stream/"},
-		"proxy":  {func(o *Options) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", TLSOff }, "ws://talk.example.org:81/v1/stream/"},
+		"own":    {func(*setup) {}, ""},
+		"plain":  {func(o *setup) { o.TLS.Mode = TLSOff }, ""},
+		"public": {func(o *setup) { o.PublicURL = "https://talk.example.org/base/" }, "wss://talk.example.org/base/v1/stream/"},
+		"proxy":  {func(o *setup) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", TLSOff }, "ws://talk.example.org:81/v1/stream/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t, c.change)
@@ -219,10 +219,10 @@ func TestAddressOfAStream(t *testing.T) {
 	}
 }
 
-// Nothing that opens anything may be in the log, and every error can be found
-// there by its id.
+// The log contains no credentials, and a line for every error with its request
+// id.
 func TestLogHoldsNoSecrets(t *testing.T) {
-	var log logbook
+	var log logBuffer
 	h := serve(t, log.use)
 	l := h.create()
 	u, _ := url.Parse(l.URL)
@@ -242,7 +242,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	eventually(t, "log lines", func() bool { return strings.Count(log.String(), "msg=request") >= 5 })
 	for _, secret := range []string{token, testKey, "wrong-key", "token="} {
 		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 	if !strings.Contains(log.String(), "request="+e.RequestID) {
@@ -251,10 +251,10 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 }
 
 func TestPanicOfAHandler(t *testing.T) {
-	var log logbook
+	var log logBuffer
 	h := serve(t, log.use)
 	h.Server.sessions = nil // a call on it panics
-	h.do("GET", "/v1/live/x", testKey, nil).apiError(t, 500)
+	h.do("GET", "/v1/live/"+unknownID, testKey, nil).apiError(t, 500)
 	if !strings.Contains(log.String(), "panic in a handler") {
 		t.Error("not in the log")
 	}
@@ -263,22 +263,24 @@ func TestPanicOfAHandler(t *testing.T) {
 	}
 }
 
-// sick is a store that fails.
-type sick struct{ store.Sessions }
+// failingSessions is a store that fails.
+type failingSessions struct{ store.Sessions }
 
-func (sick) Create(context.Context, store.Session, string) error { return errors.New("inner text") }
-func (sick) Get(context.Context, string) (store.Session, error) {
+func (failingSessions) Create(context.Context, store.Session, string) error {
+	return errors.New("inner text")
+}
+func (failingSessions) Get(context.Context, string) (store.Session, error) {
 	return store.Session{}, errors.New("inner text")
 }
 
 func TestStoreThatFails(t *testing.T) {
 	h := serve(t)
 	l := h.create()
-	h.Server.sessions = sick{}
+	h.Server.sessions = failingSessions{}
 	_, res, _ := h.dial.Dial(l.URL, nil)
 	for name, res := range map[string]reply{
 		"create": h.do("POST", "/v1/live", testKey, nil),
-		"status": h.do("GET", "/v1/live/x", testKey, nil),
+		"status": h.do("GET", "/v1/live/"+unknownID, testKey, nil),
 		"open":   read(t, res),
 	} {
 		e := res.apiError(t, 503)

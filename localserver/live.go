@@ -4,29 +4,32 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
 const (
 	// streamPath is where streams are opened; the id follows.
 	streamPath = "/v1/stream/"
-	// tokenBytes is the length of a stream token before it is written down.
+	// tokenBytes is the length of a stream token before it is encoded.
 	tokenBytes = 32
-	// storeTimeout bounds one call of the store.
-	storeTimeout = 5 * time.Second
+	// causeNeverOpened is the cause in the record of a session whose token has
+	// expired.
+	causeNeverOpened = "never opened"
 )
 
-// test is GET /v1/test: whoever gets here has a valid key.
+// test is GET /v1/test. It needs a valid key and does nothing.
 func (s *Server) test(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, protocol.TestResponse{
+	respond(w, http.StatusOK, protocol.TestResponse{
 		Status: protocol.StatusOK, Message: "The API key is accepted"})
 }
 
@@ -38,15 +41,27 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	}
 	input, invalid := protocol.ValidateInput(body)
 	if invalid != nil {
-		answer(w, http.StatusBadRequest, invalid)
+		respond(w, http.StatusBadRequest, invalid)
+		return
+	}
+	enrolment, input, invalid := protocol.ParseEnrolment(input)
+	if invalid == nil {
+		enrolment, invalid = reduceEnrolment(enrolment)
+	}
+	if invalid != nil {
+		respond(w, http.StatusBadRequest, invalid)
+		return
+	}
+	if len(input) > maxBody || len(body) > maxBody && len(enrolment.Voiceprints) == 0 {
+		refuse(w, r, http.StatusRequestEntityTooLarge, "The request body is too large")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
-	err := s.streams.room()
+	err := s.streams.available()
 	if err == nil {
-		err = s.placesLeft(ctx, caller(r.Context()).account, now)
+		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
 	}
 	switch {
 	case errors.Is(err, errFull), errors.Is(err, errStopping):
@@ -57,52 +72,67 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rec := store.Session{
-		ID: uuid.NewString(), Account: caller(r.Context()).account, Node: s.node,
+		ID: uuid.NewString(), Account: caller(r.Context()).Account, Key: caller(r.Context()).Key, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
+	}
+	if len(enrolment.Voiceprints) > 0 {
+		rec.Enrolment, _ = json.Marshal(enrolment) // strings and numbers: never fails
 	}
 	rec.Resume = s.resumable(ctx, rec.Account, input)
 	token := newToken()
-	if err := s.sessions.Create(ctx, rec, token); err != nil {
+	if err := s.sessions.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
+		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
+		return
+	} else if err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
 		return
 	}
-	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account, "resumes", rec.Resume)
-	answer(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != ""})
+	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account, "key", rec.Key, "resumes", rec.Resume)
+	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != ""})
 }
 
-// streamStatus is GET /v1/live/{id}. Another account's stream is as unknown as
-// one that never was.
+// streamStatus is GET /v1/live/{id}. A stream of another account is answered
+// like one that does not exist.
 func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	if s.refuseRecord(w, r, rec, err) {
 		return
 	}
-	answer(w, http.StatusOK, protocol.LiveStatus{
+	respond(w, http.StatusOK, protocol.LiveStatus{
 		ID: rec.ID, StartedAt: rec.Started, CompletedAt: rec.Completed,
 		Input: rec.Input, Status: string(rec.Status)})
 }
 
-// record looks a stream up, as it has to read now.
+// lookUp returns the record of a stream, or ErrNotFound. Every id that comes
+// from a client passes here: nothing but a UUID reaches the store.
+func (s *Server) lookUp(ctx context.Context, id string) (store.Session, error) {
+	if !stream.IsID(id) {
+		return store.Session{}, store.ErrNotFound
+	}
+	return s.sessions.Get(ctx, id)
+}
+
+// record returns the record of a stream as it has to read now.
 func (s *Server) record(ctx context.Context, id string) (store.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	rec, err := s.sessions.Get(ctx, id)
+	rec, err := s.lookUp(ctx, id)
 	if err == nil && rec.Status == store.Created && !s.now().Before(rec.Expires) {
-		// Nobody can open it any more: say so rather than "created" for ever.
-		_ = s.sessions.Finish(ctx, rec.ID, store.Failed, rec.Expires, "never opened")
+		// It can no longer be opened, so it must not read created forever.
+		_ = s.sessions.Finish(ctx, rec.ID, store.Failed, rec.Expires, causeNeverOpened)
 		rec, err = s.sessions.Get(ctx, rec.ID)
 	}
 	if err == nil {
-		rec, err = s.lookAfter(ctx, rec)
+		rec, err = s.current(ctx, rec)
 	}
 	return rec, err
 }
 
-// refuseRecord answers when a record could not be had, or is not the caller's,
+// refuseRecord answers if a record could not be read or is not the caller's,
 // and reports whether it did.
 func (s *Server) refuseRecord(w http.ResponseWriter, r *http.Request, rec store.Session, err error) bool {
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).account:
+	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:
 		refuse(w, r, http.StatusNotFound, "There is no stream with this id")
 	case err != nil:
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be looked up; try again", err)
@@ -112,48 +142,44 @@ func (s *Server) refuseRecord(w http.ResponseWriter, r *http.Request, rec store.
 	return true
 }
 
-// streamURL is where a client opens the stream: under the public address, or
-// under the name by which the client has just reached the server.
+// streamURL is where a client opens the stream: as httpURL.
 func (s *Server) streamURL(r *http.Request, id, token string) string {
-	u := url.URL{Scheme: "wss", Host: r.Host, Path: streamPath + id, RawQuery: "token=" + token}
-	if s.tls == nil {
-		u.Scheme = "ws"
+	u, err := url.Parse(s.httpURL(r, streamPath+id))
+	if err != nil { // it was just made
+		panic(err)
 	}
-	if u.Host == "" { // HTTP/1.0 has no Host
-		u.Host = s.Addr().String()
-	}
-	if s.public != nil {
-		u.Scheme, u.Host = "wss", s.public.Host
-		if s.public.Scheme == "http" {
-			u.Scheme = "ws"
-		}
-		u.Path = s.public.JoinPath(streamPath, id).Path
-	}
+	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
+	u.RawQuery = "token=" + token
 	return u.String()
 }
 
-// newToken draws a stream token.
+// newToken returns a random stream token.
 func newToken() string {
 	var b [tokenBytes]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // never returns an error
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// alive is GET /healthz: the process answers.
-func (s *Server) alive(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Alive"})
+// alive is GET /healthz: the process responds, and nothing is broken that only
+// a restart repairs. A store that may come back by itself is for /readyz.
+func (s *Server) alive(w http.ResponseWriter, r *http.Request) {
+	if s.store.Err() != nil {
+		refuse(w, r, http.StatusServiceUnavailable, "The connection to the store is closed; the server has to be started again")
+		return
+	}
+	respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Alive"})
 }
 
-// ready is GET /readyz: the store works and new streams are taken.
+// ready is GET /readyz: the store works and new streams are accepted.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	switch {
 	case s.streams.stopping():
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping")
-	case s.store.Ping(ctx) != nil, s.watchman != nil && !s.watchman.fresh():
+	case s.store.Ping(ctx) != nil, s.membership != nil && !s.membership.monitor.fresh():
 		refuse(w, r, http.StatusServiceUnavailable, "The store does not answer")
 	default:
-		answer(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
+		respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// After all tests no goroutine may be left, of ours or of the embedded store.
+// After all tests no goroutine may be left, including those of the embedded
+// store.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(victimDir); dir != "" {
-		victim(dir)
+	if dir := os.Getenv(childDir); dir != "" {
+		childServer(dir)
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -2,6 +2,12 @@ package localserver
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -13,42 +19,43 @@ import (
 )
 
 const (
-	// mediaPath is where objects are written and read; the sealed grant
+	// mediaPath is where objects are written and read; the signed grant
 	// follows.
 	mediaPath = "/v1/media/objects/"
-	// mediaScheme is what every media location begins with.
+	// mediaScheme is the beginning of every media location.
 	mediaScheme = "media://"
-	// resultPrefix is where the service keeps what streams leave behind.
+	// resultPrefix is where the service stores the results of streams.
 	resultPrefix = "live/"
-	// mediaAddressTTL is how long a signed address opens its object. What has
+	// mediaAddressTTL is how long a signed address is valid. A transfer that has
 	// begun by then may finish.
 	mediaAddressTTL = time.Hour
-	// maxTransfers bounds the uploads and downloads of one account that a node
-	// carries at once: each holds about a megabyte.
+	// maxTransfers bounds the concurrent uploads and downloads of one account on
+	// a node: each uses about a megabyte of memory.
 	maxTransfers = 64
-	// sweepEvery is how often what broken-off uploads left is removed.
-	sweepEvery = 5 * time.Minute
+	// sweepInterval is how often the remains of abandoned uploads and replaced
+	// objects are removed, and sweepTimeout bounds it.
+	sweepInterval = 5 * time.Minute
+	sweepTimeout  = time.Minute
 )
 
-// DefaultMaxMedia is the largest media object when Options name no size, in
-// bytes.
+// DefaultMaxMedia is the value of Options.MaxMedia unless given, in bytes.
 const DefaultMaxMedia = 1 << 30
 
-// mediaInput is POST /v1/media/input: an address that takes the bytes by PUT.
+// mediaInput is POST /v1/media/input: an address for the upload by PUT.
 func (s *Server) mediaInput(w http.ResponseWriter, r *http.Request) {
 	name, ok := s.location(w, r)
 	if !ok {
 		return
 	}
 	if strings.HasPrefix(name, resultPrefix) {
-		answer(w, http.StatusBadRequest, protocol.Invalid("url", "must not begin with media://live/: what is there is the service's"))
+		respond(w, http.StatusBadRequest, protocol.Invalid("url", "must not begin with media://live/: what is there is the service's"))
 		return
 	}
 	s.grantMedia(w, r, http.MethodPut, name)
 }
 
-// mediaOutput is POST /v1/media/output: an address that gives the bytes by
-// GET, if there are any.
+// mediaOutput is POST /v1/media/output: an address for the download by GET, if
+// the object exists.
 func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 	name, ok := s.location(w, r)
 	if !ok {
@@ -56,10 +63,10 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	account := caller(r.Context()).account
+	account := caller(r.Context()).Account
 	var err error
-	if id, _, result := resultName(name); result {
-		_, err = s.finished(ctx, account, id)
+	if id, _, ok := parseResultName(name); ok {
+		_, err = s.finishedStream(ctx, account, id)
 	} else {
 		_, err = s.media.StatMedia(ctx, account, name, s.now())
 	}
@@ -73,81 +80,153 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// location reads the body of the media operations; when it cannot, it has
-// answered. The name is the part behind media:// and nothing but a name.
+// location reads the body of the media operations; if ok is false it has
+// answered. The name is the part after media://, and opaque.
 func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
 	body, ok := readBody(w, r)
 	if !ok {
 		return "", false
 	}
-	at, invalid := protocol.ParseMediaLocation(body)
+	location, invalid := protocol.ParseMediaLocation(body)
 	if invalid != nil {
-		answer(w, http.StatusBadRequest, invalid)
+		respond(w, http.StatusBadRequest, invalid)
 		return "", false
 	}
-	return strings.TrimPrefix(at.URL, mediaScheme), true
+	return strings.TrimPrefix(location.URL, mediaScheme), true
 }
 
 // grantMedia answers with a signed address.
 func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) {
-	sealed := s.signer.seal(grant{method: method, account: caller(r.Context()).account, name: name,
-		expires: s.now().Add(mediaAddressTTL)})
-	answer(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+sealed)})
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:]) // never fails: it ends the program instead
+	signed := s.signer.sign(grant{method: method, account: caller(r.Context()).Account, name: name,
+		expires: s.now().Add(mediaAddressTTL), nonce: binary.BigEndian.Uint64(nonce[:])})
+	respond(w, http.StatusCreated, protocol.MediaLocation{URL: s.httpURL(r, mediaPath+signed)})
 }
 
-// httpURL is the address of a path: under the public address, or under the
-// name by which the client has just reached the server.
+// httpURL is the address of a path: under the public address, or under a
+// known host of the request.
 func (s *Server) httpURL(r *http.Request, path string) string {
 	if s.public != nil {
 		return s.public.JoinPath(path).String()
 	}
-	u := url.URL{Scheme: "https", Host: r.Host, Path: path}
+	u := url.URL{Scheme: "https", Host: s.requestHost(r), Path: path}
 	if s.tls == nil {
 		u.Scheme = "http"
-	}
-	if u.Host == "" { // HTTP/1.0 has no Host
-		u.Host = s.Addr().String()
 	}
 	return u.String()
 }
 
-// opened checks the address of a transfer and takes a place for it; when it
-// cannot, it has answered.
-func (s *Server) opened(w http.ResponseWriter, r *http.Request) (g grant, leave func(), ok bool) {
-	g, ok = s.signer.open(r.PathValue("sealed"), r.Method, s.now())
+// beginTransfer verifies the address of a transfer and counts it against its
+// account's quota; if ok is false it has answered.
+func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant, release func(), ok bool) {
+	g, ok = s.signer.verify(r.PathValue("sealed"), r.Method, s.now())
 	if !ok {
-		refuse(w, r, http.StatusForbidden, "This address opens nothing, or not any more")
+		refuse(w, r, http.StatusForbidden, "This address is not valid, or has expired")
 		return g, nil, false
 	}
-	if !s.transfers.enter(g.account) {
+	identified(r.Context(), g.account)
+	if !s.transferQuota.acquire(g.account) {
 		refuse(w, r, http.StatusTooManyRequests, "Too many transfers at once; try again later")
 		return g, nil, false
 	}
-	return g, func() { s.transfers.leave(g.account) }, true
+	return g, func() { s.transferQuota.release(g.account) }, true
 }
 
-// sweep removes what broken-off uploads and replaced objects left, until the
-// server ends.
-func (s *Server) sweep() {
-	defer s.chores.Done()
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		ctx, cancel := context.WithTimeout(s.life, time.Minute)
-		n, err := s.media.SweepMedia(ctx, s.now())
-		cancel()
-		switch {
-		case s.life.Err() != nil:
-			return
-		case err != nil:
-			s.log.Warn("media could not be swept", "error", err)
-		case n > 0:
-			s.log.Info("media swept", "objects", n)
-		}
-		select {
-		case <-s.life.Done():
-			return
-		case <-tick.C:
-		}
+// sweepMedia removes the remains of abandoned uploads and replaced objects.
+func (s *Server) sweepMedia(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	n, err := s.media.SweepMedia(ctx, s.now())
+	if n > 0 {
+		s.log.Info("expired media removed", "objects", n)
 	}
+	return err
+}
+
+// grant is what a signed address allows: one method on one object until a
+// time.
+//
+// The nonce makes each upload address a different one: a complete upload uses
+// up its address.
+type grant struct {
+	method  string // GET or PUT
+	account string
+	name    string // of the object, within the account
+	expires time.Time
+	nonce   uint64
+}
+
+// signer signs and verifies grants. All nodes of a cluster share its key, so
+// that an address is valid on each of them.
+type signer struct{ key []byte }
+
+// A signed grant is an opaque text: a MAC, then the grant. It contains no
+// secret, but whoever has it may do what it grants.
+const (
+	grantVersion = 2
+	// grantHead is version, method, expiry in seconds, nonce, length of the
+	// account.
+	grantHead = 1 + 1 + 8 + 8 + 2
+	// maxGrant bounds the text of a grant, in bytes.
+	maxGrant = 1024
+)
+
+// grantEncoding has one text for each value, so that a changed text is another
+// value.
+var grantEncoding = base64.RawURLEncoding.Strict()
+
+func (s signer) sign(g grant) string {
+	payload := make([]byte, 0, grantHead+len(g.account)+len(g.name))
+	payload = append(payload, grantVersion, g.method[0])
+	payload = binary.BigEndian.AppendUint64(payload, uint64(g.expires.Unix()))
+	payload = binary.BigEndian.AppendUint64(payload, g.nonce)
+	payload = binary.BigEndian.AppendUint16(payload, uint16(len(g.account)))
+	payload = append(append(payload, g.account...), g.name...)
+	return grantEncoding.EncodeToString(append(s.mac(payload), payload...))
+}
+
+// verify returns what a text grants to a method at the time now. ok is false
+// for anything but a text of sign for that method that has not expired.
+func (s signer) verify(text, method string, now time.Time) (g grant, ok bool) {
+	if len(text) > maxGrant {
+		return grant{}, false
+	}
+	raw, err := grantEncoding.DecodeString(text)
+	if err != nil || len(raw) < sha256.Size+grantHead {
+		return grant{}, false
+	}
+	mac, payload := raw[:sha256.Size], raw[sha256.Size:]
+	if !hmac.Equal(mac, s.mac(payload)) { // in constant time
+		return grant{}, false
+	}
+	// From here on the text is known to be one of sign.
+	account := int(binary.BigEndian.Uint16(payload[18:]))
+	g = grant{method: http.MethodGet, expires: time.Unix(int64(binary.BigEndian.Uint64(payload[2:])), 0),
+		nonce: binary.BigEndian.Uint64(payload[10:])}
+	if payload[1] == http.MethodPut[0] {
+		g.method = http.MethodPut
+	}
+	rest := payload[grantHead:]
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if payload[0] != grantVersion || account > len(rest) || g.method != method || !now.Before(g.expires) {
+		return grant{}, false
+	}
+	g.account, g.name = string(rest[:account]), string(rest[account:])
+	return g, true
+}
+
+// permit names a signed grant in the store.
+func permit(signed string) string {
+	sum := sha256.Sum256([]byte(signed))
+	return hex.EncodeToString(sum[:])
+}
+
+func (s signer) mac(payload []byte) []byte {
+	h := hmac.New(sha256.New, s.key)
+	h.Write([]byte("hubbub media address\x00"))
+	h.Write(payload)
+	return h.Sum(nil)
 }

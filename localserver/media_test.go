@@ -11,13 +11,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"hubbub/protocol"
 )
 
-// ask gets an address for a media location.
+// ask requests an address for a media location.
 func (h *host) ask(op, location string) string {
 	h.t.Helper()
 	res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
@@ -28,7 +30,7 @@ func (h *host) ask(op, location string) string {
 	return m.URL
 }
 
-// at sends a request to an address, without any credential.
+// at sends a request to an address, without credentials.
 func (h *host) at(method, address string, body io.Reader, headers ...string) reply {
 	h.t.Helper()
 	r, err := http.NewRequest(method, address, body)
@@ -62,7 +64,7 @@ func TestMediaThereAndBack(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 1<<16) // four chunks
 	for location, body := range map[string]string{
 		"media://a.wav": "some bytes", "media://empty": "", "media://big/one": big,
-		// Names are names.
+		// Names are opaque.
 		"media://../x": "up", "media://x": "x", "media://a//b": "two", "media://a/b": "one", "media://.": "dot", "media://..": "dots", "media:///": "slash",
 		"media://live": "not below", "media://./live/x": "nor this",
 		"media://" + strings.Repeat("n", 247): "long",
@@ -154,9 +156,9 @@ func TestMediaRanges(t *testing.T) {
 	}
 }
 
-// An address opens one object for one method for a while, and no change of a
-// single character in it goes unnoticed.
-func TestMediaAddressOpensOneThing(t *testing.T) {
+// An address is valid for one object, one method and a limited time, and any
+// change of a single character invalidates it.
+func TestMediaAddressIsValidForOneThing(t *testing.T) {
 	clock := newClock()
 	h := serve(t, clock.use)
 	h.put("media://x", "body")
@@ -166,13 +168,14 @@ func TestMediaAddressOpensOneThing(t *testing.T) {
 		"PUT on the address of a GET": h.at("PUT", out, strings.NewReader("no")),
 		"a stranger's":                h.at("GET", out[:strings.LastIndex(out, "/")+1]+"AAAA", nil),
 		"nothing":                     h.at("GET", out[:strings.LastIndex(out, "/")+1]+"%20", nil),
-		"very long":                   h.at("GET", out+strings.Repeat("A", 5000), nil),
+		"very long":                   h.at("GET", out+strings.Repeat("A", 1500), nil),
 		"longer":                      h.at("GET", out+"A", nil),
 	} {
 		if e := res.apiError(t, 403); e.Message != denied.Message {
-			t.Errorf("%s: %q tells more than %q", name, e.Message, denied.Message)
+			t.Errorf("%s: %q differs from %q", name, e.Message, denied.Message)
 		}
 	}
+	h.at("GET", out+strings.Repeat("A", 5000), nil).apiError(t, 414)
 	sealed := out[strings.LastIndex(out, "/")+1:]
 	for i := range sealed {
 		for _, c := range []byte("AB_9") {
@@ -181,21 +184,21 @@ func TestMediaAddressOpensOneThing(t *testing.T) {
 				continue
 			}
 			changed[i] = c
-			if g, ok := h.signer.open(string(changed), "GET", clock.now()); ok {
-				t.Fatalf("character %d as %c opens %+v", i, c, g)
+			if g, ok := h.signer.verify(string(changed), "GET", clock.now()); ok {
+				t.Fatalf("with character %d as %c it is valid for %+v", i, c, g)
 			}
 		}
 	}
 	other := signer{key: bytes.Repeat([]byte{1}, 32)}
-	if _, ok := other.open(sealed, "GET", clock.now()); ok {
-		t.Error("another server's key opens it")
+	if _, ok := other.verify(sealed, "GET", clock.now()); ok {
+		t.Error("another server accepts it")
 	}
 	if res := h.at("POST", out, nil); res.StatusCode != 405 {
 		t.Errorf("POST: %d", res.StatusCode)
 	}
 	clock.move(mediaAddressTTL - time.Second)
 	if res := h.at("GET", out, nil); res.StatusCode != 200 {
-		t.Errorf("shortly before its end: %d", res.StatusCode)
+		t.Errorf("shortly before it expires: %d", res.StatusCode)
 	}
 	clock.move(time.Second)
 	h.at("GET", out, nil).apiError(t, 403)
@@ -205,8 +208,48 @@ func TestMediaAddressOpensOneThing(t *testing.T) {
 	}
 }
 
+// A complete upload uses its address up, also when several race; an incomplete
+// one does not.
+func TestUploadAddressIsUsedOnce(t *testing.T) {
+	h := serve(t)
+	address := h.ask("input", "media://x")
+	if other := h.ask("input", "media://x"); other == address {
+		t.Fatal("two requests got the same address")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := h.abortedUpload(u); res.StatusCode != 400 {
+		t.Errorf("half an upload: %d", res.StatusCode)
+	}
+	var stored atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			res := h.at("PUT", address, strings.NewReader(fmt.Sprint("body ", i)))
+			if res.StatusCode == 200 {
+				stored.Add(1)
+			} else {
+				res.apiError(t, 403)
+			}
+		})
+	}
+	wg.Wait()
+	if n := stored.Load(); n != 1 {
+		t.Errorf("%d uploads to one address", n)
+	}
+	first := h.get("media://x")
+	for range 5 {
+		h.at("PUT", address, strings.NewReader("again")).apiError(t, 403)
+	}
+	if got := h.get("media://x"); got != first {
+		t.Errorf("x holds %q, then %q", first, got)
+	}
+}
+
 func TestMediaSizeLimit(t *testing.T) {
-	h := serve(t, func(o *Options) { o.MaxMedia = 1 << 20 })
+	h := serve(t, func(o *setup) { o.MaxMedia = 1 << 20 })
 	h.put("media://x", "earlier")
 	fits := strings.Repeat("x", 1<<20)
 	for name, body := range map[string]io.Reader{
@@ -223,13 +266,12 @@ func TestMediaSizeLimit(t *testing.T) {
 	}
 	h.put("media://x", fits)
 	if got := h.get("media://x"); got != fits {
-		t.Error("the largest object is not kept")
+		t.Error("the largest object is not stored")
 	}
 }
 
-// An upload that breaks off leaves the earlier object whole and nothing of
-// itself.
-func TestMediaUploadBreaksOff(t *testing.T) {
+// An upload that is aborted leaves the earlier object unchanged.
+func TestMediaUploadIsAborted(t *testing.T) {
 	h := serve(t)
 	h.put("media://x", "earlier")
 	u, _ := url.Parse(h.ask("input", "media://x"))
@@ -249,7 +291,7 @@ func TestMediaUploadBreaksOff(t *testing.T) {
 			if err == nil && res.StatusCode != 400 {
 				t.Errorf("answered %d", res.StatusCode)
 			}
-			eventually(t, "the end of the transfer", func() bool { return h.transfers.room("default") && len(h.transfers.open) == 0 })
+			eventually(t, "the end of the transfer", func() bool { return h.transferQuota.available("default") && len(h.transferQuota.open) == 0 })
 			if got := h.get("media://x"); got != "earlier" {
 				t.Errorf("x holds %d bytes", len(got))
 			}
@@ -257,7 +299,7 @@ func TestMediaUploadBreaksOff(t *testing.T) {
 	}
 }
 
-// At least 24 hours, gone within 48: by the clock.
+// Media can be read for at least 24 hours, and not after 48.
 func TestMediaRetention(t *testing.T) {
 	clock := newClock()
 	h := serve(t, clock.use)
@@ -282,8 +324,8 @@ func TestMediaRetention(t *testing.T) {
 	for _, location := range []string{"media://x", "media://live/" + s.id + "/turns.rttm"} {
 		h.do("POST", "/v1/media/output", testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location))).apiError(t, 404)
 	}
-	// An address that is still good for an object that is not.
-	sealed := h.signer.seal(grant{method: "GET", account: "default", name: "x", expires: clock.now().Add(time.Hour)})
+	// An address that is still valid for an object that has expired.
+	sealed := h.signer.sign(grant{method: "GET", account: "default", name: "x", expires: clock.now().Add(time.Hour)})
 	h.do("GET", mediaPath+sealed, "", nil).apiError(t, 404)
 }
 
@@ -338,44 +380,44 @@ func TestMediaStoreThatFails(t *testing.T) {
 	}
 }
 
-// Whatever text is given as an address: it opens nothing but what was sealed.
+// Whatever text is given as an address, it grants only what was signed.
 func FuzzSignedAddress(f *testing.F) {
 	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
 	now := time.Unix(1_700_000_000, 0)
 	good := grant{method: "PUT", account: "a", name: "b/c", expires: now.Add(time.Hour)}
-	f.Add(s.seal(good), "PUT")
+	f.Add(s.sign(good), "PUT")
 	f.Add("", "GET")
 	f.Add(strings.Repeat("A", 60), "GET")
 	f.Add(base64.RawURLEncoding.EncodeToString(make([]byte, 44)), "GET")
 	f.Fuzz(func(t *testing.T, text, method string) {
-		g, ok := s.open(text, method, now)
-		if ok && (g != good || text != s.seal(good)) {
-			t.Errorf("%q opens %+v", text, g)
+		g, ok := s.verify(text, method, now)
+		if ok && (g != good || text != s.sign(good)) {
+			t.Errorf("%q grants %+v", text, g)
 		}
 	})
 }
 
-func TestSealedGrantsComeBack(t *testing.T) {
+func TestSignedGrantsAreVerified(t *testing.T) {
 	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
 	now := time.Unix(1_700_000_000, 0)
 	for _, g := range []grant{
-		{"GET", "", "", now.Add(time.Second)}, {"PUT", "a", "", now.Add(time.Hour)}, {"GET", "", "a", now.Add(time.Hour)},
-		{"PUT", "ab", "c", now.Add(time.Hour)}, {"PUT", "a", "bc", now.Add(time.Hour)}, {"GET", "ä\x00/", "../\x00", now.Add(time.Hour)},
+		{"GET", "", "", now.Add(time.Second), 0}, {"PUT", "a", "", now.Add(time.Hour), 1}, {"GET", "", "a", now.Add(time.Hour), 2},
+		{"PUT", "ab", "c", now.Add(time.Hour), 1 << 63}, {"PUT", "a", "bc", now.Add(time.Hour), 3}, {"GET", "ä\x00/", "../\x00", now.Add(time.Hour), 4},
 	} {
-		if got, ok := s.open(s.seal(g), g.method, now); !ok || got != g {
+		if got, ok := s.verify(s.sign(g), g.method, now); !ok || got != g {
 			t.Errorf("%+v comes back as %+v, %v", g, got, ok)
 		}
-		if _, ok := s.open(s.seal(g), "DELETE", now); ok {
+		if _, ok := s.verify(s.sign(g), "DELETE", now); ok {
 			t.Error("another method is granted")
 		}
-		if _, ok := s.open(s.seal(g), g.method, g.expires); ok {
-			t.Error("an expired grant opens")
+		if _, ok := s.verify(s.sign(g), g.method, g.expires); ok {
+			t.Error("an expired grant is valid")
 		}
 	}
 }
 
-// brokenOff sends half of an object, and nothing more.
-func (h *host) brokenOff(u *url.URL) reply {
+// abortedUpload sends half of an object and closes its side.
+func (h *host) abortedUpload(u *url.URL) reply {
 	h.t.Helper()
 	conn, err := tls.Dial("tcp", u.Host, h.http.Transport.(*http.Transport).TLSClientConfig)
 	if err != nil {

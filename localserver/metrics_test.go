@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"encoding/binary"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func TestMetrics(t *testing.T) {
 	body := string(h.do("GET", "/metrics", "", nil).body)
 	for _, secret := range []string{testKey, s.id, "default", "token"} {
 		if strings.Contains(body, secret) {
-			t.Errorf("the metrics hold %q", secret)
+			t.Errorf("the metrics contain %q", secret)
 		}
 	}
 	if err := h.store.Close(); err != nil {
@@ -74,10 +75,10 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// With KeepAudio the audio of a stream that is done can be had, sample for
-// sample; that of one that failed cannot.
+// With KeepAudio the audio of a stream that is done can be downloaded, sample
+// for sample; that of a stream that failed cannot.
 func TestKeptAudio(t *testing.T) {
-	h := serve(t, func(o *Options) { o.KeepAudio = true })
+	h := serve(t, func(o *setup) { o.KeepAudio = true })
 	s := h.open()
 	chunk := make([]byte, protocol.ChunkBytes)
 	for i := range protocol.ChunkSamples {
@@ -91,8 +92,9 @@ func TestKeptAudio(t *testing.T) {
 	s.end()
 	s.rest()
 	h.becomes(s.id, protocol.StatusDone)
+	const wavHeader = 44
 	wav := h.get("media://live/" + s.id + "/audio.wav")
-	if len(wav) != waveHead+4*2*protocol.ChunkSamples {
+	if len(wav) != wavHeader+4*2*protocol.ChunkSamples {
 		t.Fatalf("%d bytes", len(wav))
 	}
 	for at, want := range map[int]uint32{4: uint32(len(wav) - 8), 16: 16, 20: 1 | 1<<16, 24: 16000, 28: 32000, 32: 2 | 16<<16, 40: uint32(len(wav) - 44), 44: 0x40004000} {
@@ -109,4 +111,24 @@ func TestKeptAudio(t *testing.T) {
 	_ = lost.Close()
 	h.becomes(lost.id, protocol.StatusError)
 	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+lost.id+`/audio.wav"}`)).apiError(t, 404)
+}
+
+// With an address of their own, the metrics are there and only there.
+func TestMetricsAtTheirOwnAddress(t *testing.T) {
+	h := serve(t, func(o *setup) { o.MetricsAddr = "127.0.0.1:0" })
+	h.do("GET", "/metrics", "", nil).apiError(t, 404)
+	own := clientOf(t, "http://"+h.MetricsAddr().String(), nil)
+	if limit := own.metric("hubbub_streams_limit"); limit != float64(h.streams.limit) {
+		t.Errorf("limit %v", limit)
+	}
+	for _, path := range []string{"/v1/test", "/healthz", "/openapi.json"} {
+		own.do("GET", path, testKey, nil).apiError(t, 404)
+	}
+	if err := h.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := net.Dial("tcp", h.MetricsAddr().String()); err == nil {
+		_ = conn.Close()
+		t.Error("the metrics are still served after the shutdown")
+	}
 }

@@ -23,8 +23,8 @@ type natsServer struct {
 	cmd     *exec.Cmd
 }
 
-// natsCluster starts three servers that keep everything in three replicas,
-// synced on every write.
+// natsCluster starts three servers with three replicas of everything, synced on
+// every write.
 func natsCluster(t *testing.T, program string) []*natsServer {
 	t.Helper()
 	ports := freePorts(t, 6)
@@ -49,9 +49,8 @@ func natsCluster(t *testing.T, program string) []*natsServer {
 	return servers
 }
 
-// freePorts are some that nobody listens on now. They are below those that
-// systems give to connections: while a server is down, nobody else may come by
-// its port, not even who dials it.
+// freePorts returns free ports below the range of ephemeral ports, so that the
+// port of a server that is down is not used for an outgoing connection.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range 1000 {
@@ -71,8 +70,8 @@ func freePorts(t *testing.T, n int) (ports []int) {
 func (n *natsServer) start() {
 	n.t.Helper()
 	cmd := exec.Command(n.program, "-c", n.config)
-	said := &logbook{}
-	cmd.Stdout, cmd.Stderr = said, said
+	output := &logBuffer{}
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func (n *natsServer) start() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if n.t.Failed() {
-			n.t.Logf("%s said: %s", n.url, last(said.String(), 4000))
+			n.t.Logf("output of %s: %s", n.url, last(output.String(), 4000))
 		}
 	})
 	eventually(n.t, "nats-server", func() bool {
@@ -93,9 +92,9 @@ func (n *natsServer) start() {
 	})
 }
 
-// last is the end of a text.
+// last returns the end of a text.
 func last(text string, bytes int) string { return text[max(0, len(text)-bytes):] }
 
 func (n *natsServer) kill()    { _ = n.cmd.Process.Kill(); _ = n.cmd.Wait() }
-func (n *natsServer) cutOff()  { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }
-func (n *natsServer) connect() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }
+func (n *natsServer) pause()   { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }
+func (n *natsServer) unpause() { _ = n.cmd.Process.Signal(syscall.SIGCONT) }

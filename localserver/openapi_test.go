@@ -13,9 +13,12 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
 )
 
-// contract holds answers against openapi.json.
+// contract compares answers with openapi.json.
 type contract struct {
 	t       *testing.T
 	doc     map[string]any
@@ -37,7 +40,7 @@ func newContract(t *testing.T, raw []byte) *contract {
 	return c
 }
 
-// at follows a path of names into the document, and references on the way.
+// at follows a path of names into the document, through references.
 func (c *contract) at(names ...string) (any, bool) {
 	var node any = c.doc
 	for _, name := range names {
@@ -57,7 +60,7 @@ func (c *contract) at(names ...string) (any, bool) {
 	return node, true
 }
 
-// matches holds a value against the schema at a pointer.
+// matches compares a value with the schema at a pointer.
 func (c *contract) matches(what string, value any, names ...string) {
 	c.t.Helper()
 	for i, n := range names {
@@ -72,15 +75,15 @@ func (c *contract) matches(what string, value any, names ...string) {
 	}
 }
 
-// ownHeaders are those that say something of the service and must be
-// documented wherever they come up.
+// ownHeader reports whether a header is specific to the service and must be
+// documented wherever it occurs.
 func ownHeader(name string) bool {
 	return strings.HasPrefix(name, "X-Request") || strings.HasPrefix(name, "X-Rate") ||
 		slices.Contains([]string{"Retry-After", "Www-Authenticate", "Etag", "Accept-Ranges", "Content-Range"}, name)
 }
 
-// holds checks one answer: that its status is documented, that it has the
-// headers that are, and a body of the shape that is.
+// holds checks that the status, the headers and the body of an answer are as
+// documented.
 func (c *contract) holds(method, path string, res reply) {
 	c.t.Helper()
 	method = strings.ToLower(method)
@@ -143,68 +146,79 @@ func (c *contract) holds(method, path string, res reply) {
 	c.matches(name, value, append(slices.Clone(at), "content", kind, "schema")...)
 }
 
-// unseen are the answers that a test cannot come by: they need half a minute
-// of silence, or a fault between two calls.
-var unseen = []string{
+// untested are the answers that a test cannot cause: they need half a minute of
+// silence, or a fault between two calls.
+var untested = []string{
 	"post /v1/live 408", "post /v1/media/input 408", "post /v1/media/output 408", "put /v1/media/objects/{sealed} 408",
 	"get /v1/test 500", "post /v1/live 500", "post /v1/media/input 500", "post /v1/media/output 500",
+	"get /v1/media 500", "delete /v1/media 500",
 	"put /v1/media/objects/{sealed} 500", "get /v1/media/objects/{sealed} 500", "head /v1/media/objects/{sealed} 500",
 	"head /v1/media/objects/{sealed} 429",
 }
 
-// The document is true: of every operation every answer that can be brought
-// about is as it says, and nothing comes that it does not know of.
-func TestAnswersAreAsDocumented(t *testing.T) {
-	dir := t.TempDir()
-	h := serve(t, limitOf(0), func(o *Options) { o.DataDir, o.MaxStreams, o.MaxMedia = dir, 1, 1<<10 })
-	c := newContract(t, h.do("GET", "/openapi.json", "", nil).body)
-	none := mustKey(t, dir, "none", PlanNone, time.Hour, time.Now())
-	do := func(method, path, at, key, body string, want int) reply {
-		t.Helper()
-		if at == "" {
-			at = path
-		}
-		res := h.do(method, at, key, strings.NewReader(body))
-		if res.StatusCode != want {
-			t.Errorf("%s %s: %d, want %d: %s", method, at, res.StatusCode, want, res.body)
-		}
-		c.holds(method, path, res)
-		return res
-	}
-	const objects, status, opened, watched = "/v1/media/objects/{sealed}", "/v1/live/{id}", "/v1/stream/{id}", "/v1/live/{id}/events"
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json"} {
-		do("GET", path, "", "", "", 200)
-	}
-	do("GET", "/v1/test", "", testKey, "", 200)
-	for _, o := range []struct{ method, path, at string }{{"GET", "/v1/test", ""}, {"POST", "/v1/live", ""}, {"GET", status, "/v1/live/x"}, {"POST", "/v1/media/input", ""}, {"POST", "/v1/media/output", ""}} {
-		do(o.method, o.path, o.at, "wrong", "", 401)
-		if o.path != "/v1/test" {
-			do(o.method, o.path, o.at, none, "", 402)
-		}
-		if o.method == "POST" {
-			do(o.method, o.path, o.at, testKey, "[", 400)
-			do(o.method, o.path, o.at, testKey, strings.Repeat(" ", maxBody+1), 413)
-		}
-	}
+// The paths of the document with parameters.
+const (
+	objectsPath = "/v1/media/objects/{sealed}"
+	statusPath  = "/v1/live/{id}"
+	openPath    = "/v1/stream/{id}"
+)
 
-	// A stream, from its creation to its results.
-	waiting := h.create()
-	l := h.create()
-	c.holds("GET", status, h.do("GET", "/v1/live/"+l.ID, testKey, nil))
-	do("GET", status, "/v1/live/x", testKey, "", 404)
-	conn, res, err := h.dial.Dial(l.URL, nil)
-	if err != nil {
-		t.Fatal(err)
+// operations are those that need an API key, each with an address.
+var operations = []struct{ method, path, at string }{
+	{"GET", "/v1/test", "/v1/test"}, {"POST", "/v1/live", "/v1/live"}, {"GET", statusPath, "/v1/live/x"},
+	{"GET", watchPath, "/v1/live/x/events"}, {"POST", "/v1/media/input", "/v1/media/input"},
+	{"GET", "/v1/media", "/v1/media"}, {"DELETE", "/v1/media", deletePath("media://x")}, {"POST", "/v1/media/output", "/v1/media/output"},
+}
+
+// documented is a server whose answers are compared with its document. Its
+// steps build on each other.
+type documented struct {
+	*host
+	*contract
+	none    string // an API key without subscription
+	waiting string // the address of a stream that nobody opens
+	ended   protocol.LiveStream
+	in, out string // addresses of media://x
+}
+
+// ask sends a request to an address of a documented path.
+func (d *documented) ask(method, path, at, key, body string, want int) reply {
+	d.host.t.Helper()
+	res := d.do(method, at, key, strings.NewReader(body))
+	if res.StatusCode != want {
+		d.host.t.Errorf("%s %s: %d, want %d: %s", method, at, res.StatusCode, want, res.body)
 	}
-	c.holds("GET", opened, reply{Response: res})
-	do("POST", "/v1/live", "", testKey, "", 429) // one stream is all there may be
-	_, res, _ = h.dial.Dial(waiting.URL, nil)
-	c.holds("GET", opened, read(t, res))
-	s := &stream{Conn: conn, t: t}
-	s.chunks(1)
-	_ = s.WriteMessage(websocket.BinaryMessage, quiet[1:])
-	s.end()
-	kinds := map[string]int{}
+	d.holds(method, path, res)
+	return res
+}
+
+// location is the path of the address in an answer.
+func (d *documented) location(res reply) string {
+	d.host.t.Helper()
+	var m protocol.MediaLocation
+	_ = json.Unmarshal(res.body, &m)
+	u, err := url.Parse(m.URL)
+	if err != nil {
+		d.host.t.Fatal(err)
+	}
+	return u.Path
+}
+
+// refusedHandshake compares the answer to a handshake that fails.
+func (d *documented) refusedHandshake(path, address, key string, want int) {
+	d.host.t.Helper()
+	_, res, _ := d.dial.Dial(address, bearerOf(key))
+	if res == nil || res.StatusCode != want {
+		d.host.t.Errorf("%s: %v, want %d", address, res, want)
+		return
+	}
+	d.holds("GET", path, read(d.host.t, res))
+}
+
+// messages compares all messages of a connection, which are of three types.
+func (d *documented) messages(conn *websocket.Conn, schema string) {
+	d.host.t.Helper()
+	types := map[string]int{}
 	for {
 		_, raw, err := conn.ReadMessage()
 		if err != nil {
@@ -212,170 +226,253 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		if err != nil {
-			t.Fatal(err)
+			d.host.t.Fatal(err)
 		}
-		c.matches("message "+string(raw), value, "components", "schemas", "StreamMessage")
-		kinds[value.(map[string]any)["type"].(string)]++
+		d.matches("message "+string(raw), value, "components", "schemas", schema)
+		types[value.(map[string]any)["type"].(string)]++
 	}
 	_ = conn.Close()
-	if len(kinds) != 3 {
-		t.Errorf("messages %v", kinds)
+	if len(types) != 3 {
+		d.host.t.Errorf("messages %v", types)
 	}
-	eventually(t, "done", func() bool {
-		time.Sleep(100 * time.Millisecond) // there is a limit
-		return strings.Contains(string(do("GET", status, "/v1/live/"+l.ID, testKey, "", 200).body), `"done"`)
-	})
-	c.holds("POST", "/v1/live", h.do("POST", "/v1/live", testKey, nil))
-	_, res, _ = h.dial.Dial(l.URL, nil)
-	c.holds("GET", opened, read(t, res)) // 401
-	do("GET", opened, "/v1/stream/x?token=y", "", "", 426)
-	r, _ := http.NewRequest("GET", h.URL()+"/v1/stream/x?token=y", nil)
-	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "short"} {
-		r.Header.Set(name, value)
-	}
-	c.holds("GET", opened, h.send(r)) // 400
+}
 
-	// Following a stream.
-	watch, res, err := h.dial.Dial(h.watchAddress(l.ID, ""), bearerOf(testKey))
+// The document is true: every answer of every operation that can be caused is
+// as documented, and no other answer occurs.
+func TestAnswersAreAsDocumented(t *testing.T) {
+	dir := t.TempDir()
+	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia = dir, 1, 1<<10 })
+	d := &documented{host: h, contract: newContract(t, h.do("GET", "/openapi.json", "", nil).body),
+		none: mustKey(t, dir, "none", apikeys.PlanNone, time.Hour, time.Now())}
+	for _, step := range []struct {
+		name string
+		test func(*documented)
+	}{
+		{"service", (*documented).service}, {"keys and bodies", (*documented).keysAndBodies}, {"long addresses", (*documented).longAddresses},
+		{"stream", (*documented).stream}, {"handshakes", (*documented).handshakes}, {"watching", (*documented).watching},
+		{"media", (*documented).mediaAnswers}, {"downloads", (*documented).downloads}, {"transfer limits", (*documented).transferLimits},
+		{"rate limits", (*documented).rateLimits}, {"without the store", (*documented).withoutStore}, {"complete", (*documented).complete},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			d.host.t, d.contract.t = t, t
+			step.test(d)
+		})
+	}
+	d.host.t, d.contract.t = t, t
+}
+
+func (d *documented) service() {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json"} {
+		d.ask("GET", path, path, "", "", 200)
+	}
+	d.ask("GET", "/v1/test", "/v1/test", testKey, "", 200)
+	r, _ := http.NewRequest("GET", d.URL()+"/metrics", nil)
+	r.Host = "foreign.example"
+	if res := d.send(r); res.StatusCode != 421 {
+		d.host.t.Errorf("metrics for a foreign host: %d", res.StatusCode)
+	} else {
+		d.holds("GET", "/metrics", res)
+	}
+}
+
+func (d *documented) keysAndBodies() {
+	for _, o := range operations {
+		if o.path == watchPath {
+			continue // a handshake
+		}
+		d.ask(o.method, o.path, o.at, "wrong", "", 401)
+		if o.path != "/v1/test" {
+			d.ask(o.method, o.path, o.at, d.none, "", 402)
+		}
+		if o.method == "POST" {
+			d.ask(o.method, o.path, o.at, testKey, "[", 400)
+			d.ask(o.method, o.path, o.at, testKey, strings.Repeat(" ", maxLiveBody+1), 413)
+		}
+	}
+}
+
+func (d *documented) longAddresses() {
+	long := strings.Repeat("A", maxTarget)
+	for _, method := range []string{"GET", "HEAD", "PUT"} {
+		d.ask(method, objectsPath, mediaPath+long, "", "", 414)
+	}
+	d.ask("GET", openPath, streamPath+long, "", "", 414)
+	d.ask("GET", statusPath, "/v1/live/"+long, testKey, "", 414)
+	d.ask("GET", watchPath, "/v1/live/"+long+"/events", testKey, "", 414)
+}
+
+// stream follows a stream from its creation to its end.
+func (d *documented) stream() {
+	t := d.host.t
+	d.waiting = d.create().URL
+	d.ended = d.create()
+	d.ask("GET", statusPath, "/v1/live/"+d.ended.ID, testKey, "", 200)
+	d.ask("GET", statusPath, "/v1/live/x", testKey, "", 404)
+	conn, res, err := d.dial.Dial(d.ended.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.holds("GET", watched, reply{Response: res})
-	kinds = map[string]int{}
-	for {
-		_, raw, err := watch.ReadMessage()
-		if err != nil {
-			break
-		}
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.matches("message "+string(raw), value, "components", "schemas", "WatchMessage")
-		kinds[value.(map[string]any)["type"].(string)]++
-	}
-	_ = watch.Close()
-	if len(kinds) != 3 {
-		t.Errorf("messages to a watcher %v", kinds)
-	}
-	watchRefused := func(id, query, key string, want int) {
-		t.Helper()
-		_, res, _ := h.dial.Dial(h.watchAddress(id, query), bearerOf(key))
-		if res == nil || res.StatusCode != want {
-			t.Errorf("watching %s%s: %v, want %d", id, query, res, want)
-			return
-		}
-		c.holds("GET", watched, read(t, res))
-	}
-	watchRefused(l.ID, "?from=x", testKey, 400)
-	watchRefused(l.ID, "", "wrong", 401)
-	watchRefused(l.ID, "", none, 402)
-	watchRefused("x", "", testKey, 404)
-	do("GET", watched, "/v1/live/x/events", testKey, "", 426)
-	h.watchers.limit = 0
-	watchRefused(l.ID, "", testKey, 429)
-	h.watchers.limit = 1
+	d.holds("GET", openPath, reply{Response: res})
+	d.ask("POST", "/v1/live", "/v1/live", testKey, "", 429) // the limit is one stream
+	d.refusedHandshake(openPath, d.waiting, "", 429)
+	s := &testStream{Conn: conn, t: t}
+	s.chunks(1)
+	_ = s.WriteMessage(websocket.BinaryMessage, quiet[1:])
+	s.end()
+	d.messages(conn, "StreamMessage")
+	eventually(t, "done", func() bool {
+		time.Sleep(100 * time.Millisecond) // requests are limited
+		return strings.Contains(string(d.ask("GET", statusPath, "/v1/live/"+d.ended.ID, testKey, "", 200).body), `"done"`)
+	})
+	d.ask("POST", "/v1/live", "/v1/live", testKey, "", 200)
+}
 
-	// Media.
-	location := func(res reply) string {
-		var m struct{ URL string }
-		_ = json.Unmarshal(res.body, &m)
-		u, err := url.Parse(m.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u.Path
+func (d *documented) handshakes() {
+	d.refusedHandshake(openPath, d.ended.URL, "", 401)
+	d.ask("GET", openPath, "/v1/stream/x?token=y", "", "", 426)
+	r, _ := http.NewRequest("GET", d.URL()+"/v1/stream/x?token=y", nil)
+	r.Header = upgrade.Clone()
+	r.Header.Set("Sec-WebSocket-Key", "short")
+	res := d.send(r)
+	if res.StatusCode != 400 {
+		d.host.t.Errorf("a short key: %d", res.StatusCode)
 	}
-	in := location(do("POST", "/v1/media/input", "", testKey, `{"url":"media://x"}`, 201))
-	do("POST", "/v1/media/output", "", testKey, `{"url":"media://x"}`, 404)
-	do("PUT", objects, in, "", "0123456789", 200)
-	do("PUT", objects, in, "", strings.Repeat("x", 2<<10), 413)
-	out := location(do("POST", "/v1/media/output", "", testKey, `{"url":"media://x"}`, 201))
-	gone := mediaPath + h.signer.seal(grant{method: "GET", account: DefaultAccount, name: "gone", expires: time.Now().Add(time.Hour)})
-	for _, method := range []string{"GET", "HEAD"} {
-		for _, o := range []struct {
-			at, header, value string
-			want              int
-		}{{out, "", "", 200}, {out, "Range", "bytes=2-4", 206}, {out, "Range", "bytes=10-", 416}, {in, "", "", 403}, {gone, "", "", 404}} {
-			r, _ := http.NewRequest(method, h.URL()+o.at, nil)
-			if o.header != "" {
-				r.Header.Set(o.header, o.value)
-			}
-			res := h.send(r)
-			if res.StatusCode != o.want {
-				t.Errorf("%s %s: %d, want %d", method, o.value, res.StatusCode, o.want)
-			}
-			c.holds(method, objects, res)
-			if o.want == 200 {
-				r.Header.Set("If-None-Match", res.Header.Get("ETag"))
-				c.holds(method, objects, h.send(r)) // 304
-			}
-		}
+	d.holds("GET", openPath, res)
+}
+
+func (d *documented) watching() {
+	conn, res, err := d.dial.Dial(d.watchAddress(d.ended.ID, ""), bearerOf(testKey))
+	if err != nil {
+		d.host.t.Fatal(err)
 	}
-	r, _ = http.NewRequest("GET", h.URL()+out, nil)
-	r.Header.Set("Range", "bytes=1-2,4-5")
-	c.holds("GET", objects, h.send(r))
-	do("PUT", objects, out, "", "", 403)
+	d.holds("GET", watchPath, reply{Response: res})
+	d.messages(conn, "WatchMessage")
+	address := d.watchAddress(d.ended.ID, "")
+	d.refusedHandshake(watchPath, address+"?from=x", testKey, 400)
+	d.refusedHandshake(watchPath, address, "wrong", 401)
+	d.refusedHandshake(watchPath, address, d.none, 402)
+	d.refusedHandshake(watchPath, d.watchAddress("x", ""), testKey, 404)
+	d.ask("GET", watchPath, "/v1/live/x/events", testKey, "", 426)
+	d.watchers.limit = 0
+	d.refusedHandshake(watchPath, address, testKey, 429)
+	d.watchers.limit = 1
+}
+
+func (d *documented) mediaAnswers() {
+	const x = `{"url":"media://x"}`
+	d.ask("DELETE", "/v1/media", deletePath("media://x"), testKey, "", 404)
+	d.ask("DELETE", "/v1/media", deletePath("x"), testKey, "", 400)
+	d.ask("GET", "/v1/media", "/v1/media?after=x", testKey, "", 400)
+	d.in = d.location(d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, x, 201))
+	d.ask("POST", "/v1/media/output", "/v1/media/output", testKey, x, 404)
+	d.ask("PUT", objectsPath, d.in, "", "deleted", 200)
+	d.ask("DELETE", "/v1/media", deletePath("media://x"), testKey, "", 204)
+	d.in = d.location(d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, x, 201))
+	d.ask("PUT", objectsPath, d.in, "", "0123456789", 200)
+	d.ask("GET", "/v1/media", "/v1/media", testKey, "", 200)
+	d.ask("PUT", objectsPath, d.in, "", "again", 403)
+	d.in = d.location(d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, x, 201))
+	d.ask("PUT", objectsPath, d.in, "", strings.Repeat("x", 2<<10), 413)
+	d.out = d.location(d.ask("POST", "/v1/media/output", "/v1/media/output", testKey, x, 201))
+	d.ask("PUT", objectsPath, d.out, "", "", 403)
 	for _, file := range []string{"turns.rttm", "turns.json"} {
-		do("GET", objects, location(do("POST", "/v1/media/output", "", testKey, `{"url":"media://live/`+l.ID+`/`+file+`"}`, 201)), "", "", 200)
+		body := fmt.Sprintf(`{"url":"media://live/%s/%s"}`, d.ended.ID, file)
+		d.ask("GET", objectsPath, d.location(d.ask("POST", "/v1/media/output", "/v1/media/output", testKey, body, 201)), "", "", 200)
 	}
-	broken, _ := http.NewRequest("PUT", h.URL()+in, nil)
-	c.holds("PUT", objects, h.brokenOff(broken.URL)) // 400
-	for range maxTransfers {
-		h.transfers.enter(DefaultAccount)
+	broken, _ := url.Parse(d.URL() + d.in)
+	res := d.abortedUpload(broken)
+	if res.StatusCode != 400 {
+		d.host.t.Errorf("an incomplete upload: %d", res.StatusCode)
 	}
-	do("GET", objects, out, "", "", 429)
-	do("PUT", objects, in, "", "", 429)
-	for range maxTransfers {
-		h.transfers.leave(DefaultAccount)
-	}
+	d.holds("PUT", objectsPath, res)
+}
 
-	// Too many requests, of every operation.
-	for _, o := range []struct{ method, path, at string }{{"GET", "/v1/test", ""}, {"POST", "/v1/live", ""}, {"GET", status, "/v1/live/x"}, {"GET", watched, "/v1/live/x/events"}, {"POST", "/v1/media/input", ""}, {"POST", "/v1/media/output", ""}} {
-		at := o.at
-		if at == "" {
-			at = o.path
+func (d *documented) downloads() {
+	gone := mediaPath + d.signer.sign(grant{method: "GET", account: apikeys.DefaultAccount, name: "gone", expires: time.Now().Add(time.Hour)})
+	get := func(method, at, header, value string, want int) reply {
+		r, _ := http.NewRequest(method, d.URL()+at, nil)
+		if header != "" {
+			r.Header.Set(header, value)
 		}
+		res := d.send(r)
+		if res.StatusCode != want {
+			d.host.t.Errorf("%s with %s %s: %d, want %d", method, header, value, res.StatusCode, want)
+		}
+		d.holds(method, objectsPath, res)
+		return res
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		tag := get(method, d.out, "", "", 200).Header.Get("ETag")
+		get(method, d.out, "If-None-Match", tag, 304)
+		get(method, d.out, "Range", "bytes=2-4", 206)
+		get(method, d.out, "Range", "bytes=10-", 416)
+		get(method, d.in, "", "", 403)
+		get(method, gone, "", "", 404)
+	}
+	get("GET", d.out, "Range", "bytes=1-2,4-5", 206)
+}
+
+func (d *documented) transferLimits() {
+	for range maxTransfers {
+		d.transferQuota.acquire(apikeys.DefaultAccount)
+	}
+	d.ask("GET", objectsPath, d.out, "", "", 429)
+	d.ask("PUT", objectsPath, d.in, "", "", 429)
+	for range maxTransfers {
+		d.transferQuota.release(apikeys.DefaultAccount)
+	}
+}
+
+func (d *documented) rateLimits() {
+	for _, o := range operations {
 		for range DefaultRatePerMinute {
-			if h.do(o.method, at, none, nil).StatusCode == 429 {
+			if d.do(o.method, o.at, d.none, nil).StatusCode == 429 {
 				break
 			}
 		}
-		do(o.method, o.path, o.at, none, "", 429)
+		d.ask(o.method, o.path, o.at, d.none, "", 429)
 	}
+}
 
-	// Without the store, and while the server stops.
-	if err := h.store.Close(); err != nil {
-		t.Fatal(err)
+// withoutStore closes the store, and then lets its calls panic.
+func (d *documented) withoutStore() {
+	if err := d.store.Close(); err != nil {
+		d.host.t.Fatal(err)
 	}
-	do("GET", "/readyz", "", "", "", 503)
-	do("POST", "/v1/live", "", testKey, "", 503)
-	do("GET", status, "/v1/live/x", testKey, "", 503)
-	do("POST", "/v1/media/output", "", testKey, `{"url":"media://x"}`, 503)
-	do("GET", objects, out, "", "", 503)
-	do("HEAD", objects, out, "", "", 503)
-	do("PUT", objects, in, "", "x", 503)
-	watchRefused(l.ID, "", testKey, 503)
-	_, res, _ = h.dial.Dial(waiting.URL, nil)
-	c.holds("GET", opened, read(t, res))
-	h.Server.sessions = nil // a call on it panics
-	do("GET", status, "/v1/live/x", testKey, "", 500)
-	_, res, _ = h.dial.Dial(waiting.URL, nil)
-	c.holds("GET", opened, read(t, res))
-	watchRefused(l.ID, "", testKey, 500)
+	watched := d.watchAddress(d.ended.ID, "")
+	d.ask("GET", "/readyz", "/readyz", "", "", 503)
+	d.ask("GET", "/healthz", "/healthz", "", "", 503)
+	d.ask("POST", "/v1/live", "/v1/live", testKey, "", 503)
+	d.ask("GET", statusPath, "/v1/live/"+unknownID, testKey, "", 503)
+	d.ask("POST", "/v1/media/output", "/v1/media/output", testKey, `{"url":"media://x"}`, 503)
+	d.ask("GET", "/v1/media", "/v1/media", testKey, "", 503)
+	d.ask("DELETE", "/v1/media", deletePath("media://x"), testKey, "", 503)
+	d.ask("GET", objectsPath, d.out, "", "", 503)
+	d.ask("HEAD", objectsPath, d.out, "", "", 503)
+	d.ask("PUT", objectsPath, d.in, "", "x", 503)
+	d.refusedHandshake(watchPath, watched, testKey, 503)
+	d.refusedHandshake(openPath, d.waiting, "", 503)
 
-	h.limiter.shared = true // as on a cluster
-	do("GET", "/v1/test", "", testKey, "", 503)
-	do("POST", "/v1/media/input", "", testKey, `{"url":"media://x"}`, 503)
+	d.Server.sessions = nil
+	d.ask("GET", statusPath, "/v1/live/"+unknownID, testKey, "", 500)
+	d.refusedHandshake(openPath, d.waiting, "", 500)
+	d.refusedHandshake(watchPath, watched, testKey, 500)
 
-	for path, item := range c.doc["paths"].(map[string]any) {
+	d.limiter.shared = true // as on a cluster
+	d.ask("GET", "/v1/test", "/v1/test", testKey, "", 503)
+	d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, `{"url":"media://x"}`, 503)
+}
+
+// complete checks that every documented answer was seen.
+func (d *documented) complete() {
+	for path, item := range d.doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
 			if method == "parameters" {
 				continue
 			}
 			for status := range operation.(map[string]any)["responses"].(map[string]any) {
-				if name := method + " " + path + " " + status; !c.seen[name] && !slices.Contains(unseen, name) {
-					t.Errorf("%s is documented and was not seen", name)
+				if name := method + " " + path + " " + status; !d.seen[name] && !slices.Contains(untested, name) {
+					d.host.t.Errorf("%s is documented and was not seen", name)
 				}
 			}
 		}

@@ -13,25 +13,25 @@ import (
 	"hubbub/protocol"
 )
 
-// resultFormat is a form in which the turns of a stream can be had.
+// resultFormat is a format of the turns of a stream.
 type resultFormat struct {
 	contentType string
 	write       func(w io.Writer, id string, turns []protocol.Turn) error
 }
 
-// resultFormats are the files under media://live/<id>/ that are made of what
-// the journal keeps, when somebody asks.
+// resultFormats are the files under media://live/<id>/ that are generated from
+// the stored events on request.
 var resultFormats = map[string]resultFormat{
 	"turns.rttm": {"text/plain; charset=utf-8", protocol.WriteRTTM},
 	"turns.json": {"application/json", writeTurns},
 }
 
-// keptAudio is the file of a stream's audio.
-const keptAudio = "audio.wav"
+// audioFile is the file of a stream's audio.
+const audioFile = "audio.wav"
 
-// resultName takes live/<id>/<file> apart. Kept audio is an object like any
+// parseResultName parses live/<id>/<file>. Stored audio is an object like any
 // other and no result in this sense.
-func resultName(name string) (id string, f resultFormat, ok bool) {
+func parseResultName(name string) (id string, f resultFormat, ok bool) {
 	rest, ok := strings.CutPrefix(name, resultPrefix)
 	if !ok {
 		return "", f, false
@@ -41,10 +41,10 @@ func resultName(name string) (id string, f resultFormat, ok bool) {
 	return id, f, ok && id != ""
 }
 
-// finished returns the record of an account's stream that is done and whose
-// results are still kept, else ErrNotFound.
-func (s *Server) finished(ctx context.Context, account, id string) (store.Session, error) {
-	rec, err := s.sessions.Get(ctx, id)
+// finishedStream returns the record of an account's stream that is done and
+// whose results are still available, else ErrNotFound.
+func (s *Server) finishedStream(ctx context.Context, account, id string) (store.Session, error) {
+	rec, err := s.lookUp(ctx, id)
 	if err == nil && (rec.Account != account || rec.Status != store.Done || rec.Completed == nil ||
 		s.now().Sub(*rec.Completed) >= store.MediaTTL) {
 		err = store.ErrNotFound
@@ -52,13 +52,13 @@ func (s *Server) finished(ctx context.Context, account, id string) (store.Sessio
 	return rec, err
 }
 
-// result makes one file of a stream's turns.
+// result generates one file of a stream's turns.
 func (s *Server) result(ctx context.Context, account, id string, f resultFormat) (io.ReadSeeker, store.MediaInfo, error) {
-	rec, err := s.finished(ctx, account, id)
+	rec, err := s.finishedStream(ctx, account, id)
 	if err != nil {
 		return nil, store.MediaInfo{}, err
 	}
-	turns, err := s.keptTurns(ctx, id)
+	turns, err := s.turns(ctx, id)
 	if err != nil {
 		return nil, store.MediaInfo{}, err
 	}
@@ -71,14 +71,15 @@ func (s *Server) result(ctx context.Context, account, id string, f resultFormat)
 		Sum: hex.EncodeToString(sum[:]), Written: *rec.Completed}, nil
 }
 
-// keptTurns folds the events of a stream into turns, in order of their starts.
-func (s *Server) keptTurns(ctx context.Context, id string) ([]protocol.Turn, error) {
-	kept, err := s.journal.Messages(ctx, id)
+// turns returns the turns of a stream from its stored events, in order of their
+// starts.
+func (s *Server) turns(ctx context.Context, id string) ([]protocol.Turn, error) {
+	stored, err := s.journal.Messages(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	line := protocol.NewTimeline()
-	for _, raw := range kept {
+	for _, raw := range stored {
 		e, err := protocol.ParseEvent(raw)
 		if err != nil {
 			return nil, err

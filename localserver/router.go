@@ -1,28 +1,56 @@
 package localserver
 
 import (
+	_ "embed"
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
 )
 
-type middleware func(http.Handler) http.Handler
+// maxTarget bounds the path and query of a request, in bytes. The longest that
+// the service issues is a media address of less than 1,100.
+const maxTarget = 2048
 
-// routes is everything that the server answers, and around it what is done for
-// every request, the outermost first.
-func (s *Server) routes() http.Handler {
+// openAPI describes the service, in OpenAPI 3.1. A test compares it with the
+// answers of a running server.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// describe is GET /openapi.json.
+func describe(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(openAPI) // fails only if the client is gone
+}
+
+// routes is the handler of the service.
+func (s *Server) routes() http.Handler { return s.newHandler(s.patterns()) }
+
+// newHandler is the handler of some routes, inside what is done for every
+// request.
+func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	for pattern, h := range s.patterns() {
-		mux.Handle(pattern, h)
+	for pattern, h := range patterns {
+		mux.Handle(pattern, completed(h))
 	}
 	h := s.faults.Wrap(jsonErrors(mux), refuse, s.streams.drain)
-	for _, wrap := range []middleware{withRecovery(s.log), s.metrics.watch, withAccessLog(s.log), withRequestID} {
+	wraps := []middleware{withRecovery(s.log), s.metrics.instrument, withAccessLog(s.log)}
+	if s.options.Traces != nil {
+		wraps = append(wraps, withTraces(s.options.Traces))
+	}
+	for _, wrap := range append(wraps, withRequestID) {
 		h = wrap(h)
 	}
 	return h
 }
 
-// patterns are the routes, each of them described in openapi.json.
+// metricsRoute is served at Options.MetricsAddr, if given, or with the others.
+const metricsRoute = "GET /metrics"
+
+// patterns are the routes. Each of them is described in openapi.json.
 func (s *Server) patterns() map[string]http.Handler {
 	do := func(f http.HandlerFunc) http.Handler { return f }
 	routes := map[string]http.Handler{
@@ -31,17 +59,21 @@ func (s *Server) patterns() map[string]http.Handler {
 		"GET " + streamPath + "{id}":    do(s.openStream),
 		"GET /healthz":                  do(s.alive),
 		"GET /readyz":                   do(s.ready),
-		"GET /metrics":                  s.metrics.handler(),
-		"GET /openapi.json":             do(s.describe),
+		"GET /openapi.json":             do(describe),
 	}
-	// The operations: they need a key, and are counted.
+	if s.options.MetricsAddr == "" {
+		routes[metricsRoute] = s.ofKnownHost(s.metrics.handler())
+	}
+	// The operations need an API key and are rate-limited.
 	for pattern, h := range map[string]http.Handler{
 		"GET /v1/test":          do(s.test),
-		"POST /v1/live":         subscribers(limitBody(s.createStream)),
-		"GET /v1/live/{id}":     subscribers(do(s.streamStatus)),
-		"GET " + watchPath:      subscribers(do(s.watchStream)),
-		"POST /v1/media/input":  subscribers(limitBody(s.mediaInput)),
-		"POST /v1/media/output": subscribers(limitBody(s.mediaOutput)),
+		"POST /v1/live":         subscribed(limitBody(s.createStream, maxLiveBody)),
+		"GET /v1/live/{id}":     subscribed(do(s.streamStatus)),
+		"GET " + watchPath:      subscribed(do(s.watchStream)),
+		"GET /v1/media":         subscribed(do(s.listMedia)),
+		"DELETE /v1/media":      subscribed(do(s.deleteMedia)),
+		"POST /v1/media/input":  subscribed(limitBody(s.mediaInput, maxBody)),
+		"POST /v1/media/output": subscribed(limitBody(s.mediaOutput, maxBody)),
 	} {
 		routes[pattern] = s.limiter.limited(pattern, s.keys, h)
 	}
@@ -49,18 +81,22 @@ func (s *Server) patterns() map[string]http.Handler {
 }
 
 // jsonErrors answers in JSON what a ServeMux answers in plain text: unknown
-// paths and wrong methods. Nor does it redirect: a path that is not in its
-// shortest form is unknown.
+// paths and wrong methods. It refuses addresses that are too long. It does not
+// redirect: a path that is not clean is unknown.
 func jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.RequestURI) > maxTarget {
+			refuse(w, r, http.StatusRequestURITooLong, fmt.Sprintf("The address is longer than %d bytes", maxTarget))
+			return
+		}
 		h, pattern := mux.Handler(r)
 		switch {
-		case pattern != "" && shortest(r.URL.Path):
+		case pattern != "" && isClean(r.URL.Path):
 			mux.ServeHTTP(w, r)
 			return
 		case pattern == "":
-			// The ServeMux alone knows which methods a path has.
-			p := probe{header: http.Header{}}
+			// Only the ServeMux knows which methods a path has.
+			p := headRecorder{header: http.Header{}}
 			h.ServeHTTP(&p, r)
 			if p.status == http.StatusMethodNotAllowed {
 				w.Header()["Allow"] = p.header["Allow"]
@@ -72,24 +108,24 @@ func jsonErrors(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// shortest tells whether a ServeMux would take the path as it is.
-func shortest(p string) bool {
+// isClean reports whether a ServeMux would serve the path without a redirect.
+func isClean(p string) bool {
 	clean := path.Clean(p)
 	return p == clean || p == clean+"/"
 }
 
-// method is the method of a request, fit for a message.
+// method is the method of a request, shortened for messages and the log.
 func method(r *http.Request) string {
 	const longest = 16
 	return strings.ToUpper(r.Method[:min(len(r.Method), longest)])
 }
 
-// probe takes an answer and keeps its head.
-type probe struct {
+// headRecorder records the head of an answer.
+type headRecorder struct {
 	header http.Header
 	status int
 }
 
-func (p *probe) Header() http.Header         { return p.header }
-func (p *probe) WriteHeader(status int)      { p.status = status }
-func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *headRecorder) Header() http.Header         { return p.header }
+func (p *headRecorder) WriteHeader(status int)      { p.status = status }
+func (p *headRecorder) Write(b []byte) (int, error) { return len(b), nil }

@@ -8,25 +8,29 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
-	"hubbub/localserver/rehearsal"
+	"hubbub/localserver/apikeys"
+	"hubbub/localserver/faults"
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 )
 
-// The limits of an HTTP connection. Streams leave them behind with their
-// handshake and have their own.
 const (
-	headerTimeout  = 10 * time.Second // also of the TLS handshake
-	requestTimeout = 30 * time.Second
-	answerTimeout  = 30 * time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeader      = 16 << 10
-	// cutTimeout is what a stream that was cut off gets to write down its end.
-	cutTimeout = 2*keepTimeout + linger
+	// lostTimeout is how long streams have to close when the store is lost.
+	lostTimeout = 5 * time.Second
+	// storeTimeout bounds one call of the store.
+	storeTimeout = 5 * time.Second
+	// outboxFolder is in the data folder.
+	outboxFolder = "outbox"
+	// outboxTimeout is how long a server that stops tries to empty its outbox,
+	// and outboxReserve what it leaves of its time to the rest of stopping.
+	outboxTimeout = 20 * time.Second
+	outboxReserve = 2 * time.Second
 )
 
 // Server is a running service.
@@ -34,205 +38,240 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	now     func() time.Time
-	node    string   // who runs a session: this process, this time
-	public  *url.URL // nil unless told
-	tls     *certificate
-	keys    *keyring
-	streams *streams
-	count   counters
-	faults  *rehearsal.Plan // nil but in a rehearsal
+	node    string       // identifies this process, as the one that runs a session
+	public  *url.URL     // nil unless configured
+	tls     *certificate // nil without TLS
+	keys    *apikeys.Keyring
+	faults  *faults.Plan // nil unless configured
 
-	store    *store.Store
-	sessions store.Sessions
-	journal  store.Journal
-	feed     store.Feed
-	voices   store.Voices
-	places   store.Places
+	// The store, and its parts as the handlers use them.
+	store     *store.Store
+	sessions  store.Sessions
+	journal   store.Journal
+	feed      store.Feed
+	snapshots store.Snapshots
+	media     store.Media
+	quotas    store.Quotas
 
-	watchman     *watchman       // nil when no other node shares the store
-	watching     context.Context // of the watchman
-	stopWatching context.CancelFunc
-	media        store.Media
+	counters stream.Counters
+	metrics  *metrics
+	limiter  *limiter
+	signer   signer
+	claims   *claims
 
-	metrics   *metrics
-	limiter   *limiter
-	signer    signer
-	transfers *tally // of media, by account
-	owned     *tally // open streams of this node, by account
-	audience  *tally // watchers, by account
-	watchers  *streams
-	running   sync.Map // of id to *session: the open streams
-	openings  *openings
-	outbox    *outbox // nil when no other node shares the store
-	chores    sync.WaitGroup
+	streams       *admission // open streams of this node
+	watchers      *admission
+	running       sync.Map // the open streams, *stream.Session by id
+	opened        openedByKey
+	streamQuota   *quota // open streams of this node, by account
+	watcherQuota  *quota
+	transferQuota *quota
+
+	// On a shared store only:
+	outbox     *stream.Outbox
+	membership *membership
 
 	http     *http.Server
 	listener net.Listener
 
-	life    context.Context // of streams: its end cuts them off
-	cut     context.CancelFunc
-	once    sync.Once
-	stopped chan struct{}
-	err     error // valid once stopped is closed
+	// Unless the metrics are served with the other routes:
+	metricsHTTP     *http.Server
+	metricsListener net.Listener
+
+	ctx        context.Context // of streams and background tasks; canceling it disconnects the streams
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	once       sync.Once
+	stopped    chan struct{}
+	err        error // valid once stopped is closed
 }
 
-// Start listens, opens the store and serves. It returns when the server is
-// ready for requests. ctx bounds the start alone; Shutdown ends the server.
+// Start opens the store, listens and serves. It returns when the server is
+// ready for requests. ctx bounds the start only; Shutdown ends the server.
 // Errors that a user can do something about carry a hint.
-func Start(ctx context.Context, o Options) (_ *Server, err error) {
+func Start(ctx context.Context, o Options) (*Server, error) { return start(ctx, o, time.Now) }
+
+// start is Start with another wall clock.
+func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		options: o, log: o.Logger, now: o.now, node: uuid.NewString(),
-		keys: newKeyring(o.APIKeys, newSignedKeys(o.DataDir, o.now, o.Logger)), streams: newStreams(o.MaxStreams),
-		transfers: newTally(maxTransfers), owned: newTally(o.MaxAccountStreams),
-		watchers: newStreams(o.MaxWatchers), audience: newTally(maxAccountWatchers),
-		faults: rehearsal.NewPlan(o.Faults), openings: newOpenings(o.Logger),
+		options: o, log: o.Logger, now: now, node: uuid.NewString(),
+		keys:    apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
+		faults:  faults.NewPlan(o.Faults),
+		claims:  newClaims(o.Logger),
+		streams: newAdmission(o.MaxStreams), watchers: newAdmission(o.MaxWatchers),
+		streamQuota: newQuota(o.MaxAccountStreams), watcherQuota: newQuota(maxAccountWatchers), transferQuota: newQuota(maxTransfers),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
-		s.public, _ = url.Parse(o.PublicURL) // checked with the options
+		s.public, _ = url.Parse(o.PublicURL) // validated with the options
 	}
-	s.life, s.cut = context.WithCancel(context.Background())
-	s.watching, s.stopWatching = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
-			s.tearDown()
+			s.release()
 		}
 	}()
 
-	// The store first: it holds the lock on the folder of everything else.
-	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, MaxBytes: o.storeBytes, Logger: s.log}); err != nil {
+	// The store first: it locks the data folder, which the rest uses as well.
+	s.metrics = newMetrics(s)
+	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, AccountStorage: o.AccountStorage, Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
 		return nil, err
 	}
-	s.metrics = newMetrics(s)
-	meter := storeMeter{func(call string) { s.metrics.storeErrors.WithLabelValues(call).Inc() }}
-	s.sessions, s.places = meteredSessions{s.store, meter}, meteredPlaces{s.store, meter}
-	s.journal, s.media = meteredJournal{s.store, meter}, meteredMedia{s.store, meter}
-	s.feed = meteredFeed{s.store, meter}
-	s.voices = meteredVoices{s.store, meter}
+	s.sessions, s.journal, s.feed, s.snapshots, s.media, s.quotas = s.store, s.store, s.store, s.store, s.store, s.store
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
-	s.limiter = newLimiter(o.RatePerMinute, meteredCounters{s.store, meter}, s.store.Shared(), s.now, s.log)
+	s.limiter = newLimiter(o.RatePerMinute, s.store, s.store.Shared(), now, s.log)
 	if s.store.Shared() {
-		s.openOutbox()
-		if err = s.shareKeys(ctx); err != nil {
-			return nil, err
-		}
-		err = s.watch(ctx)
+		err = s.join(ctx)
 	} else {
-		err = cleanUp(ctx, s.sessions, s.store, s.node, s.now().UTC(), s.log)
+		err = s.expireOrphans(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what an earlier run left could not be cleaned up: %w", err)
+		return nil, fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}
 	if s.tls, err = s.certificate(); err != nil {
 		return nil, err
 	}
+	warnWritable(o, s.log)
 	if s.listener, err = listen(ctx, o.Addr); err != nil {
 		return nil, err
 	}
-	s.http = &http.Server{
-		Handler:                      s.routes(),
-		ReadHeaderTimeout:            o.headTimeout,
-		ReadTimeout:                  requestTimeout,
-		WriteTimeout:                 answerTimeout,
-		IdleTimeout:                  idleTimeout,
-		MaxHeaderBytes:               maxHeader,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
-		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	if s.tls != nil {
-		s.http.TLSConfig = s.tls.config()
+	if o.MetricsAddr != "" {
+		if s.metricsListener, err = listen(ctx, o.MetricsAddr); err != nil {
+			return nil, err
+		}
 	}
 	for _, f := range o.Faults {
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
 	}
-	go s.serve()
-	s.chores.Add(2)
-	go s.sweep()
-	go s.withdraw()
-	if k := s.keys.signed.shared; k != nil {
-		s.chores.Add(1)
-		go k.run(s.life, s.chores.Done)
+	s.http = s.newHTTPServer(s.routes())
+	if s.tls != nil {
+		s.http.TLSConfig = s.tls.config()
 	}
+	go s.serve(s.http, s.listener)
+	if s.metricsListener != nil {
+		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
+		go s.serve(s.metricsHTTP, s.metricsListener)
+		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
+	}
+	go s.monitorStore()
+	s.startTasks()
 	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
 	return s, nil
 }
 
-// hosts are the names that the certificate has to cover beyond this machine's.
-func (s *Server) hosts() []string {
-	host, _, _ := net.SplitHostPort(s.options.Addr) // checked with the options
-	if s.public == nil {
-		return []string{host}
+// join prepares a server for a store that it shares with other nodes.
+func (s *Server) join(ctx context.Context) error {
+	folder := ""
+	if s.options.DataDir != "" {
+		folder = filepath.Join(s.options.DataDir, outboxFolder)
 	}
-	return []string{host, s.public.Hostname()}
+	s.outbox = stream.OpenOutbox(s.journal, s.sessions, folder, &s.counters.Lost, s.log)
+	if err := s.keys.Join(ctx, s.store); err != nil {
+		return err
+	}
+	return s.joinCluster(ctx)
 }
 
-// serve owns the listener.
-func (s *Server) serve() {
-	var err error
-	if s.tls != nil {
-		err = s.http.ServeTLS(s.listener, "", "")
-	} else {
-		err = s.http.Serve(s.listener)
+// startTasks starts the background tasks.
+func (s *Server) startTasks() {
+	tasks := map[string]task{
+		"removal of expired media":   {sweepInterval, s.sweepMedia},
+		"withdrawal of token claims": {withdrawInterval, s.withdrawClaims},
 	}
-	if !errors.Is(err, http.ErrServerClosed) {
-		s.stop(s.life, fmt.Errorf("the server can take no more connections: %w", err))
+	if s.store.Shared() || s.options.DataDir != "" {
+		tasks["refresh of API keys"] = task{apikeys.RefreshInterval, s.refreshKeys}
+	}
+	for name, t := range tasks {
+		s.background.Go(func() { t.run(s.ctx, name, s.log) })
 	}
 }
 
-// URL is the base address for clients on this machine, or the public one.
-func (s *Server) URL() string {
-	if s.public != nil {
-		return s.public.String()
-	}
-	scheme := "https"
-	if s.tls == nil {
-		scheme = "http"
-	}
-	host, port, _ := net.SplitHostPort(s.Addr().String())
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-		if asked, _, _ := net.SplitHostPort(s.options.Addr); asked == "::" {
-			host = "::1"
+// task is work that is done again and again.
+type task struct {
+	interval time.Duration
+	do       func(context.Context) error
+}
+
+// run does a task now and then every interval, until ctx is canceled. Of
+// consecutive errors it logs the first one.
+func (t task) run(ctx context.Context, name string, log *slog.Logger) {
+	tick := time.NewTicker(t.interval)
+	defer tick.Stop()
+	failing := false
+	for {
+		var err error
+		if panicked := stream.Guard(func() { err = t.do(ctx) }); panicked != nil {
+			err = panicked
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !failing:
+			log.Warn("a background task fails; it is retried", "task", name, "error", err)
+		case err == nil && failing:
+			log.Info("a background task works again", "task", name)
+		}
+		failing = err != nil
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
 		}
 	}
-	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// CAPEM is the certificate that a client needs to trust the server, nil
-// without TLS or with a certificate of the operator's.
-func (s *Server) CAPEM() []byte {
-	if s.tls == nil {
-		return nil
+// monitorStore stops the server when the connection to the store is closed for
+// good: nothing works without the store, and only a restart reopens it.
+func (s *Server) monitorStore() {
+	select {
+	case <-s.ctx.Done():
+	case <-s.store.Lost():
+		ctx, cancel := context.WithTimeout(s.ctx, lostTimeout)
+		defer cancel()
+		err := &hinted{fmt.Errorf("the connection to the store was closed: %w", s.store.Err()),
+			"Start the server again; the log above says what led to this."}
+		s.log.Error("the server stops", "error", err)
+		_ = s.stop(ctx, err)
 	}
-	return append([]byte(nil), s.tls.caPEM...)
 }
 
-// Addr is where the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
-
-// Wait blocks until the server has stopped: nil after Shutdown, else why it
-// stopped serving.
+// Wait blocks until the server has stopped. It returns nil after Shutdown, else
+// why the server stopped.
 func (s *Server) Wait() error {
 	<-s.stopped
 	return s.err
 }
 
-// Shutdown takes no new streams, finishes the open ones, closes them with 1001
-// and stops. When ctx ends first, what is still open is cut off and the error
-// of ctx is returned. A second call waits for the first one.
+// Drain accepts no new streams, and waits until the open ones have ended by
+// themselves, ctx ends, or the server stops. Everything else is served as
+// before. Shutdown must follow.
+func (s *Server) Drain(ctx context.Context) {
+	s.log.Info("draining", "streams", s.streams.count())
+	s.streams.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	if s.streams.wait(ctx) != nil {
+		s.log.Info("streams are still open after draining", "streams", s.streams.count())
+	}
+}
+
+// Shutdown accepts no new streams, finishes the open ones, closes them with
+// 1001 and stops the server. If ctx ends first, it disconnects what is still
+// open and returns the error of ctx. A second call waits for the first one.
 //
-// A stream that is finished this way ends with the status error, unless its
-// client had already ended it: some of what it had to say was not heard.
+// The status of a stream that is finished this way is error, unless its client
+// had already ended it: some of its audio was not processed.
 func (s *Server) Shutdown(ctx context.Context) error {
 	return s.stop(ctx, nil)
 }
 
-// stop ends the server once, for a reason or for none.
+// stop stops the server, once; reason is what Wait returns.
 func (s *Server) stop(ctx context.Context, reason error) error {
 	var err error
 	s.once.Do(func() {
@@ -241,25 +280,24 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 		err = s.streams.wait(ctx)
 		if err != nil {
 			s.watchers.stop()
-			s.cut()
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
-			defer cancel()
-			_ = s.streams.wait(last)
+			s.disconnect(ctx, s.streams)
 		}
 		s.closeOutbox(ctx)
-		// The watchers last: they see how the streams here ended.
+		// The watchers last: they see how the streams of this node ended.
 		s.watchers.stop()
 		if late := s.watchers.wait(ctx); late != nil {
-			s.cut()
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTimeout)
-			defer cancel()
-			_ = s.watchers.wait(last)
+			s.disconnect(ctx, s.watchers)
 			err = errors.Join(err, late)
 		}
 		if late := s.http.Shutdown(ctx); late != nil {
-			err = errors.Join(err, late, s.http.Close())
+			// A transfer that has not finished by now has failed for its client,
+			// not for the server.
+			s.log.Warn("requests were cut off", "error", errors.Join(late, s.http.Close()))
 		}
-		s.tearDown()
+		if s.metricsHTTP != nil {
+			_ = s.metricsHTTP.Close() // the metrics could be read until now
+		}
+		s.release()
 		s.err = reason
 		close(s.stopped)
 		s.log.Info("stopped")
@@ -268,18 +306,42 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 	return err
 }
 
-// tearDown gives back what Start took, as far as it came.
-func (s *Server) tearDown() {
-	s.cut()
-	s.chores.Wait()
-	if s.listener != nil {
-		_ = s.listener.Close() // closed already when the server ran
-	}
-	if s.store != nil {
-		s.closeOutbox(s.life) // done already when the server ran
-		s.unwatch()
-		if err := s.store.Close(); err != nil {
-			s.log.Error("the store did not close well", "error", err)
+// disconnect disconnects all streams and watchers, and waits for those of a.
+func (s *Server) disconnect(ctx context.Context, a *admission) {
+	s.cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stream.CloseTimeout)
+	defer cancel()
+	_ = a.wait(ctx)
+}
+
+// release releases everything that start has acquired.
+func (s *Server) release() {
+	s.cancel()
+	s.background.Wait()
+	for _, l := range []net.Listener{s.listener, s.metricsListener} {
+		if l != nil {
+			_ = l.Close() // closed already if the server ran
 		}
 	}
+	if s.store != nil {
+		s.closeOutbox(s.ctx) // done already if the server ran
+		s.leaveCluster()
+		if err := s.store.Close(); err != nil {
+			s.log.Error("the store was not closed properly", "error", err)
+		}
+	}
+}
+
+// closeOutbox ends the outbox, once.
+func (s *Server) closeOutbox(ctx context.Context) {
+	if s.outbox == nil {
+		return
+	}
+	timeout := outboxTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)-outboxReserve)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	s.outbox.Close(ctx)
 }

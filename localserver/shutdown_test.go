@@ -2,17 +2,22 @@ package localserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -24,14 +29,14 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
 		t.Fatalf("got %s", e.Raw)
 	}
-	eventually(t, "chunks", func() bool { return h.Stats().Chunks == 3 })
+	eventually(t, "chunks", func() bool { return h.counters.Chunks.Load() == 3 })
 
-	// As long as a stream is finishing, nothing new is let in, and it is said why.
+	// While a stream finishes, no new one is accepted, with a reason.
 	gate := make(chan struct{})
-	held := h.open2(t, gate)
+	slow := h.openGated(t, gate)
 	down := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		down <- h.Shutdown(ctx)
 	}()
@@ -39,7 +44,7 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	if code != websocket.CloseGoingAway || len(events) != 1 || string(events[0].Raw) != fmt.Sprintf(endOf, "0.3") {
 		t.Errorf("code %d %q", code, raws(events))
 	}
-	// Its audio was cut off by the server: not what its client calls done.
+	// Its audio was cut off by the server, so it is not done.
 	if st := h.status(s.id); st.Status != "error" || st.CompletedAt == nil {
 		t.Errorf("%+v", st)
 	}
@@ -50,8 +55,8 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 		t.Errorf("healthz: %d", res.StatusCode)
 	}
 	close(gate)
-	if _, code, _ := held.rest(); code != websocket.CloseGoingAway {
-		t.Errorf("the held one: %d", code)
+	if _, code, _ := slow.rest(); code != websocket.CloseGoingAway {
+		t.Errorf("the slow one: %d", code)
 	}
 	h.http.CloseIdleConnections()
 	if err := <-down; err != nil {
@@ -60,32 +65,33 @@ func TestShutdownFinishesOpenStreams(t *testing.T) {
 	if err := h.Wait(); err != nil {
 		t.Errorf("wait: %v", err)
 	}
-	if conn, err := net.DialTimeout("tcp", h.Addr().String(), patience); err == nil {
+	if conn, err := net.DialTimeout("tcp", h.Addr().String(), testTimeout); err == nil {
 		_ = conn.Close()
 		t.Error("it still listens")
 	}
 }
 
-// open2 opens a stream whose engine finishes when gate is closed.
-func (h *host) open2(t *testing.T, gate chan struct{}) *stream {
+// openGated opens a stream whose diarizer finishes when gate is closed.
+func (h *host) openGated(t *testing.T, gate chan struct{}) *testStream {
 	t.Helper()
 	before := h.Server.options.NewDiarizer
 	defer func() { h.Server.options.NewDiarizer = before }()
-	h.Server.options.NewDiarizer = func() (Diarizer, error) {
+	h.Server.options.NewDiarizer = func() (stream.Diarizer, error) {
 		return &fake{flush: func(int) []engine.Event { <-gate; return nil }}, nil
 	}
 	return h.open()
 }
 
-// A stream whose client has said end_of_stream is done, also while the server stops.
+// A stream whose client has sent end_of_stream is done, also while the server
+// stops.
 func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 	gate := make(chan struct{})
 	h := serve(t)
-	s := h.open2(t, gate)
+	s := h.openGated(t, gate)
 	s.chunks(1)
 	s.end()
 	s.text("ignored") // its answer tells that the end was read
-	if e := s.next(); e.Message != textIsOver {
+	if e := s.next(); e.Message != afterEnd {
 		t.Fatalf("got %s", e.Raw)
 	}
 	go func() { _ = h.Shutdown(context.Background()) }()
@@ -96,11 +102,62 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 	}
 }
 
-// When the time is over, what is still open is cut off.
-func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
+// While a server drains, open streams continue and new ones are refused; it
+// returns when the last one has ended.
+func TestDrainWaitsForOpenStreams(t *testing.T) {
+	h := serve(t)
+	waiting := h.create()
+	s := h.open()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		h.Drain(context.Background())
+	}()
+	eventually(t, "draining", h.streams.stopping)
+	h.do("GET", "/readyz", "", nil).apiError(t, 503)
+	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
+	h.refused(waiting.URL, 503)
+	s.chunks(3)
+	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
+		t.Fatalf("got %s", e.Raw)
+	}
+	select {
+	case <-drained:
+		t.Error("drained with an open stream")
+	default:
+	}
+	s.end()
+	if _, code, _ := s.rest(); code != websocket.CloseNormalClosure {
+		t.Errorf("code %d", code)
+	}
+	<-drained
+	if st := h.status(s.id); st.Status != protocol.StatusDone {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Draining ends with its context; the streams that are left are finished by the
+// shutdown.
+func TestDrainEndsWithItsContext(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	h.Drain(ctx)
+	go func() { _ = h.Shutdown(context.Background()) }()
+	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {
+		t.Errorf("code %d", code)
+	}
+	if err := h.Wait(); err != nil {
+		t.Errorf("wait: %v", err)
+	}
+}
+
+// When the time is over, what is still open is disconnected.
+func TestShutdownDisconnectsWhatDoesNotEnd(t *testing.T) {
 	gate := make(chan struct{})
 	h := serve(t)
-	s := h.open2(t, gate)
+	s := h.openGated(t, gate)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	time.AfterFunc(100*time.Millisecond, func() { close(gate) })
@@ -134,32 +191,34 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	data := t.TempDir()
-	serve(t, func(o *Options) { o.DataDir = data })
+	serve(t, func(o *setup) { o.DataDir = data })
 	for name, c := range map[string]struct {
-		change func(*Options)
+		change func(*setup)
 		want   string
 	}{
-		"port in use":    {func(o *Options) { o.Addr = taken.Addr().String() }, "in use"},
-		"no port":        {func(o *Options) { o.Addr = "localhost" }, "HOST:PORT"},
-		"wrong port":     {func(o *Options) { o.Addr = "127.0.0.1:99999" }, "99999"},
-		"unknown host":   {func(o *Options) { o.Addr = "no-such-host.invalid:0" }, "no-such-host.invalid"},
-		"not ours":       {func(o *Options) { o.Addr = "192.0.2.1:0" }, "192.0.2.1"},
-		"no key":         {func(o *Options) { o.APIKeys = nil }, "API key"},
-		"empty key":      {func(o *Options) { o.APIKeys = []string{"a", ""} }, "API key"},
-		"key with space": {func(o *Options) { o.APIKeys = []string{"a b"} }, "API key"},
-		"public address": {func(o *Options) { o.PublicURL = "talk.example.org" }, "talk.example.org"},
-		"public query":   {func(o *Options) { o.PublicURL = "https://x/?a=b" }, "https://x"},
-		"tls":            {func(o *Options) { o.TLS.Mode = "on" }, "TLS"},
-		"streams":        {func(o *Options) { o.MaxStreams = -1 }, "-1"},
-		"rate":           {func(o *Options) { o.RatePerMinute = 5000 }, "5000"},
-		"account":        {func(o *Options) { o.MaxAccountStreams = -2 }, "-2"},
-		"latency":        {func(o *Options) { o.Engine.Latency = time.Hour }, "latency"},
-		"folder in use":  {func(o *Options) { o.DataDir = data }, "in use"},
+		"port in use":    {func(o *setup) { o.Addr = taken.Addr().String() }, "in use"},
+		"no port":        {func(o *setup) { o.Addr = "localhost" }, "HOST:PORT"},
+		"metrics port":   {func(o *setup) { o.MetricsAddr = "localhost" }, "HOST:PORT"},
+		"taken metrics":  {func(o *setup) { o.MetricsAddr = taken.Addr().String() }, "in use"},
+		"wrong port":     {func(o *setup) { o.Addr = "127.0.0.1:99999" }, "99999"},
+		"unknown host":   {func(o *setup) { o.Addr = "no-such-host.invalid:0" }, "no-such-host.invalid"},
+		"not ours":       {func(o *setup) { o.Addr = "192.0.2.1:0" }, "192.0.2.1"},
+		"no key":         {func(o *setup) { o.APIKeys = nil }, "API key"},
+		"empty key":      {func(o *setup) { o.APIKeys = []string{"a", ""} }, "API key"},
+		"key with space": {func(o *setup) { o.APIKeys = []string{"a b"} }, "API key"},
+		"public address": {func(o *setup) { o.PublicURL = "talk.example.org" }, "talk.example.org"},
+		"public query":   {func(o *setup) { o.PublicURL = "https://x/?a=b" }, "https://x"},
+		"tls":            {func(o *setup) { o.TLS.Mode = "on" }, "TLS"},
+		"streams":        {func(o *setup) { o.MaxStreams = -1 }, "-1"},
+		"rate":           {func(o *setup) { o.RatePerMinute = 5000 }, "5000"},
+		"account":        {func(o *setup) { o.MaxAccountStreams = -2 }, "-2"},
+		"latency":        {func(o *setup) { o.Engine.Latency = time.Hour }, "latency"},
+		"folder in use":  {func(o *setup) { o.DataDir = data }, "in use"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}}
+			o := setup{Options: Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}}}
 			c.change(&o)
-			s, err := Start(context.Background(), o)
+			s, err := Start(context.Background(), o.Options)
 			if err == nil {
 				_ = s.Shutdown(context.Background())
 				t.Fatal("it started")
@@ -177,7 +236,7 @@ func TestURLNamesAHostThatCanBeReached(t *testing.T) {
 	for addr, want := range map[string]string{
 		"127.0.0.1:0": "https://127.0.0.1:", "localhost:0": "https://", "0.0.0.0:0": "https://127.0.0.1:", ":0": "https://127.0.0.1:",
 	} {
-		h := serve(t, func(o *Options) { o.Addr = addr })
+		h := serve(t, func(o *setup) { o.Addr = addr })
 		if !strings.HasPrefix(h.URL(), want) {
 			t.Errorf("%s: %s", addr, h.URL())
 		}
@@ -185,4 +244,49 @@ func TestURLNamesAHostThatCanBeReached(t *testing.T) {
 			t.Errorf("%s: %d", addr, res.StatusCode)
 		}
 	}
+}
+
+// Transfers that stand still are cut off when the time is over; that is no
+// error of the server.
+func TestShutdownCutsOffTransfers(t *testing.T) {
+	h := serve(t)
+	h.put("media://large", strings.Repeat("x", 24<<20))
+	stalled := rawRequest(t, h, "GET", h.ask("output", "media://large"), 0)
+	var head [len("HTTP/1.1 200")]byte
+	if _, err := io.ReadFull(stalled, head[:]); err != nil || string(head[:]) != "HTTP/1.1 200" {
+		t.Fatalf("%q %v", head, err)
+	}
+	rawRequest(t, h, "PUT", h.ask("input", "media://half"), 1000)
+	eventually(t, "two transfers", func() bool {
+		h.transferQuota.mu.Lock()
+		defer h.transferQuota.mu.Unlock()
+		return h.transferQuota.open[apikeys.DefaultAccount] == 2
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if err := h.Server.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+	if err := h.Wait(); err != nil {
+		t.Errorf("wait: %v", err)
+	}
+}
+
+// rawRequest sends the head of a request that announces a body, and nothing
+// after it.
+func rawRequest(t *testing.T, h *host, method, address string, length int) net.Conn {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := tls.Dial("tcp", u.Host, h.dial.TLSClientConfig.Clone())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", method, u.Path, u.Host, length); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }

@@ -1,34 +1,44 @@
 package localserver
 
 import (
-	"fmt"
+	"bytes"
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
 )
 
-// A store without room is said to be that: new streams are refused with 503,
-// the server is not ready, and the streams that run go on.
+// A full store is reported: new streams are refused with 503, the server is not
+// ready, and the streams that run go on. They are not closed with 1000, because
+// their records are not stored.
 func TestStoreIsFull(t *testing.T) {
-	h := serve(t, func(o *Options) {
-		o.DataDir, o.storeBytes, o.lateTimeout = t.TempDir(), 1<<20, 100*time.Millisecond
-	})
+	h := serve(t)
 	s := h.open()
 	s.chunks(1)
 	s.next()
-	body := fmt.Sprintf(`{"note":%q}`, strings.Repeat("x", 200<<10))
-	full := false
-	for range 20 {
-		res := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
-		if full = res.StatusCode != http.StatusOK; full {
-			res.apiError(t, http.StatusServiceUnavailable)
+	filler := [][]byte{bytes.Repeat([]byte("x"), 900<<10)}
+	var err error
+	for n := 0; err == nil; n++ {
+		if n > 1000 {
+			t.Fatal("the store has no limit")
+		}
+		err = h.store.Append(t.Context(), unknownID, n, filler)
+	}
+	if !store.Full(err) {
+		t.Fatal(err)
+	}
+	filler[0] = filler[0][:200<<10] // what is left has no room for a record of this size
+	for n := 0; ; n++ {
+		if err := h.store.Append(t.Context(), "filler", n, filler); err != nil {
 			break
 		}
 	}
-	if !full {
-		t.Fatal("1 MiB took 4 MiB")
-	}
+	h.do("POST", "/v1/live", testKey, strings.NewReader(`{"note":"`+strings.Repeat("x", 200<<10)+`"}`)).apiError(t, http.StatusServiceUnavailable)
 	h.do("GET", "/readyz", "", nil).apiError(t, http.StatusServiceUnavailable)
 	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != http.StatusOK {
 		t.Errorf("test: %d", res.StatusCode)
@@ -38,7 +48,13 @@ func TestStoreIsFull(t *testing.T) {
 	}
 	s.chunks(3)
 	s.end()
-	if events, code, _ := s.rest(); code != 1000 || len(events) != 1 {
+	if events, code, _ := s.rest(); code != 1011 || len(events) != 2 || events[1].Type != protocol.TypeError {
 		t.Errorf("code %d, %q", code, raws(events))
+	}
+	// The server would try to store the end of the stream for a while.
+	soon, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := h.Shutdown(soon); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }

@@ -3,49 +3,44 @@ package localserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
 const (
-	// watchPath is where a stream is followed.
+	// watchPath is where a stream is watched.
 	watchPath = "/v1/live/{id}/events"
-	// maxAccountWatchers bounds those of one account on a node.
+	// maxAccountWatchers bounds the watchers of one account on a node.
 	maxAccountWatchers = 64
-	// watchEvery is how often a watcher looks at the stream's record when it
-	// hears no pulse: the node that runs the stream may be dead, or not yet
-	// chosen.
-	watchEvery = 2 * time.Second
-	// slowAfter is how long a watcher with a full queue may take nothing.
-	slowAfter = 5 * time.Second
 )
 
-// watchStream is GET /v1/live/{id}/events: whoever has a key of the stream's
-// account follows it, on any node, and as many as there are places.
+// watchStream is GET /v1/live/{id}/events. Any number of clients with a key of
+// the stream's account can watch it, on any node, within the limits of the
+// node.
 func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	from, invalid := watchFrom(r.URL.Query())
 	if invalid != nil {
-		answer(w, http.StatusBadRequest, invalid)
+		respond(w, http.StatusBadRequest, invalid)
 		return
 	}
 	if !checkUpgrade(w, r) {
 		return
 	}
-	account := caller(r.Context()).account
+	account := caller(r.Context()).Account
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	if s.refuseRecord(w, r, rec, err) {
 		return
 	}
-	err = s.watchers.enter()
+	err = s.watchers.acquire()
 	if err == nil {
-		defer s.watchers.leave()
-		if s.audience.enter(account) {
-			defer s.audience.leave(account)
+		defer s.watchers.release()
+		if s.watcherQuota.acquire(account) {
+			defer s.watcherQuota.release(account)
 		} else {
 			err = errFull
 		}
@@ -65,11 +60,15 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	boundBuffers(conn.NetConn())
-	s.newWatcher(rec.ID, conn, from, log).run(s.life, s.watchers.drain)
+	revoked, remove := s.opened.add(caller(r.Context()).Key)
+	defer remove()
+	stream.NewWatcher(stream.WatcherConfig{
+		ID: rec.ID, Revoked: revoked, From: from, Log: log, Feed: s.feed, Counters: &s.counters,
+		Record: func(ctx context.Context) (store.Session, error) { return s.record(ctx, rec.ID) },
+	}, conn).Run(s.ctx, s.watchers.drain)
 }
 
-// watchFrom reads how many messages the watcher has already.
+// watchFrom returns how many messages the watcher has already.
 func watchFrom(query url.Values) (int, *protocol.ValidationErrorResponse) {
 	const field = "from"
 	if !query.Has(field) {
@@ -81,13 +80,4 @@ func watchFrom(query url.Values) (int, *protocol.ValidationErrorResponse) {
 			Errors: []protocol.ValidationError{{Field: field, Message: "must be a whole number, 0 or more: how many messages are there already"}}}
 	}
 	return from, nil
-}
-
-// watchable looks at a stream's record for somebody who follows it.
-func (s *Server) watchable(ctx context.Context, id string) (status string, over bool, cause string, err error) {
-	rec, err := s.record(ctx, id)
-	if err != nil {
-		return "", false, "", fmt.Errorf("look up the stream: %w", err)
-	}
-	return string(rec.Status), rec.Status.Over(), rec.Cause, nil
 }

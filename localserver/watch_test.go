@@ -13,36 +13,37 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
-	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
-// watching is one watcher, seen from its client.
-type watching struct {
+// testWatcher is the client's end of a watcher.
+type testWatcher struct {
 	*websocket.Conn
 	t testing.TB
 }
 
-// watchAddress is where a stream is followed on this node.
+// watchAddress is where a stream is watched on this node.
 func (h *host) watchAddress(id, query string) string {
 	return "wss" + strings.TrimPrefix(h.url, "https") + "/v1/live/" + id + "/events" + query
 }
 
 func bearerOf(key string) http.Header { return http.Header{"Authorization": {"Bearer " + key}} }
 
-func (h *host) watch(id, query string) *watching {
+func (h *host) watch(id, query string) *testWatcher {
 	h.t.Helper()
 	conn, res, err := h.dial.Dial(h.watchAddress(id, query), bearerOf(testKey))
 	if err != nil {
 		h.t.Fatalf("watch: %v %v", err, res)
 	}
 	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(2 * patience))
-	return &watching{conn, h.t}
+	_ = conn.SetReadDeadline(time.Now().Add(2 * testTimeout))
+	return &testWatcher{conn, h.t}
 }
 
-// refusedWatch checks that a handshake is turned down.
+// refusedWatch checks that a handshake is refused.
 func (h *host) refusedWatch(id, query, key string, status int) {
 	h.t.Helper()
 	head := http.Header{}
@@ -52,7 +53,7 @@ func (h *host) refusedWatch(id, query, key string, status int) {
 	conn, res, err := h.dial.Dial(h.watchAddress(id, query), head)
 	if err == nil {
 		_ = conn.Close()
-		h.t.Fatalf("watching %s as %q is let in", id, key)
+		h.t.Fatalf("watching %s as %q is accepted", id, key)
 	}
 	if res == nil {
 		h.t.Fatalf("no answer: %v", err)
@@ -60,7 +61,7 @@ func (h *host) refusedWatch(id, query, key string, status int) {
 	read(h.t, res).apiError(h.t, status)
 }
 
-// seen is what a watcher was told.
+// seen is what a watcher has received.
 type seen struct {
 	events []string // the stream's own messages
 	states []protocol.StreamState
@@ -68,8 +69,8 @@ type seen struct {
 	text   string
 }
 
-// next reads one message into s and tells whether there may be more.
-func (w *watching) next(s *seen) bool {
+// next reads one message into s and reports whether there may be more.
+func (w *testWatcher) next(s *seen) bool {
 	w.t.Helper()
 	_, raw, err := w.ReadMessage()
 	var c *websocket.CloseError
@@ -96,8 +97,8 @@ func (w *watching) next(s *seen) bool {
 	return true
 }
 
-// until reads on until enough has been seen.
-func (w *watching) until(s *seen, what string, enough func() bool) {
+// until reads until enough has been received.
+func (w *testWatcher) until(s *seen, what string, enough func() bool) {
 	w.t.Helper()
 	for !enough() {
 		if !w.next(s) {
@@ -106,14 +107,15 @@ func (w *watching) until(s *seen, what string, enough func() bool) {
 	}
 }
 
-func (w *watching) rest(s *seen) *seen {
+func (w *testWatcher) rest(s *seen) *seen {
 	w.t.Helper()
 	for w.next(s) {
 	}
 	return s
 }
 
-// ends checks that a stream's clock never went back and what was said last.
+// ends checks that the clock never went back, the last state and the close
+// text.
 func (s *seen) ends(t *testing.T, who, status, text string) {
 	t.Helper()
 	if s.code != websocket.CloseNormalClosure || s.text != text {
@@ -129,11 +131,12 @@ func (s *seen) ends(t *testing.T, who, status, text string) {
 	}
 }
 
-// Several watch one stream: from before its beginning, late, and again after a
-// loss. Each gets the sender's messages, byte for byte, once and in order.
+// Several clients watch one stream: from before its start, late, and again after
+// a reconnection. Each gets the sender's messages, byte for byte, once and in
+// order.
 func TestWatch(t *testing.T) {
-	book := &logbook{}
-	h := serve(t, withEngine(chatty), book.use, func(o *Options) { o.Unpaced = true })
+	book := &logBuffer{}
+	h := serve(t, withEngine(manyTurns), book.use, func(o *setup) { o.Unpaced = true })
 	l := h.create()
 	early, all := h.watch(l.ID, ""), &seen{}
 	early.until(all, "the first state", func() bool { return len(all.states) > 0 })
@@ -147,7 +150,10 @@ func TestWatch(t *testing.T) {
 	for range 5 {
 		sent = append(sent, sender.next())
 	}
-	early.until(all, "the stream's clock", func() bool { return all.states[len(all.states)-1].Timestamp >= 0.5 })
+	// The clock is that of received audio: it may be ahead of the events.
+	early.until(all, "the stream's clock and events", func() bool {
+		return all.states[len(all.states)-1].Timestamp >= 0.5 && len(all.events) >= len(sent)
+	})
 	if s := all.states[len(all.states)-1]; s.Status != protocol.StatusRunning || s.Timestamp != 0.5 || !slices.Equal(all.events, raws(sent)) {
 		t.Errorf("%+v after %q", s, all.events)
 	}
@@ -155,7 +161,7 @@ func TestWatch(t *testing.T) {
 	late, past := h.watch(l.ID, ""), &seen{}
 	late.until(past, "a state", func() bool { return len(past.states) > 0 })
 	if !slices.Equal(past.events, raws(sent)) {
-		t.Errorf("the past is %q", past.events)
+		t.Errorf("a late watcher got %q", past.events)
 	}
 	again, rest := h.watch(l.ID, "?from=3"), &seen{}
 	again.until(rest, "a state", func() bool { return len(rest.states) > 0 })
@@ -182,24 +188,24 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if len(nothing.events) != 0 {
-		t.Errorf("what was there already came again: %q", nothing.events)
+		t.Errorf("messages were sent again: %q", nothing.events)
 	}
 	eventually(t, "nobody", func() bool { return h.metric("hubbub_watchers_open") == 0 })
 	if n := h.metric("hubbub_watchers_total"); n != 5 {
 		t.Errorf("%v watchers in all", n)
 	}
-	if log := book.String(); strings.Contains(log, testKey) || !strings.Contains(log, "watcher came") || !strings.Contains(log, "the stream is over") {
+	if log := book.String(); strings.Contains(log, testKey) || !strings.Contains(log, "watcher connected") || !strings.Contains(log, "the stream is over") {
 		t.Errorf("the log: %s", log)
 	}
 }
 
-// Who may not watch is told as little as who may not ask.
+// Refusals to watch reveal as little as those of other operations.
 func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	dir := t.TempDir()
-	h := serve(t, func(o *Options) { o.DataDir = dir })
+	h := serve(t, func(o *setup) { o.DataDir = dir })
 	l := h.create()
-	h.refusedWatch(l.ID, "", mustKey(t, dir, "other", PlanPro, time.Hour, time.Now()), 404)
-	h.refusedWatch(l.ID, "", mustKey(t, dir, DefaultAccount, PlanNone, time.Hour, time.Now()), 402)
+	h.refusedWatch(l.ID, "", mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now()), 404)
+	h.refusedWatch(l.ID, "", mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanNone, time.Hour, time.Now()), 402)
 	h.refusedWatch(l.ID, "", "wrong", 401)
 	h.refusedWatch(l.ID, "", "", 401)
 	for _, id := range []string{"8d0c7a53-5f0e-4b7e-9d1a-0c9be0a4d2b6", "x", "*", "%3E"} {
@@ -211,7 +217,7 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 			t.Errorf("%s: %v %v", q, res, err)
 		}
 	}
-	conn, res, err := h.dial.Dial(h.watchAddress(l.ID, ""), bearerOf(mustKey(t, dir, DefaultAccount, PlanPro, time.Hour, time.Now())))
+	conn, res, err := h.dial.Dial(h.watchAddress(l.ID, ""), bearerOf(mustKey(t, dir, apikeys.DefaultAccount, apikeys.PlanPro, time.Hour, time.Now())))
 	if err != nil {
 		t.Fatalf("another key of the account: %v %v", err, res)
 	}
@@ -221,7 +227,7 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	}
 }
 
-// A stream that fails tells its watchers why. The watching itself was well.
+// Watchers of a stream that fails get the reason, in a normal close frame.
 func TestWatchOfAFailedStream(t *testing.T) {
 	h := serve(t)
 	s := h.open()
@@ -230,25 +236,75 @@ func TestWatchOfAFailedStream(t *testing.T) {
 	w.until(got, "the start", func() bool { return len(got.events) == 1 })
 	_ = s.NetConn().Close()
 	w.rest(got).ends(t, "watcher", "error", "error: connection lost")
-	if want := h.kept(s.id); !slices.Equal(got.events, want) || len(want) != 2 {
-		t.Errorf("got %q, kept %q", got.events, want)
+	if want := h.stored(s.id); !slices.Equal(got.events, want) || len(want) != 2 {
+		t.Errorf("got %q, stored %q", got.events, want)
 	}
 }
 
-// A watcher who does not read is closed with a reason, and holds nobody up. It
-// comes again with what it has and misses nothing.
+// Watchers get the error messages of the stream, of its frames and of its end,
+// and count them as no events.
+func TestWatchErrors(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	w, got := h.watch(s.id, ""), &seen{}
+	s.chunks(1)
+	w.until(got, "the start", func() bool { return len(got.events) == 1 })
+	if err := s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")); err != nil {
+		t.Fatal(err)
+	}
+	w.until(got, "the error message", func() bool { return len(got.events) == 2 })
+	if got.events[1] != `{"type":"error","message":"Invalid chunk size"}` {
+		t.Errorf("got %q", got.events)
+	}
+	s.chunks(60) // too far ahead of real time
+	w.rest(got).ends(t, "watcher", "error", "error: more than 5 s ahead of real time")
+	slices.Sort(got.events[1:]) // an error message may arrive before the events around it
+	if n := len(got.events); n != 4 || !strings.Contains(got.events[1], "speaker_end") || !strings.Contains(got.events[2], "more than 5 s ahead") {
+		t.Errorf("got %q", got.events)
+	}
+	late := h.watch(s.id, "").rest(&seen{})
+	if len(late.events) != 2 {
+		t.Errorf("error messages are stored: %q", late.events)
+	}
+}
+
+// A client that sends invalid frames only does not fill the queue of a watcher.
+func TestWatchManyErrors(t *testing.T) {
+	h := serve(t)
+	s := h.open()
+	w, got := h.watch(s.id, ""), &seen{}
+	w.until(got, "a state", func() bool { return len(got.states) > 0 })
+	for range 2000 {
+		if err := s.WriteMessage(websocket.BinaryMessage, []byte("no chunk")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.end()
+	if events, code, _ := s.rest(); code != 1000 || len(events) != 2000 {
+		t.Errorf("the sender: code %d, %d messages", code, len(events))
+	}
+	w.rest(got).ends(t, "watcher", "done", "done")
+	dropped := h.metric(`hubbub_dropped_total{what="watch"}`)
+	if len(got.events) == 0 || dropped == 0 || float64(len(got.events))+dropped > 2000 {
+		t.Errorf("%d messages, %v dropped", len(got.events), dropped)
+	}
+}
+
+// A watcher that does not read is closed with a reason, and delays nobody. It can
+// continue where it was.
 func TestWatchThatDoesNotRead(t *testing.T) {
-	h := serve(t, func(o *Options) { o.slowAfter = 2 * time.Second })
+	t.Parallel()
+	h := serve(t)
 	sender := h.open()
 	sender.chunks(1)
 	first := sender.next()
-	// More than any buffer on the way holds; kept as if the engine had said it.
+	// More than all buffers hold, stored as if the engine had committed it.
 	var many [][]byte
 	for i := range 8000 {
 		at := 1 + float64(i)/1000
 		many = append(many, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, strings.Repeat("x", 100)).Raw)
 	}
-	eventually(t, "the first event", func() bool { return len(h.kept(sender.id)) == 1 })
+	eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
 	for i := 0; i < len(many); i += 2000 {
 		if err := h.journal.Append(context.Background(), sender.id, 1+i, many[i:i+2000]); err != nil {
 			t.Fatal(err)
@@ -267,32 +323,32 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		t.Fatalf("%v %v", err, res)
 	}
 	defer func() { _ = conn.Close() }()
-	slow, got := &watching{conn, t}, &seen{}
+	slow, got := &testWatcher{conn, t}, &seen{}
 	quick, whole := h.watch(sender.id, ""), &seen{}
 	quick.until(whole, "everything", func() bool { return len(whole.events) == 1+len(many) })
 	eventually(t, "a slow watcher", func() bool { return h.metric("hubbub_watchers_slow_total") == 1 })
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
 	slow.rest(got)
 	if got.code != websocket.CloseTryAgainLater || got.text == "" || len(got.events) == 0 || len(got.events) > len(many) {
 		t.Errorf("%d messages, closed with %d %q", len(got.events), got.code, got.text)
 	}
 	if got.events[0] != string(first.Raw) || !slices.Equal(got.events, whole.events[:len(got.events)]) {
-		t.Error("what the slow one got is not the beginning of what there was")
+		t.Error("the slow watcher did not get the first messages")
 	}
 	again, rest := h.watch(sender.id, fmt.Sprintf("?from=%d", len(got.events))), &seen{}
 	again.until(rest, "the rest", func() bool { return len(got.events)+len(rest.events) == 1+len(many) })
 	if !slices.Equal(append(got.events, rest.events...), whole.events) {
 		t.Error("the two parts are not the whole")
 	}
-	sender.end() // its next words cannot be kept behind ours; the stream itself was never held up
-	if _, code, _ := sender.rest(); code != 1000 {
+	sender.end() // its events cannot be stored after those; the stream itself was not delayed
+	if _, code, _ := sender.rest(); code != websocket.CloseInternalServerErr {
 		t.Errorf("the sender: %d", code)
 	}
 }
 
-// There are so many places, for all and for each account; who leaves makes room.
+// Watchers are limited, on the node and for each account.
 func TestWatchLimits(t *testing.T) {
-	h := serve(t, func(o *Options) { o.MaxWatchers = 2 })
+	h := serve(t, func(o *setup) { o.MaxWatchers = 2 })
 	l := h.create()
 	first := h.watch(l.ID, "")
 	h.watch(l.ID, "")
@@ -301,16 +357,16 @@ func TestWatchLimits(t *testing.T) {
 	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == 1 })
 	h.watch(l.ID, "")
 
-	full := serve(t, func(o *Options) { o.MaxWatchers = 1000 })
+	full := serve(t, func(o *setup) { o.MaxWatchers = 1000 })
 	l = full.create()
 	for range maxAccountWatchers {
-		full.audience.enter(DefaultAccount)
+		full.watcherQuota.acquire(apikeys.DefaultAccount)
 	}
 	full.refusedWatch(l.ID, "", testKey, 429)
-	full.audience.leave(DefaultAccount)
+	full.watcherQuota.release(apikeys.DefaultAccount)
 	full.watch(l.ID, "")
 	for range maxAccountWatchers - 1 {
-		full.audience.leave(DefaultAccount)
+		full.watcherQuota.release(apikeys.DefaultAccount)
 	}
 	counted := serve(t, limitOf(3))
 	l = counted.create()
@@ -320,8 +376,8 @@ func TestWatchLimits(t *testing.T) {
 	counted.refusedWatch(l.ID, "", testKey, 429)
 }
 
-// A server that stops tells its watchers how their streams ended, and those
-// whose streams have not, that it stops.
+// Watchers of a server that stops learn how their streams ended, or that it
+// stops.
 func TestWatchWhileTheServerStops(t *testing.T) {
 	h := serve(t)
 	waiting := h.watch(h.create().ID, "")
@@ -332,7 +388,7 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	w.until(got, "the start", func() bool { return len(got.events) == 1 })
 	down := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		down <- h.Shutdown(ctx)
 	}()
@@ -349,38 +405,7 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	}
 }
 
-// Pulses may all be lost, and the store may be away for a while: the watcher
-// looks by itself, and never says that it was quiet when it could not know.
-func TestWatchWithoutPulses(t *testing.T) {
-	h := serve(t, withEngine(chatty), func(o *Options) { o.Unpaced, o.watchEvery = true, 20*time.Millisecond })
-	h.feed = deafFeed{h.feed}
-	s := h.open()
-	w, got := h.watch(s.id, ""), &seen{}
-	s.chunks(3)
-	w.until(got, "three events", func() bool { return len(got.events) == 3 })
-	s.end()
-	sent, _, _ := s.rest()
-	w.rest(got).ends(t, "watcher", "done", "done")
-	if !slices.Equal(got.events, raws(sent)) {
-		t.Errorf("got %q, sent %q", got.events, raws(sent))
-	}
-}
-
-// deafFeed hears nothing, and fails every other time.
-type deafFeed struct{ store.Feed }
-
-func (deafFeed) Listen(string, func(store.Pulse)) (func(), error) {
-	return nil, errors.New("deaf")
-}
-
-func (f deafFeed) Since(ctx context.Context, session string, after uint64) ([][]byte, uint64, error) {
-	if time.Now().UnixNano()%2 == 0 {
-		return nil, after, errors.New("away")
-	}
-	return f.Feed.Since(ctx, session, after)
-}
-
-// A panic costs the watcher, not the server.
+// A panic ends the watcher only.
 func TestWatchPanic(t *testing.T) {
 	h := serve(t)
 	l := h.create()
@@ -391,17 +416,17 @@ func TestWatchPanic(t *testing.T) {
 	h.feed = h.store
 }
 
-// A watcher holds nothing of the engine's, and no place among the streams.
+// A watcher uses no engine, and does not count as a stream.
 func TestWatchersAreNoStreams(t *testing.T) {
-	h := serve(t, func(o *Options) {
+	h := serve(t, func(o *setup) {
 		o.MaxStreams = 1
-		withEngine(func() Diarizer { return &fake{push: func(int, []float32) []engine.Event { return nil }} })(o)
+		withEngine(func() stream.Diarizer { return &fake{push: func(int, []float32) []engine.Event { return nil }} })(o)
 	})
 	s := h.open()
 	for range 5 {
 		h.watch(s.id, "")
 	}
-	if h.Stats().Open != 1 {
-		t.Errorf("%+v", h.Stats())
+	if h.streams.count() != 1 {
+		t.Errorf("%d streams", h.streams.count())
 	}
 }

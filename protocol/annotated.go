@@ -5,67 +5,114 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
-// Apply is a timeline as its annotations want it: a lane for each person,
-// under the person's name, in order of first speech. Turns of merged labels
-// that overlap are one turn; while one of the labels has an open
-// turn, finished turns that reach into it are part of it. The snapshot is not
-// changed; what has no annotations is shared with it.
-func (a Annotations) Apply(s Snapshot) Snapshot {
-	if len(a.names) == 0 && len(a.merges) == 0 {
-		return s
-	}
-	roots := a.Roots(s)
-	out := make([]Lane, 0, len(roots))
-	taken := make(map[string]bool, len(roots))
-	for _, root := range roots {
-		var parts []Lane
-		for _, l := range s.Lanes {
-			if a.Root(l.Speaker) == root {
-				parts = append(parts, l)
-			}
-		}
-		name := unique(a.Name(root), taken)
-		taken[name] = true
-		out = append(out, unite(name, parts))
-	}
-	s.Lanes = out
-	return s
+// Speaker is one person of a timeline: a label with all labels that were merged
+// into it.
+type Speaker struct {
+	// Lane holds the turns; its Speaker is the name, unique in the timeline.
+	// Turns of merged labels that overlap are one turn; while one of the labels
+	// has an open turn, finished turns that reach into it are part of it.
+	Lane
+	// Label is the label that stands for the person, Labels are all of them:
+	// Label, then the merged ones in order of first speech.
+	Label  string
+	Labels []string
+	// Index is the position of Label in Snapshot.Lanes; where it has no lane,
+	// that of the first merged label. It does not change with names and merges.
+	Index int
+	Muted bool
+	// Recognised says that the name is that of a voiceprint; it was not typed.
+	Recognised bool
 }
 
-// Roots are the labels behind the lanes of Apply(s), in the same order.
-func (a Annotations) Roots(s Snapshot) []string {
-	roots := make([]string, 0, len(s.Lanes))
-	for _, l := range s.Lanes {
-		if root := a.Root(l.Speaker); !slices.Contains(roots, root) {
-			roots = append(roots, root)
-		}
-	}
-	return roots
-}
-
-// Turns are finished turns, in any order, as the annotations want them: named
-// and merged as Apply does it, in order of their starts.
-func (a Annotations) Turns(turns []Turn) []Turn {
-	turns = slices.Clone(turns)
-	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
-	var s Snapshot
-	index := map[string]int{}
-	for _, t := range turns {
-		i, known := index[t.Speaker]
+// Speakers are the speakers of a timeline in order of first speech. It is the
+// only place where labels become names: every display and export uses it. What
+// has no annotations is shared with the snapshot: read only.
+func (a Annotations) Speakers(s Snapshot) []Speaker {
+	var speakers []Speaker
+	var lanes [][]Lane // of each speaker
+	position := make(map[string]int, len(s.Lanes))
+	add := func(root string, index int) int {
+		k, known := position[root]
 		if !known {
-			i = len(s.Lanes)
-			index[t.Speaker] = i
-			s.Lanes = append(s.Lanes, Lane{Speaker: t.Speaker})
+			k = len(speakers)
+			position[root] = k
+			speakers = append(speakers, Speaker{Label: root, Labels: []string{root}, Index: index, Muted: a.Muted(root)})
+			lanes = append(lanes, nil)
 		}
-		s.Lanes[i].Turns = append(s.Lanes[i].Turns, t)
+		return k
 	}
-	return a.Apply(s).Turns()
+	for i, l := range s.Lanes {
+		root := a.Root(l.Speaker)
+		k := add(root, i)
+		if label := Label(l.Speaker); label == root {
+			speakers[k].Index = i
+		} else {
+			speakers[k].Labels = append(speakers[k].Labels, label)
+		}
+		lanes[k] = append(lanes[k], l)
+	}
+	emptied := map[string]bool{} // labels of people whose turns belong to others
+	for _, m := range a.moves {
+		from, to := a.Root(m.From), a.Root(m.To)
+		k, known := position[from]
+		if !known || from == to {
+			continue
+		}
+		moved := takeTurns(lanes[k], m)
+		if len(moved) == 0 {
+			continue
+		}
+		emptied[from] = true
+		into := add(to, len(speakers)) // in a replay, they may not have spoken yet
+		lanes[into] = append(lanes[into], moved...)
+	}
+	taken := make(map[string]bool, len(speakers))
+	kept := speakers[:0]
+	for k, p := range speakers {
+		silent := !slices.ContainsFunc(lanes[k], func(l Lane) bool { return l.Open || len(l.Turns) > 0 })
+		if silent && emptied[p.Label] {
+			continue
+		}
+		name := a.Name(p.Label)
+		if match := lanes[k][0].Match; match != "" && name == p.Label {
+			name, p.Recognised = match, true // a typed name comes before a recognised one
+		}
+		name = unique(name, taken)
+		taken[name] = true
+		p.Lane = unite(name, lanes[k])
+		kept = append(kept, p)
+	}
+	return kept
 }
 
-// unique keeps two people apart whose names are the same although Rename
-// refuses that: a service may send a label that is somebody's name.
+// takeTurns removes the turns that a move covers from the lanes of a person, and
+// returns them, by lane. The lanes' turns are shared, and copied before they change.
+func takeTurns(lanes []Lane, m Move) (moved []Lane) {
+	for i := range lanes {
+		l := &lanes[i]
+		// Turns are in order and do not overlap, and so are their middles.
+		from, _ := slices.BinarySearchFunc(l.Turns, m.Start, byMiddle)
+		to, _ := slices.BinarySearchFunc(l.Turns, m.End, byMiddle)
+		if from >= to {
+			continue
+		}
+		taken := Lane{Speaker: l.Speaker, Turns: l.Turns[from:to:to]}
+		for _, t := range taken.Turns {
+			taken.Talk += t.End - t.Start
+		}
+		moved = append(moved, taken)
+		l.Turns, l.Talk = slices.Concat(l.Turns[:from], l.Turns[to:]), l.Talk-taken.Talk
+	}
+	return moved
+}
+
+func byMiddle(t Turn, at float64) int { return cmp.Compare((t.Start+t.End)/2, at) }
+
+// unique distinguishes two people of the same name. Rename refuses such names, but a
+// service may send a label that is the name of another one.
 func unique(name string, taken map[string]bool) string {
 	for i, plain := 2, name; taken[name]; i++ {
 		name = fmt.Sprintf("%s (%d)", plain, i)
@@ -73,7 +120,7 @@ func unique(name string, taken map[string]bool) string {
 	return name
 }
 
-// unite makes one lane of the lanes of one person.
+// unite merges the lanes of one person.
 func unite(name string, parts []Lane) Lane {
 	if len(parts) == 1 && parts[0].Speaker == name {
 		return parts[0]
@@ -99,6 +146,7 @@ func unite(name string, parts []Lane) Lane {
 		for _, t := range all {
 			if k := len(united); k > 0 && t.Start < united[k-1].End {
 				united[k-1].End = max(united[k-1].End, t.End)
+				united[k-1].Text = strings.TrimSpace(united[k-1].Text + " " + t.Text)
 				continue
 			}
 			united = append(united, t)

@@ -8,57 +8,74 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 )
 
-// What Annotations keep at most. A person adds a few dozen; the bounds are
-// there for a file that somebody else wrote.
+// Bounds of Annotations. A person adds a few dozen; the bounds are for files of
+// unknown origin.
 const (
 	MaxNameRunes = 64
 	MaxNoteRunes = 200
 	MaxMerges    = 4 * MaxLabels
+	MaxMoves     = 1000
 	MaxBookmarks = 10_000
 )
 
 // annotationsVersion is the version of the JSON form of Annotations.
 const annotationsVersion = 1
 
-// Merge says that two labels are one person: what From said counts as Into's.
+// Merge says that two labels are one person: turns of From are those of Into.
 type Merge struct {
 	From string `json:"from"`
 	Into string `json:"into"`
 }
 
-// Bookmark is a place in the session that a person wants to find again.
+// Move says that one turn belongs to another person: what From spoke between Start
+// and End is a turn of To.
+type Move struct {
+	From  string  `json:"from"`  // label
+	To    string  `json:"to"`    // label
+	Start float64 `json:"start"` // seconds on the stream's clock
+	End   float64 `json:"end"`
+}
+
+// covers reports whether a move moves a turn of From: whether the middle of the turn
+// is in it.
+func (m Move) covers(t Turn) bool {
+	middle := (t.Start + t.End) / 2
+	return middle >= m.Start && middle < m.End
+}
+
+// Bookmark is a time in the session, with a note.
 type Bookmark struct {
-	At   float64 `json:"at"`   // seconds of the stream clock
+	At   float64 `json:"at"`   // seconds on the stream's clock
 	Note string  `json:"note"` // may be empty
 }
 
-// Annotations are what people added to a session: what the labels are called,
-// which of them are one person, whose lane is muted, and bookmarks. The zero
-// value is a session without any.
+// Annotations are what people add to a session: names of labels, merges of labels
+// that are one person, turns that belong to another person, muted lanes, and
+// bookmarks. The zero value has none.
 //
-// Annotations are a value that never changes: each method that adds something
-// answers a new one and leaves the receiver as it was, so that any number of
-// goroutines may read one. The events of the service are not touched; Apply
-// and Turns show a timeline as its annotations want it.
+// Annotations are immutable: each method that changes something returns a new
+// value, so that any number of goroutines may read one. The events of the service
+// stay as they are; Speakers applies annotations to a timeline.
 type Annotations struct {
 	names     map[string]string // by label
-	merges    []Merge           // in the order in which they were made
+	merges    []Merge           // in order of their creation
+	moves     []Move            // in order of their creation, with roots
 	muted     []string          // labels, sorted
 	bookmarks []Bookmark        // in order of At
 }
 
-// ErrNameInUse is in the error of Rename for a name that another label has.
+// ErrNameInUse is in the error of Rename for a name of another label.
 var ErrNameInUse = errors.New("the name is in use")
 
-// labelLike are names that a service may give to a label of its own later.
+// labelLike matches names that a service may use as labels later.
 var labelLike = regexp.MustCompile(`^SPEAKER_\d+$`)
 
-// Rename calls a label, and all that was merged into it, by a name of any
-// script. Control characters are taken out of the name and what is longer than
-// MaxNameRunes is cut; an empty rest takes the label's name away. A name that
-// another label has is refused: two lanes of one name are a merge.
+// Rename names a label and all labels that were merged into it. The name is cleaned
+// and cut to MaxNameRunes; an empty one removes the name. The name of another label
+// is refused: one name for two lanes is a merge.
 func (a Annotations) Rename(label, name string) (Annotations, error) {
 	label = a.Root(label)
 	name = Clean(name, MaxNameRunes)
@@ -70,7 +87,7 @@ func (a Annotations) Rename(label, name string) (Annotations, error) {
 	}
 	if name != "" {
 		if labelLike.MatchString(name) {
-			return a, fmt.Errorf("%w: %s is how the service calls speakers", ErrNameInUse, name)
+			return a, fmt.Errorf("%w: %s is a label of the service", ErrNameInUse, name)
 		}
 		for other := range a.names {
 			if root := a.Root(other); root != label && a.Name(root) == name {
@@ -80,7 +97,7 @@ func (a Annotations) Rename(label, name string) (Annotations, error) {
 	}
 	names := map[string]string{}
 	for other, has := range a.names {
-		if a.Root(other) != label || name != "" { // no name: nor one that a merged label brought along
+		if a.Root(other) != label || name != "" { // also the name of a merged label
 			names[other] = has
 		}
 	}
@@ -94,9 +111,8 @@ func (a Annotations) Rename(label, name string) (Annotations, error) {
 	return a, nil
 }
 
-// Name is what a label is called: the name of the label that it was merged
-// into; where that has none, the one that a merged label brought along; else
-// the label itself.
+// Name is the name of a label: that of the label that it was merged into, or else
+// that of another label merged into that one, or else the label itself.
 func (a Annotations) Name(label string) string {
 	label = a.Root(label)
 	if name, ok := a.names[label]; ok {
@@ -110,11 +126,11 @@ func (a Annotations) Name(label string) string {
 	return label
 }
 
-// Names are the names that were given, by label; the map is the caller's.
+// Names are the names by label; the map is a copy.
 func (a Annotations) Names() map[string]string { return maps.Clone(a.names) }
 
-// Merge makes two labels one person, who has the name of the second. Labels
-// that are one person already stay as they are.
+// Merge merges two labels into one person, with the name of the second. It changes
+// nothing if they are one person already.
 func (a Annotations) Merge(from, into string) (Annotations, error) {
 	from, into = a.Root(from), a.Root(into)
 	if from == into {
@@ -127,8 +143,7 @@ func (a Annotations) Merge(from, into string) (Annotations, error) {
 	return a, nil
 }
 
-// Unmerge takes the newest merge back, and answers which that was; false when
-// there is none.
+// Unmerge removes the newest merge and returns it; false when there is none.
 func (a Annotations) Unmerge() (Annotations, Merge, bool) {
 	n := len(a.merges)
 	if n == 0 {
@@ -139,15 +154,15 @@ func (a Annotations) Unmerge() (Annotations, Merge, bool) {
 	return a, last, true
 }
 
-// Merges are all merges in the order in which they were made.
+// Merges are all merges in order of their creation.
 func (a Annotations) Merges() []Merge { return slices.Clone(a.merges) }
 
-// Root is the label that a label was merged into, in the end; a label that was
-// not merged is its own root.
+// Root is the label that a label was merged into, across all merges; a label that
+// was not merged is its own root.
 func (a Annotations) Root(label string) string {
 	label = Label(label)
-	// A merge only ever takes a root into another, so that one pass in their
-	// order follows any chain, and none can run in a circle.
+	// A merge has two roots, so that one pass in order follows any chain, and
+	// there are no cycles.
 	for _, m := range a.merges {
 		if m.From == label {
 			label = m.Into
@@ -156,8 +171,38 @@ func (a Annotations) Root(label string) string {
 	return label
 }
 
-// Mute sets whether a label's lane is muted: drawn faintly, and left out of the
-// shares of talk time. Exports are complete all the same.
+// MoveTurn gives what one person spoke between start and end, in seconds, to
+// another person. It changes nothing if they are one person.
+func (a Annotations) MoveTurn(from string, start, end float64, to string) (Annotations, error) {
+	from, to, start, end = a.Root(from), a.Root(to), Round1ms(start), Round1ms(end)
+	switch {
+	case !(start >= 0 && end > start && end <= MaxTimestamp): // also NaN
+		return a, fmt.Errorf("no turn can be from %g to %g s", start, end)
+	case from == to:
+		return a, nil
+	case len(a.moves) >= MaxMoves:
+		return a, fmt.Errorf("more than %d turns of other speakers", MaxMoves)
+	}
+	a.moves = append(slices.Clip(a.moves), Move{from, to, start, end})
+	return a, nil
+}
+
+// Moves are all moves of turns in order of their creation.
+func (a Annotations) Moves() []Move { return slices.Clone(a.moves) }
+
+// Owner is the label that stands for the person to whom a turn belongs.
+func (a Annotations) Owner(t Turn) string {
+	owner := a.Root(t.Speaker)
+	for _, m := range a.moves {
+		if a.Root(m.From) == owner && m.covers(t) {
+			owner = a.Root(m.To)
+		}
+	}
+	return owner
+}
+
+// Mute sets whether the lane of a label is muted: drawn faintly, and excluded from
+// the shares of talk time. Exports include it.
 func (a Annotations) Mute(label string, muted bool) Annotations {
 	label = a.Root(label)
 	i, has := slices.BinarySearch(a.muted, label)
@@ -171,15 +216,17 @@ func (a Annotations) Mute(label string, muted bool) Annotations {
 	return a
 }
 
-// Muted tells whether a label, or the one that it was merged into, is muted.
+// Muted reports whether the lane of a label is muted.
 func (a Annotations) Muted(label string) bool {
 	_, has := slices.BinarySearch(a.muted, a.Root(label))
 	return has
 }
 
-// Bookmark adds a bookmark at a position in seconds; one at the same
-// millisecond is replaced. The note is cleaned as a name is, and cut to
-// MaxNoteRunes.
+// MutedLabels are all labels that are muted, sorted; the slice is the caller's.
+func (a Annotations) MutedLabels() []string { return slices.Clone(a.muted) }
+
+// Bookmark adds a bookmark at a time in seconds and replaces one at the same
+// millisecond. The note is cleaned and cut to MaxNoteRunes.
 func (a Annotations) Bookmark(at float64, note string) (Annotations, error) {
 	if !(at >= 0 && at <= MaxTimestamp) { // also NaN
 		return a, fmt.Errorf("no bookmark can be at %g s", at)
@@ -198,7 +245,7 @@ func (a Annotations) Bookmark(at float64, note string) (Annotations, error) {
 	return a, nil
 }
 
-// Unbookmark takes the bookmark at that position away, to the millisecond.
+// Unbookmark removes the bookmark at a time, to the millisecond.
 func (a Annotations) Unbookmark(at float64) Annotations {
 	if i, has := slices.BinarySearchFunc(a.bookmarks, Round1ms(at), byAt); has {
 		a.bookmarks = slices.Delete(slices.Clone(a.bookmarks), i, i+1)
@@ -211,29 +258,30 @@ func (a Annotations) Bookmarks() []Bookmark { return a.bookmarks }
 
 func byAt(b Bookmark, at float64) int { return cmp.Compare(b.At, at) }
 
-// Empty tells that nothing was added.
+// Empty reports whether there are no annotations.
 func (a Annotations) Empty() bool {
-	return len(a.names) == 0 && len(a.merges) == 0 && len(a.muted) == 0 && len(a.bookmarks) == 0
+	return len(a.names) == 0 && len(a.merges) == 0 && len(a.moves) == 0 && len(a.muted) == 0 && len(a.bookmarks) == 0
 }
 
-// Equal tells whether two sessions have the same annotations.
+// Equal reports whether two annotations are equal.
 func (a Annotations) Equal(b Annotations) bool {
-	return maps.Equal(a.names, b.names) && slices.Equal(a.merges, b.merges) &&
+	return maps.Equal(a.names, b.names) && slices.Equal(a.merges, b.merges) && slices.Equal(a.moves, b.moves) &&
 		slices.Equal(a.muted, b.muted) && slices.Equal(a.bookmarks, b.bookmarks)
 }
 
-// annotationsJSON is the file form, in the order in which it is written.
+// annotationsJSON is the JSON form.
 type annotationsJSON struct {
 	Version   int               `json:"version"`
 	Names     map[string]string `json:"names"`
 	Merges    []Merge           `json:"merges"`
+	Moves     []Move            `json:"moves,omitempty"`
 	Muted     []string          `json:"muted"`
 	Bookmarks []Bookmark        `json:"bookmarks"`
 }
 
-// MarshalJSON writes the same annotations as the same bytes.
+// MarshalJSON returns the same bytes for equal annotations.
 func (a Annotations) MarshalJSON() ([]byte, error) {
-	w := annotationsJSON{annotationsVersion, a.names, a.merges, a.muted, a.bookmarks}
+	w := annotationsJSON{annotationsVersion, a.names, a.merges, a.moves, a.muted, a.bookmarks}
 	if w.Names == nil {
 		w.Names = map[string]string{}
 	}
@@ -249,9 +297,9 @@ func (a Annotations) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. Somebody may have changed it by
-// hand: each entry goes through the method that adds it, and one that is
-// refused is passed over. A file of a newer version is an error.
+// UnmarshalJSON reads the form of MarshalJSON, which may have been edited by hand:
+// each entry is added by its method, and ignored if that refuses it. A newer
+// version is an error.
 func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	var r annotationsJSON
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -262,13 +310,18 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	}
 	read := Annotations{names: map[string]string{}}
 	for _, label := range slices.Sorted(maps.Keys(r.Names)) {
-		// Not by Rename: of two labels that were merged, both may have the name.
+		// Not by Rename: two merged labels may have the same name.
 		if name := Clean(r.Names[label], MaxNameRunes); name != "" && !labelLike.MatchString(name) && len(read.names) < MaxLabels {
 			read.names[Label(label)] = name
 		}
 	}
-	for _, label := range r.Muted { // before the merges, which hide labels
+	for _, label := range r.Muted { // and moves, before the merges, which hide labels
 		read = read.Mute(label, true)
+	}
+	for _, m := range r.Moves {
+		if next, err := read.MoveTurn(m.From, m.Start, m.End, m.To); err == nil {
+			read = next
+		}
 	}
 	for _, m := range r.Merges {
 		if next, err := read.Merge(m.From, m.Into); err == nil {
@@ -282,4 +335,94 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 	}
 	*a = read
 	return nil
+}
+
+// undoSteps is the number of changes that can be undone.
+const undoSteps = 100
+
+// AnnotationsStore holds the annotations of a session while people change them. It
+// is safe for concurrent use. It does no input or output: a writer waits on
+// Changes, calls Load and then MarkSaved.
+type AnnotationsStore struct {
+	mu       sync.Mutex
+	now      Annotations
+	before   []Annotations // for Undo, oldest first
+	revision int64
+	saved    int64
+	changes  chan struct{}
+}
+
+// NewAnnotationsStore returns a store with annotations that are saved already: none,
+// or those of a recording.
+func NewAnnotationsStore(a Annotations) *AnnotationsStore {
+	return &AnnotationsStore{now: a, changes: make(chan struct{}, 1)}
+}
+
+// Load returns the current annotations and their revision, a number that grows with
+// every change.
+func (s *AnnotationsStore) Load() (Annotations, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.revision
+}
+
+// Update changes the annotations by f, which must not use the store. If f returns an
+// error, nothing changes and Update returns it.
+func (s *AnnotationsStore) Update(f func(Annotations) (Annotations, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next, err := f(s.now)
+	if err != nil || next.Equal(s.now) {
+		return err
+	}
+	if len(s.before) == undoSteps {
+		s.before = append(s.before[:0], s.before[1:]...)
+	}
+	s.before = append(s.before, s.now)
+	s.set(next)
+	return nil
+}
+
+// Undo undoes the newest change; without one, the newest merge. It returns the
+// annotations before and after, and false when there was nothing to undo.
+func (s *AnnotationsStore) Undo() (was, is Annotations, undone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was = s.now
+	if n := len(s.before); n > 0 {
+		s.set(s.before[n-1])
+		s.before = s.before[:n-1]
+		return was, s.now, true
+	}
+	next, _, ok := s.now.Unmerge()
+	if ok {
+		s.set(next)
+	}
+	return was, s.now, ok
+}
+
+func (s *AnnotationsStore) set(a Annotations) {
+	s.now = a
+	s.revision++
+	select {
+	case s.changes <- struct{}{}:
+	default: // the receiver has not received the last one
+	}
+}
+
+// Changes signals changes: one value stands for any number of them.
+func (s *AnnotationsStore) Changes() <-chan struct{} { return s.changes }
+
+// MarkSaved says that the annotations of a revision are saved.
+func (s *AnnotationsStore) MarkSaved(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saved = max(s.saved, revision)
+}
+
+// Unsaved reports whether there are changes that are not saved.
+func (s *AnnotationsStore) Unsaved() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.saved != s.revision
 }

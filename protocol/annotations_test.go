@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -71,28 +72,76 @@ func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 	}
 }
 
-func TestApplyUnitesOpenTurns(t *testing.T) {
+// named is a timeline as its annotations want it: a lane for each speaker.
+func named(a Annotations, s Snapshot) Snapshot {
+	speakers := a.Speakers(s)
+	s.Lanes = nil
+	for _, p := range speakers {
+		s.Lanes = append(s.Lanes, p.Lane)
+	}
+	return s
+}
+
+func TestTurnsOfAnotherSpeaker(t *testing.T) {
 	s := Snapshot{Lanes: []Lane{
-		{Speaker: "A", Turns: []Turn{{"A", 1, 3}, {"A", 8, 12}}, Talk: 6},
-		{Speaker: "B", Turns: []Turn{{"B", 2, 4}, {"B", 4.5, 5}}, Talk: 2.5, Open: true, OpenSince: 11},
-		{Speaker: "C", Turns: []Turn{{"C", 1, 2}}, Talk: 1},
+		{Speaker: "A", Turns: []Turn{{Speaker: "A", Start: 1, End: 3}, {Speaker: "A", Start: 8, End: 12}}, Talk: 6},
+		{Speaker: "B", Turns: []Turn{{Speaker: "B", Start: 4, End: 5}}, Talk: 1},
+	}, Decided: 12}
+	before := describe(s)
+	var a Annotations
+	a = must(a.MoveTurn("A", 8, 12, "B"))
+	if got, want := describe(named(a, s)), "lane A 2.000\nturn A 1 3\nlane B 5.000\nturn B 4 5\nturn B 8 12\ndecided 12\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+	// On to a third speaker, who has not spoken yet; and the only turn of B, whose
+	// lane goes with it.
+	a = must(a.MoveTurn("B", 8, 12, "C"))
+	b := must(a.MoveTurn("B", 4, 5, "A"))
+	if got, want := describe(named(b, s)), "lane A 3.000\nturn A 1 3\nturn A 4 5\nlane C 4.000\nturn C 8 12\ndecided 12\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s", got)
+	}
+	// A merge afterwards includes what was moved.
+	c := must(b.Merge("C", "A"))
+	if got := named(c, s); len(got.Lanes) != 1 || len(got.Lanes[0].Turns) != 3 || c.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "A" || b.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "C" {
+		t.Errorf("got\n%s", describe(got))
+	}
+	for _, bad := range [][2]float64{{-1, 2}, {3, 3}, {math.NaN(), 4}, {1, MaxTimestamp + 1}} {
+		if _, err := a.MoveTurn("A", bad[0], bad[1], "B"); err == nil {
+			t.Errorf("a turn from %g to %g is moved", bad[0], bad[1])
+		}
+	}
+	if describe(s) != before {
+		t.Error("the snapshot changed")
+	}
+}
+
+func TestSpeakersUniteOpenTurns(t *testing.T) {
+	s := Snapshot{Lanes: []Lane{
+		{Speaker: "A", Turns: []Turn{{Speaker: "A", Start: 1, End: 3}, {Speaker: "A", Start: 8, End: 12}}, Talk: 6},
+		{Speaker: "B", Turns: []Turn{{Speaker: "B", Start: 2, End: 4}, {Speaker: "B", Start: 4.5, End: 5}}, Talk: 2.5, Open: true, OpenSince: 11},
+		{Speaker: "C", Turns: []Turn{{Speaker: "C", Start: 1, End: 2}}, Talk: 1},
 	}, Decided: 12}
 	var a Annotations
 	a = must(a.Merge("A", "B"))
 	a = must(a.Rename("B", "Bea"))
-	got := a.Apply(s)
+	got := named(a, s)
 	if want := "lane Bea 3.500\nturn Bea 1 4\nturn Bea 4.5 5\nopen Bea 8\nlane C 1.000\nturn C 1 2\ndecided 12\n"; !strings.HasPrefix(describe(got), want) {
 		t.Errorf("got\n%s", describe(got))
 	}
 	if s.Lanes[0].Turns[0].Speaker != "A" || len(s.Lanes) != 3 {
 		t.Errorf("the snapshot changed: %+v", s)
 	}
-	if roots := a.Roots(s); !slices.Equal(roots, []string{"B", "C"}) {
-		t.Errorf("roots %q", roots)
+	a = a.Mute("A", true)
+	speakers := a.Speakers(s)
+	if b := speakers[0]; b.Label != "B" || !slices.Equal(b.Labels, []string{"B", "A"}) || b.Index != 1 || !b.Muted {
+		t.Errorf("the first speaker is %+v", b)
+	}
+	if c := speakers[1]; c.Label != "C" || !slices.Equal(c.Labels, []string{"C"}) || c.Index != 2 || c.Muted {
+		t.Errorf("the second speaker is %+v", c)
 	}
 	// A label that comes later may be called as somebody is named.
 	s.Lanes[2].Speaker = "Bea"
-	if got := a.Apply(s); got.Lanes[1].Speaker != "Bea (2)" {
+	if got := named(a, s); got.Lanes[1].Speaker != "Bea (2)" {
 		t.Errorf("two people are called %q and %q", got.Lanes[0].Speaker, got.Lanes[1].Speaker)
 	}
 }
@@ -106,7 +155,9 @@ func anyAnnotations(t *rapid.T) Annotations {
 	for range rapid.IntRange(0, 15).Draw(t, "changes") {
 		before, _ := json.Marshal(a)
 		next, err := a, error(nil)
-		switch rapid.IntRange(0, 5).Draw(t, "change") {
+		switch rapid.IntRange(0, 6).Draw(t, "change") {
+		case 6:
+			next, err = a.MoveTurn(someLabel.Draw(t, "from"), rapid.Float64Range(-1, 50).Draw(t, "start"), rapid.Float64Range(0, 50).Draw(t, "end"), someLabel.Draw(t, "to"))
 		case 0:
 			next, err = a.Rename(someLabel.Draw(t, "label"), rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "Anna", "Anna", "Ben", "A"})).Draw(t, "name"))
 		case 1:
@@ -151,33 +202,35 @@ func TestAnnotationsSurviveTheirFile(t *testing.T) {
 	})
 }
 
-// covered is the speech of each millisecond tenth, by name, open turns up to
-// the end of the range.
+// covered is the speech of each tenth of a second, by name, open turns up to the
+// end of the range; who never speaks is left out.
 func covered(s Snapshot, a Annotations) map[string][]bool {
 	out := map[string][]bool{}
-	for _, l := range s.Lanes {
-		name := a.Name(l.Speaker)
+	add := func(label string, turn Turn) {
+		name := a.Name(label)
 		if out[name] == nil {
 			out[name] = make([]bool, 130)
 		}
-		turns := slices.Clone(l.Turns)
-		if l.Open {
-			turns = append(turns, Turn{Start: l.OpenSince, End: 13})
-		}
-		for _, turn := range turns {
-			for i := range out[name] {
-				if at := float64(i)/10 + 0.05; at > turn.Start && at < turn.End {
-					out[name][i] = true
-				}
+		for i := range out[name] {
+			if at := float64(i)/10 + 0.05; at > turn.Start && at < turn.End {
+				out[name][i] = true
 			}
+		}
+	}
+	for _, l := range s.Lanes {
+		for _, turn := range l.Turns {
+			add(a.Owner(turn), turn)
+		}
+		if l.Open {
+			add(l.Speaker, Turn{Start: l.OpenSince, End: 13})
 		}
 	}
 	return out
 }
 
-// Whatever was merged and named: the result is a legal timeline, and at every
+// Whatever was merged, named and moved: the result is a legal timeline, and at every
 // moment a person speaks who spoke before under one of their labels.
-func TestApplyKeepsEveryMomentOfSpeech(t *testing.T) {
+func TestSpeakersKeepEveryMomentOfSpeech(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timeline := NewTimeline()
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
@@ -190,28 +243,26 @@ func TestApplyKeepsEveryMomentOfSpeech(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "merges") {
 			a, _ = a.Merge(someLabel.Draw(t, "from"), someLabel.Draw(t, "into"))
 		}
+		for range rapid.IntRange(0, 4).Draw(t, "moves") {
+			start := float64(rapid.IntRange(0, 120).Draw(t, "start")) / 10
+			a, _ = a.MoveTurn(someLabel.Draw(t, "from"), start, start+float64(rapid.IntRange(1, 50).Draw(t, "length"))/10, someLabel.Draw(t, "to"))
+		}
 		a, _ = a.Rename(someLabel.Draw(t, "label"), "Anna")
 		before := timeline.Snapshot()
 		text := describe(before)
-		after := a.Apply(before)
+		after := named(a, before)
 		checkSnapshot(t, after)
 		if got := describe(before); got != text {
 			t.Fatalf("the snapshot changed from\n%s to\n%s", text, got)
 		}
 		want, got := covered(before, a), covered(after, Annotations{})
-		if len(want) != len(got) || len(got) != len(a.Roots(before)) {
+		if len(want) != len(got) {
 			t.Fatalf("people %v, want %v", got, want)
 		}
 		for name := range want {
 			if !slices.Equal(want[name], got[name]) {
 				t.Fatalf("%s speaks otherwise than before:\n%s\n%s", name, text, describe(after))
 			}
-		}
-		// And the same by the list of turns, once nothing is open.
-		timeline.EndOpen(12.5)
-		s := timeline.Snapshot()
-		if got, want := sortTurns(a.Turns(s.Turns())), sortTurns(a.Apply(s).Turns()); !slices.Equal(got, want) {
-			t.Fatalf("Turns gives %v, Apply %v", got, want)
 		}
 	})
 }
@@ -288,7 +339,7 @@ func TestAnnotationsStoreInParallel(t *testing.T) {
 			for j := range 50 {
 				_ = s.Update(func(a Annotations) (Annotations, error) { return a.Bookmark(float64(i*50+j), "") })
 				a, _ := s.Load()
-				_ = a.Apply(Snapshot{Lanes: []Lane{{Speaker: "A"}}})
+				_ = a.Speakers(Snapshot{Lanes: []Lane{{Speaker: "A"}}})
 				_ = len(a.Bookmarks())
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The audio format of a stream: raw pcm_f32le, 16 kHz, mono, 100 ms a frame.
+// The audio format of a stream: pcm_f32le, 16 kHz, mono, 100 ms per chunk.
 const (
 	SampleRate    = 16000
 	ChunkSamples  = 1600
@@ -15,25 +15,25 @@ const (
 	ChunkDuration = 100 * time.Millisecond
 )
 
-// LatencyRange bounds the latency that a built-in server may be asked for.
+// The range of the latency of a server.
 const (
 	MinLatency = 500 * time.Millisecond
 	MaxLatency = 5 * time.Second
 )
 
-// MaxSpeakers is how many speakers a stream tracks at most.
+// MaxSpeakers is the maximum number of speakers of a stream.
 const MaxSpeakers = 8
 
 var (
-	// ErrChunkSize is an audio frame that is not ChunkBytes long. Its text is
-	// the one that the service sends.
+	// ErrChunkSize is the error of an audio frame that is not ChunkBytes long.
+	// Servers send its text.
 	ErrChunkSize = errors.New("Invalid chunk size")
-	// ErrSampleValue is an audio frame that holds a NaN or an infinity.
+	// ErrSampleValue is the error of an audio frame with a NaN or an infinity.
 	//lint:ignore ST1005 a server sends this text as it is
 	ErrSampleValue = errors.New("Chunk holds samples that are not finite; it counts as 100 ms of silence")
 )
 
-// AppendChunk appends the wire form of samples to dst.
+// AppendChunk appends samples to dst in the format of an audio frame.
 func AppendChunk(dst []byte, samples []float32) []byte {
 	for _, s := range samples {
 		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(s))
@@ -41,8 +41,8 @@ func AppendChunk(dst []byte, samples []float32) []byte {
 	return dst
 }
 
-// DecodeChunk fills dst, of length ChunkSamples, from one audio frame.
-// With ErrSampleValue dst is all zeros; with ErrChunkSize it is untouched.
+// DecodeChunk decodes one audio frame into dst, of length ChunkSamples. After
+// ErrSampleValue dst is silence; after ErrChunkSize it is unchanged.
 func DecodeChunk(dst []float32, frame []byte) error {
 	if len(frame) != ChunkBytes {
 		return ErrChunkSize
@@ -56,4 +56,12 @@ func DecodeChunk(dst []float32, frame []byte) error {
 		dst[i] = s
 	}
 	return nil
+}
+
+// ChunkBefore is the number of the chunk with the last sample before a time of a
+// stream's clock, in seconds; -1 for the start of the stream. An event with that
+// timestamp could not have been decided before that chunk was sent.
+func ChunkBefore(seconds float64) int64 {
+	const tolerance = 1e-3 // of a chunk, below the resolution of timestamps
+	return int64(min(math.Ceil(seconds/ChunkDuration.Seconds()-tolerance)-1, 1<<40))
 }

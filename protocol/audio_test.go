@@ -51,3 +51,11 @@ func TestDecodeChunkRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestChunkBefore(t *testing.T) {
+	for seconds, want := range map[float64]int64{0: -1, 0.001: 0, 0.1: 0, 0.100001: 0, 0.101: 1, 0.2: 1, 0.3: 2, 12.34: 123, 1e300: 1 << 40} {
+		if got := ChunkBefore(seconds); got != want {
+			t.Errorf("%g s: chunk %d, want %d", seconds, got, want)
+		}
+	}
+}

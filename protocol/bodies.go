@@ -1,9 +1,12 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"time"
+	"unicode/utf8"
 )
 
 // The states of a stream, in the field status of LiveStatus: created, then
@@ -15,44 +18,44 @@ const (
 	StatusError   = "error"
 )
 
-// StatusOK is the success marker in the field status of TestResponse.
+// StatusOK is the field status of TestResponse.
 const StatusOK = "OK"
 
-// TestResponse is the answer of GET /v1/test.
+// TestResponse is the response body of GET /v1/test.
 type TestResponse struct {
 	Status  string `json:"status"`
 	Message string `json:"message"`
 }
 
-// LiveStream is the answer of POST /v1/live.
+// LiveStream is the response body of POST /v1/live.
 type LiveStream struct {
 	ID string `json:"id"`
-	// URL is the WebSocket address, its single-use token included: whoever
-	// holds it holds the stream.
+	// URL is the WebSocket address. It contains the single-use token and gives
+	// access to the stream.
 	URL string `json:"url"`
-	// Resumed says that the stream goes on with the voices of the one that the
-	// request named in its field resume: the same people get the same labels.
+	// Resumed says that the stream knows the speakers of the stream that the
+	// request named in its field resume: the same people keep their labels.
 	Resumed bool `json:"resumed,omitempty"`
 }
 
-// LiveStatus is the answer of GET /v1/live/{id}.
+// LiveStatus is the response body of GET /v1/live/{id}.
 type LiveStatus struct {
 	ID string
-	// StartedAt and CompletedAt are nil until they happen. They travel in
-	// UTC with a resolution of one second.
+	// StartedAt and CompletedAt are nil until they happen. They are sent in UTC,
+	// in whole seconds.
 	StartedAt   *time.Time
 	CompletedAt *time.Time
 	// Input is the JSON object that the stream was created with.
 	Input json.RawMessage
-	// Status is one of StatusCreated, StatusRunning, StatusDone, StatusError
-	// with this server; others may have more.
+	// Status is StatusCreated, StatusRunning, StatusDone or StatusError; another
+	// service may have more.
 	Status string
 }
 
-// timeShape is YYYY-MM-DDThh:mm:ssZ for a time in UTC.
-const timeShape = "2006-01-02T15:04:05Z"
+// TimeFormat is YYYY-MM-DDThh:mm:ssZ for a time in UTC.
+const TimeFormat = "2006-01-02T15:04:05Z"
 
-type wireStatus struct {
+type statusJSON struct {
 	ID          string          `json:"id"`
 	StartedAt   *string         `json:"startedAt"`
 	CompletedAt *string         `json:"completedAt"`
@@ -62,7 +65,7 @@ type wireStatus struct {
 
 // MarshalJSON writes both times always: null until they happen.
 func (s LiveStatus) MarshalJSON() ([]byte, error) {
-	w := wireStatus{ID: s.ID, Input: s.Input, Status: s.Status,
+	w := statusJSON{ID: s.ID, Input: s.Input, Status: s.Status,
 		StartedAt: formatTime(s.StartedAt), CompletedAt: formatTime(s.CompletedAt)}
 	if len(w.Input) == 0 {
 		w.Input = json.RawMessage("{}")
@@ -70,10 +73,9 @@ func (s LiveStatus) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON takes any RFC 3339 time, and a missing, null or empty one as
-// not yet happened.
+// UnmarshalJSON accepts any RFC 3339 time. A missing, null or empty one is nil.
 func (s *LiveStatus) UnmarshalJSON(raw []byte) error {
-	var w wireStatus
+	var w statusJSON
 	err := json.Unmarshal(raw, &w)
 	if err != nil {
 		return err
@@ -90,7 +92,7 @@ func formatTime(t *time.Time) *string {
 	if t == nil {
 		return nil
 	}
-	s := t.UTC().Format(timeShape)
+	s := t.UTC().Format(TimeFormat)
 	return &s
 }
 
@@ -106,8 +108,8 @@ func parseTime(field string, s *string) (*time.Time, error) {
 	return &t, nil
 }
 
-// ApiError is the body of every HTTP error but 400.
-type ApiError struct {
+// ErrorResponse is the body of every HTTP error but 400: the schema ApiError.
+type ErrorResponse struct {
 	RequestID string `json:"requestId"`
 	Message   string `json:"message"`
 }
@@ -118,7 +120,7 @@ type ValidationErrorResponse struct {
 	Errors  []ValidationError `json:"errors"`
 }
 
-// ValidationError says what is wrong with one field of a request.
+// ValidationError is the error of one field of a request.
 type ValidationError struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
@@ -127,4 +129,108 @@ type ValidationError struct {
 // MediaLocation is the body of POST /v1/media/output and /v1/media/input.
 type MediaLocation struct {
 	URL string `json:"url"`
+}
+
+// MediaList is the response body of GET /v1/media.
+type MediaList struct {
+	Media []MediaObject `json:"media"`
+	// Next is the last location if there are more: the parameter after of the
+	// next request.
+	Next string `json:"next,omitempty"`
+	// Used is how many bytes of the account's storage are used, uploads in
+	// progress included, and Limit how many it has.
+	Used  int64 `json:"used"`
+	Limit int64 `json:"limit"`
+}
+
+// MediaObject is a stored object. Times are in UTC, in whole seconds.
+type MediaObject struct {
+	URL       string `json:"url"`
+	Size      int64  `json:"size"` // bytes
+	CreatedAt string `json:"createdAt"`
+	ExpiresAt string `json:"expiresAt"`
+}
+
+// MaxMediaURL is the maximum length of a media location, in characters.
+const MaxMediaURL = 255
+
+var mediaURL = regexp.MustCompile(`\Amedia://[A-Za-z0-9\-_./]+\z`)
+
+// Invalid returns the body of a 400 about one field. The field "" is the request
+// body as a whole and is called "body".
+func Invalid(field, format string, args ...any) *ValidationErrorResponse {
+	if field == "" {
+		field = "body"
+	}
+	return &ValidationErrorResponse{
+		Message: "Invalid request",
+		Errors:  []ValidationError{{Field: field, Message: fmt.Sprintf(format, args...)}},
+	}
+}
+
+// ValidateInput checks the body of POST /v1/live: empty, or one JSON object. It
+// returns the object in compact form, "{}" for an empty body, or the body of a
+// 400.
+func ValidateInput(body []byte) (json.RawMessage, *ValidationErrorResponse) {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if bad := checkObject(body); bad != nil {
+		return nil, bad
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, body); err != nil {
+		return nil, Invalid("", "is not valid JSON")
+	}
+	return compact.Bytes(), nil
+}
+
+// ParseMediaLocation parses and checks the body of the media operations.
+func ParseMediaLocation(body []byte) (MediaLocation, *ValidationErrorResponse) {
+	var m MediaLocation
+	if bad := checkObject(bytes.TrimSpace(body)); bad != nil {
+		return m, bad
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return m, Invalid("", "is not valid JSON")
+	}
+	raw, ok := fields["url"]
+	if !ok {
+		return m, Invalid("url", "is required")
+	}
+	var url *string
+	if err := json.Unmarshal(raw, &url); err != nil || url == nil {
+		return m, Invalid("url", "must be a string")
+	}
+	m.URL = *url
+	return m, m.Validate()
+}
+
+// Validate checks the length and pattern of the location; nil = valid.
+func (m MediaLocation) Validate() *ValidationErrorResponse {
+	switch {
+	case m.URL == "":
+		return Invalid("url", "is required")
+	case utf8.RuneCountInString(m.URL) > MaxMediaURL:
+		return Invalid("url", "must have at most %d characters", MaxMediaURL)
+	case !mediaURL.MatchString(m.URL):
+		return Invalid("url", "must be media:// followed by letters, digits, '-', '_', '.' or '/'")
+	}
+	return nil
+}
+
+func checkObject(body []byte) *ValidationErrorResponse {
+	switch {
+	case len(body) == 0:
+		return Invalid("", "is missing; it must be a JSON object")
+	case !utf8.Valid(body):
+		return Invalid("", "is not valid UTF-8")
+	case !json.Valid(body):
+		return Invalid("", "is not valid JSON")
+	case body[0] != '{':
+		return Invalid("", "must be a JSON object")
+	}
+	return nil
 }

@@ -1,15 +1,16 @@
-// Package protocol is what a client and a server of the diarization service
-// agree on: stream messages, HTTP bodies and their validation. It also holds
-// the client itself (HTTP and WebSocket), the timeline of turns that a stream's
-// events build, and RTTM, the format in which turns are written down.
+// Package protocol is the vocabulary that clients and servers of the
+// diarization service share: stream messages, HTTP bodies and their validation,
+// audio frames, labels, the timeline of turns that a stream's events build,
+// annotations, and RTTM, the format in which turns are written.
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // The types of stream messages, as their field "type" spells them.
@@ -22,53 +23,62 @@ const (
 
 // Event is one message of a server on a stream.
 type Event struct {
-	// Type is the message's field "type". A type that this package does not
-	// know is kept, with Raw, and nothing else is filled in.
+	// Type is the field "type" of the message. Of a type that this package does
+	// not know, only Type and Raw are set.
 	Type string
-	// Timestamp is the position in the stream, in seconds from its start, of
-	// a speaker's start or end.
+	// Timestamp is the time of a start or end, in seconds on the stream's clock.
 	Timestamp float64
 	// Speaker is the label of a start or end, as the server spelled it.
 	Speaker string
+	// Match is the label of the voiceprint that the speaker of a start matches;
+	// "" = none, or not decided yet.
+	Match string
 	// Message is the text of an error.
 	Message string
-	// Raw is the message as it was received or is to be sent. It is always
-	// one line of valid JSON: line breaks between tokens become spaces, and
-	// what is no JSON at all is kept as a JSON string.
+	// Raw is the message as it was received or is to be sent, as one line of
+	// valid JSON: line breaks between tokens become spaces, and what is not JSON
+	// becomes a JSON string.
 	Raw json.RawMessage
-	// Err says why a message could not be read, in one line; "" for one that
-	// could. Only Type and Raw may then be relied on.
+	// Err says in one line why the message could not be parsed; "" = it could.
+	// With an error, only Type and Raw are valid.
 	Err string
-	// Received is when the message arrived; zero for one that did not.
+	// Received is when the message arrived; zero for one that was built here.
 	Received time.Time
 }
 
-// wireEvent is the JSON form of an Event.
-type wireEvent struct {
-	Type    string    `json:"type"`
-	Data    *wireData `json:"data,omitempty"`
-	Message *string   `json:"message,omitempty"`
+// eventJSON is the JSON form of an Event.
+type eventJSON struct {
+	Type    string         `json:"type"`
+	Data    *eventDataJSON `json:"data,omitempty"`
+	Message *string        `json:"message,omitempty"`
 }
 
-type wireData struct {
+type eventDataJSON struct {
 	Timestamp *float64 `json:"timestamp"`
 	Speaker   *string  `json:"speaker"`
+	Match     string   `json:"match,omitempty"`
 }
 
-// NewSpeakerEvent builds a start or an end at a stream position in seconds.
+// NewSpeakerEvent builds a start or an end at a time in seconds.
 func NewSpeakerEvent(typ string, seconds float64, speaker string) Event {
+	return NewMatchEvent(typ, seconds, speaker, "")
+}
+
+// NewMatchEvent is NewSpeakerEvent for a speaker who matches a voiceprint; ""
+// is none.
+func NewMatchEvent(typ string, seconds float64, speaker, match string) Event {
 	at := Round1ms(seconds)
-	return seal(Event{Type: typ, Timestamp: at, Speaker: speaker},
-		wireEvent{Type: typ, Data: &wireData{Timestamp: &at, Speaker: &speaker}})
+	return withRaw(Event{Type: typ, Timestamp: at, Speaker: speaker, Match: match},
+		eventJSON{Type: typ, Data: &eventDataJSON{Timestamp: &at, Speaker: &speaker, Match: match}})
 }
 
 // NewErrorEvent builds an error message.
 func NewErrorEvent(message string) Event {
-	return seal(Event{Type: TypeError, Message: message},
-		wireEvent{Type: TypeError, Message: &message})
+	return withRaw(Event{Type: TypeError, Message: message},
+		eventJSON{Type: TypeError, Message: &message})
 }
 
-func seal(e Event, w wireEvent) Event {
+func withRaw(e Event, w eventJSON) Event {
 	raw, err := json.Marshal(w)
 	if err != nil { // strings and finite numbers always marshal
 		panic(fmt.Sprintf("protocol: %s: %v", w.Type, err))
@@ -77,12 +87,12 @@ func seal(e Event, w wireEvent) Event {
 	return e
 }
 
-// ParseEvent reads one message of a server. A message of a known type without
-// its required fields is an error, and so is anything that is no JSON object
-// with a "type"; the Event that comes with such an error still holds Raw, and
-// the error's text as Err. An unknown type is no error.
+// ParseEvent parses one message of a server. It returns an error for a message of
+// a known type without its required fields, and for anything but a JSON object
+// with a "type". The Event then has Raw, and the text of the error as Err. An
+// unknown type is not an error.
 func ParseEvent(raw []byte) (Event, error) {
-	e := Event{Raw: oneLine(raw)}
+	e := Event{Raw: OneLine(raw)}
 	err := e.fill(raw)
 	if err != nil {
 		e.Err = Clean(err.Error(), 200)
@@ -102,10 +112,10 @@ func (e *Event) fill(raw []byte) error {
 	case "":
 		return errors.New("message has no type")
 	case TypeSpeakerStart, TypeSpeakerEnd, TypeError:
-	default: // its other fields are none of ours, whatever they hold
+	default: // the other fields are not known
 		return nil
 	}
-	var w wireEvent
+	var w eventJSON
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return fmt.Errorf("%s is not as specified: %w", head.Type, err)
 	}
@@ -122,24 +132,110 @@ func (e *Event) fill(raw []byte) error {
 	if *w.Data.Timestamp < 0 {
 		return fmt.Errorf("%s with a negative timestamp", head.Type)
 	}
-	e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
+	e.Timestamp, e.Speaker, e.Match = *w.Data.Timestamp, *w.Data.Speaker, Clean(w.Data.Match, MaxVoiceprintLabel)
 	return nil
 }
 
-// oneLine is a copy of raw that is one line of valid JSON.
-func oneLine(raw []byte) json.RawMessage {
-	raw = bytes.ToValidUTF8(bytes.TrimSpace(raw), []byte("\uFFFD"))
-	if !json.Valid(raw) {
-		text, err := json.Marshal(string(raw))
-		if err != nil { // strings always marshal
-			return json.RawMessage(`""`)
-		}
-		return text
+// EndOfStreamMessage is the one text message that a client may send.
+const EndOfStreamMessage = `{"type":"end_of_stream"}`
+
+// ParseClientMessage checks a text message of a client. The only valid one is an
+// object whose "type" is "end_of_stream". A server can send the text of the error
+// to the client.
+func ParseClientMessage(text []byte) error {
+	var fields map[string]json.RawMessage // exact names: a struct would also take "TYPE"
+	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Text message is not a JSON object; audio goes in binary frames")
 	}
-	for i, c := range raw { // in valid JSON a bare line break is only ever between tokens
-		if c == '\n' || c == '\r' {
-			raw[i] = ' '
-		}
+	raw, ok := fields["type"]
+	if !ok {
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Text message has no field type")
 	}
-	return raw
+	var typ *string
+	if err := json.Unmarshal(raw, &typ); err != nil || typ == nil {
+		//lint:ignore ST1005 a server sends this text as it is
+		return errors.New("Field type of a text message must be a string")
+	}
+	if *typ != TypeEndOfStream {
+		//lint:ignore ST1005 a server sends this text as it is
+		return fmt.Errorf("Unknown message type %q; only %q is accepted", Clean(*typ, 40), TypeEndOfStream)
+	}
+	return nil
+}
+
+// TypeStreamState is the type of a message to watchers about the state of the
+// stream. The sender of a stream does not receive it.
+const TypeStreamState = "stream_state"
+
+// StreamState is the state of a stream that is watched. Everything decided by then
+// was sent before it.
+type StreamState struct {
+	// Status is the status of the stream, such as StatusRunning.
+	Status string `json:"status"`
+	// Timestamp is the length of the audio that the service has received, in
+	// seconds: the time on the stream's clock.
+	Timestamp float64 `json:"timestamp"`
+}
+
+type streamStateJSON struct {
+	Type string       `json:"type"`
+	Data *StreamState `json:"data"`
+}
+
+// NewStreamStateEvent builds a message with a state.
+func NewStreamStateEvent(s StreamState) Event {
+	raw, err := json.Marshal(streamStateJSON{TypeStreamState, &s})
+	if err != nil { // a string and a finite number always marshal
+		panic(err)
+	}
+	return Event{Type: TypeStreamState, Raw: raw}
+}
+
+// ParseStreamState returns the state in a message; false for any other message,
+// and for an invalid state.
+func ParseStreamState(e Event) (StreamState, bool) {
+	var w streamStateJSON
+	if e.Err != "" || e.Type != TypeStreamState || json.Unmarshal(e.Raw, &w) != nil || w.Data == nil ||
+		!(w.Data.Timestamp >= 0 && w.Data.Timestamp <= MaxTimestamp) {
+		return StreamState{}, false
+	}
+	return *w.Data, true
+}
+
+// CodeMeaning describes a WebSocket close code (RFC 6455, 7.4) in a few words.
+func CodeMeaning(code int) string {
+	switch code {
+	case websocket.CloseNormalClosure:
+		return "normal end"
+	case websocket.CloseGoingAway:
+		return "the service is shutting down"
+	case websocket.CloseProtocolError:
+		return "the service found a protocol error"
+	case websocket.CloseUnsupportedData:
+		return "the service does not accept this kind of message"
+	case websocket.CloseNoStatusReceived:
+		return "closed without a code"
+	case websocket.CloseAbnormalClosure:
+		return "closed without a close frame"
+	case websocket.CloseInvalidFramePayloadData:
+		return "the service could not parse a message"
+	case websocket.ClosePolicyViolation:
+		return "against the service's rules"
+	case websocket.CloseMessageTooBig:
+		return "a message was too large for the service"
+	case websocket.CloseMandatoryExtension:
+		return "an extension is missing"
+	case websocket.CloseInternalServerErr:
+		return "internal error of the service"
+	case websocket.CloseServiceRestart:
+		return "the service restarts"
+	case websocket.CloseTryAgainLater:
+		return "the service is overloaded"
+	}
+	if code >= 3000 && code <= 4999 {
+		return "a code of the service's own"
+	}
+	return "a code without a meaning"
 }

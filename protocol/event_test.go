@@ -87,3 +87,22 @@ func TestSpeakerEventOnTheWire(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// A message of this kind is read only when it is whole.
+func TestParseStreamState(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{"type":"stream_state","data":{"status":"running","timestamp":2.5}}`:       true,
+		`{"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"A"}}`: false,
+		`{"type":"stream_state"}`: false, `{"type":"stream_state","data":{"timestamp":-1}}`: false,
+		`{"type":"stream_state","data":{"timestamp":"x"}}`: false, `{"type":"stream_state","data":{"timestamp":1e99}}`: false, `[`: false,
+	} {
+		e, _ := ParseEvent([]byte(raw))
+		if _, ok := ParseStreamState(e); ok != want {
+			t.Errorf("%s: %v", raw, ok)
+		}
+	}
+	e, err := ParseEvent(NewStreamStateEvent(StreamState{Status: StatusDone, Timestamp: 1.5}).Raw)
+	if s, ok := ParseStreamState(e); err != nil || !ok || s != (StreamState{Status: StatusDone, Timestamp: 1.5}) {
+		t.Errorf("%+v %v", s, err)
+	}
+}

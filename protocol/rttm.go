@@ -12,24 +12,24 @@ import (
 	"unicode"
 )
 
-// FileTurn is a turn as an RTTM file tells it: it names the recording.
+// FileTurn is a turn of an RTTM file, with the name of the recording.
 type FileTurn struct {
 	File string
 	Turn
 }
 
-// UEMRegion is a stretch of a recording that is to be scored, in seconds.
+// UEMRegion is a region of a recording that is scored, in seconds.
 type UEMRegion struct {
 	File       string
 	Start, End float64
 }
 
-// maxLine bounds a line of an RTTM or UEM file, in bytes.
+// maxLine is the longest line of an RTTM or UEM file, in bytes.
 const maxLine = 1 << 16
 
-// FormatRTTM is a turn as one line of RTTM (NIST's Rich Transcription Time
-// Marked, as of RT-09), without a line break: times in seconds with three
-// decimals; white space in name and label becomes "_".
+// FormatRTTM is a turn as one line of RTTM (NIST's Rich Transcription Time Marked,
+// RT-09), without a line break. Times are seconds with three decimals; white space
+// in name and label becomes "_".
 func FormatRTTM(name string, t Turn) string {
 	start := Round1ms(t.Start)
 	return fmt.Sprintf("SPEAKER %s 1 %.3f %.3f <NA> <NA> %s <NA> <NA>",
@@ -42,7 +42,7 @@ func WriteRTTM(w io.Writer, name string, turns []Turn) error {
 	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	b := bufio.NewWriter(w)
 	for _, t := range turns {
-		b.WriteString(FormatRTTM(name, t)) // the writer keeps the first error for Flush
+		b.WriteString(FormatRTTM(name, t)) // Flush returns the first error
 		b.WriteByte('\n')
 	}
 	if err := b.Flush(); err != nil {
@@ -51,7 +51,7 @@ func WriteRTTM(w io.Writer, name string, turns []Turn) error {
 	return nil
 }
 
-// field makes s fit for one field of RTTM: not empty, without white space.
+// field converts s to a field of RTTM: not empty, without white space.
 func field(s, empty string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -68,12 +68,19 @@ func field(s, empty string) string {
 	return s
 }
 
+// rttmTypes are the types of RTTM lines (NIST, RT-09 evaluation plan, appendix A).
+var rttmTypes = []string{"SPEAKER", "SPKR-INFO", "SEGMENT", "NOSCORE", "NO_RT_METADATA", "LEXEME", "NON-LEX",
+	"NON-SPEECH", "FILLER", "EDIT", "IP", "SU", "CB", "A/P"}
+
 // ReadRTTM reads the SPEAKER lines of an RTTM file in the order of the file.
-// Lines of other types, comments (";;"), empty lines and turns of length zero
-// are passed over. An error names the line.
+// Lines of RTTM's other types, comments (";;"), empty lines and turns of length
+// zero are ignored; any other text is an error. An error names the line.
 func ReadRTTM(r io.Reader) ([]FileTurn, error) {
 	var turns []FileTurn
 	err := eachLine(r, "RTTM", func(f []string) error {
+		if !slices.Contains(rttmTypes, f[0]) {
+			return fmt.Errorf("%q is not a type of RTTM", Clean(f[0], 40))
+		}
 		if f[0] != "SPEAKER" {
 			return nil
 		}
@@ -99,7 +106,7 @@ func ReadRTTM(r io.Reader) ([]FileTurn, error) {
 
 // ReadUEM reads a UEM file (NIST's Un-partitioned Evaluation Map): lines of
 // file, channel, start and end in seconds. Comments (";;") and empty lines are
-// passed over. An error names the line.
+// ignored. An error names the line.
 func ReadUEM(r io.Reader) ([]UEMRegion, error) {
 	var regions []UEMRegion
 	err := eachLine(r, "UEM", func(f []string) error {
@@ -149,7 +156,7 @@ func eachLine(r io.Reader, format string, do func(fields []string) error) error 
 	return nil
 }
 
-// seconds reads a time that is finite, not negative and not absurd.
+// seconds parses a time that is finite, not negative and at most 10^9.
 func seconds(what, text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -163,6 +170,6 @@ func seconds(what, text string) (float64, error) {
 	return roundMicro(v), nil
 }
 
-// roundMicro takes away what adding two decimal numbers in binary leaves
-// behind, so that 1.240 + 2.623 reads as 3.863.
+// roundMicro rounds to 1 µs, which removes the binary error of adding decimal
+// numbers: 1.240 + 2.623 is 3.863.
 func roundMicro(seconds float64) float64 { return math.Round(seconds*1e6) / 1e6 }

@@ -22,7 +22,7 @@ func TestFormatRTTM(t *testing.T) {
 }
 
 func TestWriteRTTMSortsAndKeepsItsInput(t *testing.T) {
-	turns := []Turn{{"B", 2, 3}, {"A", 1, 4}}
+	turns := []Turn{{Speaker: "B", Start: 2, End: 3}, {Speaker: "A", Start: 1, End: 4}}
 	var b bytes.Buffer
 	if err := WriteRTTM(&b, "x", turns); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestReadRTTM(t *testing.T) {
 		"SPEAKER a 1 3 0 <NA> <NA> empty <NA> <NA>\n" +
 		"SPEAKER a 1 1.240 2.623 <NA> <NA> A <NA> <NA>" // no line break at the end
 	got, err := ReadRTTM(strings.NewReader(text))
-	want := []FileTurn{{"a", Turn{"A", 1.5, 3.75}}, {"b", Turn{"B", 0.5, 10.5}}, {"a", Turn{"A", 1.24, 3.863}}}
+	want := []FileTurn{{"a", Turn{Speaker: "A", Start: 1.5, End: 3.75}}, {"b", Turn{Speaker: "B", Start: 0.5, End: 10.5}}, {"a", Turn{Speaker: "A", Start: 1.24, End: 3.863}}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -85,13 +85,14 @@ func TestReadRTTM(t *testing.T) {
 func TestReadRTTMNamesTheLine(t *testing.T) {
 	const good = "SPEAKER a 1 0 1 <NA> <NA> A <NA> <NA>\n\n"
 	for line, want := range map[string]string{
-		"SPEAKER a 1 x 1 <NA> <NA> A <NA> <NA>":       `RTTM line 3: start "x" is not a number`,
-		"SPEAKER a 1 0 <NA> <NA> <NA> A <NA> <NA>":    `RTTM line 3: duration "<NA>" is not a number`,
-		"SPEAKER a 1 NaN 1 <NA> <NA> A <NA> <NA>":     `RTTM line 3: start "NaN"`,
-		"SPEAKER a 1 0 inf <NA> <NA> A <NA> <NA>":     `RTTM line 3: duration "inf"`,
-		"SPEAKER a 1 0 -1 <NA> <NA> A <NA> <NA>":      `RTTM line 3: duration -1 is negative`,
-		"SPEAKER a 1 1e12 1 <NA> <NA> A <NA> <NA>":    `RTTM line 3: start 1e12 is too large`,
-		"SPEAKER a 1 0 1":                             `RTTM line 3: SPEAKER needs at least 8 fields, found 5`,
+		"SPEAKER a 1 x 1 <NA> <NA> A <NA> <NA>":    `RTTM line 3: start "x" is not a number`,
+		"SPEAKER a 1 0 <NA> <NA> <NA> A <NA> <NA>": `RTTM line 3: duration "<NA>" is not a number`,
+		"SPEAKER a 1 NaN 1 <NA> <NA> A <NA> <NA>":  `RTTM line 3: start "NaN"`,
+		"SPEAKER a 1 0 inf <NA> <NA> A <NA> <NA>":  `RTTM line 3: duration "inf"`,
+		"SPEAKER a 1 0 -1 <NA> <NA> A <NA> <NA>":   `RTTM line 3: duration -1 is negative`,
+		"SPEAKER a 1 1e12 1 <NA> <NA> A <NA> <NA>": `RTTM line 3: start 1e12 is too large`,
+		"Dear all,":       `RTTM line 3: "Dear" is not a type of RTTM`,
+		"SPEAKER a 1 0 1": `RTTM line 3: SPEAKER needs at least 8 fields, found 5`,
 		"SPEAKER a 1 0 1 " + strings.Repeat("x", 1e5): `RTTM line 3: `,
 	} {
 		turns, err := ReadRTTM(strings.NewReader(good + line))

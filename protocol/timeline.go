@@ -7,70 +7,85 @@ import (
 	"sync"
 )
 
-// What a Timeline keeps at most. A service tracks up to 8 speakers; the bounds
-// are there for one that misbehaves.
+// Bounds of a Timeline. A service has up to 8 speakers; the bounds are for one that
+// misbehaves.
 const (
 	MaxLabels    = 64
 	MaxTurns     = 1 << 18        // all labels together
 	MaxTimestamp = 30 * 24 * 3600 // seconds
 )
 
-// Turn is one finished stretch of speech of one speaker, in seconds of the
-// stream clock, End > Start.
+// Span is a stretch of audio, in seconds.
+type Span struct {
+	Start float64 `json:"start"`
+	End   float64 `json:"end"`
+}
+
+// Turn is a finished turn of one speaker, in seconds on the stream's clock,
+// End > Start.
 type Turn struct {
 	Speaker string  `json:"speaker"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
+	// Match is the label of the voiceprint that the speaker matches; "" = none.
+	Match string `json:"match,omitempty"`
+	// Text is what was said; "" = not recognised.
+	Text string `json:"text,omitempty"`
 }
 
-// Lane is everything known of one label.
+// Lane is everything that is known of one label.
 type Lane struct {
 	Speaker string
+	// Match is the label of the voiceprint that the speaker matches; "" = none,
+	// or not decided yet.
+	Match string
 	// Turns are the finished turns, in order of time and without overlap.
 	// The slice is shared between snapshots: read only.
 	Turns []Turn
-	// Open says that a turn began at OpenSince and has not ended yet.
+	// Open says that a turn started at OpenSince and has not ended.
 	Open      bool
 	OpenSince float64
-	// Talk is the length of all finished turns, in seconds.
+	// Talk is the total length of the finished turns, in seconds.
 	Talk float64
 }
 
-// Counts says what became of a stream's messages.
+// Counts counts the messages of a stream by their effect.
 type Counts struct {
 	Events     int64 // messages in all
 	Errors     int64 // of type error
-	Unknown    int64 // of a type that this package does not know
-	Malformed  int64 // could not be read
-	Degenerate int64 // understood, but not a legal step: repeated, without a start, empty, out of order, out of range
-	Refused    int64 // legal, but beyond MaxLabels or MaxTurns
+	Unknown    int64 // of an unknown type
+	Malformed  int64 // could not be parsed
+	Degenerate int64 // not a valid step: repeated, without a start, empty, out of order, out of range
+	Refused    int64 // valid, but beyond MaxLabels or MaxTurns
 }
 
-// Snapshot is a Timeline at one moment; it never changes.
+// Snapshot is a Timeline at one moment. It never changes.
 type Snapshot struct {
-	// Lanes are in order of first speech, as the events arrived.
+	// Lanes are in order of their first events.
 	Lanes []Lane
-	// Decided is the newest timestamp that any event has carried, in seconds.
+	// Decided is the newest timestamp of the events, in seconds.
 	Decided float64
 	Counts  Counts
+	// Texts counts the texts that turns were given.
+	Texts int
 }
 
-// Timeline folds the events of a stream into turns by label. One goroutine may
+// Timeline builds turns by label from the events of a stream. One goroutine may
 // apply events while any number take snapshots.
 //
-// Whatever the events, in whatever order and however often repeated: the turns
-// of a label are sorted, longer than zero and do not overlap. A step that the
-// protocol does not allow is counted as Degenerate and mended as follows.
+// For any events, in any order and with any repetition, the turns of a label are
+// sorted, longer than zero and do not overlap. A step that the protocol does not
+// allow is counted as Degenerate and corrected as follows.
 //   - A start while the label's turn is open changes nothing; nor does an end
 //     without a start.
 //   - An end not after its start closes the turn and leaves none; but one
 //     that repeats the end of a finished turn changes nothing.
-//   - A turn that covers time already given to the label keeps only what is
-//     new, which may be several pieces, or none.
-//   - A timestamp that is negative, not finite or beyond MaxTimestamp is
-//     passed over.
+//   - Of a turn that overlaps finished turns of the label, only the rest is
+//     added, which may be several turns, or none.
+//   - An event with a timestamp that is negative, not finite or beyond
+//     MaxTimestamp is ignored.
 //
-// Labels pass through Label, timestamps through Round1ms.
+// Labels are cleaned by Label, timestamps rounded by Round1ms.
 type Timeline struct {
 	mu      sync.Mutex
 	byLabel map[string]int // index in lanes
@@ -78,6 +93,7 @@ type Timeline struct {
 	turns   int
 	decided float64
 	counts  Counts
+	texts   int
 }
 
 // NewTimeline is an empty Timeline.
@@ -85,8 +101,8 @@ func NewTimeline() *Timeline {
 	return &Timeline{byLabel: make(map[string]int)}
 }
 
-// Apply takes one event and returns the turns that it finished: none, one, or
-// several pieces of one that overlapped older turns of its label.
+// Apply applies one event and returns the turns that it finished: none, one, or
+// several where a turn overlapped older turns of its label.
 func (t *Timeline) Apply(e Event) (finished []Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,13 +124,13 @@ func (t *Timeline) Apply(e Event) (finished []Turn) {
 	at, label := Round1ms(e.Timestamp), Label(e.Speaker)
 	t.decided = max(t.decided, at)
 	if e.Type == TypeSpeakerStart {
-		t.start(label, at)
+		t.start(label, at, e.Match)
 		return nil
 	}
 	return t.end(label, at)
 }
 
-func (t *Timeline) start(label string, at float64) {
+func (t *Timeline) start(label string, at float64, match string) {
 	i, known := t.byLabel[label]
 	if !known {
 		if len(t.lanes) == MaxLabels {
@@ -126,6 +142,9 @@ func (t *Timeline) start(label string, at float64) {
 		t.lanes = append(t.lanes, Lane{Speaker: label})
 	}
 	l := &t.lanes[i]
+	if match != "" {
+		l.Match = match
+	}
 	if l.Open {
 		t.counts.Degenerate++
 		return
@@ -162,13 +181,12 @@ func (t *Timeline) end(label string, at float64) []Turn {
 	}
 	t.turns += len(pieces)
 	l.insert(pieces)
-	return pieces
+	return l.matched(slices.Clone(pieces))
 }
 
-// EndOpen ends every open turn at a stream position in seconds, as at the end
-// of a session that the service did not end. It returns the turns that this
-// finished, in order of their starts; a turn that begins at or after that
-// position is dropped.
+// EndOpen ends every open turn at a time in seconds, as at the end of a session
+// that the service did not end. It returns the turns that this finished, in order
+// of their starts; a turn that starts at or after that time is dropped.
 func (t *Timeline) EndOpen(at float64) []Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,22 +207,41 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 		}
 		t.turns += len(pieces)
 		l.insert(pieces)
-		finished = append(finished, pieces...)
+		finished = append(finished, l.matched(slices.Clone(pieces))...)
 	}
 	slices.SortStableFunc(finished, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return finished
 }
 
-// Snapshot is the timeline as it is now. It costs a copy of one small struct
-// for each label, however many turns there are.
+// SetText gives the text of a finished turn to that turn; a turn that is not there
+// changes nothing.
+func (t *Timeline) SetText(turn Turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, known := t.byLabel[turn.Speaker]
+	if !known {
+		return
+	}
+	l := &t.lanes[i]
+	k, found := slices.BinarySearchFunc(l.Turns, turn.Start, func(t Turn, at float64) int { return cmp.Compare(t.Start, at) })
+	if !found || l.Turns[k].End != turn.End {
+		return
+	}
+	l.Turns = slices.Clone(l.Turns) // snapshots share it
+	l.Turns[k].Text = turn.Text
+	t.texts++
+}
+
+// Snapshot is the timeline at this moment. It copies one small struct for each
+// label, regardless of the number of turns.
 func (t *Timeline) Snapshot() Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Snapshot{Lanes: slices.Clone(t.lanes), Decided: t.decided, Counts: t.counts}
+	return Snapshot{Lanes: slices.Clone(t.lanes), Decided: t.decided, Counts: t.counts, Texts: t.texts}
 }
 
-// Turns are the finished turns of all labels in order of their starts; with
-// equal starts, in order of the lanes.
+// Turns are the finished turns of all labels in order of their starts; those with
+// equal starts in order of the lanes.
 func (s Snapshot) Turns() []Turn {
 	n := 0
 	for _, l := range s.Lanes {
@@ -213,18 +250,28 @@ func (s Snapshot) Turns() []Turn {
 	all := make([]Turn, 0, n)
 	for _, l := range s.Lanes {
 		all = append(all, l.Turns...)
+		l.matched(all[len(all)-len(l.Turns):])
 	}
 	slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return all
 }
 
-// endsAt reports whether a finished turn ends at that position.
+// matched sets the match of turns of the lane. The turns in the lane have none,
+// because it may be decided after them.
+func (l *Lane) matched(turns []Turn) []Turn {
+	for i := range turns {
+		turns[i].Match = l.Match
+	}
+	return turns
+}
+
+// endsAt reports whether a finished turn ends at that time.
 func (l *Lane) endsAt(at float64) bool {
 	_, found := slices.BinarySearchFunc(l.Turns, at, func(t Turn, at float64) int { return cmp.Compare(t.End, at) })
 	return found
 }
 
-// missing is the part of turn that the lane does not have yet, in order.
+// missing is the part of turn that does not overlap the turns of the lane, in order.
 func (l *Lane) missing(turn Turn) []Turn {
 	if turn.End <= turn.Start {
 		return nil
@@ -250,9 +297,8 @@ func (l *Lane) missing(turn Turn) []Turn {
 	return pieces
 }
 
-// insert adds turns that overlap none of the lane's and are in order.
-// Snapshots share the slice, so that it may only grow at its end; anywhere else
-// the lane gets a copy.
+// insert adds turns that are in order and overlap none of the lane's. Snapshots
+// share the slice: it is appended to, and otherwise copied.
 func (l *Lane) insert(turns []Turn) {
 	if len(turns) == 0 {
 		return
@@ -275,6 +321,6 @@ func (l *Lane) insert(turns []Turn) {
 	l.Turns = append(merged, turns...)
 }
 
-// Round1ms rounds a stream position in seconds to whole milliseconds, the
-// resolution of the service.
+// Round1ms rounds a time in seconds to whole milliseconds, the resolution of
+// timestamps.
 func Round1ms(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }

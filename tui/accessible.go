@@ -1,116 +1,238 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
-// else. It says each thing once, when it changes. Any goroutine may use it.
+// else. It reports each thing once, when it changes. Any goroutine may use it.
 type Accessible struct {
-	mu      sync.Mutex // guards what follows, and each line
-	w       io.Writer
-	err     error
-	notes   *protocol.AnnotationsStore
-	seenMu  sync.Mutex // guards what follows
-	seen    State
-	started bool
+	mu          sync.Mutex // guards the fields below, and each line
+	w           io.Writer
+	err         error
+	annotations *protocol.AnnotationsStore
+	wire        func() trace.Snapshot // nil = there is no connection
+	detail      detail
+
+	stateMu  sync.Mutex // guards the fields below
+	previous *State     // nil = none yet
+	speaking map[string]bool
+	matches  map[string]string // recognised names that were reported, by label
+	gapsEnd  float64           // up to where gaps were reported, in seconds
 }
+
+// detail is how much is reported unasked.
+type detail int
+
+const (
+	normal  detail = iota
+	quiet          // no turns: problems, notices and answers only
+	verbose        // also the lag, whenever it has changed by a second
+)
 
 // NewAccessible writes to w.
 func NewAccessible(w io.Writer) *Accessible { return &Accessible{w: w} }
 
-// Annotate has people called by the names that a store gives them.
-func (a *Accessible) Annotate(store *protocol.AnnotationsStore) {
+// use makes the display use the names of a store, and judge the connection by
+// its records.
+func (a *Accessible) use(store *protocol.AnnotationsStore, wire func() trace.Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.notes = store
+	a.annotations, a.wire = store, wire
 }
 
-func (a *Accessible) annotations() protocol.Annotations {
+func (a *Accessible) setDetail(d detail) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.notes == nil {
-		return protocol.Annotations{}
-	}
-	notes, _ := a.notes.Load()
-	return notes
+	a.detail = d
 }
 
-// Turn says a finished turn: "SPEAKER_00, 0:01 to 0:03".
+func (a *Accessible) settings() (*protocol.AnnotationsStore, func() trace.Snapshot, detail) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.annotations, a.wire, a.detail
+}
+
+// Turn reports a finished turn, unless quiet: "SPEAKER_00, 0:01 to 0:03", with a
+// colon and the text if there is one.
 func (a *Accessible) Turn(t protocol.Turn) error {
-	return a.say("%s, %s to %s", Clean(a.annotations().Name(t.Speaker)), clock(t.Start), clock(t.End))
+	name := t.Speaker
+	store, _, detail := a.settings()
+	if detail == quiet {
+		return a.failure()
+	}
+	if store != nil {
+		annotations, _ := store.Load()
+		owner := annotations.Owner(t)
+		if name = annotations.Name(owner); name == owner && owner == t.Speaker {
+			name = cmp.Or(t.Match, name)
+		}
+	}
+	text := Clean(t.Text)
+	if text != "" {
+		text = ": " + text
+	}
+	return a.printf("%s, %s to %s%s", Clean(name), clock(t.Start), clock(t.End), text)
 }
 
-// Error says a problem.
-func (a *Accessible) Error(text string) error { return a.say("Error: %s", Clean(text)) }
+// Error reports a problem.
+func (a *Accessible) Error(text string) error { return a.printf("Error: %s", Clean(text)) }
 
-// Notice says something worth knowing.
-func (a *Accessible) Notice(text string) error { return a.say("%s", Clean(text)) }
+// Notice reports something worth knowing.
+func (a *Accessible) Notice(text string) error { return a.printf("%s", Clean(text)) }
 
-// State says what is new since the last call: the source and its notice, the
-// connection, lost audio, the end. It may be called as often as one likes.
+// State reports what is new since the last call: the source and its notice, the
+// connection and its problems, who has begun to speak, lost audio, the end. It
+// may be called at any rate.
 func (a *Accessible) State(s State) error {
-	a.seenMu.Lock()
-	defer a.seenMu.Unlock()
-	old, first := a.seen, !a.started
-	a.seen, a.started = s, true
+	a.stateMu.Lock()
+	defer a.stateMu.Unlock()
+	old, first := State{}, a.previous == nil
+	if !first {
+		old = *a.previous
+	}
+	store, wire, detail := a.settings()
+	if wire != nil {
+		status := wire().Status
+		s.health, _ = status.Health(time.Now(), s.Latency)
+	}
+	a.previous = &s
 	if s.Source != "" && s.Source != old.Source {
 		if s.Watching {
-			_ = a.say("Watching %s. There is no sound here.", Clean(s.Source))
+			_ = a.printf("Watching %s. There is no sound here.", Clean(s.Source))
 		} else {
-			_ = a.say("Listening to %s.", Clean(s.Source))
+			_ = a.printf("Listening to %s.", Clean(s.Source))
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.say("Notice: %s.", Clean(s.SourceNotice))
+		_ = a.printf("Notice: %s.", Clean(s.SourceNotice))
 	}
-	if first || s.Link != old.Link || s.LinkReason != old.LinkReason && s.Link != Reconnecting || s.Server != old.Server {
-		_ = a.say("%s", linkSentence(s))
+	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
+		_ = a.printf("Warning: %s.", Clean(s.InputProblem))
+	}
+	switch r, before := s.Recording, old.Recording; {
+	case r == nil:
+	case r.Stopped != "" && (before == nil || before.Stopped == ""):
+		_ = a.printf("Warning: %s.", Clean(r.Stopped))
+	case before == nil:
+		_ = a.printf("Recording, %s free.", bytesText(r.Free))
+	}
+	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != Reconnecting || s.Server != old.Server {
+		_ = a.printf("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.say("Others watch it as stream %s.", Clean(s.Stream))
+		_ = a.printf("Others watch it as stream %s.", Clean(s.Stream))
 	}
 	if s.Dropped > old.Dropped {
-		_ = a.say("Warning: %s dropped, %d in all.", count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
+		_ = a.printf("Warning: %s dropped, %d in all.", count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
 	}
 	if s.Overflows > old.Overflows {
-		_ = a.say("Warning: the device lost audio %s.", times(s.Overflows-old.Overflows))
+		_ = a.printf("Warning: the device lost audio %s.", times(s.Overflows-old.Overflows))
 	}
+	if s.Dropped == old.Dropped { // else it is still going on
+		a.reportGaps(s)
+	}
+	a.reportHealth(old, s, detail)
+	with := newSession(s, store)
+	a.reportRecognised(with)
+	a.reportSpeaking(with, detail)
 	if s.Finished && !old.Finished {
-		_ = a.say("Finished after %s.", clock(s.Heard))
+		_ = a.printf("Finished after %s.", clock(s.Position))
 	}
-	return a.failed()
+	return a.failure()
 }
 
-// Summary says what remains of a session, in sentences: a bar or a column
-// says nothing to the ear.
+// reportGaps reports audio that never reached the service.
+func (a *Accessible) reportGaps(s State) {
+	for _, g := range s.Gaps {
+		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {
+			_ = a.printf("Warning: %.1f seconds from %s on never reached the service.", g.End-from, clock(from))
+			a.gapsEnd = g.End
+		}
+	}
+}
+
+// reportHealth reports when the service becomes late, slow or silent, and when
+// that is over.
+func (a *Accessible) reportHealth(old, s State, detail detail) {
+	switch h, before := s.health, old.health; {
+	case !s.connected():
+	case h.Cause != before.Cause && h.Cause != "":
+		_ = a.printf("Warning: %s: %s.", h.Problem, h.Cause)
+	case h.Cause == "" && before.Cause != "":
+		_ = a.printf("The service is on time again.")
+	case detail == verbose && h.Lag > 0 && (h.Lag-before.Lag).Abs() >= time.Second:
+		_ = a.printf("Lag %.1f seconds.", h.Lag.Seconds())
+	}
+}
+
+// reportRecognised reports who was recognised since the last call.
+func (a *Accessible) reportRecognised(s *session) {
+	for _, p := range s.speakers {
+		if !p.Recognised || a.matches[p.Label] == p.name {
+			continue
+		}
+		if a.matches == nil {
+			a.matches = map[string]string{}
+		}
+		a.matches[p.Label] = p.name
+		_ = a.printf("%s is recognised as %s.", Clean(p.Label), p.name)
+	}
+}
+
+// reportSpeaking reports who has begun to speak since the last call.
+func (a *Accessible) reportSpeaking(s *session, detail detail) {
+	speaking := map[string]bool{}
+	for _, p := range s.speakers {
+		if !s.speaking(p) {
+			continue
+		}
+		speaking[p.Label] = true
+		if !a.speaking[p.Label] && !p.muted && detail != quiet {
+			_ = a.printf("%s is speaking.", p.name)
+		}
+	}
+	a.speaking = speaking
+}
+
+// Summary is the summary in sentences: bars and columns mean nothing to a
+// screen reader.
 func (a *Accessible) Summary(s State) error {
-	b := annotated(s, protocol.NewAnnotationsStore(a.annotations()))
-	_ = a.say("%s heard, %s.", clock(s.Heard), count(int64(len(b.people)), "speaker"))
-	for _, p := range b.people {
+	all := newSession(s, a.names())
+	_ = a.printf("%s of audio, %s.", clock(s.Position), count(int64(len(all.speakers)), "speaker"))
+	for _, p := range all.speakers {
 		share := fmt.Sprintf("%.0f percent", 100*p.share)
 		if p.muted {
 			share = "muted"
 		}
-		_ = a.say("%s: %s, %s, %s.", p.name, talkTime(p.talk), share, count(int64(p.turns), "turn"))
+		_ = a.printf("%s: %s, %s, %s.", p.name, talkTime(p.talk), share, count(int64(p.turns), "turn"))
 	}
 	if s.Dropped > 0 {
-		_ = a.say("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
+		_ = a.printf("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
 	}
-	return a.failed()
+	return a.failure()
 }
 
-func linkSentence(s State) string {
+func (a *Accessible) names() *protocol.AnnotationsStore {
+	store, _, _ := a.settings()
+	return store
+}
+
+// connSentence is the state of the connection as a sentence.
+func connSentence(s State) string {
 	server := Clean(s.Server)
 	if server == "" {
 		server = "the server"
 	}
 	text := ""
-	switch s.Link {
+	switch s.Conn {
 	case Connecting:
 		text = "Connecting to " + server
 	case Open:
@@ -124,13 +246,15 @@ func linkSentence(s State) string {
 	default:
 		text = "Connection failed"
 	}
-	if s.LinkReason != "" {
-		text += ": " + Clean(s.LinkReason)
+	if s.ConnReason != "" {
+		text += ": " + Clean(s.ConnReason)
 	}
 	return text + "."
 }
 
-func (a *Accessible) say(format string, args ...any) error {
+// printf writes a line with one write. After the first failure nothing is
+// written.
+func (a *Accessible) printf(format string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err == nil {
@@ -140,24 +264,9 @@ func (a *Accessible) say(format string, args ...any) error {
 	return a.err
 }
 
-// failed is the error of the output, if it has one.
-func (a *Accessible) failed() error {
+// failure is the first failure of the output.
+func (a *Accessible) failure() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
-}
-
-// count is "1 chunk", "2 chunks".
-func count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func times(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

@@ -16,20 +16,21 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/tui/canvas"
 )
 
-// anHour is a session of 8 people over an hour: thousands of turns.
-var anHour = conversation(8, 3600, 11)
+// hourOfTurns is a session of 8 people over an hour: thousands of turns.
+var hourOfTurns = sampleTurns(8, 3600, 11)
 
-// BenchmarkView draws the largest usual screen, every time anew.
+// BenchmarkView draws the largest usual screen.
 func BenchmarkView(b *testing.B) {
 	for name, zooms := range map[string]int{"60s": 0, "hour": 20} {
 		b.Run(name, func(b *testing.B) {
-			m := still(sessionAt(anHour, 3590, 1), 120, 34)
+			m := testModel(sampleState(hourOfTurns, 3590, 1), 120, 34)
 			for range zooms {
 				press(m, "-")
 			}
-			b.ReportMetric(float64(len(anHour)), "turns")
+			b.ReportMetric(float64(len(hourOfTurns)), "turns")
 			b.ReportAllocs()
 			for b.Loop() {
 				m.dirty = true
@@ -41,7 +42,7 @@ func BenchmarkView(b *testing.B) {
 
 // BenchmarkTick is one tick of a session in which nothing has changed.
 func BenchmarkTick(b *testing.B) {
-	m := still(sessionAt(anHour, 3590, 1), 120, 34)
+	m := testModel(sampleState(hourOfTurns, 3590, 1), 120, 34)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Update(tickMsg{})
@@ -49,16 +50,16 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// liveMinute plays a minute of such a session, ten chunks a second, and
-// counts what the lines that changed would send to the terminal.
+// liveMinute plays a minute of such a session, ten chunks a second, and counts
+// the bytes of the changed lines, which Bubble Tea would send to the terminal.
 func liveMinute(m *model, from float64) (bytes int) {
 	var before []string
 	for i := range 600 {
-		m.later(sessionAt(anHour, from+float64(i)/10, 1))
+		m.later(sampleState(hourOfTurns, from+float64(i)/10, 1))
 		after := splitLines(m.View())
 		for y, line := range after {
 			if y >= len(before) || line != before[y] {
-				bytes += len(line) + 4 // and the way there
+				bytes += len(line) + 4 // and the cursor movement
 			}
 		}
 		before = after
@@ -66,10 +67,9 @@ func liveMinute(m *model, from float64) (bytes int) {
 	return bytes
 }
 
-// BenchmarkTerminal runs the real display, renderer and all, on a session that
-// goes on, and tells what it costs: bytes to the terminal for each second, and
-// the part of a core that it takes. It takes its time: -benchtime does not
-// matter.
+// BenchmarkTerminal runs the real display with its renderer on a session that
+// continues, and reports its cost: bytes to the terminal per second, and CPU
+// time as a part of a core. It takes 5 s; -benchtime does not matter.
 func BenchmarkTerminal(b *testing.B) {
 	for b.Loop() {
 		const long = 5 * time.Second
@@ -77,13 +77,13 @@ func BenchmarkTerminal(b *testing.B) {
 		in, keep := io.Pipe()
 		out, begin := &sink{}, time.Now()
 		o := Options{Input: in, Snapshot: func() State {
-			// A new chunk every 100 ms, as a microphone gives them. Making
-			// the State up costs more than to show it, so that is cached.
+			// A new chunk every 100 ms, as from a microphone. Building a sample
+			// state costs more than showing it: they are built before.
 			all := prepared()
 			return all[min(int(time.Since(begin)/(100*time.Millisecond)), len(all)-1)]
 		}}
 		m, p := newProgram(ctx, o, out)
-		m.theme = newTheme(termenv.TrueColor, true, false)
+		m.theme = canvas.NewTheme(termenv.TrueColor, true, false)
 		go p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
 		prepared()
 		cpu := cpuTime(b)
@@ -97,14 +97,14 @@ func BenchmarkTerminal(b *testing.B) {
 	}
 }
 
-// watched is an output that tells when a text comes by.
-type watched struct {
+// outputWatcher is an output that reports when a text is written.
+type outputWatcher struct {
 	mu   sync.Mutex
 	want string
 	seen chan time.Time
 }
 
-func (w *watched) Write(p []byte) (int, error) {
+func (w *outputWatcher) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.want != "" && bytes.Contains(p, []byte(w.want)) {
@@ -115,20 +115,20 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 // BenchmarkEventToScreen measures how long an event takes from its arrival to
-// the terminal's end of the wire: through the timeline, the mailbox, the model
-// and Bubble Tea's renderer, on the largest usual screen with an hour's turns.
-// Events come at any moment of a tick. p95 is to stay below 50 ms.
+// the write to the terminal: through the timeline, the mailbox, the model and
+// Bubble Tea's renderer, on the largest usual screen with an hour's turns.
+// Events arrive at any moment of a tick. p95 is to stay below 50 ms.
 func BenchmarkEventToScreen(b *testing.B) {
 	timeline := protocol.NewTimeline()
-	for _, t := range anHour {
+	for _, t := range hourOfTurns {
 		timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, t.Start, t.Speaker))
 		timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, t.End, t.Speaker))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	in, keep := io.Pipe()
-	out := &watched{seen: make(chan time.Time, 1)}
+	out := &outputWatcher{seen: make(chan time.Time, 1)}
 	box := make(chan Msg, 64)
-	base := sessionAt(nil, 3600, 1)
+	base := sampleState(nil, 3600, 1)
 	_, p := newProgram(ctx, Options{Input: in, Messages: box, Snapshot: func() State {
 		s := base
 		s.Timeline = timeline.Snapshot()
@@ -146,7 +146,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := 0; b.Loop(); i++ {
 		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
-		// Each start makes one turn more, which the screen says in digits.
+		// Each start adds one turn, and the screen shows their number.
 		typ, want := protocol.TypeSpeakerStart, fmt.Sprintf("%d turns", turns+1)
 		if i%2 == 1 {
 			typ = protocol.TypeSpeakerEnd
@@ -166,7 +166,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 		case at := <-out.seen:
 			took = append(took, at.Sub(begin))
 		case <-time.After(10 * time.Second):
-			b.Fatalf("%q did not come to the terminal", want)
+			b.Fatalf("%q was not written to the terminal", want)
 		}
 	}
 	if n := len(took); n > 0 {
@@ -182,7 +182,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 
 var prepared = sync.OnceValue(func() (s []State) {
 	for i := range 60 {
-		s = append(s, sessionAt(anHour, 3000+float64(i)/10, 1))
+		s = append(s, sampleState(hourOfTurns, 3000+float64(i)/10, 1))
 	}
 	return s
 })
@@ -206,10 +206,10 @@ func splitLines(s string) (lines []string) {
 	return append(lines, s[start:])
 }
 
-// TestBytesToTheTerminal keeps the display pleasant over SSH: Bubble Tea
-// writes whole lines when they change, so few lines may change.
+// TestBytesToTheTerminal keeps the display usable over SSH: Bubble Tea writes
+// whole lines when they change, so few lines may change.
 func TestBytesToTheTerminal(t *testing.T) {
-	m := still(State{}, 120, 34)
+	m := testModel(State{}, 120, 34)
 	start := time.Now()
 	perSecond := liveMinute(m, 3000) / 60
 	t.Logf("120x34, 8 speakers: %d bytes a second, %v of work for a minute", perSecond, time.Since(start))

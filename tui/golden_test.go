@@ -14,6 +14,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/tui/canvas"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -41,17 +42,23 @@ func golden(t *testing.T, name string, got []byte) {
 
 // picture is a screen without escape sequences, except that «» stand around
 // what is drawn in swapped colours: left edges and badges.
-func picture(m *model) []byte {
+func plainScreen(m *model) []byte {
 	v := m.View()
 	var b strings.Builder
-	var term sgr
+	reversed := false
 	for len(v) > 0 {
 		if strings.HasPrefix(v, "\x1b[") {
 			end := strings.IndexByte(v, 'm')
-			was := term.attr & reverse
-			term.apply(v[2:end])
-			if now := term.attr & reverse; now != was {
-				b.WriteString(map[bool]string{true: "«", false: "»"}[now != 0])
+			params, _, _ := strings.Cut(v[2:end], "38;") // attributes come before the colour
+			for _, p := range strings.Split(params, ";") {
+				switch {
+				case p == "7":
+					reversed = true
+					b.WriteString("«")
+				case reversed && (p == "27" || end == 2):
+					reversed = false
+					b.WriteString("»")
+				}
 			}
 			v = v[end+1:]
 			continue
@@ -75,13 +82,13 @@ func TestGoldenScreens(t *testing.T) {
 				{"eight", 8, func(s *State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
 				{"frozen", 4, func(s *State) {}, []string{"space", "left"}},
 				{"help", 4, func(s *State) {}, []string{"?"}},
-				{"finished", 3, func(s *State) { s.Finished, s.Link, s.Length = true, Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
+				{"finished", 3, func(s *State) { s.Finished, s.Conn, s.Length = true, Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
 				{"watching", 3, func(s *State) {
 					s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, Level{}, 0
 					s.Source, s.SourceNotice = "stream "+s.Stream, ""
 				}, nil},
 				{"failed", 4, func(s *State) {
-					s.Timeline.Lanes, s.Link, s.LinkReason = nil, Failed, "dial tcp 127.0.0.1:8580: connection refused"
+					s.Timeline.Lanes, s.Conn, s.ConnReason = nil, Failed, "dial tcp 127.0.0.1:8580: connection refused"
 				}, nil},
 			} {
 				name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
@@ -89,24 +96,24 @@ func TestGoldenScreens(t *testing.T) {
 					name += "-ascii"
 				}
 				t.Run(name, func(t *testing.T) {
-					s := sessionAt(conversation(c.people, 200, 7), 75.2, 1)
+					s := sampleState(sampleTurns(c.people, 200, 7), 75.2, 1)
 					s.Started = time.Unix(1_000_000-75, 0)
 					s.SourceNotice = "no microphone"
 					c.change(&s)
-					m := still(s, size[0], size[1])
-					m.glyphs, m.dirty = glyphsFor(ascii, false), true
+					m := testModel(s, size[0], size[1])
+					m.glyphs, m.dirty = canvas.NewGlyphs(ascii, false), true
 					press(m, c.keys...)
 					if c.name == "frozen" {
-						m.later(sessionAt(conversation(c.people, 200, 7), 87, 1))
+						m.later(sampleState(sampleTurns(c.people, 200, 7), 87, 1))
 					}
-					golden(t, name, picture(m))
+					golden(t, name, plainScreen(m))
 				})
 			}
 		}
 	}
 }
 
-// TestGoldenViews are the screens of people, marks and the stage.
+// TestGoldenViews are the screens of names, bookmarks and the presenter view.
 func TestGoldenViews(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
 		for _, c := range []struct {
@@ -114,24 +121,29 @@ func TestGoldenViews(t *testing.T) {
 			ascii bool
 			keys  []string
 		}{
-			{"notes", false, []string{"3"}},
-			{"notes-ascii", true, []string{"3"}},
+			{"annotations", false, []string{"3"}},
+			{"annotations-ascii", true, []string{"3"}},
 			{"muted", false, []string{"s", "1", "x"}},
 			{"naming", false, []string{"2", "r", " ", "雷", "!"}},
 			{"merging", false, []string{"4", "m", "up"}},
-			{"marks", false, []string{"[", "["}},
-			{"stage", false, []string{"f"}},
-			{"stage-ascii", true, []string{"f"}},
+			{"bookmarks", false, []string{"[", "["}},
+			{"presenter", false, []string{"f"}},
+			{"turns", false, []string{"t", "up", "up"}},
+			{"turns-ascii", true, []string{"t", "up", "up"}},
+			{"turns-filter", false, []string{"t", "2", "up", ">"}},
+			{"cursor", false, []string{"space", "left", "left", "left", "left", "left"}},
+			{"command", false, []string{":", "s"}},
+			{"presenter-ascii", true, []string{"f"}},
 		} {
 			name := fmt.Sprintf("view-%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				s := sessionAt(conversation(6, 400, 7), 375.2, 1)
-				s.Gaps = []Span{{100, 130}, {360, 362.5}}
-				m := still(s, size[0], size[1])
-				m.store = protocol.NewAnnotationsStore(someNotes(375))
-				m.glyphs, m.dirty = glyphsFor(c.ascii, false), true
+				s := sampleState(sampleTurns(6, 400, 7), 375.2, 1)
+				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
+				m := testModel(s, size[0], size[1])
+				m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
+				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
 				press(m, c.keys...)
-				golden(t, name, picture(m))
+				golden(t, name, plainScreen(m))
 			})
 		}
 	}
@@ -140,8 +152,8 @@ func TestGoldenViews(t *testing.T) {
 // TestGoldenColours pins the bytes of one screen, escape sequences included.
 func TestGoldenColours(t *testing.T) {
 	for _, dark := range []bool{true, false} {
-		m := still(sessionAt(conversation(8, 200, 7), 75.2, 1), 80, 24)
-		m.theme, m.dirty = newTheme(termenv.TrueColor, dark, false), true
+		m := testModel(sampleState(sampleTurns(8, 200, 7), 75.2, 1), 80, 24)
+		m.theme, m.dirty = canvas.NewTheme(termenv.TrueColor, dark, false), true
 		name := "colours-light"
 		if dark {
 			name = "colours-dark"
@@ -151,16 +163,16 @@ func TestGoldenColours(t *testing.T) {
 }
 
 func TestGoldenSummary(t *testing.T) {
-	s := sessionAt(conversation(8, 200, 7), 175.2, 1)
+	s := sampleState(sampleTurns(8, 200, 7), 175.2, 1)
 	s.Dropped, s.Overflows = 12, 1
-	s.Timeline.Lanes[1].Speaker = "李雷\x1b[2J"
+	s.Timeline.Lanes[1].Speaker = "李雷\x1b"
 	for _, c := range []struct {
 		name    string
 		profile termenv.Profile
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := summarize(&b, annotated(s, nil), newTheme(c.profile, true, false), glyphsFor(c.ascii, false)); err != nil {
+		if err := writeSummary(&b, newSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
 			t.Fatal(err)
 		}
 		text := ansi.Strip(b.String())
@@ -188,5 +200,27 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 	if got, want := b.String(), "hubbub  0:00  0 speakers  0 turns\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPlainThemeWritesNoSequences(t *testing.T) {
+	m := testModel(sampleState(sampleTurns(4, 100, 7), 60, 1), 80, 24)
+	m.theme, m.glyphs = canvas.NewTheme(termenv.TrueColor, true, true), canvas.NewGlyphs(true, true)
+	m.dirty = true
+	if v := m.View(); strings.ContainsRune(v, '\x1b') {
+		t.Errorf("TERM=dumb gets %q", v)
+	}
+}
+
+func TestNoColorKeepsAttributesOnly(t *testing.T) {
+	m := testModel(sampleState(sampleTurns(4, 100, 7), 60, 1), 80, 24)
+	m.theme, m.dirty = canvas.NewTheme(termenv.Ascii, true, false), true
+	for _, seq := range strings.Split(m.View(), "\x1b[")[1:] {
+		params, _, _ := strings.Cut(seq, "m")
+		for _, p := range strings.Split(params, ";") {
+			if !strings.Contains(" 0 1 7 22 27 ", fmt.Sprintf(" %s ", p)) && p != "" {
+				t.Fatalf("without colour the screen has \\x1b[%sm", params)
+			}
+		}
 	}
 }

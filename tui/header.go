@@ -4,23 +4,30 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"hubbub/tui/canvas"
 )
 
-// drawHeader draws product, source and notice from the left; badge, meter and
-// clock from the right.
-func (m *model) drawHeader(c *canvas, w window) {
+// The header, one line:
+//
+//	hubbub  meeting.wav  no microphone  REC 0:40 1.3 MB  FROZEN -0:12  ▕█████▍  ▏  0:42 / 1:15
+//	        source       notice         recording        badge          meter      position, length
+
+// drawHeader draws position, meter and badge from the right; product, source
+// and notice in the space on the left.
+func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	x := m.w - 1
-	at := clock(m.state.Heard)
+	position := clock(m.state.Position)
 	if m.state.Length > 0 && m.w >= 60 {
-		total := clock(m.state.Length)
-		x -= c.right(x, 0, " / "+total, style{role: roleDim})
-		x -= c.right(x, 0, strings.Repeat(" ", max(len(total)-len(at), 0))+at, style{attr: bold})
+		length := clock(m.state.Length)
+		x -= c.TextRight(x, 0, " / "+length, canvas.Dim)
+		x -= c.TextRight(x, 0, strings.Repeat(" ", max(len(length)-len(position), 0))+position, canvas.Plain.Bold())
 	} else {
-		x -= c.right(x, 0, at, style{attr: bold})
+		x -= c.TextRight(x, 0, position, canvas.Plain.Bold())
 	}
 	x -= 2
 
-	if !m.state.Watching { // else there is no sound to measure
+	if !m.state.Watching { // else there is no audio to measure
 		cells := 6
 		if m.w >= 72 {
 			cells = 14
@@ -30,25 +37,35 @@ func (m *model) drawHeader(c *canvas, w window) {
 		x -= 2
 	}
 
-	if badge, st := m.badge(w); badge != "" {
-		x -= c.right(x, 0, " "+badge+" ", st) + 2
+	if badge, style := m.badge(w); badge != "" {
+		x -= c.TextRight(x, 0, " "+badge+" ", style) + 2
 	}
-	used := c.text(1, 0, x-1, "hubbub", style{role: roleBrand, attr: bold})
+	if r := m.state.Recording; r != nil && m.w >= 60 {
+		text, style := r.text(m.w >= 100), canvas.Bad.Bold()
+		if r.Stopped != "" {
+			style = style.Reverse()
+		}
+		x -= c.TextRight(x, 0, text, style) + 2
+	}
+	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
 	source := Clean(m.state.Source)
 	if m.state.Watching {
 		source = "watching " + source
 	}
-	segs := []segment{{text: source, style: style{}, keep: 0}}
+	if strings.ContainsAny(source, `/\`) { // the end of a path says more than its beginning
+		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
+	}
+	segments := []canvas.Segment{segment(source, canvas.Plain, 0)}
 	if n := Clean(m.state.SourceNotice); n != "" && n != Clean(m.state.Source) {
-		segs = append(segs, segment{text: n, style: style{role: roleWarn}, keep: 1})
+		segments = append(segments, segment(n, canvas.Warn, 1))
 	}
-	if m.state.Link == Reconnecting {
-		segs = []segment{{text: retryText(m.state), style: style{role: roleBad, attr: bold}, keep: 0}}
+	if m.state.Conn == Reconnecting {
+		segments = []canvas.Segment{segment(retryText(m.state), canvas.Bad.Bold(), 0)}
 	}
-	m.drawSegments(c, 1+used+2, 0, x-used-3, segs, 2)
+	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
 }
 
-// retryText says that there is no connection, and when the next try is.
+// retryText says that there is no connection, and when the next attempt is.
 func retryText(s State) string {
 	switch r := s.Retry; {
 	case r == nil || r.Try == 0:
@@ -60,70 +77,82 @@ func retryText(s State) string {
 	}
 }
 
-// badge says when the timeline is not the present.
-func (m *model) badge(w window) (string, style) {
-	behind := m.state.Heard - w.heard
-	if m.view.back && !w.follow {
-		behind = m.state.Heard - m.view.anchor
+// text is REC with the length and the size, and the free space if there is room.
+func (r *Recording) text(wide bool) string {
+	if r.Stopped != "" {
+		return " REC stopped at " + clock(r.Length) + " "
+	}
+	text := fmt.Sprintf("REC %s %s", clock(r.Length), bytesText(r.Bytes))
+	if wide && r.Free > 0 {
+		text += ", " + bytesText(r.Free) + " free"
+	}
+	return text
+}
+
+// badge says that the timeline does not show the present, or is not played at
+// its own speed.
+func (m *model) badge(w window) (string, canvas.Style) {
+	behind := m.state.Position - w.position
+	if m.view.scrolled && !w.follow {
+		behind = m.state.Position - m.view.anchor
 	}
 	ago := ""
 	if behind >= 1 && m.w >= 60 {
 		ago = " -" + clock(behind)
 	}
-	switch {
-	case m.state.Playback != nil && m.state.Playback.Paused && m.frozen == nil && w.follow:
-		return "PAUSED", style{role: roleWarn, attr: bold | reverse}
-	case m.frozen != nil:
-		return "FROZEN" + ago, style{role: roleWarn, attr: bold | reverse}
-	case !w.follow:
-		return "BACK" + ago, style{role: roleBrand, attr: bold | reverse}
-	}
-	if p := m.state.Playback; p != nil && p.Speed != 1 && p.Speed > 0 {
-		return fmt.Sprintf("%gx", p.Speed), style{role: roleBrand, attr: bold}
-	}
-	return "", style{}
-}
-
-// clipping is the peak at which the input is too loud to be recorded well.
-const clipping = 0.98
-
-// meterFloor is the loudness, in dB of full scale, at which the meter begins.
-const meterFloor = -60
-
-// meterPart maps a linear level to 0..1 of the meter.
-func meterPart(level float32) float64 {
-	if !(level > 0) { // NaN as well
-		return 0
-	}
-	return min(max(1-20*math.Log10(float64(level))/meterFloor, 0), 1)
-}
-
-// drawMeter draws the input's loudness: a bar for its power, a mark where the
-// peak was of the last moment. A peak close to full scale is a warning.
-func (m *model) drawMeter(c *canvas, x, y, cells int) {
-	rms, peak := m.state.Level.RMS, m.peak
-	if m.state.Finished { // nothing comes in any more
-		rms, peak = 0, 0
-	}
-	st := style{role: roleGood}
-	switch {
-	case peak >= clipping:
-		st.role = roleBad
-	case peak >= 0.7:
-		st.role = roleWarn
-	}
-	g := m.glyphs
-	c.set(x, y, g.meterLeft, style{role: roleFaint})
-	c.set(x+cells+1, y, g.meterRight, style{role: roleFaint})
-	x++
-	eighths := int(math.Round(meterPart(rms) * float64(cells*subcells)))
-	for i := range cells {
-		n := min(max(eighths-i*subcells, 0), subcells)
-		if n > 0 {
-			c.set(x+i, y, g.part[n], st)
+	if m.still() && m.cursor >= 0 {
+		ago = " " + clock(m.cursor)
+		if m.w >= 60 {
+			ago = " " + clockTenths(m.cursor)
 		}
 	}
-	if p := min(int(meterPart(peak)*float64(cells)), cells-1); p > 0 && eighths <= p*subcells {
-		c.set(x+p, y, g.boxV, st)
+	switch p := m.state.Playback; {
+	case p != nil && p.Paused && m.frozen == nil && (w.follow || m.cursor >= 0):
+		return "PAUSED" + ago, canvas.Warn.Bold().Reverse()
+	case m.frozen != nil:
+		return "FROZEN" + ago, canvas.Warn.Bold().Reverse()
+	case !w.follow:
+		return "BACK" + ago, canvas.Brand.Bold().Reverse()
+	case p != nil && p.Speed != 1 && p.Speed > 0:
+		return fmt.Sprintf("%gx", p.Speed), canvas.Brand.Bold()
+	}
+	return "", canvas.Plain
+}
+
+const (
+	// clipping is the peak from which on the input is too loud to be recorded
+	// well.
+	clipping = 0.98
+	// meterFloor is the lowest level of the meter, in dB of full scale.
+	meterFloor = -60
+)
+
+// drawMeter draws the input level: a bar for the RMS, and a mark at the highest
+// peak of the last moment. A peak close to full scale is a warning.
+func (m *model) drawMeter(c *canvas.Canvas, x, y, cells int) {
+	rms, peak := m.state.Level.RMS, m.peak
+	if m.state.Finished { // there is no input any more
+		rms, peak = 0, 0
+	}
+	style := canvas.Good
+	switch {
+	case peak >= clipping:
+		style = canvas.Bad
+	case peak >= 0.7:
+		style = canvas.Warn
+	}
+	g := m.glyphs
+	c.Set(x, y, g.MeterLeft, canvas.Faint)
+	c.Set(x+cells+1, y, g.MeterRight, canvas.Faint)
+	x++
+	eighths := int(math.Round(scaleDecibels(rms, meterFloor, 0) * float64(cells*canvas.Subcells)))
+	for i := range cells {
+		n := min(max(eighths-i*canvas.Subcells, 0), canvas.Subcells)
+		if n > 0 {
+			c.Set(x+i, y, g.Block[n], style)
+		}
+	}
+	if p := min(int(scaleDecibels(peak, meterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
+		c.Set(x+p, y, g.BoxV, style)
 	}
 }

@@ -1,110 +1,155 @@
 package tui
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
 
-// drawHelp lays the keys over the middle of the screen, in two columns with
-// what they do and what the timeline does not say in words; where there is no
-// room for that, a word for each, on as many pages as it takes.
-func (m *model) drawHelp(c *canvas) {
-	shown := m.helped()
-	if k := m.wideHelp(shown); k.fits(m.w, m.h) {
-		m.drawWideHelp(c, shown, k)
-	} else {
-		m.drawLowHelp(c, shown)
+	"hubbub/tui/canvas"
+)
+
+// The help, over the middle of the screen:
+//
+//	╭─ keys ────────────────────────────────────────────╮
+//	│                                                   │
+//	│ q       quit                 r    name a person   │
+//	│ ?       this help            m    merge two lanes │
+//	│                                                   │
+//	│ ●       speaking now         ◆    a bookmark      │
+//	╰─ stream 7c0e9a52-... ─────────────────────────────╯
+//
+// On a smaller screen it is the keys with one word each, on as many pages as
+// needed. That of the wire view goes on with wire_help.go.
+
+func (m *model) drawHelp(c *canvas.Canvas) {
+	shown := m.helpBindings()
+	switch box, keys := m.helpBox(shown), m.helpPages()-m.wireFiguresPages(); {
+	case m.help > keys:
+		m.drawWireFigures(c, m.help-keys)
+	case box.fits(m.w, m.h):
+		m.drawHelpBox(c, shown, box)
+	default:
+		m.drawHelpPage(c, shown, keys)
 	}
 }
 
-// helped are the bindings that the help names.
-func (m *model) helped() (shown []binding) {
+// helpBindings are the bindings that the help lists.
+func (m *model) helpBindings() (shown []binding) {
 	for _, b := range m.bindings {
-		if b.help != "" && (b.on == m.here() || b.on == anywhere) {
+		if b.help != "" && (b.on == m.screen() || b.on == anyScreen) {
 			shown = append(shown, b)
 		}
 	}
 	return shown
 }
 
-// helpPages is how many pages the help has on this screen.
+// helpPages is the number of pages on this screen.
 func (m *model) helpPages() int {
-	shown := m.helped()
-	if m.wideHelp(shown).fits(m.w, m.h) {
-		return 1
+	shown := m.helpBindings()
+	if m.helpBox(shown).fits(m.w, m.h) {
+		return 1 + m.wireFiguresPages()
 	}
-	perPage := m.lowColumns(shown) * max(m.h-1, 1)
-	return (len(shown) + perPage - 1) / perPage
+	perPage := m.helpColumns(shown) * m.helpRows()
+	return (len(shown)+perPage-1)/perPage + m.wireFiguresPages()
 }
 
-// sign is a glyph and what it stands for.
-type sign struct {
-	glyph func(*glyphs) string
-	role  role
+// legendEntry is a glyph and its meaning.
+type legendEntry struct {
+	glyph func(*canvas.Glyphs) string
+	style canvas.Style
 	text  string
 }
 
-// wireLegend explains the glyphs of the wire view.
-var wireLegend = []sign{
-	{func(g *glyphs) string { return g.right }, roleDim, "sent"},
-	{func(g *glyphs) string { return g.left }, roleBrand, "received"},
-	{func(g *glyphs) string { return g.rise[1] }, roleGood, "a chunk each 100 ms"},
-	{func(g *glyphs) string { return g.rise[8] }, roleWarn, "none for a second"},
+var timelineLegend = []legendEntry{
+	{func(g *canvas.Glyphs) string { return g.Speaking }, canvas.Speaker(0), "speaking now"},
+	{func(g *canvas.Glyphs) string { return g.PendingOpen + g.PendingOpen }, canvas.Speaker(0), "heard, turn still open"},
+	{func(g *canvas.Glyphs) string { return g.Pending + g.Pending }, canvas.Dim, "heard, not decided yet"},
+	{func(g *canvas.Glyphs) string { return g.Overlap + g.Overlap }, canvas.Warn, "several at once"},
+	{func(g *canvas.Glyphs) string { return g.Gap + g.Gap }, canvas.Bad, "never sent"},
+	{func(g *canvas.Glyphs) string { return g.Bookmark }, canvas.Brand, "a bookmark"},
 }
 
-// legend explains what the screen does not say in words.
-func (m *model) legend() []sign {
-	if m.here() == onWire {
+var wireLegend = []legendEntry{
+	{func(g *canvas.Glyphs) string { return g.Right }, canvas.Dim, "sent"},
+	{func(g *canvas.Glyphs) string { return g.Left }, canvas.Brand, "received"},
+	{func(g *canvas.Glyphs) string { return g.Rise[1] }, canvas.Good, "a chunk each 100 ms"},
+	{func(g *canvas.Glyphs) string { return g.Rise[8] }, canvas.Warn, "none for a second"},
+	{func(g *canvas.Glyphs) string { return g.Gap }, canvas.Bad, "chunks or stream lost"},
+}
+
+var recognisedLegend = legendEntry{
+	func(g *canvas.Glyphs) string { return g.Recognised }, canvas.Speaker(0), "named by a stored voice",
+}
+
+func (m *model) legend() []legendEntry {
+	if m.screen() == wireScreen {
 		return wireLegend
+	}
+	if m.o.Voices != "" {
+		return append(slices.Clone(timelineLegend), recognisedLegend)
 	}
 	return timelineLegend
 }
 
-var timelineLegend = []sign{
-	{func(g *glyphs) string { return g.speaking }, roleLane0, "speaking now"},
-	{func(g *glyphs) string { return g.openHatch + g.openHatch }, roleLane0, "heard, turn still open"},
-	{func(g *glyphs) string { return g.hatch + g.hatch }, roleDim, "heard, not decided yet"},
-	{func(g *glyphs) string { return g.overlap + g.overlap }, roleWarn, "several at once"},
-	{func(g *glyphs) string { return g.gap + g.gap }, roleBad, "never sent"},
-	{func(g *glyphs) string { return g.mark1 }, roleBrand, "a bookmark"},
+// voicesText says where the stored voices are; "" = none are used.
+func (m *model) voicesText() string {
+	if m.o.Voices == "" || m.screen() == wireScreen {
+		return ""
+	}
+	return "voices are stored in " + Clean(m.o.Voices)
 }
 
-// helpBox is the measure of the wide help, in cells.
+// helpRows is how many rows of keys a page of the help has.
+func (m *model) helpRows() int {
+	rows := m.h - 1
+	if m.voicesText() != "" {
+		rows--
+	}
+	return max(rows, 1)
+}
+
+// helpBox is the size of the help in cells, and of its columns.
 type helpBox struct{ key, text, rows, w, h int }
 
 func (k helpBox) fits(w, h int) bool { return k.w <= w && k.h <= h }
 
-func (m *model) wideHelp(shown []binding) helpBox {
+func (m *model) helpBox(shown []binding) helpBox {
 	k := helpBox{rows: (len(shown) + 1) / 2}
 	for _, e := range m.legend() {
 		k.text = max(k.text, len(e.text))
 	}
 	for _, b := range shown {
-		k.key, k.text = max(k.key, textWidth(b.label(m.glyphs.ascii))), max(k.text, textWidth(b.help))
+		k.key, k.text = max(k.key, canvas.Width(b.keyText(m.glyphs.ASCII))), max(k.text, canvas.Width(b.help))
 	}
 	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(m.legend())+1)/2+5
 	return k
 }
 
-func (m *model) drawWideHelp(c *canvas, shown []binding, k helpBox) {
+func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	x, y := (m.w-k.w)/2, (m.h-k.h)/2
-	c.clear(x-1, y, k.w+2, k.h)
-	m.drawBox(c, x, y, k.w, k.h, " keys ")
-	if text := m.streamText(); textWidth(text)+4 <= k.w {
-		c.text(x+2, y+k.h-1, k.w-4, text, style{role: roleDim})
+	c.Clear(x-1, y, k.w+2, k.h)
+	c.Box(x, y, k.w, k.h, " keys ", m.glyphs)
+	if m.screen() == wireScreen {
+		c.TextRight(x+k.w-2, y, " ? explains the figures ", canvas.Dim)
 	}
-	right := k.key + 2 + k.text + 3
+	if text := m.streamText(); canvas.Width(text)+4 <= k.w {
+		c.Text(x+2, y+k.h-1, k.w-4, text, canvas.Dim)
+	}
+	c.Text(x+2, y+k.h-2, k.w-4, canvas.Fit(m.voicesText(), k.w-4, (k.w-4)/2, m.glyphs.Ellipsis), canvas.Dim)
+	columnWidth := k.key + 2 + k.text + 3
 	for i, b := range shown {
-		at, row := x+2+i/k.rows*right, y+2+i%k.rows
-		c.text(at, row, k.key, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold})
-		c.text(at+k.key+2, row, k.text, b.help, style{})
+		at, row := x+2+i/k.rows*columnWidth, y+2+i%k.rows
+		c.Text(at, row, k.key, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold())
+		c.Text(at+k.key+2, row, k.text, b.help, canvas.Plain)
 	}
 	half := (len(m.legend()) + 1) / 2
 	for i, e := range m.legend() {
-		at, row := x+2+i/half*right, y+3+k.rows+i%half
-		c.text(at, row, k.key, e.glyph(m.glyphs), style{role: e.role})
-		c.text(at+k.key+2, row, k.text, e.text, style{role: roleDim})
+		at, row := x+2+i/half*columnWidth, y+3+k.rows+i%half
+		c.Text(at, row, k.key, e.glyph(m.glyphs), e.style)
+		c.Text(at+k.key+2, row, k.text, e.text, canvas.Dim)
 	}
 }
 
-// streamText is under which id others can watch the stream.
+// streamText is the id with which others can watch the stream.
 func (m *model) streamText() string {
 	if m.state.Stream == "" {
 		return ""
@@ -112,49 +157,33 @@ func (m *model) streamText() string {
 	return " stream " + Clean(m.state.Stream) + " "
 }
 
-// lowColumns is how many columns of keys stand beside each other.
-func (m *model) lowColumns(shown []binding) int {
-	wide := 0
+// helpColumns is how many columns of keys fit on a page.
+func (m *model) helpColumns(shown []binding) int {
+	width := 0
 	for _, b := range shown {
-		wide = max(wide, textWidth(b.label(m.glyphs.ascii))+2+textWidth(b.inShort()))
+		width = max(width, canvas.Width(b.keyText(m.glyphs.ASCII))+2+canvas.Width(b.shortHelp()))
 	}
-	return max((m.w-1)/(wide+1), 1)
+	return max((m.w-1)/(width+1), 1)
 }
 
-// drawLowHelp takes the whole screen.
-func (m *model) drawLowHelp(c *canvas, shown []binding) {
-	c.clear(0, 0, m.w, m.h)
-	title, pages := "keys", m.helpPages()
-	if pages > 1 {
+// drawHelpPage covers the whole screen.
+func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
+	c.Clear(0, 0, m.w, m.h)
+	title := "keys"
+	if m.helpPages() > 1 {
 		title = fmt.Sprintf("keys %d of %d, ? goes on", m.help, pages)
 	}
-	used := c.text(1, 0, m.w-2, title, style{role: roleDim})
-	if text := m.streamText(); used+textWidth(text)+3 <= m.w {
-		c.right(m.w-1, 0, text, style{role: roleDim})
+	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
+	if text := m.streamText(); used+canvas.Width(text)+3 <= m.w {
+		c.TextRight(m.w-1, 0, text, canvas.Dim)
 	}
-	rows, columns := m.h-1, m.lowColumns(shown)
-	colW := (m.w - 1) / columns
+	rows, columns := m.helpRows(), m.helpColumns(shown)
+	c.Text(1, 1+rows, m.w-2, canvas.Fit(m.voicesText(), m.w-2, (m.w-2)/2, m.glyphs.Ellipsis), canvas.Dim)
+	columnWidth := (m.w - 1) / columns
 	shown = shown[min((m.help-1)*rows*columns, len(shown)):]
 	for i, b := range shown[:min(len(shown), rows*columns)] {
-		x, y := 1+i/rows*colW, 1+i%rows
-		x += c.text(x, y, colW-1, b.label(m.glyphs.ascii), style{role: roleBrand, attr: bold}) + 2
-		c.text(x, y, 1+(i/rows+1)*colW-x, b.inShort(), style{})
+		x, y := 1+i/rows*columnWidth, 1+i%rows
+		x += c.Text(x, y, columnWidth-1, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold()) + 2
+		c.Text(x, y, 1+(i/rows+1)*columnWidth-x, b.shortHelp(), canvas.Plain)
 	}
-}
-
-func (m *model) drawBox(c *canvas, x, y, w, h int, title string) {
-	g, st := m.glyphs, style{role: roleFaint}
-	for i := 1; i < w-1; i++ {
-		c.set(x+i, y, g.boxH, st)
-		c.set(x+i, y+h-1, g.boxH, st)
-	}
-	for j := 1; j < h-1; j++ {
-		c.set(x, y+j, g.boxV, st)
-		c.set(x+w-1, y+j, g.boxV, st)
-	}
-	c.set(x, y, g.boxTL, st)
-	c.set(x+w-1, y, g.boxTR, st)
-	c.set(x, y+h-1, g.boxBL, st)
-	c.set(x+w-1, y+h-1, g.boxBR, st)
-	c.text(x+2, y, w-4, title, style{role: roleDim})
 }

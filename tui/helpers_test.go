@@ -11,34 +11,36 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/protocol"
+	"hubbub/tui/canvas"
 )
 
-// still is a model that shows one state, in colour, with its clock standing
-// still.
-func still(s State, w, h int) *model {
-	m := newModel(context.Background(), Options{Snapshot: func() State { return s }}, newTheme(termenv.TrueColor, true, false), glyphsFor(false, false))
+// testModel is a model that shows one state, in colour. Its clock stands still.
+func testModel(s State, w, h int) *model {
+	m := newModel(context.Background(), Options{Snapshot: func() State { return s }}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false, false))
 	m.now = func() time.Time { return time.Unix(1_000_000, 0) }
 	m.refresh()
 	m.Update(tea.WindowSizeMsg{Width: w, Height: h})
 	return m
 }
 
-// later makes the model see another state at its next tick; as much time has
-// passed as more was heard.
+// later gives the model another state at its next tick. The clock advances as
+// far as the position.
 func (m *model) later(s State) {
-	at := m.now().Add(time.Duration((s.Heard - m.state.Heard) * float64(time.Second)))
+	at := m.now().Add(time.Duration((s.Position - m.state.Position) * float64(time.Second)))
 	m.now = func() time.Time { return at }
 	m.o.Snapshot = func() State { return s }
 	m.Update(tickMsg{})
 }
 
+// press sends keys, each a name as Bubble Tea spells it or text, and returns the
+// command of the last one.
 func press(m *model, keys ...string) (last tea.Cmd) {
 	for _, k := range keys {
 		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
 		for typ, name := range map[tea.KeyType]string{
 			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
 			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
-			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc",
+			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc", tea.KeyTab: "tab",
 		} {
 			if k == name {
 				msg = tea.KeyMsg{Type: typ}
@@ -52,7 +54,31 @@ func press(m *model, keys ...string) (last tea.Cmd) {
 	return last
 }
 
-func rows(m *model) []string { return strings.Split(ansi.Strip(m.View()), "\n") }
+// typeText presses the keys of a text.
+func typeText(m *model, text string) {
+	for _, r := range text {
+		press(m, string(r))
+	}
+}
+
+// runCommand runs a command, or those of a batch, and returns its message.
+func runCommand(cmd tea.Cmd) tea.Msg {
+	if cmd == nil {
+		return nil
+	}
+	msg := cmd()
+	if batch, ok := msg.(tea.BatchMsg); ok {
+		msg = nil
+		for _, c := range batch {
+			if m := runCommand(c); m != nil {
+				msg = m
+			}
+		}
+	}
+	return msg
+}
+
+func screenRows(m *model) []string { return strings.Split(ansi.Strip(m.View()), "\n") }
 
 func screenHas(t *testing.T, m *model, want string) {
 	t.Helper()
@@ -68,17 +94,17 @@ func screenHasNot(t *testing.T, m *model, not string) {
 	}
 }
 
-var talkOf4 = conversation(4, 4000, 7)
-
 func noExport(protocol.Annotations) (string, error) { return "", nil }
 
-// fakePlayer remembers what it was asked for.
+// fakePlayer records its calls.
 type fakePlayer struct {
 	toggled int
 	sought  []float64
 	speed   int
 }
 
-func (p *fakePlayer) TogglePause()    { p.toggled++ }
+func (p *fakePlayer) TogglePause() { p.toggled++ }
+
 func (p *fakePlayer) Seek(at float64) { p.sought = append(p.sought, at) }
-func (p *fakePlayer) Faster(n int)    { p.speed += n }
+
+func (p *fakePlayer) Faster(n int) { p.speed += n }

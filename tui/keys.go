@@ -2,113 +2,161 @@ package tui
 
 import (
 	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/tui/canvas"
 )
 
-// binding is one thing that a key does. The table below is the only place
-// that knows keys: Update, the line of keys and the help all read it.
+// binding is one thing that a key does. The table in newBindings is the only
+// place that knows keys: Update, the line of keys, the help and the commands by
+// name read it.
 type binding struct {
-	keys   []string // as Bubble Tea spells them
-	shown  string   // as people do; "" with hint "" = not in the help
-	ascii  string   // the same, when shown has glyphs beyond ASCII
-	hint   string   // a word for the line of keys; "" = only in the help
-	help   string
-	short  string // help where there is little room; "" = hint, or help
-	do     func(*model) tea.Cmd
-	on     view               // where the key means this
-	digits bool               // the keys are digits, each selects a lane
-	needs  func(Options) bool // nil = always there
+	keys  []string // as Bubble Tea spells them
+	name  string   // as a command; "" = not a command
+	shown string   // as the screen shows them; "" = not in the help
+	ascii string   // the same in ASCII, where that differs
+	hint  string   // one word for the line of keys; "" = only in the help
+	help  string
+	short string // help where there is little room; "" = hint, or help
+	do    func(*model) tea.Cmd
+	on    screen             // where the key means this
+	digit func(*model, int)  // instead of do, for keys that are digits: 0 is key 1
+	needs func(Options) bool // nil = always available
 }
 
-// view is what fills the screen.
-type view uint8
+// screen is what the keys apply to.
+type screen uint8
 
 const (
-	onTimeline view = iota // the timeline and the stage
-	onWire
-	anywhere
+	timelineScreen screen = iota // the presenter view included
+	wireScreen
+	listScreen // the timeline with the list of turns; other keys are the timeline's
+	anyScreen
+
+	screens = anyScreen + 1
 )
 
 func newBindings() []binding {
 	player := func(o Options) bool { return o.Player != nil }
+	noPlayer := func(o Options) bool { return o.Player == nil }
 	wire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
-		{keys: []string{"q", "Q"}, shown: "q", hint: "leave", help: "leave", on: anywhere, do: (*model).leave},
-		{keys: []string{"ctrl+c"}, shown: "ctrl+c", help: "interrupt", on: anywhere, do: (*model).interrupt},
-		{keys: []string{"?", "h", "f1"}, shown: "?", hint: "help", help: "this help", on: anywhere, do: act((*model).turnHelp)},
-		{keys: []string{"esc"}, shown: "esc", help: "back, select nobody", short: "back", do: act((*model).back)},
-		{keys: []string{" "}, shown: "space", hint: "freeze", help: "freeze the view", do: act((*model).toggleFreeze)},
-		{keys: []string{"p"}, shown: "p", hint: "pause", help: "pause, play", short: "pause", needs: player, do: act(func(m *model) { m.o.Player.TogglePause() })},
-		{keys: []string{","}, shown: ", .", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
-		{keys: []string{"."}, needs: player, do: seekBy(10)},
-		{keys: []string{"<"}, shown: "< >", help: "slower, faster", short: "speed", needs: player, do: act(func(m *model) { m.o.Player.Faster(-1) })},
-		{keys: []string{">"}, needs: player, do: act(func(m *model) { m.o.Player.Faster(1) })},
-		{keys: []string{"left"}, shown: "← →", ascii: "left right", hint: "scroll", help: "scroll", do: scrollBy(-0.1)},
-		{keys: []string{"right"}, do: scrollBy(0.1)},
-		{keys: []string{"shift+left", "pgup", "ctrl+left"}, shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
-		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, do: scrollBy(0.9)},
-		{keys: []string{"home", "g"}, shown: "home", help: "to the start", short: "start", do: act((*model).toStart)},
-		{keys: []string{"end", "G"}, shown: "end", help: "to the present", short: "present", do: act(func(m *model) { m.view.back = false })},
-		{keys: []string{"+", "="}, shown: "+ -", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
-		{keys: []string{"-", "_"}, do: zoomBy(1)},
-		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "select a lane", short: "lane", do: act(func(m *model) { m.selectBy(-1) })},
-		{keys: []string{"down", "j"}, do: act(func(m *model) { m.selectBy(1) })},
-		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digits: true},
-		{keys: []string{"enter"}, shown: "enter", help: "its newest turn", short: "turn", do: act((*model).tellNewest)},
-		{keys: []string{"r"}, shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
-		{keys: []string{"m"}, shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
-		{keys: []string{"J"}, shown: "J", help: "join a new label", short: "join", do: act((*model).joinFresh)},
-		{keys: []string{"u"}, shown: "u", help: "undo", do: act((*model).undo)},
-		{keys: []string{"x"}, shown: "x", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
-		{keys: []string{"o"}, shown: "o", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
-		{keys: []string{"s"}, shown: "s", help: "sort by talk time", short: "sort", do: act(func(m *model) { m.byTalk = !m.byTalk })},
-		{keys: []string{"f"}, shown: "f", hint: "stage", help: "presenter view", short: "stage", do: act(func(m *model) { m.stage = !m.stage })},
-		{keys: []string{"b"}, shown: "b", hint: "mark", help: "set a bookmark", short: "mark", do: act((*model).bookmark)},
-		{keys: []string{"["}, shown: "[ ]", help: "to bookmarks", short: "marks", do: act(func(m *model) { m.jump(-1) })},
-		{keys: []string{"]"}, do: act(func(m *model) { m.jump(1) })},
-		{keys: []string{"B"}, shown: "B", help: "remove that bookmark", short: "unmark", do: act((*model).unmark)},
-		{keys: []string{"e"}, shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
-		{keys: []string{"w"}, shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: act((*model).openWire)},
+		{keys: []string{"q", "Q"}, name: "quit", shown: "q", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
+		{keys: []string{"ctrl+c"}, name: "interrupt", shown: "ctrl+c", help: "interrupt", on: anyScreen, do: (*model).interrupt},
+		{keys: []string{"?", "h", "f1"}, name: "help", shown: "?", hint: "help", help: "this help", on: anyScreen, do: action((*model).nextHelpPage)},
+		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back, select nobody", short: "back", do: action((*model).back)},
+		{keys: []string{" "}, name: "freeze", shown: "space", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
+		{keys: []string{" ", "p"}, name: "pause", shown: "space", hint: "pause", help: "pause, play", short: "pause", needs: player, do: action((*model).togglePause)},
+		{keys: []string{","}, name: "seek back", shown: ", .", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
+		{keys: []string{"."}, name: "seek forward", needs: player, do: seekBy(10)},
+		{keys: []string{"<"}, name: "slower", shown: "< >", help: "slower, faster", short: "speed", needs: player, do: action(func(m *model) { m.o.Player.Faster(-1) })},
+		{keys: []string{">"}, name: "faster", needs: player, do: action(func(m *model) { m.o.Player.Faster(1) })},
+		{keys: []string{"left"}, name: "scroll back", shown: "← →", ascii: "left right", hint: "scroll", help: "scroll, move cursor", short: "scroll", do: stepBy(-1)},
+		{keys: []string{"right"}, name: "scroll forward", do: stepBy(1)},
+		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
+		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, name: "page forward", do: scrollBy(0.9)},
+		{keys: []string{"home", "g"}, name: "start", shown: "home", help: "to the start", short: "start", do: action((*model).toStart)},
+		{keys: []string{"end", "G"}, name: "present", shown: "end", help: "to the present", short: "present", do: action((*model).toPresent)},
+		{keys: []string{"+", "="}, name: "zoom in", shown: "+ -", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
+		{keys: []string{"-", "_"}, name: "zoom out", do: zoomBy(1)},
+		{keys: []string{"up", "k"}, name: "previous lane", shown: "↑ ↓", ascii: "up down", help: "select a lane", short: "lane", do: action(func(m *model) { m.selectBy(-1) })},
+		{keys: []string{"down", "j"}, name: "next lane", do: action(func(m *model) { m.selectBy(1) })},
+		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
+		{keys: []string{"enter"}, name: "newest turn", shown: "enter", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
+		{keys: []string{"r"}, name: "name", shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
+		{keys: []string{"m"}, name: "merge", shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
+		{keys: []string{"J"}, name: "join", shown: "J", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
+		{keys: []string{"u"}, name: "undo", shown: "u", help: "undo", do: action((*model).undo)},
+		{keys: []string{"x"}, name: "mute", shown: "x", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
+		{keys: []string{"o"}, name: "solo", shown: "o", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
+		{keys: []string{"s"}, name: "sort", shown: "s", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
+		{keys: []string{"f"}, name: "presenter", shown: "f", hint: "presenter", help: "presenter view", short: "presenter", do: action(func(m *model) { m.presenter = !m.presenter })},
+		{keys: []string{"b"}, name: "bookmark", shown: "b", hint: "mark", help: "set a bookmark", short: "mark", do: action((*model).addBookmark)},
+		{keys: []string{"["}, name: "previous bookmark", shown: "[ ]", help: "to bookmarks", short: "marks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
+		{keys: []string{"]"}, name: "next bookmark", do: action(func(m *model) { m.jumpToBookmark(1) })},
+		{keys: []string{"B"}, name: "remove bookmark", shown: "B", help: "remove that bookmark", short: "unmark", do: action((*model).removeBookmark)},
+		{keys: []string{"t", "l"}, name: "turns", shown: "t", hint: "turns", help: "list of turns", short: "turns", do: action((*model).openList)},
+		{keys: []string{"e"}, name: "export", shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
+		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: action((*model).openWire)},
 
-		{keys: []string{"w"}, shown: "w", hint: "timeline", help: "the timeline", on: onWire, do: act((*model).closeWire)},
-		{keys: []string{"esc"}, shown: "esc", help: "back", on: onWire, do: act((*model).wireBack)},
-		{keys: []string{" "}, shown: "space", hint: "pause", help: "pause the view", short: "pause", on: onWire, do: act((*model).toggleWirePause)},
-		{keys: []string{"enter"}, shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: onWire, do: act((*model).toggleWireRaw)},
-		{keys: []string{"up", "k"}, shown: "↑ ↓", ascii: "up down", help: "select a message", short: "select", on: onWire, do: wireBy(-1, false)},
-		{keys: []string{"down", "j"}, on: onWire, do: wireBy(1, false)},
-		{keys: []string{"pgup", "shift+left"}, shown: "pgup pgdn", help: "a page up, down", short: "page", on: onWire, do: wireBy(-1, true)},
-		{keys: []string{"pgdown", "shift+right"}, on: onWire, do: wireBy(1, true)},
-		{keys: []string{"home", "g"}, shown: "home end", help: "oldest, newest", short: "ends", on: onWire, do: act(func(m *model) { m.wire.toEnd(m.wireRows(), -1) })},
-		{keys: []string{"end", "G"}, on: onWire, do: act(func(m *model) { m.wire.toEnd(m.wireRows(), 1) })},
-		{keys: []string{"/"}, shown: "/", hint: "filter", help: "filter by text", short: "filter", on: onWire, do: act((*model).askWireFilter)},
-		{keys: []string{"t"}, shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: onWire, do: act((*model).turnWireKind)},
-		{keys: []string{"d"}, shown: "d", help: "filter by direction", short: "way", on: onWire, do: act((*model).turnWireWay)},
-		{keys: []string{"u"}, shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: onWire, do: act((*model).toggleWireFold)},
-		{keys: []string{"c"}, shown: "c", hint: "copy", help: "copy as NDJSON", short: "copy", on: onWire, do: (*model).copyWire},
-		{keys: []string{"C"}, shown: "C", help: "all of it, to a file", short: "file", on: onWire, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
+		{keys: []string{"w"}, name: "timeline", shown: "w", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
+		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back", on: wireScreen, do: action((*model).wireBack)},
+		{keys: []string{" "}, name: "pause", shown: "space", hint: "pause", help: "pause the view", short: "pause", on: wireScreen, do: action((*model).toggleWirePause)},
+		{keys: []string{"enter"}, name: "raw", shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: wireScreen, do: action((*model).toggleWireRaw)},
+		{keys: []string{"up", "k"}, name: "previous message", shown: "↑ ↓", ascii: "up down", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1, false)},
+		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: wireBy(1, false)},
+		{keys: []string{"pgup", "shift+left"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: wireScreen, do: wireBy(-1, true)},
+		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: wireBy(1, true)},
+		{keys: []string{"home", "g"}, name: "oldest", shown: "home end", help: "oldest, newest", short: "ends", on: wireScreen, do: action((*model).toOldestRow)},
+		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: action((*model).toNewestRow)},
+		{keys: []string{"/"}, name: "filter", shown: "/", hint: "filter", help: "filter by text", short: "filter", on: wireScreen, do: action((*model).askWireFilter)},
+		{keys: []string{"t"}, name: "kind", shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: wireScreen, do: action((*model).nextWireKind)},
+		{keys: []string{"d"}, name: "direction", shown: "d", help: "filter by direction", short: "direction", on: wireScreen, do: action((*model).nextWireDirection)},
+		{keys: []string{"u"}, name: "unfold", shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: wireScreen, do: action((*model).toggleWireFold)},
+		{keys: []string{"c"}, name: "copy", shown: "c", hint: "copy", help: "copy as NDJSON", short: "copy", on: wireScreen, do: (*model).copyWire},
+		{keys: []string{"C"}, name: "file", shown: "C", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
 
-		{keys: []string{"M"}, shown: "M", help: "mouse off, to copy", short: "mouse", on: anywhere, do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, shown: "ctrl+z", help: "suspend", on: anywhere, do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"t", "l"}, name: "timeline", shown: "t", hint: "timeline", help: "close the list", short: "timeline", on: listScreen, do: action((*model).closeList)},
+		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back", on: listScreen, do: action((*model).listBack)},
+		{keys: []string{"up", "k"}, name: "previous turn", shown: "↑ ↓", ascii: "up down", help: "select a turn", short: "select", on: listScreen, do: listBy(-1, false)},
+		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: listBy(1, false)},
+		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: listBy(-1, true)},
+		{keys: []string{"pgdown"}, name: "page down", on: listScreen, do: listBy(1, true)},
+		{keys: []string{"home", "g"}, name: "oldest turn", shown: "home end", help: "oldest, newest", short: "ends", on: listScreen, do: action((*model).toOldestTurn)},
+		{keys: []string{"end", "G"}, name: "newest turn", on: listScreen, do: action((*model).toNewestTurn)},
+		{keys: []string{"enter"}, name: "jump", shown: "enter", hint: "jump", help: "to that time", short: "jump", on: listScreen, do: action((*model).jumpToRow)},
+		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", hint: "only", help: "that lane only", short: "only", on: listScreen, digit: (*model).onlyTurnsOf},
+		{keys: []string{"/"}, name: "filter", shown: "/", hint: "filter", help: "filter by text", short: "filter", on: listScreen, do: action((*model).askListFilter)},
+		{keys: []string{"y"}, name: "copy", shown: "y", hint: "copy", help: "copy row, or all", short: "copy", on: listScreen, do: (*model).copyRows},
+		{keys: []string{">"}, name: "reassign", shown: ">", hint: "reassign", help: "is another speaker", short: "reassign", on: listScreen, do: action((*model).reassign)},
+
+		{keys: []string{":"}, shown: ":", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
+		{keys: []string{"M"}, name: "mouse", shown: "M", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
+		{keys: []string{"ctrl+z"}, name: "suspend", shown: "ctrl+z", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
 }
 
-// here is what fills the screen now.
-func (m *model) here() view {
+// bindKeys indexes the bindings that are available with the options.
+func (m *model) bindKeys() {
+	for _, b := range newBindings() {
+		if b.needs == nil || b.needs(m.o) {
+			m.bindings = append(m.bindings, b)
+		}
+	}
+	for i := range m.bindings {
+		b := &m.bindings[i]
+		if m.byKey[b.on] == nil {
+			m.byKey[b.on] = map[string]*binding{}
+		}
+		for _, k := range b.keys {
+			m.byKey[b.on][k] = b
+		}
+	}
+}
+
+// screen is what the keys apply to now.
+func (m *model) screen() screen {
 	if m.wire != nil {
-		return onWire
+		return wireScreen
 	}
-	return onTimeline
+	if m.list != nil && !m.presenter {
+		return listScreen
+	}
+	return timelineScreen
 }
 
-// bound is what a key does here.
+// bound is the binding of a key on this screen, or nil.
 func (m *model) bound(key string) *binding {
-	if b := m.byKey[m.here()][key]; b != nil {
+	if b := m.byKey[m.screen()][key]; b != nil {
 		return b
 	}
-	return m.byKey[anywhere][key]
+	if b := m.byKey[anyScreen][key]; b != nil || m.screen() != listScreen {
+		return b
+	}
+	return m.byKey[timelineScreen][key]
 }
 
-// inShort is what the binding does, in a word.
-func (b binding) inShort() string {
+// shortHelp is what the binding does, in one word.
+func (b binding) shortHelp() string {
 	switch {
 	case b.short != "":
 		return b.short
@@ -118,54 +166,181 @@ func (b binding) inShort() string {
 	return b.help
 }
 
-// label is how the binding's keys are written.
-func (b binding) label(ascii bool) string {
+// keyText is how the binding's keys are shown.
+func (b binding) keyText(ascii bool) string {
 	if ascii && b.ascii != "" {
 		return b.ascii
 	}
 	return b.shown
 }
 
-func act(f func(*model)) func(*model) tea.Cmd {
+// key handles a key message. Keys in quick succession can arrive as one message
+// with several runes.
+func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	if m.input != nil && msg.Type != tea.KeyCtrlC {
+		m.dirty = true
+		return m.inputKey(msg)
+	}
+	if msg.Paste {
+		return nil
+	}
+	names := []string{msg.String()}
+	if msg.Type == tea.KeyRunes && !msg.Alt {
+		names = names[:0]
+		for _, r := range msg.Runes {
+			names = append(names, string(r))
+		}
+	}
+	var cmds []tea.Cmd
+	for i, name := range names {
+		if m.input != nil { // the previous key began a text input: the rest is text
+			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
+			break
+		}
+		if m.choice != nil && name != "ctrl+c" {
+			m.dirty = true
+			cmds = append(cmds, m.choiceKey(name))
+			continue
+		}
+		if b := m.bound(name); b != nil {
+			m.dirty = true
+			if name != "q" && name != "Q" && name != ":" {
+				m.quitAsked = false
+			}
+			if name != "esc" { // which closes it, and nothing else then
+				m.notice = ""
+			}
+			if b.digit != nil {
+				b.digit(m, int(name[0]-'1'))
+				continue
+			}
+			cmds = append(cmds, b.do(m))
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// action is a binding's function that needs no command.
+func action(f func(*model)) func(*model) tea.Cmd {
 	return func(m *model) tea.Cmd { f(m); return nil }
 }
 
 func scrollBy(part float64) func(*model) tea.Cmd {
-	return act(func(m *model) {
+	return action(func(m *model) {
 		w := m.window()
 		m.view.scroll(w, part*w.span)
 	})
 }
 
-func seekBy(seconds float64) func(*model) tea.Cmd {
-	return act(func(m *model) {
-		m.o.Player.Seek(m.state.Heard + seconds)
-		m.refresh() // keys come faster than ticks: the next one starts from here
+func zoomBy(by int) func(*model) tea.Cmd {
+	return action(func(m *model) { w := m.window(); m.view.zoomBy(w.cells, w.position, by) })
+}
+
+// still reports whether the timeline stands still: frozen, or a paused replay.
+func (m *model) still() bool {
+	return m.frozen != nil || m.state.Playback != nil && m.state.Playback.Paused
+}
+
+// stepBy scrolls a tenth of the window, or moves the cursor by a cell while the
+// timeline stands still.
+func stepBy(by int) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		w := m.window()
+		if !m.still() {
+			m.view.scroll(w, 0.1*float64(by)*w.span)
+			return
+		}
+		at := m.cursor
+		switch column := w.column(at); {
+		case at < 0 && w.follow:
+			at = w.position
+		case column < 0 || column >= w.cells:
+			at = w.middle()
+		}
+		m.cursor = min(max(at+float64(by)*w.cellDur, 0), w.position)
+		if column := w.column(m.cursor); column < 0 || column >= w.cells {
+			m.view.scroll(w, 0.5*float64(by)*w.span)
+		}
 	})
 }
 
-func zoomBy(by int) func(*model) tea.Cmd {
-	return act(func(m *model) { w := m.window(); m.view.zoomBy(w.cells, w.heard, by) })
+func (m *model) togglePause() {
+	m.cursor = -1
+	m.o.Player.TogglePause()
 }
 
-// turnHelp shows the help, its next page where there is one, or puts it away.
-func (m *model) turnHelp() {
+func (m *model) toPresent() { m.view.scrolled, m.cursor = false, -1 }
+
+func seekBy(seconds float64) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		m.cursor = -1
+		m.o.Player.Seek(m.state.Position + seconds)
+		m.refresh() // the next key may come before the next tick, and starts from here
+	})
+}
+
+// nextHelpPage opens the help, turns its page, or closes it.
+func (m *model) nextHelpPage() {
 	m.help++
 	if m.help > m.helpPages() {
 		m.help = 0
 	}
 }
 
-// back leaves what lies over the timeline, one thing after the other.
+// back closes what is over the timeline, one thing at a time.
 func (m *model) back() {
 	switch {
 	case m.help > 0:
 		m.help = 0
-	case m.stage:
-		m.stage = false
+	case m.presenter:
+		m.presenter = false
 	case m.notice != "":
 		m.notice = ""
 	default:
 		m.selected = ""
 	}
+}
+
+func (m *model) toggleFreeze() {
+	m.cursor = -1
+	if m.frozen != nil {
+		m.frozen = nil
+		m.view.scrolled = false
+		return
+	}
+	s := m.state
+	m.frozen = &s
+}
+
+func (m *model) toStart() {
+	w := m.window()
+	m.view.scroll(w, -w.position)
+}
+
+// quit ends the display, and asks for confirmation if changes would be lost.
+func (m *model) quit() tea.Cmd {
+	if m.annotations.Unsaved() && !m.quitAsked {
+		m.quitAsked = true
+		text := "names and bookmarks are not saved: q again quits"
+		if m.o.Export != nil {
+			text += ", e exports"
+		}
+		m.notify(text, canvas.Warn)
+		return nil
+	}
+	return m.end()
+}
+
+// interrupt ends the display at once.
+func (m *model) interrupt() tea.Cmd {
+	m.interrupted = true
+	return m.end()
+}
+
+func (m *model) end() tea.Cmd {
+	if !m.quitting && m.o.Interrupt != nil {
+		m.o.Interrupt()
+	}
+	m.quitting = true
+	return tea.Quit
 }

@@ -1,76 +1,86 @@
 package tui
 
-// The screen, from the top:
+import "hubbub/tui/canvas"
+
+// The timeline screen, from the top. Rows in brackets depend on the height.
 //
-//	hubbub  meeting.wav · notice              ▕█████▍  ▏  0:42 / 1:15   header
-//	                                                                    (gap)
-//	 ● SPEAKER_00  0:21   ▐█████▋      ▕███▎                    ▐██▒▒   lanes
-//	               38%     ┊               ┊               ┊            (second row)
+//	hubbub  meeting.wav · notice              ▕█████▍  ▏  0:42 / 1:15   header.go
+//	events arrive 14 s late: the service is overloaded or ...           (problem, or a gap)
+//	 ● SPEAKER_00  0:21   ▐█████▋      ▕███▎                    ▐██▒▒   timeline.go: lanes
+//	               38%     ┊               ┊               ┊            (second row of a lane)
 //	                                                                    (gap)
 //	   SPEAKER_01  0:09           ▐████▌                            ░░
 //	 ...
-//	   input level       ▁▂▄▅▃▂▁▄▅▆▅▃▁▂▄▅▄▃▂▁▁▂▄▅▆▅▄▃▂▁▂▄▅▃▂▁▂▃▄▂       (level)
-//	                    ───┬────━━━────────┬────◆──────────┬─────────   axis: rule, overlap, bookmarks
-//	                      0:10            0:20            0:30   0:42   axis: labels
+//	   input level       ▁▂▄▅▃▂▁▄▅▆▅▃▁▂▄▅▄▃▂▁▁▂▄▅▆▅▄▃▂▁▂▄▅▃▂▁▂▃▄▂       (timeline.go: input level)
+//	                    ───┬────━━━────────┬────◆──────────┬─────────   timeline.go: axis
+//	                      0:10            0:20            0:30   0:42
 //	                                                                    (gap)
-//	   session          ▂▅▇▆▃▁▂▅▇▆▃▁▂▅▇┣▆▃▁▂▅▇▆▃▁┫                      (minimap)
+//	   session          ▂▅▇▆▃▁▂▅▇▆▃▁▂▅▇┣▆▃▁▂▅▇▆▃▁┫                      (minimap.go)
 //	                                                                    (gap)
-//	 latest    0:38.2   1.9 s  SPEAKER_00                               log
+//	 latest turns                                                       (latest.go)
 //	                                                                    (gap)
-//	● connected  mic → built-in server  421 chunks sent  real time      state
-//	q leave  ? help  space freeze  ←→ scroll  +- zoom       60 s across keys
+//	● connected  mic → built-in server  421 chunks sent  real time      status.go: state
+//	q quit  ? help  space freeze  ←→ scroll  +- zoom        60 s across status.go: keys, or prompt.go
 //
-// What is in brackets comes and goes with the height. Lanes are 1 to 3 rows
-// high, more on a screen of more than 40, with at most one row between them; as many stay free as four lanes
-// need, so that the picture does not jump while people begin to speak. Minimap
-// and level come where that takes no lane its second row. The timeline is everything right of the gutter. Below minWidth or minHeight
-// there is one line of status and nothing else.
+// The list of turns (list.go) is beside it, or in its place. The help (help.go)
+// covers it; the presenter view (presenter.go) and the wire
+// view (wire_screen.go) replace all but the last line.
+//
+// A lane is 1 to 3 rows high, more on a screen of more than 40 rows, with at
+// most one row between lanes. Space for four lanes is always reserved, so that
+// the picture does not move while the first people begin to speak. Minimap and
+// input level appear where they take no lane its second row. The timeline is
+// everything to the right of the gutter, which has names and talk times. Below
+// minWidth or minHeight the screen is one line of status.
 const (
 	minWidth  = 40
 	minHeight = 8
 )
 
-// layout says where each region of the screen is.
+// layout is the position of each region of the timeline screen.
 type layout struct {
-	w, h    int
-	small   bool // one status line only
-	gutter  int  // columns of names and talk times
-	name    int  // of them, for the name
-	talk    int  // of them, for the talk time
-	lanesY  int
-	pitch   int // rows from lane to lane
-	bar     int // of them, filled by turns
-	visible int // lanes that have room
-	levelY  int
-	levelH  int // 0 = none
-	axisY   int
-	axisH   int // 1 or 2
-	mapY    int
-	mapH    int // 0 = none
-	logY    int
-	logH    int // 0 = none
-	stateY  int
-	keysY   int
+	w, h     int
+	side     int  // columns of the list beside the timeline; 0 = not there
+	small    bool // one line of status only
+	gutter   int  // columns of names and talk times; the timeline is right of it
+	name     int  // columns of the name
+	talk     int  // columns of the talk time
+	problemY int  // what is wrong with microphone or service, in words; 0 = in the status line
+	lanesY   int
+	pitch    int // rows from lane to lane
+	bar      int // of them, filled by turns
+	visible  int // lanes that have room
+	levelY   int
+	levelH   int // 0 = none
+	axisY    int
+	axisH    int // 1 or 2
+	mapY     int
+	mapH     int // 0 = none
+	latestY  int
+	latestH  int // 0 = none
+	stateY   int
+	keysY    int
 }
 
-// timelineX is where time begins.
-func (l layout) timelineX() int { return l.gutter }
+// cells is the width of the timeline. One column stays free at the right.
+func (l layout) cells() int { return max(l.right()-l.gutter-1, 1) }
 
-// cells is how wide the timeline is. One column stays free at the right.
-func (l layout) cells() int { return max(l.w-l.gutter-1, 1) }
+// right is where the timeline ends.
+func (l layout) right() int { return l.w - l.side }
 
-// newLayout places the regions for a screen of w x h and a session's labels.
-func newLayout(w, h int, s State) layout {
+// newLayout places the regions on a screen of w by h.
+func newLayout(w, h int, s *session) layout {
 	l := layout{w: w, h: h}
 	if w < minWidth || h < minHeight {
 		l.small = true
 		return l
 	}
-	l.gutterFor(s)
+	l.setGutter(s)
 	l.stateY, l.keysY = h-2, h-1
 
 	top, bottom := 1, h-2
 	if h >= 11 {
+		l.problemY = top
 		top++
 	}
 	if h >= 13 {
@@ -82,13 +92,13 @@ func newLayout(w, h int, s State) layout {
 	}
 	l.lanesY = top
 	rows := bottom - top - l.axisH
-	n := max(len(s.Timeline.Lanes), 4)
-	keep := min(rows/n, 2) // rows for each lane that nothing else may take
-	if h >= 16 && (rows-1)/n >= keep {
+	n := max(len(s.speakers), 4)
+	reserved := min(rows/n, 2) // rows of each lane that nothing else may take
+	if h >= 16 && (rows-1)/n >= reserved {
 		l.mapH = 1
 		rows--
 	}
-	for len(s.Levels) > 0 && h >= 16 && (rows-1)/n >= keep && l.levelH < max(h/17, 1) {
+	for len(s.Levels) > 0 && h >= 16 && (rows-1)/n >= reserved && l.levelH < max(h/17, 1) {
 		l.levelH++
 		rows--
 	}
@@ -103,30 +113,104 @@ func newLayout(w, h int, s State) layout {
 		l.mapY++
 		free--
 	}
-	// The log takes what is left when that is worth a heading.
+	// The latest turns take what is left, if there is enough for a heading.
 	if free >= 4 {
-		l.logY = l.mapY + l.mapH + 1
-		l.logH = free - 1
+		l.latestY = l.mapY + l.mapH + 1
+		l.latestH = free - 1
 	}
 	return l
 }
 
-// gutterFor makes room for the longest name, within reason, and the talk
-// times. Both are rounded up so that the timeline does not move with every
-// new digit.
-func (l *layout) gutterFor(s State) {
+// setGutter makes room for the longest name, within limits, and the talk times.
+// Both are rounded up so that the timeline does not move with every new digit.
+func (l *layout) setGutter(s *session) {
 	l.name = 10
 	l.talk = 5
 	most := 10 + max(l.w-minWidth, 0)/6
-	for _, lane := range s.Timeline.Lanes {
-		l.name = max(l.name, min(textWidth(Clean(lane.Speaker)), most))
-		if lane.Talk >= 3600 {
+	for _, p := range s.speakers {
+		l.name = max(l.name, min(canvas.Width(p.name), most))
+		if p.Lane.Talk >= 3600 {
 			l.talk = 7
 		}
 	}
-	// margin, speaking mark, name, talk, margin
+	// margin, speaking mark, name, talk time, margin
 	l.gutter = 1 + 2 + l.name + 1 + l.talk + 1
 	if l.w >= 60 {
 		l.gutter += 2
 	}
+}
+
+// draw draws the screen.
+func (m *model) draw() string {
+	c := canvas.New(m.w, m.h)
+	s := m.session()
+	l := m.layoutOf(s)
+	switch {
+	case l.small:
+		m.drawSmall(c, s)
+		return c.Render(m.theme)
+	case m.wire != nil:
+		m.drawWire(c)
+	case m.presenter:
+		m.drawPresenter(c)
+		m.drawLastLine(c, l, s)
+		return c.Render(m.theme)
+	default:
+		m.drawTimelineScreen(c, l, s)
+	}
+	m.drawLastLine(c, l, s)
+	if m.help > 0 {
+		m.drawHelp(c)
+	}
+	return c.Render(m.theme)
+}
+
+func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *session) {
+	m.view.top = min(max(m.view.top, 0), max(len(s.speakers)-l.visible, 0))
+	if i := s.index(m.selected); i >= 0 { // the selected lane is always visible
+		m.view.top = min(max(m.view.top, i-l.visible+1), i)
+	}
+	w := m.view.window(l.cells(), s.Position)
+	m.drawHeader(c, w)
+	if m.list != nil {
+		m.drawList(c, l, s)
+		if l.side == 0 {
+			m.drawState(c, l)
+			return
+		}
+	}
+	if l.problemY > 0 {
+		p, width := m.problem(0), l.right()-2
+		c.Text(1, l.problemY, width, canvas.Fit(p.Text, width, 0, m.glyphs.Ellipsis), p.Style)
+	}
+	overlap := m.drawLanes(c, l, w, s)
+	m.drawInputLevel(c, l, w, s)
+	m.drawAxis(c, l, w, s, overlap)
+	m.drawCursor(c, l, w)
+	m.drawMinimap(c, l, w, s)
+	m.drawLatest(c, l, s)
+	m.drawState(c, l)
+}
+
+func (m *model) layout() layout { return m.layoutOf(m.session()) }
+
+// layoutOf places the regions, with the list beside the timeline if that is open
+// and there is room.
+func (m *model) layoutOf(s *session) layout {
+	l := newLayout(m.w, m.h, s)
+	if m.list != nil && !l.small && m.w >= sideWidth {
+		l.side, l.latestH = m.w*2/5, 0
+	}
+	return l
+}
+
+// window is the window of the displayed session.
+func (m *model) window() window {
+	s := m.session()
+	return m.view.window(m.layoutOf(s).cells(), s.Position)
+}
+
+// segment is a part of a line; canvas.Segment explains the rank.
+func segment(text string, style canvas.Style, rank int) canvas.Segment {
+	return canvas.Segment{Text: text, Style: style, Rank: rank}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 )
 
 // Format is an output without a screen.
@@ -19,24 +20,19 @@ type Format string
 
 // The formats of a Printer. The contract fixes their spelling.
 const (
-	FormatLines  Format = "lines"  // 00:00:01.240 00:00:03.863 SPEAKER_00
+	FormatLines  Format = "lines"  // 00:00:01.240 00:00:03.863 SPEAKER_00, the match, and after a tab the text if there are any
 	FormatJSON   Format = "json"   // {"speaker":"SPEAKER_00","start":1.24,"end":3.863}
 	FormatEvents Format = "events" // stream messages as received
 	FormatRTTM   Format = "rttm"   // SPEAKER NAME 1 1.240 2.623 <NA> <NA> SPEAKER_00 <NA> <NA>
 	FormatWire   Format = "wire"   // {"n":7,"at":"...","dir":"out","kind":"chunk",...}
 )
 
-// Formats lists what NewPrinter takes.
-func Formats() []Format {
-	return []Format{FormatLines, FormatJSON, FormatEvents, FormatRTTM, FormatWire}
-}
-
-// ErrOutputClosed is what a Printer answers when whoever read its output has
-// gone away, as `| head` does: no failure of the session.
+// ErrOutputClosed is what a Printer returns when the reader of its output has
+// closed it, as `| head` does. That is no failure of the session.
 var ErrOutputClosed = errors.New("output was closed by its reader")
 
-// Printer writes a session as text, one record a line, each record with one
-// write as soon as it is known. It is for one goroutine.
+// Printer writes a session as text, one record per line, each with one write as
+// soon as it is known. It is for one goroutine.
 type Printer struct {
 	w      *bufio.Writer
 	format Format
@@ -53,11 +49,18 @@ func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
 	return nil, fmt.Errorf("unknown output format %q", format)
 }
 
-// Turn writes a finished turn; the formats events and wire have none.
+// Turn writes a finished turn. The formats events and wire have none.
 func (p *Printer) Turn(t protocol.Turn) error {
 	switch p.format {
 	case FormatLines:
-		return p.line(fmt.Sprintf("%s %s %s", stamp(t.Start), stamp(t.End), Clean(t.Speaker)))
+		line := fmt.Sprintf("%s %s %s", clockMillis(t.Start), clockMillis(t.End), Clean(t.Speaker))
+		if t.Match != "" {
+			line += " " + Clean(t.Match)
+		}
+		if t.Text != "" {
+			line += "\t" + Clean(t.Text)
+		}
+		return p.line(line)
 	case FormatJSON:
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
@@ -68,13 +71,16 @@ func (p *Printer) Turn(t protocol.Turn) error {
 		}
 		return p.line(strings.TrimSuffix(b.String(), "\n"))
 	case FormatRTTM:
+		if t.Match != "" {
+			t.Speaker = t.Match
+		}
 		return p.line(protocol.FormatRTTM(p.name, t))
 	}
 	return nil
 }
 
-// Event writes a stream message as it was received; only the format events
-// has any.
+// Event writes a stream message as it was received. Only the format events has
+// messages.
 func (p *Printer) Event(e protocol.Event) error {
 	if p.format != FormatEvents {
 		return nil
@@ -90,15 +96,15 @@ func (p *Printer) Event(e protocol.Event) error {
 	return p.line(string(raw))
 }
 
-// Wire writes a record of the wire; only the format wire has any.
-func (p *Printer) Wire(r protocol.WireRecord) error {
+// Wire writes a record of the connection. Only the format wire has records.
+func (p *Printer) Wire(r trace.Record) error {
 	if p.format != FormatWire {
 		return nil
 	}
 	return p.line(r.Line())
 }
 
-// Flush writes what is left and tells the first failure there was.
+// Flush writes what is buffered and returns the first failure.
 func (p *Printer) Flush() error {
 	if p.err == nil {
 		p.err = outputError(p.w.Flush())
@@ -110,12 +116,12 @@ func (p *Printer) line(s string) error {
 	if p.err != nil {
 		return p.err
 	}
-	_, _ = p.w.WriteString(s) // bufio keeps a failure for Flush
+	_, _ = p.w.WriteString(s) // Flush returns the error
 	_ = p.w.WriteByte('\n')
 	return p.Flush()
 }
 
-// outputError makes a gone reader recognisable.
+// outputError marks the error of an output that was closed by its reader.
 func outputError(err error) error {
 	switch {
 	case err == nil:

@@ -9,13 +9,8 @@ import (
 	"testing"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 )
-
-var someTurns = []protocol.Turn{
-	{Speaker: "SPEAKER_00", Start: 1.24, End: 3.863},
-	{Speaker: "SPEAKER_01", Start: 3.5, End: 4},
-	{Speaker: "SPEAKER_00", Start: 3599.9996, End: 3725.0494},
-}
 
 func TestPrinterFormats(t *testing.T) {
 	events := []protocol.Event{
@@ -47,7 +42,7 @@ func TestPrinterFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := b.Len()
-			if err := p.Turn(someTurns[i]); err != nil {
+			if err := p.Turn(threeTurns[i]); err != nil {
 				t.Fatal(err)
 			}
 			if format != FormatEvents && b.Len() == before {
@@ -80,7 +75,7 @@ func TestPrinterRefusesUnknownFormats(t *testing.T) {
 	if _, err := NewPrinter(&bytes.Buffer{}, "xml", "live"); err == nil {
 		t.Error("xml is taken")
 	}
-	for _, f := range Formats() {
+	for _, f := range []Format{FormatLines, FormatJSON, FormatEvents, FormatRTTM, FormatWire} {
 		if _, err := NewPrinter(&bytes.Buffer{}, f, "live"); err != nil {
 			t.Error(err)
 		}
@@ -95,7 +90,7 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	p, _ := NewPrinter(w, FormatLines, "live")
-	if err := p.Turn(someTurns[0]); !errors.Is(err, ErrOutputClosed) {
+	if err := p.Turn(threeTurns[0]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("a pipe without a reader gives %v", err)
 	}
 	if err := p.Flush(); !errors.Is(err, ErrOutputClosed) {
@@ -113,65 +108,27 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestPrinterKeepsItsFirstError(t *testing.T) {
 	p, _ := NewPrinter(full{}, FormatLines, "live")
 	for range 2 {
-		if err := p.Turn(someTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
+		if err := p.Turn(threeTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("a full disk gives %v", err)
 		}
 	}
 }
 
-func TestAccessible(t *testing.T) {
-	var b bytes.Buffer
-	a := NewAccessible(&b)
-	s := State{Source: "meeting.wav", Server: "built-in server"}
-	say := func(f func()) {
-		if err := a.State(s); err != nil {
+// Records of the connection are printed by the format wire and no other.
+func TestPrinterWire(t *testing.T) {
+	r := trace.Record{Number: 7, Dir: trace.Incoming, Kind: trace.KindClose, Code: 1000}
+	for _, format := range []Format{FormatWire, FormatLines} {
+		var b bytes.Buffer
+		p, _ := NewPrinter(&b, format, "live")
+		if err := p.Wire(r); err != nil {
 			t.Fatal(err)
 		}
-		if f != nil {
-			f()
+		want := ""
+		if format == FormatWire {
+			want = r.Line() + "\n"
 		}
-	}
-	say(nil)
-	say(nil) // nothing new, nothing said
-	s.Link = Open
-	say(func() { a.Turn(someTurns[0]) })
-	s.Heard, s.Sent, s.ChunksSent, s.Level.Peak = 20, 20, 200, 0.4
-	say(func() { a.Turn(someTurns[2]) })
-	s.Dropped = 1
-	say(func() { a.Error("Invalid chunk size\x1b[2J") })
-	s.Dropped, s.Overflows = 4, 2
-	say(nil)
-	s.Link = Draining
-	say(func() { a.Notice("recording kept in talk/") })
-	s.Link, s.Finished = Closed, true
-	say(nil)
-	s.Link, s.LinkReason = Failed, "connection lost"
-	say(nil)
-	s.Timeline.Lanes = []protocol.Lane{
-		{Speaker: "SPEAKER_00", Turns: someTurns[:1], Talk: 61},
-		{Speaker: "SPEAKER_01", Turns: someTurns[1:], Talk: 20.4},
-	}
-	a.Summary(s)
-	want := `Listening to meeting.wav.
-Connecting to built-in server.
-Connected to built-in server.
-SPEAKER_00, 0:01 to 0:03
-SPEAKER_00, 59:59 to 1:02:05
-Warning: 1 chunk dropped, 1 in all.
-Error: Invalid chunk size
-Warning: 3 chunks dropped, 4 in all.
-Warning: the device lost audio 2 times.
-Input ended, waiting for the last turns.
-recording kept in talk/
-Connection closed.
-Finished after 0:20.
-Connection failed: connection lost.
-0:20 heard, 2 speakers.
-SPEAKER_00: 1:01, 75 percent, 1 turn.
-SPEAKER_01: 0:20, 25 percent, 2 turns.
-Warning: 4 chunks dropped, 0.4 seconds of audio never reached the server.
-`
-	if b.String() != want {
-		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+		if b.String() != want {
+			t.Errorf("%s: %q, want %q", format, b.String(), want)
+		}
 	}
 }

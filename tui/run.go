@@ -1,28 +1,84 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+	"hubbub/tui/canvas"
 )
 
-// ErrInterrupted is what Run answers when the user left with ctrl+c; after q
-// it answers nil.
+// Options are what Run needs. Only Snapshot is required.
+type Options struct {
+	// Snapshot returns the newest State at once, without waiting for anything.
+	Snapshot func() State
+	// Messages wake the screen; nil = only the tick does.
+	Messages <-chan Msg
+	// ASCII omits every glyph beyond ASCII; so does the locale C or POSIX. In the
+	// environment, NO_COLOR omits colours and TERM=dumb escape sequences.
+	ASCII bool
+	// Background is what the colours are chosen for.
+	Background canvas.Background
+	// Input and Output are the terminal; nil = standard input and output.
+	Input  io.Reader
+	Output io.Writer
+	// Annotations are what users add to the session: names, merges, mutes,
+	// bookmarks. The screen changes them; whoever provides the store saves them
+	// and reports that with MarkSaved. While there are unsaved changes, quitting
+	// asks for confirmation. nil = a store of the screen's own.
+	Annotations *protocol.AnnotationsStore
+	// Export writes the session into files and returns one line that says where
+	// they are. It runs on its own goroutine, one at a time; without an error it
+	// marks the annotations as saved. nil = the screen has no export.
+	Export func(protocol.Annotations) (string, error)
+	// Wire returns what went over the connection, at once. It is called while
+	// the wire view is open. nil = there is no wire view.
+	Wire func() trace.Snapshot
+	// SaveWire writes lines into a file and returns its name. It runs on its own
+	// goroutine. nil = the wire view cannot save.
+	SaveWire func(ndjson []byte) (string, error)
+	// Voices is the folder of the voiceprints that speakers are compared with;
+	// "" = none are used.
+	Voices string
+	// Player is what the playback keys control; nil = not a recording.
+	Player Player
+	// Mouse starts with the mouse on; a key turns it off, to select text.
+	Mouse bool
+	// Interrupt, where given, is called once when the user quits, with q or
+	// with ctrl+c, before Run returns. It must not wait.
+	Interrupt func()
+}
+
+// ErrInterrupted is what Run returns when the user quit with ctrl+c; after q it
+// returns nil.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrPanic is in what Run answers when the display broke: a defect of hubbub.
-// The terminal is as it was, and the session can go on without a display.
-var ErrPanic = errors.New("the display broke off")
+// PanicError is what Run returns when the display panicked, in Update, in View
+// or in a command. The terminal is restored, and the session can go on without
+// a display.
+type PanicError struct {
+	value any
+	stack []byte
+}
 
-// Run shows the session until the user leaves or ctx ends, and leaves the
-// terminal as it was. It stays when the session is finished. It answers nil
-// after q, ErrInterrupted after ctrl+c, the cause of ctx when that ended, a
-// PanicError when the display broke, and an error when there is no terminal.
-// It installs no signal handlers: whoever catches signals ends ctx.
+func (e *PanicError) Error() string { return fmt.Sprintf("the display crashed: panic: %v", e.value) }
+
+// Stack is the stack of the goroutine that panicked, as the runtime prints it.
+func (e *PanicError) Stack() []byte { return e.stack }
+
+// Run shows the session until the user quits or ctx ends, and restores the
+// terminal. It does not end when the session is finished. It returns nil after
+// q, ErrInterrupted after ctrl+c, the cause of ctx when that ended, a
+// *PanicError when the display panicked, and an error when there is no terminal.
+// It installs no signal handlers: whoever handles signals ends ctx.
 func Run(ctx context.Context, o Options) error {
 	out := o.Output
 	if out == nil {
@@ -34,13 +90,13 @@ func Run(ctx context.Context, o Options) error {
 	m, p := newProgram(inner, o, out)
 	err := m.run(p)
 	switch {
-	case m.broken != nil:
-		return m.broken
+	case m.panicked != nil:
+		return m.panicked
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("cannot use the terminal: %w", err)
 	case m.interrupted:
 		return ErrInterrupted
-	case m.left:
+	case m.quitting:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -48,9 +104,9 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-func newProgram(ctx context.Context, o Options, out io.Writer) (*guard, *tea.Program) {
-	t := themeFor(o, out)
-	m := &guard{model: newModel(ctx, o, t, glyphsFor(o.ASCII || t.plain, t.plain))}
+func newProgram(ctx context.Context, o Options, out io.Writer) (*guardedModel, *tea.Program) {
+	t := canvas.DetectTheme(out, o.Background)
+	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale(), t.Plain()))}
 	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())
@@ -59,4 +115,95 @@ func newProgram(ctx context.Context, o Options, out io.Writer) (*guard, *tea.Pro
 		opts = append(opts, tea.WithInput(o.Input))
 	}
 	return m, tea.NewProgram(m, opts...)
+}
+
+// asciiLocale reports whether the environment chooses a locale without characters
+// beyond ASCII.
+func asciiLocale() bool {
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	return locale == "C" || locale == "POSIX"
+}
+
+// guardedModel recovers panics of the model. Bubble Tea would print them on the
+// terminal and drop them; this way the display ends as if the user had quit, and
+// Run returns the panic. After a panic the model is not called again. Everything
+// but the commands runs on Bubble Tea's one goroutine.
+type guardedModel struct {
+	*model
+	panicked *PanicError
+}
+
+// panicMsg is the panic of a command.
+type panicMsg struct{ err *PanicError }
+
+func (g *guardedModel) Init() (cmd tea.Cmd) {
+	defer g.recover(&cmd)
+	return guardCommand(g.model.Init())
+}
+
+func (g *guardedModel) Update(msg tea.Msg) (self tea.Model, cmd tea.Cmd) {
+	self = g // also after a panic
+	if m, ok := msg.(panicMsg); ok && g.panicked == nil {
+		g.panicked = m.err
+	}
+	if g.panicked != nil {
+		return g, tea.Quit
+	}
+	defer g.recover(&cmd)
+	_, cmd = g.model.Update(msg)
+	return self, guardCommand(cmd)
+}
+
+func (g *guardedModel) View() (view string) {
+	if g.panicked != nil {
+		return ""
+	}
+	// View cannot quit; the next message, a tick at the latest, does.
+	defer g.recover(nil)
+	return g.model.View()
+}
+
+func (g *guardedModel) recover(cmd *tea.Cmd) {
+	if v := recover(); v != nil {
+		g.panicked = &PanicError{v, debug.Stack()}
+		if cmd != nil {
+			*cmd = tea.Quit
+		}
+	}
+}
+
+// run is p.Run, and restores the terminal after a panic of Bubble Tea's own
+// loop. Panics of the goroutines that Bubble Tea starts, its renderer and its
+// key reader, cannot be recovered here: that needs another process.
+func (g *guardedModel) run(p *tea.Program) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			g.panicked = &PanicError{v, debug.Stack()}
+			err = g.panicked
+			_ = p.ReleaseTerminal()
+		}
+	}()
+	_, err = p.Run()
+	return err
+}
+
+// guardCommand returns a command that reports its panic as a message.
+func guardCommand(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() (msg tea.Msg) {
+		defer func() {
+			if v := recover(); v != nil {
+				msg = panicMsg{&PanicError{v, debug.Stack()}}
+			}
+		}()
+		msg = cmd()
+		if batch, ok := msg.(tea.BatchMsg); ok {
+			for i := range batch {
+				batch[i] = guardCommand(batch[i])
+			}
+		}
+		return msg
+	}
 }

@@ -1,104 +1,68 @@
 package tui
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
-	"time"
+	"testing"
 
-	"hubbub/protocol"
+	"hubbub/tui/canvas"
 )
 
-// conversation is a made-up session: turns of people who mostly wait for each
-// other and sometimes do not. The same arguments give the same turns.
-func conversation(people int, length float64, seed uint64) []protocol.Turn {
-	r := rand.New(rand.NewPCG(seed, 1))
-	var turns []protocol.Turn
-	free := make([]float64, people) // when each of them has finished
-	at, who := 0.6, 0
-	for at < length {
-		// The first one to begin is the first label, and so on.
-		d := 0.4 + 5*r.Float64()*r.Float64()
-		if r.IntN(4) == 0 {
-			d += 4 * r.Float64()
+func TestSharesLeaveOutTheMuted(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	sum := func() (sum float64, muted int) {
+		for _, p := range m.session().speakers {
+			sum += p.share
+			if p.muted {
+				muted++
+			}
 		}
-		start := protocol.Round1ms(max(at, free[who]+0.2))
-		end := protocol.Round1ms(start + d)
-		turns = append(turns, protocol.Turn{Speaker: fmt.Sprintf("SPEAKER_%02d", who), Start: start, End: end})
-		free[who] = end
-		at = end + 0.7*r.Float64() - 0.1
-		if r.IntN(5) == 0 {
-			at = end - min(1.2, d/2)
-		}
-		next := r.IntN(people)
-		if seen := len(turns); seen < people {
-			next = seen
-		} else if next == who {
-			next = (next + 1) % people
-		}
-		who = next
+		return sum, muted
 	}
-	return turns
+	for _, c := range []struct {
+		keys  []string
+		muted int
+	}{{nil, 0}, {[]string{"2", "x"}, 1}, {[]string{"x"}, 0}, {[]string{"3", "o"}, 3}, {[]string{"1", "o"}, 3}, {[]string{"o"}, 0}} {
+		press(m, c.keys...)
+		if s, n := sum(); n != c.muted || math.Abs(s-1) > 1e-9 {
+			t.Errorf("%v: %d muted, the shares' sum is %v", c.keys, n, s)
+		}
+	}
 }
 
-// someLevels are the levels of such a session, in words and pauses.
-var someLevels = func() []Level {
-	r := rand.New(rand.NewPCG(3, 4))
-	levels := make([]Level, 4000*10)
-	loud := float32(0)
-	for i := range levels {
-		if i%7 == 0 {
-			loud = 0.25 * r.Float32() * r.Float32()
-		}
-		rms := loud*(0.6+0.4*r.Float32()) + 0.002
-		levels[i] = Level{RMS: rms, Peak: min(rms*(3+2*r.Float32()), 1)}
+func TestSortedByTalkTime(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	style := map[string]canvas.Style{}
+	for _, p := range m.session().speakers {
+		style[p.Label] = p.style
 	}
-	return levels
-}()
-
-// sessionAt is how such a session looks when heard seconds of it were heard,
-// with the given latency in seconds: what lies behind that is decided.
-func sessionAt(turns []protocol.Turn, heard, latency float64) State {
-	s := State{
-		Heard: heard, Sent: heard,
-		Latency: time.Duration(latency * float64(time.Second)),
-		Levels:  someLevels[:min(int(heard*10), len(someLevels))],
-		Level:   Level{RMS: float32(0.06 + 0.05*math.Sin(heard*3)), Peak: float32(0.3 + 0.1*math.Sin(heard*3))},
-		Source:  "demo conversation", Server: "built-in server",
-		Link: Open, ChunksSent: int64(heard * 10),
+	press(m, "s")
+	sorted := m.session().speakers
+	for i, p := range sorted {
+		if i > 0 && p.Lane.Talk > sorted[i-1].Lane.Talk {
+			t.Errorf("lane %d talked more than the one above", i)
+		}
+		if p.style != style[p.Label] || p.name != p.Label || p.Lane.Speaker != p.Label {
+			t.Errorf("lane %d is %s's in colour %v, belongs to %s", i, p.name, p.style, p.Label)
+		}
 	}
-	decided := heard - latency
-	byLabel := map[string]int{}
-	for _, t := range turns {
-		if t.Start > decided {
-			break
-		}
-		i, ok := byLabel[t.Speaker]
-		if !ok {
-			i = len(s.Timeline.Lanes)
-			byLabel[t.Speaker] = i
-			s.Timeline.Lanes = append(s.Timeline.Lanes, protocol.Lane{Speaker: t.Speaker})
-		}
-		lane := &s.Timeline.Lanes[i]
-		s.Timeline.Decided = max(s.Timeline.Decided, t.Start)
-		if t.End > decided {
-			lane.Open, lane.OpenSince = true, t.Start
-			continue
-		}
-		s.Timeline.Decided = max(s.Timeline.Decided, t.End)
-		lane.Turns = append(lane.Turns, t)
-		lane.Talk += t.End - t.Start
+	if len(sorted) != 4 || sorted[0].Label == "SPEAKER_00" {
+		t.Errorf("the order has not changed: %v", sorted)
 	}
-	return s
 }
 
-// someNotes are names of several scripts, a merge and bookmarks.
-func someNotes(at float64) (a protocol.Annotations) {
-	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
-		a, _ = a.Rename(label, name)
+// A new label is most likely the speaker who had the same label before, else the
+// first who is not new.
+func TestMatchForANewLabel(t *testing.T) {
+	s := sampleState(sampleTurns(4, 100, 7), 90, 1)
+	s.Timeline.Lanes[2].Speaker, s.Timeline.Lanes[3].Speaker = "SPEAKER_01#2", "SPEAKER_09"
+	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_09"}
+	for label, want := range map[string]string{"SPEAKER_01#2": "SPEAKER_01", "SPEAKER_09": "SPEAKER_00", "SPEAKER_07#2": "SPEAKER_00"} {
+		if got := newSession(s, nil).matchFor(label); got != want {
+			t.Errorf("%s may be %s, want %s", label, got, want)
+		}
 	}
-	a, _ = a.Merge("SPEAKER_05", "SPEAKER_04")
-	a, _ = a.Bookmark(at-12.3, "decision: ship it on Friday")
-	a, _ = a.Bookmark(at/3, "question about the budget")
-	return a
+	s.NewLabels = append(s.NewLabels, "SPEAKER_00", "SPEAKER_01")
+	if got := newSession(s, nil).matchFor("SPEAKER_09"); got != "SPEAKER_09" {
+		t.Errorf("among new labels only, SPEAKER_09 may be %s", got)
+	}
 }

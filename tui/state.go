@@ -1,35 +1,115 @@
-// Package tui is what people see of a session: the full-screen timeline, its
-// twins without a full screen (lines, json, events, rttm, wire, and the
-// accessible display), and the summary that stays behind on the normal screen.
+// Package tui displays a session: the full-screen timeline, the displays
+// without a screen (lines, json, events, rttm, wire, and the accessible one),
+// and the summary at the end.
 //
-// The screen never reaches into the session. It asks for a State, a plain
-// snapshot that nobody changes afterwards, twenty times a second and whenever
-// a Msg wakes it; freezing the view is keeping an old State.
+// The screen never calls into the session. It asks for a State, an immutable
+// snapshot, twenty times a second and whenever a Msg wakes it. Freezing the
+// screen means keeping an old State.
+//
+// Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
+// layout.go the regions of the screen. Each region has a file of its own:
+// header.go, timeline.go, minimap.go, latest.go, status.go, prompt.go, help.go,
+// presenter.go, wire_screen.go.
 package tui
 
 import (
-	"io"
+	"slices"
+	"sync"
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
 )
 
-// LinkState is how the stream to the service stands.
-type LinkState int
+// State is a session at one moment. Whoever hands it out never changes it, nor
+// anything that it points at, afterwards.
+type State struct {
+	// Timeline holds the turns by label.
+	Timeline protocol.Snapshot
+	// Position and Sent are on the stream clock, in seconds: the newest sample
+	// of the source, and the newest that was sent.
+	Position, Sent float64
+	// Length is how long the input is, in seconds; 0 = unknown or endless.
+	Length float64
+	// Latency is how far behind the newest sent sample the service commits
+	// turns; 0 = unknown, drawn as one second.
+	Latency time.Duration
+	// Level is the input level now.
+	Level Level
+	// Levels are the input levels since the start of the session, ten per
+	// second. The slice is shared between snapshots and only grows at its end:
+	// read only.
+	Levels []Level
+	// Gaps are the stretches of the session that never reached the service, in
+	// order and without overlap: lost connections, dropped audio, outages of the
+	// microphone.
+	Gaps []protocol.Span
+	// Source names the input, SourceNotice is what users must know about it
+	// ("no microphone: demo"), Server names the service.
+	Source, SourceNotice, Server string
+	// InputProblem says what is wrong with the microphone, in one line; "" =
+	// nothing is. InputLost says that it delivers no audio at all.
+	InputProblem string
+	InputLost    bool
+	// Recording is the state of the session's recording; nil = not recorded.
+	Recording *Recording
+	// Conn is the state of the connection, ConnReason why it is not open.
+	Conn       ConnState
+	ConnReason string
+	// Retry is the next attempt while Conn is Reconnecting, else nil.
+	Retry *Retry
+	// NewLabels are the labels of a stream that was opened after a lost
+	// connection and does not know the earlier labels: any of them may be a
+	// speaker who has a lane already. The slice is shared: read only.
+	NewLabels []string
+	// ChunksSent were sent, Dropped were discarded because the queue was full,
+	// Overflows were lost in the device.
+	ChunksSent, Dropped, Overflows int64
+	// Ahead is audio sent minus wall clock: positive ahead of real time,
+	// negative behind it.
+	Ahead time.Duration
+	// Started is when the session began; zero = not yet.
+	Started time.Time
+	// Finished says that the input has ended and all events have arrived, or
+	// that the session failed: nothing changes any more.
+	Finished bool
+	// Stream is the service's id of the stream, with which others can watch it;
+	// "" where nobody else can.
+	Stream string
+	// Watching says that another client sends the stream and this one only
+	// receives its events: there is no audio, and nothing is sent.
+	Watching bool
+	// Playback is the state of a recording's playback; nil for a live session.
+	Playback *Playback
 
-// The states of a link, in the order in which a good session meets them.
+	// health says how late the service is. The displays that see the connection
+	// set it.
+	health trace.Health
+}
+
+// Recording is the state of a recording.
+type Recording struct {
+	Length      float64 // seconds
+	Bytes, Free int64   // size, and free space on the disk; 0 = unknown
+	Stopped     string  // why and since when it has stopped, in one line; "" = it runs
+}
+
+// ConnState is the state of the connection to the service.
+type ConnState int
+
+// The states, in the order in which a session without failures passes them.
 const (
-	Connecting   LinkState = iota // no stream yet
-	Open                          // audio goes out
-	Draining                      // end_of_stream is sent, last events come in
+	Connecting   ConnState = iota // no stream yet
+	Open                          // audio is sent
+	Draining                      // end_of_stream is sent, the last events arrive
 	Closed                        // ended normally
-	Failed                        // ended otherwise; LinkReason says why
-	Reconnecting                  // lost, and a new one is tried; LinkReason says why
+	Failed                        // ended otherwise; ConnReason says why
+	Reconnecting                  // lost, and resuming; ConnReason says why
 )
 
-// String gives the word that the screen shows.
-func (l LinkState) String() string {
-	switch l {
+// String is the word on the screen.
+func (c ConnState) String() string {
+	switch c {
 	case Connecting:
 		return "connecting"
 	case Open:
@@ -46,69 +126,10 @@ func (l LinkState) String() string {
 	return "unknown"
 }
 
-// Level is the loudness of the newest chunk, linear: 1 is full scale.
+// Level is the level of a chunk, linear: 1 is full scale.
 type Level struct{ RMS, Peak float32 }
 
-// State is a session at one moment. It is a snapshot: whoever hands it out
-// never changes it, nor anything that it points at, afterwards.
-type State struct {
-	// Timeline holds the turns by label.
-	Timeline protocol.Snapshot
-	// Heard and Sent are positions on the stream clock in seconds: of the
-	// newest sample that the source gave, and of the newest that went out.
-	Heard, Sent float64
-	// Length is how long the input is, in seconds; 0 = not known or endless.
-	Length float64
-	// Latency is how far behind the newest sent sample the service decides
-	// its turns; 0 = not known, drawn as one second.
-	Latency time.Duration
-	// Level is the input's loudness now.
-	Level Level
-	// Levels is the loudness of everything heard, ten values a second from the
-	// start of the session on. The slice is shared between snapshots and only
-	// ever grows at its end: read only. History keeps one.
-	Levels []Level
-	// Gaps are the stretches of the session that never reached the service, in
-	// order and without overlap: lost connections, dropped audio. Nobody knows
-	// who spoke there.
-	Gaps []Span
-	// Source names the input, SourceNotice is what people must know of it
-	// ("no microphone: demo"), Server names the service.
-	Source, SourceNotice, Server string
-	// Link is the stream's state, LinkReason why it is not open.
-	Link       LinkState
-	LinkReason string
-	// Retry is how the next try stands while Link is Reconnecting, else nil.
-	Retry *Retry
-	// Fresh are the labels that came with a stream that did not know those
-	// before it: some of them may be people who have a lane already. The slice
-	// is shared: read only.
-	Fresh []string
-	// ChunksSent went out; Dropped were given up for a full queue; Overflows
-	// were lost in the device.
-	ChunksSent, Dropped, Overflows int64
-	// Ahead is audio sent minus wall clock: positive ahead of real time,
-	// negative behind it.
-	Ahead time.Duration
-	// Started is when the session began; zero = not yet.
-	Started time.Time
-	// Finished says that the input has ended and the service has answered
-	// everything, or that the session failed: nothing will change any more.
-	Finished bool
-	// Stream is the service's id of the stream, by which others can watch it;
-	// "" where nobody else can.
-	Stream string
-	// Watching says that somebody else sends the stream, and that this side
-	// only sees what the service makes of it: no sound, nothing sent.
-	Watching bool
-	// Playback is how a recording is being played; nil for a live session.
-	Playback *Playback
-}
-
-// Span is a stretch of the stream clock, in seconds.
-type Span struct{ Start, End float64 }
-
-// Retry is a try to resume a lost stream.
+// Retry is an attempt to resume a lost stream.
 type Retry struct {
 	Try int // counted from 1
 	In  int // seconds until it begins; 0 = now
@@ -121,9 +142,9 @@ type Playback struct {
 }
 
 // Player plays a recording. Its methods are called from the screen's goroutine
-// and must not wait; what they change, the next State shows.
+// and must not wait; the next State shows what they changed.
 type Player interface {
-	// TogglePause stops and goes on.
+	// TogglePause pauses or resumes.
 	TogglePause()
 	// Seek goes to a position of the recording, in seconds; the player bounds it.
 	Seek(seconds float64)
@@ -131,68 +152,110 @@ type Player interface {
 	Faster(steps int)
 }
 
-// MsgKind tells a Msg's weight.
+// MsgKind is the severity of a Msg.
 type MsgKind int
 
 // The kinds of Msg.
 const (
-	MsgWake   MsgKind = iota // something in the State is new: a turn, a link change
-	MsgNotice                // Text is worth showing for a while
+	MsgWake   MsgKind = iota // the State has news: a turn, a change of the connection
+	MsgNotice                // Text is shown for a while
 	MsgError                 // Text is a problem, shown for a while
 )
 
 // Msg wakes the screen before its next tick. The mailbox is bounded; a sender
-// that finds it full may drop a MsgWake, because the next tick sees the same.
+// that finds it full may discard a MsgWake, because the next tick sees the same.
 type Msg struct {
 	Kind MsgKind
 	Text string // may come from the network: control characters are removed
 }
 
-// Theme chooses the colours.
-type Theme int
+// unknownLatency stands for State.Latency when that is 0, in seconds.
+const unknownLatency = 1.0
 
-// The themes. ThemeAuto asks the terminal, and takes dark for an answer when
-// there is none.
-const (
-	ThemeAuto Theme = iota
-	ThemeDark
-	ThemeLight
-)
+// healthJitter is how much later than usual audio and events may arrive, in
+// seconds, before the undecided part of the timeline grows: it should not move
+// with the jitter of a network.
+const healthJitter = 0.5
 
-// Options are what Run needs. Only Snapshot is required.
-type Options struct {
-	// Snapshot gives the newest State at once, without waiting for anything.
-	Snapshot func() State
-	// Messages wake the screen; nil = only the tick does.
-	Messages <-chan Msg
-	// ASCII forgoes every glyph beyond ASCII, NoColor every colour. NO_COLOR
-	// and TERM=dumb in the environment have the same effect.
-	ASCII, NoColor bool
-	// Theme is for a dark or a light terminal.
-	Theme Theme
-	// Input and Output are the terminal; nil = standard input and output.
-	Input  io.Reader
-	Output io.Writer
-	// Annotations are what people add to the session: names, merges, mutes,
-	// bookmarks. The screen changes them; whoever hands the store out keeps
-	// them, and says so with MarkSaved. While there are changes that nobody
-	// has kept, leaving asks once more. nil = a store of the screen's own.
-	Annotations *protocol.AnnotationsStore
-	// Export writes the session into files and answers in one line where they
-	// are. It runs on a goroutine of its own, one at a time; an answer without
-	// error marks the annotations as saved. nil = the screen has no export.
-	Export func(protocol.Annotations) (string, error)
-	// Wire gives what was on the wire, at once; nil = there is none to look at.
-	// It is asked while the wire view is open, and not otherwise.
-	Wire func() protocol.WireSnapshot
-	// SaveWire writes lines into a file and answers in one line where it is. It
-	// runs on a goroutine of its own. nil = the wire view cannot save.
-	SaveWire func(ndjson []byte) (string, error)
-	// Player, for a recording, is what the keys of playing act on.
-	Player Player
-	// Mouse begins with the mouse on; a key turns it off for copying text.
-	Mouse bool
-	// Interrupt, where given, is called once when the user leaves, whether
-	// with q or with ctrl+c, before Run returns. It must not wait.
-	Interrupt func()
+// decided is the position in seconds up to which turns are committed: the
+// service has had the audio and its latency has passed, or an event proves it.
+// Audio that waits to be sent, or that the service may not have received yet, is
+// undecided, however old it is; so is audio whose events may still be on their
+// way, because the last ones were late.
+func (s State) decided() float64 {
+	if s.Finished || s.Conn == Closed {
+		return s.Position
+	}
+	latency := s.Latency.Seconds()
+	if latency <= 0 {
+		latency = unknownLatency
+	}
+	late := latency
+	if unconfirmed := s.health.Unconfirmed.Seconds(); unconfirmed > healthJitter {
+		late += unconfirmed
+	}
+	if lag := s.health.Lag.Seconds(); lag > latency+healthJitter {
+		late = max(late, lag)
+	}
+	return max(min(s.Position, max(s.Timeline.Decided, s.Sent-late)), 0)
+}
+
+// equal reports whether two snapshots look the same.
+func (s State) equal(t State) bool {
+	return s.Position == t.Position && s.Sent == t.Sent && s.Length == t.Length && s.Latency == t.Latency &&
+		s.Level == t.Level && s.Source == t.Source && s.SourceNotice == t.SourceNotice && s.Server == t.Server &&
+		s.InputProblem == t.InputProblem && s.InputLost == t.InputLost &&
+		s.Conn == t.Conn && s.ConnReason == t.ConnReason && equalValues(s.Retry, t.Retry) && len(s.NewLabels) == len(t.NewLabels) &&
+		s.ChunksSent == t.ChunksSent && s.Dropped == t.Dropped && s.Overflows == t.Overflows && s.Ahead == t.Ahead &&
+		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Watching == t.Watching &&
+		len(s.Levels) == len(t.Levels) && slices.Equal(s.Gaps, t.Gaps) && equalValues(s.Playback, t.Playback) && equalValues(s.Recording, t.Recording) &&
+		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && s.Timeline.Texts == t.Timeline.Texts && equalLanes(s.Timeline.Lanes, t.Timeline.Lanes)
+}
+
+func equalValues[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// equalLanes reports whether two timelines look the same. The finished turns of
+// a label only grow, so that their number is enough; Snapshot.Texts tells their texts.
+func equalLanes(a, b []protocol.Lane) bool {
+	return slices.EqualFunc(a, b, func(x, y protocol.Lane) bool {
+		return x.Speaker == y.Speaker && x.Match == y.Match && len(x.Turns) == len(y.Turns) && x.Open == y.Open && x.OpenSince == y.OpenSince && x.Talk == y.Talk
+	})
+}
+
+// chunksPerSecond is the rate of State.Levels.
+const chunksPerSecond = int(time.Second / protocol.ChunkDuration)
+
+// maxHistory bounds what a History keeps, in chunks: as long as a timeline may
+// be.
+const maxHistory = protocol.MaxTimestamp * int64(chunksPerSecond)
+
+// History collects the Levels of a State. One goroutine may add while any number
+// read. The zero value is ready.
+type History struct {
+	mu     sync.Mutex
+	levels []Level
+}
+
+// Add takes the level of chunk seq, counted from 0. Chunks that were left out
+// between two calls count as silent; an earlier chunk changes nothing.
+func (h *History) Add(seq int64, l Level) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := int64(len(h.levels))
+	if seq < n || seq >= maxHistory {
+		return
+	}
+	if seq > n {
+		h.levels = append(h.levels, make([]Level, seq-n)...)
+	}
+	h.levels = append(h.levels, l)
+}
+
+// Levels are the levels so far, for State.Levels.
+func (h *History) Levels() []Level {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.levels[:len(h.levels):len(h.levels)]
 }

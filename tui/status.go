@@ -2,193 +2,249 @@ package tui
 
 import (
 	"fmt"
-	"strconv"
 	"time"
+
+	"hubbub/protocol/trace"
+	"hubbub/tui/canvas"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
+// The last two lines:
+//
+//	● connected   4 dropped   mic → built-in server   lag 1.0 s   421 chunks sent   state
+//	q quit  ? help  space freeze  ← → scroll  + - zoom                60 s across   keys
+//
+// The line of keys begins with the newest notice for a while, until the next key;
+// while the user types or chooses a lane, it is the prompt (prompt.go).
 
-// linkSegment is how the connection stands, in one glyph and a word.
-func (m *model) linkSegment() segment {
+// connSegment is the state of the connection.
+func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
-	text := s.Link.String()
-	if s.LinkReason != "" {
-		text += ": " + Clean(s.LinkReason)
+	text := s.Conn.String()
+	if s.ConnReason != "" {
+		text += ": " + Clean(s.ConnReason)
 	}
 	switch {
-	case s.Link == Failed:
-		return segment{g.failed + " " + text, style{role: roleBad, attr: bold}, 0}
+	case s.Conn == Failed:
+		return segment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
 	case s.Finished:
-		return segment{g.done + " finished " + g.dot + " q to leave", style{role: roleBrand, attr: bold}, 0}
-	case s.Link == Open:
+		return segment(g.Done+" finished "+g.Dot+" q to quit", canvas.Brand.Bold(), 0)
+	case s.Playback != nil: // there is no connection
+		if s.Playback.Paused {
+			return segment(g.Idle+" paused", canvas.Warn, 0)
+		}
+		return segment(g.Live+" playing", canvas.Good, 0)
+	case s.Conn == Open:
 		if s.Watching {
 			text = "watching"
 		}
-		return segment{g.live + " " + text, style{role: roleGood}, 0}
-	case s.Link == Reconnecting:
-		return segment{g.idle + " " + text, style{role: roleBad, attr: bold}, 0}
-	case s.Link == Connecting:
-		return segment{g.idle + " " + text, style{role: roleWarn}, 0}
+		if m.counters.health.Problem != "" {
+			return segment(g.Live+" "+text, canvas.Warn, 0)
+		}
+		return segment(g.Live+" "+text, canvas.Good, 0)
+	case s.Conn == Reconnecting:
+		return segment(g.Idle+" "+text, canvas.Bad.Bold(), 0)
+	case s.Conn == Connecting:
+		return segment(g.Idle+" "+text, canvas.Warn, 0)
 	}
-	return segment{g.idle + " " + text, style{role: roleDim}, 0}
+	return segment(g.Idle+" "+text, canvas.Dim, 0)
 }
 
-// onTime is how close to the wall clock the sending may be to be called real
-// time.
+// connected reports whether there is a stream whose health counts.
+func (s State) connected() bool { return (s.Conn == Open || s.Conn == Draining) && !s.Finished }
+
+// problem says in words what is wrong with the microphone, the service or the
+// recording; its text is "" if nothing is.
+func (m *model) problem(rank int) canvas.Segment {
+	h := m.counters.health
+	switch {
+	case m.state.InputLost && !m.state.Finished:
+		return segment(Clean(m.state.InputProblem), canvas.Bad.Bold(), rank)
+	case h.Problem != "" && m.state.connected():
+		return segment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
+	case m.state.Recording != nil && m.state.Recording.Stopped != "":
+		return segment(Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
+	case m.state.InputProblem != "" && !m.state.Finished:
+		return segment(Clean(m.state.InputProblem), canvas.Warn.Bold(), rank)
+	}
+	return canvas.Segment{}
+}
+
+// healthSegments are the lag of the newest event, with that of the latest one if
+// most is set, and the time since the service last sent something.
+func healthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segment) {
+	if h == (trace.Health{}) {
+		return nil
+	}
+	style := canvas.Dim
+	if h.Problem != "" {
+		style = canvas.Warn.Bold()
+	}
+	if h.Lag >= 0 {
+		text := "lag " + durationText(h.Lag)
+		if most {
+			text += ", most " + durationText(h.MaxLag)
+		}
+		segments = append(segments, segment(text, style, rank))
+	}
+	reply := "no reply yet"
+	if h.Reply >= 0 {
+		reply = fmt.Sprintf("last reply %d s ago", int(h.Reply.Seconds()))
+	}
+	return append(segments, segment(reply, style, rank))
+}
+
+// onTime is how far from the wall clock sending may be to count as real time.
 const onTime = 300 * time.Millisecond
 
-func aheadSegment(d time.Duration) segment {
+// aheadText says how far sending is ahead of the wall clock, or behind it.
+func aheadText(d time.Duration) (text string, behind bool) {
 	switch {
 	case d < -onTime:
-		return segment{short(-d) + " behind", style{role: roleWarn}, 2}
+		return durationText(-d) + " behind", true
 	case d > onTime:
-		return segment{short(d) + " ahead", style{role: roleDim}, 2}
+		return durationText(d) + " ahead", false
 	}
-	return segment{"real time", style{role: roleDim}, 2}
+	return "real time", false
 }
 
-// short is a duration for people: tenths of a second below a minute.
-func short(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%.1f s", d.Seconds())
+func aheadSegment(d time.Duration) canvas.Segment {
+	text, behind := aheadText(d)
+	if behind {
+		return segment(text, canvas.Warn, 2)
 	}
-	return clock(d.Seconds())
+	return segment(text, canvas.Dim, 2)
 }
 
-// drawStatus draws the line of state: where the sound goes, and whether it
-// arrives.
-func (m *model) drawStatus(c *canvas, l layout) {
-	s, dim := m.state, style{role: roleDim}
-	segs := []segment{m.linkSegment()}
-	// Losing audio is the one thing here that must not be overlooked.
+// drawState draws where the audio goes, and whether it arrives.
+func (m *model) drawState(c *canvas.Canvas, l layout) {
+	s := m.state
+	segments := []canvas.Segment{m.connSegment()}
+	add := func(text string, style canvas.Style, rank int) {
+		segments = append(segments, segment(text, style, rank))
+	}
+	// Losing audio must not be overlooked.
 	if s.Dropped > 0 {
-		segs = append(segs, segment{fmt.Sprintf(" %d dropped ", s.Dropped), style{role: roleBad, attr: bold | reverse}, 0})
+		add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
 	if s.Overflows > 0 {
-		segs = append(segs, segment{count(s.Overflows, "overflow"), style{role: roleWarn, attr: bold}, 1})
+		add(count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
 	}
-	way := segment{Clean(s.Server), dim, 5}
-	if s.Source != "" && l.w >= 110 && !s.Watching {
-		way.text = Clean(s.Source) + " " + m.glyphs.arrow + " " + way.text
+	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
+		if p := m.problem(0); p.Text != "" {
+			segments = append(segments, p)
+		}
+	}
+	if s.connected() {
+		segments = append(segments, healthSegments(m.counters.health, 2, false)...)
 	}
 	if s.Server != "" {
-		segs = append(segs, way)
+		path := Clean(s.Server)
+		if s.Source != "" && l.w >= 110 && !s.Watching {
+			path = Clean(s.Source) + " " + m.glyphs.Arrow + " " + path
+		}
+		add(path, canvas.Dim, 5)
 	}
 	if !s.Started.IsZero() {
-		segs = append(segs, segment{clock(m.elapsed.Seconds()) + " elapsed", dim, 7})
+		add(clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
 	}
-	if s.Watching {
-		segs = append(segs, segment{"no sound, nothing sent from here", dim, 3})
-		m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
-		return
+	switch {
+	case s.Playback != nil:
+		add("recording of "+clock(s.Length), canvas.Dim, 3)
+	case s.Watching:
+		add("no sound, nothing sent from here", canvas.Dim, 3)
+	default:
+		add(count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
+		if s.Conn == Open && s.ChunksSent > 0 {
+			segments = append(segments, aheadSegment(m.counters.Ahead))
+		}
+		if s.Dropped == 0 {
+			add("0 dropped", canvas.Dim, 6)
+		}
+		if s.Stream != "" {
+			add("stream "+Clean(s.Stream), canvas.Dim, 8)
+		}
 	}
-	segs = append(segs, segment{count(m.calm.ChunksSent, "chunk") + " sent", dim, 3})
-	if s.Link == Open && s.ChunksSent > 0 {
-		segs = append(segs, aheadSegment(m.calm.Ahead))
-	}
-	if s.Dropped == 0 {
-		segs = append(segs, segment{"0 dropped", dim, 6})
-	}
-	if s.Stream != "" {
-		segs = append(segs, segment{"stream " + Clean(s.Stream), dim, 8})
-	}
-	m.drawSegments(c, 1, l.stateY, l.w-2, segs, 3)
+	c.Segments(1, l.stateY, l.w-2, segments, 3, m.glyphs)
 }
 
-// drawBottom draws the last line: a question, for a while the newest message,
-// or what the keys do.
-func (m *model) drawBottom(c *canvas, l layout) {
-	b := m.board()
-	switch {
-	case m.entry != nil:
-		m.drawEntry(c, l.keysY)
-		return
-	case m.pick != nil:
-		m.drawPick(c, b, l.keysY)
+// drawLastLine draws the prompt, or for a while the newest notice, then as many
+// keys as there is room for.
+func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *session) {
+	if m.drawPrompt(c, s, l.keysY) {
 		return
 	}
-	faint := style{role: roleDim}
-	w := m.view.window(l.cells(), b.Heard)
-	across := spanText(w.span) + " across"
-	switch {
-	case m.wire != nil:
-		across = m.wire.shown()
-	case m.stage:
-		across = "f timeline"
-	case m.view.chosen && m.view.zoom >= wholeSession:
-		across = "whole session"
-	}
+	scope := m.scopeText(m.view.window(l.cells(), s.Position))
+	x := 1
 	if m.notice != "" {
 		room := l.w - 2
-		if textWidth(m.notice)+textWidth(across)+2 <= room {
-			c.right(l.w-1, l.keysY, across, faint)
+		x += c.Text(1, l.keysY, room, canvas.Fit(m.notice, room, 0, m.glyphs.Ellipsis), m.noticeStyle) + 3
+		if x+canvas.Width(scope)+1 > l.w {
+			return
 		}
-		c.text(1, l.keysY, room, fit(m.notice, room, 0, m.glyphs.ellipsis), style{role: m.noticeRole})
+	}
+	end := l.w - 1 - c.TextRight(l.w-1, l.keysY, scope, canvas.Dim) - 2
+	if m.presenter && m.wire == nil {
 		return
 	}
-	x := l.w - 1 - c.right(l.w-1, l.keysY, across, faint) - 2
-	if m.stage && m.wire == nil {
-		return
-	}
-	at := 1
 	for _, b := range m.bindings {
-		if b.hint == "" || b.on != m.here() && b.on != anywhere {
+		if b.hint == "" || b.on != m.screen() && b.on != anyScreen {
 			continue
 		}
-		key := b.label(m.glyphs.ascii)
-		if at+textWidth(key)+1+len(b.hint) > x {
+		key := b.keyText(m.glyphs.ASCII)
+		if x+canvas.Width(key)+1+len(b.hint) > end {
 			break
 		}
-		at += c.text(at, l.keysY, l.w, key, style{attr: bold}) + 1
-		at += c.text(at, l.keysY, l.w, b.hint, faint) + 2
+		x += c.Text(x, l.keysY, l.w, key, canvas.Plain.Bold()) + 1
+		x += c.Text(x, l.keysY, l.w, b.hint, canvas.Dim) + 2
 	}
 }
 
-// spanText is a span as people say it.
-func spanText(seconds float64) string {
-	switch s := int(seconds); {
-	case s < 120 || s%60 != 0 && s < 600:
-		return fmt.Sprintf("%d s", s)
-	case s < 7200:
-		return fmt.Sprintf("%d min", s/60)
-	default:
-		return fmt.Sprintf("%d h", s/3600)
-	}
-}
-
-// drawTiny is the whole display of a terminal that is too small for more.
-func (m *model) drawTiny(c *canvas, b *board) {
-	if m.entry != nil {
-		m.drawEntry(c, 0)
-		return
-	}
-	if m.pick != nil {
-		m.drawPick(c, b, 0)
-		return
-	}
-	g := m.glyphs
-	segs := []segment{{text: clock(m.state.Heard), style: style{attr: bold}}}
+// scopeText says how much the screen shows.
+func (m *model) scopeText(w window) string {
 	switch {
-	case m.state.Link == Failed:
-		segs = append([]segment{m.linkSegment()}, segs...)
+	case m.wire != nil:
+		return m.wire.filterText()
+	case m.presenter:
+		return "f timeline"
+	case m.view.showsAll():
+		return "whole session"
+	}
+	return spanText(w.span) + " across"
+}
+
+// drawSmall draws all there is on a terminal that is too small for the screen.
+func (m *model) drawSmall(c *canvas.Canvas, s *session) {
+	if m.drawPrompt(c, s, 0) {
+		return
+	}
+	segments := []canvas.Segment{segment(clock(m.state.Position), canvas.Plain.Bold(), 0)}
+	add := func(text string, style canvas.Style, rank int) {
+		segments = append(segments, segment(text, style, rank))
+	}
+	switch {
+	case m.state.Conn == Failed:
+		segments = append([]canvas.Segment{m.connSegment()}, segments...)
 	case m.state.Finished:
-		segs = append(segs, segment{"finished", style{role: roleBrand}, 2})
-	case m.state.Link != Open:
-		segs = append(segs, segment{m.state.Link.String(), style{role: roleWarn}, 2})
+		add("finished", canvas.Brand, 2)
+	case m.state.Conn != Open:
+		add(m.state.Conn.String(), canvas.Warn, 2)
 	}
 	if m.frozen != nil {
-		segs = append(segs, segment{"FROZEN", style{role: roleWarn, attr: bold | reverse}, 1})
+		add("FROZEN", canvas.Warn.Bold().Reverse(), 1)
 	}
 	if m.state.Dropped > 0 {
-		segs = append(segs, segment{fmt.Sprintf("%d dropped", m.state.Dropped), style{role: roleBad, attr: bold}, 3})
+		add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 3)
 	}
-	for i, lane := range b.Timeline.Lanes {
-		if p := b.people[i]; lane.Open && !p.muted {
-			segs = append(segs, segment{g.speaking + " " + p.name, style{role: p.role}, 4})
+	if p := m.problem(1); p.Text != "" {
+		segments = append(segments, p)
+	}
+	for _, p := range s.speakers {
+		if p.Open && !p.muted {
+			add(m.glyphs.Speaking+" "+p.name, p.style, 4)
 		}
 	}
 	if m.notice != "" {
-		segs = append(segs, segment{m.notice, style{role: m.noticeRole}, 5})
+		add(m.notice, m.noticeStyle, 5)
 	}
-	m.drawSegments(c, 0, 0, m.w, segs, 2)
+	c.Segments(0, 0, m.w, segments, 2, m.glyphs)
 }

@@ -9,47 +9,49 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/muesli/termenv"
+
+	"hubbub/tui/canvas"
 )
 
-// summaryBar is how many cells the longest bar of a summary has.
-const summaryBar = 20
+// The summary, on the normal screen at the end:
+//
+//	hubbub  1:15  2 speakers  31 turns
+//	  Anna        0:41   62%  17 turns  ━━━━━━━━━━━━━━━━━━━━
+//	  SPEAKER_01  0:25   38%  14 turns  ━━━━━━━━━━━━
+//	  4 chunks dropped: 0.4 s of audio never reached the server
 
-// Summary writes what remains of a session on the normal screen: how long it
-// was, and for each label talk time, share of all talk, and number of turns;
-// then what was lost, if anything was. Of o only ASCII, NoColor, Theme and
-// Annotations matter; there are no escape sequences when w is not a terminal.
+const (
+	maxSummaryName = 30 // cells
+	summaryBar     = 20 // cells of the longest bar
+)
+
+// Summary writes what remains of a session on the normal screen: its length, for
+// each speaker talk time, share of all talk, and number of turns; then what was
+// lost, if anything was. Of o only ASCII, Background and Annotations matter.
+// There are no escape sequences when w is not a terminal.
 func Summary(w io.Writer, s State, o Options) error {
-	t := themeFor(o, w)
-	ascii := o.ASCII || t.plain
+	t := canvas.DetectTheme(w, o.Background)
+	ascii := o.ASCII || t.Plain() || asciiLocale()
 	if f, ok := w.(term.File); !ok || !term.IsTerminal(f.Fd()) {
-		t = newTheme(termenv.Ascii, true, true)
+		t = canvas.NewTheme(termenv.Ascii, true, true)
 	}
-	return summarize(w, annotated(s, o.Annotations), t, glyphsFor(ascii, t.plain))
+	return writeSummary(w, newSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
 }
 
-func summarize(w io.Writer, s *board, t *theme, g *glyphs) error {
+func writeSummary(w io.Writer, s *session, t *canvas.Theme, g *canvas.Glyphs) error {
 	b := bufio.NewWriter(w)
-	paint := func(text string, st style) string {
-		var sb strings.Builder
-		t.change(&sb, style{}, st)
-		sb.WriteString(text)
-		t.change(&sb, st, style{})
-		return sb.String()
-	}
-	dim := style{role: roleDim}
-
 	longest, turns := 0.0, 0
-	name, talkW, turnsW := 0, 0, 0
-	for _, p := range s.people {
+	nameWidth, talkWidth, turnsWidth := 0, 0, 0
+	for _, p := range s.speakers {
 		longest, turns = max(longest, p.talk), turns+p.turns
-		name = max(name, min(textWidth(p.name), 30))
-		talkW = max(talkW, len(talkTime(p.talk)))
-		turnsW = max(turnsW, len(count(int64(p.turns), "turn")))
+		nameWidth = max(nameWidth, min(canvas.Width(p.name), maxSummaryName))
+		talkWidth = max(talkWidth, len(talkTime(p.talk)))
+		turnsWidth = max(turnsWidth, len(count(int64(p.turns), "turn")))
 	}
-	head := []string{clock(s.Heard), count(int64(len(s.people)), "speaker"), count(int64(turns), "turn")}
-	fmt.Fprintf(b, "%s  %s\n", paint("hubbub", style{role: roleBrand, attr: bold}), strings.Join(head, "  "))
+	totals := []string{clock(s.Position), count(int64(len(s.speakers)), "speaker"), count(int64(turns), "turn")}
+	fmt.Fprintf(b, "%s  %s\n", t.Paint("hubbub", canvas.Brand.Bold()), strings.Join(totals, "  "))
 
-	for _, p := range s.people {
+	for _, p := range s.speakers {
 		part := 0.0
 		if longest > 0 {
 			part = p.talk / longest
@@ -58,33 +60,22 @@ func summarize(w io.Writer, s *board, t *theme, g *glyphs) error {
 		if p.muted {
 			share = "   -"
 		}
-		st := style{role: p.role}
-		label := fit(p.name, 30, 3, g.ellipsis)
-		pad := strings.Repeat(" ", max(name-textWidth(label), 0))
-		if !sureWidth(label) && !t.plain {
-			pad = ansi.CursorHorizontalAbsolute(2 + name + 1)
+		name := canvas.Fit(p.name, maxSummaryName, 3, g.Ellipsis)
+		pad := strings.Repeat(" ", max(nameWidth-canvas.Width(name), 0))
+		if !canvas.FixedWidth(name) && !t.Plain() {
+			pad = ansi.CursorHorizontalAbsolute(2 + nameWidth + 1)
 		}
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
-			paint(label, st), pad,
-			talkW, talkTime(p.talk), paint(share, dim),
-			paint(fmt.Sprintf("%*s", turnsW, count(int64(p.turns), "turn")), dim),
-			paint(bar(part*summaryBar, g), st))
+			t.Paint(name, p.style), pad,
+			talkWidth, talkTime(p.talk), t.Paint(share, canvas.Dim),
+			t.Paint(fmt.Sprintf("%*s", turnsWidth, count(int64(p.turns), "turn")), canvas.Dim),
+			t.Paint(thinBar(part*summaryBar, g), p.style))
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintln(b, paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), style{role: roleBad}))
+		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
 	}
 	if s.Overflows > 0 {
-		fmt.Fprintln(b, paint(fmt.Sprintf("  the device lost audio %s", times(s.Overflows)), style{role: roleWarn}))
+		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", times(s.Overflows)), canvas.Warn))
 	}
 	return outputError(b.Flush())
-}
-
-// bar is a thin bar so many cells long, in halves of a cell, never empty.
-func bar(cells float64, g *glyphs) string {
-	halves := max(int(2*cells+0.5), 1)
-	s := strings.Repeat(g.thin, halves/2)
-	if halves%2 == 1 {
-		s += g.halfThin
-	}
-	return s
 }

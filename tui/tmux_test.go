@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// terminal is a tmux of its own that runs this test binary as show does.
+// terminal is a tmux of its own that runs this test binary as runSample does.
 type terminal struct {
 	t      *testing.T
 	socket string
@@ -26,7 +26,7 @@ func openTerminal(t *testing.T, w, h int, spec string, env ...string) *terminal 
 		t.Fatal(err)
 	}
 	// With CI set, the colour library takes no terminal for one.
-	words := append([]string{"env", "-u", "CI", "LC_ALL=C.UTF-8", "HUBBUB_TUI_SHOW='" + spec + "'"}, env...)
+	words := append([]string{"env", "-u", "CI", "LC_ALL=C.UTF-8", "HUBBUB_TUI_SAMPLE='" + spec + "'"}, env...)
 	// A shell stays behind, as in a user's terminal.
 	return emptyTerminal(t, w, h,
 		"echo before; "+strings.Join(words, " ")+" '"+self+"'; echo status $?; stty -a | tr ' ' '\\n' | grep -x -e echo -e -echo -e icanon -e -icanon; exec cat")
@@ -35,6 +35,9 @@ func openTerminal(t *testing.T, w, h int, spec string, env ...string) *terminal 
 // emptyTerminal is a tmux of its own with a command of the shell.
 func emptyTerminal(t *testing.T, w, h int, command string) *terminal {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a terminal")
+	}
 	if _, err := exec.LookPath("tmux"); err != nil {
 		if os.Getenv("HUBBUB_REQUIRE_TMUX") == "1" {
 			t.Fatal("tmux is required and not installed")
@@ -78,37 +81,43 @@ func (x *terminal) shows(exprs ...string) string {
 	return ""
 }
 
+// types enters a text.
+func (x *terminal) types(text string) {
+	x.t.Helper()
+	x.tmux("send-keys", "-l", text)
+}
+
 func (x *terminal) keys(keys ...string) {
 	x.t.Helper()
 	x.tmux(append([]string{"send-keys"}, keys...)...)
 }
 
-// leftBehind waits for the normal screen after the program, and looks at its
+// hasQuit waits for the normal screen after the program, and checks its
 // terminal settings.
-func (x *terminal) leftBehind(exprs ...string) {
+func (x *terminal) hasQuit(exprs ...string) {
 	x.t.Helper()
 	s := x.shows(append([]string{`(?m)^before$`, `(?m)^status 0$`, `(?m)^echo$`, `(?m)^icanon$`}, exprs...)...)
 	if strings.Contains(s, "across") {
-		x.t.Errorf("the screen was not left:\n%s", s)
+		x.t.Errorf("the screen is still there:\n%s", s)
 	}
 	if got := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")); got != "0 1" {
 		x.t.Errorf("alternate screen and cursor are %q, want 0 1", got)
 	}
 }
 
-func TestTmuxKeysAndLeaving(t *testing.T) {
+func TestTmuxKeysAndQuit(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, 100, 30, "people=4 at=100 speed=1")
+	x := openTerminal(t, 100, 30, "people=4 at=100 speed=4")
 	x.shows(`SPEAKER_03`, `● connected`, `60 s across`, `█`)
 	x.keys("+")
 	x.shows(`30 s across`)
 	x.keys("-", "-")
-	x.shows(`2 min across`)
+	x.shows(`whole session`)
 	x.keys("?")
 	x.shows(`freeze the view`, `interrupt`)
 	x.keys("?")
 	x.keys("Space")
-	frozen := x.shows(`FROZEN -\d`) // a second later: the whole frame is there
+	frozen := x.shows(`FROZEN -\d`) // the clock has moved: the frame is complete
 	x.shows(`FROZEN -(0:0[3-9]|0:[1-9]|[1-9])`)
 	moved := x.screen()
 	for y := 2; y < 26; y++ {
@@ -123,7 +132,7 @@ func TestTmuxKeysAndLeaving(t *testing.T) {
 	x.keys("Home")
 	x.shows(`BACK`, `0:00`)
 	x.keys("q")
-	x.leftBehind(`left by q`, `hubbub  1:\d\d  4 speakers  \d+ turns`, `SPEAKER_00  \d:\d\d +\d+%`)
+	x.hasQuit(`quit by q`, `hubbub  1:\d\d  4 speakers  \d+ turns`, `SPEAKER_00  \d:\d\d +\d+%`)
 }
 
 func TestTmuxResize(t *testing.T) {
@@ -138,29 +147,29 @@ func TestTmuxResize(t *testing.T) {
 		}
 		x.shows(`SPEAKER_00`, `across`)
 	}
-	// A storm of sizes leaves a whole screen.
+	// After many sizes in quick succession the screen is complete.
 	for i := range 30 {
 		x.tmux("resize-window", "-x", fmt.Sprint(20+i*5), "-y", fmt.Sprint(4+i))
 	}
 	x.tmux("resize-window", "-x", "90", "-y", "26")
 	s := x.shows(`SPEAKER_00`, `SPEAKER_07`, `across`, `connected`)
 	if n := strings.Count(s, "hubbub"); n != 1 {
-		t.Errorf("after a storm of sizes the header is there %d times:\n%s", n, s)
+		t.Errorf("after many sizes the header is there %d times:\n%s", n, s)
 	}
-	// Leaving the alternate screen at another size than it was entered at, tmux
-	// itself wraps its long lines and glues one to the normal screen.
+	// When the alternate screen is left at another size than it was entered at, tmux
+	// wraps its long lines and adds one to the normal screen.
 	x.tmux("resize-window", "-x", "80", "-y", "24")
 	x.shows(`30 s across`)
 	x.keys("q")
-	x.leftBehind(`left by q`)
+	x.hasQuit(`quit by q`)
 }
 
 func TestTmuxFinishedStaysUntilQ(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, 100, 24, "people=3 at=19 length=20 speed=1 finish=1")
-	x.shows(`■ finished · q to leave`, `0:20 / 0:20`)
+	x := openTerminal(t, 100, 24, "people=3 at=19 length=20 speed=4 finish=1")
+	x.shows(`■ finished · q to quit`, `0:20 / 0:20`)
 	x.keys("q")
-	x.leftBehind(`hubbub  0:20`)
+	x.hasQuit(`hubbub  0:20`)
 }
 
 func TestTmuxInterrupt(t *testing.T) {
@@ -168,19 +177,19 @@ func TestTmuxInterrupt(t *testing.T) {
 	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1")
 	x.shows(`SPEAKER_00`)
 	x.keys("C-c")
-	x.leftBehind(`left by ctrl\+c`)
+	x.hasQuit(`quit by ctrl\+c`)
 }
 
 func TestTmuxContextEnds(t *testing.T) {
 	t.Parallel()
-	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1 cancel=2")
-	x.leftBehind(`ended: context deadline exceeded`)
+	x := openTerminal(t, 80, 24, "people=4 at=50 speed=1 cancel=1")
+	x.hasQuit(`ended: context deadline exceeded`)
 }
 
 func TestTmuxPanicLeavesTheTerminalSane(t *testing.T) {
 	t.Parallel()
 	x := openTerminal(t, 100, 60, "people=4 at=50 speed=1 crash=1")
-	x.leftBehind(`ended: the display broke off: panic: a made-up panic`)
+	x.hasQuit(`ended: the display crashed: panic: a made-up panic`)
 }
 
 func TestTmuxWithoutColours(t *testing.T) {
@@ -210,6 +219,82 @@ func TestTmuxAsciiAndDumb(t *testing.T) {
 			}
 		}
 		x.keys("q")
-		x.leftBehind(`left by q`)
+		x.hasQuit(`quit by q`)
+	}
+}
+
+// TestTmuxSuspendAndResume: ctrl+z restores the terminal for the shell, fg the
+// complete screen.
+func TestTmuxSuspendAndResume(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("bash is not installed: there is no job control to test with")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := emptyTerminal(t, 100, 30, "PS1='prompt> ' exec bash --noprofile --norc -i")
+	x.shows(`(?m)^prompt>`)
+	x.keys("HUBBUB_TUI_SAMPLE='people=4 at=50 speed=1' LC_ALL=C.UTF-8 '"+self+"'", "Enter")
+	x.shows(`SPEAKER_03`, `● connected`)
+	for range 2 {
+		x.keys("C-z")
+		s := x.shows(`Stopped`)
+		if strings.Contains(s, "across") {
+			t.Errorf("the suspended screen is still there:\n%s", s)
+		}
+		x.keys("stty -a | grep -o -w -e icanon -e -icanon", "Enter")
+		x.shows(`(?m)^icanon`)
+		x.keys("clear; fg", "Enter")
+		s = x.shows(`SPEAKER_00`, `SPEAKER_03`, `across`, `connected`)
+		if strings.Count(s, "hubbub") != 1 {
+			t.Errorf("the resumed screen is not whole:\n%s", s)
+		}
+	}
+	x.keys("-")
+	x.shows(`whole session`) // and keys work
+	x.keys("q")
+	x.shows(`quit by q`)
+}
+
+// TestTmuxAnnotations names, merges, bookmarks and exports as a user does, on a
+// screen of every size that has lanes.
+func TestTmuxAnnotations(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{40, 8}, {120, 34}} {
+		x := openTerminal(t, size[0], size[1], "people=4 at=100 speed=1")
+		x.shows(`SPEAKER_00`, `across`)
+		x.keys("1", "r")
+		x.shows(`name of SPEAKER`)
+		x.keys("李雷 A", "Enter")
+		x.shows(`李雷 A `)
+		x.keys("2", "m", "1")
+		x.shows(`merged SPEAKER_01 into`)
+		x.keys("u")
+		x.shows(`undone: merge`, `SPEAKER_01`)
+		x.keys("b")
+		x.shows(`bookmark 1:4\d`)
+		x.keys("a note", "Enter")
+		x.shows(`◆ 1:4\d +a note`)
+		x.keys("t", "Up", "Up", ">")
+		x.shows(`the turn of .* at \d:\d\d`)
+		x.keys("3")
+		x.shows(`is SPEAKER_0`)
+		x.keys("u", ":")
+		x.types("timel")
+		x.keys("Tab", "Enter") // closes the list
+		x.shows(`across`, `SPEAKER_00|李雷 A`)
+		x.keys("f")
+		x.shows(`f timeline`)
+		x.keys("Escape")
+		x.shows(`SPEAKER_01 +\d:\d\d`) // before the next key: escape and a letter are alt and the letter
+		x.keys("e")
+		x.shows(`wrote meeting.html`)
+		x.keys("q") // what was exported is saved: no question
+		x.shows(`(?m)^status 0$`)
+		if size[1] > 20 { // on the low one the summary has scrolled away
+			x.hasQuit(`quit by q`, `李雷 A +\d:\d\d`)
+		}
 	}
 }

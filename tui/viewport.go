@@ -1,76 +1,85 @@
 package tui
 
-import "math"
+import (
+	"math"
+	"sort"
 
-// spans are the zooms: seconds across the timeline, whatever its width. After
-// the last one comes the whole session.
-var spans = []float64{5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600}
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
 
-// wholeSession is the zoom after the last span.
-var wholeSession = len(spans)
+// zoomSpans are the zoom levels: seconds across the timeline, whatever its
+// width. After the last one comes the whole session.
+var zoomSpans = []float64{5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600}
+
+// wholeSession is the zoom level after the last span.
+var wholeSession = len(zoomSpans)
 
 // viewport is which part of the session the timeline shows.
 //
-// Time is cut into cells that lie still on the stream clock: cell i covers
-// i*cellDur to (i+1)*cellDur. Following the present moves the window by whole
-// cells, so that what has been drawn does not shimmer, and most ticks of the
-// clock change one cell.
+// Time is divided into cells at fixed positions of the stream clock: cell i
+// covers i*cellDur to (i+1)*cellDur. Following the present moves the window by
+// whole cells, so that what is drawn keeps its shape, and most ticks change one
+// cell.
 type viewport struct {
-	zoom   int     // index in spans, or wholeSession; used when chosen
-	chosen bool    // the user has zoomed; else the zoom follows the width
-	back   bool    // scrolled back: anchor counts, else the present
-	anchor float64 // right edge in seconds
-	top    int     // first lane shown
+	zoom     int     // index in zoomSpans, or wholeSession; valid if zoomed
+	zoomed   bool    // the user has zoomed; else the zoom depends on the width
+	scrolled bool    // the right edge is anchor, else the present
+	anchor   float64 // right edge in seconds
+	top      int     // the first lane shown
 }
 
-// window is a viewport laid over a session and a width.
+// window is a viewport applied to a session and a width.
 type window struct {
-	cells   int     // columns
-	cellDur float64 // seconds a column
-	first   int     // cell in column 0; negative = before the session
-	span    float64 // cells * cellDur
-	heard   float64
-	follow  bool // the present is at the right edge
+	cells    int     // columns
+	cellDur  float64 // seconds per column
+	first    int     // cell in column 0; negative = before the session
+	span     float64 // cells * cellDur
+	position float64 // the present, in seconds
+	follow   bool    // the present is at the right edge
 }
 
-// autoZoom takes the first zoom that gives about half a second to a cell, at
-// which a short "yes" can be seen, and no less than the last 20 s.
-func autoZoom(cells int) int {
-	for i, s := range spans {
+func (v viewport) showsAll() bool { return v.zoomed && v.zoom >= wholeSession }
+
+// defaultZoom is the first zoom that gives about half a second to a cell, at
+// which a short "yes" is visible, and shows no less than the last 20 s.
+func defaultZoom(cells int) int {
+	for i, s := range zoomSpans {
 		if s >= max(0.5*float64(cells), 20) {
 			return i
 		}
 	}
-	return len(spans) - 1
+	return len(zoomSpans) - 1
 }
 
-// wholeSpan is how much time the whole session is given: a little more than
-// there is, in steps, because every change of the scale redraws everything.
-func wholeSpan(heard float64) float64 {
-	if heard <= 10 {
+// wholeSpan is the span that shows a whole session: a little longer, in steps,
+// because every change of the scale redraws everything.
+func wholeSpan(position float64) float64 {
+	if position <= 10 {
 		return 10
 	}
-	step := math.Exp2(math.Floor(math.Log2(heard / 16)))
-	return math.Ceil(heard/step+0.001) * step
+	step := math.Exp2(math.Floor(math.Log2(position / 16)))
+	return math.Ceil(position/step+0.001) * step
 }
 
-func (v viewport) window(cells int, heard float64) window {
+// window applies the viewport to a width and the present position.
+func (v viewport) window(cells int, position float64) window {
 	cells = max(cells, 1)
-	w := window{cells: cells, heard: heard}
+	w := window{cells: cells, position: position}
 	zoom := v.zoom
-	if !v.chosen {
-		zoom = autoZoom(cells)
+	if !v.zoomed {
+		zoom = defaultZoom(cells)
 	}
 	if zoom >= wholeSession {
-		w.span = wholeSpan(heard)
+		w.span = wholeSpan(position)
 		w.cellDur = w.span / float64(cells)
 		w.follow = true
 		return w
 	}
-	w.span = spans[max(zoom, 0)]
+	w.span = zoomSpans[max(zoom, 0)]
 	w.cellDur = w.span / float64(cells)
-	right := heard
-	if v.back {
+	right := position
+	if v.scrolled {
 		right = v.anchor
 	} else {
 		w.follow = true
@@ -79,59 +88,83 @@ func (v viewport) window(cells int, heard float64) window {
 	return w
 }
 
-// earliest is the least right edge that scrolling goes back to.
-func (w window) earliest() float64 { return min(w.span-w.cellDur, w.heard) }
+// earliest is the lowest right edge that can be scrolled to.
+func (w window) earliest() float64 { return min(w.span-w.cellDur, w.position) }
 
-// scroll moves the right edge by so many seconds. Reaching the present is
-// following it again.
+// scroll moves the right edge by seconds. Reaching the present follows it again.
 func (v *viewport) scroll(w window, seconds float64) {
-	if v.chosen && v.zoom >= wholeSession {
+	if v.showsAll() {
 		return
 	}
-	right := w.heard
-	if v.back {
+	right := w.position
+	if v.scrolled {
 		right = v.anchor
 	}
-	v.to(w, right+seconds)
+	v.scrollTo(w, right+seconds)
 }
 
-func (v *viewport) to(w window, right float64) {
+// scrollTo moves the right edge to a position in seconds.
+func (v *viewport) scrollTo(w window, right float64) {
 	right = max(right, w.earliest())
-	v.back = right < w.heard-w.cellDur/2
+	v.scrolled = right < w.position-w.cellDur/2
 	v.anchor = right
 }
 
-// zoomBy goes to a nearer (-1) or wider (+1) span. Following, the present
-// stays where it is; scrolled back, the middle does.
-func (v *viewport) zoomBy(cells int, heard float64, by int) {
-	old := v.window(cells, heard)
-	if !v.chosen {
-		v.zoom, v.chosen = autoZoom(cells), true
+// zoomBy zooms in (-1) or out (+1). When following, the present stays where it
+// is; when scrolled, the middle does.
+func (v *viewport) zoomBy(cells int, position float64, by int) {
+	old := v.window(cells, position)
+	if !v.zoomed {
+		v.zoom, v.zoomed = defaultZoom(cells), true
 	}
-	v.zoom = min(max(v.zoom+by, 0), wholeSession)
-	if v.back {
-		w := v.window(cells, heard)
-		v.to(w, v.anchor+(w.span-old.span)/2)
+	// Zooming out stops at the whole session, zooming in from there begins with
+	// the longest span that is no longer than it.
+	longest := 0
+	for longest < wholeSession && zoomSpans[longest] <= position {
+		longest++
+	}
+	switch zoom := min(v.zoom, longest) + by; {
+	case by > 0 && zoom >= longest:
+		v.zoom = wholeSession
+	default:
+		v.zoom = max(zoom, 0)
+	}
+	if v.scrolled {
+		w := v.window(cells, position)
+		v.scrollTo(w, v.anchor+(w.span-old.span)/2)
 	}
 }
 
-// column is where a position in seconds lies; it may be outside the window.
+// column is the column of a position in seconds; it may be outside the window.
 func (w window) column(seconds float64) int {
 	return int(math.Floor(seconds/w.cellDur+1e-9)) - w.first
 }
 
-// at is the position in seconds where a column begins.
+// at is the position in seconds at which a column begins.
 func (w window) at(column int) float64 { return float64(w.first+column) * w.cellDur }
 
-// tickSteps are the distances that a time axis may have between its ticks.
+// end and middle are positions in seconds.
+func (w window) end() float64    { return w.at(w.cells) }
+func (w window) middle() float64 { return w.at(0) + w.span/2 }
+
+// undecided is how many cells, counted back from the present, are closer to the
+// present than to the decided position. It is a number of cells and not a
+// position, so that the hatched part moves together with the window and not half
+// a cell later: each move redraws all lanes.
+func (w window) undecided(s State) int {
+	return int(math.Round((s.Position - s.decided()) / w.cellDur))
+}
+
+// tickSteps are the possible distances between two ticks of the time axis, in
+// seconds.
 var tickSteps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400}
 
-// tickStep is the smallest step whose labels have room.
+// tickStep is the smallest step with enough room for the labels.
 func (w window) tickStep() float64 {
 	const room = 10 // cells for a label and the space around it
 	for _, s := range tickSteps {
 		need := room
-		if w.at(w.cells) >= 3600 {
+		if w.end() >= 3600 {
 			need += 2
 		}
 		if s/w.cellDur >= float64(need) {
@@ -152,5 +185,76 @@ func (w window) ticks(f func(column int, seconds float64)) {
 		if col >= 0 {
 			f(col, n*step)
 		}
+	}
+}
+
+// gaps calls f with each column that a gap covers at least in part.
+func (w window) gaps(gaps []protocol.Span, f func(column int)) {
+	for i := sort.Search(len(gaps), func(i int) bool { return gaps[i].End > w.at(0) }); i < len(gaps) && gaps[i].Start < w.end(); i++ {
+		last := int(math.Ceil(gaps[i].End/w.cellDur-1e-9)) - 1 - w.first
+		for col := max(w.column(gaps[i].Start), 0); col <= min(last, w.cells-1); col++ {
+			f(col)
+		}
+	}
+}
+
+// bookmarks calls f with the column of each bookmark in the window.
+func (w window) bookmarks(bookmarks []protocol.Bookmark, f func(column int)) {
+	for i := sort.Search(len(bookmarks), func(i int) bool { return w.column(bookmarks[i].At) >= 0 }); i < len(bookmarks); i++ {
+		col := w.column(bookmarks[i].At)
+		if col >= w.cells {
+			return
+		}
+		f(col)
+	}
+}
+
+// Coverage is one byte per cell of the window: which of its eighths are covered,
+// bit 0 the leftmost.
+
+// coverSpeech sets the coverage of a lane: its finished turns, and its open
+// turn as far as it is decided.
+func (w window) coverSpeech(cells []uint8, s State, lane protocol.Lane) {
+	clear(cells)
+	w.coverTurns(cells, lane.Turns)
+	if lane.Open && w.end() > lane.OpenSince {
+		end := s.decided()
+		if n := w.undecided(s); n > 0 {
+			end = w.at(w.column(s.Position) + 1 - n)
+		}
+		if end > lane.OpenSince {
+			w.cover(cells, lane.OpenSince, end)
+		}
+	}
+}
+
+// coverTurns adds turns, which are in order and without overlap. The first one
+// in the window is found by bisection: there may be hours of turns before it.
+func (w window) coverTurns(cells []uint8, turns []protocol.Turn) {
+	i := sort.Search(len(turns), func(i int) bool { return turns[i].End > w.at(0) })
+	for ; i < len(turns) && turns[i].Start < w.end(); i++ {
+		w.cover(cells, turns[i].Start, turns[i].End)
+	}
+}
+
+// cover adds a stretch in seconds. However short it is, it covers an eighth of a
+// cell: every turn is visible.
+func (w window) cover(cells []uint8, start, end float64) {
+	step := w.cellDur / canvas.Subcells
+	lo, hi := int(math.Round(start/step)), int(math.Round(end/step))
+	if hi <= lo {
+		lo = int(math.Floor(start / step))
+		hi = lo + 1
+	}
+	base := w.first * canvas.Subcells
+	lo, hi = max(lo-base, 0), min(hi-base, len(cells)*canvas.Subcells)
+	for k := lo; k < hi; {
+		if k%canvas.Subcells == 0 && hi-k >= canvas.Subcells {
+			cells[k/canvas.Subcells] = 0xff
+			k += canvas.Subcells
+			continue
+		}
+		cells[k/canvas.Subcells] |= 1 << (k % canvas.Subcells)
+		k++
 	}
 }

@@ -5,54 +5,57 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
 )
 
 func TestPresentIsInTheLastColumn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		heard := rapid.Float64Range(0, 40000).Draw(t, "heard")
+		present := rapid.Float64Range(0, 40000).Draw(t, "present")
 		cells := rapid.IntRange(1, 240).Draw(t, "cells")
-		v := viewport{zoom: rapid.IntRange(0, wholeSession-1).Draw(t, "zoom"), chosen: rapid.Bool().Draw(t, "chosen")}
-		w := v.window(cells, heard)
-		if !w.follow || w.column(heard) != cells-1 {
-			t.Fatalf("heard %v is in column %d of %d", heard, w.column(heard), cells)
+		v := viewport{zoom: rapid.IntRange(0, wholeSession-1).Draw(t, "zoom"), zoomed: rapid.Bool().Draw(t, "chosen")}
+		w := v.window(cells, present)
+		if !w.follow || w.column(present) != cells-1 {
+			t.Fatalf("present %v is in column %d of %d", present, w.column(present), cells)
 		}
 	})
 }
 
 func TestWholeSessionShowsAllAndLittleElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		heard := rapid.Float64Range(20, 100000).Draw(t, "heard")
-		w := viewport{zoom: wholeSession, chosen: true}.window(100, heard)
-		if w.first != 0 || w.column(heard) < 85 || w.column(heard) > 99 {
-			t.Fatalf("heard %v: first column %d, present in column %d of 100", heard, w.first, w.column(heard))
+		present := rapid.Float64Range(20, 100000).Draw(t, "present")
+		w := viewport{zoom: wholeSession, zoomed: true}.window(100, present)
+		if w.first != 0 || w.column(present) < 85 || w.column(present) > 99 {
+			t.Fatalf("present %v: first column %d, present in column %d of 100", present, w.first, w.column(present))
 		}
 	})
 }
 
 func TestScrollingStaysInTheSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		heard := rapid.Float64Range(0, 5000).Draw(t, "heard")
+		present := rapid.Float64Range(0, 5000).Draw(t, "present")
 		cells := rapid.IntRange(1, 200).Draw(t, "cells")
 		v := viewport{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			heard += rapid.Float64Range(0, 3).Draw(t, "later")
+			present += rapid.Float64Range(0, 3).Draw(t, "later")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				w := v.window(cells, heard)
+				w := v.window(cells, present)
 				v.scroll(w, -w.span*rapid.Float64Range(0, 2).Draw(t, "back"))
 			case 1:
-				w := v.window(cells, heard)
+				w := v.window(cells, present)
 				v.scroll(w, w.span*rapid.Float64Range(0, 2).Draw(t, "on"))
 			case 2:
-				v.zoomBy(cells, heard, 1)
+				v.zoomBy(cells, present, 1)
 			case 3:
-				v.zoomBy(cells, heard, -1)
+				v.zoomBy(cells, present, -1)
 			}
-			w := v.window(cells, heard)
-			if right := w.at(w.cells); !w.follow && right > heard+w.cellDur {
-				t.Fatalf("the window ends at %v, after what was heard, %v", right, heard)
+			w := v.window(cells, present)
+			if right := w.at(w.cells); !w.follow && right > present+w.cellDur {
+				t.Fatalf("the window ends at %v, after the present, %v", right, present)
 			}
-			if right := w.at(w.cells); right < min(w.earliest(), heard)-w.cellDur {
+			if right := w.at(w.cells); right < min(w.earliest(), present)-w.cellDur {
 				t.Fatalf("the window ends at %v, before it can be full, at %v", right, w.earliest())
 			}
 			if w.cellDur <= 0 || math.IsNaN(w.cellDur) {
@@ -63,9 +66,9 @@ func TestScrollingStaysInTheSession(t *testing.T) {
 }
 
 func TestZoomKeepsTheMiddleWhenScrolledBack(t *testing.T) {
-	v := viewport{zoom: 4, chosen: true} // 60 s
+	v := viewport{zoom: 4, zoomed: true} // 60 s
 	w := v.window(100, 1000)
-	v.to(w, 530) // 470 to 530
+	v.scrollTo(w, 530) // 470 to 530
 	v.zoomBy(100, 1000, -1)
 	w = v.window(100, 1000)
 	if mid := (w.at(0) + w.at(100)) / 2; math.Abs(mid-500) > 2*w.cellDur {
@@ -78,9 +81,9 @@ func TestZoomKeepsTheMiddleWhenScrolledBack(t *testing.T) {
 
 func TestTicksAreRoundAndHaveRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		heard := rapid.Float64Range(0, 90000).Draw(t, "heard")
-		v := viewport{zoom: rapid.IntRange(0, wholeSession).Draw(t, "zoom"), chosen: true}
-		w := v.window(rapid.IntRange(20, 220).Draw(t, "cells"), heard)
+		present := rapid.Float64Range(0, 90000).Draw(t, "present")
+		v := viewport{zoom: rapid.IntRange(0, wholeSession).Draw(t, "zoom"), zoomed: true}
+		w := v.window(rapid.IntRange(20, 220).Draw(t, "cells"), present)
 		last, lastAt := -1000, math.Inf(-1)
 		step := w.tickStep()
 		w.ticks(func(col int, at float64) {
@@ -101,14 +104,90 @@ func TestTicksAreRoundAndHaveRoom(t *testing.T) {
 func TestTickStepsByZoom(t *testing.T) {
 	for _, c := range []struct{ span, step float64 }{{5, 1}, {10, 1}, {20, 2}, {30, 5}, {60, 10}, {120, 15}, {300, 30}, {600, 60}, {1800, 300}, {3600, 600}} {
 		zoom := -1
-		for i, s := range spans {
+		for i, s := range zoomSpans {
 			if s == c.span {
 				zoom = i
 			}
 		}
-		w := viewport{zoom: zoom, chosen: true}.window(100, 100)
+		w := viewport{zoom: zoom, zoomed: true}.window(100, 100)
 		if got := w.tickStep(); got != c.step {
 			t.Errorf("%v s across 100 columns: a tick every %v s, want %v s", c.span, got, c.step)
 		}
+	}
+}
+
+// coverSlowly is coverTurns without bisection and without shortcuts: each eighth
+// of each cell by itself.
+func coverSlowly(turns []protocol.Turn, first, cells int, cellDur float64) []uint8 {
+	masks := make([]uint8, cells)
+	sub := cellDur / canvas.Subcells
+	for _, t := range turns {
+		lo, hi := int(math.Round(t.Start/sub)), int(math.Round(t.End/sub))
+		if hi <= lo {
+			lo = int(t.Start / sub)
+			hi = lo + 1
+		}
+		for k := range cells * canvas.Subcells {
+			if at := first*canvas.Subcells + k; at >= lo && at < hi {
+				masks[k/canvas.Subcells] |= 1 << (k % canvas.Subcells)
+			}
+		}
+	}
+	return masks
+}
+
+func drawTurns(t *rapid.T) []protocol.Turn {
+	var turns []protocol.Turn
+	at := 0.0
+	for range rapid.IntRange(0, 40).Draw(t, "turns") {
+		at += float64(rapid.IntRange(1, 4000).Draw(t, "gap ms")) / 1000
+		start := at
+		at += float64(rapid.IntRange(1, 9000).Draw(t, "length ms")) / 1000
+		turns = append(turns, protocol.Turn{Speaker: "A", Start: start, End: at})
+	}
+	return turns
+}
+
+func TestCoverTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		turns := drawTurns(t)
+		cells := rapid.IntRange(1, 60).Draw(t, "cells")
+		first := rapid.IntRange(-50, 200).Draw(t, "first")
+		cellDur := rapid.Float64Range(0.02, 20).Draw(t, "cellDur")
+		got := make([]uint8, cells)
+		window{cells: cells, first: first, cellDur: cellDur}.coverTurns(got, turns)
+		// A turn that only rounding brings into the window may be missed, by
+		// an eighth of a cell at either end.
+		want := coverSlowly(turns, first, cells, cellDur)
+		got[0] |= want[0] & 1
+		got[cells-1] |= want[cells-1] & 0x80
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("cell %d of %d: %08b, want %08b", i, cells, got[i], want[i])
+			}
+		}
+	})
+}
+
+func TestCoverageIsTheSameWhereverTheWindowIs(t *testing.T) {
+	turns := sampleTurns(1, 60, 3)
+	wide := make([]uint8, 200)
+	window{cells: len(wide), cellDur: 0.3}.coverTurns(wide, turns)
+	for first := range 100 {
+		part := make([]uint8, 50)
+		window{cells: len(part), first: first, cellDur: 0.3}.coverTurns(part, turns)
+		for i := 1; i < len(part)-1; i++ {
+			if part[i] != wide[first+i] {
+				t.Fatalf("window at %d, cell %d: %08b, else %08b", first, i, part[i], wide[first+i])
+			}
+		}
+	}
+}
+
+func TestShortestTurnIsVisible(t *testing.T) {
+	cells := make([]uint8, 100)
+	window{cells: len(cells), cellDur: 36}.coverTurns(cells, []protocol.Turn{{Start: 100.001, End: 100.002}})
+	if cells[2] == 0 {
+		t.Error("a turn of a millisecond is not drawn at an hour across")
 	}
 }

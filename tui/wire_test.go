@@ -16,42 +16,44 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
+	"hubbub/tui/canvas"
 )
 
-func noWire() protocol.WireSnapshot { return protocol.WireSnapshot{} }
+func noWire() trace.Snapshot { return trace.Snapshot{} }
 
 // wireBegin is when the made-up streams begin.
 var wireBegin = time.Unix(1_000_000-42, 0)
 
-// someWire is 42 s of a stream that stutters once: its service has something
+// sampleLog is 42 s of a stream that stutters once: its service has something
 // to say that no terminal should see.
-func someWire(end bool) *protocol.WireLog {
-	l := protocol.NewWireLog()
+func sampleLog(end bool) *trace.Log {
+	l := trace.NewLog()
 	waiting := 0
-	l.SetQueue(func() int { return waiting })
+	l.SetWaiting(func() int { return waiting })
 	at := wireBegin
-	put := func(after time.Duration, r protocol.WireRecord) {
+	put := func(after time.Duration, r trace.Record) {
 		at = at.Add(after)
 		r.At = at
 		l.Record(r)
 	}
 	ms := time.Millisecond
-	put(0, protocol.WireRecord{Dir: protocol.Outgoing, Kind: protocol.WireRequest, Size: 2, Text: "POST https://diarization.example/v1/live", Raw: json.RawMessage(`{}`)})
-	put(12*ms, protocol.WireRecord{Kind: protocol.WireLookUp, Took: 11 * ms, Text: "192.0.2.7"})
-	put(21*ms, protocol.WireRecord{Kind: protocol.WireConnect, Took: 20 * ms, Text: "192.0.2.7:443"})
-	put(25*ms, protocol.WireRecord{Kind: protocol.WireTLS, Took: 24 * ms, Text: "TLS 1.3, h2, certificate for diarization.example by Some Authority"})
-	put(30*ms, protocol.WireRecord{Dir: protocol.Incoming, Kind: protocol.WireAnswer, Size: 120, Code: 200, Took: 88 * ms, Text: "HTTP/2.0, X-Request-Id 7c1d"})
-	put(50*ms, protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireHandshake, Code: 101, Took: 49 * ms, Text: "HTTP/1.1"})
-	put(0, protocol.WireRecord{Stream: 1, Dir: protocol.Outgoing, Kind: protocol.WirePing, Size: 8})
-	put(23*ms, protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WirePong, Size: 8, Took: 23 * ms})
+	put(0, trace.Record{Dir: trace.Outgoing, Kind: trace.KindRequest, Size: 2, Text: "POST https://diarization.example/v1/live", Raw: json.RawMessage(`{}`)})
+	put(12*ms, trace.Record{Kind: trace.KindLookup, Took: 11 * ms, Text: "192.0.2.7"})
+	put(21*ms, trace.Record{Kind: trace.KindConnect, Took: 20 * ms, Text: "192.0.2.7:443"})
+	put(25*ms, trace.Record{Kind: trace.KindTLS, Took: 24 * ms, Text: "TLS 1.3, h2, certificate for diarization.example by Some Authority"})
+	put(30*ms, trace.Record{Dir: trace.Incoming, Kind: trace.KindResponse, Size: 120, Code: 200, Took: 88 * ms, Text: "HTTP/2.0, X-Request-Id 7c1d"})
+	put(50*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindHandshake, Code: 101, Took: 49 * ms, Text: "HTTP/1.1"})
+	put(0, trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
+	put(23*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindPong, Size: 8, Took: 23 * ms})
 	for i := range int64(400) {
 		gap, unacked := 100*ms, 0
 		if i == 300 {
 			gap, unacked, waiting = 1800*ms, 19_200, 17
 		}
 		took := 300 * time.Microsecond
-		r := protocol.WireRecord{Stream: 1, Dir: protocol.Outgoing, Kind: protocol.WireChunk, Size: 6400, Chunk: i, Took: took, Gap: gap,
-			Socket: &protocol.SocketState{RTT: 21 * ms, RTTVar: 2 * ms, Window: 10, Unacked: unacked}}
+		r := trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: 6400, Chunk: i, Took: took, Gap: gap,
+			Socket: &trace.SocketState{RTT: 21 * ms, RTTVar: 2 * ms, Window: 10, Unacked: unacked}}
 		if i >= 300 {
 			r.Ahead = -1700 * ms
 			r.Socket.Retransmits = 3
@@ -62,25 +64,25 @@ func someWire(end bool) *protocol.WireLog {
 		put(gap, r)
 		if i > 0 && i%60 == 0 {
 			e := protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i-10)/10, "SPEAKER_00")
-			put(5*ms, protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireEvent, Type: e.Type, Size: len(e.Raw), Raw: e.Raw,
+			put(5*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindEvent, Type: e.Type, Size: len(e.Raw), Raw: e.Raw,
 				Lag: 1005 * ms, Text: fmt.Sprintf("SPEAKER_00 at %.3f s", e.Timestamp)})
 		}
 		if i == 310 {
 			raw := json.RawMessage(`{"type":"error","message":"Invalid chunk size"}`)
-			put(2*ms, protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireError, Type: "error", Fault: true, Text: "Invalid chunk size", Size: len(raw), Raw: raw})
+			put(2*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindError, Type: "error", Fault: true, Text: "Invalid chunk size", Size: len(raw), Raw: raw})
 		}
 		waiting = max(waiting-1, 0)
 	}
 	if end {
-		put(10*ms, protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireClose, Code: 1008, Text: "audio more than 5 s ahead", Size: 25})
-		put(0, protocol.WireRecord{Stream: 1, Kind: protocol.WireEnd, Code: 1008, Type: "refused", Fault: true, Text: "the service closed the stream: against the service's rules"})
+		put(10*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindClose, Code: 1008, Text: "audio more than 5 s ahead", Size: 25})
+		put(0, trace.Record{Stream: 1, Kind: trace.KindEnd, Code: 1008, Type: "refused", Fault: true, Text: "the service closed the stream: against the service's rules"})
 	}
 	return l
 }
 
 // wireModel has the wire view open over such a stream.
-func wireModel(l *protocol.WireLog, w, h int) *model {
-	m := still(sessionAt(talkOf4, 42, 1), w, h)
+func wireModel(l *trace.Log, w, h int) *model {
+	m := testModel(sampleState(fourSpeakers, 42, 1), w, h)
 	m.o.Wire = l.Snapshot
 	o := m.o
 	o.SaveWire = func([]byte) (string, error) { return "./wire.ndjson", nil }
@@ -93,7 +95,7 @@ func wireModel(l *protocol.WireLog, w, h int) *model {
 }
 
 // tick makes the model look again, a second later.
-func (m *model) tickOn() {
+func (m *model) tickLater() {
 	at := m.now().Add(time.Second)
 	m.now = func() time.Time { return at }
 	m.Update(tickMsg{})
@@ -117,10 +119,10 @@ func TestGoldenWire(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := wireModel(someWire(c.end), size[0], size[1])
-				m.glyphs, m.dirty = glyphsFor(c.ascii, false), true
+				m := wireModel(sampleLog(c.end), size[0], size[1])
+				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
 				press(m, c.keys...)
-				got := picture(m)
+				got := plainScreen(m)
 				if c.ascii {
 					for _, r := range string(got) {
 						if r > 0x7e && r != '«' && r != '»' {
@@ -134,48 +136,118 @@ func TestGoldenWire(t *testing.T) {
 	}
 }
 
-func TestWireFoldsAndFilters(t *testing.T) {
-	l := someWire(false)
+// The second line has a verdict in words, whether or not something is wrong.
+func TestWireVerdict(t *testing.T) {
+	m := wireModel(sampleLog(false), 120, 34)
+	if line := screenRows(m)[1]; !strings.Contains(line, "● open 0:") || !strings.Contains(line, "service on time   lag 1.0 s, most 1.0 s   last reply ") {
+		t.Errorf("the verdict is %q", line)
+	}
+	for _, size := range [][2]int{{80, 24}, {120, 34}, {80, 9}} {
+		m = wireModel(lateLog(14*time.Second, 20*time.Millisecond, time.Second), size[0], size[1])
+		if line := screenRows(m)[1]; !strings.Contains(line, "events arrive 14 s late: the service is overloaded or something buffers them") {
+			t.Errorf("%v: the verdict is %q", size, line)
+		}
+	}
+}
+
+// After a resume the clock of the stream begins again; the session's is beside
+// it. The lost stream and dropped chunks are marked among the gaps.
+func TestWireAfterAResume(t *testing.T) {
+	l, begin := trace.NewLog(), time.Unix(1_000_000-40, 0)
+	put := func(after time.Duration, stream int, r trace.Record) {
+		r.At, r.Stream = begin.Add(after), stream
+		l.Record(r)
+	}
+	put(0, 1, trace.Record{Dir: trace.Incoming, Kind: trace.KindHandshake, Code: 101})
+	put(10*time.Second, 1, trace.Record{Kind: trace.KindEnd, Type: "lost", Fault: true, Text: "the connection broke"})
 	m := wireModel(l, 120, 34)
-	folded := len(m.wireRows())
+	if n := strings.Count(screenRows(m)[4], m.glyphs.Gap); n != 1 {
+		t.Errorf("a lost stream has %d marks", n)
+	}
+	put(12*time.Second, 2, trace.Record{Dir: trace.Incoming, Kind: trace.KindHandshake, Code: 101})
+	put(13*time.Second, 2, trace.Record{Dir: trace.Outgoing, Kind: trace.KindChunk, Chunk: 80, Gap: 100 * time.Millisecond})
+	put(20*time.Second, 2, trace.Record{Dir: trace.Outgoing, Kind: trace.KindChunk, Chunk: 90, Gap: 100 * time.Millisecond, Dropped: 9})
+	m = wireModel(l, 120, 34)
+	screenHas(t, m, "● stream 2 open 0:28, session 0:42")
+	if line := screenRows(m)[4]; !strings.Contains(line, "gaps, last 60 s") || strings.Count(line, m.glyphs.Gap) != 2 {
+		t.Errorf("the gaps are %q", line)
+	}
+}
+
+// The help explains every figure of the view, at every size.
+func TestWireHelpExplainsTheFigures(t *testing.T) {
+	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
+		m := wireModel(sampleLog(false), size[0], size[1])
+		text, pages := "", 0
+		for press(m, "?"); m.help > 0; press(m, "?") {
+			text += strings.Join(strings.Fields(ansi.Strip(m.View())), " ")
+			pages++
+		}
+		for _, f := range wireFiguresHelp {
+			if !strings.Contains(text, f.figure) || pages < 10 && !strings.Contains(text, strings.Fields(f.text)[0]) {
+				t.Errorf("%v: the help does not explain %q", size, f.figure)
+			}
+		}
+		if size[0] >= 80 && pages != 2 {
+			t.Errorf("%v: %d pages", size, pages)
+		}
+	}
+	// No figure is without an explanation.
+	m := wireModel(sampleLog(false), 200, 50)
+	explained := ""
+	for _, f := range wireFiguresHelp {
+		explained += f.figure + " " + f.text + " "
+	}
+	for _, s := range append(append(m.wireVerdict(), m.wireFigures()...), m.wireSocket()...) {
+		text := strings.TrimLeft(s.Text, m.glyphs.Live+" 0123456789.")
+		if word := strings.Fields(text)[0]; text != "service on time" && !strings.Contains(explained, word) && word != "real" && word != "B" {
+			t.Errorf("%q is not explained", s.Text)
+		}
+	}
+}
+
+func TestWireFoldsAndFilters(t *testing.T) {
+	l := sampleLog(false)
+	m := wireModel(l, 120, 34)
+	folded := len(m.wire.visibleRows())
 	if folded > 30 {
 		t.Errorf("400 chunks and their events are %d rows", folded)
 	}
-	screenHas(t, m, "1.8 s of none, then number 300, 1.7 s behind, 17 wait")
-	screenHas(t, m, "3 sent again")
+	screenHas(t, m, "gap of 1.8 s, then number 300, 1.7 s behind, queue 17")
+	screenHas(t, m, "3 retransmitted")
 	screenHas(t, m, "1.7 s behind")
 	press(m, "u")
-	if n := len(m.wireRows()); n < 400 {
+	if n := len(m.wire.visibleRows()); n < 400 {
 		t.Errorf("unfolded there are %d rows", n)
 	}
 	press(m, "u", "t") // messages
-	for _, r := range m.wireRows() {
-		if r.record.Kind == protocol.WireChunk {
+	for _, r := range m.wire.visibleRows() {
+		if r.record.Kind == trace.KindChunk {
 			t.Fatal("a chunk among the messages")
 		}
 	}
 	press(m, "t") // connection
 	screenHas(t, m, "TLS 1.3, h2")
 	press(m, "t") // faults
-	if rows := m.wireRows(); len(rows) < 2 || len(rows) > 4 {
+	if rows := m.wire.visibleRows(); len(rows) < 2 || len(rows) > 4 {
 		t.Errorf("%d faults", len(rows))
 	}
 	screenHas(t, m, "Invalid chunk size")
 	press(m, "t", "d", "d")
-	for _, r := range m.wireRows() {
-		if r.record.Dir != protocol.Incoming {
+	for _, r := range m.wire.visibleRows() {
+		if r.record.Dir != trace.Incoming {
 			t.Fatalf("%s among what was received", r.record.Kind)
 		}
 	}
 	press(m, "/", "INVALID size", "enter")
-	if n := len(m.wireRows()); n != 1 {
+	if n := len(m.wire.visibleRows()); n != 1 {
 		t.Errorf("%d rows match", n)
 	}
 	screenHas(t, m, `everything, received, "INVALID size"`)
 	press(m, "/", " nothing", "enter")
 	screenHas(t, m, "nothing matches")
 	press(m, "esc")
-	if n := len(m.wireRows()); n != folded {
+	if n := len(m.wire.visibleRows()); n != folded {
 		t.Errorf("after esc there are %d rows, want %d", n, folded)
 	}
 	press(m, "esc")
@@ -185,14 +257,14 @@ func TestWireFoldsAndFilters(t *testing.T) {
 }
 
 func TestWireSelectionStandsStill(t *testing.T) {
-	l := someWire(false)
+	l := sampleLog(false)
 	m := wireModel(l, 100, 24)
 	press(m, "up", "up", "up")
-	rows := m.wireRows()
+	rows := m.wire.visibleRows()
 	want := *rows[m.wire.index(rows)].record
 	find := func() int {
-		for y, line := range rowsOf(m) {
-			if strings.HasPrefix(line, m.glyphs.selected) {
+		for y, line := range screenRows(m) {
+			if strings.HasPrefix(line, m.glyphs.Selected) {
 				return y
 			}
 		}
@@ -200,10 +272,10 @@ func TestWireSelectionStandsStill(t *testing.T) {
 	}
 	y := find()
 	for i := range 50 {
-		l.Record(protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireEvent, Text: fmt.Sprintf("more %d", i)})
-		m.tickOn()
+		l.Record(trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindEvent, Text: fmt.Sprintf("more %d", i)})
+		m.tickLater()
 	}
-	rows = m.wireRows()
+	rows = m.wire.visibleRows()
 	if got := rows[m.wire.index(rows)].record; got.Number != want.Number {
 		t.Errorf("number %d is selected now, not %d", got.Number, want.Number)
 	}
@@ -219,21 +291,19 @@ func TestWireSelectionStandsStill(t *testing.T) {
 	for range 100 {
 		press(m, "down")
 	}
-	l.Record(protocol.WireRecord{Kind: protocol.WireEvent, Text: "the newest"})
-	m.tickOn()
+	l.Record(trace.Record{Kind: trace.KindEvent, Text: "the newest"})
+	m.tickLater()
 	screenHas(t, m, "the newest") // at the end the list follows again
 }
 
-func rowsOf(m *model) []string { return strings.Split(ansi.Strip(m.View()), "\n") }
-
 func TestWirePause(t *testing.T) {
-	l := someWire(false)
+	l := sampleLog(false)
 	m := wireModel(l, 100, 24)
 	press(m, "space")
-	before := rowsOf(m)
-	l.Record(protocol.WireRecord{Stream: 1, Kind: protocol.WireEvent, Text: "not seen"})
-	m.tickOn()
-	after := rowsOf(m)
+	before := screenRows(m)
+	l.Record(trace.Record{Stream: 1, Kind: trace.KindEvent, Text: "not seen"})
+	m.tickLater()
+	after := screenRows(m)
 	for y := 1; y < 23; y++ {
 		if before[y] != after[y] {
 			t.Errorf("line %d moved while paused:\n%s\n%s", y, before[y], after[y])
@@ -245,24 +315,53 @@ func TestWirePause(t *testing.T) {
 	screenHasNot(t, m, "PAUSED")
 }
 
-// TestWireOfAnEvilService draws what would harm a terminal.
-func TestWireOfAnEvilService(t *testing.T) {
+func TestWireMouse(t *testing.T) {
+	m := wireModel(sampleLog(false), 100, 24)
+	mouse := func(y int, button tea.MouseButton) {
+		m.Update(tea.MouseMsg{X: 20, Y: y, Button: button, Action: tea.MouseActionPress})
+	}
+	selected := func() int {
+		rows := m.wire.visibleRows()
+		return m.wire.index(rows) - len(rows) // -1 = the newest
+	}
+	mouse(0, tea.MouseButtonWheelUp)
+	if selected() != -4 {
+		t.Errorf("the wheel selects row %d", selected())
+	}
+	mouse(0, tea.MouseButtonWheelDown)
+	if selected() != -1 || m.wire.selected != 0 {
+		t.Errorf("the wheel selects row %d, and does not follow", selected())
+	}
+	l := newWireLayout(m.w, m.h, false)
+	mouse(l.listY+2, tea.MouseButtonLeft)
+	if !strings.HasPrefix(screenRows(m)[l.listY+2], m.glyphs.Selected) {
+		t.Errorf("a click selects row %d", selected())
+	}
+	before := m.wire.selected
+	mouse(l.listY-1, tea.MouseButtonLeft)
+	if m.wire.selected != before {
+		t.Error("a click beside the list selects a row")
+	}
+}
+
+// TestWireOfAHostileService draws what would harm a terminal.
+func TestWireOfAHostileService(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l := protocol.NewWireLog()
+		l := trace.NewLog()
 		text := rapid.SampledFrom([]string{"\x1b]0;x\a", "\x1b[2J", "\u202eabc", "\u009b31m", "a\nb\tc", "雷\u200d👩", "e\u0301", "\xff\xfe", strings.Repeat("long ", 80)})
-		kinds := []protocol.WireKind{protocol.WireEvent, protocol.WireError, protocol.WireClose, protocol.WireEnd, protocol.WireAnswer, protocol.WireChunk, "new\x1b[1m"}
+		kinds := []trace.Kind{trace.KindEvent, trace.KindError, trace.KindClose, trace.KindEnd, trace.KindResponse, trace.KindChunk, "new\x1b[1m"}
 		for range rapid.IntRange(1, 40).Draw(rt, "n") {
 			raw, _ := json.Marshal(text.Draw(rt, "raw"))
 			if rapid.Bool().Draw(rt, "bare") { // C1 and bidi characters may stand in JSON as they are
 				raw = []byte(`"` + "\u009b31m\u202e" + `"`)
 			}
-			l.Record(protocol.WireRecord{Stream: 1, Dir: rapid.SampledFrom([]protocol.Direction{"", "in", "out", "\x1b"}).Draw(rt, "dir"),
+			l.Record(trace.Record{Stream: 1, Dir: rapid.SampledFrom([]trace.Direction{"", "in", "out", "\x1b"}).Draw(rt, "dir"),
 				Kind: rapid.SampledFrom(kinds).Draw(rt, "kind"), Type: text.Draw(rt, "type"), Text: text.Draw(rt, "text"), Raw: raw,
 				Code: rapid.SampledFrom([]int{0, 200, 1006, 4999, -1}).Draw(rt, "code"), Size: rapid.IntRange(0, 1<<40).Draw(rt, "size"),
 				Took: time.Duration(rapid.Int64().Draw(rt, "took")), Gap: time.Duration(rapid.Int64().Draw(rt, "gap")), Lag: time.Duration(rapid.Int64().Draw(rt, "lag"))})
 		}
 		m := wireModel(l, rapid.IntRange(40, 130).Draw(rt, "w"), rapid.IntRange(8, 40).Draw(rt, "h"))
-		m.theme = newTheme(termenv.Ascii, true, true)
+		m.theme = canvas.NewTheme(termenv.Ascii, true, true)
 		for range rapid.IntRange(1, 12).Draw(rt, "keys") {
 			press(m, rapid.SampledFrom([]string{"up", "down", "home", "end", "enter", "u", "t", "d", "space", "pgup", "pgdown", "?", "w", "/", "x", "esc"}).Draw(rt, "key"))
 			lines := strings.Split(m.View(), "\n")
@@ -284,7 +383,7 @@ func TestWireOfAnEvilService(t *testing.T) {
 }
 
 func TestWireRawSaysEverything(t *testing.T) {
-	m := wireModel(someWire(false), 100, 40)
+	m := wireModel(sampleLog(false), 100, 40)
 	press(m, "t", "/", "SPEAKER_00 at 35", "enter", "enter")
 	screenHas(t, m, `{"type":"diarization_speaker_start","data":{"timestamp":35,"speaker":"SPEAKER_00"}}`)
 	screenHas(t, m, `"lag_ms": 1005`)
@@ -299,12 +398,12 @@ func TestWireCopy(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")
 	var out strings.Builder
-	m := wireModel(someWire(false), 120, 34)
+	m := wireModel(sampleLog(false), 120, 34)
 	m.o.Output = &out
 	press(m, "t")
 	if cmd := press(m, "c"); cmd == nil {
 		t.Fatal("nothing to do")
-	} else if msg := runCmd(cmd); msg != nil {
+	} else if msg := runCommand(cmd); msg != nil {
 		t.Errorf("%+v", msg)
 	}
 	screenHas(t, m, "1 record sent to the terminal's clipboard (OSC 52, not every terminal takes it; C writes a file)")
@@ -321,7 +420,7 @@ func TestWireCopy(t *testing.T) {
 	press(m, "t", "t", "t", "d") // everything that was sent
 	var saved []byte
 	m.o.SaveWire = func(b []byte) (string, error) { saved = b; return "./wire.ndjson", nil }
-	m.Update(runCmd(press(m, "C")))
+	m.Update(runCommand(press(m, "C")))
 	lines := strings.Split(strings.TrimSpace(string(saved)), "\n")
 	screenHas(t, m, fmt.Sprintf("wrote %d records to ./wire.ndjson", len(lines)))
 	if len(lines) != 402 { // a request, a ping, each chunk
@@ -333,71 +432,22 @@ func TestWireCopy(t *testing.T) {
 		}
 	}
 	m.o.SaveWire = func([]byte) (string, error) { return "", errors.New("disk full") }
-	m.Update(runCmd(press(m, "C")))
+	m.Update(runCommand(press(m, "C")))
 	screenHas(t, m, "disk full")
 
-	m.theme = newTheme(termenv.Ascii, true, true)
-	if cmd := press(m, "c"); runCmd(cmd) != nil {
+	m.theme = canvas.NewTheme(termenv.Ascii, true, true)
+	if cmd := press(m, "c"); runCommand(cmd) != nil {
 		t.Error("a dumb terminal was given something")
 	}
 	screenHas(t, m, "has no clipboard")
 }
 
-// runCmd runs a command of one key.
-func runCmd(cmd tea.Cmd) tea.Msg {
-	if cmd == nil {
-		return nil
-	}
-	msg := cmd()
-	if batch, ok := msg.(tea.BatchMsg); ok {
-		msg = nil
-		for _, c := range batch {
-			if m := runCmd(c); m != nil {
-				msg = m
-			}
-		}
-	}
-	return msg
-}
-
-func TestConsoleSaysTheWire(t *testing.T) {
-	for _, c := range []struct {
-		end  bool
-		want []string
-	}{
-		{false, []string{"402 messages sent", "1.7 s behind", "3 segments sent again", "A ping takes 23 ms.", "received error: Invalid chunk size.", "received event: start SPEAKER_00 at 35.000 s, lag 1.0 s."}},
-		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
-	} {
-		var b strings.Builder
-		k := NewConsole(NewAccessible(&b), ConsoleOptions{Snapshot: func() State { return State{} }, Wire: someWire(c.end).Snapshot})
-		for _, line := range []string{"wire", "wire 0", "help"} {
-			if err := k.Do(line); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, want := range append(c.want, "0 is not a number", "wire [COUNT]: says how the wire is") {
-			if !strings.Contains(b.String(), want) {
-				t.Errorf("%q is not said:\n%s", want, b.String())
-			}
-		}
-		if strings.Contains(b.String(), "%!") {
-			t.Errorf("%s", b.String())
-		}
-	}
-	var b strings.Builder
-	k := NewConsole(NewAccessible(&b), ConsoleOptions{Snapshot: func() State { return State{} }})
-	_ = k.Do("wire")
-	if !strings.Contains(b.String(), "There is no command wire") {
-		t.Errorf("%s", b.String())
-	}
-}
-
-// BenchmarkWireView is one look at a log that is full, and its view drawn anew.
+// BenchmarkWireView reads a full log once and redraws the view.
 func BenchmarkWireView(b *testing.B) {
-	l := protocol.NewWireLog()
+	l := trace.NewLog()
 	for i := range int64(6000) {
-		l.Record(protocol.WireRecord{Stream: 1, Dir: protocol.Outgoing, Kind: protocol.WireChunk, Size: 6400, Chunk: i, Gap: 100 * time.Millisecond})
-		l.Record(protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WireEvent, Type: protocol.TypeSpeakerStart, Text: "SPEAKER_00 at 1.240 s"})
+		l.Record(trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: 6400, Chunk: i, Gap: 100 * time.Millisecond})
+		l.Record(trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindEvent, Type: protocol.TypeSpeakerStart, Text: "SPEAKER_00 at 1.240 s"})
 	}
 	for name, keys := range map[string][]string{"folded": nil, "unfolded": {"u"}, "text": {"/", "speaker_00 at", "enter"}} {
 		b.Run(name, func(b *testing.B) {
@@ -405,8 +455,8 @@ func BenchmarkWireView(b *testing.B) {
 			press(m, keys...)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.Record(protocol.WireRecord{Stream: 1, Dir: protocol.Incoming, Kind: protocol.WirePong})
-				m.wire.asked = time.Time{}
+				l.Record(trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindPong})
+				m.wire.readAt = time.Time{}
 				m.Update(tickMsg{})
 				m.View()
 			}

@@ -4,85 +4,65 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"strings"
-	"time"
+
+	"github.com/aymanbagabas/go-osc52/v2"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
+	"hubbub/protocol/trace"
+	"hubbub/tui/canvas"
 )
 
-// bytesText is a number of bytes for people, in at most 6 cells.
-func bytesText(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 99_950:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	case n < 999_500:
-		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-	case n < 99_950_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.0f MB", float64(n)/1e6)
-}
-
-// millisText is a short time for people.
-func millisText(d time.Duration) string {
-	switch ms := d.Seconds() * 1000; {
-	case ms < 9.95:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 999.5:
-		return fmt.Sprintf("%.0f ms", ms)
-	}
-	return short(d)
-}
-
-// wireText says what a row is about, without what its columns say.
-func wireText(r wireRow) (text string, look role) {
+// rowText is the text of a row, without what its columns show.
+func rowText(r wireRow) (text string, style canvas.Style) {
 	rec := r.record
 	switch {
 	case rec.Fault:
-		look = roleBad
-	case wireSuspect(rec, r.run):
-		look = roleWarn
-	case rec.Kind == protocol.WireChunk || rec.Kind == protocol.WirePing || rec.Kind == protocol.WirePong:
-		look = roleDim
+		style = canvas.Bad
+	case r.warning():
+		style = canvas.Warn
+	case rec.Kind == trace.KindChunk || rec.Kind == trace.KindPing || rec.Kind == trace.KindPong:
+		style = canvas.Dim
 	}
-	said := Clean(rec.Text)
+	recordText := Clean(rec.Text)
 	switch rec.Kind {
-	case protocol.WireChunk:
-		if said != "" {
-			return said, look
+	case trace.KindChunk:
+		if recordText != "" {
+			return recordText, style
 		}
 		if r.run != nil && r.run.Chunks > 1 {
-			return runText(rec, r.run), look
+			return runText(rec, r.run), style
 		}
-		return chunkText(rec), look
-	case protocol.WireEvent, protocol.WireError, protocol.WireMessage:
-		return eventText(rec, said), look
-	case protocol.WirePong:
+		return chunkText(rec), style
+	case trace.KindEvent, trace.KindError, trace.KindMessage:
+		return eventText(rec, recordText), style
+	case trace.KindPong:
 		if rec.Took > 0 {
-			return "round trip " + millisText(rec.Took), look
+			return "round trip " + millisText(rec.Took), style
 		}
-		return said, look
-	case protocol.WireClose:
+		return recordText, style
+	case trace.KindClose:
 		text = fmt.Sprintf("%d %s", rec.Code, protocol.CodeMeaning(rec.Code))
-		if said != "" {
-			text += fmt.Sprintf(" %q", said)
+		if recordText != "" {
+			text += fmt.Sprintf(" %q", recordText)
 		}
-		if rec.Code != 1000 && look == rolePlain {
-			look = roleWarn
+		if rec.Code != 1000 && style == canvas.Plain {
+			style = canvas.Warn
 		}
-		return text, look
-	case protocol.WireEnd:
+		return text, style
+	case trace.KindEnd:
 		text = rec.Type
 		if rec.Code != 0 {
 			text += fmt.Sprintf(", %d %s", rec.Code, protocol.CodeMeaning(rec.Code))
 		}
-		if said != "" {
-			text += ", " + said
+		if recordText != "" {
+			text += ", " + recordText
 		}
-		return text, look
+		return text, style
 	}
 	if rec.Code != 0 { // of HTTP
 		text = fmt.Sprintf("%d %s  ", rec.Code, http.StatusText(rec.Code))
@@ -90,55 +70,57 @@ func wireText(r wireRow) (text string, look role) {
 	if rec.Took > 0 {
 		text += millisText(rec.Took) + "  "
 	}
-	return text + said, look
+	return text + recordText, style
 }
 
-func chunkText(r *protocol.WireRecord) string {
-	text := fmt.Sprintf("number %d, %s", r.Chunk, aheadSegment(r.Ahead).text)
-	if r.Gap > protocol.WireStall {
-		text = millisText(r.Gap) + " of none, then " + text
+func chunkText(r *trace.Record) string {
+	ahead, _ := aheadText(r.Ahead)
+	text := fmt.Sprintf("number %d, %s", r.Chunk, ahead)
+	if r.Gap > trace.StallGap {
+		text = "gap of " + millisText(r.Gap) + ", then " + text
 	}
 	if r.Dropped > 0 {
 		text = fmt.Sprintf("%d dropped, then ", r.Dropped) + text
 	}
-	if r.Queue > 0 {
-		text += fmt.Sprintf(", %d wait", r.Queue)
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
-	if r.Gap > 0 && r.Gap <= protocol.WireStall {
+	if r.Gap > 0 && r.Gap <= trace.StallGap {
 		text += ", gap " + millisText(r.Gap)
 	}
-	text += ", taken in " + millisText(r.Took)
+	text += ", write " + millisText(r.Took)
 	if r.Socket != nil && r.Socket.Unacked > 0 {
-		text += ", " + bytesText(int64(r.Socket.Unacked)) + " on the way"
+		text += ", " + bytesText(int64(r.Socket.Unacked)) + " unacknowledged"
 	}
 	return text
 }
 
-func runText(r *protocol.WireRecord, run *protocol.WireRun) string {
-	text := fmt.Sprintf("%d in %s, %s", run.Chunks, short(max(r.At.Sub(run.Began), 0)), aheadSegment(r.Ahead).text)
-	if run.Gap > protocol.WireStall {
-		text = millisText(run.Gap) + " of none, then " + text
+func runText(r *trace.Record, run *trace.Run) string {
+	ahead, _ := aheadText(r.Ahead)
+	text := fmt.Sprintf("%d in %s, %s", run.Chunks, durationText(max(r.At.Sub(run.Began), 0)), ahead)
+	if run.Gap > trace.StallGap {
+		text = "gap of " + millisText(run.Gap) + ", then " + text
 	}
 	if run.Dropped > 0 {
 		text = fmt.Sprintf("%d dropped, then ", run.Dropped) + text
 	}
-	if run.Unacked > backlog {
-		text += ", to " + bytesText(int64(run.Unacked)) + " on the way"
+	unacked := ""
+	if run.Unacked > 0 {
+		unacked = ", up to " + bytesText(int64(run.Unacked)) + " unacknowledged"
 	}
-	if r.Queue > 0 {
-		text += fmt.Sprintf(", %d wait", r.Queue)
+	if run.Unacked > maxUnacked { // a warning comes first: the line may be cut
+		text, unacked = text+unacked, ""
+	}
+	if r.Waiting > 0 {
+		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
 	if run.MaxGap > 0 {
-		text += ", gaps to " + millisText(run.MaxGap)
+		text += ", largest gap " + millisText(run.MaxGap)
 	}
-	text += ", taken in " + millisText(run.MaxTook)
-	if run.Unacked > 0 && run.Unacked <= backlog {
-		text += ", to " + bytesText(int64(run.Unacked)) + " on the way"
-	}
-	return text
+	return text + ", longest write " + millisText(run.MaxTook) + unacked
 }
 
-func eventText(r *protocol.WireRecord, said string) string {
+func eventText(r *trace.Record, recordText string) string {
 	text := ""
 	switch r.Type {
 	case protocol.TypeSpeakerStart:
@@ -149,73 +131,165 @@ func eventText(r *protocol.WireRecord, said string) string {
 	default:
 		text = Clean(r.Type) + " "
 	}
-	text += said
+	text += recordText
 	if r.Lag > 0 && (r.Type == protocol.TypeSpeakerStart || r.Type == protocol.TypeSpeakerEnd) {
 		text += ", lag " + millisText(r.Lag)
 	}
 	return strings.TrimRight(text, " ")
 }
 
-// wireSearch is what the filter by text looks through: what is seen, and the
-// raw message.
-func wireSearch(r wireRow) string {
-	text, _ := wireText(r)
+// searchText is what the filter by text searches: what is visible, and the raw
+// message.
+func searchText(r wireRow) string {
+	text, _ := rowText(r)
 	return string(r.record.Dir) + " " + string(r.record.Kind) + " " + text + " " + string(r.record.Raw)
 }
 
-// rawLines is a row as JSON in lines of at most so many cells: the message as
-// it was received, then the whole record.
-func (m *model) rawLines(r wireRow, width int) []rawLine {
-	var out []rawLine
+type styledLine struct {
+	text  string
+	style canvas.Style
+}
+
+// rawLines is a row in lines of at most width cells: the message as it was
+// received, then the whole record as JSON.
+func rawLines(r wireRow, width int) []styledLine {
+	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
-		for _, l := range wrap(string(rec.Raw), width) {
-			out = append(out, rawLine{l, rolePlain})
+		for _, l := range canvas.Wrap(Clean(string(rec.Raw)), width) {
+			out = append(out, styledLine{l, canvas.Plain})
 		}
-		out = append(out, rawLine{})
+		out = append(out, styledLine{})
 	}
 	if r.run != nil && r.run.Chunks > 1 {
-		out = append(out, rawLine{fmt.Sprintf("the newest of %d chunks; u unfolds them:", r.run.Chunks), roleDim})
+		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; u unfolds them:", r.run.Chunks), canvas.Dim})
 	}
-	rec.Raw = nil // it stands above, as it came
+	rec.Raw = nil // shown above
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(rec.Line()), "", "  "); err != nil {
-		return append(out, rawLine{err.Error(), roleBad})
+		return append(out, styledLine{err.Error(), canvas.Bad})
 	}
 	for _, l := range strings.Split(b.String(), "\n") {
-		for _, part := range wrap(l, width) {
-			out = append(out, rawLine{part, roleDim})
+		for _, part := range canvas.Wrap(Clean(l), width) {
+			out = append(out, styledLine{part, canvas.Dim})
 		}
 	}
 	return out
 }
 
-type rawLine struct {
-	text string
-	role role
+// ndjson is rows as records, one per line; of a run all chunks that the log
+// still has, else the newest.
+func (w *wireView) ndjson(rows []wireRow) (text []byte, records int) {
+	var b bytes.Buffer
+	add := func(r *trace.Record) {
+		b.WriteString(r.Line())
+		b.WriteByte('\n')
+		records++
+	}
+	chunks, k := w.snapshot.Chunks, 0
+	for _, r := range rows {
+		if r.run == nil {
+			add(r.record)
+			continue
+		}
+		for k < chunks.Len() && chunks.At(k).Number < r.run.First {
+			k++
+		}
+		found := false
+		for ; k < chunks.Len() && chunks.At(k).Number <= r.record.Number; k++ {
+			add(chunks.At(k))
+			found = true
+		}
+		if !found {
+			add(r.record)
+		}
+	}
+	return b.Bytes(), records
 }
 
-// wrap cuts text into lines of at most width cells, wherever that is.
-func wrap(s string, width int) (lines []string) {
-	s = Clean(s)
-	for width > 0 && textWidth(s) > width {
-		n, used := 0, 0
-		for n < len(s) {
-			k := firstCluster(s[n:])
-			if k == 0 {
-				break
-			}
-			w := textWidth(s[n : n+k])
-			if used+w > width {
-				break
-			}
-			n, used = n+k, used+w
-		}
-		if n == 0 { // a character wider than the line
-			break
-		}
-		lines = append(lines, s[:n])
-		s = s[n:]
+// maxClipboard is how much is sent to a terminal's clipboard at most; some
+// accept less than 100 kB after base64.
+const maxClipboard = 48 << 10
+
+// copyWire sends the selected row to the terminal's clipboard.
+func (m *model) copyWire() tea.Cmd {
+	rows := m.wire.visibleRows()
+	i := m.wire.index(rows)
+	if i < 0 {
+		m.notify("there is nothing to copy", canvas.Dim)
+		return nil
 	}
-	return append(lines, s)
+	text, n := m.wire.ndjson(rows[i : i+1])
+	return m.copyText(string(text), count(int64(n), "record"), "C writes a file")
+}
+
+// copyText sends text to the terminal's clipboard. what says what it is, instead
+// what else can be done. No terminal reports whether it accepted that.
+func (m *model) copyText(text, what, instead string) tea.Cmd {
+	switch {
+	case text == "":
+		m.notify("there is nothing to copy", canvas.Dim)
+		return nil
+	case len(text) > maxClipboard:
+		m.notify(fmt.Sprintf("%s are too much for a clipboard: %s", bytesText(int64(len(text))), instead), canvas.Warn)
+		return nil
+	case m.theme.Plain():
+		m.notify("this terminal (TERM=dumb) has no clipboard: "+instead, canvas.Warn)
+		return nil
+	}
+	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
+	out := m.o.Output
+	return func() tea.Msg {
+		if out == nil {
+			out = os.Stdout
+		}
+		// One write, so that it cannot split a frame of the screen.
+		if _, err := io.WriteString(out, clipboardSequence(text)); err != nil {
+			return wireSavedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+		}
+		return nil
+	}
+}
+
+// clipboardSequence puts text into the terminal's clipboard. A tmux or screen in
+// between has to pass it on.
+func clipboardSequence(text string) string {
+	seq := osc52.New(text)
+	switch {
+	case os.Getenv("TMUX") != "":
+		// Both: for tmux itself (set-clipboard), and to pass on.
+		return seq.String() + seq.Tmux().String()
+	case os.Getenv("STY") != "":
+		seq = seq.Screen()
+	}
+	return seq.String()
+}
+
+// wireSavedMsg is the result of Options.SaveWire.
+type wireSavedMsg struct {
+	text string
+	err  error
+}
+
+// saveWire writes all rows into a file.
+func (m *model) saveWire() tea.Cmd {
+	text, n := m.wire.ndjson(m.wire.visibleRows())
+	if n == 0 {
+		m.notify("there is nothing to write", canvas.Dim)
+		return nil
+	}
+	m.notify("writing", canvas.Dim)
+	save := m.o.SaveWire
+	return func() tea.Msg {
+		name, err := save(text)
+		return wireSavedMsg{fmt.Sprintf("wrote %s to %s", count(int64(n), "record"), name), err}
+	}
+}
+
+func (m *model) wireSaved(msg wireSavedMsg) {
+	if msg.err != nil {
+		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		return
+	}
+	m.notify(msg.text, canvas.Good)
 }

@@ -32,7 +32,7 @@ func makeSet(t *testing.T) (dir string) {
 	for i := range samples {
 		samples[i] = i * 7919 % 21 // a faint hiss
 	}
-	for i, v := range firstWords(t, 4*16000) {
+	for i, v := range firstSpeech(t, 4*16000) {
 		samples[2*16000+i] += int(v)
 	}
 	file, err := os.Create(filepath.Join(folder, "talk.wav"))
@@ -52,9 +52,9 @@ func makeSet(t *testing.T) (dir string) {
 	return dir
 }
 
-// firstWords are n samples of the demo conversation from where somebody begins
-// to talk, at 16 kHz.
-func firstWords(t *testing.T, n int) (samples []int32) {
+// firstSpeech is n samples of the demo conversation from the first turn on, at
+// 16 kHz.
+func firstSpeech(t *testing.T, n int) (samples []int32) {
 	t.Helper()
 	file, err := os.Open("../../capture/demo/demo.flac")
 	if err != nil {
@@ -189,9 +189,8 @@ func TestMistakesAreExplained(t *testing.T) {
 	}
 }
 
-// Well under "all speech is one speaker" behind
-// an energy threshold, which makes 63.8 % on real-dev, and under the 46.0 % of
-// the prototype with networks.
+// The bound is well below a single label behind an energy threshold, which has a
+// DER of 63.8 % on real-dev, and below the 46.0 % of the prototype with networks.
 func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seven minutes of audio")
@@ -213,12 +212,12 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	}
 }
 
-// TestTheSearchFindsABetterThreshold begins where much speech is taken for none.
+// TestTheSearchFindsABetterThreshold starts where much speech is missed.
 func TestTheSearchFindsABetterThreshold(t *testing.T) {
 	dir := makeSet(t)
-	keep := slices.DeleteFunc(clustering.Names(), func(n string) bool { return n == "SpeechOn" })
+	keep := slices.DeleteFunc(clustering.Names(), func(n string) bool { return n == "SpeechThreshold" })
 	var out bytes.Buffer
-	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechOn=0.99", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
+	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechThreshold=0.99", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
 	if err := run(context.Background(), args, &out, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -228,21 +227,21 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 		_, _ = fmt.Sscanf(line, "as set goal %f", &was)
 		var n int
 		_, _ = fmt.Sscanf(line, "%d mean %f", &n, &is)
-		if strings.HasPrefix(strings.TrimSpace(line), "SpeechOn=") {
+		if strings.HasPrefix(strings.TrimSpace(line), "SpeechThreshold=") {
 			found = strings.TrimSpace(line)
 		}
 	}
 	p := clustering.Default()
 	if err := setParam(&p, found); err != nil {
-		t.Fatalf("%q is nothing that --set takes: %v", found, err)
+		t.Fatalf("--set does not take %q: %v", found, err)
 	}
-	if is > was-0.5 || p.SpeechOn > 0.95 {
-		t.Errorf("goal %v with SpeechOn=0.99, %v in the search's last round, %s:\n%s", was, is, found, out.String())
+	if is > was-0.5 || p.SpeechThreshold > 0.95 {
+		t.Errorf("goal %v with SpeechThreshold=0.99, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }
 
-// TestTheDemoHasFourVoices is what everybody sees first.
-func TestTheDemoHasFourVoices(t *testing.T) {
+// TestTheDemoHasFourSpeakers scores the demo conversation.
+func TestTheDemoHasFourSpeakers(t *testing.T) {
 	text, err := eval(t, "--ref", "../../capture/demo/demo.rttm", "--wav", "../../capture/demo/demo.flac", "--json")
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
-// Command eval measures the engine over recordings with a known truth and
-// prints one table for each latency. It is what `make eval` runs.
+// Command eval scores the engine on recordings with a reference and prints one
+// table for each latency. `make eval` runs it.
 //
-// Every recording takes the way it takes in the program: decoded, cut into
-// chunks of 100 ms, pushed into an engine of its own, the events folded into
-// turns and scored against the reference.
+// Every recording is processed as in the program: decoded, divided into chunks of
+// 100 ms and pushed into an engine of its own. The events are folded into turns
+// and scored against the reference.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/voiceprint"
 )
 
 func main() {
@@ -48,7 +49,7 @@ func main() {
 	os.Exit(1)
 }
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	dir         string
 	sets        []string
@@ -58,6 +59,7 @@ type settings struct {
 	latencies   []time.Duration
 	maxSpeakers int
 	collar      float64
+	gain        float64 // decibels
 	skipOverlap bool
 	jobs        int
 	perFile     bool
@@ -67,8 +69,14 @@ type settings struct {
 
 	set, values, keep []string
 	hop, rounds       int
-	heard, pieces     string
+	windowsFile       string // --heard
+	segmentsFile      string // --pieces
 	program           string
+	offline, known    bool
+
+	enrolment, meetings, people string
+	threshold                   float64
+	calibrate                   bool
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -78,31 +86,39 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.SetOutput(stderr)
 	f.SortFlags = false
 	f.StringVar(&s.dir, "dir", "../shared/speech", "folder of the sets")
-	f.StringSliceVar(&s.sets, "sets", []string{"real-dev", "sim-dev", "sim-fluent", "tts"}, "folders in it, each with X.rttm, X.uem and X.flac, .wav or .mp3")
-	f.StringVar(&s.ref, "ref", "", "score one recording of your own instead: its RTTM")
+	f.StringSliceVar(&s.sets, "sets", []string{"real-dev", "sim-dev", "sim-fluent", "tts", "real-calls"}, "folders in it, each with X.rttm, X.uem and X.flac, .wav or .mp3")
+	f.StringVar(&s.ref, "ref", "", "score this recording instead of the sets: its RTTM")
 	f.StringVar(&s.wav, "wav", "", "and its audio")
 	f.StringVar(&s.uem, "uem", "", "and, if only parts of it are annotated, its UEM")
 	f.StringSliceVar(&latencies, "latency", []string{"1"}, "latencies in seconds, one table each")
-	f.IntVar(&s.maxSpeakers, "max-speakers", engine.MaxSpeakers, "labels at most")
+	f.IntVar(&s.maxSpeakers, "max-speakers", engine.MaxSpeakers, "maximum number of labels")
 	f.Float64Var(&s.collar, "collar", 0, "seconds on each side of a reference boundary that are not scored")
+	f.Float64Var(&s.gain, "gain", 0, "decibels by which the audio is amplified, for the engine alone")
 	f.BoolVar(&s.skipOverlap, "skip-overlap", false, "do not score overlapping speech")
 	f.IntVar(&s.jobs, "jobs", 1, "recordings at once")
 	f.BoolVar(&s.perFile, "per-file", false, "a line for each recording as well")
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	f.StringVar(&s.program, "program", "", "run this program (bin/hubbub) on each recording, decoder, TLS and server included, instead of the engine alone")
+	f.BoolVar(&s.offline, "offline", false, "run the second pass over whole recordings instead of the live engine; --set then changes its parameters")
+	f.BoolVar(&s.known, "known", false, "and tell it the number of speakers of the reference")
 	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
-	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a threshold of the clustering")
+	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a parameter of the clustering")
 	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each")
-	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better thresholds, 14 tries each, --jobs at once")
-	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: thresholds that --search leaves alone")
+	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better parameters, 14 tries each, --jobs at once")
+	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: parameters that --search does not change")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
-	f.StringVar(&s.heard, "heard", "", "for tuning: file that keeps what the networks heard, for the next run with the same weights")
-	f.StringVar(&s.pieces, "pieces", "", "for training: file to write pieces of speech to, with their embeddings, and nothing else")
+	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks, for the next run with the same weights")
+	f.StringVar(&s.segmentsFile, "pieces", "", "for training: file to write speech segments and their embeddings to, instead of scoring")
+	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
+	f.StringVar(&s.meetings, "meetings", "", "with --enrolment: its meetings in another recording condition")
+	f.StringVar(&s.people, "people", "", "with --enrolment: its enrolment speech in another recording condition")
+	f.Float64Var(&s.threshold, "threshold", 100*voiceprint.DefaultThreshold, "with --enrolment: confidence that a match needs, 0 to 100")
+	f.BoolVar(&s.calibrate, "calibrate", false, "with --enrolment: learn the calibration of matches instead of measuring")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}
-	// One dash does as well, as in Go's own tools.
+	// One dash is accepted as well, as in Go's own tools.
 	args = slices.Clone(args)
 	for i, a := range args {
 		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
@@ -122,10 +138,14 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
 	case s.uem != "" && s.ref == "":
 		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
-	case s.program != "" && (s.tunes() || s.pieces != ""):
+	case s.program != "" && (s.tunes() || s.segmentsFile != ""):
 		return s, usagef("leave --program out", "tuning and training happen in this process")
-	case s.pieces != "" && s.tunes():
-		return s, usagef("do one after the other", "--pieces comes without thresholds")
+	case s.segmentsFile != "" && s.tunes():
+		return s, usagef("do one after the other", "--pieces cannot be combined with parameters")
+	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0 || s.segmentsFile != ""):
+		return s, usagef("leave out --program, --sweep, --search and --pieces", "they cannot be combined with --offline")
+	case s.known && !s.offline:
+		return s, usagef("add --offline", "the number of speakers can only be given to the second pass")
 	case s.jobs < 1:
 		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
 	}
@@ -139,8 +159,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return s, nil
 }
 
-// tunes tells whether thresholds are to be tried.
-func (s *settings) tunes() bool { return len(s.set)+len(s.values)+s.rounds > 0 }
+// tunes reports whether parameters of the clustering are to be tried.
+func (s *settings) tunes() bool { return !s.offline && len(s.set)+len(s.values)+s.rounds > 0 }
 
 // latency reads seconds ("0.5") and durations ("500ms").
 func latency(text string) (time.Duration, error) {
@@ -166,7 +186,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := (engine.Config{MaxSpeakers: s.maxSpeakers}).Validate(); err != nil {
 		return &usageError{err}
 	}
-	sets, err := s.find()
+	var sets []set
+	if s.enrolment == "" {
+		sets, err = s.find()
+	}
 	if err != nil {
 		return err
 	}
@@ -189,8 +212,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.progress = stderr
 	}
-	if s.pieces != "" {
-		return m.writePieces(ctx, sets)
+	if s.enrolment != "" {
+		return m.measureEnrolment(ctx, stdout)
+	}
+	if s.segmentsFile != "" {
+		return m.exportSegments(ctx, sets)
 	}
 	if s.tunes() {
 		return m.sweep(ctx, sets, stdout)
@@ -207,8 +233,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 func (s settings) find() ([]set, error) {
 	if s.ref != "" {
-		own, err := ownRecording(s.ref, s.wav, s.uem)
-		return []set{own}, err
+		one, err := singleRecording(s.ref, s.wav, s.uem)
+		return []set{one}, err
 	}
 	return findSets(s.dir, s.sets)
 }

@@ -20,7 +20,7 @@ import (
 // chunkSamples is the protocol's chunk: 100 ms.
 const chunkSamples = engine.SampleRate / 10
 
-// outcome is what one recording gave at one latency.
+// outcome is the result of one recording at one latency.
 type outcome struct {
 	name    string
 	score   evaluation.FileResult
@@ -36,7 +36,7 @@ type result struct {
 	outcomes []outcome
 }
 
-// table is everything at one latency.
+// table is the results of all sets at one latency.
 type table struct {
 	latency time.Duration
 	results []result
@@ -46,10 +46,10 @@ type table struct {
 type meter struct {
 	settings
 	options  evaluation.Options
-	progress io.Writer // nil: say nothing
+	progress io.Writer // nil: no progress is shown
 
-	mu         sync.Mutex
-	done, jobs int
+	mu          sync.Mutex
+	done, total int // recordings
 }
 
 // measure decodes each recording once and runs every latency over it.
@@ -62,9 +62,9 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(m.settings.jobs)
+	group.SetLimit(m.jobs)
 	for i, s := range sets {
-		m.jobs += len(s.recordings)
+		m.total += len(s.recordings)
 		for j, r := range s.recordings {
 			group.Go(func() error {
 				if ctx.Err() != nil {
@@ -74,8 +74,9 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 				if err != nil {
 					return err // it names the file
 				}
+				amplify(samples, m.gain)
 				for k, d := range m.latencies {
-					o, err := m.one(ctx, r, samples, d)
+					o, err := m.evaluate(ctx, r, samples, d)
 					if err != nil {
 						return fmt.Errorf("%s: %w", r.audio, err)
 					}
@@ -98,17 +99,20 @@ func (m *meter) report(name string) {
 	defer m.mu.Unlock()
 	m.done++
 	if m.progress != nil {
-		fmt.Fprintf(m.progress, "\r\x1b[K%d/%d %s", m.done, m.jobs, name)
+		fmt.Fprintf(m.progress, "\r\x1b[K%d/%d %s", m.done, m.total, name)
 	}
 }
 
-// one runs the engine, or the program, over one recording.
-func (m *meter) one(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
+// evaluate runs the engine, or the program, over one recording and scores it.
+func (m *meter) evaluate(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
 	var hyp []evaluation.Turn
-	if m.program != "" {
-		o, hyp, err = m.throughProgram(ctx, r, float64(len(samples))/engine.SampleRate, latency)
-	} else {
-		o, hyp, err = m.inProcess(ctx, r, samples, latency)
+	switch {
+	case m.offline:
+		o, hyp, err = m.runOffline(ctx, r, samples)
+	case m.program != "":
+		o, hyp, err = m.runProgram(ctx, r, float64(len(samples))/engine.SampleRate, latency)
+	default:
+		o, hyp, err = m.runEngine(ctx, r, samples, latency)
 	}
 	if err != nil {
 		return o, err

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// searchStep is how far the first tries lie from the thresholds as set: one
-	// standard deviation of their logarithms.
+	// searchStep is the standard deviation of the first tries, in the logarithm of
+	// each parameter.
 	searchStep = 0.06
-	// searchTries is how many settings are compared before the next ones are drawn.
+	// searchTries is the number of tries in a round (the population of CMA-ES).
 	searchTries = 14
 )
 
-// guess is one setting, and what it gives.
-type guess struct {
-	x []float64
+// candidate is one setting of the parameters and its result.
+type candidate struct {
+	x []float64 // steps of searchStep from the start, in the logarithm
 	t trial
 }
 
-// search looks for better thresholds with CMA-ES over their logarithms. What it
-// tells after each round is the middle of the better half and not the best of all
-// tries: the goal moves in steps, a person found or not, and the luckiest setting
-// of hundreds is lucky on these recordings only.
-func (m *meter) search(ctx context.Context, p clustering.Params, all []heard, sets int, w io.Writer) error {
+// search looks for better parameters with CMA-ES over their logarithms. After each
+// round it prints the weighted mean of the better half, not the best try: the goal
+// moves in steps, as a person is found or not, and the best of hundreds of
+// tries is overfitted to these recordings.
+func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, sets int, w io.Writer) error {
 	names := slices.DeleteFunc(clustering.Names(), func(n string) bool {
 		return slices.ContainsFunc(m.keep, func(k string) bool { return strings.EqualFold(k, n) })
 	})
@@ -49,8 +49,8 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []heard, se
 		}
 		return q
 	}
-	var mu sync.Mutex // of what follows: tries run side by side
-	var round []guess
+	var mu sync.Mutex // guards what follows: tries run concurrently
+	var round []candidate
 	var failed error
 	rounds := 0
 	try := func(x []float64) float64 {
@@ -64,9 +64,9 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []heard, se
 			failed = err
 			return math.NaN()
 		}
-		if round = append(round, guess{slices.Clone(x), t}); len(round) == searchTries {
+		if round = append(round, candidate{slices.Clone(x), t}); len(round) == searchTries {
 			rounds++
-			tell(w, rounds, round, names, at)
+			printRound(w, rounds, round, names, at)
 			round = round[:0]
 		}
 		return t.goal
@@ -80,20 +80,21 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []heard, se
 		return optimize.NotTerminated, nil
 	}
 	_, err := optimize.Minimize(optimize.Problem{Func: try, Status: status}, make([]float64, len(names)),
-		&optimize.Settings{MajorIterations: m.rounds, Concurrent: m.settings.jobs, Converger: optimize.NeverTerminate{}},
+		&optimize.Settings{MajorIterations: m.rounds, Concurrent: m.jobs, Converger: optimize.NeverTerminate{}},
 		&optimize.CmaEsChol{InitStepSize: 1, Population: searchTries, ForgetBest: true, Src: rand.NewPCG(1, 2)})
 	return err
 }
 
-// tell writes how a round went, and the middle of its better half for --set.
-func tell(w io.Writer, n int, round []guess, names []string, at func([]float64) clustering.Params) {
-	slices.SortFunc(round, func(a, b guess) int { return cmp.Compare(a.t.goal, b.t.goal) })
+// printRound prints a round: its mean, its best try, and the weighted mean of its
+// better half in the form that --set takes.
+func printRound(w io.Writer, n int, round []candidate, names []string, at func([]float64) clustering.Params) {
+	slices.SortFunc(round, func(a, b candidate) int { return cmp.Compare(a.t.goal, b.t.goal) })
 	mean := 0.0
 	for _, g := range round {
 		mean += g.t.goal / float64(len(round))
 	}
 	fmt.Fprintf(w, "%3d mean %6.2f best %v\n    ", n, mean, round[0].t)
-	q := at(middle(round[:len(round)/2]))
+	q := at(weightedMean(round[:len(round)/2]))
 	for i, name := range names {
 		if i > 0 {
 			fmt.Fprint(w, ",")
@@ -104,19 +105,19 @@ func tell(w io.Writer, n int, round []guess, names []string, at func([]float64) 
 	fmt.Fprintln(w)
 }
 
-// middle is the mean of settings in the order of what they give, the first ones
-// counting for more, as CMA-ES takes it.
-func middle(better []guess) []float64 {
-	centre, sum := make([]float64, len(better[0].x)), 0.0
+// weightedMean is the mean of candidates in order of their goal with the weights of
+// CMA-ES, which are larger for the better ones.
+func weightedMean(better []candidate) []float64 {
+	mean, sum := make([]float64, len(better[0].x)), 0.0
 	for k, g := range better {
 		weight := math.Log(float64(len(better))+0.5) - math.Log(float64(k+1))
 		sum += weight
 		for i, x := range g.x {
-			centre[i] += weight * x
+			mean[i] += weight * x
 		}
 	}
-	for i := range centre {
-		centre[i] /= sum
+	for i := range mean {
+		mean[i] /= sum
 	}
-	return centre
+	return mean
 }

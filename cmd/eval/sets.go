@@ -1,22 +1,27 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
+	"hubbub/capture"
 	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol"
 )
 
-// recording is one audio file with its truth.
+// recording is one audio file with its reference.
 type recording struct {
 	name  string // as in the reference
 	audio string // path
 	ref   []evaluation.Turn
-	uem   []evaluation.Region // nil: as far as turns reach
+	uem   []evaluation.Region // nil: all of the reference and the hypothesis is scored
 }
 
 // set is a folder of recordings.
@@ -27,7 +32,7 @@ type set struct {
 
 var audioEndings = []string{".flac", ".wav", ".mp3"}
 
-// findSets reads the sets that are there; it is an error when none is.
+// findSets reads the sets that exist; it is an error when none does.
 func findSets(dir string, names []string) ([]set, error) {
 	var sets []set
 	for _, name := range names {
@@ -69,14 +74,15 @@ func audioOf(base string) (string, error) {
 	return "", fmt.Errorf("%s.rttm has no audio (%s) beside it", base, strings.Join(audioEndings, ", "))
 }
 
-// ownRecording is one recording as a set.
-func ownRecording(ref, audio, uem string) (set, error) {
+// singleRecording is one recording as a set.
+func singleRecording(ref, audio, uem string) (set, error) {
 	r, err := readRecording(audio, ref, uem)
 	return set{name: r.name, recordings: []recording{r}}, err
 }
 
-// readRecording reads a recording's truth. The reference speaks of the audio
-// by its base name, or of one file only; a UEM that is not there is none.
+// readRecording reads a recording's reference. The file name in the RTTM is the
+// audio's base name, or the only one in it. A UEM file that does not exist is
+// ignored.
 func readRecording(audio, ref, uem string) (recording, error) {
 	r := recording{name: strings.TrimSuffix(filepath.Base(audio), filepath.Ext(audio)), audio: audio}
 	turns, err := readRTTM(ref)
@@ -120,4 +126,82 @@ func readRecording(audio, ref, uem string) (recording, error) {
 		return r, fmt.Errorf("%s holds no region of %s", uem, r.name)
 	}
 	return r, nil
+}
+
+func readRTTM(path string) ([]evaluation.Turn, error) {
+	turns, err := readFile(path, protocol.ReadRTTM)
+	list := make([]evaluation.Turn, len(turns))
+	for i, t := range turns {
+		list[i] = evaluation.Turn{File: t.File, Speaker: t.Speaker, Start: t.Start, End: t.End}
+	}
+	return list, err
+}
+
+func readUEM(path string) ([]evaluation.Region, error) {
+	regions, err := readFile(path, protocol.ReadUEM)
+	list := make([]evaluation.Region, len(regions))
+	for i, r := range regions {
+		list[i] = evaluation.Region(r)
+	}
+	return list, err
+}
+
+func readFile[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	list, err := read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+func writeRTTM(path, name string, turns []evaluation.Turn) error {
+	list := make([]protocol.Turn, len(turns))
+	for i, t := range turns {
+		list[i] = protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = protocol.WriteRTTM(file, name, list)
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// decode reads a whole recording as 16 kHz mono, as the program does.
+func decode(ctx context.Context, path string) (samples []float32, err error) {
+	source, err := capture.Open(ctx, capture.Spec{Input: path})
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	chunk := make([]float32, 1<<15)
+	for {
+		n, err := source.Read(ctx, chunk)
+		samples = append(samples, chunk[:n]...)
+		if errors.Is(err, io.EOF) {
+			return samples, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// amplify changes the level of samples by decibels.
+func amplify(samples []float32, decibels float64) {
+	if decibels == 0 {
+		return
+	}
+	factor := float32(math.Pow(10, decibels/20))
+	for i := range samples {
+		samples[i] *= factor
+	}
 }

@@ -11,14 +11,14 @@ import (
 )
 
 const legend = `DER, miss, false alarm and confusion are per cent of the reference speech, overlap counted for each speaker.
-  split    labels that hold at least 10 % and 1 s of a true speaker's matched lone speech, on average (1.00: nobody is split)
-  labels   labels out / true speakers in
+  split    labels that hold at least 10 % and 1 s of a true speaker's matched single-speaker speech, on average (1.00: nobody is split)
+  labels   labels / true speakers
   lost     true speakers whose mapped label covers under 10 % of their speech, or who have none
-  count    how far the number of labels is from that of speakers, on average over files
+  count    difference between the numbers of labels and of true speakers, on average over files
   returns  true speakers back after more than 60 s of silence who keep their label
-  sw/min   changes of label inside one true speaker's speech, a minute of matched lone speech
+  sw/min   changes of label inside one true speaker's speech, per minute of matched single-speaker speech
   lag      newest sample at an event's emission minus the event's time, on the audio's clock (p50, p95 of all events before the input's end)
-  RTF      the engine's CPU seconds for a second of audio
+  RTF      CPU seconds of the engine per second of audio
 `
 
 func writeText(w io.Writer, tables []table, s settings) error {
@@ -30,8 +30,12 @@ func writeText(w io.Writer, tables []table, s settings) error {
 		if s.skipOverlap {
 			overlap = "overlap skipped"
 		}
-		fmt.Fprintf(w, "latency %v, at most %d labels, engine %s, weights %s; collar %g s, %s\n",
-			t.latency, s.maxSpeakers, engine.Version(), engine.WeightsVersion(), s.collar, overlap)
+		pass := fmt.Sprintf("latency %v, at most %d labels", t.latency, s.maxSpeakers)
+		if s.offline {
+			pass = "second pass"
+		}
+		fmt.Fprintf(w, "%s, engine %s, weights %s; collar %g s, %s\n",
+			pass, engine.Version(), engine.WeightsVersion(), s.collar, overlap)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(tw, "set\tfiles\tminutes\tDER\tmiss\tfalse\tconf\tsplit\tlabels\tlost\tcount\treturns\tsw/min\tlag p50\tp95\tRTF\t\n")
 		var all []outcome
@@ -92,7 +96,7 @@ type figures struct {
 	FalseAlarm    float64   `json:"false_alarm"`
 	Confusion     float64   `json:"confusion"`
 	Total         float64   `json:"total"`
-	Split         *float64  `json:"labels_per_speaker"` // null: nobody was found
+	Split         *float64  `json:"labels_per_speaker"` // null: no speaker was found
 	Labels        int       `json:"labels"`
 	Speakers      int       `json:"speakers"`
 	Lost          int       `json:"lost"`
@@ -100,7 +104,7 @@ type figures struct {
 	Returns       int       `json:"returns"`
 	Kept          int       `json:"returns_kept"`
 	Switches      *float64  `json:"switches_per_minute"`
-	LagP50        *float64  `json:"lag_p50"` // null: not seen from outside
+	LagP50        *float64  `json:"lag_p50"` // null: not measured with --program
 	LagP95        *float64  `json:"lag_p95"`
 	LagMax        *float64  `json:"lag_max"`
 	RTF           float64   `json:"rtf"`

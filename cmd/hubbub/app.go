@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/tui"
 )
 
@@ -19,7 +21,7 @@ const (
 	exitOK          = 0   // the input ended and the service closed normally
 	exitFailed      = 1   // something failed: one line says what, a second one what to do
 	exitUsage       = 2   // wrong usage
-	exitInterrupted = 130 // interrupted, after flushing
+	exitInterrupted = 130 // interrupted, or the reader of standard output closed it
 )
 
 // App is one run of the program: its arguments and its three streams.
@@ -30,17 +32,21 @@ type App struct {
 	Stderr io.Writer
 
 	interrupted atomic.Bool
+	// second handles the second interrupt; nil ends the program.
+	second atomic.Pointer[func() bool]
 }
 
-// Main parses, runs and reports; it returns the exit code.
+// Main runs the command of the arguments, reports its error and returns the exit
+// code.
 //
-// The first interrupt ends the input: what was said is still decided, written
-// and closed in order. The second one ends the program at once.
+// The first interrupt ends the input: what was captured is still decided and
+// written. The second one ends the program at once, unless the command handles it
+// (onSecondInterrupt).
 func (a *App) Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
-	// A closed pipe behind standard output is an error to report, not a death.
+	// Writing to a closed pipe returns an error instead of ending the program.
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -54,40 +60,49 @@ func (a *App) Main() int {
 		case <-done:
 			return
 		}
-		select {
-		case <-signals:
-			os.Exit(exitInterrupted)
-		case <-done:
+		for {
+			select {
+			case <-signals:
+				if handle := a.second.Load(); handle == nil || !(*handle)() {
+					os.Exit(exitInterrupted)
+				}
+			case <-done:
+				return
+			}
 		}
 	}()
 
 	root := newRoot(a)
 	root.SetArgs(a.Args)
-	err := guarded(func() error { return root.ExecuteContext(ctx) })
+	err := crash.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		err = oneLine(err)
 	}
 	return a.report(err)
 }
 
-// interrupt remembers that the user wanted out, and ends ctx.
+// interrupt ends ctx and sets the exit code.
 func (a *App) interrupt(cancel context.CancelFunc) {
 	a.interrupted.Store(true)
 	cancel()
 }
 
-// report prints what went wrong in one line and what to do in the next.
+// onSecondInterrupt calls handle for every interrupt after the first one. When it
+// returns false, the program ends at once.
+func (a *App) onSecondInterrupt(handle func() bool) { a.second.Store(&handle) }
+
+// report prints an error in one line and what to do in the next, and returns the
+// exit code. Errors of every command end here.
 func (a *App) report(err error) int {
 	if errors.Is(err, tui.ErrOutputClosed) {
-		return exitInterrupted // whoever read our output has seen enough
+		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(a.Stderr, "hubbub: %v\n", err)
-		var h interface{ Hint() string }
-		if errors.As(err, &h) && h.Hint() != "" {
-			fmt.Fprintln(a.Stderr, h.Hint())
+		if h := hint.Of(err); h != "" {
+			fmt.Fprintln(a.Stderr, h)
 		}
-		reportDefect(a.Stderr, err)
+		crash.Report(a.Stderr, versionAndCommit(), err)
 		var u *usageError
 		if errors.As(err, &u) {
 			return exitUsage
@@ -102,7 +117,7 @@ func (a *App) report(err error) int {
 	return exitOK
 }
 
-// notice prints a line that is worth knowing and no reason to stop.
+// notice prints a line on standard error.
 func (a *App) notice(format string, args ...any) {
 	fmt.Fprintf(a.Stderr, "hubbub: "+format+"\n", args...)
 }

@@ -9,49 +9,54 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol"
+	"hubbub/protocol/check"
 )
 
-// checkFlags is the command line of `hubbub check`.
+// checkFlags are the flags of `hubbub check`.
 type checkFlags struct {
-	liveFlags
+	serviceFlags
 	seconds count
 	limit   span
 	report  string
 	format  choice
+	strict  bool
 }
 
 func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
-		liveFlags: liveFlags{pace: choice{value: "realtime"}, engine: defaultEngineFlags()},
-		seconds:   count{10, 1, 60},
-		limit:     span{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
-		format:    choice{"text", []string{"text", "json"}},
+		seconds: count{10, 1, 60},
+		limit:   span{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
+		format:  choice{"text", []string{"text", "json"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Find out why a service cannot be reached, stage by stage",
-		Long: `Go the whole way of a stream, one stage after the other, and tell of each how
-long it took, what was seen, and where it failed why, and what to do:
+		Short: "Diagnose the connection to a service, stage by stage",
+		Long: `Run a complete stream against a service, stage by stage. For each stage print its
+duration and what was observed; if it failed, also the cause and what to do:
 
-  dns        the name is looked up           websocket  the stream is opened
-  tcp        the port answers                audio      speech is accepted, in real time
-  tls        the certificate is good         event      a speaker was heard
-  key        the API key is accepted         lag        how late events come
-  create     a stream is created             close      the stream ends in order
-                                             status     the service knows how it went
+  dns        the host name resolves          websocket  the stream opens
+  tcp        the port accepts connections    audio      audio is accepted in real time
+  tls        the certificate is valid        event      a first event arrives
+  key        the API key is accepted         lag        the lag of the events
+  create     a stream is created             close      the stream closes normally
+                                             status     the service reports it as done
 
-What is sent is the built-in demo conversation, never the microphone. Stages
-after one that failed are skipped. Without --server the built-in server is
-checked. Secrets are in no output. Exits with 1 when a stage failed.`,
+The audio is the built-in demo conversation, never the microphone. The stages
+after a failed one are skipped. Without --server the built-in server is checked.
+The output never contains keys or tokens. The exit code is 1 if a stage failed,
+with --strict also if a stage has a notice.`,
 		Example: `  hubbub check
   hubbub check --server https://diarization.example --report for-the-ticket.txt
   hubbub check --output json | jq '.stages[] | select(.state == "failed")'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.liveFlags.complete(cmd); err != nil {
+			if err := f.completeFromSettings(cmd); err != nil {
 				return err
 			}
 			return a.check(cmd.Context(), f)
@@ -59,74 +64,78 @@ checked. Secrets are in no output. Exits with 1 when a stage failed.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.server, "server", "", "`URL` of a remote service (HUBBUB_SERVER); default: the built-in server")
-	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service (HUBBUB_API_KEY)")
-	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
-	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
-	flags.Var(&f.seconds, "seconds", "`N` seconds of speech to send, 1 to 60")
-	flags.Var(&f.limit, "timeout", "longest `TIME` that one step on the network may take")
-	flags.VarP(&f.format, "output", "o", "`FORMAT`: text or json")
-	flags.StringVar(&f.report, "report", "", "write `FILE` to attach to a ticket, without secrets")
-	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
+	f.serviceFlags.add(cmd)
+	flags.Var(&f.seconds, "seconds", "seconds of audio to send, `N` from 1 to 60")
+	flags.Var(&f.limit, "timeout", "timeout of each network operation, a `TIME` such as 10s")
+	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
+	flags.StringVar(&f.report, "report", "", "also write a report to `FILE`, for a support ticket; it contains no keys or tokens")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 1 also if a stage has a notice")
 	_ = cmd.MarkFlagFilename("report", "txt")
 	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 
-// check runs all stages and reports, also when it was interrupted.
+// check runs all stages and prints the report, also after an interrupt.
 func (a *App) check(ctx context.Context, f *checkFlags) error {
 	speech, err := demoSpeech(ctx, f.seconds.value)
 	if err != nil {
 		return err
 	}
-	f.timeout = f.limit.value
-	server, err := a.connect(ctx, &f.liveFlags)
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value, engine: defaultEngineFlags()})
 	if err != nil {
 		return err
 	}
 	defer server.close()
 
-	c := newChecker(server, f.limit.value, f.apiKey, speech)
-	if isTerminal(a.Stderr) {
-		c.begun = func(title string) { fmt.Fprintf(a.Stderr, "\rcheck: %s ...\x1b[K", title) }
+	o := check.Options{Client: server.Client, Server: server.name, Key: f.apiKey,
+		Limit: f.limit.value, Speech: speech, Version: version}
+	if session.IsTerminal(a.Stderr) {
+		o.Begin = func(title string) { fmt.Fprintf(a.Stderr, "\rcheck: %s ...\x1b[K", title) }
 	}
-	started := time.Now()
-	c.run(ctx)
-	if isTerminal(a.Stderr) {
+	report := check.Run(ctx, o)
+	if session.IsTerminal(a.Stderr) {
 		fmt.Fprint(a.Stderr, "\r\x1b[K")
 	}
-	report := c.report(started)
-	if f.server != "" {
-		report.Server = c.secrets.hide(withoutCredentials(f.server))
+	write := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
+	if f.format.value == "json" {
+		write = report.JSON
 	}
-	if err := report.print(a.Stdout, f.format.value); err != nil {
+	if err := write(a.Stdout); err != nil {
 		return err
 	}
 	if f.report != "" {
-		if err := writeTicket(f.report, report); err != nil {
-			return &failure{fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE."}
+		if err := writePrivate(f.report, report.Ticket); err != nil {
+			return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, s := range report.Stages {
-		if s.State == stateFailed {
-			if isTerminal(a.Stdout) && isTerminal(a.Stderr) && f.format.value == "text" { // both stand right above
-				return &failure{fmt.Errorf("the check failed at %q", s.Title), "Cause and next step are above; --report FILE writes them down for a ticket."}
-			}
-			return &failure{fmt.Errorf("the check failed at %q: %s", s.Title, s.Cause), s.Next}
-		}
+	what, s := "the check failed", report.First(check.Failed)
+	if s == nil && f.strict {
+		what, s = "the check has a notice", report.First(check.Notice)
 	}
-	return nil
+	switch {
+	case s == nil:
+		return nil
+	case session.IsTerminal(a.Stdout) && session.IsTerminal(a.Stderr) && f.format.value == "text": // the table is right above
+		return hint.Add(fmt.Errorf("%s at %q", what, s.Title), "Cause and next step are above; --report FILE writes them to a file for a ticket.")
+	}
+	return hint.Add(fmt.Errorf("%s at %q: %s", what, s.Title, s.Cause), s.Next)
 }
 
-func writeTicket(path string, r checkReport) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+// tableStyle is the style of a table on the terminal behind w, or of one that is
+// no terminal.
+func tableStyle(w io.Writer) check.Style {
+	f, ok := w.(*os.File)
+	if !ok || !session.IsTerminal(f) {
+		return check.Style{}
 	}
-	return errors.Join(r.ticket(file), file.Close())
+	s := check.Style{Colours: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		s.Width = width
+	}
+	return s
 }
 
 // demoSpeech is the beginning of the demo, whole chunks of it.

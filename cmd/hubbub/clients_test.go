@@ -30,6 +30,7 @@ type foreign struct {
 // the test is skipped, or fails where they are required.
 func find(t *testing.T, what string, programs []string, env []string, args ...string) foreign {
 	t.Helper()
+	skipShort(t)
 	for _, p := range programs {
 		cmd := exec.Command(p, args...)
 		cmd.Env = append(os.Environ(), env...)

@@ -1,155 +1,131 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"hubbub/protocol"
+	"hubbub/protocol/client"
 )
 
-// setting is a flag that may also be set in the environment or in the settings
-// file; its name is the flag's. What a value may be, the flag says.
-type setting struct {
-	name string
-	only []string // commands; nil = all that have the flag
-	help string
+// settingLine is a line of `hubbub config`.
+type settingLine struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
 }
 
-// settings are all of them, in the order in which they are listed.
-var settings = []setting{
-	{"input", []string{"hubbub", "live"}, "mic, mic:NAME or a file"},
-	{"server", nil, "address of a remote service"},
-	{"ca", nil, "PEM file of the authority to trust for it"},
-	{"insecure", nil, "true: do not check its certificate"},
-	{"reconnect", nil, "how long a lost stream is tried to be resumed, 0 = not at all"},
-	{"latency", nil, "how far behind the built-in server decides, 0.5s to 5s"},
-	{"max-speakers", nil, "labels at most, 1 to 8"},
-	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},
-	{"theme", nil, "auto, dark or light"},
-	{"mouse", nil, "false: the mouse is the terminal's"},
-	{"ascii", nil, "true: no glyphs beyond ASCII"},
-	{"accessible", nil, "true: lines for a screen reader"},
-}
-
-// namesTable is the table of the settings file that names labels.
-const namesTable = "names"
-
-// env is the setting's variable in the environment.
-func (s setting) env() string {
-	return "HUBBUB_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
-}
-
-func (s setting) on(cmd *cobra.Command) bool {
-	return s.only == nil || slices.Contains(s.only, cmd.Name())
-}
-
-// lookUp finds a setting outside the command line: its value, where it is from
-// for people, and whether there is one. An empty variable is none.
-func (s setting) lookUp(file *settingsFile) (value, from string, found bool) {
-	if value := os.Getenv(s.env()); value != "" {
-		return value, s.env(), true
+func newConfig(a *App) *cobra.Command {
+	output := choice{"text", []string{"text", "json"}}
+	var help strings.Builder
+	for _, s := range settings {
+		fmt.Fprintf(&help, "  %-13s %-20s %s\n", s.name, s.env(), s.help)
 	}
-	if e, ok := file.values[s.name]; ok {
-		return e.value, fmt.Sprintf("%s:%d", file.path, e.line), true
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show the settings and their origin",
+		Long: `Show every setting, its value and its origin. Flags take precedence over
+environment variables, these over the settings file, and the file over the
+defaults. The file is TOML, in the user's configuration folder; HUBBUB_CONFIG
+names another file. The settings and their environment variables:
+
+` + help.String() + `
+The table [names] maps labels to names for new sessions. API keys are stored in
+the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
+		Example: `  theme = "dark"
+  input = "mic:USB"
+  latency = "1.5s"
+  [names]
+  SPEAKER_00 = "Anna"`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.config(output.value) },
 	}
-	return "", "", false
+	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
+	completeChoices(cmd, "output", output.allowed)
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:   "set-key URL",
+			Short: "Store the API key of a server, read from standard input, in the key ring",
+			Args:  exactArgs("URL"),
+			RunE:  func(_ *cobra.Command, args []string) error { return a.setKey(args[0]) },
+		},
+		&cobra.Command{
+			Use:   "delete-key URL",
+			Short: "Remove the API key of a server from the key ring",
+			Args:  exactArgs("URL"),
+			RunE:  func(_ *cobra.Command, args []string) error { return a.deleteKey(args[0]) },
+		},
+	)
+	return cmd
 }
 
-// settle gives every flag that the command line left out its value from the
-// environment or else from the settings file. What the command line excludes
-// by what it says is left at its default.
-func settle(cmd *cobra.Command) (*settingsFile, error) {
+// config prints the settings that `hubbub live` would use.
+func (a *App) config(format string) error {
 	file, err := readSettings()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	flags := cmd.Flags()
-	given := map[string]bool{}
-	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
+	live := newLive(a)
+	var all []settingLine
 	for _, s := range settings {
-		f := flags.Lookup(s.name)
-		if f == nil || given[s.name] || !s.on(cmd) {
-			continue
+		flag := live.Flags().Lookup(s.name)
+		shown := settingLine{s.name, flag.Value.String(), "default"}
+		if value, origin, found := s.lookUp(file); found {
+			if err := flag.Value.Set(value); err != nil {
+				return badSetting(origin, s.name, value, err)
+			}
+			shown.Value, shown.From = flag.Value.String(), origin
 		}
-		value, from, found := s.lookUp(file)
-		if !found || s.yields(value, given) || s.name == "output" && value == "wire" && cmd.Name() == "replay" { // a recording has no wire
-			continue
+		if s.name == "server" {
+			shown.Value = client.ShownAddress(shown.Value)
 		}
-		if err := f.Value.Set(value); err != nil {
-			return nil, badSetting(from, s.name, value, err)
-		}
+		all = append(all, shown)
 	}
-	return file, nil
+	if _, err := file.annotations(); err != nil {
+		return err
+	}
+	for _, n := range file.names {
+		all = append(all, settingLine{namesTable + "." + n.key, n.value, fmt.Sprintf("%s:%d", file.path, n.line)})
+	}
+	all = append(all, apiKeyLine(live.Flags().Lookup("server").Value.String()))
+	if format == "json" {
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(struct {
+			File     string        `json:"file"`
+			Exists   bool          `json:"exists"`
+			Settings []settingLine `json:"settings"`
+		}{file.path, file.exists, all})
+	}
+	state := "is not there"
+	if file.exists {
+		state = "is read"
+	}
+	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.path, state)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, s := range all {
+		value := s.Value
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, value, s.From)
+	}
+	return w.Flush()
 }
 
-// yields tells that the command line leaves no room for a setting.
-func (s setting) yields(value string, given map[string]bool) bool {
-	switch s.name {
-	case "output":
-		// "tui" is what a terminal gets anyway; a pipe has no use for it.
-		return value == "tui" || given["accessible"]
-	case "accessible":
-		return given["output"]
-	case "ca":
-		return given["insecure"]
-	case "insecure":
-		return given["ca"]
-	}
-	return false
-}
-
-func badSetting(from, name, value string, err error) error {
-	why := err.Error()
-	if strings.Contains(why, "ParseBool") {
-		why = "must be true or false"
-	}
-	return &usageError{fmt.Sprintf("%s: %s is %q, but %s", from, name, protocol.Clean(value, 100), why), "Change it there, or see `hubbub config --help` for what it may be."}
-}
-
-// annotations are the names that the settings file gives to labels.
-func (f *settingsFile) annotations() (protocol.Annotations, error) {
-	var notes protocol.Annotations
-	for _, e := range f.names {
-		next, err := notes.Rename(e.key, e.value)
-		if err != nil {
-			return notes, badSetting(fmt.Sprintf("%s:%d", f.path, e.line), e.key, e.value, err)
+// apiKeyLine is the origin of the API key, never the key.
+func apiKeyLine(server string) settingLine {
+	s := settingLine{Key: "api-key", From: "default"}
+	if os.Getenv(apiKeyEnv) != "" {
+		s.Value, s.From = "set", apiKeyEnv
+	} else if server != "" {
+		if _, err := storedKey(server); err == nil {
+			s.Value, s.From = "set", "key ring"
 		}
-		notes = next
 	}
-	return notes, nil
-}
-
-// service completes what the settings say of a remote service: they may hold
-// an authority for one that this run does not use.
-func (f *liveFlags) service(cmd *cobra.Command) error {
-	if f.server == "" {
-		if !cmd.Flags().Changed("ca") {
-			f.ca = ""
-		}
-		if !cmd.Flags().Changed("insecure") {
-			f.insecure = false
-		}
-		return nil
-	}
-	if f.apiKey != "" {
-		return nil
-	}
-	if f.apiKey = os.Getenv(apiKeyEnv); f.apiKey != "" {
-		return nil
-	}
-	key, err := storedKey(f.server)
-	switch {
-	case err == nil:
-		f.apiKey = key
-		return nil
-	case errors.Is(err, errNoKey):
-		return &usageError{"no API key for " + withoutCredentials(f.server), "Store one with `hubbub config set-key " + withoutCredentials(f.server) + "`, or give it in HUBBUB_API_KEY or with --api-key."}
-	}
-	return &failure{fmt.Errorf("cannot ask the key ring for the API key: %w", err), "Unlock the key ring, or give the key in HUBBUB_API_KEY."}
+	return s
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol/conform"
 )
 
@@ -20,9 +22,9 @@ import (
 // them in the middle of a turn.
 const conformSeconds = 15
 
-// conformFlags is the command line of `hubbub conform`.
+// conformFlags are the flags of `hubbub conform`.
 type conformFlags struct {
-	liveFlags
+	serviceFlags
 	options conform.Options
 	list    bool
 	report  string
@@ -30,27 +32,24 @@ type conformFlags struct {
 }
 
 func newConform(a *App) *cobra.Command {
-	f := &conformFlags{
-		liveFlags: liveFlags{pace: choice{value: "realtime"}, engine: defaultEngineFlags()},
-		format:    choice{"text", []string{"text", "json"}},
-	}
+	f := &conformFlags{format: choice{"text", []string{"text", "json"}}}
 	cmd := &cobra.Command{
 		Use:   "conform",
-		Short: "Play the contract against a service that you build, rule by rule",
-		Long: `Play the contract of the service against a server, and tell of each rule whether
-it holds, and where it differs what was expected, what was seen, and where it is
-written. For those who build such a service themselves.
+		Short: "Run the contract tests against a service",
+		Long: `Run the contract tests against a service that implements the interface of
+'hubbub serve'. Each test checks one rule and prints its verdict; where the service
+differs, also what was expected, what was observed, and which section of the
+documentation states the rule.
 
-Verdicts are holds, differs, not offered (what a service need not have) and
-skipped, with the reason. Rules from contract.md decide what the specification
-(service-interface.md) leaves open: another service may differ there, and
---spec-only leaves them out.
+The verdicts are holds, differs, not offered (the feature is optional) and skipped
+(with the reason). In some rules another service may differ; --spec-only omits
+them.
 
-What is sent is bounded: some two hundred small requests, about twenty short
-streams, and 15 s of the demo conversation; secrets are in no output. Rules that
-take minutes are played with --slow, the hundred requests that the rate limit
-takes with --rate, or where the server is on this machine. Without --server the
-built-in server is played against. Exits with 1 when something differs.`,
+A run sends about two hundred small requests, about twenty short streams and 15 s
+of the demo conversation. Rules that take minutes run only with --slow. The rate
+limit test sends a hundred requests; against another machine it runs only with
+--rate. Without --server the built-in server is tested. The output never contains
+keys or tokens. The exit code is 1 if a rule differs.`,
 		Example: `  hubbub conform --server https://diarization.example --api-key KEY
   hubbub conform --server http://127.0.0.1:8080 --only events --only stream/end
   hubbub conform --list
@@ -64,7 +63,7 @@ built-in server is played against. Exits with 1 when something differs.`,
 			if f.list {
 				return conform.List(a.Stdout, rules, f.format.value == "json")
 			}
-			if err := f.complete(cmd); err != nil {
+			if err := f.completeFromSettings(cmd); err != nil {
 				return err
 			}
 			return a.conform(cmd.Context(), f)
@@ -72,34 +71,29 @@ built-in server is played against. Exits with 1 when something differs.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.server, "server", "", "`URL` of the service (HUBBUB_SERVER); default: the built-in server")
-	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the service (HUBBUB_API_KEY)")
-	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the service")
-	flags.BoolVar(&f.insecure, "insecure", false, "do not check the service's certificate")
-	flags.StringVar(&f.options.OtherKey, "other-key", "", "`KEY` of another account, for what accounts may not see of each other")
-	flags.StringVar(&f.options.UnpaidKey, "unpaid-key", "", "`KEY` of an account without a subscription")
-	flags.StringVar(&f.options.ExpiredKey, "expired-key", "", "`KEY` that expired, a minute ago at least: clocks differ")
-	flags.StringArrayVar(&f.options.Only, "only", nil, "play this rule or group, `NAME` as in --list, repeatable")
-	flags.BoolVar(&f.options.SpecOnly, "spec-only", false, "leave out what the specification leaves open")
-	flags.BoolVar(&f.options.Slow, "slow", false, "play the slow rules, too: eleven minutes")
-	flags.BoolVar(&f.options.Many, "rate", false, "try the rate limit with a hundred requests on another machine, too")
-	flags.BoolVar(&f.list, "list", false, "list the rules and play none")
-	flags.VarP(&f.format, "output", "o", "`FORMAT`: text or json")
-	flags.StringVar(&f.report, "report", "", "write the table into `FILE` as well, without secrets")
-	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
+	f.serviceFlags.add(cmd)
+	flags.StringVar(&f.options.OtherKey, "other-key", "", "API `KEY` of another account, to test that accounts are isolated from each other")
+	flags.StringVar(&f.options.UnpaidKey, "unpaid-key", "", "API `KEY` of an account without a subscription")
+	flags.StringVar(&f.options.ExpiredKey, "expired-key", "", "API `KEY` that expired at least a minute ago")
+	flags.StringArrayVar(&f.options.Only, "only", nil, "run only the rule or group `NAME`, as in --list; repeatable")
+	flags.BoolVar(&f.options.RequiredOnly, "spec-only", false, "omit rules in which another service may differ")
+	flags.BoolVar(&f.options.Slow, "slow", false, "also run the slow rules: eleven minutes")
+	flags.BoolVar(&f.options.Many, "rate", false, "also test the rate limit of another machine, with a hundred requests")
+	flags.BoolVar(&f.list, "list", false, "list the rules and exit")
+	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
+	flags.StringVar(&f.report, "report", "", "also write the table to `FILE`; it contains no keys or tokens")
 	_ = cmd.MarkFlagFilename("report", "txt")
 	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 
-// conform plays the rules and reports, also when it was interrupted.
+// conform runs the rules and prints the report, also after an interrupt.
 func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	speech, err := demoSpeech(ctx, conformSeconds)
 	if err != nil {
 		return err
 	}
-	f.counted = true // the limit is one of the rules
-	server, err := a.connect(ctx, &f.liveFlags)
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{engine: defaultEngineFlags(), rateLimited: true}) // one of the rules
 	if err != nil {
 		return err
 	}
@@ -108,8 +102,8 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	o := f.options
 	o.Client, o.Key, o.Speech = server.Client, server.key, speech
 	o.Many = o.Many || isLoopback(server.BaseURL())
-	if isTerminal(a.Stderr) {
-		o.Begun = func(done, of int, name string) {
+	if session.IsTerminal(a.Stderr) {
+		o.Begin = func(done, of int, name string) {
 			fmt.Fprintf(a.Stderr, "\rconform: %d of %d, %s ...\x1b[K", done+1, of, name)
 		}
 		defer fmt.Fprint(a.Stderr, "\r\x1b[K")
@@ -119,14 +113,10 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	if err != nil {
 		return err
 	}
-	if isTerminal(a.Stderr) {
+	if session.IsTerminal(a.Stderr) {
 		fmt.Fprint(a.Stderr, "\r\x1b[K")
 	}
-	name := server.name
-	if f.server != "" {
-		name = withoutCredentials(f.server)
-	}
-	report := conform.NewReport(name, version, started, results)
+	report := conform.NewReport(server.name, version, started, results)
 	write := report.Table
 	if f.format.value == "json" {
 		write = report.JSON
@@ -136,15 +126,15 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	}
 	if f.report != "" {
 		if err := writePrivate(f.report, report.Table); err != nil {
-			return &failure{fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE."}
+			return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if n := report.Summary[string(conform.Differs)]; n > 0 {
-		return &failure{fmt.Errorf("%d of %d rules differ", n, len(report.Rules)),
-			"Each has above what was expected, what was seen, and where it is written; --only NAME plays one again."}
+		return hint.Add(fmt.Errorf("%d of %d rules differ", n, len(report.Rules)),
+			"The table says what was expected, what was observed, and which section states the rule; --only NAME repeats one.")
 	}
 	return nil
 }
@@ -158,7 +148,7 @@ func writePrivate(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// isLoopback tells whether an address is one of this machine.
+// isLoopback reports whether an address is one of this machine.
 func isLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

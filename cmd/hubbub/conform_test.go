@@ -18,15 +18,17 @@ import (
 	"time"
 
 	"hubbub/localserver"
+	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
+	"hubbub/protocol/client"
 	"hubbub/protocol/conform"
 )
 
-// playRules plays rules against a server; change adds to the options.
-func playRules(t *testing.T, client protocol.ClientOptions, o conform.Options) []conform.Result {
+// runRules runs rules against a server.
+func runRules(t *testing.T, options client.Options, o conform.Options) []conform.Result {
 	t.Helper()
-	client.APIKey = checkKey
-	c, err := protocol.NewClient(client)
+	options.APIKey = checkKey
+	c, err := client.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,13 +62,13 @@ func TestBuiltInConforms(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Shutdown(context.Background()) })
 	key := func(account, plan string, before, life time.Duration) string { // made a while before
-		k, err := localserver.CreateKey(dir, localserver.KeySpec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before))
+		k, err := apikeys.Create(dir, apikeys.Spec{Account: account, Plan: plan, Expires: life}, time.Now().Add(-before))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	results := playRules(t, protocol.ClientOptions{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{
+	results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, conform.Options{
 		Speech: speech, Many: true, OtherKey: key("other", "pro", 0, time.Hour), UnpaidKey: key("poor", "none", 0, time.Hour), ExpiredKey: key("old", "pro", 2*time.Hour, time.Hour),
 	})
 	for _, r := range results {
@@ -79,6 +81,7 @@ func TestBuiltInConforms(t *testing.T) {
 
 // What the built-in server does wrong on purpose is seen by the rule about it.
 func TestConformSeesFaults(t *testing.T) {
+	t.Parallel()
 	speech, err := demoSpeech(context.Background(), 7)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +111,7 @@ func TestConformSeesFaults(t *testing.T) {
 			if strings.Contains(faults, "lag") {
 				o.Slack = time.Millisecond // late is what it is to be
 			}
-			results := playRules(t, protocol.ClientOptions{BaseURL: server.URL(), CACert: server.CAPEM()}, o)
+			results := runRules(t, client.Options{BaseURL: server.URL(), CACert: server.CAPEM()}, o)
 			got := []string{}
 			for _, r := range results {
 				if r.Verdict == conform.Differs {
@@ -197,23 +200,23 @@ func newBody(r *http.Request, body string) {
 	r.ContentLength = int64(len(body))
 }
 
-// Each thing that the HTTP side of a service can do wrong is seen by its rule.
-// That a rule holds where nothing is wrong is TestBuiltInConforms.
-func TestConformSeesWhatIsWrong(t *testing.T) {
-	server, err := localserver.Start(context.Background(), localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey},
-		TLS: localserver.TLSConfig{Mode: localserver.TLSOff}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = server.Shutdown(ctx)
-	})
+// Paths of operations, as patterns.
+const (
+	livePath    = "/v1/live"
+	statusPath  = "/v1/live/[^/]+"
+	streamPath  = "/v1/stream/.*"
+	inputPath   = "/v1/media/input"
+	outputPath  = "/v1/media/output"
+	objectsPath = "/v1/media/objects/.*"
+)
+
+// wrongAnswers lists, for each rule about HTTP, something that a service can do
+// wrong. server is the address of a correct one.
+func wrongAnswers(server string) map[string]twist {
 	withKey := func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+checkKey) }
 	// A handshake that should be refused opens a stream that was just made.
 	anyToken := func(r *http.Request) {
-		made, err := http.NewRequest("POST", server.URL()+"/v1/live", nil)
+		made, err := http.NewRequest("POST", server+"/v1/live", nil)
 		if err != nil {
 			return
 		}
@@ -230,88 +233,104 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
-	const live, status, stream, input, output, objects = "/v1/live", "/v1/live/[^/]+", "/v1/stream/.*", "/v1/media/input", "/v1/media/output", "/v1/media/objects/.*"
 	plain := func(r *http.Request) { // names as if they were paths
 		raw, _ := io.ReadAll(r.Body)
 		newBody(r, strings.ReplaceAll(strings.ReplaceAll(string(raw), "//b", "/b"), "/./", "/"))
 	}
 	puts := 0
-	wrong := map[string]twist{
+	return map[string]twist{
 		"test/body":    {path: "/v1/test", body: always(`{"status":5,"message":"x"}`)},
 		"test/success": {path: "/v1/test", to: 202},
-		"keys/needed":  {path: live, request: withKey},
+		"keys/needed":  {path: livePath, request: withKey},
 		"keys/missing": {from: 401, header: [2]string{"WWW-Authenticate", ""}},
 		"keys/malformed": {path: "/v1/test", request: func(r *http.Request) {
 			r.Header.Set("Authorization", strings.Replace(r.Header.Get("Authorization"), "Token", "Bearer", 1))
 		}},
-		"keys/unknown": {path: live, from: 401, to: 403},
+		"keys/unknown": {path: livePath, from: 401, to: 403},
 		"keys/expired": {path: "/v1/test", request: withKey},
 		"keys/unpaid":  {},
-		"live/create":  {path: live, body: swap(`"url"`, `"address"`)},
-		"live/success": {method: "POST", path: live, to: 201},
-		"live/id":      {path: live, body: swap(`"id":"[^"]+"`, `"id":"17"`)},
-		"live/address": {path: live, body: swap(`\?token=`, "?key=")},
-		"live/token":   {path: live, body: swap(`token=[^"]+`, "token=12345678")},
-		"live/empty-body": {method: "POST", path: live, request: func(r *http.Request) {
+		"live/create":  {path: livePath, body: swap(`"url"`, `"address"`)},
+		"live/success": {method: "POST", path: livePath, to: 201},
+		"live/id":      {path: livePath, body: swap(`"id":"[^"]+"`, `"id":"17"`)},
+		"live/address": {path: livePath, body: swap(`\?token=`, "?key=")},
+		"live/token":   {path: livePath, body: swap(`token=[^"]+`, "token=12345678")},
+		"live/empty-body": {method: "POST", path: livePath, request: func(r *http.Request) {
 			if raw, _ := io.ReadAll(r.Body); len(raw) == 0 {
 				newBody(r, "[]")
 			} else {
 				newBody(r, string(raw))
 			}
 		}},
-		"live/input":         {path: status, body: swap(`"input":\{.*\},"status"`, `"input":{},"status"`)},
-		"live/array":         {method: "POST", path: live, request: func(r *http.Request) { newBody(r, "{}") }},
-		"live/invalid-json":  {method: "POST", path: live, from: 400, body: always(`{"message":"no"}`)},
-		"live/unknown":       {path: status, from: 404, to: 400},
+		"live/input":         {path: statusPath, body: swap(`"input":\{.*\},"status"`, `"input":{},"status"`)},
+		"live/array":         {method: "POST", path: livePath, request: func(r *http.Request) { newBody(r, "{}") }},
+		"live/invalid-json":  {method: "POST", path: livePath, from: 400, body: always(`{"message":"no"}`)},
+		"live/voiceprints":   {method: "POST", path: livePath, request: func(r *http.Request) { newBody(r, "{}") }},
+		"live/unknown":       {path: statusPath, from: 404, to: 400},
 		"live/foreign":       {},
-		"status/shape":       {path: status, body: swap(`"input":\{\}`, `"input":"{}"`)},
-		"status/success":     {path: status, from: 200, to: 203},
-		"status/created":     {path: status, body: swap(`"created"`, `"new"`)},
-		"status/null":        {path: status, body: swap(`"startedAt":null,`, ``)},
-		"status/running":     {path: status, body: swap(`"running"`, `"open"`)},
-		"status/done":        {path: status, body: swap(`"done"`, `"completed"`)},
-		"status/left":        {path: status, body: swap(`"done"`, `"error"`)},
-		"status/lost":        {path: status, body: swap(`"error"`, `"done"`)},
-		"status/times":       {path: status, body: swap(`(\d\d:\d\d:\d\d)Z`, "$1+00:00")},
-		"token/opens":        {path: stream, request: func(r *http.Request) { r.URL.RawQuery = "" }},
-		"token/once":         {path: stream, request: anyToken},
-		"token/used":         {path: stream, from: 401, to: 403},
-		"token/wrong":        {path: stream, from: 401, body: always("no")},
-		"token/other-stream": {path: stream, request: anyToken},
-		"token/race":         {path: stream, request: anyToken},
-		"media/pattern":      {path: output, from: 400, to: 404},
-		"media/required":     {path: output, from: 400, body: swap("field", "name")},
-		"media/length":       {path: output, request: func(r *http.Request) { newBody(r, `{"url":"media://nothing"}`) }},
-		"media/output":       {path: output, from: 201, to: 200},
-		"media/not-stored":   {path: output, from: 404, header: [2]string{"Content-Type", "text/plain"}},
-		"media/input":        {path: input, from: 201, to: 200},
-		"media/input-body":   {path: input, from: 400, to: 422},
+		"status/shape":       {path: statusPath, body: swap(`"input":\{\}`, `"input":"{}"`)},
+		"status/success":     {path: statusPath, from: 200, to: 203},
+		"status/created":     {path: statusPath, body: swap(`"created"`, `"new"`)},
+		"status/null":        {path: statusPath, body: swap(`"startedAt":null,`, ``)},
+		"status/running":     {path: statusPath, body: swap(`"running"`, `"open"`)},
+		"status/done":        {path: statusPath, body: swap(`"done"`, `"completed"`)},
+		"status/left":        {path: statusPath, body: swap(`"done"`, `"error"`)},
+		"status/lost":        {path: statusPath, body: swap(`"error"`, `"done"`)},
+		"status/times":       {path: statusPath, body: swap(`(\d\d:\d\d:\d\d)Z`, "$1+00:00")},
+		"token/opens":        {path: streamPath, request: func(r *http.Request) { r.URL.RawQuery = "" }},
+		"token/once":         {path: streamPath, request: anyToken},
+		"token/used":         {path: streamPath, from: 401, to: 403},
+		"token/wrong":        {path: streamPath, from: 401, body: always("no")},
+		"token/other-stream": {path: streamPath, request: anyToken},
+		"token/race":         {path: streamPath, request: anyToken},
+		"media/pattern":      {path: outputPath, from: 400, to: 404},
+		"media/required":     {path: outputPath, from: 400, body: swap("field", "name")},
+		"media/length":       {path: outputPath, request: func(r *http.Request) { newBody(r, `{"url":"media://nothing"}`) }},
+		"media/output":       {path: outputPath, from: 201, to: 200},
+		"media/not-stored":   {path: outputPath, from: 404, header: [2]string{"Content-Type", "text/plain"}},
+		"media/input":        {path: inputPath, from: 201, to: 200},
+		"media/input-body":   {path: inputPath, from: 400, to: 422},
 		"media/put":          {method: "PUT", to: 403},
-		"media/get":          {method: "GET", path: objects, body: swap("^hubbub", "HUBBUB")},
-		"media/one-method":   {method: "DELETE", path: objects, to: 204},
-		"media/signed":       {path: objects, from: 403, to: 200},
+		"media/get":          {method: "GET", path: objectsPath, body: swap("^hubbub", "HUBBUB")},
+		"media/one-method":   {method: "DELETE", path: objectsPath, to: 204},
+		"media/signed":       {path: objectsPath, from: 403, to: 200},
+		"media/list":         {path: "/v1/media", body: swap(`"size":10`, `"size":11`)},
 		"media/names":        {path: "/v1/media/(in|out)put", request: plain},
-		"media/replace": {method: "PUT", path: objects, request: func(r *http.Request) {
+		"media/replace": {method: "PUT", path: objectsPath, request: func(r *http.Request) {
 			if puts++; puts == 2 {
 				newBody(r, "third")
 			}
 		}},
 		"media/foreign":     {},
-		"results/turns":     {method: "GET", path: objects, body: always("SPEAKER live 1 0.000 1.000 <NA> <NA> SPEAKER_00 <NA> <NA>\n")},
-		"results/json":      {method: "GET", path: objects, body: always("[{}]")},
-		"results/not-yet":   {path: output, from: 404, to: 410},
-		"errors/api-error":  {path: status, from: 404, body: swap(`"requestId":"[^"]+",`, "")},
-		"errors/request-id": {path: status, from: 404, header: [2]string{"X-Request-Id", "17"}},
+		"results/turns":     {method: "GET", path: objectsPath, body: always("SPEAKER live 1 0.000 1.000 <NA> <NA> SPEAKER_00 <NA> <NA>\n")},
+		"results/json":      {method: "GET", path: objectsPath, body: always("[{}]")},
+		"results/not-yet":   {path: outputPath, from: 404, to: 410},
+		"errors/api-error":  {path: statusPath, from: 404, body: swap(`"requestId":"[^"]+",`, "")},
+		"errors/request-id": {path: statusPath, from: 404, header: [2]string{"X-Request-Id", "17"}},
 		"errors/not-found":  {path: "/v1/nothing", body: always("404 page not found")},
 		"errors/method":     {from: 405, to: 404},
-		"errors/too-large":  {path: live, from: 413, to: 500},
+		"errors/too-large":  {path: livePath, from: 413, to: 500},
 		"beside/openapi":    {path: "/openapi.json", body: swap(`"/v1/live/\{id\}"`, `"/v1/live/{name}"`)},
 		"beside/healthz":    {path: "/healthz", to: 204},
 		"beside/readyz":     {path: "/readyz", to: 503},
 		"beside/metrics":    {path: "/metrics", body: always("all is well\n")},
-		"rate/headers":      {path: live, header: [2]string{"X-RateLimit-Remaining", "many"}},
+		"rate/headers":      {path: livePath, header: [2]string{"X-RateLimit-Remaining", "many"}},
 		"rate/limit":        {path: "/v1/test", header: [2]string{"X-RateLimit-Limit", "60"}},
 	}
+}
+
+// Each thing that the HTTP side of a service can do wrong is seen by its rule.
+// That a rule holds where nothing is wrong is TestBuiltInConforms.
+func TestConformSeesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	// The rules run at once here, which would exceed the rate limits.
+	unlimited, limited := plainServer(t, -1), plainServer(t, 0)
+	backend := func(rule string) string {
+		if strings.HasPrefix(rule, "rate/") {
+			return limited
+		}
+		return unlimited
+	}
+	wrong := wrongAnswers(unlimited)
 	for _, r := range conform.Rules() { // the rest have their tests beside them
 		group, _, _ := strings.Cut(r.Name, "/")
 		if _, ok := wrong[r.Name]; !ok && group != "stream" && group != "events" && !r.Slow && r.Name != "media/retention" {
@@ -320,8 +339,12 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 	}
 	for rule, w := range wrong {
 		t.Run(rule, func(t *testing.T) {
-			results := playRules(t, protocol.ClientOptions{BaseURL: twisted(t, server.URL(), w)},
-				conform.Options{Only: []string{rule}, OtherKey: checkKey, UnpaidKey: checkKey, ExpiredKey: "expired-long-ago"})
+			t.Parallel()
+			o := conform.Options{Only: []string{rule}, OtherKey: checkKey, UnpaidKey: checkKey, ExpiredKey: "expired-long-ago"}
+			if rule == "status/done" {
+				o.Slack = time.Millisecond // the rule waits for a status that never comes
+			}
+			results := runRules(t, client.Options{BaseURL: twisted(t, backend(rule), w)}, o)
 			if len(results) != 1 || results[0].Verdict != conform.Differs {
 				t.Errorf("%+v", results)
 			}
@@ -329,17 +352,37 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 	}
 	// What need not be offered, and is not.
 	for rule, w := range map[string]twist{
-		"beside/metrics": {path: "/metrics", to: 404}, "media/put": {path: input, to: 404}, "errors/too-large": {path: live, from: 413, to: 200},
+		"beside/metrics": {path: "/metrics", to: 404}, "media/put": {path: inputPath, to: 404}, "errors/too-large": {path: livePath, from: 413, to: 200},
 		"rate/headers": {request: func(r *http.Request) { r.URL.Path = "/healthz" }},
 	} {
-		results := playRules(t, protocol.ClientOptions{BaseURL: twisted(t, server.URL(), w)}, conform.Options{Only: []string{rule}})
-		if len(results) != 1 || results[0].Verdict != conform.NotOffered {
-			t.Errorf("%s: %+v", rule, results)
-		}
+		t.Run("not offered "+rule, func(t *testing.T) {
+			t.Parallel()
+			results := runRules(t, client.Options{BaseURL: twisted(t, backend(rule), w)}, conform.Options{Only: []string{rule}})
+			if len(results) != 1 || results[0].Verdict != conform.NotOffered {
+				t.Errorf("%+v", results)
+			}
+		})
 	}
 }
 
-// Two processes: a server that misbehaves, and the play that sees it.
+// plainServer is a correct server without TLS and its address. rate is its limit
+// of requests a minute: 0 = the default, -1 = none.
+func plainServer(t *testing.T, rate int) string {
+	t.Helper()
+	server, err := localserver.Start(context.Background(), localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey},
+		TLS: localserver.TLSConfig{Mode: localserver.TLSOff}, RatePerMinute: rate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	})
+	return server.URL()
+}
+
+// Two processes: a server with a fault, and the contract tests that find it.
 func TestConformProgram(t *testing.T) {
 	t.Parallel()
 	server := start(t, "serve", "--listen", "127.0.0.1:0", "--tls", "off", "--api-key", checkKey, "--fault", "404,on=status")

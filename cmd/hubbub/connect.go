@@ -1,24 +1,94 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
+	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/trace"
 )
 
-// closeTime bounds the shutdown of the built-in server when its one stream is
-// over.
-const closeTime = 3 * time.Second
+// serviceFlags name the service that a command uses.
+type serviceFlags struct {
+	server   string
+	apiKey   string
+	ca       string
+	insecure bool
+}
 
-// engineFlags are the choices that the engine of the built-in server has, on
-// `live` and on `serve`.
+func (f *serviceFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.server, "server", "", "`URL` of a remote service (HUBBUB_SERVER); default: the built-in server")
+	flags.StringVar(&f.apiKey, "api-key", "", "API `KEY` for the remote service; prefer HUBBUB_API_KEY or the key ring (hubbub config set-key), because arguments show in the process list")
+	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` with the CA certificate to trust for the remote service")
+	flags.BoolVar(&f.insecure, "insecure", false, "do not verify the remote service's certificate")
+	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
+}
+
+// complete finds the API key and rejects flags that exclude each other. The
+// settings may contain a CA for a service that this run does not use.
+func (f *serviceFlags) complete(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if f.server == "" {
+		if given("ca") && f.ca != "" || given("insecure") && f.insecure {
+			return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
+		}
+		f.ca, f.insecure = "", false
+		return nil
+	}
+	if _, err := serverAddress(f.server); err != nil {
+		return err
+	}
+	if f.ca != "" && f.insecure {
+		return &usageError{"--ca and --insecure exclude each other", seeFlags(cmd)}
+	}
+	if f.apiKey = cmp.Or(f.apiKey, os.Getenv(apiKeyEnv)); f.apiKey != "" {
+		return nil
+	}
+	var err error
+	f.apiKey, err = storedKey(f.server)
+	if errors.Is(err, errNoKey) {
+		name := client.ShownAddress(f.server)
+		return &usageError{"no API key for " + name, "Store one with `hubbub config set-key " + name + "`, or give it in HUBBUB_API_KEY or with --api-key."}
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("cannot ask the key ring for the API key: %w", err), "Unlock the key ring, or give the key in HUBBUB_API_KEY.")
+	}
+	return nil
+}
+
+// completeFromSettings applies the settings first.
+func (f *serviceFlags) completeFromSettings(cmd *cobra.Command) error {
+	if _, err := applySettings(cmd); err != nil {
+		return err
+	}
+	return f.complete(cmd)
+}
+
+// serverAddress parses the address of a service.
+func serverAddress(server string) (*url.URL, error) {
+	u, err := client.ParseAddress(server)
+	if err != nil {
+		return nil, &usageError{err.Error(), client.HintOf(err)}
+	}
+	return u, nil
+}
+
+// engineFlags configure the engine of the built-in server.
 type engineFlags struct {
 	latency     span
 	maxSpeakers count
@@ -32,48 +102,69 @@ func defaultEngineFlags() engineFlags {
 }
 
 func (f *engineFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.latency, "latency", "`TIME` that the built-in server decides behind the newest sample, 0.5 to 5 s")
-	flags.Var(&f.maxSpeakers, "max-speakers", "`N` labels at most from the built-in server, 1 to 8")
+	flags.Var(&f.latency, "latency", "latency `TIME` of the built-in server: turns are committed this far behind the newest sample, 0.5 to 5 s")
+	flags.Var(&f.maxSpeakers, "max-speakers", "at most `N` speakers from the built-in server, 1 to 8")
 }
 
 func (f *engineFlags) config() engine.Config {
 	return engine.Config{Latency: f.latency.value, MaxSpeakers: f.maxSpeakers.value}
 }
 
-// connection is a client with the server behind it, which may be our own.
-type connection struct {
-	*protocol.Client
-	name    string        // for people
-	key     string        // what opens the service
-	latency time.Duration // 0 = not known
-	close   func()
-	others  bool // there may be others who watch
+// connectOptions are what a command needs of a connection beside its flags. All
+// but the first two are of the built-in server.
+type connectOptions struct {
+	tracer  trace.Tracer  // nil = none
+	timeout time.Duration // of each network operation; 0 = the client's default
+
+	engine      engineFlags
+	unpaced     bool   // it accepts audio ahead of real time
+	maxStreams  int    // 0 = its default
+	rateLimited bool   // its rate limits apply
+	failed      func() // called when it ends by itself; may be nil
 }
 
-// connect reaches the remote service, or starts the built-in one on a loopback
-// port, over TLS and with a key of its own; the client's way is the same.
-func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
-	agent := "hubbub/" + version
+// connection is a client and the service that it uses.
+type connection struct {
+	*client.Client
+	name    string // of the service, for people; without credentials
+	key     string
+	latency time.Duration // of the built-in server; 0 = unknown
+	shared  bool          // others can watch its streams
+	// close also shuts the built-in server down. Its error is why that ended by
+	// itself before, nil otherwise.
+	close func() error
+}
+
+// shutdownLimit bounds the shutdown of the built-in server after its last stream.
+const shutdownLimit = 3 * time.Second
+
+// connect returns a client of the remote service, or starts the built-in server
+// on a loopback port, with TLS and a key of its own, and returns a client of
+// that.
+func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*connection, error) {
+	options := client.Options{UserAgent: "hubbub/" + version, Timeout: o.timeout, Tracer: o.tracer}
 	if f.server != "" {
-		client, err := protocol.NewClient(protocol.ClientOptions{
-			BaseURL: f.server, APIKey: f.apiKey, CAFile: f.ca, Insecure: f.insecure, UserAgent: agent, Timeout: f.timeout, Tap: f.tap,
-		})
-		return &connection{Client: client, name: f.server, key: f.apiKey, others: true, close: func() { client.Close() }}, err
+		options.BaseURL, options.APIKey, options.CAFile, options.Insecure = f.server, f.apiKey, f.ca, f.insecure
+		c, err := client.New(options)
+		if err != nil {
+			return nil, err
+		}
+		return &connection{Client: c, name: client.ShownAddress(f.server), key: f.apiKey, shared: true,
+			close: func() error { c.Close(); return nil }}, nil
 	}
 	key := rand.Text()
-	// Its key never leaves this process, and a load test opens many streams.
 	rate := -1
-	if f.counted {
+	if o.rateLimited {
 		rate = localserver.DefaultRatePerMinute
 	}
-	// The server outlives an interrupt: it still has turns to decide then.
+	// The server outlives an interrupt: it has turns to decide then.
 	server, err := localserver.Start(context.WithoutCancel(ctx), localserver.Options{
 		Addr:    "127.0.0.1:0",
 		APIKeys: []string{key},
-		Engine:  f.engine.config(),
-		Unpaced: f.pace.value == "fast",
+		Engine:  o.engine.config(),
+		Unpaced: o.unpaced,
 
-		MaxStreams:    f.maxStreams,
+		MaxStreams:    o.maxStreams,
 		RatePerMinute: rate,
 		Logger:        slog.New(slog.DiscardHandler),
 		Version:       version,
@@ -81,20 +172,33 @@ func (a *App) connect(ctx context.Context, f *liveFlags) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	stop := func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	ended := awaitEnd(server, o.failed)
+	stop := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 		defer cancel()
 		_ = server.Shutdown(ctx)
+		return <-ended
 	}
-	client, err := protocol.NewClient(protocol.ClientOptions{
-		BaseURL: server.URL(), APIKey: key, CACert: server.CAPEM(), UserAgent: agent, Timeout: f.timeout, Tap: f.tap,
-	})
+	options.BaseURL, options.APIKey, options.CACert = server.URL(), key, server.CAPEM()
+	c, err := client.New(options)
 	if err != nil {
-		stop()
-		return nil, err
+		return nil, cmp.Or(err, stop())
 	}
-	return &connection{
-		Client: client, name: "built-in", key: key, latency: f.engine.latency.value,
-		close: func() { client.Close(); stop() },
-	}, nil
+	return &connection{Client: c, name: "built-in", key: key, latency: o.engine.latency.value,
+		close: func() error { c.Close(); return stop() }}, nil
+}
+
+// awaitEnd waits on a goroutine of its own for the end of a server, and sends
+// why it ended by itself, nil after a shutdown. It calls failed, unless that is
+// nil, when the server ends by itself.
+func awaitEnd(server interface{ Wait() error }, failed func()) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		err := server.Wait()
+		ended <- err
+		if err != nil && failed != nil {
+			failed()
+		}
+	}()
+	return ended
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,11 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// panicEnv names a file whose appearance makes the program panic, in a
-// goroutine that nobody watches.
-const panicEnv = "HUBBUB_TEST_PANIC"
+	"hubbub/cmd/hubbub/internal/recording"
+)
 
 func panicWhen(file string) {
 	for !exists(file) {
@@ -22,55 +19,49 @@ func panicWhen(file string) {
 	panic("a defect made for a test")
 }
 
-// sane checks that the terminal is as a shell wants it: what is typed appears,
-// and arrives line by line.
-func (x *terminal) sane() {
-	x.t.Helper()
-	poll(x.t, "the normal screen and a cursor", func() bool {
-		return strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}")) == "0 1 0"
-	})
-	x.left()
-	// The terminal echoes the line, and cat, which runs now, says it again.
-	poll(x.t, "typed text", func() bool {
-		x.tmux("send-keys", "typed", "Enter")
-		time.Sleep(50 * time.Millisecond)
-		return strings.Count(x.tmux("capture-pane", "-p"), "typed\n") >= 2
-	})
-}
-
-// TestPanic lets goroutines panic while the screen is up: the terminal is sane,
-// the user is told, a report is kept, and the recording is whole. Where the
-// program catches it, the session is ended in order, too.
+// TestPanic lets goroutines of each kind of session panic while the screen is
+// open: the terminal is restored, the user is told, a report is written, and the
+// recording is readable. If the panic is caught, the session is ended in order,
+// too.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
-		place, where, code string
+		command, place, where, code string
 	}{
-		{"elsewhere", "panicWhen", "2"},
-		{"display", "fullScreen", "1"},
-		{"send", "session).send", "1"},
-		{"fold", "session).fold", "1"},
-		{"record", "recording).writeAudio", "1"},
+		{"live", "elsewhere", "panicWhen", "2"},
+		{"live", "display", "fullScreen", "1"},
+		{"live", "send", "Live).sendChunks", "1"},
+		{"live", "receive", "Live).receive", "1"},
+		{"live", "record", "Writer).writeAudio", "1"},
+		{"watch", "display", "fullScreen", "1"},
+		{"watch", "receive", "Watched).receive", "1"},
+		{"replay", "display", "fullScreen", "1"},
+		{"replay", "receive", "Replay).deliver", "1"},
 	} {
-		t.Run(c.place, func(t *testing.T) {
+		t.Run(c.command+" "+c.place, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			trigger, rec := filepath.Join(dir, "now"), filepath.Join(dir, "rec")
-			t.Setenv(panicEnv, c.place+":"+trigger)
-			t.Setenv("XDG_CACHE_HOME", dir)
-			t.Setenv("HOME", dir)
-			x := inTerminal(t, 100, 30, "live", "--input", demoFile, "--record", rec)
-			x.shows("connected")
-			poll(t, "recorded audio", func() bool { st, err := os.Stat(filepath.Join(rec, audioFile)); return err == nil && st.Size() > 1000 })
+			args, begun := sessionArgs(t, c.command, rec)
+			x := inTerminalWith(t, 100, 30, []string{panicEnv + "=" + c.place + ":" + trigger, "XDG_CACHE_HOME=" + dir, "HOME=" + dir}, args...)
+			x.shows(begun)
+			if c.command == "live" {
+				poll(t, "recorded audio", 20*time.Millisecond, func() bool {
+					st, err := os.Stat(filepath.Join(rec, recording.AudioFile))
+					return err == nil && st.Size() > 1000
+				})
+			}
 			if err := os.WriteFile(trigger, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if c.place == "record" {
-				// The session goes on without a recording, and says so.
-				x.shows(`[1-9] dropped`)
-				x.tmux("send-keys", "q")
+				// The session continues without a recording, and says so.
+				x.shows(`REC stopped`)
+				x.keys("q")
 			}
 			x.shows("panic: a defect made for a test", "The report is")
 			x.sane()
-			if code := x.left(); code != c.code {
+			if code := x.exitCode(); code != c.code {
 				t.Errorf("exit code %s, want %s", code, c.code)
 			}
 			var reports []string
@@ -83,27 +74,47 @@ func TestPanic(t *testing.T) {
 			}
 			text, err := os.ReadFile(reports[0])
 			if err != nil || !strings.Contains(string(text), "a defect made for a test") || !strings.Contains(string(text), c.where) {
-				t.Errorf("the report does not say what happened: %v\n%.2000s", err, text)
+				t.Errorf("the report does not contain the panic: %v\n%.2000s", err, text)
 			}
-			r, err := readRecording(context.Background(), rec)
-			if err != nil || r.length <= 0 {
-				t.Errorf("the recording cannot be read: %v", err)
+			r, err := recording.Read(t.Context(), rec)
+			if err != nil || r.Length <= 0 && c.command != "watch" { // which may have no event yet
+				t.Fatalf("the recording cannot be read: %v", err)
 			}
-			var info sessionInfo
-			raw, err := os.ReadFile(filepath.Join(rec, sessionFile))
-			if err != nil || json.Unmarshal(raw, &info) != nil || c.code == "1" && info.Ended == nil {
-				t.Errorf("the session was not ended in order: %v", err)
+			if c.code == "1" && r.Info.Ended == nil {
+				t.Error("the session was not ended in order")
 			}
 		})
 	}
 }
 
+// sessionArgs are the arguments of a session with the recording rec, and what
+// its screen shows when it has begun.
+func sessionArgs(t *testing.T, command, rec string) (args []string, begun string) {
+	t.Helper()
+	switch command {
+	case "watch":
+		data := t.TempDir()
+		_, url := startServer(t, data, "127.0.0.1:0")
+		service := []string{"--server", url, "--api-key", "k", "--ca", filepath.Join(data, "ca.pem")}
+		sender := start(t, append([]string{"live", "--input", talkFile(t, 0)}, service...)...)
+		id := sender.stream()
+		return append([]string{"watch", id, "--record", rec}, service...), "watching"
+	case "replay":
+		if code := start(t, "live", "--input", talkFile(t, 12), "--pace", "fast", "--record", rec).exit(); code != exitOK {
+			t.Fatalf("recording exits with %d", code)
+		}
+		return []string{"replay", rec}, "recorded "
+	}
+	return []string{"live", "--input", talkFile(t, 0), "--record", rec}, "connected"
+}
+
 // TestKilledScreen kills the program with SIGKILL while the screen is up.
 func TestKilledScreen(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("pkill"); err != nil {
 		t.Skip("pkill is not installed")
 	}
-	x := inTerminal(t, 80, 24, "live", "--input", demoFile)
+	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0))
 	x.shows("connected")
 	x.kill("-KILL")
 	x.sane()
@@ -119,20 +130,21 @@ func (x *terminal) kill(signal string) {
 	}
 }
 
-// TestTerminalClosed takes the terminal away in the middle: the session is
-// ended in order, and the recording says so.
+// TestTerminalClosed closes the terminal during a session: the session is ended
+// in order, and the recording says so.
 func TestTerminalClosed(t *testing.T) {
+	t.Parallel()
 	rec := filepath.Join(t.TempDir(), "rec")
-	x := inTerminal(t, 80, 24, "live", "--input", demoFile, "--record", rec)
+	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", rec)
 	x.shows("SPEAKER_00")
 	x.tmux("kill-server")
-	poll(t, "a recording that was ended in order", func() bool {
-		var info sessionInfo
-		raw, err := os.ReadFile(filepath.Join(rec, sessionFile))
+	poll(t, "a recording that was ended in order", 20*time.Millisecond, func() bool {
+		var info recording.Info
+		raw, err := os.ReadFile(filepath.Join(rec, recording.SessionFile))
 		return err == nil && json.Unmarshal(raw, &info) == nil && info.Ended != nil
 	})
-	r, err := readRecording(context.Background(), rec)
-	if err != nil || len(r.turns()) == 0 || len(r.warnings) != 0 {
-		t.Errorf("%v, warnings %q", err, r.warnings)
+	r, err := recording.Read(t.Context(), rec)
+	if err != nil || len(r.Turns()) == 0 || len(r.Warnings) != 0 {
+		t.Errorf("%v, warnings %q", err, r.Warnings)
 	}
 }

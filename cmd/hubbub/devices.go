@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 
@@ -14,7 +13,7 @@ func newDevices(a *App) *cobra.Command {
 	output := choice{"text", []string{"text", "json"}}
 	cmd := &cobra.Command{
 		Use:   "devices",
-		Short: "List the capture devices",
+		Short: "List the audio capture devices",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			devices, err := capture.Devices(cmd.Context())
@@ -22,12 +21,7 @@ func newDevices(a *App) *cobra.Command {
 				return err
 			}
 			if output.value == "json" {
-				if devices == nil {
-					devices = []capture.Device{}
-				}
-				enc := json.NewEncoder(a.Stdout)
-				enc.SetIndent("", "  ")
-				return enc.Encode(devices)
+				return printJSONList(a.Stdout, devices)
 			}
 			if len(devices) == 0 {
 				a.notice("no capture device on this machine\nPlug one in, or play a file with --input FILE.")
@@ -36,15 +30,15 @@ func newDevices(a *App) *cobra.Command {
 			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT")
 			for _, d := range devices {
-				mark := ""
+				isDefault := ""
 				if d.Default {
-					mark = "default"
+					isDefault = "default"
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\n", d.Number, d.Name, d.HostAPI, d.Channels, d.Rate, mark)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\n", d.Number, d.Name, d.HostAPI, d.Channels, d.Rate, isDefault)
 			}
 			return w.Flush()
 		},
 	}
-	cmd.Flags().Var(&output, "output", "`FORMAT`: text or json")
+	cmd.Flags().Var(&output, "output", "output `FORMAT`: text or json")
 	return cmd
 }

@@ -1,41 +1,45 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"hubbub/localserver"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
 )
 
-// maxKeyLife is the longest that an API key may live.
-const maxKeyLife = 10 * 365 * 24 * time.Hour
+// maxKeyLifetime bounds the lifetime of an API key.
+const maxKeyLifetime = 10 * 365 * 24 * time.Hour
 
 func newKey(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "key",
-		Short: "Make API keys for a server",
+		Short: "Create, list and revoke the API keys of a server",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return &usageError{"key needs to be told what to do", "Run 'hubbub key create' or 'hubbub key rotate'."}
+			return &usageError{"hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke' or 'rotate'."}
 		},
 	}
-	cmd.AddCommand(newKeyCreate(a), newKeyRotate(a))
+	cmd.AddCommand(newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a))
 	return cmd
 }
 
 func newKeyCreate(a *App) *cobra.Command {
 	var account, data string
-	plan := choice{localserver.PlanPro, []string{localserver.PlanPro, localserver.PlanNone}}
-	expires := span{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLife}
+	plan := choice{apikeys.PlanPro, []string{apikeys.PlanPro, apikeys.PlanNone}}
+	expires := span{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLifetime}
 	cmd := &cobra.Command{
 		Use:   "create --account NAME --data DIR",
 		Short: "Print a new API key",
-		Long: `Print an API key that a server on the same data folder accepts, also while it
-runs, and every other node of its cluster a second or two later. Whoever has the
-key is the account, until it expires: pass it on as a secret.`,
+		Long: `Print a new API key. A server with the same data folder accepts it at once, and
+the other nodes of its cluster within about two seconds. The key grants access to
+the account until it expires. Treat it as a secret.`,
 		Example: `  hubbub key create --account team-a --data /var/lib/hubbub
   hubbub key create --account trial --plan none --expires 24h --data /var/lib/hubbub`,
 		Args: noArgs,
@@ -43,7 +47,7 @@ key is the account, until it expires: pass it on as a secret.`,
 			if account == "" || data == "" {
 				return &usageError{"a key needs an account and a data folder", "Give them with --account and --data."}
 			}
-			key, err := localserver.CreateKey(data, localserver.KeySpec{
+			key, err := apikeys.Create(data, apikeys.Spec{
 				Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
 			if err != nil {
 				return err
@@ -54,34 +58,128 @@ key is the account, until it expires: pass it on as a secret.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&account, "account", "", "`NAME` of the account: streams and media of one are not seen by another")
-	flags.Var(&plan, "plan", "`PLAN`: pro, or none for a key without subscription")
-	flags.Var(&expires, "expires", "`TIME` until the key expires")
-	flags.StringVar(&data, "data", "", "`DIR` that the server was given with --data")
+	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
+	flags.Var(&plan, "plan", "`PLAN`: pro, or none for a key without a subscription")
+	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
+	flags.StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "plan", plan.allowed)
 	return cmd
 }
 
-func newKeyRotate(a *App) *cobra.Command {
+// dataFolder checks that a folder was given and is there.
+func dataFolder(data string) error {
+	if data == "" {
+		return &usageError{"keys need a data folder", "Give it with --data."}
+	}
+	if info, err := os.Stat(data); err != nil || !info.IsDir() {
+		return hint.Add(fmt.Errorf("there is no data folder %s", data), "Give the folder that the server was given with --data.")
+	}
+	return nil
+}
+
+func newKeyList(a *App) *cobra.Command {
 	var data string
-	algorithm := choice{localserver.EdDSA, []string{localserver.EdDSA, localserver.HS256}}
+	output := choice{"text", []string{"text", "json"}}
 	cmd := &cobra.Command{
-		Use:   "rotate --data DIR",
-		Short: "Make a new signing key",
-		Long: `Make a new signing key in the data folder and print its id. New API keys are
-signed with it. Those of older signing keys stay good; removing DIR/keys/ID.pem
-makes every API key void that was signed with it, on all nodes of a cluster as
-soon as the server on the folder sees it.`,
+		Use:   "list --data DIR",
+		Short: "List the API keys of a data folder",
+		Long: `List the API keys that were created or revoked in a data folder: their IDs and
+what they are valid for, not the keys themselves. A key is listed until 30 days
+after it has expired.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if data == "" {
-				return &usageError{"a signing key needs a data folder", "Give it with --data."}
+			if err := dataFolder(data); err != nil {
+				return err
 			}
-			if info, err := os.Stat(data); err != nil || !info.IsDir() {
-				return &failure{fmt.Errorf("there is no data folder %s", data), "Give the folder that the server was given with --data."}
+			records, unread := apikeys.List(data)
+			if err := printKeys(a, records, output.value); err != nil {
+				return err
 			}
-			id, err := localserver.MakeSigningKey(data, algorithm.value, time.Now())
+			if unread != nil {
+				return hint.Add(oneLine(unread), "Check the files in the folder apikeys of the data folder.")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
+	_ = cmd.MarkFlagDirname("data")
+	completeChoices(cmd, "output", output.allowed)
+	return cmd
+}
+
+func printKeys(a *App, records []apikeys.Record, format string) error {
+	if format == "json" {
+		return printJSONList(a.Stdout, records)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATE\tACCOUNT\tPLAN\tCREATED\tEXPIRES\tSIGNING KEY")
+	at := func(t *time.Time) string {
+		if t == nil {
+			return "-"
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	for _, r := range records {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(protocol.Clean(r.ID, 256), "-"), r.State(time.Now()),
+			cmp.Or(r.Account, "-"), cmp.Or(r.Plan, "-"), at(r.Created), at(r.Expires), cmp.Or(r.SigningKey, "-"))
+	}
+	return w.Flush()
+}
+
+func newKeyRevoke(a *App) *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "revoke ID --data DIR",
+		Short: "Revoke one API key",
+		Long: `Revoke one API key, given by its ID ('hubbub key list', or the claim jti of a key
+that was signed elsewhere) or as a whole. A server with the same data folder, and
+all nodes of its cluster, refuse the key within about two seconds and close the
+streams and watchers that it opened. It cannot be undone.`,
+		Example: `  hubbub key revoke 5ZFQ2N7E4TJ3XWL6KHYV2MDACB --data /var/lib/hubbub`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] != "" {
+				return nil
+			}
+			return &usageError{"hubbub key revoke needs the ID of an API key", "'hubbub key list' lists them."}
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := dataFolder(data); err != nil {
+				return err
+			}
+			record, known, err := apikeys.Revoke(data, args[0], time.Now())
+			if err != nil {
+				return err
+			}
+			if !known {
+				a.notice("no API key with this ID was created in %s; it is revoked all the same", data)
+			}
+			_, err = fmt.Fprintln(a.Stdout, protocol.Clean(record.ID, 256))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	_ = cmd.MarkFlagDirname("data")
+	return cmd
+}
+
+func newKeyRotate(a *App) *cobra.Command {
+	var data string
+	algorithm := choice{apikeys.EdDSA, []string{apikeys.EdDSA, apikeys.HS256}}
+	cmd := &cobra.Command{
+		Use:   "rotate --data DIR",
+		Short: "Create a new signing key",
+		Long: `Create a new signing key in the data folder and print its ID. New API keys are
+signed with it. API keys of older signing keys remain valid. To revoke all API
+keys of one signing key, delete DIR/keys/ID.pem: the server with this data folder
+notices it within about two seconds and informs the other nodes of its cluster.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := dataFolder(data); err != nil {
+				return err
+			}
+			id, err := apikeys.CreateSigningKey(data, algorithm.value, time.Now())
 			if err != nil {
 				return err
 			}
@@ -91,8 +189,8 @@ soon as the server on the folder sees it.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&data, "data", "", "`DIR` that the server was given with --data")
-	flags.Var(&algorithm, "algorithm", "`NAME`: EdDSA or HS256")
+	flags.StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	flags.Var(&algorithm, "algorithm", "signing algorithm `NAME`: EdDSA or HS256")
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "algorithm", algorithm.allowed)
 	return cmd

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"hubbub/protocol"
+	"hubbub/protocol/client"
 )
 
 // A server on a data folder alone accepts keys that are made while it runs,
 // and those of before it was restarted.
 func TestKeysOfADataFolder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	server := start(t, "serve", "--data", dir, "--listen", "127.0.0.1:0", "--tls", "off")
 	url := strings.Fields(server.line("^ready "))[1]
@@ -26,7 +28,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 		return line
 	}
 	ask := func(url, key string) error {
-		c, err := protocol.NewClient(protocol.ClientOptions{BaseURL: url, APIKey: key})
+		c, err := client.New(client.Options{BaseURL: url, APIKey: key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +46,23 @@ func TestKeysOfADataFolder(t *testing.T) {
 	key("rotate", "--data", dir)
 	second := key("create", "--account", "b", "--data", dir)
 
+	third := key("create", "--account", "c", "--data", dir)
+	list := start(t, "key", "list", "--data", dir)
+	id := strings.Fields(list.line(` c `))[0]
+	if got := key("revoke", id, "--data", dir); got != id {
+		t.Errorf("revoked %q, want %q", got, id)
+	}
+	poll(t, "the key to be refused", 50*time.Millisecond, func() bool { return ask(url, third) != nil })
+	if after := start(t, "key", "list", "--data", dir, "-o", "json"); after.exit() != 0 || strings.Count(after.output(), `"revoked": null`) != 2 {
+		t.Errorf("listed %s", after.output())
+	}
+	if unknown := start(t, "key", "revoke", "no-such-key", "--data", dir); unknown.exit() != 0 || !strings.Contains(unknown.errors(), "no API key with this ID") {
+		t.Errorf("an unknown ID: %s", unknown.errors())
+	}
+	if none := start(t, "key", "revoke", "--data", dir); none.exit() != exitUsage {
+		t.Errorf("no ID: %s", none.errors())
+	}
+
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -56,5 +75,8 @@ func TestKeysOfADataFolder(t *testing.T) {
 		if err := ask(url, k); err != nil {
 			t.Errorf("after a restart: %v", err)
 		}
+	}
+	if ask(url, third) == nil {
+		t.Error("a revoked key is accepted after a restart")
 	}
 }

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/capture"
 )
 
 // TestRealKeyRing goes through a real secret service, on a session bus of its
 // own: a key is stored, found by the program that streams, and forgotten.
 func TestRealKeyRing(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(name); err != nil {
 			if os.Getenv("HUBBUB_REQUIRE_KEYRING") != "" {
@@ -31,7 +34,7 @@ func TestRealKeyRing(t *testing.T) {
 		}
 	}
 	wav := filepath.Join(dir, "short.wav")
-	writeWAV(t, wav, demoSamples(t)[:32000])
+	writeWAV(t, wav, talk(t)[:capture.SampleRate])
 	script := `
 		set -e
 		printf password | gnome-keyring-daemon --unlock --components=secrets >ring.log 2>&1
@@ -47,8 +50,8 @@ func TestRealKeyRing(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "dbus-run-session", "--", "sh", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), asHubbub+"=1", "HUBBUB="+testProgram(t), "URL="+url, "WAV="+wav, apiKeyEnv+"=", "HUBBUB_SERVER=",
-		"HOME="+filepath.Join(dir, "home"), "XDG_RUNTIME_DIR="+filepath.Join(dir, "run"), "XDG_DATA_HOME="+filepath.Join(dir, "data"))
+	cmd.Env = append(os.Environ(), programEnv("HUBBUB="+testProgram(t), "URL="+url, "WAV="+wav,
+		"HOME="+filepath.Join(dir, "home"), "XDG_RUNTIME_DIR="+filepath.Join(dir, "run"), "XDG_DATA_HOME="+filepath.Join(dir, "data"))...)
 	cmd.WaitDelay = 5 * time.Second // daemons of the bus may hold the pipe
 	raw, err := cmd.CombinedOutput()
 	out := string(raw)
@@ -58,21 +61,11 @@ func TestRealKeyRing(t *testing.T) {
 	for _, want := range []string{"is in the key ring", "api-key       set", "streamed", "is no longer in the key ring", "api-key       -", "exit code 1"} {
 		at := strings.Index(out, want)
 		if at < 0 {
-			t.Fatalf("%q is not said:\n%s", want, raw)
+			t.Fatalf("%q is not printed:\n%s", want, raw)
 		}
 		out = out[at:]
 	}
 	if strings.Contains(string(raw), secret) {
 		t.Errorf("the key is shown:\n%s", raw)
 	}
-}
-
-// testProgram is this test binary, which behaves as the program.
-func testProgram(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return self
 }

@@ -1,55 +1,61 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/words"
 )
 
-// liveFlags is the command line of `hubbub live`.
+// liveFlags are the flags of `hubbub live`.
 type liveFlags struct {
-	input    string
-	server   string
-	apiKey   string
-	ca       string
-	insecure bool
+	serviceFlags
+	engineFlags
 	displayFlags
+	input     string
 	pace      choice
-	engine    engineFlags
 	record    string
 	reconnect span
-	notes     protocol.Annotations // names that the settings give
-
-	maxStreams int           // of the built-in server; 0 = its default
-	counted    bool          // the built-in server bounds requests as others do
-	timeout    time.Duration // of one step towards a service; 0 = the client's default
-	tap        protocol.Tap  // is told of everything on the wire; nil = nobody looks
+	voices    bool
+	// sendVoices sends the stored voiceprints to a remote service.
+	sendVoices bool
+	words      string // "" = no recogniser
+	wordsModel string
+	names      protocol.Annotations // from the settings
 }
 
 func newLive(a *App) *cobra.Command {
 	f := &liveFlags{
-		displayFlags: displayFlags{output: choice{"", []string{"tui", "lines", "json", "events", "rttm", "wire"}}},
+		displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"),
 		pace:         choice{"realtime", []string{"realtime", "fast"}},
-		engine:       defaultEngineFlags(),
-		reconnect:    newReconnect(),
+		engineFlags:  defaultEngineFlags(),
+		reconnect:    span{value: client.DefaultReconnect, max: 24 * time.Hour},
 	}
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "Show who is talking, live (the default command)",
-		Long: `Listen to the microphone, a file or standard input, and show every speaker's
-turns while people talk. Without --server the built-in server does the work;
-nothing leaves the machine.`,
+		Long: `Read audio from the microphone, a file or standard input, and display the turns
+of each speaker while people talk. Without --server the built-in server is used,
+and no audio leaves the machine.`,
 		Example: `  hubbub live
   hubbub live --input meeting.wav --output rttm --pace fast > meeting.rttm
   hubbub live --input mic:USB --record monday
   arecord -f FLOAT_LE -r 16000 -c 1 -t raw | hubbub live --input -`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.complete(cmd); err != nil {
+			if err := cmp.Or(f.complete(cmd), a.checkInput(f.input)); err != nil {
 				return err
 			}
 			return a.live(cmd.Context(), f)
@@ -57,113 +63,164 @@ nothing leaves the machine.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.input, "input", "i", "", "`SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input (default: the microphone, or the demo where there is none)")
-	flags.StringVar(&f.server, "server", "", "`URL` of a remote service (HUBBUB_SERVER); default: the built-in server")
-	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service; better in HUBBUB_API_KEY or the key ring (hubbub config set-key), which others cannot read")
-	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
-	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
-	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine takes it")
-	flags.Var(&f.reconnect, "reconnect", "`TIME` that a lost stream is tried to be resumed, 0 = not at all; without a screen 15s if not given")
-	f.engine.add(flags)
-	flags.StringVar(&f.record, "record", "", "`DIR` to keep the session in: audio.wav, events.ndjson, turns.rttm and what replay needs")
+	flags.StringVarP(&f.input, "input", "i", "", "audio `SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo)")
+	f.serviceFlags.add(cmd)
+	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
+	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
+	f.engineFlags.add(flags)
+	flags.StringVar(&f.record, "record", "", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
+	flags.BoolVar(&f.voices, "voices", false, "recognise the people that 'hubbub voices' lists")
+	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
+	flags.StringVar(&f.words, "words", "", "show what is said, from your `RECOGNISER`: the URL of an OpenAI-compatible endpoint (key in "+wordsKeyEnv+"), or a command that gets WAV on its standard input and prints text")
+	flags.StringVar(&f.wordsModel, "words-model", "", "`MODEL` that the endpoint of --words is asked for")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
-	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
 	_ = cmd.MarkFlagDirname("record")
 	completeChoices(cmd, "pace", f.pace.allowed)
 	return cmd
 }
 
-// complete fills in the environment and refuses what cannot go together.
-func (f *liveFlags) complete(cmd *cobra.Command) error {
-	file, err := settle(cmd)
-	if err != nil {
+// complete applies the settings and rejects flags that exclude each other.
+func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
+	if f.names, err = applySettings(cmd); err != nil {
 		return err
 	}
-	if f.notes, err = file.annotations(); err != nil {
-		return err
-	}
-	help := fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())
-	switch {
-	case f.server != "" && f.pace.value == "fast":
+	if f.server != "" && f.fast() {
 		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
 			"Leave out --pace, or choose the built-in server with --server \"\"."}
-	case f.server == "" && (cmd.Flags().Changed("ca") || cmd.Flags().Changed("insecure")) && (f.ca != "" || f.insecure):
-		return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
-	case f.ca != "" && f.insecure:
-		return &usageError{"--ca and --insecure exclude each other", help}
 	}
-	if err := f.displayFlags.check(cmd); err != nil {
-		return err
-	}
-	return f.service(cmd)
+	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
 }
 
-// live is the way of the audio, in order: a source is cut into chunks, the
-// wire takes them to a server, the server's events are folded into a timeline,
-// and a display draws it. Teardown runs the other way round.
+// wordsKeyEnv gives the key of the endpoint of --words.
+const wordsKeyEnv = "HUBBUB_WORDS_KEY"
+
+// recogniser is that of --words, nil without the flag. The key of an endpoint comes
+// from the environment, or else from the key ring.
+func (f *liveFlags) recogniser() (words.Recogniser, error) {
+	if f.words == "" {
+		return nil, nil
+	}
+	key := os.Getenv(wordsKeyEnv)
+	if strings.HasPrefix(f.words, "http") && key == "" {
+		key, _ = storedKey(f.words) // most recognisers of one's own need none
+	}
+	r, err := words.New(f.words, f.wordsModel, key)
+	if err != nil {
+		return nil, &usageError{"--words: " + err.Error(), hint.Of(err)}
+	}
+	return r, nil
+}
+
+// checkInput rejects standard input if it is a terminal: it would be waited for,
+// on a screen without keys.
+func (a *App) checkInput(input string) error {
+	if input != "-" || !session.IsTerminal(a.Stdin) {
+		return nil
+	}
+	return &usageError{"--input -: standard input is a terminal, not audio",
+		"Pipe audio into hubbub, such as: ffmpeg -i meeting.m4a -f wav - | hubbub live --input -"}
+}
+
+// recognises reports whether the stored voiceprints are used.
+func (f *liveFlags) recognises() bool { return f.voices && (f.server == "" || f.sendVoices) }
+
+func (f *liveFlags) fast() bool { return f.pace.value == "fast" }
+
+// unattendedReconnect is how long a lost stream is tried without a screen:
+// enough for a service that restarts. A script must not wait longer.
+const unattendedReconnect = 15 * time.Second
+
+func (f *liveFlags) reconnectLimit(d session.Display) time.Duration {
+	if !d.Attended() && !f.reconnect.given {
+		return min(unattendedReconnect, f.reconnect.value)
+	}
+	return f.reconnect.value
+}
+
+// source is what to open. The demo stands in for a missing microphone only where
+// somebody sees that it does: a recording or an output for another program would
+// hold a conversation that never took place.
+func (f *liveFlags) source() string {
+	if f.input == "" && (f.record != "" || f.output.value != "") {
+		return "mic"
+	}
+	return f.input
+}
+
+// live is the data path: a source is cut into chunks, which a stream carries to
+// a server; session.Run passes its events to the recording and the display.
 func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
-	f.progress = f.pace.value == "fast"
-	display, err := a.chooseDisplay(f.displayFlags)
+	f.progress = f.fast()
+	if f.recognises() {
+		store, err := voices.Default()
+		if err != nil {
+			return err
+		}
+		f.voicesDir = store.Dir
+	}
+	display, err := a.newDisplay(f.displayFlags)
 	if err != nil {
 		return err
 	}
+	ctx, tracer := session.Trace(ctx, display)
+	defer func() { err = cmp.Or(tracer.Close(), err) }()
 	pace, err := capture.ParsePace(f.pace.value)
 	if err != nil {
 		return err
 	}
-	ctx, look := a.lookAtWire(ctx, display)
-	defer func() { err = firstOf(look.close(), err) }()
-	f.tap = look.tap
-	source, err := capture.Open(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
+	recogniser, err := f.recogniser()
 	if err != nil {
 		return err
 	}
-	server, err := a.connect(ctx, f)
+	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Stdin: a.Stdin})
 	if err != nil {
-		return firstOf(err, source.Close())
+		return err
 	}
-	defer server.close()
-	input, endInput := context.WithCancel(ctx)
-	defer endInput()
-	wire, err := server.OpenLink(ctx, protocol.LinkOptions{
-		Limit: f.reconnectFor(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.server == "" && pace == capture.Fast,
-		Latency: server.latency, Hurry: input.Done(),
+	defer source.Close()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{
+		tracer: tracer.Tracer(), engine: f.engineFlags, unpaced: f.fast(), failed: end,
 	})
 	if err != nil {
-		return firstOf(err, source.Close())
+		return err
 	}
-	defer wire.Close()
-	notes := protocol.NewAnnotationsStore(f.notes)
-	record, err := openRecording(f.record, source.Info(), about(source.Info(), server.name, server.latency, pace), notes)
+	defer func() { err = cmp.Or(server.close(), err) }() // without its server, a session has only consequences to report
+	input, endInput := context.WithCancel(ctx)
+	defer endInput()
+	enrolment, err := a.enrolment(f)
 	if err != nil {
-		return firstOf(err, source.Close())
+		return err
 	}
-
-	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: record.audio})
-	look.setQueue(chunks.Queued)
-	s := &session{
-		source: source.Info(), server: server.name, latency: server.latency,
-		streamID: watchable(server, wire),
-		chunks:   chunks, endInput: endInput, wire: wire,
-		timeline: protocol.NewTimeline(), record: record, display: display, notes: notes,
+	stream, err := server.OpenResilient(ctx, client.ResilientOptions{
+		Limit: f.reconnectLimit(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.fast(),
+		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
+	})
+	if err != nil {
+		return err
 	}
-	err = s.run(ctx)
-	return firstOf(err, record.close(), record.ended(s.gaps()))
-}
-
-// watchable gives the id by which others can watch the newest stream; "" where
-// nobody can.
-func watchable(server *connection, wire *protocol.Link) func() string {
-	return func() string {
-		if !server.others {
-			return ""
+	defer stream.Close()
+	tracer.SetWaiting(stream.Waiting)
+	notes := protocol.NewAnnotationsStore(f.names)
+	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)
+	writer, err := recording.Create(f.record, source.Info(), info, notes)
+	if err != nil {
+		return err
+	}
+	var live *session.Live
+	defer func() { err = cmp.Or(err, writer.Close(live.Gaps())) }()
+	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: writer.Audio})
+	defer func() {
+		endInput()
+		for range chunks.Chunks() { // until the source is closed
 		}
-		return protocol.Clean(wire.ID(), 64)
-	}
-}
-
-// completeChoices offers a flag's words to the shell.
-func completeChoices(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}()
+	text := session.NewTranscriber(recogniser)
+	defer text.Close()
+	live = session.NewLive(session.LiveParts{
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Writer: writer, Notes: notes, Words: text,
+		Server: server.name, Latency: server.latency, Shared: server.shared,
+	})
+	return session.Run(ctx, live, display)
 }

@@ -1,36 +1,36 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/load"
+	"hubbub/cmd/hubbub/internal/session"
 )
 
 const (
-	// maxLoadStreams bounds what one process can carry without running out of
-	// sockets under common limits.
+	// maxLoadStreams is what one process can open without running out of sockets
+	// under common limits.
 	maxLoadStreams = 10000
-	// politeStreams is how many streams may be aimed at a machine that is not
-	// this one without saying so twice.
+	// politeStreams is how many streams to another machine need no --yes-remote.
 	politeStreams = 8
-	// startSpread is the time over which the streams are started.
-	startSpread = time.Second
 )
 
-// loadFlags is the command line of `hubbub load`.
+// loadFlags are the flags of `hubbub load`.
 type loadFlags struct {
-	liveFlags
+	serviceFlags
+	engineFlags
+	input     string
 	streams   count
 	yesRemote bool
 	format    choice
@@ -38,16 +38,16 @@ type loadFlags struct {
 
 func newLoad(a *App) *cobra.Command {
 	f := &loadFlags{
-		liveFlags: liveFlags{pace: choice{value: "realtime"}, engine: defaultEngineFlags()},
-		streams:   count{1, 1, maxLoadStreams},
-		format:    choice{"text", []string{"text", "json"}},
+		engineFlags: defaultEngineFlags(),
+		streams:     count{1, 1, maxLoadStreams},
+		format:      choice{"text", []string{"text", "json"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "load",
-		Short: "Put a server under load: many streams in real time",
-		Long: `Send a file N times at once, each stream paced in real time like a microphone,
-and measure how far events lag behind the audio that they are about. Without
---server the built-in server carries the load.`,
+		Short: "Load-test a server with concurrent streams in real time",
+		Long: `Send a file as N concurrent streams, each paced in real time like a microphone,
+and measure the lag of the events behind the audio. Without --server the built-in
+server is tested.`,
 		Example: `  hubbub load --streams 20 --input meeting.wav
   hubbub load --streams 8 --input meeting.wav --server https://diarization.example --output json`,
 		Args: noArgs,
@@ -60,30 +60,26 @@ and measure how far events lag behind the audio that they are about. Without
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&f.streams, "streams", "n", "`N` streams at once, started within a second")
-	flags.StringVarP(&f.input, "input", "i", "", "`FILE` that every stream sends: WAV, FLAC or MP3, or - for standard input")
-	flags.StringVar(&f.server, "server", "", "`URL` of a remote service (HUBBUB_SERVER); default: the built-in server")
-	flags.StringVar(&f.apiKey, "api-key", "", "`KEY` for the remote service (HUBBUB_API_KEY)")
-	flags.StringVar(&f.ca, "ca", "", "PEM `FILE` of the authority to trust for the remote service")
-	flags.BoolVar(&f.insecure, "insecure", false, "do not check the remote service's certificate")
-	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("send more than %d streams to another machine", politeStreams))
-	f.engine.add(flags)
-	flags.VarP(&f.format, "output", "o", "`FORMAT`: text or json")
+	flags.VarP(&f.streams, "streams", "n", "`N` concurrent streams, started within a second")
+	flags.StringVarP(&f.input, "input", "i", "", "audio `FILE` that every stream sends: WAV, FLAC or MP3, or - for standard input")
+	f.serviceFlags.add(cmd)
+	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("allow more than %d streams to another machine", politeStreams))
+	f.engineFlags.add(flags)
+	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
-	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
 	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 
-// complete refuses what cannot or must not be.
+// complete rejects inputs that cannot be sent and loads that are an attack.
 func (f *loadFlags) complete(cmd *cobra.Command) error {
 	switch {
 	case f.input == "":
 		return &usageError{"hubbub load needs an input", "Give a file with --input FILE."}
 	case f.input == "mic" || strings.HasPrefix(f.input, "mic:"):
-		return &usageError{"a microphone cannot be sent many times", "Give a file with --input FILE."}
+		return &usageError{"a microphone cannot be sent as several streams", "Give a file with --input FILE."}
 	}
-	if err := f.liveFlags.complete(cmd); err != nil {
+	if err := f.completeFromSettings(cmd); err != nil {
 		return err
 	}
 	if f.server != "" && f.tooMany(f.server) {
@@ -95,58 +91,52 @@ func (f *loadFlags) complete(cmd *cobra.Command) error {
 	return nil
 }
 
-// tooMany tells whether the load must not go to an address: it is many
-// streams, to another machine, and the user did not insist.
+// tooMany reports whether the load must not go to an address: it is many streams
+// to another machine without --yes-remote.
 func (f *loadFlags) tooMany(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || f.yesRemote || f.streams.value <= politeStreams {
-		return false // an address that is none fails later, with its own reason
+		return false // an invalid address fails later
 	}
 	ip := net.ParseIP(u.Hostname())
 	return !strings.EqualFold(u.Hostname(), "localhost") && (ip == nil || !ip.IsLoopback())
 }
 
-// load decodes the file once, runs all streams to their end and reports.
+// load decodes the file once, runs all streams and prints the report.
 func (a *App) load(ctx context.Context, f *loadFlags) error {
 	samples, err := decodeAll(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
 	if err != nil {
 		return err
 	}
-	f.maxStreams = f.streams.value
-	server, err := a.connect(ctx, &f.liveFlags)
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{engine: f.engineFlags, maxStreams: f.streams.value})
 	if err != nil {
 		return err
 	}
 	defer server.close()
 
-	tally := newTally(f.streams.value)
-	ended := make(chan struct{})
-	var progress sync.WaitGroup
-	if isTerminal(a.Stderr) {
-		progress.Go(func() { showLoad(a.Stderr, tally, ended) })
+	o := load.Options{Client: server.Client, Samples: samples, Streams: f.streams.value, Reject: f.tooMany}
+	if session.IsTerminal(a.Stderr) {
+		o.Progress = func(r load.Report) {
+			fmt.Fprintf(a.Stderr, "\r%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped\x1b[K",
+				r.Open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks)
+		}
 	}
-	var streams sync.WaitGroup
-	begin := time.Now()
-	for i := range f.streams.value {
-		streams.Go(func() {
-			s := loadStream{server: server, samples: samples, tally: tally, refuse: f.tooMany}
-			at := begin.Add(startSpread * time.Duration(i) / time.Duration(f.streams.value))
-			tally.ended(s.run(ctx, at))
-		})
+	report := load.Run(ctx, o)
+	if session.IsTerminal(a.Stderr) {
+		fmt.Fprint(a.Stderr, "\r\x1b[K")
 	}
-	streams.Wait()
-	close(ended)
-	progress.Wait()
-
-	report := tally.report()
-	if err := report.print(a.Stdout, f.format.value); err != nil {
+	write := report.Text
+	if f.format.value == "json" {
+		write = report.JSON
+	}
+	if err := write(a.Stdout); err != nil {
 		return err
 	}
-	if cause := tally.cause(); cause != nil {
-		return &failure{fmt.Errorf("%d of %d streams failed, the first one: %w", report.Failed, report.Streams, cause),
-			hintOf(cause, "Try fewer streams, or see the server's log.")}
+	if report.Cause == nil {
+		return nil
 	}
-	return nil
+	return hint.Add(fmt.Errorf("%d of %d streams failed, the first one: %w", report.Failed, report.Streams, report.Cause),
+		cmp.Or(hint.Of(report.Cause), "Try fewer streams, or see the server's log."))
 }
 
 // decodeAll reads a source to its end: 16 kHz, mono.
@@ -169,60 +159,7 @@ func decodeAll(ctx context.Context, spec capture.Spec) ([]float32, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, &failure{errors.New("the input holds no audio"), "Give a file with some seconds of speech."}
+		return nil, hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
 	}
 	return all, nil
-}
-
-// hintOf is what an error says to do next, or else.
-func hintOf(err error, otherwise string) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		return h.Hint()
-	}
-	return otherwise
-}
-
-// loadReport is what `hubbub load --output json` prints.
-type loadReport struct {
-	Streams   int   `json:"streams"`
-	Completed int   `json:"completed"`
-	Failed    int   `json:"failed"`
-	Events    int64 `json:"events"`
-	// Lag is how long after its audio an event came, in milliseconds; zeros
-	// when there was no event.
-	Lag struct {
-		P50 float64 `json:"p50"`
-		P95 float64 `json:"p95"`
-		P99 float64 `json:"p99"`
-	} `json:"lag_ms"`
-	DroppedChunks int64 `json:"dropped_chunks"`
-
-	open int // streams, while it is not the last report
-}
-
-func (r loadReport) print(w io.Writer, format string) error {
-	if format == "json" {
-		return json.NewEncoder(w).Encode(r)
-	}
-	_, err := fmt.Fprintf(w, "streams    %d: %d completed, %d failed\nevents     %d\nlag        p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\ndropped    %d chunks\n",
-		r.Streams, r.Completed, r.Failed, r.Events, r.Lag.P50, r.Lag.P95, r.Lag.P99, r.DroppedChunks)
-	return err
-}
-
-// showLoad redraws one line a second until ended, and leaves none behind.
-func showLoad(w io.Writer, t *tally, ended <-chan struct{}) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for {
-		select {
-		case <-every.C:
-			r := t.report()
-			fmt.Fprintf(w, "\r%d open, %d completed, %d failed, %d events, p99 lag %.0f ms, %d chunks dropped\x1b[K",
-				r.open, r.Completed, r.Failed, r.Events, r.Lag.P99, r.DroppedChunks)
-		case <-ended:
-			fmt.Fprint(w, "\r\x1b[K")
-			return
-		}
-	}
 }

@@ -5,66 +5,90 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
 )
 
-// asHubbub makes the test binary behave as the program itself, so that tests
-// can kill it, stop it, and put it into a terminal.
+// asHubbub makes the test binary run as the program itself, with its test hooks
+// and, where the tests have it, the race detector. So the program of all process
+// tests is built once.
 const asHubbub = "HUBBUB_TEST_AS_PROGRAM"
+
+// parallelTests is how many tests run at once: most of them wait for audio in
+// real time.
+const parallelTests = 8
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHubbub) != "" {
-		if file := os.Getenv(panicEnv); file != "" && os.Getenv(watcherEnv) == "" {
-			place, file, _ := strings.Cut(file, ":")
-			if place == "elsewhere" {
-				go panicWhen(file)
-			}
-			provoke = func(here string) {
-				if here == place && exists(file) {
-					panic("a defect made for a test")
-				}
-			}
-		}
+		setTestHook()
 		main()
 	}
-	// The settings of whoever runs the tests are not the tests'.
+	// The settings of whoever runs the tests do not apply.
 	if filepath.Base(os.Args[0]) != "hubbub" {
 		_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(os.TempDir(), "hubbub-tests-have-no-settings"))
+		_ = flag.Set("test.parallel", strconv.Itoa(parallelTests)) // the command line may set another value
 	}
 	testscript.Main(m, map[string]func(){"hubbub": main})
 }
 
-// demoFile is the demo conversation as a file of the repo.
-const demoFile = "../../capture/demo/demo.flac"
+// panicEnv names a place and a file, with a colon between: the program panics
+// there when the file exists. The place "elsewhere" is a goroutine that nobody
+// guards.
+const panicEnv = "HUBBUB_TEST_PANIC"
+
+func setTestHook() {
+	place, file, ok := strings.Cut(os.Getenv(panicEnv), ":")
+	if !ok || crash.IsMonitor() {
+		return
+	}
+	if place == "elsewhere" {
+		go panicWhen(file)
+	}
+	crash.TestHook = func(here string) {
+		if here == place && exists(file) {
+			panic("a defect made for a test")
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 func TestScripts(t *testing.T) {
-	demo, err := filepath.Abs(demoFile)
-	if err != nil {
-		t.Fatal(err)
+	t.Parallel()
+	skipShort(t)
+	dir := t.TempDir()
+	audio := map[string]string{"DEMO": demoFile(t)}
+	for name, samples := range map[string][]float32{"TALK": talk(t), "SHORT": demoSamples(t)[:4*capture.SampleRate]} {
+		audio[name] = filepath.Join(dir, strings.ToLower(name)+".wav")
+		writeWAV(t, audio[name], samples)
 	}
-	wav, raw := demoCopies(t)
-	short := filepath.Join(t.TempDir(), "short.wav")
-	writeWAV(t, short, demoSamples(t)[:4*capture.SampleRate])
+	audio["TALKRAW"] = filepath.Join(dir, "talk.f32")
+	writeRaw(t, audio["TALKRAW"], talk(t))
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("DEMO", demo)
-			env.Setenv("DEMOWAV", wav)
-			env.Setenv("DEMORAW", raw)
+			for name, path := range audio {
+				env.Setenv(name, path)
+			}
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("SHORT", short)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -98,43 +122,69 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// demoSamples decodes the demo with the program's own reader.
-func demoSamples(t testing.TB) []float32 {
+// demoFile is the path of the demo conversation: 78 s, four speakers.
+func demoFile(t testing.TB) string {
 	t.Helper()
-	src, err := capture.Open(context.Background(), capture.Spec{Input: demoFile})
+	path, err := filepath.Abs("../../capture/demo/demo.flac")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	var all []float32
-	buf := make([]float32, 16000)
-	for {
-		n, err := src.Read(context.Background(), buf)
-		all = append(all, buf[:n]...)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return path
 }
 
-// demoCopies writes the demo as a WAV file and as raw pcm_f32le.
-func demoCopies(t *testing.T) (wav, raw string) {
-	t.Helper()
-	samples := demoSamples(t)
-	dir := t.TempDir()
-	wav, raw = filepath.Join(dir, "copy.wav"), filepath.Join(dir, "copy.raw")
-	writeWAV(t, wav, samples)
-	var b bytes.Buffer
-	for _, s := range samples {
-		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
+var decodeDemo = sync.OnceValues(func() (all []float32, err error) {
+	source, err := capture.Open(context.Background(), capture.Spec{Input: "../../capture/demo/demo.flac"})
+	if err != nil {
+		return nil, err
 	}
-	if err := os.WriteFile(raw, b.Bytes(), 0o600); err != nil {
+	defer source.Close()
+	buf := make([]float32, capture.SampleRate)
+	for {
+		n, err := source.Read(context.Background(), buf)
+		all = append(all, buf[:n]...)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+})
+
+// demoSamples is the demo as samples: read only.
+func demoSamples(t testing.TB) []float32 {
+	t.Helper()
+	samples, err := decodeDemo()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return wav, raw
+	return slices.Clip(samples)
+}
+
+// talk is a conversation of 21 s, spliced from the demo, for tests that wait for
+// turns in real time: SPEAKER_00 and SPEAKER_01 take turns of about three seconds,
+// SPEAKER_02 begins after twelve.
+func talk(t testing.TB) []float32 {
+	t.Helper()
+	demo, pause := demoSamples(t), make([]float32, capture.SampleRate/2)
+	at := func(seconds float64) int { return int(seconds * capture.SampleRate) }
+	samples := slices.Clone(pause)
+	for _, turn := range [][2]float64{{0.9, 3.0}, {7.3, 10.0}, {18.2, 20.8}, {35.8, 38.5}, {30.3, 33.3}, {26.1, 29.8}} {
+		samples = append(append(samples, demo[at(turn[0]):at(turn[1])]...), pause...)
+	}
+	return samples
+}
+
+// talkFile is a WAV file of the first seconds of talk, all of it for 0.
+func talkFile(t *testing.T, seconds float64) string {
+	t.Helper()
+	samples := talk(t)
+	if seconds > 0 {
+		samples = samples[:int(seconds*capture.SampleRate)]
+	}
+	path := filepath.Join(t.TempDir(), "talk.wav")
+	writeWAV(t, path, samples)
+	return path
 }
 
 func writeWAV(t *testing.T, path string, samples []float32) {
@@ -144,6 +194,18 @@ func writeWAV(t *testing.T, path string, samples []float32) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(w.Write(samples), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeRaw writes samples as pcm_f32le.
+func writeRaw(t *testing.T, path string, samples []float32) {
+	t.Helper()
+	var b bytes.Buffer
+	for _, s := range samples {
+		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,17 +4,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newRoot builds the tree of commands. Plain `hubbub` is `hubbub live`.
+// newRoot is the tree of commands. `hubbub` alone is `hubbub live`.
 func newRoot(a *App) *cobra.Command {
 	root := newLive(a)
 	root.Use = "hubbub"
 	root.Short = "See who is talking, live, in your terminal"
 	root.Long = `hubbub shows who is talking, live, in your terminal.
 
-It listens to the microphone (or a file), streams the audio to a diarization
-service or to the one built in, and draws every speaker's turns while people
-talk. Plain 'hubbub' is 'hubbub live'.`
-	// cobra itself tells unknown commands apart and knows what was meant.
+It reads audio from the microphone or a file, streams it to a speaker
+diarization service, and displays the turns of each speaker while people talk.
+The default service is built in and runs on this machine. 'hubbub' alone is
+'hubbub live'.`
+	// cobra itself detects unknown commands and suggests others.
 	root.Args = nil
 	root.SilenceErrors = true
 	root.SilenceUsage = true
@@ -26,16 +27,38 @@ talk. Plain 'hubbub' is 'hubbub live'.`
 		newLive(a),
 		newServe(a),
 		newKey(a),
+		newStore(a),
+		newVoices(a),
 		newDevices(a),
 		newWatch(a),
 		newReplay(a),
 		newExport(a),
+		newDiarize(a),
 		newCheck(a),
 		newConform(a),
 		newLoad(a),
 		newConfig(a),
 		newScore(a),
 		newVersion(a),
+		newMan(),
 	)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Run, help.RunE = nil, helpOn
+	}
 	return root
+}
+
+// helpOn prints the help of the command that args name. cobra's own function
+// prints an unknown name and the usage, and succeeds.
+func helpOn(cmd *cobra.Command, args []string) error {
+	target, rest, err := cmd.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	if err := noArgs(target, rest); err != nil {
+		return err
+	}
+	target.InitDefaultHelpFlag()
+	return target.Help()
 }

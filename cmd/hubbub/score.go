@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 )
@@ -17,10 +18,11 @@ func newScore(a *App) *cobra.Command {
 	output := choice{"text", []string{"text", "json"}}
 	cmd := &cobra.Command{
 		Use:   "score REF.rttm HYP.rttm",
-		Short: "Diarization error rate of one RTTM file against another",
-		Long: `Print the diarization error rate (DER) over all files of the two RTTM files,
-and by file: missed speech, false alarm and speaker confusion, as NIST counts
-them. Without --uem a file is scored from the first to the last turn in it.`,
+		Short: "Compute the diarization error rate of an RTTM file",
+		Long: `Compare the hypothesis HYP.rttm with the reference REF.rttm and print the
+diarization error rate (DER) as defined by NIST: missed speech, false alarm and
+speaker confusion, for each recording and in total. Without --uem a recording is
+scored from its first to its last turn.`,
 		Example: `  hubbub score truth.rttm mine.rttm
   hubbub score --collar 0.25 --skip-overlap --uem all.uem truth.rttm mine.rttm`,
 		Args: exactArgs("REF.rttm", "HYP.rttm"),
@@ -52,25 +54,25 @@ them. Without --uem a file is scored from the first to the last turn in it.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&uem, "uem", "", "UEM `FILE`: the parts of the files to score")
-	flags.Float64Var(&collar, "collar", 0, "`SECONDS` on each side of a reference boundary that do not count")
-	flags.BoolVar(&skipOverlap, "skip-overlap", false, "leave out where several speakers of the reference talk at once")
-	flags.Var(&output, "output", "`FORMAT`: text or json")
+	flags.StringVar(&uem, "uem", "", "UEM `FILE` with the regions to score")
+	flags.Float64Var(&collar, "collar", 0, "collar: `SECONDS` around each reference boundary that are not scored")
+	flags.BoolVar(&skipOverlap, "skip-overlap", false, "do not score regions where reference speakers overlap")
+	flags.Var(&output, "output", "output `FORMAT`: text or json")
 	_ = cmd.MarkFlagFilename("uem", "uem")
 	completeChoices(cmd, "output", output.allowed)
 	return cmd
 }
 
-// readTurns reads an RTTM file in the scorer's shape.
+// readTurns reads an RTTM file.
 func readTurns(path string) ([]evaluation.Turn, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &failure{err, "Give two RTTM files: the reference, then the hypothesis."}
+		return nil, hint.Add(err, "Give two RTTM files: the reference, then the hypothesis.")
 	}
 	defer f.Close()
 	turns, err := protocol.ReadRTTM(f)
 	if err != nil {
-		return nil, &failure{fmt.Errorf("%s: %w", path, err), "An RTTM line reads: SPEAKER FILE 1 START LENGTH <NA> <NA> LABEL <NA> <NA>"}
+		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), "An RTTM line reads: SPEAKER FILE 1 START LENGTH <NA> <NA> LABEL <NA> <NA>")
 	}
 	out := make([]evaluation.Turn, len(turns))
 	for i, t := range turns {
@@ -79,19 +81,19 @@ func readTurns(path string) ([]evaluation.Turn, error) {
 	return out, nil
 }
 
-// readRegions reads a UEM file; no path means no regions.
+// readRegions reads a UEM file; without a path there are no regions.
 func readRegions(path string) ([]evaluation.Region, error) {
 	if path == "" {
 		return nil, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &failure{err, "Give a UEM file after --uem, or leave it out."}
+		return nil, hint.Add(err, "Give a UEM file after --uem, or leave it out.")
 	}
 	defer f.Close()
 	regions, err := protocol.ReadUEM(f)
 	if err != nil {
-		return nil, &failure{fmt.Errorf("%s: %w", path, err), "A UEM line reads: FILE 1 START END"}
+		return nil, hint.Add(fmt.Errorf("%s: %w", path, err), "A UEM line reads: FILE 1 START END")
 	}
 	out := make([]evaluation.Region, len(regions))
 	for i, r := range regions {

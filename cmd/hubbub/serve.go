@@ -1,42 +1,51 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/localserver"
-	"hubbub/localserver/rehearsal"
+	"hubbub/localserver/faults"
 )
 
-// shutdownTime bounds a graceful stop: open streams are finished in it.
-const shutdownTime = 10 * time.Second
+const (
+	// shutdownTime bounds a graceful shutdown, in which open streams are finished.
+	shutdownTime = 10 * time.Second
+	// maxDrain bounds the time that streams have to end by themselves before it.
+	// No stream lasts longer.
+	maxDrain = 24 * time.Hour
+)
 
 func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
 	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
 	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
-	var faults []string
-	maxMedia := size{localserver.DefaultMaxMedia}
+	var faultSpecs []string
+	log := defaultLogFlags()
+	drain := span{max: maxDrain}
+	maxMedia, accountStorage := size{localserver.DefaultMaxMedia}, size{localserver.DefaultAccountStorage}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the built-in server on its own",
-		Long: `Run the diarization service for other programs. When it is ready it prints one
-line on standard output, 'ready URL'. SIGTERM ends it: no new streams, open ones
-are finished.
+		Long: `Run the diarization service for other programs. When the server accepts requests
+it prints one line on standard output, 'ready URL'. On SIGTERM it accepts no new
+streams, finishes the open ones and exits. With --drain the open streams first
+have time to end by themselves; a second SIGTERM ends this time.
 
---fault makes the server misbehave on purpose, so that clients of the service can
-be tried against it. Written ` + rehearsal.Form + `:
+--fault injects a fault, to test clients of the service. Its form is
+` + faults.Form + `:
 
-` + rehearsal.Help() + `
-@TIME counts from the opening of the stream, times=N means the first N requests or
-streams, on= is one of test, live (creating one; the usual), status, watch,
-media-input, media-output, transfer, handshake, all.`,
+` + faults.Help() + `
+@TIME counts from the opening of the stream. times=N limits the fault to the first
+N requests or streams. on=OPERATION is one of test, live (creating a stream, the
+default), status, watch, media-list, media-delete, media-input, media-output, transfer, handshake or all.`,
 		Example: `  hubbub serve --api-key secret
   hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub
   hubbub serve --nats nats://n1:4222,nats://n2:4222 --public-url https://a.example --tls a.pem,a.key
@@ -51,41 +60,46 @@ media-input, media-output, transfer, handshake, all.`,
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
-			for _, spec := range faults {
-				f, err := rehearsal.Parse(spec)
+			for _, spec := range faultSpecs {
+				f, err := faults.Parse(spec)
 				if err != nil {
-					return &usageError{"--fault " + spec + ": " + err.Error(), hintOf(err, "")}
+					return &usageError{"--fault " + spec + ": " + err.Error(), hint.Of(err)}
 				}
 				o.Faults = append(o.Faults, f)
 			}
 			o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = maxMedia.value, maxStreams.value, maxAccountStreams.value
+			o.AccountStorage = accountStorage.value
 			o.TLS = tls.value
 			o.Engine = engine.config()
-			o.Logger = slog.New(slog.NewTextHandler(a.Stderr, nil))
-			return a.serve(cmd.Context(), o)
+			o.Logger = log.logger(a.Stderr)
+			return a.serve(cmd.Context(), o, drain.value)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks one")
-	flags.Var(&tls, "tls", "`MODE`: self-signed, off, or CERT,KEY: two PEM files, read again when they change")
-	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "`KEY` that clients must show, repeatable (HUBBUB_API_KEY)")
-	flags.StringVar(&o.DataDir, "data", "", "`DIR` to keep sessions in (default: in memory only)")
-	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that keeps sessions for several nodes, instead of this one alone")
-	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` under which clients reach this server, when it is another one")
-	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("`N` streams at once on this node (default %d: what its cores carry)", localserver.DefaultMaxStreams()))
-	flags.Var(&maxAccountStreams, "max-account-streams", "`N` streams of one account at once, over all nodes (default: as --max-streams)")
-	flags.Var(&maxMedia, "max-media", "`SIZE` of the largest media object")
-	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "keep the audio of streams, as media://live/ID/audio.wav")
-	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "`N` requests a minute for each account and operation, over all nodes; -1 for no limit")
-	flags.StringArrayVar(&faults, "fault", nil, "misbehave on purpose: `FAULT` from the list above, repeatable")
+	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks a free port")
+	flags.Var(&tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
+	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "API `KEY` to accept, for the account default; repeatable (HUBBUB_API_KEY)")
+	flags.StringVar(&o.DataDir, "data", "", "store sessions in `DIR` (default: in memory)")
+	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that stores the sessions of several nodes")
+	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` at which clients reach this server, if it differs from the listening address")
+	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))
+	flags.Var(&maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
+	flags.Var(&maxMedia, "max-media", "largest `SIZE` of a media object")
+	flags.Var(&accountStorage, "account-storage", "`SIZE` of all media of one account")
+	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "store the audio of each stream as media://live/ID/audio.wav")
+	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "at most `N` requests per minute for each account and operation on all nodes; -1 for no limit")
+	flags.Var(&drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")
+	flags.StringVar(&o.MetricsAddr, "metrics-listen", "", "serve /metrics at `HOST:PORT` over plain HTTP, and no longer at the address of the service")
+	log.add(cmd)
+	flags.StringArrayVar(&faultSpecs, "fault", nil, "inject `FAULT`, from the list above; repeatable")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "tls", []string{string(localserver.SelfSigned), string(localserver.TLSOff)})
 	return cmd
 }
 
-// tlsFlag is where the certificate comes from.
+// tlsFlag is the origin of the certificate.
 type tlsFlag struct{ value localserver.TLSConfig }
 
 func (f *tlsFlag) String() string { return f.value.String() }
@@ -95,11 +109,28 @@ func (f *tlsFlag) Set(s string) (err error) {
 	return err
 }
 
-// serve runs until it is interrupted, which for a server is the normal end.
-func (a *App) serve(ctx context.Context, o localserver.Options) error {
+// serve runs until it is interrupted, which is the normal end of a server. Then
+// the open streams have the time drain to end by themselves; a second interrupt
+// ends that time.
+func (a *App) serve(ctx context.Context, o localserver.Options, drain time.Duration) error {
+	traces, stopTraces, err := startTraces(context.WithoutCancel(ctx), o.Logger)
+	if err != nil {
+		return err
+	}
+	defer stopTraces()
+	o.Traces = traces
 	server, err := localserver.Start(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err
+	}
+	draining, endDrain := context.WithCancel(context.WithoutCancel(ctx))
+	defer endDrain()
+	if drain > 0 {
+		a.onSecondInterrupt(func() bool {
+			active := draining.Err() == nil
+			endDrain()
+			return active
+		})
 	}
 	if _, err := fmt.Fprintf(a.Stdout, "ready %s\n", server.URL()); err != nil {
 		return err
@@ -111,11 +142,14 @@ func (a *App) serve(ctx context.Context, o localserver.Options) error {
 		return err
 	case <-ctx.Done():
 	}
+	a.interrupted.Store(false) // for a server it is the normal end
+	if drain > 0 {
+		draining, cancel := context.WithTimeout(draining, drain)
+		server.Drain(draining)
+		cancel()
+		endDrain()
+	}
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
-	if err := server.Shutdown(stop); err != nil {
-		return err
-	}
-	a.interrupted.Store(false)
-	return nil
+	return cmp.Or(server.Shutdown(stop), <-failed)
 }

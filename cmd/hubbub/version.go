@@ -15,6 +15,9 @@ var (
 	commit  = "unknown"
 )
 
+// versionAndCommit identifies the program in a crash report.
+func versionAndCommit() string { return version + " (" + commit + ")" }
+
 func newVersion(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

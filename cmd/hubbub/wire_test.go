@@ -12,7 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/trace"
 )
 
 // wireRecord is what scripts read of a line of --output wire.
@@ -31,35 +32,34 @@ type wireRecord struct {
 }
 
 // TestWireOutputHasNoSecrets lets a service say key and token wherever it can,
-// break rules, and close with a code of its own: everything is told but those.
+// break rules, and close with a code of its own: everything else is printed.
 func TestWireOutputHasNoSecrets(t *testing.T) {
-	server := serveBad(t, badService{
-		handshake: func(w http.ResponseWriter, r *http.Request) {
+	t.Parallel()
+	server := protocoltest.Serve(t, protocoltest.Service{
+		Handshake: func(w http.ResponseWriter, r *http.Request) {
 			upgrader := websocket.Upgrader{}
-			conn, err := upgrader.Upgrade(w, r, http.Header{"X-Request-Id": {"id " + checkToken}})
+			conn, err := upgrader.Upgrade(w, r, http.Header{"X-Request-Id": {"id " + protocoltest.Token}})
 			if err != nil {
 				return
 			}
 			defer conn.Close()
 			_, _, _ = conn.ReadMessage()
 			for _, text := range []string{
-				`{"type":"error","message":"` + checkToken + ` and \u006bey-that-nobody-may-see"}`,
+				`{"type":"error","message":"` + protocoltest.Token + ` and \u006bey-that-nobody-may-see"}`,
 				`{"type":"news","` + checkKey + `":"wss:\/\/elsewhere\/?token=another"}`,
-				"no JSON\r\n" + checkToken,
+				"no JSON\r\n" + protocoltest.Token,
 			} {
 				_ = conn.WriteMessage(websocket.TextMessage, []byte(text))
 			}
 			_ = conn.WriteMessage(websocket.BinaryMessage, []byte(checkKey))
-			closeWith(conn, 4001, "bye "+checkToken)
+			protocoltest.CloseWith(conn, 4001, "bye "+protocoltest.Token)
 		},
-	})
-	p := start(t, "live", "--input", demoFile, "--server", server, "--api-key", checkKey, "--output", "wire")
+	}.Handler())
+	p := start(t, "live", "--input", talkFile(t, 0), "--server", server, "--api-key", checkKey, "--output", "wire")
 	if code := p.exit(); code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
-	p.mu.Lock()
-	out := p.stdout.String()
-	p.mu.Unlock()
+	out := p.output()
 	var kinds []string
 	records := map[string]wireRecord{}
 	last := wireRecord{}
@@ -79,7 +79,7 @@ func TestWireOutputHasNoSecrets(t *testing.T) {
 		}
 		records[strings.TrimSpace(r.Dir+" "+r.Kind)] = r
 		encoded, _ := json.Marshal(plain) // every escape spelled out
-		for _, secret := range []string{checkKey, checkToken, "token=another", base64.StdEncoding.EncodeToString([]byte(checkKey))} {
+		for _, secret := range []string{checkKey, protocoltest.Token, "token=another", base64.StdEncoding.EncodeToString([]byte(checkKey))} {
 			if strings.Contains(line, secret) || strings.Contains(string(encoded), secret) {
 				t.Errorf("%q is in %s", secret, line)
 			}
@@ -98,14 +98,18 @@ func TestWireOutputHasNoSecrets(t *testing.T) {
 }
 
 // TestWireOutputClosed has a reader that has seen enough: no failure, and the
-// session ends although its service says nothing.
+// session ends although its service sends nothing.
 func TestWireOutputClosed(t *testing.T) {
-	server := serveBad(t, badService{stream: func(conn *websocket.Conn) { untilEnd(conn); closeWith(conn, 1000, "") }})
+	t.Parallel()
+	server := protocoltest.Serve(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		protocoltest.UntilEnd(conn)
+		protocoltest.CloseWith(conn, 1000, "")
+	}}.Handler())
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &App{Args: []string{"live", "--input", demoFile, "--server", server, "--api-key", checkKey, "--output", "wire"}, Stdout: w, Stderr: os.Stderr}
+	a := &App{Args: []string{"live", "--input", talkFile(t, 0), "--server", server, "--api-key", checkKey, "--output", "wire"}, Stdout: w, Stderr: os.Stderr}
 	code := make(chan int, 1)
 	go func() { code <- a.Main() }()
 	buf := make([]byte, 1)
@@ -119,7 +123,7 @@ func TestWireOutputClosed(t *testing.T) {
 			t.Errorf("exit code %d, want %d", got, exitInterrupted)
 		}
 	case <-time.After(patience):
-		t.Fatal("the session goes on without a reader")
+		t.Fatal("the session continues without a reader")
 	}
 	_ = w.Close()
 }
@@ -128,40 +132,35 @@ func TestWireOutputClosed(t *testing.T) {
 // server over TLS: chunks are folded, an event shows its JSON, everything goes
 // into a file, and the timeline comes back.
 func TestScreenWire(t *testing.T) {
-	demo, err := filepath.Abs(demoFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	t.Chdir(dir)
-	x := inTerminal(t, 100, 30, "live", "--input", demo)
+	t.Parallel()
+	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
 	x.shows("SPEAKER_00", "connected")
-	x.tmux("send-keys", "w")
-	x.shows("the wire", "open 0:", "pace 1\\.|pace 0\\.", "handshake .*101 Switching Protocols", "tls .*TLS 1\\.3, http/1\\.1", "chunk .* in \\d+\\.\\d s", "← event .*start SPEAKER_00 at .*lag")
+	x.keys("w")
+	x.shows("wire view", "open 0:", "pace 1\\.|pace 0\\.", "handshake .*101 Switching Protocols", "tls .*TLS 1\\.3, http/1\\.1", "chunk .* in \\d+\\.\\d s", "← event .*start SPEAKER_00 at .*lag")
 	x.shows("round trip \\d")
-	x.tmux("send-keys", "t")
+	x.keys("t")
 	x.shows("messages$")
-	x.tmux("send-keys", "Home")
-	x.tmux("send-keys", "Enter")
+	x.keys("Home")
+	x.keys("Enter")
 	x.shows(`^ \{"type":"diarization_speaker_start","data":\{"timestamp":`, `"lag_ms": `)
-	x.tmux("send-keys", "Escape")
-	x.tmux("send-keys", "t", "t", "t")
+	x.keys("Escape")
+	x.keys("t", "t", "t")
 	x.shows("everything$")
-	x.tmux("send-keys", "C")
+	x.keys("C")
 	x.shows(`wrote \d+ records to \./hubbub-wire-.*\.ndjson`)
-	x.tmux("send-keys", "c")
+	x.keys("c")
 	x.shows("sent to the terminal's clipboard")
-	x.tmux("send-keys", "/")
-	x.tmux("send-keys", "-l", "no such text")
-	x.tmux("send-keys", "Enter")
+	x.keys("/")
+	x.types("no such text")
+	x.keys("Enter")
 	x.shows("nothing matches everything")
-	x.tmux("send-keys", "w")
+	x.keys("w")
 	x.shows("across$", "SPEAKER_00 .*")
-	x.tmux("send-keys", "q")
-	if code := x.left(); code != "0" {
-		t.Errorf("q leaves with %s, want 0", code)
+	x.keys("q")
+	if code := x.exitCode(); code != "0" {
+		t.Errorf("q exits with %s, want 0", code)
 	}
-	files, _ := filepath.Glob(filepath.Join(dir, "hubbub-wire-*.ndjson"))
+	files, _ := filepath.Glob(filepath.Join(x.dir, "hubbub-wire-*.ndjson"))
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}
@@ -177,7 +176,7 @@ func TestScreenWire(t *testing.T) {
 		}
 		seen[r.Kind] = true
 	}
-	for _, k := range []protocol.WireKind{protocol.WireRequest, protocol.WireAnswer, protocol.WireTLS, protocol.WireHandshake, protocol.WireChunk, protocol.WirePong, protocol.WireEvent} {
+	for _, k := range []trace.Kind{trace.KindRequest, trace.KindResponse, trace.KindTLS, trace.KindHandshake, trace.KindChunk, trace.KindPong, trace.KindEvent} {
 		if !seen[string(k)] {
 			t.Errorf("no %s is in the file", k)
 		}
@@ -187,14 +186,15 @@ func TestScreenWire(t *testing.T) {
 	}
 }
 
-// TestAccessibleWire hears how the wire is.
+// TestAccessibleWire asks for the state of the connection.
 func TestAccessibleWire(t *testing.T) {
-	x := inTerminal(t, 100, 40, "live", "--input", demoFile, "--accessible")
+	t.Parallel()
+	x := inTerminal(t, 100, 40, "live", "--input", talkFile(t, 0), "--accessible")
 	x.shows("^SPEAKER_00, 0:0")
-	x.tmux("send-keys", "wire", "Enter")
+	x.keys("wire", "Enter")
 	x.shows("^The stream has been open for 0:", "^Audio goes out at [01]\\.\\d\\d times real time, ", "received event: start SPEAKER_00")
-	x.tmux("send-keys", "quit", "Enter")
-	if code := x.left(); code != "0" {
-		t.Errorf("quit leaves with %s, want 0", code)
+	x.keys("quit", "Enter")
+	if code := x.exitCode(); code != "0" {
+		t.Errorf("quit exits with %s, want 0", code)
 	}
 }

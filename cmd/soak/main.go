@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"hubbub/localserver"
+	"hubbub/localserver/stream"
 )
 
 // The bars of a run: part of a core, and what memory may grow by when the
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	key := rand.Text()
 	server, err := localserver.Start(ctx, localserver.Options{
 		Addr: "127.0.0.1:0", APIKeys: []string{key},
-		NewDiarizer: func() (localserver.Diarizer, error) { return &teller{talk: talk}, nil },
+		NewDiarizer: func() (stream.Diarizer, error) { return &scriptedEngine{talk: talk}, nil },
 	})
 	if err != nil {
 		return err

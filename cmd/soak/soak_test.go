@@ -13,21 +13,21 @@ import (
 	"hubbub/localserver/engine"
 )
 
-// TestTeller pushes the sound of a talk, chunk by chunk: everything of the
-// script is told, in order, no earlier than its delay, every label in order of
-// first speech, and no label has two turns at once.
-func TestTeller(t *testing.T) {
+// TestScriptedEngine pushes the audio of a talk chunk by chunk: all events come, in
+// order and not before their delay, labels are in order of first speech, and no
+// label has two open turns.
+func TestScriptedEngine(t *testing.T) {
 	const people, long = 8, 300
 	script := converse(people, long)
-	te := &teller{talk: script}
+	e := &scriptedEngine{talk: script}
 	open, seen := map[int]bool{}, 0
 	last := time.Duration(0)
-	told := 0
-	check := func(events []engine.Event, heard time.Duration) {
+	count := 0
+	check := func(events []engine.Event, position time.Duration) {
 		for _, e := range events {
-			told++
-			if e.At < last || e.At > heard {
-				t.Fatalf("%v is told at %v after %v", e.At, heard, last)
+			count++
+			if e.At < last || e.At > position {
+				t.Fatalf("%v comes at %v after %v", e.At, position, last)
 			}
 			last = e.At
 			if start := e.Kind == engine.Start; start == open[e.Speaker] {
@@ -42,17 +42,20 @@ func TestTeller(t *testing.T) {
 	}
 	chunk := make([]float32, capture.SampleRate/10)
 	for i := range long * 10 {
-		heard := time.Duration(i+1) * 100 * time.Millisecond
-		check(te.Push(chunk, nil), heard-delay)
+		position := time.Duration(i+1) * 100 * time.Millisecond
+		check(e.Push(chunk, nil), position-delay)
 	}
-	check(te.Flush(nil), long*time.Second)
-	if told != len(script.events) || seen != people {
-		t.Errorf("%d of %d events, %d of %d people", told, len(script.events), seen, people)
+	check(e.Flush(nil), long*time.Second)
+	if count != len(script.events) || seen != people {
+		t.Errorf("%d of %d events, %d of %d people", count, len(script.events), seen, people)
 	}
 }
 
 // TestSoak watches a program that does nothing for a second.
 func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a terminal")
+	}
 	if _, err := exec.LookPath("tmux"); err != nil || runtime.GOOS != "linux" {
 		if os.Getenv("HUBBUB_REQUIRE_TMUX") != "" {
 			t.Fatal("tmux is not installed; make test installs it")

@@ -3,26 +3,41 @@ package engine
 import (
 	"fmt"
 	"time"
+
+	"hubbub/localserver/engine/inference"
 )
+
+// Version names the engine: it changes whenever the same samples may give other
+// turns.
+func Version() string { return "6-neural" }
+
+// WeightsVersion names the embedded weights.
+func WeightsVersion() string {
+	v, err := inference.Version()
+	if err != nil {
+		return "damaged: " + err.Error()
+	}
+	return v
+}
 
 // Config is what a stream may choose. The zero value means the defaults.
 type Config struct {
 	// Latency is how far behind the newest sample turns are committed,
 	// 0.5 s to 5 s. Zero means DefaultLatency.
 	Latency time.Duration
-	// MaxSpeakers is how many labels are given at most, 1 to 8. Zero means 8.
+	// MaxSpeakers is the maximum number of labels, 1 to 8. Zero means 8.
 	MaxSpeakers int
 }
 
-// The latency of a Config that names none, and the bounds of one that does.
+// The default and the bounds of Config.Latency.
 const (
 	DefaultLatency = time.Second
 	MinLatency     = 500 * time.Millisecond
 	MaxLatency     = 5 * time.Second
 )
 
-// Validate reports what is out of range. The error's Hint method says what
-// may be chosen.
+// Validate reports what is out of range. The error's Hint method says what may be
+// chosen.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err

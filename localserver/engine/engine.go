@@ -1,14 +1,19 @@
-// Package engine turns audio into speaker turns, live.
+// Package engine diarizes one stream of audio: samples go in, starts and ends of
+// speaker turns come out.
 //
-// Samples go in (16 kHz, mono, float32, any number at a time), starts and ends
-// of turns come out, each at a fixed latency behind the newest sample. What
-// has come out is never taken back. The engine knows no network, no file and
-// no clock but the audio's own: the same samples give the same events, however
-// they are cut into calls and however fast they arrive.
+//	samples    16 kHz, mono, float32
+//	  │ features       64 log-mel bands, 100 frames a second
+//	  │ embedding      trunk of the embedding network, 768 values for 40 ms
+//	  │ segmentation   activity of three local speakers, 20 ms
+//	  │ inference      every 0.2 s a window of 5 s: local speakers, segments, embeddings
+//	  │ clustering     speakers of the session, their activity in each frame
+//	  ▼ turns          frames committed at a fixed latency, short turns and pauses removed
+//	events     start and end of a turn
 //
-// Inside, a listener holds an opinion on who talks in each frame of 20 ms and
-// may change it while the frame is younger than the latency; turns reads that
-// opinion frame by frame at the moment it has to commit, and makes events.
+// The activity of a frame may change while the frame is younger than the latency.
+// Then it is committed, and its events are never retracted. The engine has no
+// clock but the audio's: the same samples give the same events, however they are
+// divided into calls and however fast they arrive.
 package engine
 
 import (
@@ -16,14 +21,31 @@ import (
 	"time"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/hearing"
+	"hubbub/localserver/engine/features"
+	"hubbub/localserver/engine/inference"
+	"hubbub/localserver/engine/voiceprint"
 )
 
-// SampleRate is the only rate that the engine takes, in samples per second.
-const SampleRate = 16000
+// SampleRate is the only sample rate that the engine takes, in Hz.
+const SampleRate = features.SampleRate
 
 // MaxSpeakers is the largest number of labels in one session.
-const MaxSpeakers = 8
+const MaxSpeakers = clustering.MaxSpeakers
+
+const (
+	// frameSamples is the length of a frame, the unit of decisions: 20 ms.
+	frameSamples = 320
+	// stepSamples is how many samples the engine processes at once: the
+	// protocol's chunk of 100 ms. It is fixed, because the events must not depend
+	// on how the samples are divided into calls.
+	stepSamples = 1600
+	// hopSamples is the distance of two windows (0.2 s). 0.1 s is no better,
+	// 0.5 s costs about a point of DER.
+	hopSamples = 2 * stepSamples
+	// maxSample bounds a sample, far above any sane value, so that no square or
+	// sum of squares overflows.
+	maxSample = 32768
+)
 
 // Kind tells a turn's start from its end.
 type Kind uint8
@@ -34,88 +56,92 @@ const (
 	End
 )
 
-// Event is one committed edge of a turn.
+// Event is the committed start or end of a turn.
 //
-// Events come in order of At. Every Start of a speaker is followed by exactly
-// one End with a later At; a speaker never has two open turns. At is never
-// later than the audio that has been pushed.
+// Events come in order of At. Every Start of a speaker is followed by exactly one
+// End with a later At; a speaker never has two open turns. At is never later than
+// the audio that has been pushed.
 type Event struct {
 	Kind Kind
 	// At is the position in the audio, counted from the first sample.
 	At time.Duration
 	// Speaker counts from 0 in order of first speech, below MaxSpeakers.
 	Speaker int
+	// Match is the label of the enrolled person whom the speaker of a Start was
+	// recognised as; "" = nobody, or not decided yet. Once it is set, every later
+	// Start of the speaker has the same one.
+	Match string
 }
 
-const (
-	// frameSamples is the grid on which speech is decided: 20 ms.
-	frameSamples = 320
-	// stepSamples is how many samples the engine takes at once. It is the
-	// protocol's chunk, and fixed, because results must not depend on how the
-	// samples were cut into calls.
-	stepSamples = 1600
-	// loudest bounds a sample: the scale of 16-bit integers, far above any
-	// sane float, so that no square or sum of squares can overflow.
-	loudest = 32768
-)
-
-// listener is the heart of the engine: it decides who talks when. It is asked
-// after every step, and its answers about a frame may change from one step to
-// the next; only what is committed is final.
-type listener interface {
-	// hear takes the next samples, at most stepSamples, all of them finite.
-	// Fewer than stepSamples means that the input is over.
-	hear(samples []float32)
-	// opinion returns who is thought to talk in the frames from frame on, up
-	// to the newest whole frame that was heard: opinion(n)[0] is frame n. It
-	// is valid until the next call of hear. No frame before the last one
-	// asked for is asked for again.
-	opinion(frame int) []voices
-}
-
-// Engine diarizes one stream. It is not safe for use by more than one
-// goroutine at a time.
+// Engine diarizes one stream. One goroutine may use it at a time.
 type Engine struct {
-	latency  int // in samples
-	listener listener
-	turns    turns
+	latency int // samples
+	source  activitySource
+	turns   turns
 
-	pending [stepSamples]float32
-	filled  int // samples in pending
-	heard   int // samples that the listener has
-	next    int // the next frame to commit
-	flushed bool
+	pending   [stepSamples]float32
+	filled    int // samples in pending
+	received  int // samples that source has
+	committed int // frames
+	flushed   bool
 }
 
-// New returns an engine for one stream. An error names the field of c that is
-// out of range.
+// activitySource decides which speakers are active in which frame: a pipeline,
+// or a script in tests.
+type activitySource interface {
+	// push takes the next samples, at most stepSamples, all finite. Fewer than
+	// stepSamples end the input.
+	push(samples []float32)
+	// activity returns the active speakers of each frame from frame first to
+	// the newest whole frame: activity(n)[0] is frame n. Frames may change with
+	// the next push, which also invalidates the slice. Frames before first are
+	// not asked for again.
+	activity(first int) []speakerSet
+	// recognise gives the people whom match knows.
+	recognise(people []voiceprint.Person, m voiceprint.Matching)
+	// match is the enrolled person whom a speaker was recognised as, or "".
+	match(speaker int) string
+	// appendSnapshot and restoreSnapshot write and read what is known of the
+	// speakers.
+	appendSnapshot(out []byte) []byte
+	restoreSnapshot(snapshot []byte, matches [MaxSpeakers]string) error
+}
+
+// New returns an engine for one stream. An error names the field of c that is out
+// of range.
 func New(c Config) (*Engine, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	w, err := hearing.New(hopSamples)
+	windows, err := inference.New(hopSamples)
 	if err != nil {
 		return nil, err
 	}
-	return NewFrom(c, clustering.Default(), w)
+	return NewWith(c, clustering.Default(), windows)
 }
 
-// NewFrom is New with other thresholds and another source of windows, such as
-// the windows of an earlier run: for tuning.
-func NewFrom(c Config, p clustering.Params, w Windower) (*Engine, error) {
+// NewWith is New with other parameters and another source of windows, for
+// tuning: for instance the stored windows of an earlier run.
+func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(c, newNeural(p, c.MaxSpeakers, w)), nil
+	return newEngine(c, &pipeline{windows: windows, clusterer: clustering.New(p, c.MaxSpeakers)}), nil
 }
 
-func newEngine(c Config, l listener) *Engine {
+// Recognise makes the engine recognise people where they talk: the events of their
+// turns have a Match. It must come before RestoreSnapshot and the first Push.
+func (e *Engine) Recognise(people []voiceprint.Person, m voiceprint.Matching) {
+	e.source.recognise(people, m)
+}
+
+func newEngine(c Config, s activitySource) *Engine {
 	return &Engine{
-		latency:  int(c.Latency * SampleRate / time.Second),
-		listener: l,
-		turns:    newTurns(minOnFrames, minOffFrames),
+		latency: int(c.Latency * SampleRate / time.Second),
+		source:  s,
+		turns:   newTurns(minTurnFrames, maxPauseFrames),
 	}
 }
 
@@ -123,9 +149,9 @@ func newEngine(c Config, l listener) *Engine {
 // commit to out. Samples that are not finite count as silence. After Flush it
 // does nothing.
 //
-// An event is committed as late as the latency allows on a grid of 100 ms: fed
-// in chunks of 1,600 samples, no event is further behind the newest sample
-// than Config.Latency; cut otherwise, at most one step and one call further.
+// Events are committed as late as the latency allows on a grid of 100 ms: pushed
+// in chunks of 1,600 samples, no event is further behind the newest sample than
+// Config.Latency; in other sizes, at most one step and one call further.
 func (e *Engine) Push(samples []float32, out []Event) []Event {
 	if e.flushed {
 		return out
@@ -133,7 +159,7 @@ func (e *Engine) Push(samples []float32, out []Event) []Event {
 	for len(samples) > 0 {
 		n := min(len(samples), stepSamples-e.filled)
 		for i, x := range samples[:n] {
-			e.pending[e.filled+i] = sane(x)
+			e.pending[e.filled+i] = sanitize(x)
 		}
 		samples = samples[n:]
 		if e.filled += n; e.filled == stepSamples {
@@ -143,62 +169,118 @@ func (e *Engine) Push(samples []float32, out []Event) []Event {
 	return out
 }
 
-// Flush says that the input is over: it decides everything that is left, ends
-// the open turns and appends those events to out. The engine takes no samples
-// afterwards.
+// Flush ends the input: it commits all remaining frames, ends the open turns and
+// appends those events to out. The engine takes no samples afterwards.
 func (e *Engine) Flush(out []Event) []Event {
 	if e.flushed {
 		return out
 	}
 	e.flushed = true
 	if e.filled > 0 {
-		e.listener.hear(e.pending[:e.filled])
-		e.heard += e.filled
-		e.filled = 0
+		e.process()
 	}
-	out = e.commit(e.heard/frameSamples, out)
+	out = e.commit(e.received/frameSamples, out)
 	return e.turns.finish(out)
 }
 
+// step processes the pending samples and commits every frame that would be older
+// than the latency after the next step.
 func (e *Engine) step(out []Event) []Event {
-	e.listener.hear(e.pending[:])
-	e.heard += stepSamples
-	e.filled = 0
-	// Every frame that would be older than the latency by the next step.
-	due := e.heard + stepSamples - e.latency
+	e.process()
+	due := e.received + stepSamples - e.latency
 	if due <= 0 {
 		return out
 	}
 	return e.commit((due+frameSamples-1)/frameSamples, out)
 }
 
-// commit decides the frames before end.
+func (e *Engine) process() {
+	e.source.push(e.pending[:e.filled])
+	e.received += e.filled
+	e.filled = 0
+}
+
+// commit commits the frames before end.
 func (e *Engine) commit(end int, out []Event) []Event {
-	if e.next >= end {
+	if e.committed >= end {
 		return out
 	}
-	ahead := e.listener.opinion(e.next)
-	for ; e.next < end; e.next++ {
-		out = e.turns.decide(ahead, out)
-		ahead = ahead[1:]
+	activity := e.source.activity(e.committed)
+	for ; e.committed < end; e.committed++ {
+		n := len(out)
+		out = e.turns.commit(activity, out)
+		for i := n; i < len(out); i++ {
+			if out[i].Kind == Start {
+				out[i].Match = e.source.match(e.turns.speakerOf(out[i].Speaker))
+			}
+		}
+		activity = activity[1:]
 	}
 	return out
 }
 
-func sane(x float32) float32 {
+// pipeline is the activitySource with networks: inference gives windows, and
+// clustering the speakers of their local speakers.
+type pipeline struct {
+	windows   WindowSource
+	clusterer *clustering.Clusterer
+	matcher   matcher
+	received  int // samples
+	frames    []speakerSet
+}
+
+// WindowSource gives a window of the networks' output as samples come in. The
+// engine uses an inference.Stream.
+type WindowSource interface {
+	// Push takes the next samples and returns the window that they complete,
+	// nil when none is due; last says that no samples follow.
+	Push(samples []float32, last bool) *clustering.Window
+}
+
+func (p *pipeline) push(samples []float32) {
+	p.received += len(samples)
+	if w := p.windows.Push(samples, len(samples) < stepSamples); w != nil {
+		p.clusterer.Add(w)
+		p.matcher.update(p.clusterer)
+	}
+}
+
+func (p *pipeline) recognise(people []voiceprint.Person, m voiceprint.Matching) {
+	p.matcher.people, p.matcher.matching = people, m
+}
+
+func (p *pipeline) match(speaker int) string { return p.matcher.name[speaker] }
+
+func (p *pipeline) activity(first int) []speakerSet {
+	p.clusterer.Discard(first)
+	p.frames = p.clusterer.Activity(first, p.frames[:0])
+	// The frames after the last window continue as the window ends.
+	newest := speakerSet(0)
+	if n := len(p.frames); n > 0 {
+		newest = p.frames[n-1]
+	}
+	n := max(0, p.received/frameSamples-first)
+	for len(p.frames) < n {
+		p.frames = append(p.frames, newest)
+	}
+	return p.frames[:n]
+}
+
+// sanitize limits x to ±maxSample and makes silence of what is not finite.
+func sanitize(x float32) float32 {
 	switch {
 	case x != x:
 		return 0
-	case x > loudest:
+	case x > maxSample:
 		if math.IsInf(float64(x), 1) {
 			return 0
 		}
-		return loudest
-	case x < -loudest:
+		return maxSample
+	case x < -maxSample:
 		if math.IsInf(float64(x), -1) {
 			return 0
 		}
-		return -loudest
+		return -maxSample
 	}
 	return x
 }

@@ -40,26 +40,26 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// audience keeps what reaches the listener.
-type audience struct {
+// recorder is a script that keeps the samples that it gets.
+type recorder struct {
 	script
 	got []float32
 }
 
-func (h *audience) hear(samples []float32) {
-	h.got = append(h.got, samples...)
-	h.script.hear(samples)
+func (r *recorder) push(samples []float32) {
+	r.got = append(r.got, samples...)
+	r.script.push(samples)
 }
 
-func TestNoBadSampleReachesTheListener(t *testing.T) {
+func TestSamplesAreSanitized(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	h := &audience{}
-	e := newEngine(Config{Latency: time.Second}, h)
+	r := &recorder{}
+	e := newEngine(Config{Latency: time.Second}, r)
 	in := []float32{0.5, nan, inf, -inf, -1.5, math.MaxFloat32, -math.MaxFloat32}
 	e.Flush(e.Push(in, nil))
-	want := []float32{0.5, 0, 0, 0, -1.5, loudest, -loudest}
-	if !slices.Equal(h.got, want) {
-		t.Errorf("heard %v, want %v", h.got, want)
+	want := []float32{0.5, 0, 0, 0, -1.5, maxSample, -maxSample}
+	if !slices.Equal(r.got, want) {
+		t.Errorf("samples %v, want %v", r.got, want)
 	}
 	if in[1] == in[1] {
 		t.Error("the caller's samples were changed")
@@ -67,13 +67,13 @@ func TestNoBadSampleReachesTheListener(t *testing.T) {
 }
 
 func TestAfterFlushNothingHappens(t *testing.T) {
-	speech := make([]voices, 100)
+	speech := make([]speakerSet, 100)
 	for i := range speech {
 		speech[i] = 1
 	}
 	e := newEngine(Config{Latency: time.Second}, &script{final: speech})
 	events := e.Flush(e.Push(make([]float32, 32000), nil))
-	if want := []Event{{Start, 0, 0}, {End, 2 * time.Second, 0}}; !slices.Equal(events, want) {
+	if want := []Event{{Kind: Start}, {Kind: End, At: 2 * time.Second}}; !slices.Equal(events, want) {
 		t.Fatalf("%v, want %v", events, want)
 	}
 	if more := e.Flush(e.Push(make([]float32, 32000), nil)); len(more) > 0 {

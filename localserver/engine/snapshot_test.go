@@ -10,7 +10,7 @@ import (
 	"github.com/mewkiz/flac"
 )
 
-// demo is the demo conversation: four voices, a minute.
+// demo is the demo conversation: four speakers, a minute.
 func demo(t *testing.T) []float32 {
 	t.Helper()
 	f, err := os.Open("../../capture/demo/demo.flac")
@@ -41,8 +41,8 @@ func demo(t *testing.T) []float32 {
 	}
 }
 
-// talk is who talks in each frame, a bit for each label.
-func talk(events []Event, frames int, out []uint8) []uint8 {
+// labels are the active labels of each frame, a bit for each label.
+func labels(events []Event, frames int, out []uint8) []uint8 {
 	var open uint8
 	for i := range frames {
 		for len(events) > 0 && int(events[0].At/frameDuration) <= i {
@@ -73,9 +73,9 @@ func agreement(a, b []uint8, from int) float64 {
 	return float64(same) / float64(all)
 }
 
-// A stream that goes on with the voices of an earlier one gives the same labels
-// as one that was never interrupted; one that does not, does not.
-func TestVoicesOutliveTheirStream(t *testing.T) {
+// A stream that continues with the speakers of an earlier one gives the same labels
+// as one that was never interrupted; without the snapshot it does not.
+func TestSnapshotKeepsTheLabels(t *testing.T) {
 	x := demo(t)
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
 	fresh := func() *Engine {
@@ -85,23 +85,23 @@ func TestVoicesOutliveTheirStream(t *testing.T) {
 		}
 		return e
 	}
-	whole := talk(run(fresh(), x), len(x)/frameSamples, nil)
+	whole := labels(run(fresh(), x), len(x)/frameSamples, nil)
 	for _, c := range []struct{ seconds, again float64 }{
 		{30, 0}, {47, 0},
-		{11, 2.5}, // as a client that sends again what it cannot know to be decided, before anybody but two was heard
+		{11, 2.5}, // as a client retransmits what may not be committed; only two people have talked
 	} {
 		seconds, cut, again := c.seconds, int(c.seconds*SampleRate), int(c.again*SampleRate)
 		first := fresh()
-		head := talk(run(first, x[:cut]), cut/frameSamples, nil)
-		snapshot := first.AppendVoices(nil)
+		head := labels(run(first, x[:cut]), cut/frameSamples, nil)
+		snapshot := first.AppendSnapshot(nil)
 		t.Logf("after %g s a snapshot has %d bytes", seconds, len(snapshot))
 
 		second := fresh()
-		if err := second.RestoreVoices(snapshot); err != nil {
+		if err := second.RestoreSnapshot(snapshot); err != nil {
 			t.Fatal(err)
 		}
 		rest, from := (len(x)-cut)/frameSamples, cut/frameSamples
-		tail := talk(run(second, x[cut-again:]), rest+again/frameSamples, nil)
+		tail := labels(run(second, x[cut-again:]), rest+again/frameSamples, nil)
 		resumed := append(append([]uint8(nil), head...), tail[again/frameSamples:]...)
 		if got := agreement(whole, resumed, from); got < 0.9 {
 			t.Errorf("cut at %g s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
@@ -109,9 +109,9 @@ func TestVoicesOutliveTheirStream(t *testing.T) {
 			t.Logf("cut at %g s: %.1f %% of the speech after it has the labels of the run in one", seconds, 100*got)
 		}
 		if seconds == 30 {
-			forgotten := talk(run(fresh(), x[cut:]), rest, append([]uint8(nil), head...))
-			if got := agreement(whole, forgotten, from); got > 0.8 {
-				t.Errorf("without the snapshot %.1f %% have the same labels: this test tells nothing", 100*got)
+			without := labels(run(fresh(), x[cut:]), rest, append([]uint8(nil), head...))
+			if got := agreement(whole, without, from); got > 0.8 {
+				t.Errorf("without the snapshot %.1f %% have the same labels: this test shows nothing", 100*got)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestBadSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Push(dialogue(), nil)
-	good := e.AppendVoices(nil)
+	good := e.AppendSnapshot(nil)
 	if len(good) > MaxSnapshotBytes {
 		t.Errorf("%d bytes", len(good))
 	}
@@ -134,11 +134,11 @@ func TestBadSnapshots(t *testing.T) {
 		}
 		return e
 	}
-	if err := fresh().RestoreVoices(good); err != nil {
+	if err := fresh().RestoreSnapshot(good); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.RestoreVoices(good); !errors.Is(err, ErrSnapshot) {
-		t.Errorf("an engine that has begun takes a snapshot: %v", err)
+	if err := e.RestoreSnapshot(good); !errors.Is(err, ErrSnapshot) {
+		t.Errorf("a snapshot was restored after Push: %v", err)
 	}
 	for i := range good {
 		if i > 60 && i < len(good)-60 && i%97 != 0 {
@@ -147,16 +147,16 @@ func TestBadSnapshots(t *testing.T) {
 		bad := append([]byte(nil), good...)
 		bad[i] ^= 4
 		f := fresh()
-		if err := f.RestoreVoices(bad); !errors.Is(err, ErrSnapshot) {
+		if err := f.RestoreSnapshot(bad); !errors.Is(err, ErrSnapshot) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
 		if i == 0 {
-			if !bytes.Equal(f.AppendVoices(nil), fresh().AppendVoices(nil)) {
-				t.Error("something of a refused snapshot stays")
+			if !bytes.Equal(f.AppendSnapshot(nil), fresh().AppendSnapshot(nil)) {
+				t.Error("a refused snapshot was restored in part")
 			}
 		}
 		if i%50 == 0 {
-			if err := fresh().RestoreVoices(good[:i]); !errors.Is(err, ErrSnapshot) {
+			if err := fresh().RestoreSnapshot(good[:i]); !errors.Is(err, ErrSnapshot) {
 				t.Fatalf("cut to %d bytes: %v", i, err)
 			}
 		}

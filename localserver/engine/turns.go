@@ -5,115 +5,124 @@ import (
 	"time"
 )
 
-// voices is a set of voices that talk in one frame, one bit each. Voices are
-// the listener's own numbers; the labels that leave the engine are given here,
-// in order of first speech.
-type voices uint8
+// speakerSet is a set of speakers that are active in one frame: bit k is speaker
+// k of the clusterer.
+type speakerSet = uint8
 
 const (
 	frameDuration = frameSamples * time.Second / SampleRate
 
-	minOnFrames  = 10 // turns under 0.2 s are dropped
-	minOffFrames = 10 // pauses up to 0.2 s are closed
+	minTurnFrames  = 10 // turns under 0.2 s are dropped
+	maxPauseFrames = 10 // pauses up to 0.2 s inside a turn are closed
 )
 
-// turns makes events from frame decisions. Frames are committed one by one, in
-// order, each with a view of what is thought of the frames behind it; every
-// event lies on the frame that is being committed. So the order of events and
-// their latency need no queue: smoothing costs no time, it only looks ahead.
+// turns makes events from the activity of frames, and gives speakers their labels
+// in order of first speech. Frames are committed one by one, in order, each with
+// the current activity of the frames after it; every event lies on the frame that
+// is being committed. So the smoothing only looks ahead: it adds no latency, and
+// events need no queue to be in order.
 //
-// When the view does not change between calls and reaches minOn + minOff
-// frames ahead, the outcome is that of the usual offline rule: pauses of at
-// most minOff frames inside one voice are closed, then turns shorter than
-// minOn frames are dropped. A view that changes its mind cannot break what the
-// events promise: a turn once begun lasts at least minOn frames or to the end
-// of the audio.
+// When the activity reaches minTurn + maxPause frames ahead and does not change,
+// the result is that of the usual offline rule: pauses of at most maxPause frames
+// inside one speaker's speech are closed, then turns shorter than minTurn frames
+// are dropped. Activity that changes between calls cannot break what Event
+// promises: a turn that has begun lasts at least minTurn frames or to the end of
+// the audio.
 type turns struct {
-	minOn, minOff int
-	frame         int // the frame to be decided next
-	open          voices
-	since         [MaxSpeakers]int // first frame of an open turn
-	label         [MaxSpeakers]int // by voice, once it has one
-	labelled      voices
-	labels        int
+	minTurn, maxPause int
+	frame             int // the next frame to commit
+	open              speakerSet
+	since             [MaxSpeakers]int // first frame of an open turn
+	label             [MaxSpeakers]int // of a labelled speaker
+	labelled          speakerSet
+	labels            int
 }
 
-func newTurns(minOn, minOff int) turns {
-	return turns{minOn: minOn, minOff: minOff}
+func newTurns(minTurn, maxPause int) turns {
+	return turns{minTurn: minTurn, maxPause: maxPause}
 }
 
-// decide commits one frame: view[0] is that frame, the rest is the present
-// opinion on the frames after it, as far as there is one. The view may not be
-// empty.
-func (t *turns) decide(view []voices, out []Event) []Event {
+// commit commits one frame: activity[0] is that frame, the rest are the frames
+// after it as far as they are known. activity may not be empty.
+func (t *turns) commit(activity []speakerSet, out []Event) []Event {
 	// Ends come before starts, so that a change of speaker reads as one.
-	for left := t.open &^ view[0]; left != 0; left &= left - 1 {
-		v := bits.TrailingZeros8(uint8(left))
-		if t.frame-t.since[v] >= t.minOn && !t.returns(view, v) {
-			out = t.end(v, out)
+	for left := t.open &^ activity[0]; left != 0; left &= left - 1 {
+		k := bits.TrailingZeros8(left)
+		if t.frame-t.since[k] >= t.minTurn && !t.resumes(activity, k) {
+			out = t.end(k, out)
 		}
 	}
-	for left := view[0] &^ t.open; left != 0; left &= left - 1 {
-		v := bits.TrailingZeros8(uint8(left))
-		if t.lasts(view, v) {
-			out = t.start(v, out)
+	for left := activity[0] &^ t.open; left != 0; left &= left - 1 {
+		k := bits.TrailingZeros8(left)
+		if t.longEnough(activity, k) {
+			out = t.start(k, out)
 		}
 	}
 	t.frame++
 	return out
 }
 
-// finish ends the open turns at the end of the frames decided.
+// finish ends the open turns after the last committed frame.
 func (t *turns) finish(out []Event) []Event {
 	for left := t.open; left != 0; left &= left - 1 {
-		out = t.end(bits.TrailingZeros8(uint8(left)), out)
+		out = t.end(bits.TrailingZeros8(left), out)
 	}
 	return out
 }
 
-// returns tells whether a voice, silent in view[0], is back before its pause
-// is longer than minOff.
-func (t *turns) returns(view []voices, v int) bool {
-	for _, now := range view[:min(len(view), t.minOff+1)] {
-		if now>>v&1 != 0 {
+// resumes reports whether speaker k, silent in activity[0], talks again before the
+// pause is longer than maxPause.
+func (t *turns) resumes(activity []speakerSet, k int) bool {
+	for _, active := range activity[:min(len(activity), t.maxPause+1)] {
+		if active>>k&1 != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// lasts tells whether a voice that begins in view[0] goes on for minOn frames,
-// closed pauses included.
-func (t *turns) lasts(view []voices, v int) bool {
+// longEnough reports whether speaker k, who begins in activity[0], talks for minTurn
+// frames, closed pauses included.
+func (t *turns) longEnough(activity []speakerSet, k int) bool {
 	last := 0
-	for i, now := range view {
-		if now>>v&1 != 0 {
+	for i, active := range activity {
+		if active>>k&1 != 0 {
 			last = i
 		}
-		if last+1 >= t.minOn {
+		if last+1 >= t.minTurn {
 			return true
 		}
-		if i-last > t.minOff {
+		if i-last > t.maxPause {
 			return false
 		}
 	}
-	return last+1 >= t.minOn
+	return last+1 >= t.minTurn
 }
 
-func (t *turns) start(v int, out []Event) []Event {
-	if t.labelled>>v&1 == 0 {
-		t.labelled |= 1 << v
-		t.label[v] = t.labels
+func (t *turns) start(k int, out []Event) []Event {
+	if t.labelled>>k&1 == 0 {
+		t.labelled |= 1 << k
+		t.label[k] = t.labels
 		t.labels++
 	}
-	t.open |= 1 << v
-	t.since[v] = t.frame
-	return append(out, Event{Kind: Start, At: t.now(), Speaker: t.label[v]})
+	t.open |= 1 << k
+	t.since[k] = t.frame
+	return append(out, Event{Kind: Start, At: t.now(), Speaker: t.label[k]})
 }
 
-func (t *turns) end(v int, out []Event) []Event {
-	t.open &^= 1 << v
-	return append(out, Event{Kind: End, At: t.now(), Speaker: t.label[v]})
+func (t *turns) end(k int, out []Event) []Event {
+	t.open &^= 1 << k
+	return append(out, Event{Kind: End, At: t.now(), Speaker: t.label[k]})
+}
+
+// speakerOf is the speaker with a label.
+func (t *turns) speakerOf(label int) int {
+	for k := range t.label {
+		if t.labelled>>k&1 != 0 && t.label[k] == label {
+			return k
+		}
+	}
+	return 0
 }
 
 func (t *turns) now() time.Duration { return time.Duration(t.frame) * frameDuration }

@@ -1,50 +1,60 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"hubbub/localserver/engine/voiceprint"
 )
 
-// script is a listener that decides at random but reproducibly: the opinion on
-// a frame is fixed once settle frames follow it, and arbitrary before.
+// script is an activitySource with given activity: that of a frame is final once
+// delay frames follow it, and arbitrary before.
 type script struct {
-	final  []voices // by frame; silence afterwards
-	early  []voices // what is thought of a frame that is not settled yet
-	settle int
-	heard  int
-	view   []voices
+	final    []speakerSet // by frame; silence afterwards
+	early    []speakerSet // activity of frames that are not final
+	delay    int
+	received int
+	frames   []speakerSet
 }
 
-func (s *script) hear(samples []float32) { s.heard += len(samples) }
+func (s *script) push(samples []float32) { s.received += len(samples) }
 
-func (s *script) opinion(frame int) []voices {
-	s.view = s.view[:0]
-	newest := s.heard / frameSamples
-	for f := frame; f < newest; f++ {
-		if f+s.settle < newest {
-			s.view = append(s.view, at(s.final, f))
+func (s *script) appendSnapshot(out []byte) []byte                   { return out }
+func (s *script) recognise([]voiceprint.Person, voiceprint.Matching) {}
+func (s *script) match(int) string                                   { return "" }
+func (s *script) restoreSnapshot([]byte, [MaxSpeakers]string) error {
+	return errors.New("a script has no snapshot")
+}
+
+func (s *script) activity(first int) []speakerSet {
+	s.frames = s.frames[:0]
+	newest := s.received / frameSamples
+	for f := first; f < newest; f++ {
+		if f+s.delay < newest {
+			s.frames = append(s.frames, at(s.final, f))
 		} else {
-			s.view = append(s.view, at(s.early, f+newest))
+			s.frames = append(s.frames, at(s.early, f+newest))
 		}
 	}
-	return s.view
+	return s.frames
 }
 
-func at(frames []voices, i int) voices {
+func at(frames []speakerSet, i int) speakerSet {
 	if i < len(frames) {
 		return frames[i]
 	}
 	return 0
 }
 
-// drawFrames makes decisions that look like speech and pauses of any length.
-func drawFrames(t *rapid.T, name string) []voices {
-	var frames []voices
+// drawFrames makes activity that looks like speech, with pauses of any length.
+func drawFrames(t *rapid.T, name string) []speakerSet {
+	var frames []speakerSet
 	for range rapid.IntRange(0, 25).Draw(t, name) {
-		v := voices(rapid.Byte().Draw(t, "voices") & rapid.Byte().Draw(t, "fewer"))
+		v := speakerSet(rapid.Byte().Draw(t, "speakers") & rapid.Byte().Draw(t, "fewer"))
 		for range rapid.IntRange(1, 30).Draw(t, "frames") {
 			frames = append(frames, v)
 		}
@@ -57,9 +67,9 @@ func drawConfig(t *rapid.T) Config {
 }
 
 // offline closes pauses, drops short turns and sorts the rest: what turns does
-// with a view that reaches far enough.
-func offline(frames []voices, minOn, minOff int) []Event {
-	var edges []Event // Speaker is still the voice
+// with activity that reaches far enough ahead.
+func offline(frames []speakerSet, minTurn, maxPause int) []Event {
+	var edges []Event // Speaker is not yet the label
 	for v := range MaxSpeakers {
 		type run struct{ start, end int }
 		var runs []run
@@ -67,16 +77,16 @@ func offline(frames []voices, minOn, minOff int) []Event {
 			if now>>v&1 == 0 {
 				continue
 			}
-			if n := len(runs); n > 0 && f-runs[n-1].end <= minOff {
+			if n := len(runs); n > 0 && f-runs[n-1].end <= maxPause {
 				runs[n-1].end = f + 1
 			} else {
 				runs = append(runs, run{f, f + 1})
 			}
 		}
 		for _, r := range runs {
-			if r.end-r.start >= minOn {
-				edges = append(edges, Event{Start, time.Duration(r.start) * frameDuration, v},
-					Event{End, time.Duration(r.end) * frameDuration, v})
+			if r.end-r.start >= minTurn {
+				edges = append(edges, Event{Kind: Start, At: time.Duration(r.start) * frameDuration, Speaker: v},
+					Event{Kind: End, At: time.Duration(r.end) * frameDuration, Speaker: v})
 			}
 		}
 	}
@@ -99,7 +109,7 @@ func offline(frames []voices, minOn, minOff int) []Event {
 	return edges
 }
 
-// Settled decisions and a view of minOn + minOff frames give exactly the
+// Final activity that reaches minTurn + maxPause frames ahead gives exactly the
 // offline rule, whatever the latency beyond.
 func TestTurnsEqualTheOfflineRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,19 +118,19 @@ func TestTurnsEqualTheOfflineRule(t *testing.T) {
 		samples := len(frames)*frameSamples + rapid.IntRange(0, frameSamples-1).Draw(t, "rest")
 		e := newEngine(c, &script{final: frames})
 		got := e.Flush(e.Push(make([]float32, samples), nil))
-		if want := offline(frames, minOnFrames, minOffFrames); !slices.Equal(got, want) {
+		if want := offline(frames, minTurnFrames, maxPauseFrames); !slices.Equal(got, want) {
 			t.Fatalf("got  %v\nwant %v", got, want)
 		}
 	})
 }
 
-// Whatever the listener says and however often it changes its mind, the events
-// keep what they promise.
+// Whatever the activity and however often it changes, the events keep what Event
+// promises.
 func TestEventsKeepTheirPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		l := &script{final: drawFrames(t, "stretches"), early: drawFrames(t, "doubts"), settle: rapid.IntRange(0, 60).Draw(t, "settle")}
-		e := newEngine(c, l)
+		s := &script{final: drawFrames(t, "stretches"), early: drawFrames(t, "changing"), delay: rapid.IntRange(0, 60).Draw(t, "delay")}
+		e := newEngine(c, s)
 		samples := rapid.IntRange(0, 320*400).Draw(t, "samples")
 		pushed := 0
 		order := eventOrder{}
@@ -135,8 +145,8 @@ func TestEventsKeepTheirPromises(t *testing.T) {
 					t.Fatalf("%v committed %v behind the newest sample, latency %v", event, lag, c.Latency)
 				}
 			}
-			if due := newest - c.Latency; time.Duration(e.next)*frameDuration <= due {
-				t.Fatalf("at %v only %d frames are decided", newest, e.next)
+			if due := newest - c.Latency; time.Duration(e.committed)*frameDuration <= due {
+				t.Fatalf("at %v only %d frames are committed", newest, e.committed)
 			}
 		}
 		order.check(t, e.Flush(nil), pushed)
@@ -187,18 +197,18 @@ func (o *eventOrder) check(t interface{ Fatalf(string, ...any) }, events []Event
 	}
 }
 
-// The same samples give the same events, however they are cut into calls.
+// The same samples give the same events, however they are divided into calls.
 func TestEventsDoNotDependOnChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		final, early := drawFrames(t, "stretches"), drawFrames(t, "doubts")
-		settle := rapid.IntRange(0, 60).Draw(t, "settle")
-		listen := func() *script { return &script{final: final, early: early, settle: settle} }
+		final, early := drawFrames(t, "stretches"), drawFrames(t, "changing")
+		delay := rapid.IntRange(0, 60).Draw(t, "delay")
+		source := func() *script { return &script{final: final, early: early, delay: delay} }
 		samples := make([]float32, rapid.IntRange(0, 320*200).Draw(t, "samples"))
 
-		whole := newEngine(c, listen())
+		whole := newEngine(c, source())
 		want := whole.Flush(whole.Push(samples, nil))
-		cut := newEngine(c, listen())
+		cut := newEngine(c, source())
 		var got []Event
 		for left := samples; len(left) > 0; {
 			n := min(len(left), rapid.OneOf(rapid.IntRange(0, 5000), rapid.SampledFrom([]int{0, 1, 319, 320, 1600, 16000})).Draw(t, "chunk"))

@@ -13,78 +13,67 @@ import (
 )
 
 const (
-	// counterTTL is how long a counter that nobody touches is kept, and so the
-	// longest window.
+	// counterTTL is how long an unused counter is kept, and so the longest
+	// window.
 	counterTTL = 2 * time.Minute
-	// MaxCounted bounds the uses that one counter remembers.
+	// MaxCounted bounds the uses that one counter stores.
 	MaxCounted = 1000
-	// usedBytes is the length of one use in the store.
-	usedBytes = 8 + 8
+	// useBytes is the length of one use in the store.
+	useBytes = 8 + 8
 )
 
-// Count is where a counter stands.
+// Count is the state of a counter.
 type Count struct {
 	Taken int // uses that were within the limit and are counted
-	Used  int // uses within the window, these included
+	Used  int // uses within the window, including these
 	// Reset is when the oldest of them leaves the window.
 	Reset time.Time
 }
 
 // Counters counts uses over all nodes.
 type Counters interface {
-	// Take counts n uses under a key, as far as fewer than limit were counted
-	// in the window that ends now. limit is at most MaxCounted, window at most two
-	// minutes. After an error uses may be counted that nobody has had.
+	// Take counts up to n uses of a key, as many as fit below limit in the
+	// window that ends now. limit is at most MaxCounted, window at most two
+	// minutes. After an error, uses may have been counted all the same.
 	Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (Count, error)
 }
 
-// Secrets keeps keys that all nodes share.
-type Secrets interface {
-	// Secret returns the secret of a name: 32 random bytes, drawn by whoever
-	// asks first.
-	Secret(ctx context.Context, name string) ([]byte, error)
-}
+var _ Counters = (*Store)(nil)
 
-var (
-	_ Counters = (*Store)(nil)
-	_ Secrets  = (*Store)(nil)
-)
-
-// layOutCounters makes the buckets of counters and secrets, or finds them.
-// Counters live a minute, so they are in memory in any case: a request costs
-// no write to a disk.
-func (s *Store) layOutCounters(ctx context.Context, storage jetstream.StorageType, replicas int) error {
+// setUpCounters creates the buckets of counters and secrets, or finds them.
+// Counters are always in memory, so that a request costs no disk write.
+func (s *Store) setUpCounters(ctx context.Context, storage jetstream.StorageType) error {
 	var err error
-	s.counters, err = s.bucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "counters", Storage: jetstream.MemoryStorage, TTL: counterTTL, MaxValueSize: usedBytes * MaxCounted,
+	s.counters, err = s.newBucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "counters", Storage: jetstream.MemoryStorage, TTL: counterTTL, MaxValueSize: useBytes * MaxCounted,
 	})
 	if err != nil {
 		return err
 	}
-	s.secrets, err = s.bucket(ctx, jetstream.KeyValueConfig{
+	s.secrets, err = s.newBucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "secrets", Storage: storage, MaxValueSize: 1 << 10,
 	})
 	return err
 }
 
-// use is one use: when, and by which call it was counted.
+// use is one use: its time in milliseconds, and the call that counted it.
 type use struct {
 	ms   int64
 	call uint64
 }
 
-// Take counts uses. What is kept are their times, in milliseconds: the window
-// slides, and no minute anywhere has more than limit. Nodes that race agree by
-// compare-and-set, on their own clocks; and a call whose answer is lost knows
-// its own uses again, so that none is counted twice.
+// Take counts uses. It stores their times, so that the window slides and no
+// window at all contains more than limit. Concurrent nodes agree by
+// compare-and-set, on their own clocks. A call whose answer is lost recognizes
+// its own uses, so that none is counted twice.
 func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (count Count, err error) {
 	sum := sha256.Sum256([]byte(key))
 	key = hex.EncodeToString(sum[:])
 	limit = min(limit, MaxCounted)
-	var draw [8]byte
-	_, _ = rand.Read(draw[:]) // never fails: it ends the program instead
-	call := binary.BigEndian.Uint64(draw[:])
-	err = insist(ctx, func(ctx context.Context) error {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never returns an error
+	call := binary.BigEndian.Uint64(random[:])
+	err = retry(ctx, func(ctx context.Context) error {
 		var uses []use
 		var revision uint64
 		entry, err := s.counters.Get(ctx, key)
@@ -96,7 +85,7 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 		}
 		count = Count{Used: len(uses)}
 		for _, u := range uses {
-			if u.call == call { // a try of ours that has come through
+			if u.call == call { // an earlier attempt of this call was carried out
 				count.Taken++
 			}
 		}
@@ -108,7 +97,7 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 			}
 			_, err = s.counters.Update(ctx, key, packUses(uses), revision)
 			if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-				return errUnsettled
+				return errRetry
 			}
 			if err != nil {
 				return err
@@ -118,13 +107,13 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 		return nil
 	})
 	if err != nil {
-		return Count{}, wrap("count", err)
+		return Count{}, s.report("count", err)
 	}
 	return count, nil
 }
 
 func packUses(uses []use) []byte {
-	raw := make([]byte, 0, usedBytes*len(uses))
+	raw := make([]byte, 0, useBytes*len(uses))
 	for _, u := range uses {
 		raw = binary.BigEndian.AppendUint64(raw, uint64(u.ms))
 		raw = binary.BigEndian.AppendUint64(raw, u.call)
@@ -132,10 +121,10 @@ func packUses(uses []use) []byte {
 	return raw
 }
 
-// unpackUses returns the uses after a moment.
+// unpackUses returns the uses after a time.
 func unpackUses(raw []byte, after time.Time) []use {
 	var uses []use
-	for ; len(raw) >= usedBytes; raw = raw[usedBytes:] {
+	for ; len(raw) >= useBytes; raw = raw[useBytes:] {
 		u := use{int64(binary.BigEndian.Uint64(raw)), binary.BigEndian.Uint64(raw[8:])}
 		if u.ms > after.UnixMilli() {
 			uses = append(uses, u)
@@ -144,14 +133,14 @@ func unpackUses(raw []byte, after time.Time) []use {
 	return uses
 }
 
-// Secret returns the secret of a name. Of nodes that start at once one draws
-// it, and the others read what it drew.
+// Secret returns the secret of a name: 32 random bytes that are the same on
+// all nodes. The first caller generates them.
 func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	drawn := make([]byte, 32)
-	_, _ = rand.Read(drawn) // never fails: it ends the program instead
-	err = insist(ctx, func(ctx context.Context) error {
+	generated := make([]byte, 32)
+	_, _ = rand.Read(generated) // never returns an error
+	err = retry(ctx, func(ctx context.Context) error {
 		entry, err := s.secrets.Get(ctx, name)
 		if err == nil {
 			secret = entry.Value()
@@ -159,9 +148,9 @@ func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err err
 		if !errors.Is(err, jetstream.ErrKeyNotFound) {
 			return err
 		}
-		secret = drawn
-		if _, err = s.secrets.Create(ctx, name, drawn); errors.Is(err, jetstream.ErrKeyExists) {
-			return errUnsettled
+		secret = generated
+		if _, err = s.secrets.Create(ctx, name, generated); errors.Is(err, jetstream.ErrKeyExists) {
+			return errRetry
 		}
 		return err
 	})

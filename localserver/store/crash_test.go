@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// victimDir is the variable that makes the test binary the process to be
-// killed, working in the folder that it names.
-const victimDir = "HUBBUB_STORE_VICTIM"
+// childDir is the environment variable that makes the test binary the process
+// to be killed, working in the folder that it names.
+const childDir = "HUBBUB_STORE_CHILD"
 
-// victim writes sessions, tokens and events as fast as it can from several
-// goroutines, and says so only after the store has acknowledged them.
-func victim(dir string) {
+// writer writes sessions, tokens and events as fast as it can from several
+// goroutines, and prints their ids after the store has acknowledged them.
+func writer(dir string) {
 	s, err := Open(context.Background(), Options{Dir: dir})
 	if err != nil {
 		fmt.Println("failed:", err)
@@ -32,7 +32,7 @@ func victim(dir string) {
 				id := fmt.Sprintf("w%d-%d", w, i)
 				err := s.Create(ctx, record(id), "token-of-"+id)
 				if err == nil && i%2 == 1 {
-					_, err = s.Begin(ctx, id, "token-of-"+id, Opening{"n", "first"}, noon)
+					_, err = s.Begin(ctx, id, "token-of-"+id, Claim{"n", "first"}, noon)
 				}
 				if err == nil {
 					err = s.Append(ctx, id, 0, [][]byte{[]byte(id)})
@@ -42,7 +42,7 @@ func victim(dir string) {
 					fmt.Println("failed:", err)
 					os.Exit(1)
 				}
-				fmt.Println("kept", id)
+				fmt.Println("stored", id)
 				mu.Unlock()
 			}
 		}()
@@ -50,14 +50,17 @@ func victim(dir string) {
 	select {}
 }
 
-// A process is killed in the middle of writing. Everything that it had been
-// promised is there afterwards, no used token works again, and the folder is
-// free for the next process.
+// A process is killed while it writes. Everything that was acknowledged is there
+// afterwards, no used token works again, and the folder is free for the next
+// process.
 func TestKillLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
 	for _, enough := range []int{40, 80} {
-		dir, kept := t.TempDir(), map[string]bool{}
+		dir, stored := t.TempDir(), map[string]bool{}
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), victimDir+"="+dir)
+		cmd.Env = append(os.Environ(), childDir+"="+dir)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -68,26 +71,26 @@ func TestKillLosesNothing(t *testing.T) {
 		watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			id, ok := strings.CutPrefix(lines.Text(), "kept ")
+			id, ok := strings.CutPrefix(lines.Text(), "stored ")
 			if !ok {
 				t.Errorf("the process says %q", lines.Text())
 				break
 			}
-			kept[id] = true
-			if len(kept) == enough {
-				_ = cmd.Process.Kill() // what is still in the pipe was acknowledged too
+			stored[id] = true
+			if len(stored) == enough {
+				_ = cmd.Process.Kill() // what is still in the pipe was acknowledged as well
 			}
 		}
 		_ = cmd.Wait()
 		watchdog.Stop()
-		if len(kept) < enough {
-			t.Fatalf("only %d records were written", len(kept))
+		if len(stored) < enough {
+			t.Fatalf("only %d records were written", len(stored))
 		}
-		verify(t, dir, kept)
+		verify(t, dir, stored)
 	}
 }
 
-func verify(t *testing.T, dir string, kept map[string]bool) {
+func verify(t *testing.T, dir string, stored map[string]bool) {
 	t.Helper()
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Dir: dir})
@@ -95,7 +98,7 @@ func verify(t *testing.T, dir string, kept map[string]bool) {
 		t.Fatalf("after the kill: %v", err)
 	}
 	defer func() { _ = s.Close() }()
-	for id := range kept {
+	for id := range stored {
 		if rec, err := s.Get(ctx, id); err != nil || rec.Account != "a" {
 			t.Errorf("%s is lost: %v", id, err)
 		}
@@ -105,7 +108,7 @@ func verify(t *testing.T, dir string, kept map[string]bool) {
 		var n int
 		fmt.Sscanf(id[strings.IndexByte(id, '-')+1:], "%d", &n)
 		used := n%2 == 1
-		if _, err := s.Begin(ctx, id, "token-of-"+id, Opening{"n", "second"}, noon); (err != nil) != used {
+		if _, err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "second"}, noon); (err != nil) != used {
 			t.Errorf("token of %s, used before: %v; now: %v", id, used, err)
 		}
 	}

@@ -3,129 +3,233 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// eventSubject is the subject of one stream's events: whoever may watch the
-// stream subscribes to it.
-func eventSubject(session string) string { return "hubbub.events." + session }
+// eventSubject is the subject of one stream's events.
+func eventSubject(session string) (string, error) { return subject("hubbub", "events", session) }
 
-// head is the end of what is kept of a session: how many messages, and the
-// sequence number of the last entry.
-type head struct {
+// tail is the end of a session's events: their number, and the sequence number
+// of the last entry.
+type tail struct {
 	count int
 	seq   uint64
 }
 
-// Append adds messages to what is kept of a session. They travel as one entry,
-// a line each, so that a batch costs one write.
+// Append adds messages to the events of a session. They are stored as one
+// entry, a line each, so that a batch costs one write.
 //
-// The write names the entry that it follows. So a batch that is given twice is
-// kept once, however late it comes, and of two who write one is refused: a
-// node that was thought dead cannot write behind what the others have put
-// under its stream (Amend). That is ErrConflict.
+// The write names the entry that it follows. So a batch that is appended twice
+// is stored once, however late it arrives, and of two concurrent writers one is
+// refused: a node that was considered dead cannot append to what the others
+// have added to its stream (Amend). That is ErrConflict.
 func (s *Store) Append(ctx context.Context, session string, first int, messages [][]byte) error {
+	return s.report("append events", s.appendEvents(ctx, session, first, messages))
+}
+
+func (s *Store) appendEvents(ctx context.Context, session string, first int, messages [][]byte) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	at, known := s.head(session)
-	if known && at.count == first || !known && first == 0 {
-		err := s.append(ctx, session, at, messages)
+	end, known := s.tail(session)
+	if known && end.count == first || !known && first == 0 {
+		err := s.publishEntry(ctx, session, end, messages)
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}
-	// Somebody has written; it may have been us. Only what is there tells: a
-	// leader that was just chosen refuses writes for a while in the same words,
-	// and may not know the newest entries yet.
-	kept, at, err := s.read(ctx, session)
+	// Another write came first, perhaps an earlier attempt of this one. Only
+	// what is stored tells: a leader that was just elected refuses writes for a
+	// while with the same error, and may not know the newest entries yet.
+	stored, end, err := s.read(ctx, session)
 	if err != nil {
 		return err
 	}
-	if at.count > first {
-		if at.count >= first+len(messages) && slices.EqualFunc(kept[first:first+len(messages)], messages, bytes.Equal) {
-			s.setHead(session, at)
+	if end.count > first {
+		if end.count >= first+len(messages) && slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
+			s.setTail(session, end)
 			return nil
 		}
 		return ErrConflict
 	}
-	if at.count == first {
-		if err = s.append(ctx, session, at, messages); !errors.Is(err, ErrConflict) {
+	if end.count == first {
+		if err = s.publishEntry(ctx, session, end, messages); !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}
-	return wrap("keep events", errUnsettled)
+	return errRetry
 }
 
-// Amend reads everything that is kept of a session and appends what edit makes
-// of it. Nothing comes in between.
-func (s *Store) Amend(ctx context.Context, session string, edit func(kept [][]byte) ([][]byte, error)) error {
+// Amend reads the events of a session and appends what edit returns for them,
+// as one step.
+func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error {
 	for {
-		kept, at, err := s.read(ctx, session)
+		stored, end, err := s.read(ctx, session)
 		if err != nil {
+			return wrap("amend events", err)
+		}
+		added, err := edit(stored)
+		if err != nil || len(added) == 0 {
 			return err
 		}
-		more, err := edit(kept)
-		if err != nil || len(more) == 0 {
-			return err
-		}
-		if err = s.append(ctx, session, at, more); !errors.Is(err, ErrConflict) {
-			s.forgetHead(session)
-			return err
+		if err = s.publishEntry(ctx, session, end, added); !errors.Is(err, ErrConflict) {
+			s.forgetTail(session)
+			return wrap("amend events", err)
 		}
 	}
 }
 
-// append writes one entry behind at, or fails with ErrConflict.
-func (s *Store) append(ctx context.Context, session string, at head, messages [][]byte) error {
-	ack, err := s.js.Publish(ctx, eventSubject(session), bytes.Join(messages, []byte("\n")),
-		jetstream.WithExpectLastSequencePerSubject(at.seq))
-	if s.noted(err); conflicts(err) {
+// publishEntry writes one entry after end, or fails with ErrConflict.
+func (s *Store) publishEntry(ctx context.Context, session string, end tail, messages [][]byte) error {
+	to, err := eventSubject(session)
+	if err != nil {
+		return err
+	}
+	ack, err := s.js.Publish(ctx, to, bytes.Join(messages, []byte("\n")),
+		jetstream.WithExpectLastSequencePerSubject(end.seq))
+	if conflicts(err) {
 		return ErrConflict
 	}
 	if err != nil {
-		return wrap("keep events", err)
+		return err
 	}
-	s.setHead(session, head{at.count + len(messages), ack.Sequence})
+	s.setTail(session, tail{end.count + len(messages), ack.Sequence})
 	return nil
 }
 
 // Messages returns everything that was appended.
 func (s *Store) Messages(ctx context.Context, session string) ([][]byte, error) {
 	all, _, err := s.read(ctx, session)
-	return all, err
+	return all, s.report("read events", err)
 }
 
-func (s *Store) read(ctx context.Context, session string) (all [][]byte, at head, err error) {
+func (s *Store) read(ctx context.Context, session string) (all [][]byte, end tail, err error) {
+	from, err := eventSubject(session)
+	if err != nil {
+		return nil, tail{}, err
+	}
 	for next := uint64(1); ; {
-		entry, err := s.events.GetMsg(ctx, next, jetstream.WithGetMsgSubject(eventSubject(session)))
+		entry, err := s.events.GetMsg(ctx, next, jetstream.WithGetMsgSubject(from))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return all, at, nil
+			return all, end, nil
 		}
 		if err != nil {
-			return nil, head{}, wrap("read events", err)
+			return nil, tail{}, err
 		}
 		all = append(all, splitEntry(entry.Data)...)
-		at = head{len(all), entry.Sequence}
+		end = tail{len(all), entry.Sequence}
 		next = entry.Sequence + 1
 	}
 }
 
-// splitEntry takes an entry apart into its messages.
+// splitEntry returns the messages of an entry.
 func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
 
-// The heads of the sessions that this process writes; Finish forgets them.
+// The tails of the sessions that this process writes; Finish forgets them.
 
-func (s *Store) head(session string) (head, bool) {
-	at, ok := s.heads.Load(session)
+func (s *Store) tail(session string) (tail, bool) {
+	end, ok := s.tails.Load(session)
 	if !ok {
-		return head{}, false
+		return tail{}, false
 	}
-	return at.(head), true
+	return end.(tail), true
 }
 
-func (s *Store) setHead(session string, at head) { s.heads.Store(session, at) }
-func (s *Store) forgetHead(session string)       { s.heads.Delete(session) }
+func (s *Store) setTail(session string, end tail) { s.tails.Store(session, end) }
+func (s *Store) forgetTail(session string)        { s.tails.Delete(session) }
+
+// sinceEntries bounds how many entries of a journal one call of Since reads.
+const sinceEntries = 256
+
+// Pulse is the progress of a session, sent by the node that runs it. Pulses are
+// not stored and may be lost: they say when to read the store, and what is
+// stored says what is true.
+type Pulse struct {
+	// Stored is how many events are in the journal.
+	Stored int `json:"kept"`
+	// Received is how much audio has arrived.
+	Received time.Duration `json:"heard"`
+	// Errors are the error messages that were sent to the client since the last
+	// pulse.
+	Errors []string `json:"errors,omitempty"`
+	// Over says that the session's record has its final status.
+	Over bool `json:"over,omitempty"`
+}
+
+// Feed lets any node follow the events that another one writes.
+type Feed interface {
+	// Since reads the events of a session after an entry, 0 for all of them,
+	// and returns the entry that they reach to. It reads a bounded part; no
+	// messages and no error mean that there are no more so far.
+	Since(ctx context.Context, session string, after uint64) (messages [][]byte, last uint64, err error)
+	// Announce sends a pulse to all who listen. It does not wait for them.
+	Announce(session string, p Pulse) error
+	// Listen calls f with every pulse that arrives, one at a time, until stop.
+	// f must not block.
+	Listen(session string, f func(Pulse)) (stop func(), err error)
+}
+
+var _ Feed = (*Store)(nil)
+
+// pulseSubject is not among the subjects that are stored.
+func pulseSubject(session string) (string, error) { return subject("hubbub", "pulse", session) }
+
+// Since reads what was appended after an entry.
+func (s *Store) Since(ctx context.Context, session string, after uint64) (messages [][]byte, last uint64, err error) {
+	from, err := eventSubject(session)
+	if err != nil {
+		return nil, after, s.report("follow events", err)
+	}
+	last = after
+	for range sinceEntries {
+		entry, err := s.events.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(from))
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			return messages, last, nil
+		case err != nil && len(messages) > 0: // the next call returns it
+			return messages, last, nil
+		case err != nil:
+			return nil, after, s.report("follow events", err)
+		}
+		messages = append(messages, splitEntry(entry.Data)...)
+		last = entry.Sequence
+	}
+	return messages, last, nil
+}
+
+// Announce sends a pulse.
+func (s *Store) Announce(session string, p Pulse) error {
+	to, err := pulseSubject(session)
+	if err != nil {
+		return wrap("announce", err)
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return wrap("announce", s.conn.Publish(to, raw))
+}
+
+// Listen receives the pulses of a session.
+func (s *Store) Listen(session string, f func(Pulse)) (stop func(), err error) {
+	from, err := pulseSubject(session)
+	if err != nil {
+		return nil, wrap("listen", err)
+	}
+	sub, err := s.conn.Subscribe(from, func(m *nats.Msg) {
+		var p Pulse
+		if json.Unmarshal(m.Data, &p) == nil {
+			f(p)
+		}
+	})
+	if err != nil {
+		return nil, wrap("listen", err)
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // fails only when the connection is closed
+}

@@ -9,23 +9,24 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// SharedKey is a key that one node has published for all.
+// SharedKey is a key that one node has published for all, or the record of a
+// revoked one.
 type SharedKey struct {
-	Origin string `json:"origin"` // the folder that it lies in
+	Origin string `json:"origin"` // the data folder that it belongs to, or a name for those of no folder
 	ID     string `json:"id"`
 	Raw    []byte `json:"raw"`
 }
 
-// SharedKeys keep the keys by which the nodes of a cluster know API keys that
-// were signed in the data folder of any of them.
+// SharedKeys distribute the keys with which the nodes of a cluster verify API
+// keys that were signed in the data folder of any of them.
 type SharedKeys interface {
 	// PublishKey makes a key known to all nodes.
 	PublishKey(ctx context.Context, key SharedKey) error
-	// WithdrawKey takes it away again.
+	// WithdrawKey removes it again.
 	WithdrawKey(ctx context.Context, key SharedKey) error
-	// PublishedKeys returns all keys, and a number that changes whenever one
-	// is published or withdrawn. When the number is still the one that the
-	// caller has seen, there are no keys with it.
+	// PublishedKeys returns all keys, and a version that changes whenever one
+	// is published or withdrawn. If the version is still the one that the caller
+	// has seen, it returns no keys.
 	PublishedKeys(ctx context.Context, seen uint64) ([]SharedKey, uint64, error)
 }
 
@@ -33,10 +34,10 @@ var _ SharedKeys = (*Store)(nil)
 
 const keysSubject = "$KV.keys."
 
-// layOutKeys makes the bucket of keys, or finds it. It is no place for what
-// expires: a key is good until it is withdrawn.
-func (s *Store) layOutKeys(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.keys, err = s.bucket(ctx, jetstream.KeyValueConfig{Bucket: "keys", Storage: storage, MaxValueSize: 16 << 10})
+// setUpKeys creates the bucket of keys, or finds it. Keys do not expire: a key
+// is valid until it is withdrawn.
+func (s *Store) setUpKeys(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.keys, err = s.newBucket(ctx, jetstream.KeyValueConfig{Bucket: "keys", Storage: storage, MaxValueSize: 16 << 10})
 	if err != nil {
 		return err
 	}
@@ -52,28 +53,28 @@ func (s *Store) PublishKey(ctx context.Context, key SharedKey) error {
 	if err != nil {
 		return err
 	}
-	return wrap("publish key", insist(ctx, func(ctx context.Context) error {
+	return wrap("publish key", retry(ctx, func(ctx context.Context) error {
 		_, err := s.keys.Put(ctx, key.name(), raw)
-		return s.noted(err)
+		return err
 	}))
 }
 
-// WithdrawKey takes it away again.
+// WithdrawKey removes it again.
 func (s *Store) WithdrawKey(ctx context.Context, key SharedKey) error {
-	return wrap("withdraw key", insist(ctx, func(ctx context.Context) error {
-		return s.noted(s.keys.Purge(ctx, key.name()))
+	return wrap("withdraw key", retry(ctx, func(ctx context.Context) error {
+		return s.keys.Purge(ctx, key.name())
 	}))
 }
 
 // PublishedKeys returns all keys, if any has changed.
 func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKey, version uint64, err error) {
-	err = insist(ctx, func(ctx context.Context) error {
+	err = retry(ctx, func(ctx context.Context) error {
 		keys = nil
 		info, err := s.keyStream.Info(ctx, jetstream.WithSubjectFilter(keysSubject+">"))
 		if err != nil {
 			return err
 		}
-		// One more than the newest entry, so that 0 has been seen by nobody.
+		// One more than the newest entry, so that no version is 0.
 		if version = info.State.LastSeq + 1; version == seen {
 			return nil
 		}

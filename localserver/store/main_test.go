@@ -7,11 +7,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests, or, called again by the test of a crash, the
-// process that is to be killed. Afterwards no goroutine may be left.
+// TestMain runs the tests or, in the child of the crash test, the process to be
+// killed. Afterwards no goroutine may be left.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(victimDir); dir != "" {
-		victim(dir)
+	if dir := os.Getenv(childDir); dir != "" {
+		writer(dir)
 		return
 	}
 	goleak.VerifyTestMain(m)

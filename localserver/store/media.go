@@ -6,81 +6,98 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// How long media are kept: at least 24 hours after the write, gone within 48.
+// The times to live of media: at least 24 hours after the write, at most 48.
 const (
-	// MediaTTL is how long an object can be read after it was written whole.
+	// MediaTTL is how long an object can be read after it was committed.
 	MediaTTL = 26 * time.Hour
-	// mediaAge is when its bytes leave the store. What lies between the two is
-	// how long a write may take from its first byte to its last.
+	// mediaAge is when a chunk is removed. Its first chunk is written before
+	// the object is committed, so a write may take at most the difference.
 	mediaAge = 47 * time.Hour
-	// MediaWriteTime is that, with an hour to spare.
+	// MediaWriteTime is that difference, with an hour to spare.
 	MediaWriteTime = mediaAge - MediaTTL - time.Hour
 )
 
 const (
-	// mediaChunk is how an object is cut up, in bytes: one message each, well
+	// mediaChunk is the size of a chunk, in bytes: one message each, well
 	// within the 1 MiB that a message may have.
 	mediaChunk = 256 << 10
-	// mediaMemory bounds the media of a store in memory, so that they leave
-	// room for sessions.
+	// mediaMemory bounds the media of a store in memory, in bytes, so that they
+	// leave room for sessions.
 	mediaMemory = 160 << 20
-	// uploadLease is how long a write may go without a sign of life.
-	uploadLease = 5 * time.Minute
-	// readGrace is how long readers of a replaced object may go on.
+	// writeLease is how long a write may make no progress.
+	writeLease = 5 * time.Minute
+	// readGrace is how long a replaced or deleted object can still be read.
 	readGrace = time.Hour
 )
 
-// ErrFull is a store without room.
-var ErrFull = errors.New("the store is full")
-
-// MediaInfo is what is known of an object.
+// MediaInfo describes an object.
 type MediaInfo struct {
 	Size    int64 // bytes
 	Sum     string
 	Written time.Time
 }
 
-// Media keeps objects of any size, named within an account. A name is any
-// string; it means nothing to the store. An object appears whole or not at
-// all: a write that is not committed leaves the earlier one untouched.
+// Media stores objects of any size, named within an account. A name is any
+// string and opaque to the store. A write takes effect when it is committed;
+// until then the earlier object of the name remains.
 type Media interface {
+	// MediaUsed reports whether a write that was bound to permit is committed.
+	MediaUsed(ctx context.Context, permit string) (bool, error)
 	// CreateMedia begins to write an object.
 	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*MediaWriter, error)
-	// StatMedia tells whether there is an object, or returns ErrNotFound.
+	// StatMedia describes an object, or returns ErrNotFound.
 	StatMedia(ctx context.Context, account, name string, now time.Time) (MediaInfo, error)
 	// OpenMedia opens an object for reading, or returns ErrNotFound. ctx
 	// bounds all of the reading.
 	OpenMedia(ctx context.Context, account, name string, now time.Time) (*MediaReader, error)
-	// SweepMedia removes what replaced objects and broken-off writes left
-	// behind, and tells how many it removed. Any node may do it at any time.
+	// ListMedia returns the objects of an account that can be read, sorted by
+	// name, and how many bytes of its quota are used.
+	ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaObject, used int64, err error)
+	// DeleteMedia deletes an object, or returns ErrNotFound. Who is reading it
+	// can continue.
+	DeleteMedia(ctx context.Context, account, name string, now time.Time) error
+	// SweepMedia removes expired objects, and the blobs of replaced objects and
+	// of abandoned writes that have expired. It returns how many blobs it
+	// removed. Any node may call it at any time.
 	SweepMedia(ctx context.Context, now time.Time) (int, error)
 }
 
 var _ Media = (*Store)(nil)
 
-// mediaStore is the part of a Store that holds media. An object is a row of
-// chunks, a subject each, so that any part of it can be read on its own; a
-// record under the object's name says which row it is. The record is what a
-// write switches, in one step, when all chunks are there.
+// mediaStore is the part of a Store that holds media. The bytes of an object
+// are a blob: a sequence of chunks, a subject each, so that any part can be
+// read on its own. A record under the object's name refers to the blob. A write
+// replaces the record, in one step, when all chunks are stored.
 //
-// Rows that no record names have an entry of their own in the same bucket,
-// which says until when to leave them alone: a row that is being written, or
-// one that was replaced and still has readers.
+// A blob without a record, because it is being written or was replaced and may
+// still have readers, has an entry in the same bucket that says until when to
+// keep it.
+//
+// The keys of records and entries begin with a hash of the account, so that
+// what an account has stored is found without reading anything else.
 type mediaStore struct {
 	chunks jetstream.Stream
-	names  jetstream.KeyValue
+	names  bucket
+	keys   jetstream.Stream // of names
+	quota  int64            // bytes that an account may use, 0 = no limit
+
+	mu      sync.Mutex
+	readers map[string]int // of this process, by blob
 }
 
-// mediaRecord is what stands under a name.
+// mediaRecord is the value of a name.
 type mediaRecord struct {
-	Object string `json:"object"`
-	// Prefix comes before the chunks: the head of a file whose length is known
+	Name string `json:"name"`
+	Blob string `json:"object"`
+	// Prefix precedes the chunks: the header of a file whose length is known
 	// only at its end.
 	Prefix  []byte    `json:"prefix,omitempty"`
 	Size    int64     `json:"size"` // prefix included
@@ -90,137 +107,112 @@ type mediaRecord struct {
 
 func (r mediaRecord) info() MediaInfo { return MediaInfo{Size: r.Size, Sum: r.Sum, Written: r.Written} }
 
-// looseRow is the entry of a row that no record names, or not yet.
-type looseRow struct {
-	Name  string    `json:"name"` // the key of the record that may come to name it
+// expired reports whether the object can no longer be read.
+func (r mediaRecord) expired(now time.Time) bool { return now.Sub(r.Written) >= MediaTTL }
+
+// unreferenced is the entry of a blob that no record refers to, or not yet.
+type unreferenced struct {
+	Name  string    `json:"name"` // the key of the record that may refer to it
 	Until time.Time `json:"until"`
+	// Size is how many bytes the blob has or was admitted with, and Ask how many
+	// more its writer asks for: see reserve.
+	Size int64 `json:"size"`
+	Ask  int64 `json:"ask,omitempty"`
 }
 
 const (
-	namePrefix  = "n."
-	loosePrefix = "l."
+	namePrefix         = "n."
+	unreferencedPrefix = "l."
+	permitPrefix       = "u."
 )
 
-// mediaKey is where the record of a name stands. A hash takes names of any
-// length and any characters, and no choice of account and name can meet
-// another account's.
+// hashOf is the form in which accounts and names are part of a key, so that
+// they can be any string.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// mediaKey is the key of a name's record.
 func mediaKey(account, name string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(account), account, name))
-	return namePrefix + hex.EncodeToString(sum[:])
+	return namePrefix + hashOf(account) + "." + hashOf(name)
 }
 
-func chunkSubject(object string, n int64) string {
-	return fmt.Sprintf("hubbub.media.%s.%d", object, n)
+// entryKey is the key of the entry of a blob, whose record has or will have
+// some key.
+func entryKey(record, blob string) string {
+	account, _, _ := strings.Cut(strings.TrimPrefix(record, namePrefix), ".")
+	return unreferencedPrefix + account + "." + blob
 }
 
-// layOutMedia makes the stream of chunks and the bucket of names, or finds
+func chunkSubject(blob string, n int64) (string, error) {
+	return subject("hubbub", "media", blob, strconv.FormatInt(n, 10))
+}
+
+// setUpMedia creates the stream of chunks and the bucket of names, or finds
 // them.
-func (s *Store) layOutMedia(ctx context.Context, storage jetstream.StorageType, replicas int) error {
+func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) error {
 	maxBytes := int64(-1)
 	if storage == jetstream.MemoryStorage {
 		maxBytes = mediaMemory
 	}
 	var err error
 	s.media.chunks, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "MEDIA", Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: replicas,
-		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: replicas == 1,
-		// A full store takes nothing new; it never makes room by forgetting.
+		Name: "MEDIA", Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
+		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: s.replicas == 1,
+		// A full store accepts nothing new rather than removing something.
 		Discard: jetstream.DiscardNew,
 	})
 	if err != nil {
 		return err
 	}
-	s.media.names, err = s.bucket(ctx, jetstream.KeyValueConfig{
+	s.media.names, err = s.newBucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "media", Storage: storage, TTL: mediaAge, MaxValueSize: 16 << 10,
 	})
+	if err != nil {
+		return err
+	}
+	s.media.keys, err = s.js.Stream(ctx, "KV_media")
 	return err
 }
 
-// StatMedia tells whether there is an object that can be read at the time now.
+// StatMedia describes an object that can be read at the time now.
 func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Time) (MediaInfo, error) {
-	rec, _, err := s.mediaRecord(ctx, mediaKey(account, name))
-	if err != nil {
-		return MediaInfo{}, err
-	}
-	if now.Sub(rec.Written) >= MediaTTL {
-		return MediaInfo{}, ErrNotFound
-	}
-	return rec.info(), nil
+	rec, err := s.readable(ctx, account, name, now)
+	return rec.info(), s.report("look up media", err)
 }
 
-// mediaRecord reads a record; a revision of 0 and ErrNotFound is none.
+// readable returns the record of an object that can be read at the time now,
+// or ErrNotFound.
+func (s *Store) readable(ctx context.Context, account, name string, now time.Time) (mediaRecord, error) {
+	rec, _, err := s.mediaRecord(ctx, mediaKey(account, name))
+	if err == nil && rec.expired(now) {
+		return mediaRecord{}, ErrNotFound
+	}
+	return rec, err
+}
+
+// mediaRecord reads a record. Without a record it returns ErrNotFound and the
+// revision 0.
 func (s *Store) mediaRecord(ctx context.Context, key string) (rec mediaRecord, revision uint64, err error) {
 	entry, err := s.media.names.Get(ctx, key)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return rec, 0, ErrNotFound
 	case err != nil:
-		return rec, 0, wrap("look up media", err)
+		return rec, 0, err
 	}
 	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-		return rec, 0, wrap("look up media", err)
+		return rec, 0, err
 	}
 	return rec, entry.Revision(), nil
 }
 
-// SweepMedia removes the rows that nobody needs any more.
-func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
-	list, err := s.media.names.ListKeysFiltered(ctx, loosePrefix+"*")
-	if err != nil {
-		return 0, wrap("sweep media", err)
-	}
-	var keys []string
-	for key := range list.Keys() {
-		keys = append(keys, key)
-	}
-	_ = list.Stop()
-	for _, key := range keys {
-		gone, err := s.sweepRow(ctx, key, now)
-		if err != nil {
-			return swept, wrap("sweep media", err)
-		}
-		if gone {
-			swept++
-		}
-	}
-	return swept, nil
-}
-
-// sweepRow removes one row if its time is over and no record names it.
-//
-// The entry goes before the chunks, and only in the revision that was looked
-// at: a writer renews its entry before it switches, so of the two one fails.
-func (s *Store) sweepRow(ctx context.Context, key string, now time.Time) (gone bool, err error) {
-	entry, err := s.media.names.Get(ctx, key)
+// MediaUsed reports whether a permit is used up.
+func (s *Store) MediaUsed(ctx context.Context, permit string) (bool, error) {
+	entry, err := s.media.names.Get(ctx, permitPrefix+permit)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	var row looseRow
-	if err := json.Unmarshal(entry.Value(), &row); err != nil {
-		return false, err
-	}
-	if now.Before(row.Until) {
-		return false, nil
-	}
-	object := key[len(loosePrefix):]
-	rec, _, err := s.mediaRecord(ctx, row.Name)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return false, err
-	}
-	named := err == nil && rec.Object == object
-	err = s.media.names.Purge(ctx, key, jetstream.LastRevision(entry.Revision()))
-	switch {
-	case errors.Is(err, jetstream.ErrKeyRevisionMismatch):
-		return false, nil
-	case err != nil || named:
-		return false, err
-	}
-	return true, s.dropRow(ctx, object)
-}
-
-func (s *Store) dropRow(ctx context.Context, object string) error {
-	return s.media.chunks.Purge(ctx, jetstream.WithPurgeSubject("hubbub.media."+object+".*"))
+	return err == nil && string(entry.Value()) == permitUsed, s.report("look up permit", err)
 }

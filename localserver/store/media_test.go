@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,8 +58,8 @@ func get(t testing.TB, s *Store, account, name string, when time.Time) []byte {
 	return body
 }
 
-// rows counts the chunks that are kept at all.
-func (s *Store) rows(t testing.TB) uint64 {
+// chunkCount counts all chunks in the store.
+func (s *Store) chunkCount(t testing.TB) uint64 {
 	t.Helper()
 	info, err := s.media.chunks.Info(context.Background())
 	if err != nil {
@@ -139,7 +140,7 @@ func TestMediaIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// What is not committed changes nothing, and nothing of it stays.
+// A write that is not committed changes nothing, and leaves nothing.
 func TestMediaAbort(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("earlier"), noon)
@@ -155,7 +156,7 @@ func TestMediaAbort(t *testing.T) {
 	if got := get(t, s, "a", "x", noon); string(got) != "earlier" {
 		t.Errorf("afterwards it holds %q", got)
 	}
-	if n := s.rows(t); n != 1 {
+	if n := s.chunkCount(t); n != 1 {
 		t.Errorf("%d chunks are left", n)
 	}
 	if n, err := s.SweepMedia(context.Background(), noon.Add(time.Hour)); n != 0 || err != nil {
@@ -163,8 +164,8 @@ func TestMediaAbort(t *testing.T) {
 	}
 }
 
-// A writer that died leaves a row, and a replaced object has readers: both go
-// when their time is over, not before, and nothing else with them.
+// An abandoned write leaves a blob, and a replaced object may have readers: both
+// blobs are removed when they expire, not before, and nothing else with them.
 func TestMediaSweep(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
@@ -175,34 +176,34 @@ func TestMediaSweep(t *testing.T) {
 		}
 		body := noise(mediaChunk+1, 2)
 		put(t, s, "a", "x", body, noon)
-		dead, err := s.CreateMedia(ctx, "a", "y", at(noon))
+		abandoned, err := s.CreateMedia(ctx, "a", "y", at(noon))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = dead.Write(noise(2*mediaChunk, 3))
-		dead.land(0)
-		if n := s.rows(t); n != 5 {
+		_, _ = abandoned.Write(noise(2*mediaChunk, 3))
+		abandoned.await(0)
+		if n := s.chunkCount(t); n != 5 {
 			t.Fatalf("%d chunks", n)
 		}
 		for _, c := range []struct {
 			after time.Duration
 			swept int
 			rows  uint64
-		}{{time.Minute, 0, 5}, {uploadLease, 1, 3}, {readGrace - 1, 0, 3}, {readGrace, 1, 2}, {20 * time.Hour, 0, 2}} {
+		}{{time.Minute, 0, 5}, {writeLease, 1, 3}, {readGrace - 1, 0, 3}, {readGrace, 1, 2}, {20 * time.Hour, 0, 2}} {
 			if c.after == readGrace {
 				if _, err := io.ReadAll(old); err != nil {
 					t.Errorf("a replaced object cannot be read on: %v", err)
 				}
 			}
-			if n, err := s.SweepMedia(ctx, noon.Add(c.after)); n != c.swept || err != nil || s.rows(t) != c.rows {
-				t.Errorf("after %v: swept %d, want %d; %d chunks, want %d; %v", c.after, n, c.swept, s.rows(t), c.rows, err)
+			if n, err := s.SweepMedia(ctx, noon.Add(c.after)); n != c.swept || err != nil || s.chunkCount(t) != c.rows {
+				t.Errorf("after %v: swept %d, want %d; %d chunks, want %d; %v", c.after, n, c.swept, s.chunkCount(t), c.rows, err)
 			}
 		}
 		if got := get(t, s, "a", "x", noon); !bytes.Equal(got, body) {
 			t.Error("the object itself was swept")
 		}
-		// The dead one wakes up too late.
-		if _, err := dead.Commit(nil); err == nil {
+		// The abandoned writer continues too late.
+		if _, err := abandoned.Commit(nil); err == nil {
 			t.Error("a swept write was committed")
 		}
 		if _, err := s.StatMedia(ctx, "a", "y", noon); !errors.Is(err, ErrNotFound) {
@@ -211,8 +212,8 @@ func TestMediaSweep(t *testing.T) {
 	})
 }
 
-// Of writers that race the last one wins, whole, and the rows of the others
-// are swept.
+// Of concurrent writers the last one wins, completely, and the blobs of the
+// others are removed at once.
 func TestMediaWritersRace(t *testing.T) {
 	s := open(t, "")
 	bodies := make([][]byte, 8)
@@ -226,15 +227,101 @@ func TestMediaWritersRace(t *testing.T) {
 	if !slices.ContainsFunc(bodies, func(b []byte) bool { return bytes.Equal(b, got) }) {
 		t.Error("what is there is of more than one writer")
 	}
-	if n, err := s.SweepMedia(context.Background(), noon.Add(readGrace)); n != len(bodies)-1 || err != nil {
-		t.Errorf("swept %d, %v", n, err)
-	}
-	if n := s.rows(t); n != 2 {
+	if n := s.chunkCount(t); n != 2 {
 		t.Errorf("%d chunks are left", n)
+	}
+	if n, err := s.SweepMedia(context.Background(), noon.Add(readGrace)); n != 0 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
 	}
 }
 
-// The promise: at least 24 hours, and gone within 48.
+// A replaced object is removed when its last reader is done.
+func TestReplacedMediaWithReaders(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		body := noise(2*mediaChunk, 1)
+		put(t, s, "a", "x", body, noon)
+		var readers []*MediaReader
+		for range 2 {
+			r, err := s.OpenMedia(ctx, "a", "x", noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers = append(readers, r)
+		}
+		for range 3 {
+			put(t, s, "a", "x", []byte("later"), noon)
+		}
+		if n := s.chunkCount(t); n != 3 {
+			t.Errorf("%d chunks with readers", n)
+		}
+		for i, r := range readers {
+			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, body) {
+				t.Errorf("reader %d: %d bytes, %v", i, len(got), err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := s.chunkCount(t); n != 1 || len(s.media.readers) != 0 {
+			t.Errorf("%d chunks afterwards, readers %v", n, s.media.readers)
+		}
+		if got := get(t, s, "a", "x", noon); string(got) != "later" {
+			t.Errorf("x holds %d bytes", len(got))
+		}
+	})
+}
+
+// Of all writes that are bound to one permit one is committed.
+func TestPermitIsUsedOnce(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		write := func() (*MediaWriter, error) {
+			w, err := s.CreateMedia(ctx, "a", "x", at(noon))
+			if err != nil {
+				return nil, err
+			}
+			w.Bind("permit")
+			_, err = w.Write(noise(1000, 1))
+			return w, err
+		}
+		abandoned, err := write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		abandoned.Abort()
+		if used, err := s.MediaUsed(ctx, "permit"); used || err != nil {
+			t.Errorf("used up by an abandoned write: %v %v", used, err)
+		}
+		var committed atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				w, err := write()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer w.Abort()
+				switch _, err := w.Commit(nil); {
+				case err == nil:
+					committed.Add(1)
+				case !errors.Is(err, ErrUsed):
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if used, err := s.MediaUsed(ctx, "permit"); !used || err != nil || committed.Load() != 1 {
+			t.Errorf("used %v, %v; %d writes committed", used, err, committed.Load())
+		}
+		if n := s.chunkCount(t); n != 1 {
+			t.Errorf("%d chunks are left", n)
+		}
+	})
+}
+
+// Objects are kept for at least 24 hours and removed within 48.
 func TestMediaRetention(t *testing.T) {
 	s := open(t, "")
 	put(t, s, "a", "x", []byte("body"), noon)
@@ -250,15 +337,15 @@ func TestMediaRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := s.media.names.Status(ctx)
+	names, err := s.media.names.kv.Status(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for what, age := range map[string]time.Duration{"chunks": chunks.Config.MaxAge, "names": names.TTL()} {
-		// A write may last MediaWriteTime; its first byte must outlive the
-		// reading, its last be gone in time.
+		// A write may take MediaWriteTime; its first chunk has to last as long
+		// as the object, its last one must be removed in time.
 		if age < MediaWriteTime+MediaTTL || age >= 48*time.Hour {
-			t.Errorf("%s leave after %v", what, age)
+			t.Errorf("%s are removed after %v", what, age)
 		}
 	}
 }
@@ -273,7 +360,7 @@ func TestMediaStoreFull(t *testing.T) {
 	chunk := noise(mediaChunk, 1)
 	for n := 0; err == nil; n += len(chunk) {
 		if n > 2*mediaMemory {
-			t.Fatal("the store has no bottom")
+			t.Fatal("the store has no limit")
 		}
 		_, err = w.Write(chunk)
 	}
@@ -284,128 +371,48 @@ func TestMediaStoreFull(t *testing.T) {
 		t.Errorf("no room for a session: %v", err)
 	}
 	w.Abort()
-	if n := s.rows(t); n != 1 {
+	if n := s.chunkCount(t); n != 1 {
 		t.Errorf("%d chunks are left", n)
 	}
 	put(t, s, "a", "x", []byte("later"), noon)
 }
 
-// answered is what the store says of a chunk, when it does.
-type answered struct {
+// pubAck is an acknowledgement that a test controls.
+type pubAck struct {
 	jetstream.PubAckFuture
 	ok  chan *jetstream.PubAck
 	err chan error
 }
 
-func (a answered) Ok() <-chan *jetstream.PubAck { return a.ok }
-func (a answered) Err() <-chan error            { return a.err }
+func (a pubAck) Ok() <-chan *jetstream.PubAck { return a.ok }
+func (a pubAck) Err() <-chan error            { return a.err }
 
-// A chunk that lands late, behind one that was refused, must not stay.
-func TestMediaAbortWaitsForWhatIsOnTheWay(t *testing.T) {
+// A chunk that arrives late, after one that was refused, must not remain.
+func TestMediaAbortWaitsForChunksInFlight(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	w, err := s.CreateMedia(ctx, "a", "x", at(noon))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := answered{err: make(chan error, 1)}
+	refused := pubAck{err: make(chan error, 1)}
 	refused.err <- errors.New("no room")
-	late, landed := answered{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}, make(chan error, 1)
-	w.flight = []chunkOnTheWay{{ack: refused}, {ack: late}}
+	late, arrived := pubAck{ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}, make(chan error, 1)
+	w.inFlight = []pendingChunk{{ack: refused}, {ack: late}}
 	time.AfterFunc(200*time.Millisecond, func() {
-		_, err := s.js.Publish(ctx, chunkSubject(w.object, 1), []byte("late"))
-		landed <- err
+		to, err := chunkSubject(w.blob, 1)
+		if err == nil {
+			_, err = s.js.Publish(ctx, to, []byte("late"))
+		}
+		arrived <- err
 		late.ok <- nil
 	})
 	w.Abort()
-	if err := <-landed; err != nil {
+	if err := <-arrived; err != nil {
 		t.Fatal(err)
 	}
-	if n := s.rows(t); n != 0 {
+	if n := s.chunkCount(t); n != 0 {
 		t.Errorf("%d chunks are left", n)
-	}
-}
-
-func TestCountersSlide(t *testing.T) {
-	s := open(t, "")
-	ctx := context.Background()
-	take := func(key string, after time.Duration) Count {
-		t.Helper()
-		c, err := s.Take(ctx, key, noon.Add(after), 1, 3, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	for i, c := range []struct {
-		after time.Duration
-		taken int
-		used  int
-		reset time.Duration
-	}{
-		{0, 1, 1, time.Minute}, {10 * time.Second, 1, 2, time.Minute}, {59 * time.Second, 1, 3, time.Minute},
-		{59 * time.Second, 0, 3, time.Minute},
-		// No minute has more than three, also not one that lies across.
-		{time.Minute, 1, 3, 70 * time.Second},
-		{61 * time.Second, 0, 3, 70 * time.Second}, {70 * time.Second, 1, 3, 119 * time.Second},
-	} {
-		got := take("k", c.after)
-		if got.Taken != c.taken || got.Used != c.used || !got.Reset.Equal(noon.Add(c.reset)) {
-			t.Errorf("%d: after %v %+v", i, c.after, got)
-		}
-	}
-	if c := take("other", 0); c.Taken != 1 || c.Used != 1 {
-		t.Errorf("another key: %+v", c)
-	}
-}
-
-func TestCountersAreExact(t *testing.T) {
-	s := open(t, "")
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	taken := 0
-	for range 4 {
-		all.Go(func() {
-			for i := range 10 {
-				c, err := s.Take(context.Background(), "k", noon, 1+i%3, 25, time.Minute)
-				mu.Lock()
-				if err != nil {
-					t.Error(err)
-				}
-				taken += c.Taken
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
-	if taken != 25 {
-		t.Errorf("%d of 76 were let through, want 25", taken)
-	}
-}
-
-func TestSecretIsDrawnOnce(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(context.Background(), Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	drawn := make([][]byte, 8)
-	var all sync.WaitGroup
-	for i := range drawn {
-		all.Go(func() { drawn[i], _ = s.Secret(context.Background(), "x") })
-	}
-	all.Wait()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	again, err := open(t, dir).Secret(context.Background(), "x")
-	if err != nil || len(again) != 32 {
-		t.Fatal(again, err)
-	}
-	for _, d := range drawn {
-		if !bytes.Equal(d, again) {
-			t.Error("two secrets of one name")
-		}
 	}
 }
 

@@ -6,40 +6,119 @@ import (
 	"io"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lateChunk is how long a chunk is looked for that must be there: a replica
-// may lag behind the write that it has not seen yet.
+// lateChunk is how long to look for a chunk that must exist: a replica may be
+// behind.
 const lateChunk = 2 * time.Second
 
-// MediaReader reads one object, from anywhere in it. It holds one chunk.
+// MediaReader reads one object, from any offset. It holds one chunk in memory.
 type MediaReader struct {
 	MediaInfo
 	store *Store
 	ctx   context.Context
+	key   string // of the record
 	rec   mediaRecord
+	mark  string // subject of the reader on a cluster, "" otherwise
 
 	offset int64
-	held   int64 // number of the chunk in data, -1 = none
+	chunk  int64 // number of the chunk in data, -1 = none
 	data   []byte
 }
 
 var _ io.ReadSeeker = (*MediaReader)(nil)
 
-// OpenMedia opens an object that can be read at the time now.
+// OpenMedia opens an object that can be read at the time now. The reader must
+// be closed.
 func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Time) (*MediaReader, error) {
-	rec, _, err := s.mediaRecord(ctx, mediaKey(account, name))
-	if err != nil {
-		return nil, err
+	for {
+		rec, err := s.readable(ctx, account, name, now)
+		if err != nil {
+			return nil, s.report("open media", err)
+		}
+		r := &MediaReader{MediaInfo: rec.info(), store: s, ctx: ctx, key: mediaKey(account, name), rec: rec, chunk: -1}
+		if err := r.announce(); err != nil {
+			return nil, s.report("open media", err)
+		}
+		// Whoever replaced the object before the reader was known may have
+		// removed the blob.
+		if again, err := s.readable(ctx, account, name, now); err == nil && again.Blob == rec.Blob {
+			return r, nil
+		}
+		_ = r.Close()
 	}
-	if now.Sub(rec.Written) >= MediaTTL {
-		return nil, ErrNotFound
-	}
-	return &MediaReader{MediaInfo: rec.info(), store: s, ctx: ctx, rec: rec, held: -1}, nil
 }
 
-// Read reads on at the offset, across at most one chunk.
+// announce makes the reader known to whoever replaces or deletes the object: in
+// this process, and on a cluster by a message that exists while it reads.
+func (r *MediaReader) announce() (err error) {
+	m := &r.store.media
+	if r.store.Shared() {
+		if r.mark, err = subject("hubbub", "media", r.rec.Blob+readersSuffix, uuid.NewString()); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
+		defer cancel()
+		if _, err := r.store.js.Publish(ctx, r.mark, nil); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.readers == nil {
+		m.readers = map[string]int{}
+	}
+	m.readers[r.rec.Blob]++
+	return nil
+}
+
+// readersSuffix is added to a blob for the subjects of its readers.
+const readersSuffix = "-readers"
+
+// hasReaders reports whether a blob is being read, here or on another node. A
+// node that was killed while it read is counted as a reader; the sweep removes
+// the blob then.
+func (s *Store) hasReaders(ctx context.Context, blob string) bool {
+	s.media.mu.Lock()
+	here := s.media.readers[blob] > 0
+	s.media.mu.Unlock()
+	if here || !s.Shared() {
+		return here
+	}
+	all, err := subject("hubbub", "media", blob+readersSuffix)
+	if err != nil {
+		return false
+	}
+	info, err := s.media.chunks.Info(ctx, jetstream.WithSubjectFilter(all+".*"))
+	return err != nil || len(info.State.Subjects) > 0 // perhaps
+}
+
+// Close ends the reading. The last reader of an object that was replaced or
+// deleted removes its blob.
+func (r *MediaReader) Close() error {
+	m := &r.store.media
+	m.mu.Lock()
+	if m.readers[r.rec.Blob]--; m.readers[r.rec.Blob] == 0 {
+		delete(m.readers, r.rec.Blob)
+	}
+	m.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), mediaTimeout)
+	defer cancel()
+	if r.mark != "" {
+		if err := m.chunks.Purge(ctx, jetstream.WithPurgeSubject(r.mark)); err != nil {
+			return r.store.report("close media", err)
+		}
+	}
+	if r.store.hasReaders(ctx, r.rec.Blob) {
+		return nil
+	}
+	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.rec.Blob), ended)
+	return r.store.report("close media", err)
+}
+
+// Read reads from the offset, within one chunk.
 func (r *MediaReader) Read(p []byte) (int, error) {
 	if r.offset >= r.rec.Size {
 		return 0, io.EOF
@@ -47,13 +126,13 @@ func (r *MediaReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	head := int64(len(r.rec.Prefix))
+	prefix := int64(len(r.rec.Prefix))
 	var n int
-	if r.offset < head {
+	if r.offset < prefix {
 		n = copy(p, r.rec.Prefix[r.offset:])
 	} else {
-		at := r.offset - head
-		if err := r.hold(at / mediaChunk); err != nil {
+		at := r.offset - prefix
+		if err := r.load(at / mediaChunk); err != nil {
 			return 0, err
 		}
 		n = copy(p, r.data[at%mediaChunk:])
@@ -62,22 +141,25 @@ func (r *MediaReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// hold fetches a chunk.
-func (r *MediaReader) hold(n int64) error {
-	if n == r.held {
+// load fetches a chunk.
+func (r *MediaReader) load(n int64) error {
+	if n == r.chunk {
 		return nil
 	}
-	subject := chunkSubject(r.rec.Object, n)
+	from, err := chunkSubject(r.rec.Blob, n)
+	if err != nil {
+		return wrap("read media", err)
+	}
 	for began := time.Now(); ; {
 		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
-		m, err := r.store.media.chunks.GetLastMsgForSubject(ctx, subject)
+		m, err := r.store.media.chunks.GetLastMsgForSubject(ctx, from)
 		cancel()
 		switch {
 		case err == nil:
 			if want := min(mediaChunk, r.rec.Size-int64(len(r.rec.Prefix))-n*mediaChunk); int64(len(m.Data)) != want {
 				return errors.New("read media: a chunk is damaged")
 			}
-			r.held, r.data = n, m.Data
+			r.chunk, r.data = n, m.Data
 			return nil
 		case !errors.Is(err, jetstream.ErrMsgNotFound) || time.Since(began) > lateChunk:
 			return wrap("read media", err)
@@ -99,7 +181,7 @@ func (r *MediaReader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.rec.Size
 	}
 	if offset < 0 {
-		return 0, errors.New("read media: a position before the beginning")
+		return 0, errors.New("read media: a negative offset")
 	}
 	r.offset = offset
 	return offset, nil

@@ -15,86 +15,98 @@ import (
 )
 
 const (
-	// chunksOnTheWay is how many chunks of a write wait for the store at once;
-	// with one that is being filled they are all the memory of a write.
-	chunksOnTheWay = 3
+	// maxInFlight is how many chunks of a write wait for the store at once.
+	// Together with the one that is being filled they are all the memory of a
+	// write.
+	maxInFlight = 3
 	// mediaTimeout bounds one step of a write.
 	mediaTimeout = 10 * time.Second
+	// claimPause is the time between two looks at a permit that is claimed.
+	claimPause = 20 * time.Millisecond
 )
 
-// MediaWriter writes one object. Only one goroutine uses it, and ends it with
-// Commit or Abort.
+// MediaWriter writes one object. It is used by one goroutine only, which ends
+// it with Commit or Abort.
 type MediaWriter struct {
-	store  *Store
-	ctx    context.Context
-	now    func() time.Time
-	key    string // of the record
-	object string
+	store *Store
+	ctx   context.Context
+	now   func() time.Time
+	name  string
+	key   string // of the record
+	entry string // key of the blob's entry
+	blob  string
 
-	lease   uint64 // revision of the row's entry
-	renewed time.Time
+	lease    uint64 // revision of the blob's entry
+	renewed  time.Time
+	admitted int64 // bytes, within the account's quota
 
-	buf    []byte
-	spare  [][]byte
-	flight []chunkOnTheWay
-	n      int64 // chunks that have left
-	size   int64
-	sum    hash.Hash
-	err    error // the first failure; nothing is written after it
-	// settled is a write that is not the writer's to take back: it is
-	// committed, or nobody knows whether it is.
-	settled bool
+	buf      []byte // the chunk that is being filled
+	spare    [][]byte
+	inFlight []pendingChunk
+	n        int64 // chunks that were sent
+	size     int64
+	sum      hash.Hash
+	err      error // the first failure; nothing is written after it
+	// committed is a write that Abort must not undo: it is committed, or its
+	// outcome is unknown.
+	committed bool
+	permit    string // "" = none
 }
 
-type chunkOnTheWay struct {
+// pendingChunk is a chunk that the store has not acknowledged.
+type pendingChunk struct {
 	ack jetstream.PubAckFuture
 	buf []byte
 }
 
 // CreateMedia begins to write an object. ctx bounds the writing.
 func (s *Store) CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*MediaWriter, error) {
-	w := &MediaWriter{store: s, ctx: ctx, now: now, key: mediaKey(account, name),
-		object: uuid.NewString(), sum: sha256.New()}
-	if err := w.renew(); err != nil {
-		return nil, wrap("begin media", storeError(err))
+	if err := s.admit(ctx, 0, forMedia); err != nil {
+		return nil, s.report("create media", err)
+	}
+	w := &MediaWriter{store: s, ctx: ctx, now: now, name: name, key: mediaKey(account, name),
+		blob: uuid.NewString(), sum: sha256.New()}
+	w.entry = entryKey(w.key, w.blob)
+	if err := w.renew(0); err != nil {
+		return nil, s.report("create media", storeError(err))
 	}
 	return w, nil
 }
 
-// renew says that the writer is alive.
-func (w *MediaWriter) renew() error {
+// renew keeps the blob from being swept, and asks for more bytes.
+func (w *MediaWriter) renew(ask int64) error {
 	now := w.now()
-	raw, err := json.Marshal(looseRow{Name: w.key, Until: now.Add(uploadLease)})
+	raw, err := json.Marshal(unreferenced{Name: w.key, Until: now.Add(writeLease), Size: w.admitted, Ask: ask})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
-	if w.lease, err = w.store.media.names.Update(ctx, loosePrefix+w.object, raw, w.lease); err != nil {
+	if w.lease, err = w.store.media.names.Update(ctx, w.entry, raw, w.lease); err != nil {
 		return err
 	}
 	w.renewed = now
 	return nil
 }
 
-// Write takes the next bytes. It waits while too much is on the way.
+// Write takes the next bytes. It waits while too many chunks are in flight.
 func (w *MediaWriter) Write(p []byte) (int, error) {
-	taken := 0
+	written := 0
 	for len(p) > 0 && w.err == nil {
 		if w.buf == nil {
-			w.buf = w.empty()
+			w.buf = w.emptyBuffer()
 		}
 		n := copy(w.buf[len(w.buf):mediaChunk], p)
 		w.buf = w.buf[:len(w.buf)+n]
-		p, taken = p[n:], taken+n
+		p, written = p[n:], written+n
 		if len(w.buf) == mediaChunk {
 			w.send()
 		}
 	}
-	return taken, w.err
+	return written, w.err
 }
 
-func (w *MediaWriter) empty() []byte {
+func (w *MediaWriter) emptyBuffer() []byte {
 	if n := len(w.spare); n > 0 {
 		buf := w.spare[n-1]
 		w.spare = w.spare[:n-1]
@@ -103,30 +115,41 @@ func (w *MediaWriter) empty() []byte {
 	return make([]byte, 0, mediaChunk)
 }
 
-// send lets the chunk that is being filled go.
+// send sends the chunk that is being filled.
 func (w *MediaWriter) send() {
-	if w.now().Sub(w.renewed) > uploadLease/5 {
-		if w.err = w.renew(); w.err != nil {
+	if w.now().Sub(w.renewed) > writeLease/5 {
+		if w.err = w.renew(0); w.err != nil {
 			return
 		}
 	}
+	if w.err = w.store.admit(w.ctx, int64(len(w.buf)), forMedia); w.err != nil {
+		return
+	}
+	if w.err = w.grow(int64(len(w.buf))); w.err != nil {
+		return
+	}
 	_, _ = w.sum.Write(w.buf) // never fails
 	w.size += int64(len(w.buf))
-	ack, err := w.store.js.PublishAsync(chunkSubject(w.object, w.n), w.buf)
+	to, err := chunkSubject(w.blob, w.n)
 	if err != nil {
 		w.err = err
 		return
 	}
-	w.flight = append(w.flight, chunkOnTheWay{ack, w.buf})
+	ack, err := w.store.js.PublishAsync(to, w.buf)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.inFlight = append(w.inFlight, pendingChunk{ack, w.buf})
 	w.n++
 	w.buf = nil
-	w.land(chunksOnTheWay)
+	w.await(maxInFlight)
 }
 
-// land waits until no more than some chunks are on the way.
-func (w *MediaWriter) land(most int) {
-	for len(w.flight) > most && w.err == nil {
-		first := w.flight[0]
+// await waits until at most n chunks are in flight.
+func (w *MediaWriter) await(n int) {
+	for len(w.inFlight) > n && w.err == nil {
+		first := w.inFlight[0]
 		timeout := time.NewTimer(mediaTimeout)
 		select {
 		case <-first.ack.Ok():
@@ -139,88 +162,146 @@ func (w *MediaWriter) land(most int) {
 			w.err = errors.New("the store does not answer")
 		}
 		timeout.Stop()
-		w.flight = w.flight[1:]
+		w.inFlight = w.inFlight[1:]
 	}
 }
 
-// Commit makes what was written the object of its name, with prefix before
-// it. After an error the earlier object is still there, and Abort cleans up.
+// Commit makes what was written, after prefix, the object of its name. After
+// an error the earlier object remains, and Abort removes the blob.
 func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	if len(w.buf) > 0 && w.err == nil {
 		w.send()
 	}
-	w.land(0)
+	w.await(0)
 	if w.err == nil {
-		// From here the row is safe from the sweep for long enough.
-		w.err = w.renew()
+		w.err = w.grow(int64(len(prefix)))
+	}
+	if w.err == nil {
+		// The rest takes less time than this keeps the blob from the sweep.
+		w.admitted = w.size + int64(len(prefix))
+		w.err = w.renew(0)
 	}
 	if w.err != nil {
 		return MediaInfo{}, wrap("write media", w.err)
 	}
 	_, _ = w.sum.Write(prefix)
-	rec := mediaRecord{Object: w.object, Prefix: prefix, Size: w.size + int64(len(prefix)),
+	rec := mediaRecord{Name: w.name, Blob: w.blob, Prefix: prefix, Size: w.size + int64(len(prefix)),
 		Sum: hex.EncodeToString(w.sum.Sum(nil)), Written: w.now().UTC()}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
-	w.settled = true
-	if w.err = w.swap(ctx, rec); w.err != nil {
+	if w.err = w.claim(ctx); w.err != nil {
 		return MediaInfo{}, wrap("write media", storeError(w.err))
 	}
-	// The record protects the row now; a sweep would find that out as well.
-	// Only in our revision: who has replaced the object by now has written one.
-	_ = w.store.media.names.Purge(ctx, loosePrefix+w.object, jetstream.LastRevision(w.lease))
+	w.committed = true
+	w.err = w.replaceRecord(ctx, rec)
+	w.settle(ctx, w.err == nil)
+	if w.err != nil {
+		return MediaInfo{}, wrap("write media", storeError(w.err))
+	}
+	// The record protects the blob now. Only up to our own revision: a writer that
+	// has replaced the object meanwhile has written another one.
+	_ = w.store.purgeKey(ctx, w.entry, w.lease)
 	return rec.info(), nil
 }
 
-// swap makes rec the record of the name, whatever other writers do meanwhile:
-// the last one wins, and every row that was replaced has its entry before it
-// loses its record.
-func (w *MediaWriter) swap(ctx context.Context, rec mediaRecord) error {
+// ErrUsed is a permit that another write has used up.
+var ErrUsed = errors.New("the permit is used up")
+
+// Bind binds the write to a permit, an element of a key, that allows one
+// commit: of all writes with the same permit one succeeds, and the others
+// return ErrUsed.
+func (w *MediaWriter) Bind(permit string) { w.permit = permit }
+
+// The value of a permit: it is claimed before the record is replaced, and used
+// up afterwards.
+const (
+	permitClaimed = "claimed"
+	permitUsed    = "used"
+)
+
+// claim claims the permit. A writer that finds it claimed waits until it is
+// used up; a claim that is older than a commit can take has failed, and is
+// taken over.
+func (w *MediaWriter) claim(ctx context.Context) error {
+	if w.permit == "" {
+		return nil
+	}
+	key, names := permitPrefix+w.permit, w.store.media.names
+	for {
+		_, err := names.Create(ctx, key, []byte(permitClaimed))
+		if !errors.Is(err, jetstream.ErrKeyExists) {
+			return err
+		}
+		entry, err := names.Get(ctx, key)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound): // given back
+			continue
+		case err != nil:
+			return err
+		case string(entry.Value()) == permitUsed:
+			return ErrUsed
+		case time.Since(entry.Created()) > 2*mediaTimeout:
+			_, err := names.Update(ctx, key, []byte(permitClaimed), entry.Revision())
+			if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(claimPause):
+		}
+	}
+}
+
+// settle uses the permit up, or gives it back after a commit that failed.
+func (w *MediaWriter) settle(ctx context.Context, committed bool) {
+	if w.permit == "" {
+		return
+	}
+	var err error
+	if committed {
+		_, err = w.store.media.names.Put(ctx, permitPrefix+w.permit, []byte(permitUsed))
+	} else {
+		err = w.store.media.names.Purge(ctx, permitPrefix+w.permit)
+	}
+	// A claim that remains is taken over by the next write.
+	_ = w.store.report("settle permit", err)
+}
+
+// replaceRecord makes rec the record of the name. Of concurrent writers the
+// last one wins.
+func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error {
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return err
 	}
-	for {
-		old, revision, err := w.store.mediaRecord(ctx, w.key)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		if err == nil {
-			row, err := json.Marshal(looseRow{Name: w.key, Until: w.now().Add(readGrace)})
-			if err != nil {
-				return err
-			}
-			if _, err := w.store.media.names.Put(ctx, loosePrefix+old.Object, row); err != nil {
-				return err
-			}
-		}
-		_, err = w.store.media.names.Update(ctx, w.key, raw, revision)
-		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			return err
-		}
-	}
+	return w.store.displace(ctx, w.key, w.now(), nil, func(revision uint64) error {
+		_, err := w.store.media.names.Update(ctx, w.key, raw, revision)
+		return err
+	})
 }
 
-// Abort gives up what was written. After a Commit that succeeded it does
-// nothing; nor after one whose success is not known: the sweep will see.
+// Abort discards what was written. After a Commit that succeeded, or whose
+// outcome is unknown, it does nothing, and the sweep decides.
 func (w *MediaWriter) Abort() {
-	if w.settled {
+	if w.committed {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), mediaTimeout)
 	defer cancel()
 	w.ctx = ctx
-	for len(w.flight) > 0 && ctx.Err() == nil {
+	for len(w.inFlight) > 0 && ctx.Err() == nil {
 		w.err = nil
-		w.land(0) // to the next refusal; what lands after the purge would stay
+		w.await(0) // up to the next refusal; a chunk that arrived after the deletion would remain
 	}
-	// If any of this fails, the sweep has the entry to go by.
-	if w.store.dropRow(ctx, w.object) == nil {
-		_ = w.store.media.names.Purge(ctx, loosePrefix+w.object)
+	// If any of this fails, the sweep has the entry.
+	if w.store.deleteBlob(ctx, w.blob) == nil {
+		_ = w.store.purgeKey(ctx, w.entry, 0)
 	}
 }
 
-// storeError tells a store without room from other troubles.
+// storeError marks the errors of a store that has no room.
 func storeError(err error) error {
 	if Full(err) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

@@ -6,148 +6,165 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-)
-
-const (
-	// startTimeout bounds the start of the embedded server, which replays
-	// what is on disk.
-	startTimeout = 30 * time.Second
-	// memoryLimit bounds a store in memory.
-	memoryLimit = 256 << 20
 )
 
 // Options say where the store is.
 type Options struct {
 	// Dir is the folder of a store on disk; it belongs to one process at a
-	// time and is made if it is not there. "" keeps the store in memory.
+	// time and is created if needed. "" keeps the store in memory.
 	Dir string
-	// URL names the servers of a NATS cluster, separated by commas, that keep
-	// the store instead, for several nodes. "" means an embedded server.
+	// URL names the servers of a NATS cluster, separated by commas, that hold
+	// the store instead, shared by several nodes. "" means an embedded server.
 	URL string
-	// MaxBytes bounds an embedded store; 0 means what is usual: 256 MiB in
-	// memory, most of the free room on a disk.
-	MaxBytes int64
-	// Logger receives the troubles of the NATS servers; nil discards them.
+	// AccountStorage bounds the media of each account, in bytes. 0 means no
+	// limit.
+	AccountStorage int64
+	// Logger receives the problems of the NATS servers; nil discards them.
 	Logger *slog.Logger
+	// OnError, unless nil, is called with the name of each call that fails.
+	// Results that are part of normal operation, such as ErrNotFound, are no
+	// failures.
+	OnError func(call string)
 }
 
-// Store is JetStream, embedded or on a cluster. It is safe for use by any
-// number of goroutines.
+// Store is JetStream, embedded or on a cluster. It is safe for concurrent use.
 type Store struct {
-	server *natsserver.Server // nil on a cluster
-	conn   *nats.Conn
-	js     jetstream.JetStream
-	lock   *folderLock // nil in memory
-	scrap  string      // folder to remove at the end, "" on disk
+	embedded *embedded // nil on a cluster
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	lock     *folderLock // nil on a cluster without a data folder
+	scratch  string      // folder to remove at the end, "" on disk
+	onError  func(call string)
+	log      *slog.Logger
+	dir      string // of an embedded store on disk
 
-	replicas int         // of everything
-	troubled atomic.Bool // the last write failed
-	heads    sync.Map    // of the journals that are written here: session to head
+	life       context.Context // ended by Close
+	end        context.CancelFunc
+	background sync.WaitGroup
+	probes     probes
+	damage     Damage
 
-	sessions jetstream.KeyValue
-	events   jetstream.Stream
-	voices   jetstream.Stream
-	leases   jetstream.KeyValue
-	media    mediaStore
-	counters jetstream.KeyValue
-	secrets  jetstream.KeyValue
-	places   jetstream.KeyValue // with leases and keys: only where several nodes are
-	keys     jetstream.KeyValue
+	closing atomic.Bool   // Close was called
+	lost    chan struct{} // closed when the connection is closed and Close was not called
 
+	replicas int      // of everything
+	tails    sync.Map // of the journals that this process writes: session to tail
+
+	sessions  bucket
+	events    jetstream.Stream
+	snapshots jetstream.Stream
+	media     mediaStore
+	counters  bucket
+	secrets   bucket
+
+	// On a cluster only:
+	quotas      bucket
+	leases      bucket
 	leaseStream jetstream.Stream
+	keys        bucket
 	keyStream   jetstream.Stream
 }
 
 var (
 	_ Sessions = (*Store)(nil)
 	_ Journal  = (*Store)(nil)
+	_ Amender  = (*Store)(nil)
 )
 
-// Open starts a store. A folder that another process uses is an error that
-// says so and carries a hint.
+// Open starts a store. If another process uses the folder, the error says so
+// and carries a hint.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{replicas: 1}
+	if o.OnError == nil {
+		o.OnError = func(string) {}
+	}
+	s := &Store{replicas: 1, lost: make(chan struct{}), onError: o.OnError, log: o.Logger}
+	s.media.quota = o.AccountStorage
+	s.life, s.end = context.WithCancel(context.Background())
 	defer func() {
-		if err != nil {
-			_ = s.Close()
+		if err == nil {
+			return
+		}
+		_ = s.Close()
+		var h *hinted
+		if full := checkSpace(o.Dir, leastReserve); full != nil && !errors.As(err, &h) {
+			o.Logger.Error("the store could not be opened", "error", err)
+			err = full // the likely cause
 		}
 	}()
 
 	if o.URL != "" {
-		if o.Dir != "" { // what is not in the store is there
+		if o.Dir != "" { // it holds what is not in the store
 			if s.lock, err = lockFolder(o.Dir); err != nil {
 				return nil, err
 			}
 		}
 		s.replicas = clusterReplicas
-		if err = s.join(o); err != nil {
+		if err = s.connect(o); err != nil {
 			return nil, err
 		}
-		return s, s.layOutCluster(ctx)
+		return s, s.setUpCluster(ctx)
 	}
 	dir, storage := o.Dir, jetstream.FileStorage
 	if dir == "" {
 		storage = jetstream.MemoryStorage
-		// JetStream wants a folder even for what never leaves memory.
-		if dir, err = os.MkdirTemp("", "hubbub-store-"); err != nil {
-			return nil, &hinted{fmt.Errorf("no room for the store: %w", err),
+		// JetStream needs a folder even for a store in memory.
+		removeScratch()
+		if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
+			return nil, &hinted{fmt.Errorf("no temporary folder for the store: %w", err),
 				"Make the folder for temporary files writable, or set TMPDIR."}
 		}
-		s.scrap = dir
-	} else if s.lock, err = lockFolder(dir); err != nil {
+		s.scratch = dir
+	}
+	if s.lock, err = lockFolder(dir); err != nil {
 		return nil, err
 	}
-	if err = s.start(filepath.Join(dir, "jetstream"), o); err != nil {
+	s.dir = o.Dir
+	if o.Dir != "" {
+		if err = checkSpace(dir, startSpace); err == nil {
+			s.damage, err = salvage(dir, o.Logger)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.embedded, err = newEmbedded(dir, &serverLog{log: o.Logger, fatal: make(chan string, 1)}); err != nil {
 		return nil, err
 	}
-	if err = s.layOut(ctx, storage); err != nil {
+	if err = s.connectEmbedded(); err != nil {
+		return nil, err
+	}
+	if err = s.setUp(ctx, storage); err != nil {
 		return nil, fmt.Errorf("the store could not be opened: %w", err)
+	}
+	// Nobody else writes or reads: what an earlier process left is abandoned.
+	if _, err := s.sweepEntries(ctx, ended); err != nil {
+		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
+	}
+	if o.Dir != "" {
+		s.background.Add(1)
+		go s.tend()
 	}
 	return s, nil
 }
 
-// start brings the embedded server up and connects to it without a port.
-func (s *Store) start(dir string, options Options) error {
-	o := &natsserver.Options{
-		ServerName:         "hubbub",
-		DontListen:         true,
-		NoSigs:             true,
-		JetStream:          true,
-		StoreDir:           dir,
-		SyncAlways:         true, // by default an acknowledged write may wait two minutes for the disk
-		JetStreamMaxMemory: memoryLimit,
-		JetStreamMaxStore:  -1,
-	}
-	switch {
-	case options.MaxBytes > 0 && options.Dir == "":
-		o.JetStreamMaxMemory = options.MaxBytes
-	case options.MaxBytes > 0:
-		o.JetStreamMaxStore = options.MaxBytes
-	}
-	var err error
-	if s.server, err = natsserver.NewServer(o); err != nil {
-		return fmt.Errorf("the store could not be set up: %w", err)
-	}
-	log := &serverLog{log: options.Logger, fatal: make(chan string, 1)}
-	s.server.SetLoggerV2(log, false, false, false)
-	s.server.Start()
-	if !s.server.ReadyForConnections(startTimeout) || !s.server.JetStreamEnabled() {
-		return &hinted{fmt.Errorf("the store could not be started: %s", log.cause()),
-			"Check that its folder is writable and has room."}
-	}
-	s.conn, err = nats.Connect("", nats.InProcessServer(s.server), nats.Name("hubbub"),
-		nats.MaxReconnects(-1))
+// connectEmbedded connects to the embedded server, without a port.
+func (s *Store) connectEmbedded() (err error) {
+	s.conn, err = nats.Connect("", nats.InProcessServer(s.embedded), nats.Name("hubbub"),
+		nats.MaxReconnects(-1), nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0),
+		// What cannot be sent now fails now: see connect.
+		nats.ReconnectBufSize(-1), nats.ClosedHandler(s.closed),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
+		}))
 	if err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
 	}
@@ -155,55 +172,145 @@ func (s *Store) start(dir string, options Options) error {
 	return err
 }
 
-// layOut makes the buckets and the stream of events, or finds them.
-func (s *Store) layOut(ctx context.Context, storage jetstream.StorageType) error {
-	var err error
-	s.sessions, err = s.bucket(ctx, jetstream.KeyValueConfig{
+// setUp creates the buckets and streams, or finds them.
+func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
+	steps := []func(context.Context, jetstream.StorageType) error{
+		s.setUpSessions, s.setUpSnapshots, s.setUpMedia, s.setUpCounters,
+	}
+	if s.Shared() {
+		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)
+	}
+	for _, step := range steps {
+		if err := step(ctx, storage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setUpSessions creates the bucket of records and the stream of events, or
+// finds them.
+func (s *Store) setUpSessions(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.sessions, err = s.newBucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "sessions", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
 	})
 	if err != nil {
 		return err
 	}
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "EVENTS", Subjects: []string{eventSubject("*")}, Storage: storage, Replicas: s.replicas,
-		// With replicas, reads go to their leader: see bucket.
+		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
+		// With replicas, reads go to their leader: see newBucket.
 		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
 	})
-	if err != nil {
-		return err
-	}
-	if err = s.layOutVoices(ctx, storage); err != nil {
-		return err
-	}
-	if s.Shared() {
-		for _, layOut := range []func(context.Context, jetstream.StorageType) error{s.layOutLeases, s.layOutPlaces, s.layOutKeys} {
-			if err = layOut(ctx, storage); err != nil {
-				return err
-			}
-		}
-	}
-	if err = s.layOutMedia(ctx, storage, s.replicas); err != nil {
-		return err
-	}
-	return s.layOutCounters(ctx, storage, s.replicas)
+	return err
 }
 
-// Close stops the store and gives its folder back. It waits until everything
-// is written.
+// Shared reports whether other nodes may use this store.
+func (s *Store) Shared() bool { return s.embedded == nil }
+
+// closed handles the end of the connection to the NATS servers. The client
+// closes it by itself after errors that a new connection would not cure.
+func (s *Store) closed(*nats.Conn) {
+	if !s.closing.Load() {
+		close(s.lost)
+	}
+}
+
+// Lost is closed when the connection to the store is closed for good and Close
+// was not called: from then on every call fails. Err says why.
+func (s *Store) Lost() <-chan struct{} { return s.lost }
+
+// Err is nil while the store can be used, or may become usable again without
+// being opened anew; else it says why not.
+func (s *Store) Err() error {
+	switch {
+	case !s.conn.IsClosed():
+		return nil
+	case s.conn.LastError() != nil:
+		return s.conn.LastError()
+	}
+	return nats.ErrConnectionClosed
+}
+
+// Close stops the store and releases its folder. It waits until everything is
+// written.
 func (s *Store) Close() error {
+	s.closing.Store(true)
+	s.end()
+	s.background.Wait()
 	if s.conn != nil {
 		s.conn.Close()
 	}
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
+	if s.embedded != nil {
+		s.embedded.stop()
 	}
 	var errs []error
 	if s.lock != nil {
 		errs = append(errs, s.lock.release())
 	}
-	if s.scrap != "" {
-		errs = append(errs, os.RemoveAll(s.scrap))
+	if s.scratch != "" {
+		errs = append(errs, os.RemoveAll(s.scratch))
 	}
 	return errors.Join(errs...)
+}
+
+// report passes on the outcome of a call. It tells the error hook of a failure,
+// and says in the error which call it was.
+func (s *Store) report(call string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrConflict), errors.Is(err, ErrToken),
+		errors.Is(err, context.Canceled):
+	default:
+		s.onError(call)
+	}
+	return wrap(call, err)
+}
+
+// wrap says in an error which call it was.
+func wrap(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", call, err)
+}
+
+// probeKey is a key that no secret has.
+const probeKey = "probe"
+
+// probeInterval is how often Ping writes at most: anybody may ask for it.
+const probeInterval = time.Second
+
+// probes is the outcome of the last write of a Ping.
+type probes struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// Ping returns an error unless the store takes new work: it responds, has space
+// above its reserve, and takes a write.
+func (s *Store) Ping(ctx context.Context) error {
+	if _, err := s.js.AccountInfo(ctx); err != nil {
+		return err
+	}
+	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+		return err
+	}
+	if s.embedded != nil {
+		if err := s.embedded.writeError(); err != nil {
+			return err
+		}
+	}
+	p := &s.probes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) < probeInterval {
+		return p.err
+	}
+	_, err := s.secrets.Put(ctx, probeKey, nil)
+	err = wrap("write to the store", err)
+	if !errors.Is(err, context.Canceled) { // says nothing about the store
+		p.at, p.err = time.Now(), err
+	}
+	return err
 }

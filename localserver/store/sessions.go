@@ -13,38 +13,53 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hashed is what is kept of a token. A plain hash is enough: a token is random
-// and long, so there is nothing to guess.
+// hashed is the form in which a token is stored. A plain hash is enough: a
+// token is long and random, so there is nothing to guess.
 func hashed(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// OpenedBy tells whether a token is the session's, used or not. The hashes are
-// compared in constant time.
+// OpenedBy reports whether a token is the session's, used or not. It compares
+// hashes in constant time.
 func (s Session) OpenedBy(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashed(token)), []byte(s.Token)) == 1
 }
 
-// Create writes a new record with the status Created.
+// maxRecord bounds the record of a new session, in bytes: less than a message
+// may have by what is added to the record later.
+const maxRecord = 1<<20 - 8<<10
+
+// ErrTooLarge is a session whose input is too large to store. In JSON a
+// character such as < takes six bytes.
+var ErrTooLarge = errors.New("the input is too large")
+
+// Create writes a new record with the status Created, or returns ErrFull or
+// ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Session, token string) error {
+	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+		return s.report("create session", err)
+	}
 	rec.Status, rec.Token, rec.Attempt = Created, hashed(token), ""
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return fmt.Errorf("session %s: %w", rec.ID, err)
 	}
-	tried := false
-	return wrap("create session", insist(ctx, func(ctx context.Context) error {
+	if len(raw) > maxRecord {
+		return ErrTooLarge
+	}
+	attempted := false
+	return s.report("create session", retry(ctx, func(ctx context.Context) error {
 		_, err := s.sessions.Create(ctx, rec.ID, raw)
-		if s.noted(err); !errors.Is(err, jetstream.ErrKeyExists) {
-			tried = true
+		if !errors.Is(err, jetstream.ErrKeyExists) {
+			attempted = true
 			return err
 		}
-		if !tried {
+		if !attempted {
 			return ErrConflict
 		}
-		there, _, err := s.get(ctx, rec.ID) // perhaps by the try before
-		if err == nil && there.Token != rec.Token {
+		stored, _, err := s.get(ctx, rec.ID) // perhaps by an earlier attempt
+		if err == nil && stored.Token != rec.Token {
 			err = ErrConflict
 		}
 		return err
@@ -53,20 +68,20 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 
 // Get returns a record, or ErrNotFound.
 func (s *Store) Get(ctx context.Context, id string) (rec Session, err error) {
-	err = insist(ctx, func(ctx context.Context) error {
+	err = retry(ctx, func(ctx context.Context) error {
 		rec, _, err = s.get(ctx, id)
 		return err
 	})
-	return rec, err
+	return rec, s.report("get session", err)
 }
 
 func (s *Store) get(ctx context.Context, id string) (rec Session, revision uint64, err error) {
 	entry, err := s.sessions.Get(ctx, id)
 	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
+	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return rec, 0, ErrNotFound
 	case err != nil:
-		return rec, 0, wrap("read session", err)
+		return rec, 0, err
 	}
 	rec, err = parseSession(id, entry.Value())
 	return rec, entry.Revision(), err
@@ -79,14 +94,14 @@ func parseSession(id string, raw []byte) (rec Session, err error) {
 	return rec, err
 }
 
-// errAsItIs is a step that leaves the record as it is.
-var errAsItIs = errors.New("nothing to change")
+// errUnchanged is a step that leaves the record as it is.
+var errUnchanged = errors.New("nothing to change")
 
-// change applies step to the newest record and writes it back, again and again
-// until nobody else wrote in between. The step may see what it has written
-// itself: an answer of the store can be lost.
+// change applies step to the newest record and writes it back, until no other
+// write came in between. The step may see its own earlier write, because the
+// answer of the store can be lost.
 func (s *Store) change(ctx context.Context, id string, step func(*Session) error) (rec Session, err error) {
-	err = insist(ctx, func(ctx context.Context) error {
+	err = retry(ctx, func(ctx context.Context) error {
 		var revision uint64
 		if rec, revision, err = s.get(ctx, id); err != nil {
 			return err
@@ -99,35 +114,39 @@ func (s *Store) change(ctx context.Context, id string, step func(*Session) error
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 		_, err = s.sessions.Update(ctx, id, raw, revision)
-		if s.noted(err); errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			return errUnsettled
+		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return errRetry
 		}
-		return wrap("change session", err)
+		return err
 	})
-	if errors.Is(err, errAsItIs) {
+	if errors.Is(err, errUnchanged) {
 		err = nil
 	}
 	return rec, err
 }
 
-// Begin takes a session from Created to Running and uses its token up, in one
-// step: of all callers that race, the store lets one through.
-func (s *Store) Begin(ctx context.Context, id, token string, by Opening, at time.Time) (Session, error) {
-	return s.change(ctx, id, func(rec *Session) error {
+// Begin takes a session from Created to Running and uses up its token, in one
+// step: of all concurrent callers, one succeeds.
+func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error) {
+	rec, err := s.change(ctx, id, func(rec *Session) error {
 		switch {
 		case !rec.OpenedBy(token):
 			return ErrToken
-		case rec.Status == Running && rec.Attempt == by.Attempt: // an earlier try of ours
-			return errAsItIs
+		case rec.Status == Running && rec.Attempt == by.Attempt: // an earlier try of this attempt
+			return errUnchanged
 		case rec.Status != Created || !at.Before(rec.Expires):
 			return ErrToken
+		}
+		if err := s.admit(ctx, 0, forStreams); err != nil {
+			return err
 		}
 		rec.Status, rec.Node, rec.Attempt, rec.Started = Running, by.Node, by.Attempt, &at
 		return nil
 	})
+	return rec, s.report("begin session", err)
 }
 
-// Withdraw takes back what an attempt has written, or may write yet.
+// Withdraw undoes what an attempt has written, or may still write.
 func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 	_, err := s.change(ctx, id, func(rec *Session) error {
 		switch {
@@ -135,29 +154,29 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 			rec.Status, rec.Attempt, rec.Started = Created, "", nil
 			return nil
 		case rec.Status == Created:
-			return nil // a new revision: what the attempt has on the way comes too late
+			return nil // a new revision: a write of the attempt that is in flight fails
 		}
-		return errAsItIs
+		return errUnchanged
 	})
-	return err
+	return s.report("withdraw session", err)
 }
 
 // Finish takes a session that is not over to Done or Failed. ErrConflict may
-// also be the late answer to a try of the same call.
+// also be the late answer to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
-	s.forgetHead(id)
+	s.forgetTail(id)
 	_, err := s.change(ctx, id, func(rec *Session) error {
 		if rec.Status.Over() || !outcome.Over() {
 			return ErrConflict
 		}
-		rec.Status, rec.Completed, rec.Cause = outcome, &at, cause
+		rec.Status, rec.Completed, rec.Cause, rec.Enrolment = outcome, &at, cause, nil
 		return nil
 	})
-	return err
+	return s.report("finish session", err)
 }
 
-// Renew restarts the time to live of a running session: a bucket counts a
-// value's age from its last write.
+// Renew restarts the time to live of a running session: a bucket counts the
+// age of a value from its last write.
 func (s *Store) Renew(ctx context.Context, id string) error {
 	_, err := s.change(ctx, id, func(rec *Session) error {
 		if rec.Status != Running {
@@ -165,10 +184,10 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 		}
 		return nil
 	})
-	return err
+	return s.report("renew session", err)
 }
 
-// Orphans lists the sessions that other nodes left behind.
+// Orphans returns the sessions that other nodes have left.
 func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Session, error) {
 	return s.list(ctx, func(rec Session) bool {
 		expired := rec.Status == Created && !now.Before(rec.Expires)
@@ -176,10 +195,37 @@ func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Sess
 	})
 }
 
-// wrap says what was tried.
-func wrap(what string, err error) error {
-	if err == nil {
-		return nil
+// Running returns the sessions that run on the nodes for which dead is true.
+func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Session, error) {
+	return s.list(ctx, func(rec Session) bool { return rec.Status == Running && dead(rec.Node) })
+}
+
+// list returns the records that match.
+func (s *Store) list(ctx context.Context, match func(Session) bool) ([]Session, error) {
+	lister, err := s.sessions.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, wrap("list sessions", err)
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	defer func() { _ = lister.Stop() }()
+	var found []Session
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, wrap("list sessions", ctx.Err())
+		case entry, ok := <-lister.Updates():
+			if !ok {
+				return nil, errors.New("list sessions: the connection was closed")
+			}
+			if entry == nil { // the end of what was stored
+				return found, nil
+			}
+			rec, err := parseSession(entry.Key(), entry.Value())
+			if err != nil {
+				return nil, err
+			}
+			if match(rec) {
+				found = append(found, rec)
+			}
+		}
+	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// An attempt whose outcome is not known is made again or withdrawn. Neither
-// burns the token, and neither lets two in.
-func TestAttemptWhoseOutcomeIsNotKnown(t *testing.T) {
+// An attempt whose outcome is unknown is made again or withdrawn. Neither
+// wastes the token, and neither opens two streams.
+func TestAttemptWithUnknownOutcome(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
@@ -25,14 +25,14 @@ func TestAttemptWhoseOutcomeIsNotKnown(t *testing.T) {
 		}
 		begin := func(attempt string, want error) {
 			t.Helper()
-			if _, err := s.Begin(ctx, "s1", "secret", Opening{"n", attempt}, noon); !errors.Is(err, want) {
+			if _, err := s.Begin(ctx, "s1", "secret", Claim{"n", attempt}, noon); !errors.Is(err, want) {
 				t.Errorf("attempt %s: %v, want %v", attempt, err, want)
 			}
 		}
 		begin("first", nil)
 		begin("first", nil) // its answer was lost
 		begin("second", ErrToken)
-		if _, err := s.Begin(ctx, "s1", "wrong", Opening{"n", "first"}, noon); !errors.Is(err, ErrToken) {
+		if _, err := s.Begin(ctx, "s1", "wrong", Claim{"n", "first"}, noon); !errors.Is(err, ErrToken) {
 			t.Errorf("a wrong token: %v", err)
 		}
 		if err := s.Withdraw(ctx, "s1", "second"); err != nil {
@@ -47,7 +47,7 @@ func TestAttemptWhoseOutcomeIsNotKnown(t *testing.T) {
 		if rec, err := s.Get(ctx, "s1"); err != nil || rec.Status != Created || rec.Started != nil {
 			t.Errorf("%+v %v", rec, err)
 		}
-		// What an attempt still has on the way comes too late.
+		// A write of an earlier attempt that is still in flight fails.
 		_, revision, err := s.get(ctx, "s1")
 		if err != nil {
 			t.Fatal(err)
@@ -63,8 +63,8 @@ func TestAttemptWhoseOutcomeIsNotKnown(t *testing.T) {
 	})
 }
 
-// A call is made again as long as its outcome is open, and no longer.
-func TestInsist(t *testing.T) {
+// A call is made again as long as its outcome is unknown, and no longer.
+func TestRetry(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for _, c := range []struct {
@@ -73,13 +73,13 @@ func TestInsist(t *testing.T) {
 		want    error
 	}{
 		{"at once", []error{nil}, nil},
-		{"no answer, then one", []error{context.DeadlineExceeded, nats.ErrNoResponders, errUnsettled, nil}, nil},
-		{"what is certain", []error{nats.ErrTimeout, ErrConflict, nil}, ErrConflict},
+		{"no answer, then one", []error{context.DeadlineExceeded, nats.ErrNoResponders, errRetry, nil}, nil},
+		{"a known outcome", []error{nats.ErrTimeout, ErrConflict, nil}, ErrConflict},
 		{"full", []error{&jetstream.APIError{Code: 503, ErrorCode: codeNoRoom}, nil}, &jetstream.APIError{ErrorCode: codeNoRoom}},
 		{"no leader", []error{&jetstream.APIError{Code: 503, ErrorCode: 10008}, nil}, nil},
 	} {
 		left := c.answers
-		err := insist(ctx, func(context.Context) error {
+		err := retry(ctx, func(context.Context) error {
 			err := left[0]
 			left = left[1:]
 			return err
@@ -89,18 +89,18 @@ func TestInsist(t *testing.T) {
 		}
 	}
 	cancel()
-	err := insist(ctx, func(context.Context) error { return nats.ErrTimeout })
+	err := retry(ctx, func(context.Context) error { return nats.ErrTimeout })
 	if !Unknown(err) || !errors.Is(err, nats.ErrTimeout) {
 		t.Errorf("without an answer: %v", err)
 	}
 }
 
-// The places of an account are as many as they are, whoever asks; those of
-// sessions that are over are free.
-func TestPlaces(t *testing.T) {
+// No more streams of an account are open than its quota allows, whichever node
+// asks; sessions that are over do not count.
+func TestQuotas(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.layOutPlaces(ctx, jetstream.MemoryStorage); err != nil {
+	if err := s.setUpQuotas(ctx, jetstream.MemoryStorage); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 9 {
@@ -112,8 +112,8 @@ func TestPlaces(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 9 {
 		all.Go(func() {
-			for range 2 { // the second time changes nothing
-				if ok, err := s.TakePlace(ctx, "a", fmt.Sprint("s", i), noon, 4); err != nil {
+			for range 2 { // the second call changes nothing
+				if ok, err := s.AcquireStream(ctx, "a", fmt.Sprint("s", i), noon, 4); err != nil {
 					t.Error(err)
 				} else if ok {
 					got.Add(1)
@@ -123,33 +123,33 @@ func TestPlaces(t *testing.T) {
 	}
 	all.Wait()
 	if got.Load() != 8 {
-		t.Errorf("%d places, want 4 for 4", got.Load())
+		t.Errorf("%d acquired, want each of 4 twice", got.Load())
 	}
 	left := func(account string, at time.Time, want bool) {
 		t.Helper()
-		if ok, err := s.PlacesLeft(ctx, account, at, 4); err != nil || ok != want {
-			t.Errorf("room for %s: %v %v", account, ok, err)
+		if ok, err := s.StreamAvailable(ctx, account, at, 4); err != nil || ok != want {
+			t.Errorf("quota left for %s: %v %v", account, ok, err)
 		}
 	}
 	left("a", noon, false)
 	left("b", noon, true)
 	one := ""
-	for i := range 9 { // they are opened, as far as they have a place
+	for i := range 9 { // those that have acquired are opened
 		id := fmt.Sprint("s", i)
-		if ok, err := s.TakePlace(ctx, "a", id, noon, 4); err != nil || !ok {
+		if ok, err := s.AcquireStream(ctx, "a", id, noon, 4); err != nil || !ok {
 			continue
 		}
-		if _, err := s.Begin(ctx, id, "secret", Opening{"n", id}, noon); err != nil {
+		if _, err := s.Begin(ctx, id, "secret", Claim{"n", id}, noon); err != nil {
 			t.Fatal(err)
 		}
 		one = id
 	}
 	left("a", noon.Add(time.Hour), false) // however long they run
-	if err := s.LeavePlace(ctx, "a", one); err != nil {
+	if err := s.ReleaseStream(ctx, "a", one); err != nil {
 		t.Fatal(err)
 	}
 	left("a", noon, true)
-	if ok, err := s.TakePlace(ctx, "a", one, noon, 4); err != nil || !ok {
+	if ok, err := s.AcquireStream(ctx, "a", one, noon, 4); err != nil || !ok {
 		t.Errorf("%v %v", ok, err)
 	}
 	left("a", noon, false)
@@ -163,7 +163,7 @@ func TestPlaces(t *testing.T) {
 func TestSharedKeys(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
-	if err := s.layOutKeys(ctx, jetstream.MemoryStorage); err != nil {
+	if err := s.setUpKeys(ctx, jetstream.MemoryStorage); err != nil {
 		t.Fatal(err)
 	}
 	var seen uint64
@@ -196,4 +196,32 @@ func TestSharedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("b/k1=y")
+}
+
+// A node that was considered dead cannot append to the events that others have
+// completed.
+func TestAmendedJournalIsClosedToItsWriter(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		if err := s.Append(ctx, "x", 0, [][]byte{[]byte("1"), []byte("2")}); err != nil {
+			t.Fatal(err)
+		}
+		end := func(stored [][]byte) ([][]byte, error) {
+			if len(stored) == 2 {
+				return [][]byte{[]byte("end")}, nil
+			}
+			return nil, nil // it has an end
+		}
+		for range 2 {
+			if err := s.Amend(ctx, "x", end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Append(ctx, "x", 2, [][]byte{[]byte("3")}); !errors.Is(err, ErrConflict) {
+			t.Errorf("got %v", err)
+		}
+		if got, err := s.Messages(ctx, "x"); err != nil || len(got) != 3 || string(got[2]) != "end" {
+			t.Errorf("%q %v", got, err)
+		}
+	})
 }

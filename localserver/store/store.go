@@ -1,17 +1,20 @@
-// Package store keeps what must outlive a request: sessions with the tokens that
-// open them, the events of each stream, media, counters and keys. It is built on NATS JetStream: embedded in the
-// process and reached without a port, in memory for a server that ends with
-// its program, on disk and synced on every write for one that has a folder; or
-// on a cluster of NATS servers, in three replicas, for several nodes.
+// Package store keeps what must outlive a request: sessions with the tokens
+// that open them, the events of each stream, snapshots of speakers, media,
+// counters and keys.
 //
-// What was acknowledged is kept: a call that returned nil has been written,
-// and with a folder it survives a kill at any moment. Everything expires by
-// itself, so that a store does not grow for ever: a session SessionTTL after
-// its last change, events EventTTL after they were written, voices VoicesTTL.
+// It is built on NATS JetStream, in one of three forms: embedded in the process
+// and in memory, embedded and on disk with every write synced, or on a cluster
+// of NATS servers with three replicas, shared by several nodes. The embedded
+// server listens on no port.
 //
-// A call whose answer does not come is made again until its context ends, and
-// finds out whether it had been carried out. Where that stays open, Unknown
-// says so of the error.
+// A call that returned nil has been written; on disk it survives a kill at any
+// moment. Everything expires, so that a store does not grow without bound: a
+// session SessionTTL after its last change, events EventTTL after they were
+// written, snapshots SnapshotTTL.
+//
+// A call without an answer is made again until its context ends, and finds out
+// whether an earlier attempt was carried out. If that remains open, Unknown
+// reports so.
 package store
 
 import (
@@ -21,27 +24,27 @@ import (
 	"time"
 )
 
-// How long things are kept. Results of a stream are promised for 24 hours and
-// gone within 48; the record that tells about them stays as long as they can.
+// The times to live. Results of a stream are promised for 24 hours and removed
+// within 48; the record of the stream stays as long as its results can.
 const (
 	SessionTTL = 48 * time.Hour
-	EventTTL   = 47 * time.Hour // so that a stream of 20 hours is whole for a day after its end
+	EventTTL   = 47 * time.Hour // so that a stream of 20 hours is complete for a day after its end
 	// TokenTTL is how long a token opens its session.
 	TokenTTL = 10 * time.Minute
 )
 
 var (
-	// ErrNotFound is a session that is not there, or not any more.
+	// ErrNotFound is a session or object that does not exist or has expired.
 	ErrNotFound = errors.New("no such session")
-	// ErrConflict is a step that the session's status does not allow: it has
-	// been begun or finished before.
+	// ErrConflict is a step that the session's status does not allow: it was
+	// begun or finished before.
 	ErrConflict = errors.New("the session has moved on")
-	// ErrToken is a token that opens nothing: wrong, used, expired or another
-	// session's. It does not say which.
+	// ErrToken is a token that opens nothing: wrong, used, expired or of
+	// another session. It does not say which.
 	ErrToken = errors.New("the token is not valid")
 )
 
-// Status is where a session stands: created, running, then done or error.
+// Status is the state of a session: created, running, then done or error.
 type Status string
 
 // The statuses.
@@ -52,83 +55,88 @@ const (
 	Failed  Status = "error"
 )
 
-// Over tells whether nothing can happen to the session any more.
+// Over reports whether the session has ended.
 func (s Status) Over() bool { return s == Done || s == Failed }
 
 // Session is the record of one stream.
 type Session struct {
 	ID      string `json:"id"`
 	Account string `json:"account"`
+	// Key is the ID of the API key that created it, "" for a key without one.
+	Key string `json:"key,omitempty"`
 	// Node is the server that created the session, then the one that runs it.
 	Node   string `json:"node"`
 	Status Status `json:"status"`
 	// Input is the JSON object that the session was created with.
 	Input   json.RawMessage `json:"input"`
 	Created time.Time       `json:"created"`
-	// Token is the hash of the token that opens the session, and Attempt whose
-	// use of it has opened it.
+	// Token is the hash of the token that opens the session, and Attempt the
+	// attempt that has used it.
 	Token   string `json:"token"`
 	Attempt string `json:"attempt,omitempty"`
 	// Expires is when the session can no longer be begun.
 	Expires   time.Time  `json:"expires"`
 	Started   *time.Time `json:"started,omitempty"`
 	Completed *time.Time `json:"completed,omitempty"`
-	// Cause says why a session ended, for the operator.
+	// Cause is why a session ended, for the operator.
 	Cause string `json:"cause,omitempty"`
-	// Resume is the earlier session of the account whose voices this one goes
-	// on with.
+	// Resume is the earlier session of the account whose speakers this one
+	// continues with.
 	Resume string `json:"resume,omitempty"`
+	// Enrolment is the people whom the session recognises, opaque to the store.
+	// It is personal data, and deleted when the session ends.
+	Enrolment json.RawMessage `json:"enrolment,omitempty"`
 }
 
-// Sessions keeps records of streams. Every change of status is one
-// compare-and-set: of two callers that race, one gets ErrConflict.
+// Sessions stores the records of streams. Every change of status is one
+// compare-and-set: of two concurrent callers, one gets ErrConflict.
 type Sessions interface {
-	// Create writes a new record with the status Created, to be opened with a
-	// token, of which a hash is kept.
+	// Create writes a new record with the status Created, and the hash of the
+	// token that opens it.
 	Create(ctx context.Context, s Session, token string) error
 	// Get returns a record, or ErrNotFound.
 	Get(ctx context.Context, id string) (Session, error)
-	// Begin takes a session from Created to Running and uses its token up, in
-	// one step. It succeeds once, also among callers that race; a wrong token,
-	// one that is used or has expired is ErrToken. The same attempt may be made
-	// again when it is not known what became of it.
-	Begin(ctx context.Context, id, token string, by Opening, at time.Time) (Session, error)
-	// Withdraw makes an attempt to begin a session one that never was and never
-	// will be, when it is not known what became of it: the token is as good as
-	// before. It is only for who made the attempt, and runs no stream for it.
+	// Begin takes a session from Created to Running and uses up its token, in
+	// one step. It succeeds once, also among concurrent callers; a token that
+	// is wrong, used or expired is ErrToken. An attempt whose outcome is
+	// unknown may be made again.
+	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error)
+	// Withdraw undoes an attempt to begin a session whose outcome is unknown,
+	// and prevents it if it is still in flight: the token is valid again. Only
+	// the node that made the attempt may call it, and only if it runs no stream
+	// for it.
 	Withdraw(ctx context.Context, id, attempt string) error
 	// Finish takes a session that is not over to Done or Failed.
 	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
-	// Renew restarts the time to live of a session that is still running.
+	// Renew restarts the time to live of a running session.
 	Renew(ctx context.Context, id string) error
-	// Orphans lists the sessions that other nodes left behind: running, or
-	// created and expired at the time now. It is for a node that starts and
-	// knows that it is alone.
+	// Orphans returns the sessions that other nodes have left: running, or
+	// created and expired by now. It is for a node that starts and knows that it
+	// is the only one.
 	Orphans(ctx context.Context, node string, now time.Time) ([]Session, error)
 }
 
-// Opening is one attempt to begin a session.
-type Opening struct {
+// Claim is one attempt to begin a session.
+type Claim struct {
 	Node    string // that runs the stream
-	Attempt string // different for every attempt
+	Attempt string // unique for each attempt
 }
 
-// Journal keeps the events of streams, in order.
+// Journal stores the events of streams, in order.
 type Journal interface {
-	// Append adds messages, each one JSON text without a line break, to what
-	// is kept of a session. Either all are kept or none. first is the number
-	// of the first one, counted from 0 in its session: the same batch may be
-	// given again when it is not known whether it has been kept. ErrConflict
-	// says that somebody else has amended what is kept: nothing can follow.
+	// Append adds messages, each one JSON text without a line break, to the
+	// events of a session: all of them or none. first is the number of the
+	// first one, counted from 0 in its session; a batch whose outcome is unknown
+	// may be appended again. ErrConflict says that another node has amended the
+	// events: nothing can follow.
 	Append(ctx context.Context, session string, first int, messages [][]byte) error
 	// Messages returns everything that was appended.
 	Messages(ctx context.Context, session string) ([][]byte, error)
 }
 
-// Amender ends what others have left open.
+// Amender completes the events of another node's session.
 type Amender interface {
-	// Amend reads everything that is kept of a session and appends what edit
-	// makes of it. Nothing comes in between, and whoever wrote before can
-	// write no more.
-	Amend(ctx context.Context, session string, edit func(kept [][]byte) ([][]byte, error)) error
+	// Amend reads the events of a session and appends what edit returns for
+	// them, as one step. The earlier writer can append no more.
+	Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error
 }

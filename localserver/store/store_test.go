@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -44,7 +45,7 @@ func record(id string) Session {
 		Created: noon, Expires: noon.Add(TokenTTL)}
 }
 
-func TestSessionGoesOneWay(t *testing.T) {
+func TestSessionStatus(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		if _, err := s.Get(ctx, "s1"); !errors.Is(err, ErrNotFound) {
@@ -62,11 +63,11 @@ func TestSessionGoesOneWay(t *testing.T) {
 		if err := s.Renew(ctx, "s1"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("renewal before the start: %v", err)
 		}
-		rec, err := s.Begin(ctx, "s1", "secret", Opening{"n2", "x"}, noon.Add(time.Second))
+		rec, err := s.Begin(ctx, "s1", "secret", Claim{"n2", "x"}, noon.Add(time.Second))
 		if err != nil || rec.Status != Running || rec.Node != "n2" || !rec.Started.Equal(noon.Add(time.Second)) {
 			t.Fatalf("%+v %v", rec, err)
 		}
-		if _, err := s.Begin(ctx, "s1", "secret", Opening{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
+		if _, err := s.Begin(ctx, "s1", "secret", Claim{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
 			t.Fatalf("second begin: %v", err)
 		}
 		if err := s.Renew(ctx, "s1"); err != nil {
@@ -95,7 +96,7 @@ func TestExpiredSessionCannotBegin(t *testing.T) {
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, "s1", "secret", Opening{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
+	if _, err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
 		t.Fatalf("got %v", err)
 	}
 	if err := s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"); err != nil {
@@ -103,8 +104,8 @@ func TestExpiredSessionCannotBegin(t *testing.T) {
 	}
 }
 
-// Of many that race for a step, exactly one may take it.
-func TestOneOfManyWins(t *testing.T) {
+// Of many concurrent callers of a step, exactly one succeeds.
+func TestConcurrentSteps(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		if err := s.Create(ctx, record("s1"), "secret"); err != nil {
@@ -132,7 +133,7 @@ func TestOneOfManyWins(t *testing.T) {
 			}
 		}
 		race("begin", ErrToken, func(i int) error {
-			_, err := s.Begin(ctx, "s1", "secret", Opening{fmt.Sprint("n", i), fmt.Sprint(i)}, noon)
+			_, err := s.Begin(ctx, "s1", "secret", Claim{fmt.Sprint("n", i), fmt.Sprint(i)}, noon)
 			return err
 		})
 		race("finish", ErrConflict, func(int) error { return s.Finish(ctx, "s1", Done, noon, "") })
@@ -163,18 +164,18 @@ func TestTokenOpensItsSessionOnce(t *testing.T) {
 			{"unused by the wrong session", "s2", "two", noon, nil},
 		}
 		for _, c := range steps {
-			if _, err := s.Begin(ctx, c.session, c.token, Opening{"n", c.name}, c.at); !errors.Is(err, c.want) {
+			if _, err := s.Begin(ctx, c.session, c.token, Claim{"n", c.name}, c.at); !errors.Is(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
 	})
 }
 
-// The token itself must not lie on the disk.
-func TestTokenIsKeptAsHashOnly(t *testing.T) {
+// The token itself must not be on disk.
+func TestTokenIsStoredAsHashOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	const token = "a-token-that-nobody-may-find"
+	const token = "a-token-that-must-not-be-found"
 	if err := s.Create(context.Background(), record("session-of-the-token"), token); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestTokenIsKeptAsHashOnly(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		if strings.Contains(string(raw), token) {
-			t.Errorf("%s holds the token", path)
+			t.Errorf("%s contains the token", path)
 		}
 		seen = seen || strings.Contains(string(raw), "session-of-the-token")
 		return err
@@ -198,13 +199,13 @@ func TestTokenIsKeptAsHashOnly(t *testing.T) {
 	}
 }
 
-func TestJournalKeepsOrder(t *testing.T) {
+func TestJournalOrder(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		for i := range 20 {
 			for _, session := range []string{"s1", "s2"} {
 				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i+1)}
-				for range 1 + i%2 { // a batch whose fate was not known comes again
+				for range 1 + i%2 { // a batch of unknown outcome is appended again
 					if err := s.Append(ctx, session, 2*i, batch); err != nil {
 						t.Fatal(err)
 					}
@@ -229,7 +230,7 @@ func TestJournalKeepsOrder(t *testing.T) {
 	})
 }
 
-func TestOrphansAreWhatOthersLeft(t *testing.T) {
+func TestOrphans(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for _, id := range []string{"waiting", "mine", "theirs", "over"} {
@@ -239,7 +240,7 @@ func TestOrphansAreWhatOthersLeft(t *testing.T) {
 	}
 	begin := func(id, node string) {
 		t.Helper()
-		if _, err := s.Begin(ctx, id, "secret", Opening{node, id}, noon); err != nil {
+		if _, err := s.Begin(ctx, id, "secret", Claim{node, id}, noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,21 +272,21 @@ func TestOrphansAreWhatOthersLeft(t *testing.T) {
 	}
 }
 
-// A store must not grow for ever: everything in it has a time to live.
-func TestEverythingExpires(t *testing.T) {
+// A store must not grow without bound: everything in it has a time to live.
+func TestTimesToLive(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
 		"KV_sessions": SessionTTL, "EVENTS": EventTTL,
-		"MEDIA": mediaAge, "VOICES": VoicesTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
-		"KV_secrets": 0, // holds a handful of keys, and never more
+		"MEDIA": mediaAge, "VOICES": SnapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
+		"KV_secrets": 0, // holds a few keys only
 	} {
 		stream, err := s.js.Stream(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := stream.CachedInfo().Config.MaxAge; got != want {
-			t.Errorf("%s keeps things for %v, want %v", name, got, want)
+			t.Errorf("%s expires after %v, want %v", name, got, want)
 		}
 	}
 	names := s.js.StreamNames(ctx)
@@ -298,7 +299,7 @@ func TestEverythingExpires(t *testing.T) {
 	}
 }
 
-// And it does forget: the same bucket with a life of a second.
+// Records are removed: the same bucket with a time to live of a second.
 func TestExpiryRemoves(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
@@ -306,7 +307,7 @@ func TestExpiryRemoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sessions = kv
+	s.sessions = bucket{kv}
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestExpiryRemoves(t *testing.T) {
 	}
 }
 
-func TestFolderBelongsToOne(t *testing.T) {
+func TestFolderIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)
 	_, err := Open(context.Background(), Options{Dir: dir})
@@ -332,7 +333,7 @@ func TestFolderBelongsToOne(t *testing.T) {
 		t.Fatalf("second store on the same folder: %v", err)
 	}
 	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
-		t.Fatalf("the first store was disturbed: %v", err)
+		t.Fatalf("the first store no longer works: %v", err)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
@@ -343,7 +344,7 @@ func TestFolderBelongsToOne(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBe(t *testing.T) {
+func TestInvalidFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -355,18 +356,18 @@ func TestFolderThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestMemoryStoreLeavesNothingBehind(t *testing.T) {
+func TestMemoryStoreLeavesNothing(t *testing.T) {
 	s, err := Open(context.Background(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(s.scrap); err != nil {
+	if _, err := os.Stat(s.scratch); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(s.scrap); !os.IsNotExist(err) {
+	if _, err := os.Stat(s.scratch); !os.IsNotExist(err) {
 		t.Fatalf("the folder is still there: %v", err)
 	}
 	if err := s.Ping(context.Background()); err == nil {
@@ -389,8 +390,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// What comes after an entry is read in parts, and a pulse is heard by all who
-// listen, and by nobody afterwards.
+// Events after an entry are read in parts. A pulse reaches all listeners, and
+// nobody after they stop.
 func TestFeed(t *testing.T) {
 	s, err := Open(context.Background(), Options{})
 	if err != nil {
@@ -435,29 +436,84 @@ func TestFeed(t *testing.T) {
 		t.Errorf("%q %v", m, err)
 	}
 
-	heard, also := make(chan Pulse, 10), make(chan Pulse, 10)
-	stop, err := s.Listen("a", func(p Pulse) { heard <- p })
+	first, second := make(chan Pulse, 10), make(chan Pulse, 10)
+	stop, err := s.Listen("a", func(p Pulse) { first <- p })
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopAlso, err := s.Listen("a", func(p Pulse) { also <- p })
+	stopSecond, err := s.Listen("a", func(p Pulse) { second <- p })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Announce("b", Pulse{Kept: 1}), s.Announce("a", Pulse{Kept: 7, Heard: time.Second, Over: true})); err != nil {
+	if err := errors.Join(s.Announce("b", Pulse{Stored: 1}), s.Announce("a", Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []chan Pulse{heard, also} {
-		if p := <-c; p != (Pulse{Kept: 7, Heard: time.Second, Over: true}) {
+	for _, c := range []chan Pulse{first, second} {
+		if p := <-c; !reflect.DeepEqual(p, Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
 			t.Errorf("%+v", p)
 		}
 	}
 	stop()
-	if err := s.Announce("a", Pulse{Kept: 8}); err != nil {
+	if err := s.Announce("a", Pulse{Stored: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if p := <-also; p.Kept != 8 || len(heard) != 0 {
-		t.Errorf("%+v, %d heard after stop", p, len(heard))
+	if p := <-second; p.Stored != 8 || len(first) != 0 {
+		t.Errorf("%+v, %d received after stop", p, len(first))
 	}
-	stopAlso()
+	stopSecond()
+}
+
+// The error hook is told of calls that fail, by name, and not of results that
+// are part of normal operation.
+func TestErrorHook(t *testing.T) {
+	var failed []string
+	s, err := Open(context.Background(), Options{OnError: func(call string) { failed = append(failed, call) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Create(ctx, record("s1"), "secret")
+	_, _ = s.Get(ctx, "unknown")
+	_, _ = s.Begin(ctx, "s1", "wrong", Claim{"n", "x"}, noon)
+	_ = s.Renew(ctx, "s1")
+	_, _ = s.Snapshot(ctx, "s1")
+	_, _ = s.StatMedia(ctx, "a", "x", noon)
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, _ = s.Get(canceled, "s1")
+	if len(failed) != 0 {
+		t.Errorf("reported as failures: %q", failed)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for call, f := range map[string]func() error{
+		"create session":   func() error { return s.Create(ctx, record("s2"), "secret") },
+		"get session":      func() error { _, err := s.Get(ctx, "s1"); return err },
+		"begin session":    func() error { _, err := s.Begin(ctx, "s1", "secret", Claim{}, noon); return err },
+		"withdraw session": func() error { return s.Withdraw(ctx, "s1", "x") },
+		"finish session":   func() error { return s.Finish(ctx, "s1", Done, noon, "") },
+		"renew session":    func() error { return s.Renew(ctx, "s1") },
+		"append events":    func() error { return s.Append(ctx, "s1", 0, [][]byte{[]byte("1")}) },
+		"read events":      func() error { _, err := s.Messages(ctx, "s1"); return err },
+		"follow events":    func() error { _, _, err := s.Since(ctx, "s1", 0); return err },
+		"keep voices":      func() error { return s.PutSnapshot(ctx, "s1", nil) },
+		"read voices":      func() error { _, err := s.Snapshot(ctx, "s1"); return err },
+		"create media":     func() error { _, err := s.CreateMedia(ctx, "a", "x", time.Now); return err },
+		"look up media":    func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },
+		"open media":       func() error { _, err := s.OpenMedia(ctx, "a", "x", noon); return err },
+		"sweep media":      func() error { _, err := s.SweepMedia(ctx, noon); return err },
+		"count":            func() error { _, err := s.Take(ctx, "k", noon, 1, 1, time.Minute); return err },
+	} {
+		failed = nil
+		if err := f(); err == nil || !strings.Contains(err.Error(), call) {
+			t.Errorf("%s: %v", call, err)
+		}
+		if !slices.Equal(failed, []string{call}) {
+			t.Errorf("%s is reported as %q", call, failed)
+		}
+	}
 }

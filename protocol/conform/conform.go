@@ -1,12 +1,12 @@
-// Package conform plays the contract of the diarization service against one,
-// rule by rule, for those who build such a service themselves: what was
-// expected, what was seen instead, and where it is written.
+// Package conform tests a service against the interface that docs/service.md
+// describes, rule by rule, for those who build such a service themselves: what
+// was expected, what was observed, and the section that says so.
 //
-// A Rule is a name, a sentence, its source, and a function that asks the
-// service. The functions speak to it through a play, which holds what several
-// rules look at together: a conversation is sent once, and its events are
-// judged by a dozen rules. What is sent is bounded: some two hundred small
-// requests and about twenty short streams, never more than four at once.
+// A Rule has a name, a sentence, a section, and a function that tests the
+// service through a prober, which keeps what several rules share: a conversation
+// is sent once, and a dozen rules examine its events. What is sent is bounded:
+// some two hundred small requests and about twenty short streams, never more
+// than four at once.
 package conform
 
 import (
@@ -18,146 +18,147 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/client"
 )
 
-// The two documents that rules come from. What only the second one has is a
-// decision where the first leaves it open: another service may differ there.
-const (
-	specification = "service-interface.md"
-	contract      = "contract.md"
-)
+// document describes the interface.
+const document = "docs/service.md"
 
-// Verdict is what became of a rule.
+// Verdict is the result of a rule.
 type Verdict string
 
 // The verdicts.
 const (
 	Holds      Verdict = "holds"
 	Differs    Verdict = "differs"
-	NotOffered Verdict = "not offered" // and it need not be
-	Skipped    Verdict = "skipped"     // it could not be tried
+	NotOffered Verdict = "not offered" // an optional feature is missing
+	Skipped    Verdict = "skipped"     // it could not be tested
 )
 
-// Rule is one thing that the contract says.
+// Rule is one statement of the document.
 type Rule struct {
 	// Name is GROUP/NAME.
 	Name string
 	// Expected is the rule in a sentence.
 	Expected string
-	// Source is the document and where in it.
-	Source string
+	// Section is the section of the document that has the rule.
+	Section string
+	// Chosen rules are those in which another service may differ, as the section
+	// "Compatible services" says.
+	Chosen bool
 	// Slow rules take a minute or more.
 	Slow bool
-	// Many rules send more requests than anybody should who was not asked to.
+	// Many rules send more than a hundred requests.
 	Many bool
 
-	check func(ctx context.Context, p *play) (seen string, err error)
+	check func(ctx context.Context, p *prober) (seen string, err error)
 }
 
-// ContractOnly tells a rule that the specification leaves open.
-func (r Rule) ContractOnly() bool { return strings.HasPrefix(r.Source, contract) }
+// Source is the document and the section that has the rule.
+func (r Rule) Source() string { return document + ", " + r.Section }
 
-// Rules are all of them, in the order in which they are played.
+// Rules are all rules, in the order in which they are tested.
 func Rules() []Rule {
-	return slices.Concat(testRules, keyRules, liveRules, tokenRules, streamRules, eventRules, mediaRules, resultRules, errorRules, besideRules, rateRules)
+	return slices.Concat(testRules, keyRules, liveRules, tokenRules, streamRules, eventRules, mediaRules, resultRules, errorRules, monitoringRules, rateRules)
 }
 
-// Options are what a play needs.
+// Options configure a run.
 type Options struct {
-	// Client reaches the service, and Key opens it.
-	Client *protocol.Client
+	// Client reaches the service with the API key Key.
+	Client *client.Client
 	Key    string
-	// OtherKey is of another account, UnpaidKey of one without a subscription,
-	// ExpiredKey was good once. Without one, its rules are skipped.
+	// OtherKey is a key of another account, UnpaidKey one of an account without
+	// a subscription, ExpiredKey one that has expired. Rules that need a missing
+	// one are skipped.
 	OtherKey, UnpaidKey, ExpiredKey string
-	// Speech is a conversation, 16 kHz mono, in whole chunks. It should begin
-	// with somebody speaking within the first seconds, and end inside a turn.
+	// Speech is a conversation, 16 kHz mono, in whole chunks. It should have speech
+	// in its first seconds and end inside a turn.
 	Speech []float32
-	// Slow plays the slow rules, Many those that send many requests.
+	// Slow includes the slow rules, Many those that send many requests.
 	Slow, Many bool
-	// Slack is added to the times that the contract gives, where the way to the
-	// service or the machine that plays is slow.
+	// Slack is added to the times of the document, for a slow connection or
+	// machine.
 	Slack time.Duration
-	// Only names rules or groups to play, the slow ones too; none means all.
+	// Only names the rules or groups to test, including slow rules; none = all.
 	Only []string
-	// SpecOnly leaves out what the specification leaves open.
-	SpecOnly bool
-	// Begun is told of each rule when its turn comes; nil for nobody.
-	Begun func(done, of int, name string)
+	// RequiredOnly omits the chosen rules.
+	RequiredOnly bool
+	// Begin, unless nil, is called when a rule begins.
+	Begin func(done, of int, name string)
 }
 
-// Result is what a play came to.
+// Result is a rule and its verdict.
 type Result struct {
 	Rule
 	Verdict Verdict
-	// Seen is what the service did; of a rule that was skipped, why it was.
+	// Seen is what was observed, or why the rule was skipped.
 	Seen string
 	Took time.Duration
 }
 
-// Select are the rules that the options ask for. An unknown name is an error.
+// Select returns the rules that the options select. An unknown name is an error.
 func Select(o Options) ([]Rule, error) {
 	all := Rules()
 	for _, name := range o.Only {
-		if !slices.ContainsFunc(all, func(r Rule) bool { return r.answersTo(name) }) {
+		if !slices.ContainsFunc(all, func(r Rule) bool { return r.matches(name) }) {
 			return nil, fmt.Errorf("there is no rule or group of rules %q", protocol.Clean(name, 60))
 		}
 	}
 	return slices.DeleteFunc(all, func(r Rule) bool {
-		return o.SpecOnly && r.ContractOnly() ||
-			len(o.Only) > 0 && !slices.ContainsFunc(o.Only, r.answersTo)
+		return o.RequiredOnly && r.Chosen ||
+			len(o.Only) > 0 && !slices.ContainsFunc(o.Only, r.matches)
 	}), nil
 }
 
-// answersTo tells whether a name means this rule, or the group it is in.
-func (r Rule) answersTo(name string) bool {
+// matches reports whether name is that of the rule or of its group.
+func (r Rule) matches(name string) bool {
 	group, _, _ := strings.Cut(r.Name, "/")
 	return r.Name == name || group == strings.TrimSuffix(name, "/")
 }
 
-// asked tells whether a rule was named, not only its group.
-func (o Options) asked(r Rule) bool { return slices.Contains(o.Only, r.Name) }
+// named reports whether a rule was named, not only its group.
+func (o Options) named(r Rule) bool { return slices.Contains(o.Only, r.Name) }
 
-// Run plays the rules and returns a result for each. An error means that there
-// was nothing to play with: the service cannot be reached, or does not take
-// the key. The end of ctx skips what is left.
+// Run tests the rules and returns a result for each. It returns an error when no
+// rule could be tested: the service cannot be reached, or rejects the key. After
+// the end of ctx, the remaining rules are skipped.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	rules, err := Select(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Begun == nil {
-		o.Begun = func(int, int, string) {}
+	if o.Begin == nil {
+		o.Begin = func(int, int, string) {}
 	}
-	p := newPlay(o)
-	if err := p.knock(ctx); err != nil {
+	p := newProber(o)
+	if err := p.reachable(ctx); err != nil {
 		return nil, err
 	}
-	play, stop := context.WithCancel(ctx)
-	defer p.acts.Wait()
+	running, stop := context.WithCancel(ctx)
+	defer p.background.Wait()
 	defer stop()
-	p.begin(play, rules)
+	p.start(running, rules)
 	var results []Result
 	for i, r := range rules {
-		o.Begun(i, len(rules), r.Name)
-		results = append(results, p.judge(ctx, r))
+		o.Begin(i, len(rules), r.Name)
+		results = append(results, p.apply(ctx, r))
 	}
 	return results, nil
 }
 
-// judge plays one rule.
-func (p *play) judge(ctx context.Context, r Rule) Result {
+// apply tests one rule.
+func (p *prober) apply(ctx context.Context, r Rule) Result {
 	began := time.Now()
 	res := Result{Rule: r, Verdict: Skipped}
 	switch {
 	case ctx.Err() != nil:
 		res.Seen = "interrupted"
 		return res
-	case r.Slow && !p.plays(r):
-		res.Seen = "it takes a minute or more: --slow plays it"
+	case r.Slow && !p.runs(r):
+		res.Seen = "it takes a minute or more: --slow includes it"
 		return res
-	case r.Many && !p.plays(r):
-		res.Seen = "it sends more than a hundred requests: --rate plays it"
+	case r.Many && !p.runs(r):
+		res.Seen = "it sends more than a hundred requests: --rate includes it"
 		return res
 	}
 	seen, err := r.check(ctx, p)
@@ -170,16 +171,16 @@ func (p *play) judge(ctx context.Context, r Rule) Result {
 		res.Verdict, res.Seen = Skipped, "interrupted"
 	case errors.As(err, &v):
 		res.Verdict, res.Seen = v.verdict, v.seen
-	default: // the network, or an answer that is not HTTP
+	default: // the network, or a response that is not HTTP
 		res.Verdict, res.Seen = Differs, err.Error()
 	}
-	res.Seen = protocol.Clean(p.secrets.Hide(res.Seen), 700)
+	res.Seen = protocol.Clean(p.secrets.Text(res.Seen), 700)
 	return res
 }
 
-// plays tells whether a slow or large rule is to be played.
-func (p *play) plays(r Rule) bool {
-	return (!r.Slow || p.Slow || p.asked(r)) && (!r.Many || p.Many || p.asked(r))
+// runs reports whether a rule that is slow or sends much is included.
+func (p *prober) runs(r Rule) bool {
+	return (!r.Slow || p.Slow || p.named(r)) && (!r.Many || p.Many || p.named(r))
 }
 
 // verdict is the error of a rule that does not hold.

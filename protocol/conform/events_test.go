@@ -13,14 +13,14 @@ import (
 	"hubbub/protocol"
 )
 
-// script writes messages down: +LABEL@SECONDS starts a turn, -LABEL@SECONDS
-// ends one, and anything else is a message as it stands. Behind a slash is the
-// audio that had been sent, else a minute.
-func script(t *testing.T, lines ...string) []heard {
+// script makes messages: +LABEL@SECONDS starts a turn, -LABEL@SECONDS ends one,
+// and anything else is a message itself. After a slash comes the audio that had
+// been sent, otherwise it is a minute.
+func script(t *testing.T, lines ...string) []message {
 	t.Helper()
-	var out []heard
+	var out []message
 	for _, l := range lines {
-		h := heard{kind: websocket.TextMessage, sent: time.Minute}
+		h := message{kind: websocket.TextMessage, sent: time.Minute}
 		if l, ok := strings.CutPrefix(l, "binary "); ok {
 			h.kind = websocket.BinaryMessage
 			h.Event, _ = protocol.ParseEvent([]byte(l))
@@ -47,8 +47,7 @@ func script(t *testing.T, lines ...string) []heard {
 	return out
 }
 
-// Each thing that can be wrong with events is seen by its rule, and rules that
-// have nothing to do with it hold.
+// Each fault of events is found by its rule, and the other rules hold.
 func TestEventRules(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script  []string
@@ -85,18 +84,18 @@ func TestEventRules(t *testing.T) {
 			"+6@7", "-6@8", "+7@8", "-7@9", "+8@9", "-8@10"}, differs: []string{"events/speakers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlay(Options{})
-			_, _ = p.talk.get(func() (*talk, error) { return &talk{heard: script(t, tt.script...)}, nil })
+			p := newProber(Options{})
+			_, _ = p.conversationOnce.get(func() (*exchange, error) { return &exchange{messages: script(t, tt.script...)}, nil })
 			var got []string
 			for _, r := range eventRules {
 				seen, err := r.check(t.Context(), p)
 				var v *verdict
 				switch {
 				case err == nil && seen == "":
-					t.Errorf("%s holds and says nothing", r.Name)
+					t.Errorf("%s holds and has no observation", r.Name)
 				case errors.As(err, &v) && v.verdict == Differs:
 					got = append(got, r.Name)
-				case err != nil && len(turnsHeard(tt.script)) > 0 && r.Name != "events/length":
+				case err != nil && len(turnLines(tt.script)) > 0 && r.Name != "events/length":
 					t.Errorf("%s: %v", r.Name, err)
 				}
 			}
@@ -108,7 +107,7 @@ func TestEventRules(t *testing.T) {
 	}
 }
 
-func turnsHeard(script []string) (out []string) {
+func turnLines(script []string) (out []string) {
 	for _, l := range script {
 		if strings.ContainsAny(l[:1], "+-") {
 			out = append(out, l)
@@ -117,32 +116,32 @@ func turnsHeard(script []string) (out []string) {
 	return out
 }
 
-// What is played over a minute is judged by what came of it.
+// The rules that take a minute or more are tested on results.
 func TestSlowRules(t *testing.T) {
 	said := script(t, `{"type":"error","message":"No audio for 60 s"}`)
 	closed := ending{over: true, code: websocket.ClosePolicyViolation}
 	for name, tt := range map[string]struct {
-		talk talk
+		talk exchange
 		want string // part of what was seen where it differs; "" where it holds
 	}{
-		"right":       {talk{heard: said, end: closed, took: 60 * time.Second}, ""},
-		"too early":   {talk{heard: said, end: closed, took: 30 * time.Second}, "30s after"},
-		"never":       {talk{heard: said}, "stayed open"},
-		"no message":  {talk{end: closed, took: 61 * time.Second}, "1008"},
-		"other close": {talk{heard: said, end: ending{over: true, code: 1000}, took: 60 * time.Second}, "1000"},
-		"no close":    {talk{heard: said, end: ending{over: true}, took: 60 * time.Second}, "without a close frame"},
+		"right":       {exchange{messages: said, end: closed, closeTook: 60 * time.Second}, ""},
+		"too early":   {exchange{messages: said, end: closed, closeTook: 30 * time.Second}, "30s after"},
+		"never":       {exchange{messages: said}, "stayed open"},
+		"no message":  {exchange{end: closed, closeTook: 61 * time.Second}, "1008"},
+		"other close": {exchange{messages: said, end: ending{over: true, code: 1000}, closeTook: 60 * time.Second}, "1000"},
+		"no close":    {exchange{messages: said, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
 	} {
-		p := newPlay(Options{})
-		_, _ = p.quiet.get(func() (*talk, error) { return &tt.talk, nil })
+		p := newProber(Options{})
+		_, _ = p.silenceOnce.get(func() (*exchange, error) { return &tt.talk, nil })
 		_, err := streamSilence(t.Context(), p)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {
-		p := newPlay(Options{})
-		_, _ = p.old.get(func() (*reply, error) {
-			return &reply{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
+		p := newProber(Options{})
+		_, _ = p.oldTokenOnce.get(func() (*response, error) {
+			return &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
 				body: []byte(`{"requestId":"x","message":"used"}`)}, nil
 		})
 		if _, err := tokenLifetime(t.Context(), p); (err == nil) != holds {

@@ -1,15 +1,16 @@
 package conform
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strings"
 	"time"
+
+	"hubbub/protocol"
 )
 
-// Report is a play, written down. It holds no secrets.
+// Report is the report of a run. It contains no secrets.
 type Report struct {
 	OK      bool           `json:"ok"` // nothing differs
 	Server  string         `json:"server"`
@@ -19,46 +20,39 @@ type Report struct {
 	Rules   []reportRule   `json:"rules"`
 }
 
-// reportRule is a rule and what became of it.
+// reportRule is a rule and its verdict. Its JSON form is a contract.
 type reportRule struct {
-	Name         string  `json:"name"`
-	Verdict      Verdict `json:"verdict"`
-	Expected     string  `json:"expected"`
-	Seen         string  `json:"seen"`
-	Source       string  `json:"source"`
-	ContractOnly bool    `json:"contract_only"`
-	Slow         bool    `json:"slow"`
-	Millis       float64 `json:"ms"`
+	Name     string  `json:"name"`
+	Verdict  Verdict `json:"verdict"`
+	Expected string  `json:"expected"`
+	Seen     string  `json:"seen"`
+	Source   string  `json:"source"`
+	Chosen   bool    `json:"contract_only"`
+	Slow     bool    `json:"slow"`
+	Millis   float64 `json:"ms"`
 }
 
-// NewReport writes results down.
+// NewReport makes a report of results.
 func NewReport(server, version string, started time.Time, results []Result) Report {
 	r := Report{OK: true, Server: server, Version: version, Started: started.UTC().Format(time.RFC3339),
 		Summary: map[string]int{string(Holds): 0, string(Differs): 0, string(NotOffered): 0, string(Skipped): 0}}
 	for _, x := range results {
 		r.OK = r.OK && x.Verdict != Differs
 		r.Summary[string(x.Verdict)]++
-		r.Rules = append(r.Rules, reportRule{x.Name, x.Verdict, x.Expected, x.Seen, x.Source, x.ContractOnly(), x.Slow,
+		r.Rules = append(r.Rules, reportRule{x.Name, x.Verdict, x.Expected, x.Seen, x.Source(), x.Chosen, x.Slow,
 			math.Round(x.Took.Seconds()*1e4) / 10})
 	}
 	return r
 }
 
-// JSON is the report for machines.
-func (r Report) JSON(w io.Writer) error { return writeJSON(w, r) }
+// JSON writes the report as JSON.
+func (r Report) JSON(w io.Writer) error { return protocol.WriteJSON(w, r) }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
-// Table is the report for people: a line for each rule, and of each that
-// differs what was expected, and where that is written.
+// Table writes a line for each rule, and for each that differs what was expected
+// and the section that says so.
 func (r Report) Table(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Playing the contract against %s\n\n", r.Server)
+	fmt.Fprintf(&b, "Testing %s against docs/service.md\n\n", r.Server)
 	for _, x := range r.Rules {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-11s %-24s %s", x.Verdict, x.Name, x.Seen), " ") + "\n")
 		if x.Verdict != Differs {
@@ -66,8 +60,8 @@ func (r Report) Table(w io.Writer) error {
 		}
 		const indent = "            "
 		fmt.Fprintf(&b, "%sexpected: %s\n%sfrom:     %s\n", indent, x.Expected, indent, x.Source)
-		if x.ContractOnly {
-			fmt.Fprintf(&b, "%s          the specification leaves this open: another service may differ\n", indent)
+		if x.Chosen {
+			fmt.Fprintf(&b, "%s          another service may differ here\n", indent)
 		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.summary())
@@ -80,21 +74,21 @@ func (r Report) summary() string {
 		r.Summary[string(Holds)], r.Summary[string(Differs)], r.Summary[string(NotOffered)], r.Summary[string(Skipped)])
 }
 
-// List writes down what rules there are, as a table or as JSON.
+// List writes the rules, as a table or as JSON.
 func List(w io.Writer, rules []Rule, asJSON bool) error {
 	if asJSON {
 		type row struct {
-			Name         string `json:"name"`
-			Expected     string `json:"expected"`
-			Source       string `json:"source"`
-			ContractOnly bool   `json:"contract_only"`
-			Slow         bool   `json:"slow"`
+			Name     string `json:"name"`
+			Expected string `json:"expected"`
+			Source   string `json:"source"`
+			Chosen   bool   `json:"contract_only"`
+			Slow     bool   `json:"slow"`
 		}
 		rows := []row{}
 		for _, r := range rules {
-			rows = append(rows, row{r.Name, r.Expected, r.Source, r.ContractOnly(), r.Slow})
+			rows = append(rows, row{r.Name, r.Expected, r.Source(), r.Chosen, r.Slow})
 		}
-		return writeJSON(w, rows)
+		return protocol.WriteJSON(w, rows)
 	}
 	var b strings.Builder
 	for _, r := range rules {
@@ -102,7 +96,7 @@ func List(w io.Writer, rules []Rule, asJSON bool) error {
 		if r.Slow {
 			more = " (slow)"
 		}
-		fmt.Fprintf(&b, "%-24s %s%s\n%-24s %s\n", r.Name, r.Expected, more, "", r.Source)
+		fmt.Fprintf(&b, "%-24s %s%s\n%-24s %s\n", r.Name, r.Expected, more, "", r.Source())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

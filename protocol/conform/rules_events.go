@@ -12,58 +12,58 @@ import (
 	"hubbub/protocol"
 )
 
-// All of these look at one conversation.
+// All of these rules examine one conversation.
 var eventRules = []Rule{
-	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Source: specification + " 6", check: judgeEvents(shape)},
-	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Source: specification + " 1, 6", check: judgeEvents(someTurns)},
-	{Name: "events/types", Expected: "there are no messages but starts, ends and errors", Source: specification + " 6", check: judgeEvents(knownTypes)},
-	{Name: "events/speakers", Expected: "there are at most 8 labels", Source: specification + " 6, rule 2; 8", check: judgeEvents(fewSpeakers)},
-	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Source: contract + " 2, events", check: judgeEvents(milliseconds)},
-	{Name: "events/received", Expected: "no timestamp is later than the audio received", Source: contract + " 2, events", check: judgeEvents(received)},
-	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Source: contract + " 2, events and end_of_stream", check: judgeEvents(pairs)},
-	{Name: "events/length", Expected: "the end of a turn is later than its start", Source: contract + " 2, events", check: judgeEvents(lengths)},
-	{Name: "events/order", Expected: "events leave in order of their timestamps", Source: contract + " 2, events", check: judgeEvents(order)},
-	{Name: "events/one-turn", Expected: "one label never has two open turns", Source: contract + " 2, events", check: judgeEvents(oneTurn)},
-	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Source: contract + " 2, labels", check: judgeEvents(labels)},
+	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", check: checkEvents(shape)},
+	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", check: checkEvents(someTurns)},
+	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", check: checkEvents(knownTypes)},
+	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", check: checkEvents(maxSpeakers)},
+	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, check: checkEvents(milliseconds)},
+	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, check: checkEvents(received)},
+	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, check: checkEvents(pairs)},
+	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, check: checkEvents(lengths)},
+	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, check: checkEvents(order)},
+	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, check: checkEvents(oneTurn)},
+	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, check: checkEvents(labels)},
 }
 
-// judgeEvents is the check of a rule that looks at the conversation's events.
-func judgeEvents(judge func([]heard) (string, error)) func(context.Context, *play) (string, error) {
-	return func(ctx context.Context, p *play) (string, error) {
+// checkEvents is the check of a rule about the events of the conversation.
+func checkEvents(judge func([]message) (string, error)) func(context.Context, *prober) (string, error) {
+	return func(ctx context.Context, p *prober) (string, error) {
 		t, err := p.conversation(ctx)
 		if err != nil {
 			return "", err
 		}
-		return judge(t.heard)
+		return judge(t.messages)
 	}
 }
 
-// turns are the starts and ends that could be read; without any there is
-// nothing to judge.
-func turns(all []heard) ([]heard, error) {
-	var out []heard
+// turns are the starts and ends that could be parsed; without any the rule is
+// skipped.
+func turns(all []message) ([]message, error) {
+	var out []message
 	for _, h := range all {
 		if h.Err == "" && (h.Type == protocol.TypeSpeakerStart || h.Type == protocol.TypeSpeakerEnd) {
 			out = append(out, h)
 		}
 	}
 	if len(out) == 0 {
-		return nil, skipped("there were no events to look at: see events/speech")
+		return nil, skipped("there were no events: see events/speech")
 	}
 	return out, nil
 }
 
-// line is a message for people.
-func (h heard) line() string { return protocol.Clean(string(h.Raw), 200) }
+// line is the message as one line for people.
+func (h message) line() string { return protocol.Clean(string(h.Raw), 200) }
 
-func shape(all []heard) (string, error) {
+func shape(all []message) (string, error) {
 	if len(all) == 0 {
-		return "", skipped("there were no messages to look at: see events/speech")
+		return "", skipped("there were no messages: see events/speech")
 	}
 	for _, h := range all {
 		switch {
 		case h.kind != websocket.TextMessage:
-			return "", differs("a binary frame came: %s", h.line())
+			return "", differs("a binary frame arrived: %s", h.line())
 		case h.Err != "":
 			return "", differs("%s: %s", h.line(), h.Err)
 		}
@@ -71,7 +71,7 @@ func shape(all []heard) (string, error) {
 	return fmt.Sprintf("%d messages", len(all)), nil
 }
 
-func someTurns(all []heard) (string, error) {
+func someTurns(all []message) (string, error) {
 	starts, ends := 0, 0
 	for _, h := range all {
 		switch h.Type {
@@ -82,12 +82,12 @@ func someTurns(all []heard) (string, error) {
 		}
 	}
 	if starts == 0 || ends == 0 {
-		return "", differs("%d starts and %d ends came", starts, ends)
+		return "", differs("%d starts and %d ends arrived", starts, ends)
 	}
 	return fmt.Sprintf("%d starts and %d ends", starts, ends), nil
 }
 
-func knownTypes(all []heard) (string, error) {
+func knownTypes(all []message) (string, error) {
 	for _, h := range all {
 		switch h.Type {
 		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
@@ -97,10 +97,10 @@ func knownTypes(all []heard) (string, error) {
 			}
 		}
 	}
-	return "no others came", nil
+	return "no other types", nil
 }
 
-func fewSpeakers(all []heard) (string, error) {
+func maxSpeakers(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -115,7 +115,7 @@ func fewSpeakers(all []heard) (string, error) {
 	return fmt.Sprintf("%d labels", len(seen)), nil
 }
 
-func milliseconds(all []heard) (string, error) {
+func milliseconds(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -127,7 +127,7 @@ func milliseconds(all []heard) (string, error) {
 			} `json:"data"`
 		}
 		if json.Unmarshal(h.Raw, &message) != nil {
-			continue // it is no number: see events/shape
+			continue // not a number: see events/shape
 		}
 		_, digits, _ := strings.Cut(strings.TrimRight(message.Data.Timestamp.String(), "0"), ".")
 		if len(digits) > 3 || h.Timestamp != protocol.Round1ms(h.Timestamp) {
@@ -137,7 +137,7 @@ func milliseconds(all []heard) (string, error) {
 	return fmt.Sprintf("%d timestamps", len(list)), nil
 }
 
-func received(all []heard) (string, error) {
+func received(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -146,16 +146,16 @@ func received(all []heard) (string, error) {
 	for _, h := range list {
 		behind := h.sent.Seconds() - h.Timestamp
 		if behind < -0.0005 {
-			return "", differs("%s came when %.1f s of audio had been sent", h.line(), h.sent.Seconds())
+			return "", differs("%s arrived when %.1f s of audio had been sent", h.line(), h.sent.Seconds())
 		}
 		least = min(least, behind)
 	}
-	return fmt.Sprintf("the earliest event came %.0f ms behind its audio", least*1000), nil
+	return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000), nil
 }
 
-// pairs and the rules behind it each look at one thing, whatever else is
-// wrong: who builds a service sees what differs, and not what follows from it.
-func pairs(all []heard) (string, error) {
+// pairs and the rules after it each test one thing, whatever else is wrong: a
+// fault is reported by its rule, and not by those that follow from it.
+func pairs(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -178,12 +178,12 @@ func pairs(all []heard) (string, error) {
 	return fmt.Sprintf("%d turns", n), nil
 }
 
-func lengths(all []heard) (string, error) {
+func lengths(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
 	}
-	began := map[string]heard{}
+	began := map[string]message{}
 	shortest := math.Inf(1)
 	for _, h := range list {
 		if h.Type == protocol.TypeSpeakerStart {
@@ -205,20 +205,20 @@ func lengths(all []heard) (string, error) {
 	return fmt.Sprintf("the shortest turn has %.3f s", shortest), nil
 }
 
-func order(all []heard) (string, error) {
+func order(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
 	}
 	for i, h := range list[1:] {
 		if h.Timestamp < list[i].Timestamp {
-			return "", differs("%s came after %s", h.line(), list[i].line())
+			return "", differs("%s arrived after %s", h.line(), list[i].line())
 		}
 	}
 	return fmt.Sprintf("%g to %g", list[0].Timestamp, list[len(list)-1].Timestamp), nil
 }
 
-func oneTurn(all []heard) (string, error) {
+func oneTurn(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -234,7 +234,7 @@ func oneTurn(all []heard) (string, error) {
 	return fmt.Sprintf("%d labels", len(open)), nil
 }
 
-func labels(all []heard) (string, error) {
+func labels(all []message) (string, error) {
 	list, err := turns(all)
 	if err != nil {
 		return "", err
@@ -246,13 +246,13 @@ func labels(all []heard) (string, error) {
 			continue
 		}
 		if want := protocol.SpeakerLabel(len(seen)); h.Speaker != want {
-			return "", differs("speaker number %d to speak is %s, not %s", len(seen)+1, protocol.Label(h.Speaker), want)
+			return "", differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(h.Speaker), want)
 		}
 		seen[h.Speaker] = true
 		names = append(names, h.Speaker)
 	}
 	if len(names) == 0 {
-		return "", skipped("there was no start to look at: see events/speech")
+		return "", skipped("there was no start: see events/speech")
 	}
 	return strings.Join(names, ", "), nil
 }

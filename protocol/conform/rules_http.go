@@ -13,32 +13,32 @@ import (
 )
 
 var errorRules = []Rule{
-	{Name: "errors/api-error", Expected: "an error that is no 400 has the strings requestId and message, as JSON", Source: specification + " 2.6, 4, 7", check: errorsForm},
-	{Name: "errors/request-id", Expected: "requestId is a UUID, another one for each request, and also in the header X-Request-Id", Source: contract + " 2, other errors", check: errorsID},
-	{Name: "errors/not-found", Expected: "an address that does not exist gets 404, an ApiError", Source: contract + " 2, other errors", check: errorsNotFound},
-	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError", Source: contract + " 2, other errors", check: errorsMethod},
-	{Name: "errors/too-large", Expected: "a body that is too large gets 413, an ApiError", Source: contract + " 2, other errors", check: errorsTooLarge},
+	{Name: "errors/api-error", Expected: "every error other than 400 has the strings requestId and message, as JSON", Section: "Errors", check: errorsForm},
+	{Name: "errors/request-id", Expected: "requestId is a UUID, different for each request, and also in the header X-Request-Id", Section: "Response headers", Chosen: true, check: errorsID},
+	{Name: "errors/not-found", Expected: "an address that does not exist gets 404, an ApiError", Section: "Errors", Chosen: true, check: errorsNotFound},
+	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError", Section: "Errors", Chosen: true, check: errorsMethod},
+	{Name: "errors/too-large", Expected: "a body that is too large gets 413, an ApiError", Section: "Errors", Chosen: true, check: errorsTooLarge},
 }
 
-var besideRules = []Rule{
-	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Source: contract + " 2, served beside", check: besideOpenAPI},
-	{Name: "beside/healthz", Expected: "GET /healthz answers 200, without a key", Source: contract + " 2, served beside", check: besideHealth("/healthz")},
-	{Name: "beside/readyz", Expected: "GET /readyz answers 200, without a key", Source: contract + " 2, served beside", check: besideHealth("/readyz")},
-	{Name: "beside/metrics", Expected: "GET /metrics answers in the text form of Prometheus, without a key", Source: contract + " 2, served beside", check: besideMetrics},
+var monitoringRules = []Rule{
+	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "Describe the service", Chosen: true, check: openAPI},
+	{Name: "beside/healthz", Expected: "GET /healthz answers 200, without a key", Section: "Health", Chosen: true, check: health("/healthz")},
+	{Name: "beside/readyz", Expected: "GET /readyz answers 200, without a key", Section: "Health", Chosen: true, check: health("/readyz")},
+	{Name: "beside/metrics", Expected: "GET /metrics answers in the Prometheus text format, without a key", Section: "Metrics", Chosen: true, check: metrics},
 }
 
 var rateRules = []Rule{
-	{Name: "rate/headers", Expected: "every answer of an operation has X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, and each request leaves one less", Source: contract + " 2, 429", check: rateHeaders},
-	{Name: "rate/limit", Expected: "the limit is 100 requests a minute for each account and operation; the one after gets 429, an ApiError, with Retry-After", Source: contract + " 2, 429; " + specification + " 4.1", Many: true, check: rateLimit},
+	{Name: "rate/headers", Expected: "every response of an operation has X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, and each request reduces the remaining ones", Section: "Rate limits", Chosen: true, check: rateHeaders},
+	{Name: "rate/limit", Expected: "the limit is 100 requests per minute, account and operation; the next one gets 429, an ApiError, with Retry-After", Section: "Rate limits", Chosen: true, Many: true, check: rateLimit},
 }
 
-// unknownStream is an error that every service has.
-func (p *play) unknownStream(ctx context.Context) (*reply, error) {
-	return p.do(ctx, ask{method: "GET", path: "/v1/live/" + nowhere})
+// unknownStream requests a stream that does not exist.
+func (p *prober) unknownStream(ctx context.Context) (*response, error) {
+	return p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID})
 }
 
-func errorsForm(ctx context.Context, p *play) (string, error) {
-	for _, a := range []ask{{method: "GET", path: "/v1/live/" + nowhere}, {method: "GET", path: "/v1/test", auth: "-"}} {
+func errorsForm(ctx context.Context, p *prober) (string, error) {
+	for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
 		r, err := p.do(ctx, a)
 		if err != nil {
 			return "", err
@@ -50,10 +50,10 @@ func errorsForm(ctx context.Context, p *play) (string, error) {
 			return "", err
 		}
 	}
-	return "both are there", nil
+	return "both are present", nil
 }
 
-func errorsID(ctx context.Context, p *play) (string, error) {
+func errorsID(ctx context.Context, p *prober) (string, error) {
 	var last string
 	for range 2 {
 		r, err := p.unknownStream(ctx)
@@ -71,16 +71,16 @@ func errorsID(ctx context.Context, p *play) (string, error) {
 		case head != id:
 			return "", differs("requestId is %s, and the header X-Request-Id is %q", id, head)
 		case id == last:
-			return "", differs("two requests had the same requestId, %s", id)
+			return "", differs("two requests have the same requestId, %s", id)
 		}
 		last = id
 	}
 	return last, nil
 }
 
-func errorsNotFound(ctx context.Context, p *play) (string, error) {
+func errorsNotFound(ctx context.Context, p *prober) (string, error) {
 	for _, path := range []string{"/v1/nothing", "/v1/", "/v2/test"} {
-		r, err := p.do(ctx, ask{method: "GET", path: path})
+		r, err := p.do(ctx, request{method: "GET", path: path})
 		if err != nil {
 			return "", err
 		}
@@ -91,10 +91,10 @@ func errorsNotFound(ctx context.Context, p *play) (string, error) {
 	return "404", nil
 }
 
-func errorsMethod(ctx context.Context, p *play) (string, error) {
-	for _, a := range []ask{
-		{method: "DELETE", path: "/v1/test", none: true}, {method: "PUT", path: "/v1/live", body: "{}"},
-		{method: "POST", path: "/v1/live/" + nowhere, body: "{}"}, {method: "GET", path: "/v1/media/output"},
+func errorsMethod(ctx context.Context, p *prober) (string, error) {
+	for _, a := range []request{
+		{method: "DELETE", path: "/v1/test", noBody: true}, {method: "PUT", path: "/v1/live", body: "{}"},
+		{method: "POST", path: "/v1/live/" + unknownID, body: "{}"}, {method: "GET", path: "/v1/media/output"},
 	} {
 		r, err := p.do(ctx, a)
 		if err != nil {
@@ -107,22 +107,22 @@ func errorsMethod(ctx context.Context, p *play) (string, error) {
 	return "405", nil
 }
 
-func errorsTooLarge(ctx context.Context, p *play) (string, error) {
+func errorsTooLarge(ctx context.Context, p *prober) (string, error) {
 	const size = 2 << 20
-	r, err := p.do(ctx, ask{method: "POST", path: "/v1/live", body: `{"text":"` + strings.Repeat("x", size) + `"}`})
+	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: `{"text":"` + strings.Repeat("x", size) + `"}`})
 	if err != nil {
 		return "", err
 	}
-	r.what = "POST /v1/live with a body of 2 MiB" // the whole would fill the screen
+	r.request = "POST /v1/live with a body of 2 MiB" // the whole body would fill the screen
 	if r.status/100 == 2 {
-		return "", notOffered("%s was accepted, and what is too large is not said", r.what)
+		return "", notOffered("%s was accepted; the limit is not known", r.request)
 	}
 	return "413", r.apiError(http.StatusRequestEntityTooLarge)
 }
 
-// beside asks for what is served without a key.
-func (p *play) beside(ctx context.Context, path string) (*reply, error) {
-	r, err := p.do(ctx, ask{method: "GET", path: path, auth: "-"})
+// unauthenticated requests a path that needs no key.
+func (p *prober) unauthenticated(ctx context.Context, path string) (*response, error) {
+	r, err := p.do(ctx, request{method: "GET", path: path, auth: "-"})
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func (p *play) beside(ctx context.Context, path string) (*reply, error) {
 	return r, r.is(http.StatusOK)
 }
 
-func besideOpenAPI(ctx context.Context, p *play) (string, error) {
-	r, err := p.beside(ctx, "/openapi.json")
+func openAPI(ctx context.Context, p *prober) (string, error) {
+	r, err := p.unauthenticated(ctx, "/openapi.json")
 	if err != nil {
 		return "", err
 	}
@@ -144,7 +144,7 @@ func besideOpenAPI(ctx context.Context, p *play) (string, error) {
 	version := textOf(fields, "openapi")
 	paths, ok := decode[map[string]json.RawMessage](fields, "paths")
 	if version == "" || !ok {
-		return "", differs("it has no openapi and paths")
+		return "", differs("it has no fields openapi and paths")
 	}
 	for _, want := range []string{"/v1/test", "/v1/live", "/v1/live/{id}", "/v1/media/output"} {
 		if _, ok := paths[want]; !ok {
@@ -154,9 +154,9 @@ func besideOpenAPI(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("OpenAPI %s, %d paths", version, len(paths)), nil
 }
 
-func besideHealth(path string) func(context.Context, *play) (string, error) {
-	return func(ctx context.Context, p *play) (string, error) {
-		r, err := p.beside(ctx, path)
+func health(path string) func(context.Context, *prober) (string, error) {
+	return func(ctx context.Context, p *prober) (string, error) {
+		r, err := p.unauthenticated(ctx, path)
 		if err != nil {
 			return "", err
 		}
@@ -164,26 +164,26 @@ func besideHealth(path string) func(context.Context, *play) (string, error) {
 	}
 }
 
-// sample is a line of the text form of Prometheus.
+// sample is a line of the Prometheus text format.
 var sample = regexp.MustCompile(`(?m)^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? [-+0-9.eEInfNa]+( [0-9]+)?$`)
 
-func besideMetrics(ctx context.Context, p *play) (string, error) {
-	r, err := p.beside(ctx, "/metrics")
+func metrics(ctx context.Context, p *prober) (string, error) {
+	r, err := p.unauthenticated(ctx, "/metrics")
 	if err != nil {
 		return "", err
 	}
 	n := len(sample.FindAll(r.body, -1))
 	if n == 0 {
-		return "", differs("%s, which has no sample of Prometheus", r)
+		return "", differs("%s, without a sample in the Prometheus text format", r)
 	}
 	return fmt.Sprintf("%d samples", n), nil
 }
 
-// limits are the three headers.
+// limits are the values of the three headers.
 type limits struct{ limit, left, reset int }
 
-// limitsOf reads them. None at all is not offered.
-func limitsOf(r *reply) (limits, error) {
+// limitsOf parses the headers. A response without any is "not offered".
+func limitsOf(r *response) (limits, error) {
 	names := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 	var n [3]int
 	missing := 0
@@ -199,12 +199,12 @@ func limitsOf(r *reply) (limits, error) {
 		n[i] = v
 	}
 	if missing == len(names) {
-		return limits{}, notOffered("%s, without any of the headers", r.what)
+		return limits{}, notOffered("%s, without any of the headers", r.request)
 	}
 	return limits{n[0], n[1], n[2]}, bad
 }
 
-func rateHeaders(ctx context.Context, p *play) (string, error) {
+func rateHeaders(ctx context.Context, p *prober) (string, error) {
 	for _, a := range p.operations() {
 		var before limits
 		for i := range 2 {
@@ -216,12 +216,12 @@ func rateHeaders(ctx context.Context, p *play) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			// Older requests may leave the minute, others may share the key.
+			// Older requests may be more than a minute ago, others may use the key.
 			if i == 1 && now.left == before.left && now.left == now.limit {
-				return "", differs("%s twice left %d of %d both times", r.what, now.left, now.limit)
+				return "", differs("%s left %d of %d both times", r.request, now.left, now.limit)
 			}
 			if now.left > now.limit || now.reset > 3600 {
-				return "", differs("%s left %d of %d, for %d s", r.what, now.left, now.limit, now.reset)
+				return "", differs("%s left %d of %d, for %d s", r.request, now.left, now.limit, now.reset)
 			}
 			before = now
 		}
@@ -229,19 +229,19 @@ func rateHeaders(ctx context.Context, p *play) (string, error) {
 	return "on all five operations", nil
 }
 
-// contractRate is how many requests a minute has.
-const contractRate = 100
+// ratePerMinute is the limit of requests per minute.
+const ratePerMinute = 100
 
-func rateLimit(ctx context.Context, p *play) (string, error) {
+func rateLimit(ctx context.Context, p *prober) (string, error) {
 	began := time.Now()
-	a := ask{method: "GET", path: "/v1/test", limited: true}
-	for n := 1; n <= contractRate+1; n++ {
+	a := request{method: "GET", path: "/v1/test", limited: true}
+	for n := 1; n <= ratePerMinute+1; n++ {
 		r, err := p.do(ctx, a)
 		if err != nil {
 			return "", err
 		}
 		if r.status != http.StatusTooManyRequests {
-			if l, err := limitsOf(r); err == nil && l.limit != contractRate {
+			if l, err := limitsOf(r); err == nil && l.limit != ratePerMinute {
 				return "", differs("X-RateLimit-Limit is %d", l.limit)
 			} else if n == 1 && err != nil {
 				var v *verdict
@@ -253,11 +253,11 @@ func rateLimit(ctx context.Context, p *play) (string, error) {
 		}
 		return p.limited(ctx, r, n)
 	}
-	return "", differs("%d requests in %.0f s, and none was refused", contractRate+1, time.Since(began).Seconds())
+	return "", differs("%d requests in %.0f s, and none was refused", ratePerMinute+1, time.Since(began).Seconds())
 }
 
-// limited judges the first 429, of the nth request.
-func (p *play) limited(ctx context.Context, r *reply, n int) (string, error) {
+// limited tests the first 429, the response to the n-th request.
+func (p *prober) limited(ctx context.Context, r *response, n int) (string, error) {
 	if err := r.apiError(http.StatusTooManyRequests); err != nil {
 		return "", err
 	}
@@ -269,19 +269,19 @@ func (p *play) limited(ctx context.Context, r *reply, n int) (string, error) {
 	switch {
 	case err != nil || wait < 1 || wait > 60:
 		return "", differs("%s, with Retry-After %q", r, r.header.Get("Retry-After"))
-	case l.limit != contractRate || l.left != 0:
+	case l.limit != ratePerMinute || l.left != 0:
 		return "", differs("%s, with %d of %d requests left", r, l.left, l.limit)
 	}
-	// What was asked before, by this play or by others with this key, counts.
-	if earlier := contractRate + 1 - n; earlier > int(p.tests.Load()) {
-		return "", differs("the %dth request was refused, and only %d had gone before it in this play; do others use this key?", n, p.tests.Load())
+	// Earlier requests with this key count, of this run or of others.
+	if earlier := ratePerMinute + 1 - n; earlier > int(p.tests.Load()) {
+		return "", differs("request number %d was refused, after only %d earlier ones in this run; is the key used elsewhere?", n, p.tests.Load())
 	}
-	other, err := p.do(ctx, ask{method: "GET", path: "/v1/live/" + nowhere, limited: true})
+	other, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID, limited: true})
 	if err != nil {
 		return "", err
 	}
 	if other.status == http.StatusTooManyRequests {
-		return "", differs("after %s, another operation answered 429, too", r.what)
+		return "", differs("after %s, another operation also answered 429", r.request)
 	}
-	return fmt.Sprintf("the request after %d was refused for %d s, and other operations go on", contractRate, wait), nil
+	return fmt.Sprintf("the request after %d was refused for %d s, other operations were not", ratePerMinute, wait), nil
 }

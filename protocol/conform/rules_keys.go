@@ -11,36 +11,36 @@ import (
 )
 
 var testRules = []Rule{
-	{Name: "test/body", Expected: "GET /v1/test answers JSON with the strings status and message", Source: specification + " 4.4, 2.5", check: testBody},
-	{Name: "test/success", Expected: `GET /v1/test answers 200, and its status is "OK"`, Source: contract + " 2, success codes and GET /v1/test", check: testSuccess},
+	{Name: "test/body", Expected: "GET /v1/test answers JSON with the strings status and message", Section: "Test the API key", check: testBody},
+	{Name: "test/success", Expected: `GET /v1/test answers 200, and its status is "OK"`, Section: "Test the API key", Chosen: true, check: testSuccess},
 }
 
 var keyRules = []Rule{
-	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Source: specification + " 4, 5", check: keyNeeded},
-	{Name: "keys/missing", Expected: "without a key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyMissing},
-	{Name: "keys/malformed", Expected: "a credential that is no Bearer credential gets 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyMalformed},
-	{Name: "keys/unknown", Expected: "with a wrong key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyUnknown},
-	{Name: "keys/expired", Expected: "with a key that has expired every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Source: contract + " 2, 401", check: keyExpired},
-	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test answers 402, an ApiError", Source: contract + " 2, 402; " + specification + " 4.1", check: keyUnpaid},
+	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: keyRequired},
+	{Name: "keys/missing", Expected: "without a key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMissing},
+	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMalformed},
+	{Name: "keys/unknown", Expected: "with a wrong key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyUnknown},
+	{Name: "keys/expired", Expected: "with an expired key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "JWT keys", Chosen: true, check: keyExpired},
+	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test answers 402, an ApiError", Section: "Subscription", Chosen: true, check: keyUnpaid},
 }
 
-// nowhere is the id of no stream.
-const nowhere = "00000000-0000-4000-8000-000000000000"
+// unknownID is the id of no stream.
+const unknownID = "00000000-0000-4000-8000-000000000000"
 
-// operations are the five that need a key, each asked in a way that is right.
-func (p *play) operations() []ask {
-	media := fmt.Sprintf(`{"url":"media://%s/nothing"}`, p.run)
-	return []ask{
+// operations are correct requests of the five operations that need a key.
+func (p *prober) operations() []request {
+	media := fmt.Sprintf(`{"url":"media://%s/nothing"}`, p.prefix)
+	return []request{
 		{method: "GET", path: "/v1/test"},
 		{method: "POST", path: "/v1/live", body: "{}"},
-		{method: "GET", path: "/v1/live/" + nowhere},
+		{method: "GET", path: "/v1/live/" + unknownID},
 		{method: "POST", path: "/v1/media/input", body: media},
 		{method: "POST", path: "/v1/media/output", body: media},
 	}
 }
 
-func testBody(ctx context.Context, p *play) (string, error) {
-	r, err := p.do(ctx, ask{method: "GET", path: "/v1/test"})
+func testBody(ctx context.Context, p *prober) (string, error) {
+	r, err := p.do(ctx, request{method: "GET", path: "/v1/test"})
 	if err != nil {
 		return "", err
 	}
@@ -51,8 +51,8 @@ func testBody(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"]), err
 }
 
-func testSuccess(ctx context.Context, p *play) (string, error) {
-	r, err := p.do(ctx, ask{method: "GET", path: "/v1/test"})
+func testSuccess(ctx context.Context, p *prober) (string, error) {
+	r, err := p.do(ctx, request{method: "GET", path: "/v1/test"})
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +63,7 @@ func testSuccess(ctx context.Context, p *play) (string, error) {
 	return "200 OK", err
 }
 
-func keyNeeded(ctx context.Context, p *play) (string, error) {
+func keyRequired(ctx context.Context, p *prober) (string, error) {
 	for _, a := range p.operations() {
 		a.auth = "-"
 		r, err := p.do(ctx, a)
@@ -71,47 +71,47 @@ func keyNeeded(ctx context.Context, p *play) (string, error) {
 			return "", err
 		}
 		if r.status < 400 {
-			return "", differs("without a key %s", r)
+			return "", differs("without a key, %s", r)
 		}
 	}
 	return "all five refuse", nil
 }
 
-func keyMissing(ctx context.Context, p *play) (string, error) { return p.unauthorized(ctx, "-") }
+func keyMissing(ctx context.Context, p *prober) (string, error) { return p.unauthorized(ctx, "-") }
 
-func keyUnknown(ctx context.Context, p *play) (string, error) {
+func keyUnknown(ctx context.Context, p *prober) (string, error) {
 	return p.unauthorized(ctx, "Bearer hubbub-conform-"+strings.Repeat("x", 20))
 }
 
-func keyExpired(ctx context.Context, p *play) (string, error) {
+func keyExpired(ctx context.Context, p *prober) (string, error) {
 	if p.ExpiredKey == "" {
-		return "", skipped("it needs a key that has expired: --expired-key KEY")
+		return "", skipped("it needs an expired key: --expired-key KEY")
 	}
 	return p.unauthorized(ctx, "Bearer "+p.ExpiredKey)
 }
 
-// unauthorized asks every operation with a credential that is not good.
-func (p *play) unauthorized(ctx context.Context, auth string) (string, error) {
+// unauthorized requests every operation with an invalid credential.
+func (p *prober) unauthorized(ctx context.Context, auth string) (string, error) {
 	for _, a := range p.operations() {
 		a.auth = auth
-		if err := p.refuses(ctx, a); err != nil {
+		if err := p.expectUnauthorized(ctx, a); err != nil {
 			return "", err
 		}
 	}
 	return "401 from all five", nil
 }
 
-func keyMalformed(ctx context.Context, p *play) (string, error) {
+func keyMalformed(ctx context.Context, p *prober) (string, error) {
 	for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
-		if err := p.refuses(ctx, ask{method: "GET", path: "/v1/test", auth: auth}); err != nil {
-			return "", differs("with the header Authorization: %s: %v", p.secrets.Hide(auth), err)
+		if err := p.expectUnauthorized(ctx, request{method: "GET", path: "/v1/test", auth: auth}); err != nil {
+			return "", differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
 		}
 	}
-	return "401 for no key, no scheme, other schemes and two keys", nil
+	return "401 without a key or scheme, with other schemes, and with two keys", nil
 }
 
-// refuses demands a 401 in its form.
-func (p *play) refuses(ctx context.Context, a ask) error {
+// expectUnauthorized requires a 401 with its body and header.
+func (p *prober) expectUnauthorized(ctx context.Context, a request) error {
 	r, err := p.do(ctx, a)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (p *play) refuses(ctx context.Context, a ask) error {
 	return nil
 }
 
-func keyUnpaid(ctx context.Context, p *play) (string, error) {
+func keyUnpaid(ctx context.Context, p *prober) (string, error) {
 	if p.UnpaidKey == "" {
 		return "", skipped("it needs a key of an account without a subscription: --unpaid-key KEY")
 	}
@@ -147,7 +147,7 @@ func keyUnpaid(ctx context.Context, p *play) (string, error) {
 	return "402 from four operations, and /v1/test answers", nil
 }
 
-// decode reads a field, and reports whether it is of that type and not null.
+// decode decodes a field, and reports whether it has that type and is not null.
 func decode[T any](fields map[string]json.RawMessage, name string) (out T, ok bool) {
 	raw, there := fields[name]
 	if !there || string(raw) == "null" || json.Unmarshal(raw, &out) != nil {

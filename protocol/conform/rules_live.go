@@ -17,43 +17,44 @@ import (
 )
 
 var liveRules = []Rule{
-	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and answers the strings id and url", Source: specification + " 4.2, 2.3", check: liveCreate},
-	{Name: "live/success", Expected: "POST /v1/live answers 200", Source: contract + " 2, success codes", check: liveSuccess},
-	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Source: contract + " 2, id", check: liveID},
-	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Source: specification + " 4.5, 5", check: liveAddress},
-	{Name: "live/token", Expected: "the token has at least 128 random bits", Source: contract + " 2, stream token", check: liveToken},
-	{Name: "live/empty-body", Expected: "an empty body is accepted; input is {}", Source: contract + " 2, POST /v1/live", check: liveEmptyBody},
-	{Name: "live/input", Expected: "any JSON object is accepted and comes back as input", Source: contract + " 2, POST /v1/live", check: liveInput},
-	{Name: "live/array", Expected: "a body that is JSON and no object gets 400, a ValidationErrorResponse", Source: contract + " 2, POST /v1/live", check: liveArray},
-	{Name: "live/invalid-json", Expected: "a body that is no JSON gets 400, a ValidationErrorResponse", Source: contract + " 2, POST /v1/live", check: liveInvalid},
-	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Source: contract + " 2, id", check: liveUnknown},
-	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Source: contract + " 2, id", check: liveForeign},
-	{Name: "status/shape", Expected: "GET /v1/live/{id} answers id, status, input (an object), startedAt and completedAt", Source: specification + " 4.3, 2.4", check: statusShape},
-	{Name: "status/success", Expected: "GET /v1/live/{id} answers 200", Source: contract + " 2, success codes", check: statusSuccess},
-	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Source: specification + " 2.4, 3", check: statusCreated},
-	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Source: contract + " 2, status", check: statusNull},
-	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Source: contract + " 2, status", check: statusRunning},
-	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Source: contract + " 2, status and connection lost", check: statusDone},
-	{Name: "status/left", Expected: `a stream that its client closes with 1000 is "done"`, Source: contract + " 2, connection lost", check: statusLeft},
-	{Name: "status/lost", Expected: `a stream whose connection is lost is "error", with completedAt`, Source: contract + " 2, connection lost", check: statusLost},
-	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Source: specification + " 2.4", check: statusTimes},
+	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: liveCreate},
+	{Name: "live/success", Expected: "POST /v1/live answers 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
+	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: liveID},
+	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Section: "Stream token", check: liveAddress},
+	{Name: "live/token", Expected: "the token has at least 128 random bits", Section: "Stream token", Chosen: true, check: liveToken},
+	{Name: "live/empty-body", Expected: "an empty body is accepted; input is {}", Section: "Create a stream", Chosen: true, check: liveEmptyBody},
+	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: liveInput},
+	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveArray},
+	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveInvalid},
+	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: liveVoiceprints},
+	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveUnknown},
+	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveForeign},
+	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: statusShape},
+	{Name: "status/success", Expected: "GET /v1/live/{id} answers 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
+	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: statusCreated},
+	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: statusNull},
+	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, check: statusRunning},
+	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, check: statusDone},
+	{Name: "status/left", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: statusClosed},
+	{Name: "status/lost", Expected: `a stream whose connection is lost is "error", with completedAt`, Section: "Stream status", Chosen: true, check: statusLost},
+	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", check: statusTimes},
 }
 
-// makeStream creates a stream with a body, and looks at nothing.
-func (p *play) makeStream(ctx context.Context, body string) (*reply, protocol.LiveStream, error) {
+// createRaw creates a stream with a body, without requirements.
+func (p *prober) createRaw(ctx context.Context, body string) (*response, protocol.LiveStream, error) {
 	var made protocol.LiveStream
-	r, err := p.do(ctx, ask{method: "POST", path: "/v1/live", body: body})
+	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: body})
 	if err == nil {
-		_ = json.Unmarshal(r.body, &made) // what is missing is for the rules
+		_ = json.Unmarshal(r.body, &made) // rules test what is missing
 	}
 	return r, made, err
 }
 
-// creations are two streams that several rules look at.
-func (p *play) creations(ctx context.Context) ([]*reply, error) {
-	return p.made.get(func() (out []*reply, err error) {
+// creations are the responses of two creations, for several rules.
+func (p *prober) creations(ctx context.Context) ([]*response, error) {
+	return p.createdOnce.get(func() (out []*response, err error) {
 		for range 2 {
-			r, _, err := p.makeStream(ctx, "{}")
+			r, _, err := p.createRaw(ctx, "{}")
 			if err != nil {
 				return nil, err
 			}
@@ -63,8 +64,8 @@ func (p *play) creations(ctx context.Context) ([]*reply, error) {
 	})
 }
 
-// created are the fields of both, of a creation that went well.
-func (p *play) created(ctx context.Context) (ids, addresses []string, err error) {
+// created are the ids and addresses of two streams.
+func (p *prober) created(ctx context.Context) (ids, addresses []string, err error) {
 	made, err := p.creations(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +81,7 @@ func (p *play) created(ctx context.Context) (ids, addresses []string, err error)
 	return ids, addresses, nil
 }
 
-func liveCreate(ctx context.Context, p *play) (string, error) {
+func liveCreate(ctx context.Context, p *prober) (string, error) {
 	made, err := p.creations(ctx)
 	if err != nil {
 		return "", err
@@ -92,7 +93,7 @@ func liveCreate(ctx context.Context, p *play) (string, error) {
 	return "id " + fields["id"], err
 }
 
-func liveSuccess(ctx context.Context, p *play) (string, error) {
+func liveSuccess(ctx context.Context, p *prober) (string, error) {
 	made, err := p.creations(ctx)
 	if err != nil {
 		return "", err
@@ -100,31 +101,31 @@ func liveSuccess(ctx context.Context, p *play) (string, error) {
 	return "200", made[0].is(http.StatusOK)
 }
 
-func liveID(ctx context.Context, p *play) (string, error) {
+func liveID(ctx context.Context, p *prober) (string, error) {
 	ids, _, err := p.created(ctx)
 	if err != nil {
 		return "", err
 	}
 	if !uuid.MatchString(ids[0]) || ids[0] == ids[1] {
-		return "", differs("two streams had the ids %q and %q", ids[0], ids[1])
+		return "", differs("two streams have the ids %q and %q", ids[0], ids[1])
 	}
 	return ids[0], nil
 }
 
-func liveAddress(ctx context.Context, p *play) (string, error) {
+func liveAddress(ctx context.Context, p *prober) (string, error) {
 	_, addresses, err := p.created(ctx)
 	if err != nil {
 		return "", err
 	}
 	u, err := url.Parse(addresses[0])
 	if err != nil || u.Host == "" {
-		return "", differs("the url is no address")
+		return "", differs("the url is not an address")
 	}
 	if !u.Query().Has("token") || u.Query().Get("token") == "" {
 		return "", differs("the address %s://%s%s has no token in its query", u.Scheme, u.Host, u.Path)
 	}
 	if u.Scheme == "ws" && strings.HasPrefix(p.Client.BaseURL(), "http://") {
-		return "", skipped("the service is asked without TLS (http://), and so its streams are, too")
+		return "", skipped("the service is used without TLS (http://)")
 	}
 	if u.Scheme != "wss" {
 		return "", differs("the address begins with %s://", u.Scheme)
@@ -132,7 +133,7 @@ func liveAddress(ctx context.Context, p *play) (string, error) {
 	return "wss://" + u.Host + u.Path, nil
 }
 
-func liveToken(ctx context.Context, p *play) (string, error) {
+func liveToken(ctx context.Context, p *prober) (string, error) {
 	_, addresses, err := p.created(ctx)
 	if err != nil {
 		return "", err
@@ -141,7 +142,7 @@ func liveToken(ctx context.Context, p *play) (string, error) {
 	for _, a := range addresses {
 		u, err := url.Parse(a)
 		if err != nil {
-			return "", differs("the url is no address")
+			return "", differs("the url is not an address")
 		}
 		tokens = append(tokens, u.Query().Get("token"))
 	}
@@ -153,13 +154,12 @@ func liveToken(ctx context.Context, p *play) (string, error) {
 	if tokens[0] == tokens[1] {
 		return "", differs("two streams have the same token")
 	}
-	return fmt.Sprintf("%d characters, another one for each stream", len(tokens[0])), nil
+	return fmt.Sprintf("%d characters, different for each stream", len(tokens[0])), nil
 }
 
-// inputOf is what the status of a stream that was made with a body calls its
-// input.
-func (p *play) inputOf(ctx context.Context, body string) (string, error) {
-	r, made, err := p.makeStream(ctx, body)
+// inputOf is the input in the status of a stream that was created with a body.
+func (p *prober) inputOf(ctx context.Context, body string) (string, error) {
+	r, made, err := p.createRaw(ctx, body)
 	if err != nil {
 		return "", err
 	}
@@ -173,29 +173,29 @@ func (p *play) inputOf(ctx context.Context, body string) (string, error) {
 	return string(fields["input"]), nil
 }
 
-func liveEmptyBody(ctx context.Context, p *play) (string, error) {
+func liveEmptyBody(ctx context.Context, p *prober) (string, error) {
 	for _, body := range []string{"", "{}"} {
 		input, err := p.inputOf(ctx, body)
 		if err != nil {
 			return "", err
 		}
 		if !sameJSON(input, "{}") {
-			return "", differs("after the body %q input is %s", body, input)
+			return "", differs("after the body %q, input is %s", body, input)
 		}
 	}
 	return "input is {}", nil
 }
 
-func liveInput(ctx context.Context, p *play) (string, error) {
-	const body = ` {"name":"rehearsal","room":{"seats":[1,2.5,null]},"ü":"\u00e9","flag":true} `
+func liveInput(ctx context.Context, p *prober) (string, error) {
+	const body = ` {"name":"test","room":{"seats":[1,2.5,null]},"ü":"\u00e9","flag":true} `
 	input, err := p.inputOf(ctx, body)
 	if err != nil {
 		return "", err
 	}
 	if !sameJSON(input, body) {
-		return "", differs("%s came back as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
+		return "", differs("%s was returned as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
 	}
-	return "it came back", nil
+	return "it was returned", nil
 }
 
 func sameJSON(a, b string) bool {
@@ -213,10 +213,10 @@ func sameJSON(a, b string) bool {
 	return bytes.Equal(norm(a), norm(b))
 }
 
-// refusesBodies demands a 400 in its form for each body.
-func (p *play) refusesBodies(ctx context.Context, path string, bodies ...string) (string, error) {
+// expectInvalid requires a 400 with its body for each request body.
+func (p *prober) expectInvalid(ctx context.Context, path string, bodies ...string) (string, error) {
 	for _, body := range bodies {
-		r, err := p.do(ctx, ask{method: "POST", path: path, body: body})
+		r, err := p.do(ctx, request{method: "POST", path: path, body: body})
 		if err != nil {
 			return "", err
 		}
@@ -227,17 +227,25 @@ func (p *play) refusesBodies(ctx context.Context, path string, bodies ...string)
 	return fmt.Sprintf("400 for %d of them", len(bodies)), nil
 }
 
-func liveArray(ctx context.Context, p *play) (string, error) {
-	return p.refusesBodies(ctx, "/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
+func liveArray(ctx context.Context, p *prober) (string, error) {
+	return p.expectInvalid(ctx, "/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
 }
 
-func liveInvalid(ctx context.Context, p *play) (string, error) {
-	return p.refusesBodies(ctx, "/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
+func liveInvalid(ctx context.Context, p *prober) (string, error) {
+	return p.expectInvalid(ctx, "/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
 }
 
-func liveUnknown(ctx context.Context, p *play) (string, error) {
-	for _, id := range []string{nowhere, "no-uuid"} {
-		r, err := p.do(ctx, ask{method: "GET", path: "/v1/live/" + id})
+func liveVoiceprints(ctx context.Context, p *prober) (string, error) {
+	return p.expectInvalid(ctx, "/v1/live",
+		`{"voiceprints":{}}`, `{"voiceprints":[]}`, `{"voiceprints":["x"]}`, `{"voiceprints":[{"voiceprint":"x"}]}`,
+		`{"voiceprints":[{"label":"Sam"}]}`, `{"voiceprints":[{"label":"","voiceprint":"x"}]}`,
+		`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
+		`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
+}
+
+func liveUnknown(ctx context.Context, p *prober) (string, error) {
+	for _, id := range []string{unknownID, "no-uuid"} {
+		r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + id})
 		if err != nil {
 			return "", err
 		}
@@ -248,7 +256,7 @@ func liveUnknown(ctx context.Context, p *play) (string, error) {
 	return "404", nil
 }
 
-func liveForeign(ctx context.Context, p *play) (string, error) {
+func liveForeign(ctx context.Context, p *prober) (string, error) {
 	if p.OtherKey == "" {
 		return "", skipped("it needs a key of another account: --other-key KEY")
 	}
@@ -256,23 +264,23 @@ func liveForeign(ctx context.Context, p *play) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := p.do(ctx, ask{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey})
+	r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey})
 	if err != nil {
 		return "", err
 	}
 	return "404", r.apiError(http.StatusNotFound)
 }
 
-// firstStatus is that of a stream which nobody opens.
-func (p *play) firstStatus(ctx context.Context) (*reply, error) {
+// firstStatus requests the status of a stream that was not opened.
+func (p *prober) firstStatus(ctx context.Context) (*response, error) {
 	ids, _, err := p.created(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.do(ctx, ask{method: "GET", path: "/v1/live/" + ids[1]})
+	return p.do(ctx, request{method: "GET", path: "/v1/live/" + ids[1]})
 }
 
-func statusShape(ctx context.Context, p *play) (string, error) {
+func statusShape(ctx context.Context, p *prober) (string, error) {
 	r, err := p.firstStatus(ctx)
 	if err != nil {
 		return "", err
@@ -284,13 +292,13 @@ func statusShape(ctx context.Context, p *play) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids, _, _ := p.created(ctx) // it went well before
+	ids, _, _ := p.created(ctx) // firstStatus succeeded with it
 	if fields["id"] != ids[1] {
-		return "", differs("asked for %s, %s", ids[1], r)
+		return "", differs("requested %s: %s", ids[1], r)
 	}
-	all, _ := r.isJSON() // it is
+	all, _ := r.isJSON() // text succeeded with it
 	if _, ok := decode[map[string]any](all, "input"); !ok {
-		return "", differs("%s: input is no object", r)
+		return "", differs("%s: input is not an object", r)
 	}
 	for _, name := range []string{"startedAt", "completedAt"} {
 		if raw, there := all[name]; there && string(raw) != "null" && textOf(all, name) == "" {
@@ -300,7 +308,7 @@ func statusShape(ctx context.Context, p *play) (string, error) {
 	return r.excerpt(), nil
 }
 
-func statusSuccess(ctx context.Context, p *play) (string, error) {
+func statusSuccess(ctx context.Context, p *prober) (string, error) {
 	r, err := p.firstStatus(ctx)
 	if err != nil {
 		return "", err
@@ -308,7 +316,7 @@ func statusSuccess(ctx context.Context, p *play) (string, error) {
 	return "200", r.is(http.StatusOK)
 }
 
-func statusCreated(ctx context.Context, p *play) (string, error) {
+func statusCreated(ctx context.Context, p *prober) (string, error) {
 	r, err := p.firstStatus(ctx)
 	if err != nil {
 		return "", err
@@ -320,7 +328,7 @@ func statusCreated(ctx context.Context, p *play) (string, error) {
 	return "created", err
 }
 
-func statusNull(ctx context.Context, p *play) (string, error) {
+func statusNull(ctx context.Context, p *prober) (string, error) {
 	r, err := p.firstStatus(ctx)
 	if err != nil {
 		return "", err
@@ -331,13 +339,13 @@ func statusNull(ctx context.Context, p *play) (string, error) {
 	}
 	for _, name := range []string{"startedAt", "completedAt"} {
 		if string(fields[name]) != "null" {
-			return "", differs("before it was opened, %s", r)
+			return "", differs("before it was opened: %s", r)
 		}
 	}
 	return "both are null", nil
 }
 
-func statusRunning(ctx context.Context, p *play) (string, error) {
+func statusRunning(ctx context.Context, p *prober) (string, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
@@ -348,7 +356,7 @@ func statusRunning(ctx context.Context, p *play) (string, error) {
 	return statusIs(t.during, protocol.StatusRunning, true, false)
 }
 
-func statusDone(ctx context.Context, p *play) (string, error) {
+func statusDone(ctx context.Context, p *prober) (string, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
@@ -356,7 +364,7 @@ func statusDone(ctx context.Context, p *play) (string, error) {
 	return statusIs(t.after, protocol.StatusDone, true, true)
 }
 
-// statusIs demands a status, and times that are there or null.
+// statusIs requires a status, and times that are present or null.
 func statusIs(fields map[string]json.RawMessage, status string, started, completed bool) (string, error) {
 	got := fmt.Sprintf("status %s, startedAt %s, completedAt %s", fields["status"], fields["startedAt"], fields["completedAt"])
 	if textOf(fields, "status") != status || (textOf(fields, "startedAt") != "") != started || (textOf(fields, "completedAt") != "") != completed {
@@ -365,29 +373,29 @@ func statusIs(fields map[string]json.RawMessage, status string, started, complet
 	return got, nil
 }
 
-func statusLeft(ctx context.Context, p *play) (string, error) {
+func statusClosed(ctx context.Context, p *prober) (string, error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer w.close()
 	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	w.leave(ctx, websocket.CloseNormalClosure)
-	fields, err := p.settled(ctx, w.id)
+	w.closeWith(ctx, websocket.CloseNormalClosure)
+	fields, err := p.finalStatus(ctx, w.id)
 	if err != nil {
 		return "", err
 	}
 	return statusIs(fields, protocol.StatusDone, true, true)
 }
 
-func statusLost(ctx context.Context, p *play) (string, error) {
+func statusLost(ctx context.Context, p *prober) (string, error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
 	_ = w.chunk(make([]float32, protocol.ChunkSamples))
 	w.close()
-	fields, err := p.settled(ctx, w.id)
+	fields, err := p.finalStatus(ctx, w.id)
 	if err != nil {
 		return "", err
 	}
@@ -396,7 +404,7 @@ func statusLost(ctx context.Context, p *play) (string, error) {
 
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
-func statusTimes(ctx context.Context, p *play) (string, error) {
+func statusTimes(ctx context.Context, p *prober) (string, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
@@ -405,7 +413,7 @@ func statusTimes(ctx context.Context, p *play) (string, error) {
 	for _, name := range []string{"startedAt", "completedAt"} {
 		text := textOf(t.after, name)
 		if text == "" {
-			return "", skipped("%s is not there: see status/done", name)
+			return "", skipped("%s is missing: see status/done", name)
 		}
 		parsed, err := time.Parse(time.RFC3339, text)
 		if err != nil || !instant.MatchString(text) {

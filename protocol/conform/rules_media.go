@@ -14,38 +14,39 @@ import (
 )
 
 var mediaRules = []Rule{
-	{Name: "media/pattern", Expected: "a url that is not media:// and letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Source: specification + " 4.1, 2.1, 8", check: mediaPattern},
-	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Source: specification + " 4.1, 2.1", check: mediaRequired},
-	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Source: specification + " 2.1, 8", check: mediaLength},
-	{Name: "media/output", Expected: "POST /v1/media/output for what is stored answers 201 and a url", Source: specification + " 4.1, 2.2", check: mediaOutput},
-	{Name: "media/not-stored", Expected: "POST /v1/media/output for what is not stored answers 404, an ApiError", Source: contract + " 2, POST /v1/media/output", check: mediaNotStored},
-	{Name: "media/input", Expected: "POST /v1/media/input answers 201 and an absolute address", Source: contract + " 2, POST /v1/media/input", check: mediaInput},
-	{Name: "media/input-body", Expected: "POST /v1/media/input refuses what is no media location with 400, a ValidationErrorResponse", Source: contract + " 2, POST /v1/media/input", check: mediaInputBody},
-	{Name: "media/put", Expected: "that address takes the bytes by PUT, without credential or content type", Source: contract + " 2, POST /v1/media/input", check: mediaPut},
-	{Name: "media/get", Expected: "the download url gives the same bytes by GET, without credential", Source: contract + " 2, POST /v1/media/output", check: mediaGet},
-	{Name: "media/one-method", Expected: "an address opens one object for one method", Source: contract + " 2, media addresses", check: mediaOneMethod},
-	{Name: "media/signed", Expected: "an address that was changed opens nothing", Source: contract + " 2, media addresses", check: mediaSigned},
-	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are names and no paths: each is an object of its own", Source: specification + " 2.1", check: mediaNames},
-	{Name: "media/replace", Expected: "what is written again replaces what was there", Source: specification + " 8", check: mediaReplace},
-	{Name: "media/foreign", Expected: "the same name of another account is another object", Source: specification + " 2.1", check: mediaForeign},
-	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the write, and is gone within 48", Source: specification + " 8; " + contract + " 2, media addresses", check: mediaRetention},
+	{Name: "media/pattern", Expected: "a url other than media:// followed by letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaPattern},
+	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaRequired},
+	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Section: "Media locations", check: mediaLength},
+	{Name: "media/output", Expected: "POST /v1/media/output for a stored object answers 201 with a url", Section: "Get a download address", check: mediaOutput},
+	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object answers 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
+	{Name: "media/input", Expected: "POST /v1/media/input answers 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
+	{Name: "media/input-body", Expected: "POST /v1/media/input answers 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
+	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: mediaPut},
+	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: mediaGet},
+	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: mediaOneMethod},
+	{Name: "media/signed", Expected: "a changed address is not valid", Section: "Media addresses", Chosen: true, check: mediaSigned},
+	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are not paths: each is an object of its own", Section: "Media locations", check: mediaNames},
+	{Name: "media/replace", Expected: "a second upload replaces the first", Section: "Upload an object", check: mediaReplace},
+	{Name: "media/list", Expected: "GET /v1/media lists a stored object with its size, and DELETE /v1/media deletes it", Section: "List and delete media", Chosen: true, check: mediaList},
+	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: mediaForeign},
+	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Retention", check: mediaRetention},
 }
 
 var resultRules = []Rule{
-	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm gives its turns as RTTM, the same as its events", Source: contract + " 2, results", check: resultTurns},
-	{Name: "results/json", Expected: "media://live/ID/turns.json gives them as JSON", Source: contract + " 2, results", check: resultJSON},
-	{Name: "results/not-yet", Expected: "before a stream is done there are none: 404, an ApiError", Source: contract + " 2, results", check: resultNotYet},
+	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, check: resultTurns},
+	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, check: resultJSON},
+	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: resultNotYet},
 }
 
-// object is something that was stored and asked for again.
+// object is an object that was uploaded and downloaded.
 type object struct {
 	content  string
-	in, out  *reply
-	put, get *reply
+	in, out  *response
+	put, get *response
 	from, to string // the addresses
 }
 
-// locationBody is the body that names a media location.
+// locationBody is the body with a media location.
 func locationBody(location string) string {
 	raw, err := json.Marshal(protocol.MediaLocation{URL: location})
 	if err != nil { // strings always marshal
@@ -54,25 +55,25 @@ func locationBody(location string) string {
 	return string(raw)
 }
 
-func (p *play) media(ctx context.Context, operation, location, auth string) (*reply, error) {
-	return p.do(ctx, ask{method: "POST", path: "/v1/media/" + operation, body: locationBody(location), auth: auth})
+func (p *prober) media(ctx context.Context, operation, location, auth string) (*response, error) {
+	return p.do(ctx, request{method: "POST", path: "/v1/media/" + operation, body: locationBody(location), auth: auth})
 }
 
-// addressOf is the address in an answer. Without one there is nothing to do.
-func addressOf(r *reply) (string, error) {
+// mediaAddress is the address in a response.
+func mediaAddress(r *response) (string, error) {
 	var at protocol.MediaLocation
 	u, err := url.Parse("")
 	if json.Unmarshal(r.body, &at) == nil {
 		u, err = url.Parse(at.URL)
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", differs("%s, which has no absolute address in url", r)
+		return "", differs("%s, without an absolute address in url", r)
 	}
 	return at.URL, nil
 }
 
-// store puts content at a location; in is the answer that gave the address.
-func (p *play) store(ctx context.Context, location, content, auth string) (in, put *reply, to string, err error) {
+// store uploads content to a location; in is the response with the address.
+func (p *prober) store(ctx context.Context, location, content, auth string) (in, put *response, to string, err error) {
 	if in, err = p.media(ctx, "input", location, auth); err != nil {
 		return nil, nil, "", err
 	}
@@ -82,88 +83,88 @@ func (p *play) store(ctx context.Context, location, content, auth string) (in, p
 	if err = in.ok(); err != nil {
 		return nil, nil, "", err
 	}
-	if to, err = addressOf(in); err != nil {
+	if to, err = mediaAddress(in); err != nil {
 		return nil, nil, "", err
 	}
-	put, err = p.do(ctx, ask{method: "PUT", address: to, body: content, plain: true})
+	put, err = p.do(ctx, request{method: "PUT", address: to, body: content, plain: true})
 	return in, put, to, err
 }
 
-// fetch asks for a location and gets what is there.
-func (p *play) fetch(ctx context.Context, location, auth string) (out, get *reply, from string, err error) {
+// fetch downloads the object at a location.
+func (p *prober) fetch(ctx context.Context, location, auth string) (out, get *response, from string, err error) {
 	if out, err = p.media(ctx, "output", location, auth); err != nil {
 		return nil, nil, "", err
 	}
 	if err = out.ok(); err != nil {
 		return nil, nil, "", err
 	}
-	if from, err = addressOf(out); err != nil {
+	if from, err = mediaAddress(out); err != nil {
 		return nil, nil, "", err
 	}
-	get, err = p.do(ctx, ask{method: "GET", address: from, plain: true})
+	get, err = p.do(ctx, request{method: "GET", address: from, plain: true})
 	return out, get, from, err
 }
 
-// keep is the object that several rules look at.
-func (p *play) keep(ctx context.Context) (*object, error) {
-	return p.stored.get(func() (*object, error) {
+// storeObject uploads and downloads the object of several rules.
+func (p *prober) storeObject(ctx context.Context) (*object, error) {
+	return p.objectOnce.get(func() (*object, error) {
 		o := &object{content: strings.Repeat("hubbub conform ", 200)}
-		at := "media://" + p.run + "/object.bin"
+		at := "media://" + p.prefix + "/object.bin"
 		var err error
 		if o.in, o.put, o.to, err = p.store(ctx, at, o.content, ""); err != nil {
 			return nil, err
 		}
 		if err := o.put.ok(); err != nil {
-			return o, nil // the rule about it says so
+			return o, nil // reported by its rule
 		}
 		o.out, o.get, o.from, err = p.fetch(ctx, at, "")
 		return o, err
 	})
 }
 
-// kept is the object, of a store and a fetch that went well.
-func (p *play) kept(ctx context.Context) (*object, error) {
-	o, err := p.keep(ctx)
+// storedObject is that object, if its upload succeeded.
+func (p *prober) storedObject(ctx context.Context) (*object, error) {
+	o, err := p.storeObject(ctx)
 	if err == nil && o.out == nil {
-		err = skipped("it needs something stored, and nothing could be: %s", o.put)
+		err = skipped("it needs a stored object, and the upload failed: %s", o.put)
 	}
 	return o, err
 }
 
-func mediaPattern(ctx context.Context, p *play) (string, error) {
+func mediaPattern(ctx context.Context, p *prober) (string, error) {
 	var bodies []string
 	for _, bad := range []string{"", "media://", "x", "http://x", "MEDIA://x", "media:/x", " media://x", "media://a b", "media://a?b", "media://a%20b", "media://\u00e4", "media://x\n"} {
 		bodies = append(bodies, locationBody(bad))
 	}
-	return p.refusesBodies(ctx, "/v1/media/output", bodies...)
+	return p.expectInvalid(ctx, "/v1/media/output", bodies...)
 }
 
-func mediaRequired(ctx context.Context, p *play) (string, error) {
-	return p.refusesBodies(ctx, "/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
+func mediaRequired(ctx context.Context, p *prober) (string, error) {
+	return p.expectInvalid(ctx, "/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
 }
 
-func mediaLength(ctx context.Context, p *play) (string, error) {
+func mediaLength(ctx context.Context, p *prober) (string, error) {
 	name := func(n int) string {
-		return "media://" + p.run + "/" + strings.Repeat("x", n-len("media:///")-len(p.run))
+		return "media://" + p.prefix + "/" + strings.Repeat("x", n-len("media:///")-len(p.prefix))
 	}
 	r, err := p.media(ctx, "output", name(protocol.MaxMediaURL), "")
 	if err != nil {
 		return "", err
 	}
 	if r.status == http.StatusBadRequest {
-		return "", differs("of 255 characters: %s", r)
+		return "", differs("with 255 characters: %s", r)
 	}
 	if r, err = p.media(ctx, "output", name(protocol.MaxMediaURL+1), ""); err != nil {
 		return "", err
 	}
 	if err := r.invalid(); err != nil {
-		return "", differs("of 256 characters: %v", err)
+		return "", differs("with 256 characters: %v", err)
 	}
 	return "255 accepted, 256 refused", nil
 }
 
-func mediaOutput(ctx context.Context, p *play) (string, error) {
-	o, err := p.kept(ctx)
+func mediaOutput(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storedObject(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -174,16 +175,51 @@ func mediaOutput(ctx context.Context, p *play) (string, error) {
 	return "201", err
 }
 
-func mediaNotStored(ctx context.Context, p *play) (string, error) {
-	r, err := p.media(ctx, "output", "media://"+p.run+"/nothing/here", "")
+func mediaNotStored(ctx context.Context, p *prober) (string, error) {
+	r, err := p.media(ctx, "output", "media://"+p.prefix+"/nothing/here", "")
 	if err != nil {
 		return "", err
 	}
 	return "404", r.apiError(http.StatusNotFound)
 }
 
-func mediaInput(ctx context.Context, p *play) (string, error) {
-	o, err := p.keep(ctx)
+func mediaList(ctx context.Context, p *prober) (string, error) {
+	location := "media://" + p.prefix + "/listed"
+	_, put, _, err := p.store(ctx, location, "0123456789", "")
+	if err == nil {
+		err = put.ok()
+	}
+	if err != nil {
+		return "", err
+	}
+	// The location just before it, so that it is the first one of the answer.
+	before := url.Values{"after": {location[:len(location)-1]}}
+	r, err := p.do(ctx, request{method: "GET", path: "/v1/media?" + before.Encode()})
+	if err == nil {
+		err = r.ok()
+	}
+	if err != nil {
+		return "", err
+	}
+	var list protocol.MediaList
+	if json.Unmarshal(r.body, &list) != nil || len(list.Media) == 0 || list.Media[0].URL != location || list.Media[0].Size != 10 {
+		return "", differs("%s, without the object of 10 bytes at %s", r, location)
+	}
+	remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
+	if r, err = p.do(ctx, remove); err == nil && r.status != http.StatusNoContent {
+		err = differs("%s to the deletion", r)
+	}
+	if err != nil {
+		return "", err
+	}
+	if r, err = p.do(ctx, remove); err == nil {
+		err = r.apiError(http.StatusNotFound)
+	}
+	return "204, then 404", err
+}
+
+func mediaInput(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storeObject(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -194,24 +230,24 @@ func mediaInput(ctx context.Context, p *play) (string, error) {
 	return "201", err
 }
 
-func mediaInputBody(ctx context.Context, p *play) (string, error) {
-	if _, err := p.keep(ctx); err != nil { // where it is not offered at all
+func mediaInputBody(ctx context.Context, p *prober) (string, error) {
+	if _, err := p.storeObject(ctx); err != nil { // uploads may not be offered
 		return "", err
 	}
-	return p.refusesBodies(ctx, "/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
+	return p.expectInvalid(ctx, "/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
 		locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
 }
 
-func mediaPut(ctx context.Context, p *play) (string, error) {
-	o, err := p.keep(ctx)
+func mediaPut(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storeObject(ctx)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status), o.put.ok()
 }
 
-func mediaGet(ctx context.Context, p *play) (string, error) {
-	o, err := p.kept(ctx)
+func mediaGet(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storedObject(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -219,19 +255,19 @@ func mediaGet(ctx context.Context, p *play) (string, error) {
 		return "", err
 	}
 	if string(o.get.body) != o.content {
-		return "", differs("%d bytes were stored, and %d others came back", len(o.content), len(o.get.body))
+		return "", differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
 	}
-	return fmt.Sprintf("%d bytes came back", len(o.get.body)), nil
+	return fmt.Sprintf("%d bytes were returned", len(o.get.body)), nil
 }
 
-func mediaOneMethod(ctx context.Context, p *play) (string, error) {
-	o, err := p.kept(ctx)
+func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storedObject(ctx)
 	if err != nil {
 		return "", err
 	}
-	for _, wrong := range []ask{
-		{method: "GET", address: o.to}, {method: "DELETE", address: o.to, none: true},
-		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from, none: true},
+	for _, wrong := range []request{
+		{method: "GET", address: o.to}, {method: "DELETE", address: o.to, noBody: true},
+		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from, noBody: true},
 	} {
 		wrong.plain = true
 		r, err := p.do(ctx, wrong)
@@ -243,21 +279,21 @@ func mediaOneMethod(ctx context.Context, p *play) (string, error) {
 			if wrong.address == o.from {
 				made = "download"
 			}
-			return "", differs("%s made for %s answered %d", r.what, made, r.status)
+			return "", differs("%s, which is valid for the %s, answered %d", r.request, made, r.status)
 		}
 	}
-	get, err := p.do(ctx, ask{method: "GET", address: o.from, plain: true})
+	get, err := p.do(ctx, request{method: "GET", address: o.from, plain: true})
 	if err != nil {
 		return "", err
 	}
 	if string(get.body) != o.content {
-		return "", differs("after that the object was another one")
+		return "", differs("after that the object had changed")
 	}
-	return "all others are refused", nil
+	return "all other methods are refused", nil
 }
 
-func mediaSigned(ctx context.Context, p *play) (string, error) {
-	o, err := p.kept(ctx)
+func mediaSigned(ctx context.Context, p *prober) (string, error) {
+	o, err := p.storedObject(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -268,7 +304,7 @@ func mediaSigned(ctx context.Context, p *play) (string, error) {
 	if o.from[at] == other {
 		other = 'B'
 	}
-	r, err := p.do(ctx, ask{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:], plain: true})
+	r, err := p.do(ctx, request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:], plain: true})
 	if err != nil {
 		return "", err
 	}
@@ -278,31 +314,31 @@ func mediaSigned(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("with one character changed it answered %d", r.status), nil
 }
 
-func mediaNames(ctx context.Context, p *play) (string, error) {
-	names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.run + "/x", "..", "a/"}
+func mediaNames(ctx context.Context, p *prober) (string, error) {
+	names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
 	for _, n := range names {
-		_, put, _, err := p.store(ctx, "media://"+p.run+"/"+n, "the object "+n, "")
+		_, put, _, err := p.store(ctx, "media://"+p.prefix+"/"+n, "the object "+n, "")
 		if err != nil {
 			return "", err
 		}
 		if err := put.ok(); err != nil {
-			return "", differs("for the name %s %v", n, err)
+			return "", differs("for the name %s: %v", n, err)
 		}
 	}
 	for _, n := range names {
-		_, get, _, err := p.fetch(ctx, "media://"+p.run+"/"+n, "")
+		_, get, _, err := p.fetch(ctx, "media://"+p.prefix+"/"+n, "")
 		if err != nil {
 			return "", err
 		}
 		if string(get.body) != "the object "+n {
-			return "", differs("under the name %s there is %q, and %q was stored", n, protocol.Clean(string(get.body), 60), "the object "+n)
+			return "", differs("the object %s is %q, and %q was stored", n, protocol.Clean(string(get.body), 60), "the object "+n)
 		}
 	}
 	return fmt.Sprintf("%d names, %d objects", len(names), len(names)), nil
 }
 
-func mediaReplace(ctx context.Context, p *play) (string, error) {
-	at := "media://" + p.run + "/replaced"
+func mediaReplace(ctx context.Context, p *prober) (string, error) {
+	at := "media://" + p.prefix + "/replaced"
 	for _, content := range []string{"first, and longer", "second"} {
 		_, put, _, err := p.store(ctx, at, content, "")
 		if err != nil {
@@ -317,31 +353,31 @@ func mediaReplace(ctx context.Context, p *play) (string, error) {
 		return "", err
 	}
 	if string(get.body) != "second" {
-		return "", differs("%q was stored, then %q, and there is %q", "first, and longer", "second", protocol.Clean(string(get.body), 60))
+		return "", differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(string(get.body), 60))
 	}
-	return "the second object is there", nil
+	return "the second upload is returned", nil
 }
 
-func mediaForeign(ctx context.Context, p *play) (string, error) {
+func mediaForeign(ctx context.Context, p *prober) (string, error) {
 	if p.OtherKey == "" {
 		return "", skipped("it needs a key of another account: --other-key KEY")
 	}
-	if _, err := p.kept(ctx); err != nil {
+	if _, err := p.storedObject(ctx); err != nil {
 		return "", err
 	}
-	r, err := p.media(ctx, "output", "media://"+p.run+"/object.bin", "Bearer "+p.OtherKey)
+	r, err := p.media(ctx, "output", "media://"+p.prefix+"/object.bin", "Bearer "+p.OtherKey)
 	if err != nil {
 		return "", err
 	}
 	return "404", r.apiError(http.StatusNotFound)
 }
 
-func mediaRetention(context.Context, *play) (string, error) {
+func mediaRetention(context.Context, *prober) (string, error) {
 	return "", skipped("it takes two days")
 }
 
-// results fetches what a stream left behind.
-func (p *play) results(ctx context.Context, file string) (*talk, []byte, error) {
+// results downloads a file of the results of a stream.
+func (p *prober) results(ctx context.Context, file string) (*exchange, []byte, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -362,10 +398,10 @@ func (p *play) results(ctx context.Context, file string) (*talk, []byte, error) 
 	return t, get.body, nil
 }
 
-// turnsOf are the turns that a stream's events tell of.
-func turnsOf(t *talk) []protocol.Turn {
+// turnsOf are the turns that the events of a stream describe.
+func turnsOf(t *exchange) []protocol.Turn {
 	line := protocol.NewTimeline()
-	for _, h := range t.heard {
+	for _, h := range t.messages {
 		if h.Err == "" {
 			line.Apply(h.Event)
 		}
@@ -373,45 +409,45 @@ func turnsOf(t *talk) []protocol.Turn {
 	return line.Snapshot().Turns()
 }
 
-func resultTurns(ctx context.Context, p *play) (string, error) {
+func resultTurns(ctx context.Context, p *prober) (string, error) {
 	t, body, err := p.results(ctx, "turns.rttm")
 	if err != nil {
 		return "", err
 	}
 	got, err := protocol.ReadRTTM(bytes.NewReader(body))
 	if err != nil {
-		return "", differs("it is no RTTM: %v", err)
+		return "", differs("it is not RTTM: %v", err)
 	}
 	want := turnsOf(t)
 	if len(got) != len(want) {
-		return "", differs("it has %d turns, and the events told of %d", len(got), len(want))
+		return "", differs("it has %d turns, and the events have %d", len(got), len(want))
 	}
 	for i, w := range want {
 		const slack = 0.0015 // three digits, twice rounded
 		if g := got[i].Turn; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
-			return "", differs("its turn %d is %s, and the events told of %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
+			return "", differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
 		}
 	}
 	return fmt.Sprintf("%d turns", len(got)), nil
 }
 
-func resultJSON(ctx context.Context, p *play) (string, error) {
+func resultJSON(ctx context.Context, p *prober) (string, error) {
 	t, body, err := p.results(ctx, "turns.json")
 	if err != nil {
 		return "", err
 	}
 	var list []json.RawMessage
 	if !json.Valid(body) {
-		return "", differs("it is no JSON: %s", protocol.Clean(string(body), 100))
+		return "", differs("it is not JSON: %s", protocol.Clean(string(body), 100))
 	}
-	// How a turn is written there is not said.
+	// The form of a turn is not specified.
 	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(t)) {
-		return "", differs("it is a list of %d, and the events told of %d turns", len(list), len(turnsOf(t)))
+		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(t)))
 	}
 	return fmt.Sprintf("%d bytes of JSON", len(body)), nil
 }
 
-func resultNotYet(ctx context.Context, p *play) (string, error) {
+func resultNotYet(ctx context.Context, p *prober) (string, error) {
 	ids, _, err := p.created(ctx)
 	if err != nil {
 		return "", err

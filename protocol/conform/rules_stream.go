@@ -13,22 +13,22 @@ import (
 )
 
 var streamRules = []Rule{
-	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are taken, without an error message", Source: specification + " 4.5, 8", check: streamChunk},
-	{Name: "stream/chunk-size", Expected: "an audio frame of any other size gets an error message", Source: specification + " 7", check: streamSize},
-	{Name: "stream/chunk-size-text", Expected: `the message is "Invalid chunk size", it comes at once, and the stream goes on`, Source: contract + " 2, audio frame", check: streamSizeText},
-	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Source: contract + " 2, audio frame", check: streamSizeClock},
-	{Name: "stream/not-finite", Expected: "a chunk with a NaN or an infinity gets an error message, and the stream goes on", Source: contract + " 2, samples that are NaN or infinite", check: streamNotFinite},
-	{Name: "stream/not-finite-clock", Expected: "such a chunk counts as 100 ms of silence: the clock stays true", Source: contract + " 2, samples that are NaN or infinite", check: streamNotFiniteClock},
-	{Name: "stream/text", Expected: "a text frame that is not end_of_stream gets an error message, and the stream goes on", Source: contract + " 2, text frame", check: streamText},
-	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are taken", Source: contract + " 2, pace", check: streamPace},
-	{Name: "stream/ahead", Expected: "more than 5 s of audio ahead of real time: error message, close 1008", Source: contract + " 2, pace", check: streamAhead},
-	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Source: contract + " 2, pace", Slow: true, check: streamSilence},
-	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Source: contract + " 2, end_of_stream", check: streamEnd},
-	{Name: "stream/end-empty", Expected: "the same where no audio was sent, without an event", Source: contract + " 2, end_of_stream", check: streamEndEmpty},
+	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", check: streamChunk},
+	{Name: "stream/chunk-size", Expected: "an audio frame of any other size gets an error message", Section: "Audio frames", check: streamSize},
+	{Name: "stream/chunk-size-text", Expected: `the message is "Invalid chunk size", it is sent at once, and the stream continues`, Section: "Audio frames", Chosen: true, check: streamSizeText},
+	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Section: "Audio frames", Chosen: true, check: streamSizeClock},
+	{Name: "stream/not-finite", Expected: "a chunk with a NaN or an infinity gets an error message, and the stream continues", Section: "Audio frames", Chosen: true, check: streamNotFinite},
+	{Name: "stream/not-finite-clock", Expected: "such a chunk counts as 100 ms of silence on the stream's clock", Section: "Audio frames", Chosen: true, check: streamNotFiniteClock},
+	{Name: "stream/text", Expected: "a text frame other than end_of_stream gets an error message, and the stream continues", Section: "End of stream", Chosen: true, check: streamText},
+	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are accepted", Section: "Pace", Chosen: true, check: streamPace},
+	{Name: "stream/ahead", Expected: "more than 5 s of audio ahead of real time: error message, close 1008", Section: "Pace", Chosen: true, check: streamAhead},
+	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, check: streamSilence},
+	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, check: streamEnd},
+	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: streamEndEmpty},
 }
 
-// longActs are the acts that rules need which take their time.
-var longActs = map[string]string{
+// longRuns are the steps that take long, by the rules that need them.
+var longRuns = map[string]string{
 	"status/running": "conversation", "status/done": "conversation", "status/times": "conversation",
 	"stream/chunk": "conversation", "stream/end": "conversation",
 	"stream/silence": "silence", "token/lifetime": "oldToken",
@@ -39,17 +39,17 @@ var longActs = map[string]string{
 	"events/one-turn": "conversation", "events/labels": "conversation",
 }
 
-// tolerance is what a clock that stays true may be off by: an engine need not
-// hear the same to the millisecond behind something else.
+// tolerance is how far a turn may move: an engine need not decide the same to the
+// millisecond after different audio.
 const tolerance = 250 * time.Millisecond
 
-func streamChunk(ctx context.Context, p *play) (string, error) {
+func streamChunk(ctx context.Context, p *prober) (string, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	if said := errorsHeard(t.heard); len(said) > 0 {
-		return "", differs("of %.1f s of audio it said %q", t.sent.Seconds(), said[0])
+	if said := errorMessages(t.messages); len(said) > 0 {
+		return "", differs("during %.1f s of audio it sent the error %q", t.sent.Seconds(), said[0])
 	}
 	if want := len(p.Speech) / protocol.ChunkSamples; t.sent < time.Duration(want)*protocol.ChunkDuration {
 		return "", differs("after %.1f s of audio %s", t.sent.Seconds(), t.end)
@@ -57,12 +57,12 @@ func streamChunk(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("%.1f s in real time", t.sent.Seconds()), nil
 }
 
-// wrongSizes are frames that are no chunk, in bytes.
+// wrongSizes are sizes of frames that are not chunks, in bytes.
 var wrongSizes = []int{0, 1, 3200, 6396, 6399, 6401, 12800}
 
-// provoked is a stream to which things are sent that each get an error
-// message; said has what came, "" for nothing.
-func (p *play) provoked(ctx context.Context, send ...func(w *wire) error) (said []string, t *talk, err error) {
+// expectErrors sends frames that must each get an error message. said are the
+// messages, "" for a missing one.
+func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error) (said []string, t *exchange, err error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -74,72 +74,72 @@ func (p *play) provoked(ctx context.Context, send ...func(w *wire) error) (said 
 			break // the end tells why
 		}
 		message := ""
-		if w.says(ctx, i, soon+p.Slack) {
-			all, _ := w.all()
-			if heard := errorsHeard(all); len(heard) > i {
-				message = heard[i]
+		if w.waitError(ctx, i, promptly+p.Slack) {
+			all, _ := w.received()
+			if messages := errorMessages(all); len(messages) > i {
+				message = messages[i]
 			}
 		}
 		said = append(said, message)
 		if message == "" {
-			break // the next messages would be taken for this one's
+			break // later messages could not be told from this one
 		}
 	}
 	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	t = &talk{id: w.id}
+	t = &exchange{id: w.id}
 	p.finish(ctx, w, t)
 	return said, t, ctx.Err()
 }
 
-// wrongFrames sends one of each wrong size.
-func (p *play) wrongFrames(ctx context.Context) (said []string, t *talk, err error) {
-	var send []func(*wire) error
+// wrongFrames sends a frame of each wrong size.
+func (p *prober) wrongFrames(ctx context.Context) (said []string, t *exchange, err error) {
+	var send []func(*stream) error
 	for _, n := range wrongSizes {
-		send = append(send, func(w *wire) error { return w.frame(websocket.BinaryMessage, make([]byte, n)) })
+		send = append(send, func(w *stream) error { return w.send(websocket.BinaryMessage, make([]byte, n)) })
 	}
-	return p.provoked(ctx, send...)
+	return p.expectErrors(ctx, send...)
 }
 
-func streamSize(ctx context.Context, p *play) (string, error) {
+func streamSize(ctx context.Context, p *prober) (string, error) {
 	said, t, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i, n := range wrongSizes {
 		if i >= len(said) {
-			return "", differs("before a frame of %d bytes %s", n, t.end)
+			return "", differs("before a frame of %d bytes, %s", n, t.end)
 		}
 		if said[i] == "" {
-			return "", differs("nothing was said of a frame of %d bytes within %v; %s", n, soon, t.end)
+			return "", differs("no error message for a frame of %d bytes within %v; %s", n, promptly, t.end)
 		}
 	}
 	return fmt.Sprintf("%q", said[0]), nil
 }
 
-func streamSizeText(ctx context.Context, p *play) (string, error) {
+func streamSizeText(ctx context.Context, p *prober) (string, error) {
 	said, t, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i, message := range said {
 		if message != protocol.ErrChunkSize.Error() {
-			return "", differs("of a frame of %d bytes it said %q", wrongSizes[i], message)
+			return "", differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
 		}
 	}
-	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(said)), goesOn(t)
+	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(said)), closedNormally(t)
 }
 
-// goesOn demands that a stream went its way to the end.
-func goesOn(t *talk) error {
+// closedNormally requires that a stream was closed with 1000.
+func closedNormally(t *exchange) error {
 	if t.end.code != websocket.CloseNormalClosure {
-		return differs("after that %s", t.end)
+		return differs("after that, %s", t.end)
 	}
 	return nil
 }
 
 // firstStart is when the first turn began, on the stream's clock.
-func firstStart(t *talk) (time.Duration, bool) {
-	for _, h := range t.heard {
+func firstStart(t *exchange) (time.Duration, bool) {
+	for _, h := range t.messages {
 		if h.Type == protocol.TypeSpeakerStart && h.Err == "" {
 			return time.Duration(h.Timestamp * float64(time.Second)).Round(time.Millisecond), true
 		}
@@ -147,35 +147,35 @@ func firstStart(t *talk) (time.Duration, bool) {
 	return 0, false
 }
 
-// shifted demands that what is sent in front of some speech moves its first
-// turn by a length of time.
-func (p *play) shifted(ctx context.Context, by time.Duration, front func(w *wire) error) (string, error) {
+// expectShift requires that what is sent before some speech moves its first turn
+// by a duration.
+func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(w *stream) error) (string, error) {
 	plain, err := p.control(ctx)
 	if err != nil {
 		return "", err
 	}
 	from, ok := firstStart(plain)
 	if !ok {
-		return "", skipped("the clock could not be seen: %v of speech gave no turn", burst)
+		return "", skipped("the clock is not known: %v of speech gave no turn", burst)
 	}
-	t, err := p.excerpt(ctx, front)
+	t, err := p.excerpt(ctx, before)
 	if err != nil {
 		return "", err
 	}
 	to, ok := firstStart(t)
 	if !ok {
-		return "", differs("the speech behind it gave no turn, and without it one at %v; %s", from, t.end)
+		return "", differs("the speech after it gave no turn, and without it one at %v; %s", from, t.end)
 	}
 	if d := to - from - by; d.Abs() > tolerance {
-		return "", differs("the first turn begins at %v in place of %v: it was moved by %v, not by %v", to, from, to-from, by)
+		return "", differs("the first turn begins at %v instead of %v: it moved by %v, not by %v", to, from, to-from, by)
 	}
 	return fmt.Sprintf("the first turn begins at %v, without it at %v", to, from), nil
 }
 
-func streamSizeClock(ctx context.Context, p *play) (string, error) {
-	return p.shifted(ctx, 0, func(w *wire) error {
+func streamSizeClock(ctx context.Context, p *prober) (string, error) {
+	return p.expectShift(ctx, 0, func(w *stream) error {
 		for range 10 {
-			if err := w.frame(websocket.BinaryMessage, make([]byte, 6396)); err != nil {
+			if err := w.send(websocket.BinaryMessage, make([]byte, 6396)); err != nil {
 				return err
 			}
 		}
@@ -183,28 +183,28 @@ func streamSizeClock(ctx context.Context, p *play) (string, error) {
 	})
 }
 
-func streamNotFinite(ctx context.Context, p *play) (string, error) {
-	var send []func(*wire) error
+func streamNotFinite(ctx context.Context, p *prober) (string, error) {
+	var send []func(*stream) error
 	for _, v := range notFinite {
-		send = append(send, func(w *wire) error { return w.spoilt(v) })
+		send = append(send, func(w *stream) error { return w.sendInvalid(v) })
 	}
-	said, t, err := p.provoked(ctx, send...)
+	said, t, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, v := range notFinite {
 		if i >= len(said) || said[i] == "" {
-			return "", differs("nothing was said of a chunk that holds %v within %v; %s", v, soon, t.end)
+			return "", differs("no error message for a chunk with %v within %v; %s", v, promptly, t.end)
 		}
 	}
-	return fmt.Sprintf("%q", said[0]), goesOn(t)
+	return fmt.Sprintf("%q", said[0]), closedNormally(t)
 }
 
-func streamNotFiniteClock(ctx context.Context, p *play) (string, error) {
+func streamNotFiniteClock(ctx context.Context, p *prober) (string, error) {
 	const n = 10
-	return p.shifted(ctx, n*protocol.ChunkDuration, func(w *wire) error {
+	return p.expectShift(ctx, n*protocol.ChunkDuration, func(w *stream) error {
 		for range n {
-			if err := w.spoilt(math.NaN()); err != nil {
+			if err := w.sendInvalid(math.NaN()); err != nil {
 				return err
 			}
 		}
@@ -212,111 +212,111 @@ func streamNotFiniteClock(ctx context.Context, p *play) (string, error) {
 	})
 }
 
-// wrongTexts are text frames that mean nothing.
+// wrongTexts are text frames without a meaning.
 var wrongTexts = []string{"hello", "[]", `{"type":"start"}`, `{"kind":"end_of_stream"}`, `{"type":"END_OF_STREAM"}`, "{}"}
 
-func streamText(ctx context.Context, p *play) (string, error) {
-	var send []func(*wire) error
+func streamText(ctx context.Context, p *prober) (string, error) {
+	var send []func(*stream) error
 	for _, text := range wrongTexts {
-		send = append(send, func(w *wire) error { return w.text(text) })
+		send = append(send, func(w *stream) error { return w.text(text) })
 	}
-	said, t, err := p.provoked(ctx, send...)
+	said, t, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, text := range wrongTexts {
 		if i >= len(said) || said[i] == "" {
-			return "", differs("nothing was said of the text frame %s within %v; %s", text, soon, t.end)
+			return "", differs("no error message for the text frame %s within %v; %s", text, promptly, t.end)
 		}
 	}
-	return fmt.Sprintf("%q", said[0]), goesOn(t)
+	return fmt.Sprintf("%q", said[0]), closedNormally(t)
 }
 
-func streamPace(ctx context.Context, p *play) (string, error) {
+func streamPace(ctx context.Context, p *prober) (string, error) {
 	t, err := p.control(ctx)
 	if err != nil {
 		return "", err
 	}
-	if said := errorsHeard(t.heard); len(said) > 0 {
-		return "", differs("of %v of audio at once it said %q; %s", t.sent, said[0], t.end)
+	if said := errorMessages(t.messages); len(said) > 0 {
+		return "", differs("for %v of audio at once it sent the error %q; %s", t.sent, said[0], t.end)
 	}
-	return fmt.Sprintf("%v at once", t.sent), goesOn(t)
+	return fmt.Sprintf("%v at once", t.sent), closedNormally(t)
 }
 
-func streamAhead(ctx context.Context, p *play) (string, error) {
+func streamAhead(ctx context.Context, p *prober) (string, error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer w.close()
 	silence := make([]float32, protocol.ChunkSamples)
-	for range 80 { // 8 s at once, so that a slow way does not help
+	for range 80 { // 8 s at once: ahead also over a slow connection
 		if w.chunk(silence) != nil {
 			break
 		}
 	}
-	w.rest(ctx, soon+p.Slack)
-	return brokenRule(w, "of 8 s of audio at once")
+	w.waitEnd(ctx, promptly+p.Slack)
+	return brokenRule(w, "for 8 s of audio at once")
 }
 
-func streamSilence(ctx context.Context, p *play) (string, error) {
+func streamSilence(ctx context.Context, p *prober) (string, error) {
 	t, err := p.silence(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !t.end.over || t.took < 59*time.Second {
-		return "", differs("%v after the last chunk %s", t.took.Round(time.Second), t.end)
+	if !t.end.over || t.closeTook < 59*time.Second {
+		return "", differs("%v after the last chunk, %s", t.closeTook.Round(time.Second), t.end)
 	}
-	said := errorsHeard(t.heard)
+	said := errorMessages(t.messages)
 	if len(said) == 0 || t.end.code != websocket.ClosePolicyViolation {
-		return "", differs("it said %q, and %s", said, t.end)
+		return "", differs("it sent the errors %q, and %s", said, t.end)
 	}
-	return fmt.Sprintf("after %v %q, close 1008", t.took.Round(100*time.Millisecond), said[0]), nil
+	return fmt.Sprintf("after %v %q, close 1008", t.closeTook.Round(100*time.Millisecond), said[0]), nil
 }
 
-// brokenRule demands an error message and a close with 1008.
-func brokenRule(w *wire, of string) (string, error) {
-	all, end := w.all()
-	said := errorsHeard(all)
+// brokenRule requires an error message and a close with 1008.
+func brokenRule(w *stream, of string) (string, error) {
+	all, end := w.received()
+	said := errorMessages(all)
 	switch {
 	case end.code != websocket.ClosePolicyViolation:
-		return "", differs("%s it said %q, and %s", of, said, end)
+		return "", differs("%s it sent the errors %q, and %s", of, said, end)
 	case len(said) == 0:
-		return "", differs("%s it said nothing, and %s", of, end)
+		return "", differs("%s it sent no error message, and %s", of, end)
 	}
 	return fmt.Sprintf("%q, close 1008", said[0]), nil
 }
 
-// inOrder demands the close of a stream that was ended.
-func (p *play) inOrder(t *talk) (string, error) {
+// expectNormalEnd requires a close with 1000 soon after end_of_stream.
+func (p *prober) expectNormalEnd(t *exchange) (string, error) {
 	limit := 2*time.Second + p.Slack
-	if t.took < 0 {
-		return "", differs("before end_of_stream %s", t.end)
+	if t.closeTook < 0 {
+		return "", differs("before end_of_stream, %s", t.end)
 	}
-	if t.end.code != websocket.CloseNormalClosure || t.took > limit {
-		return "", differs("%.1f s after end_of_stream %s", t.took.Seconds(), t.end)
+	if t.end.code != websocket.CloseNormalClosure || t.closeTook > limit {
+		return "", differs("%.1f s after end_of_stream, %s", t.closeTook.Seconds(), t.end)
 	}
-	return fmt.Sprintf("%d ms after end_of_stream", t.took.Milliseconds()), nil
+	return fmt.Sprintf("%d ms after end_of_stream", t.closeTook.Milliseconds()), nil
 }
 
-func streamEnd(ctx context.Context, p *play) (string, error) {
+func streamEnd(ctx context.Context, p *prober) (string, error) {
 	t, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.inOrder(t)
+	return p.expectNormalEnd(t)
 }
 
-func streamEndEmpty(ctx context.Context, p *play) (string, error) {
+func streamEndEmpty(ctx context.Context, p *prober) (string, error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer w.close()
-	t := &talk{id: w.id}
+	t := &exchange{id: w.id}
 	p.finish(ctx, w, t)
-	if len(t.heard) > 0 {
-		return "", differs("without audio it said %s", strings.TrimSpace(string(t.heard[0].Raw)))
+	if len(t.messages) > 0 {
+		return "", differs("without audio it sent %s", strings.TrimSpace(string(t.messages[0].Raw)))
 	}
-	return p.inOrder(t)
+	return p.expectNormalEnd(t)
 }

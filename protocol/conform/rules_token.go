@@ -7,38 +7,40 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"hubbub/protocol/client"
 )
 
 var tokenRules = []Rule{
-	{Name: "token/opens", Expected: "the address of a stream opens as a WebSocket, without an API key", Source: specification + " 4.5, 5", check: tokenOpens},
-	{Name: "token/once", Expected: "a token opens its stream once: a second handshake is refused", Source: specification + " 5, 8", check: tokenOnce},
-	{Name: "token/used", Expected: "a used token is answered 401, an ApiError, by the handshake", Source: contract + " 2, stream token", check: tokenUsed},
-	{Name: "token/wrong", Expected: "a wrong, missing or empty token is answered 401, an ApiError, by the handshake", Source: contract + " 2, stream token", check: tokenWrong},
-	{Name: "token/other-stream", Expected: "a token opens no other stream than its own", Source: specification + " 5", check: tokenOther},
-	{Name: "token/race", Expected: "of six clients that race for one token exactly one gets through", Source: contract + " 2, stream token", check: tokenRace},
-	{Name: "token/lifetime", Expected: "a token that was not used opens nothing after 10 minutes", Source: contract + " 2, stream token", Slow: true, check: tokenLifetime},
+	{Name: "token/opens", Expected: "the address of a stream opens as a WebSocket, without an API key", Section: "Stream token", check: tokenOpens},
+	{Name: "token/once", Expected: "a token opens its stream once: a second handshake is refused", Section: "Stream token", check: tokenOnce},
+	{Name: "token/used", Expected: "a handshake with a used token is answered 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenUsed},
+	{Name: "token/wrong", Expected: "a handshake with a wrong, missing or empty token is answered 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenWrong},
+	{Name: "token/other-stream", Expected: "a token opens no other stream", Section: "Stream token", check: tokenOther},
+	{Name: "token/race", Expected: "of six concurrent handshakes with one token exactly one succeeds", Section: "Stream token", Chosen: true, check: tokenRace},
+	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, check: tokenLifetime},
 }
 
-// handshake opens an address and returns what it was answered; a connection
-// that opened is closed again.
-func (p *play) handshake(ctx context.Context, address string) (*reply, error) {
+// handshake opens an address and returns the response; a connection that was
+// opened is closed again.
+func (p *prober) handshake(ctx context.Context, address string) (*response, error) {
 	conn, resp, err := p.Client.Dial(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("the handshake: %w", err)
 	}
-	r := &reply{what: "the handshake", status: resp.StatusCode, header: resp.Header}
+	r := &response{request: "the handshake", status: resp.StatusCode, header: resp.Header}
 	if conn != nil {
 		_ = conn.Close()
 		return r, nil
 	}
 	defer resp.Body.Close()
 	body := make([]byte, 4096)
-	n, _ := resp.Body.Read(body) // what there is was read with the head
+	n, _ := resp.Body.Read(body) // gorilla has read it with the header
 	r.body = body[:n]
 	return r, nil
 }
 
-func tokenOpens(ctx context.Context, p *play) (string, error) {
+func tokenOpens(ctx context.Context, p *prober) (string, error) {
 	made, err := p.create(ctx)
 	if err != nil {
 		return "", err
@@ -50,8 +52,8 @@ func tokenOpens(ctx context.Context, p *play) (string, error) {
 	return "101", r.is(http.StatusSwitchingProtocols)
 }
 
-// twice opens one address two times, while the first stream is open.
-func (p *play) twice(ctx context.Context) (*reply, error) {
+// openTwice opens one address a second time while its stream is open.
+func (p *prober) openTwice(ctx context.Context) (*response, error) {
 	made, err := p.create(ctx)
 	if err != nil {
 		return nil, err
@@ -64,8 +66,8 @@ func (p *play) twice(ctx context.Context) (*reply, error) {
 	return p.handshake(ctx, made.URL)
 }
 
-func tokenOnce(ctx context.Context, p *play) (string, error) {
-	r, err := p.twice(ctx)
+func tokenOnce(ctx context.Context, p *prober) (string, error) {
+	r, err := p.openTwice(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -75,8 +77,8 @@ func tokenOnce(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("the second handshake was answered %d", r.status), nil
 }
 
-func tokenUsed(ctx context.Context, p *play) (string, error) {
-	r, err := p.twice(ctx)
+func tokenUsed(ctx context.Context, p *prober) (string, error) {
+	r, err := p.openTwice(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +100,7 @@ func withToken(address, token string, with bool) string {
 	return u.String()
 }
 
-func tokenWrong(ctx context.Context, p *play) (string, error) {
+func tokenWrong(ctx context.Context, p *prober) (string, error) {
 	made, err := p.create(ctx)
 	if err != nil {
 		return "", err
@@ -113,13 +115,13 @@ func tokenWrong(ctx context.Context, p *play) (string, error) {
 			return "", err
 		}
 		if err := r.apiError(http.StatusUnauthorized); err != nil {
-			return "", differs("with %s %v", what, err)
+			return "", differs("with %s: %v", what, err)
 		}
 	}
 	return "401", nil
 }
 
-func tokenOther(ctx context.Context, p *play) (string, error) {
+func tokenOther(ctx context.Context, p *prober) (string, error) {
 	mine, err := p.create(ctx)
 	if err != nil {
 		return "", err
@@ -131,10 +133,10 @@ func tokenOther(ctx context.Context, p *play) (string, error) {
 	m, err1 := url.Parse(mine.URL)
 	o, err2 := url.Parse(other.URL)
 	if err1 != nil || err2 != nil {
-		return "", differs("the url is no address")
+		return "", differs("the url is not an address")
 	}
 	if m.Host+m.Path == o.Host+o.Path {
-		return "", skipped("the token alone names the stream: all streams have one address")
+		return "", skipped("all streams have one address, and only the token differs")
 	}
 	r, err := p.handshake(ctx, withToken(other.URL, m.Query().Get("token"), true))
 	if err != nil {
@@ -146,14 +148,14 @@ func tokenOther(ctx context.Context, p *play) (string, error) {
 	return fmt.Sprintf("it was answered %d", r.status), nil
 }
 
-func tokenRace(ctx context.Context, p *play) (string, error) {
+func tokenRace(ctx context.Context, p *prober) (string, error) {
 	made, err := p.create(ctx)
 	if err != nil {
 		return "", err
 	}
 	const clients = 6
 	type outcome struct {
-		r   *reply
+		r   *response
 		err error
 	}
 	out := make(chan outcome, clients)
@@ -181,26 +183,26 @@ func tokenRace(ctx context.Context, p *play) (string, error) {
 		return "", err
 	}
 	if opened != 1 || refused != clients-1 {
-		return "", differs("of %d, %d got through and %d were answered 401", clients, opened, refused)
+		return "", differs("of %d, %d succeeded and %d were answered 401", clients, opened, refused)
 	}
-	return "one got through, five were answered 401", nil
+	return "one succeeded, five were answered 401", nil
 }
 
-// oldToken uses a token after its time.
-func (p *play) oldToken(ctx context.Context) (*reply, error) {
-	return p.old.get(func() (*reply, error) {
+// oldToken uses a token after its lifetime.
+func (p *prober) oldToken(ctx context.Context) (*response, error) {
+	return p.oldTokenOnce.get(func() (*response, error) {
 		made, err := p.create(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err := pause(ctx, 10*time.Minute+5*time.Second); err != nil {
+		if err := client.Sleep(ctx, 10*time.Minute+5*time.Second); err != nil {
 			return nil, err
 		}
 		return p.handshake(ctx, made.URL)
 	})
 }
 
-func tokenLifetime(ctx context.Context, p *play) (string, error) {
+func tokenLifetime(ctx context.Context, p *prober) (string, error) {
 	r, err := p.oldToken(ctx)
 	if err != nil {
 		return "", err

@@ -33,6 +33,9 @@ type browser struct {
 // make test does not impose. HUBBUB_REQUIRE_CHROMIUM=1 makes it a must.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
 	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if p, err := exec.LookPath(name); err == nil {

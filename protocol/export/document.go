@@ -8,30 +8,33 @@ import (
 	"hubbub/protocol"
 )
 
-// maxText is how long a name or a note is written, in characters.
+// maxText is the maximum length of a name or title, in characters.
 const maxText = 200
 
-// Info is what is known of a session beside its turns.
+// maxSaid is the maximum length of the text of a turn, in characters.
+const maxSaid = 64 << 10
+
+// Info is what is known of a session besides its turns.
 type Info struct {
 	Name    string    // in RTTM; "" = live
 	Title   string    // for people; "" = Name
 	Started time.Time // zero = not known
 	Length  float64   // seconds; 0 = up to the last turn
-	Audio   *Audio    // nil = was not kept
+	Audio   *Audio    // nil = none
 }
 
-// Audio is the sound of a session, for the page.
+// Audio is the audio of a session, for the page.
 type Audio struct {
 	// Path is the file to embed; "" = the page refers to URL.
 	Path string
-	// URL is where the page finds the file, relative to itself.
+	// URL is the address of the file, relative to the page.
 	URL string
 }
 
 // Speaker is one person of a Document.
 type Speaker struct {
-	Label   string   // the label that stands for the person
-	Labels  []string // all labels that were merged into it, its own first
+	Label   string   // the one that the others were merged into
+	Labels  []string // all labels of the person, Label first
 	Name    string   // for people; unique in the document
 	Talk    float64  // seconds
 	Share   float64  // of all talk, 0 to 1
@@ -40,13 +43,14 @@ type Speaker struct {
 	First   float64 // start of the first turn
 }
 
-// Turn is a stretch of speech. Speaker counts in Document.Speakers.
+// Turn is a turn of Document.Speakers[Speaker], in seconds.
 type Turn struct {
 	Speaker    int
 	Start, End float64
+	Text       string // what was said, on one line; "" = not recognised
 }
 
-// Document is a session ready to be written.
+// Document is a session with its annotations applied.
 type Document struct {
 	Info
 	Speakers  []Speaker           // in order of first speech
@@ -55,9 +59,9 @@ type Document struct {
 	Talk      float64             // of all speakers together, seconds
 }
 
-// New puts a session together from its finished turns, in any order, and what
-// people added to it. Merged labels are one speaker. All text is fit for one
-// line; control and bidirectional formatting characters are taken out.
+// New makes a Document of finished turns, in any order, and annotations. Merged
+// labels are one speaker. All text is cleaned for one line, without control and
+// bidirectional formatting characters.
 func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document {
 	d := &Document{Info: info, Bookmarks: notes.Bookmarks()}
 	d.Name, d.Title = protocol.Clean(info.Name, maxText), protocol.Clean(info.Title, maxText)
@@ -67,17 +71,10 @@ func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document
 	if d.Title == "" {
 		d.Title = d.Name
 	}
-	raw := lanes(turns)
-	roots := notes.Roots(raw)
-	for i, lane := range notes.Apply(raw).Lanes {
-		s := Speaker{Label: roots[i], Labels: []string{roots[i]}, Name: lane.Speaker, Turns: len(lane.Turns), First: lane.Turns[0].Start}
-		for _, l := range raw.Lanes {
-			if l.Speaker != s.Label && notes.Root(l.Speaker) == s.Label {
-				s.Labels = append(s.Labels, l.Speaker)
-			}
-		}
-		for _, t := range lane.Turns {
-			d.Turns = append(d.Turns, Turn{i, t.Start, t.End})
+	for i, p := range notes.Speakers(lanes(turns)) {
+		s := Speaker{Label: p.Label, Labels: p.Labels, Name: p.Lane.Speaker, Turns: len(p.Turns), First: p.Turns[0].Start}
+		for _, t := range p.Turns {
+			d.Turns = append(d.Turns, Turn{i, t.Start, t.End, protocol.Clean(t.Text, maxSaid)})
 			s.Talk += t.End - t.Start
 			s.Longest = max(s.Longest, protocol.Round1ms(t.End-t.Start))
 			d.Length = max(d.Length, t.End)
@@ -88,7 +85,7 @@ func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document
 	}
 	d.Talk = protocol.Round1ms(d.Talk)
 	for i := range d.Speakers {
-		d.Speakers[i].Share = d.Speakers[i].Talk / d.Talk // who is listed has spoken
+		d.Speakers[i].Share = d.Speakers[i].Talk / d.Talk // every speaker has a turn
 	}
 	for _, b := range d.Bookmarks {
 		d.Length = max(d.Length, b.At)
@@ -97,8 +94,8 @@ func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document
 	return d
 }
 
-// lanes sorts turns by label, in order of first speech. What no service may
-// send is left out, because turns may come from a file that somebody changed.
+// lanes sorts turns by label, in order of first speech. Invalid turns are ignored:
+// they may come from a file that was edited.
 func lanes(turns []protocol.Turn) protocol.Snapshot {
 	turns = slices.Clone(turns)
 	slices.SortStableFunc(turns, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })

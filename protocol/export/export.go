@@ -1,10 +1,9 @@
-// Package export writes a session down for other programs and other people:
-// RTTM, JSON, CSV, Audacity labels, WebVTT, and a page for a browser that needs
-// nothing but itself.
+// Package export writes a session in other formats: RTTM, JSON, CSV, Audacity
+// labels, WebVTT, and a self-contained HTML page.
 //
-// A Document is the session as people see it: names in place of labels, merged
-// labels as one speaker. All formats are written from it and from nothing else,
-// so that they agree; the same document gives the same bytes.
+// A Document is the session with its annotations applied: names instead of labels,
+// merged labels as one speaker. All formats are written from it, so that they
+// agree. Equal documents give equal bytes.
 package export
 
 import (
@@ -15,20 +14,20 @@ import (
 	"strings"
 )
 
-// Format is a way to write a session down.
+// Format is the name of a format.
 type Format string
 
 // The formats.
 const (
 	RTTM     Format = "rttm"     // NIST's Rich Transcription Time Marked
-	JSON     Format = "json"     // everything that is known, as one object
-	CSV      Format = "csv"      // RFC 4180, one turn or bookmark a row
-	Audacity Format = "audacity" // label track: start, end, text, with tabs between
-	WebVTT   Format = "webvtt"   // W3C WebVTT, one cue a turn
+	JSON     Format = "json"     // everything, as one object
+	CSV      Format = "csv"      // RFC 4180, one turn or bookmark per row
+	Audacity Format = "audacity" // label track: start, end and text, separated by tabs
+	WebVTT   Format = "webvtt"   // W3C WebVTT, one cue per turn
 	HTML     Format = "html"     // a page with the timeline, for a browser
 )
 
-// Formats are all formats, in the order in which they are offered.
+// Formats are all formats, in the order of help texts.
 func Formats() []Format { return []Format{RTTM, JSON, CSV, Audacity, WebVTT, HTML} }
 
 // Words are the names of all formats, for a command line.
@@ -40,8 +39,8 @@ func Words() []string {
 	return words
 }
 
-// ParseFormat reads the name of a format, in any case; "vtt", "labels" and
-// "txt" are understood as well.
+// ParseFormat parses the name of a format, in any case. "vtt", "labels" and "txt"
+// are synonyms.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(strings.ToLower(strings.TrimSpace(s))); f {
 	case "vtt":
@@ -56,7 +55,7 @@ func ParseFormat(s string) (Format, error) {
 	return "", fmt.Errorf("unknown export format %q: it must be one of %s", s, strings.Join(Words(), ", "))
 }
 
-// File is the name of the file that a folder gets for this format.
+// File is the file name of the format in a folder of exports.
 func (f Format) File() string {
 	switch f {
 	case Audacity:
@@ -66,7 +65,7 @@ func (f Format) File() string {
 	case HTML:
 		return "timeline.html"
 	case RTTM:
-		return "named.rttm" // turns.rttm is the recording's own, with labels
+		return "named.rttm" // a recording has turns.rttm, with labels
 	}
 	return "turns." + string(f)
 }

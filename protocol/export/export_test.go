@@ -93,6 +93,23 @@ func TestGolden(t *testing.T) {
 }
 
 // TestEmpty writes a session in which nobody spoke.
+// A turn that was given to another speaker is theirs in what is exported; a
+// speaker without any other turn is not there.
+func TestTurnOfAnotherSpeaker(t *testing.T) {
+	a := annotated(t, rename("A", "Anna"), func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("B", 3, 4, "A") })
+	d := New(Info{}, []protocol.Turn{{Speaker: "A", Start: 1, End: 2}, {Speaker: "B", Start: 3, End: 4}}, a)
+	var b bytes.Buffer
+	if err := Write(&b, RTTM, d); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.String(), "SPEAKER live 1 1.000 1.000 <NA> <NA> Anna <NA> <NA>\nSPEAKER live 1 3.000 1.000 <NA> <NA> Anna <NA> <NA>\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if len(d.Speakers) != 1 || d.Speakers[0].Talk != 2 {
+		t.Errorf("speakers %+v", d.Speakers)
+	}
+}
+
 func TestEmpty(t *testing.T) {
 	d := New(Info{}, nil, protocol.Annotations{})
 	for f, want := range map[Format]string{

@@ -26,21 +26,21 @@ var pageCSS string
 //go:embed page.js
 var pageJS string
 
-// The page's drawing, in pixels: an axis on top, a lane for each speaker.
+// The drawing of the page, in pixels: an axis on top, a lane for each speaker.
 const (
 	axisHeight = 24
 	laneHeight = 32
 	barTop     = 6 // of a turn in its lane
 )
 
-// pageColours is how many colours the page has; further speakers repeat them.
+// pageColours is the number of colours of the page; further speakers repeat them.
 const pageColours = 8
 
-// audioHere stands in the page where the audio goes: text of the document can
-// hold no bare quotation mark, so that it cannot be mistaken for it.
+// audioHere is the place of the audio in the page. Text of the document is escaped
+// and has no quotation mark, so that it cannot contain this.
 const audioHere = `src="data:audio/wav;base64,"`
 
-// page is what the template draws.
+// page is the data of the template.
 type page struct {
 	Doc      *Document
 	CSS      template.CSS
@@ -52,6 +52,7 @@ type page struct {
 	Rows     int
 	Ticks    []tick
 	Overlaps []stretch
+	Said     bool // a turn has text
 }
 
 type tick struct {
@@ -61,8 +62,8 @@ type tick struct {
 
 type stretch struct{ Start, End float64 }
 
-// writeHTML writes one file without a reference to anything else but, where it
-// was not embedded, the audio. Its content policy forbids everything else.
+// writeHTML writes one file that refers to no other file except the audio, unless
+// that is embedded. Its content security policy forbids everything else.
 func writeHTML(w *bufio.Writer, d *Document) error {
 	p := page{
 		Doc: d, CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
@@ -71,6 +72,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		Height:   axisHeight + laneHeight*len(d.Speakers),
 		Ticks:    ticks(d.Length),
 		Overlaps: overlaps(d.Turns),
+		Said:     slices.ContainsFunc(d.Turns, func(t Turn) bool { return t.Text != "" }),
 	}
 	media := "'none'"
 	embed := d.Audio != nil && d.Audio.Path != ""
@@ -78,7 +80,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 	case embed:
 		p.Audio, media = "data:audio/wav;base64,", "data:"
 	case d.Audio != nil:
-		// A page that was opened from a folder has no origin: file: is its 'self'.
+		// A page opened from a folder has no origin: 'self' does not include file:.
 		p.Audio, media = template.URL(escapePath(d.Audio.URL)), "'self' file:"
 	}
 	p.Policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; media-src %s; base-uri 'none'; form-action 'none'", hash(pageJS), hash(pageCSS), media)
@@ -111,7 +113,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 	return err
 }
 
-// embedFile writes a file in base64, without holding it in memory.
+// embedFile writes a file in base64, without reading it into memory as a whole.
 func embedFile(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -125,14 +127,14 @@ func embedFile(w io.Writer, path string) error {
 	return enc.Close()
 }
 
-// hash is a source of a content policy: only this very text may run.
+// hash is a source of a content security policy: only this text may run.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// escapePath makes a path in the file system a relative URL. "./" keeps a
-// folder with a colon from being taken for a scheme.
+// escapePath converts a path of the file system to a relative URL. "./" keeps a
+// folder with a colon from being parsed as a scheme.
 func escapePath(path string) string {
 	var b strings.Builder
 	b.WriteString("./")
@@ -160,7 +162,7 @@ func pageTemplate(length float64) *template.Template {
 	}).Parse(pageHTML))
 }
 
-// facts are the line under the title.
+// facts are the parts of the line under the title.
 func facts(d *Document) []string {
 	var f []string
 	if !d.Started.IsZero() {
@@ -180,7 +182,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// ticks are the axis of a page without scripts, about ten of them.
+// ticks are about ten ticks of the axis, for a page without scripts.
 func ticks(length float64) []tick {
 	var all []tick
 	steps := []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400}
@@ -195,8 +197,8 @@ func ticks(length float64) []tick {
 	return all
 }
 
-// overlaps are the stretches in which more than one speaker speaks. Turns come
-// in order of their starts.
+// overlaps are the stretches with more than one speaker. turns are in order of their
+// starts.
 func overlaps(turns []Turn) []stretch {
 	type edge struct {
 		at float64
@@ -213,7 +215,7 @@ func overlaps(turns []Turn) []stretch {
 			}
 			return 1
 		}
-		return a.by - b.by // one ends before the other begins
+		return a.by - b.by // an end before a start at the same time
 	})
 	var all []stretch
 	open := 0
@@ -238,7 +240,7 @@ func whole(s float64) string {
 	return fmt.Sprintf("%d:%02d", d/60, d%60)
 }
 
-// tenth is the same with tenths of a second, rounded.
+// tenth is whole with tenths of a second, rounded.
 func tenth(s float64) string {
 	t := int64(math.Round(s * 10))
 	return fmt.Sprintf("%s.%d", whole(float64(t/10)), t%10)

@@ -2,8 +2,8 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,8 +14,7 @@ import (
 	"hubbub/protocol"
 )
 
-// writeRTTM writes the turns under people's names. Bookmarks have no place in
-// RTTM.
+// writeRTTM writes the turns with names for labels. RTTM has no bookmarks.
 func writeRTTM(w *bufio.Writer, d *Document) error {
 	for _, t := range d.Turns {
 		line := protocol.FormatRTTM(d.Name, protocol.Turn{Speaker: d.Speakers[t.Speaker].Name, Start: t.Start, End: t.End})
@@ -42,6 +41,7 @@ type jsonTurn struct {
 	Name    string  `json:"name"`
 	Start   float64 `json:"start"`
 	End     float64 `json:"end"`
+	Text    string  `json:"text,omitempty"`
 }
 
 // writeJSON writes one object; times are seconds, shares fractions.
@@ -69,16 +69,13 @@ func writeJSON(w *bufio.Writer, d *Document) error {
 	}
 	for _, t := range d.Turns {
 		s := d.Speakers[t.Speaker]
-		out.Turns = append(out.Turns, jsonTurn{s.Label, s.Name, t.Start, t.End})
+		out.Turns = append(out.Turns, jsonTurn{s.Label, s.Name, t.Start, t.End, t.Text})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return protocol.WriteJSON(w, out)
 }
 
-// writeCSV writes a row for each turn and, at its place in time, for each
-// bookmark, whose column is empty in the rows of turns.
+// writeCSV writes a row for each turn and bookmark, in order of time. The column
+// bookmark is empty in the rows of turns.
 func writeCSV(w io.Writer, d *Document) error {
 	c := csv.NewWriter(w)
 	c.UseCRLF = true // RFC 4180
@@ -99,8 +96,8 @@ func writeCSV(w io.Writer, d *Document) error {
 	return c.WriteAll(rows)
 }
 
-// cell keeps a spreadsheet from taking text for a formula, which could reach
-// out of it: an apostrophe in front makes it text (OWASP, CSV injection).
+// cell keeps a spreadsheet from evaluating text as a formula: an apostrophe in
+// front makes it text (OWASP, CSV injection).
 func cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@|%", rune(s[0])) {
 		return "'" + s
@@ -110,8 +107,8 @@ func cell(s string) string {
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 
-// writeAudacity writes a label track as Audacity imports it. A bookmark is a
-// point: its end is its start.
+// writeAudacity writes a label track for Audacity. A bookmark is a point label: its
+// end is its start.
 func writeAudacity(w *bufio.Writer, d *Document) error {
 	for _, m := range d.inTime() {
 		var err error
@@ -134,11 +131,11 @@ func bookmarkText(b protocol.Bookmark) string {
 	return "Bookmark: " + b.Note
 }
 
-// bookmarkCue is how long a bookmark stays on a player's screen, in seconds.
+// bookmarkCue is the length of the cue of a bookmark, in seconds.
 const bookmarkCue = 3
 
-// writeWebVTT writes a cue for each turn, spoken by its speaker, and one for
-// each bookmark. There are no words to show: the name stands for them.
+// writeWebVTT writes a cue for each turn, with the voice of its speaker, and one for
+// each bookmark. The text of a turn without words is the name.
 func writeWebVTT(w *bufio.Writer, d *Document) error {
 	if _, err := fmt.Fprintf(w, "WEBVTT %s\n", strings.ReplaceAll(d.Title, "-->", "→")); err != nil {
 		return err
@@ -149,7 +146,7 @@ func writeWebVTT(w *bufio.Writer, d *Document) error {
 			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.bookmark.At), vttTime(m.bookmark.At+bookmarkCue), vttText.Replace(bookmarkText(*m.bookmark)))
 		} else {
 			name := vttText.Replace(d.Speakers[m.turn.Speaker].Name)
-			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End), name, name)
+			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End), name, vttText.Replace(cmp.Or(m.turn.Text, d.Speakers[m.turn.Speaker].Name)))
 		}
 		if err != nil {
 			return err
@@ -158,11 +155,11 @@ func writeWebVTT(w *bufio.Writer, d *Document) error {
 	return nil
 }
 
-// vttText escapes cue text; an escaped ">" can neither end a tag nor be part
-// of an arrow.
+// vttText escapes cue text; an escaped ">" can neither end a tag nor be part of
+// "-->".
 var vttText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// vttTime is hh:mm:ss.mmm, with as many hours as it takes.
+// vttTime is hh:mm:ss.mmm, with two or more digits for the hours.
 func vttTime(s float64) string {
 	ms := int64(math.Round(s * 1000))
 	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3600000, ms/60000%60, ms/1000%60, ms%1000)
@@ -174,8 +171,8 @@ type moment struct {
 	bookmark *protocol.Bookmark
 }
 
-// inTime are all turns and bookmarks in order of their starts; at the same
-// start bookmarks come first.
+// inTime are all turns and bookmarks in order of their starts; bookmarks come before
+// turns with the same start.
 func (d *Document) inTime() []moment {
 	all := make([]moment, 0, len(d.Turns)+len(d.Bookmarks))
 	b := 0

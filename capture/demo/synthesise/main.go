@@ -1,10 +1,10 @@
-// Synthesise makes the demo conversation: demo.flac, and demo.rttm with who
-// speaks when. It is needed only when the script changes; it wants flite with
-// its built-in voices, sox and flac (Debian: flite sox flac).
+// Synthesise writes the demo conversation: demo.flac, and its turns in demo.rttm.
+// It is needed only when the script changes; it requires flite with its built-in
+// voices, sox and flac (Debian: flite sox flac).
 //
 //	go run ./capture/demo/synthesise -dir capture/demo
 //
-// Same programs, same script: the same bytes.
+// The same programs and script give the same bytes.
 package main
 
 import (
@@ -26,19 +26,19 @@ const (
 	rate     = 16000
 	maxBytes = 1_000_000
 
-	lead, tail = 0.5, 1.2 // seconds of room before and after
+	lead, tail = 0.5, 1.2 // seconds of silence before and after
 
-	// noise is the room: its loudness in steps of 16 bits.
+	// noise is the level of the room noise, in 16-bit steps.
 	noise = 5.0
-	// step is what samples are rounded to: the room's noise hides it, and two
-	// bits a sample less fit into the program.
+	// step is what samples are rounded to, below the room noise: it saves two
+	// bits a sample of the embedded file.
 	step = 4
 )
 
-// voice is one of the four people.
+// voice is one of the four speakers.
 type voice struct {
 	flite []string
-	speed float64 // faster and higher by so much: a shorter vocal tract
+	speed float64 // factor of speed and pitch, as of a shorter vocal tract
 	level float64 // RMS while speaking, dB below full scale
 }
 
@@ -114,7 +114,7 @@ func speak(l line) ([]float64, error) {
 	}
 	parts := speech(x)
 	if len(parts) == 0 {
-		return nil, errors.New("nothing was said")
+		return nil, errors.New("no speech")
 	}
 	x = x[parts[0].from:parts[len(parts)-1].to]
 	gain := math.Pow(10, v.level/20) / activeRMS(x)
@@ -125,7 +125,7 @@ func speak(l line) ([]float64, error) {
 	return x, nil
 }
 
-// fade takes the click from the cut ends: 5 ms.
+// fade removes clicks at both ends, in 5 ms.
 func fade(x []float64) {
 	n := min(rate/200, len(x)/2)
 	for i := range n {
@@ -135,8 +135,8 @@ func fade(x []float64) {
 	}
 }
 
-// arrange lays the lines on one time axis and measures, on each voice alone,
-// when it speaks.
+// arrange mixes the lines on one time axis and detects the speech in each line
+// before mixing.
 func arrange(lines []line, spoken [][]float64) ([]float64, []turn) {
 	at, end := 0, int(lead*rate)
 	var turns []turn
@@ -152,13 +152,13 @@ func arrange(lines []line, spoken [][]float64) ([]float64, []turn) {
 		for _, p := range speech(spoken[i]) {
 			turns = append(turns, turn{l.voice, at + p.from, at + p.to})
 		}
-		// A short word into somebody's sentence does not shorten the sentence.
+		// A short interjection does not shorten the sentence it overlaps.
 		end = max(end, at+len(spoken[i]))
 	}
 	return append(mix, make([]float64, int(tail*rate))...), turns
 }
 
-// addRoom adds a faint first echo and the hiss of a quiet room.
+// addRoom adds two weak reflections and the noise of a quiet room.
 func addRoom(x []float64) {
 	for _, echo := range []struct{ delay, gain float64 }{{0.0113, 0.10}, {0.0237, 0.06}} {
 		d := int(echo.delay * rate)

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// line is one thing that is said.
+// line is one utterance.
 type line struct {
 	voice string
-	gap   float64 // s after the end of what came before
+	gap   float64 // s after the end of the previous lines
 	text  string
 }
 
-// turn is a stretch of one voice, in samples.
+// turn is the start and end of one voice, in samples.
 type turn struct {
 	voice    string
 	from, to int
@@ -30,7 +30,7 @@ func parse(script string) ([]line, error) {
 		}
 		part := strings.SplitN(s, " ", 3)
 		if len(part) != 3 {
-			return nil, fmt.Errorf("script line %d: VOICE GAP TEXT is wanted", n+1)
+			return nil, fmt.Errorf("script line %d: want VOICE GAP TEXT", n+1)
 		}
 		gap, err := strconv.ParseFloat(part[1], 64)
 		if _, known := voices[part[0]]; err != nil || !known {
@@ -43,7 +43,7 @@ func parse(script string) ([]line, error) {
 
 const (
 	frame = rate / 100 // 10 ms
-	// floor is how far below the loudness of speech a frame is still speech.
+	// floor is the level relative to the speech at which a frame is still speech.
 	floor = -32.0 // dB
 	// pause is the longest silence within one turn, in frames.
 	pause = 30
@@ -51,8 +51,8 @@ const (
 
 type part struct{ from, to int }
 
-// speech finds the stretches of a clean recording in which something is said.
-// Silences of up to 0.3 s belong to them.
+// speech detects the speech in a clean recording. Silence of up to 0.3 s is part
+// of it.
 func speech(x []float64) []part {
 	limit := activeRMS(x) * math.Pow(10, floor/20)
 	var out []part
@@ -70,8 +70,8 @@ func speech(x []float64) []part {
 	return out
 }
 
-// activeRMS is the loudness of the louder half of the frames: that of speech,
-// whatever silence is around it.
+// activeRMS is the RMS of the louder half of the frames: the level of the speech,
+// independent of the silence around it.
 func activeRMS(x []float64) float64 {
 	var all []float64
 	for at := 0; at+frame <= len(x); at += frame {

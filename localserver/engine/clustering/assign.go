@@ -3,150 +3,156 @@ package clustering
 import "math"
 
 const (
-	// clingTime is how fast, in seconds, the support of a piece for another one
-	// of its local falls with the time between them.
-	clingTime = 1.5
-	// clingRounds bounds how often the pieces look at each other again.
-	clingRounds = 3
-	// doubtLeast is how much lone speech, in seconds, a group needs to be doubted:
-	// less says as little against a voice as for it.
-	doubtLeast = 0.6
+	// scoreOffset (seconds) is added to a segment's duration when its
+	// similarity is weighted: short segments count for something.
+	scoreOffset = 0.3
+	// continuityTime is the time constant (seconds) with which the continuity
+	// bonus decays with the distance of two segments.
+	continuityTime = 1.5
+	// continuityIterations bounds how often the continuity bonus is applied.
+	continuityIterations = 3
+	// minAbstention is the duration (seconds) that a segment cluster needs for
+	// its segments to get no label: less says as little against a speaker as
+	// for one.
+	minAbstention = 0.6
 )
 
-// assign gives each piece the voice that it sounds most like, the most certain
-// first, and no voice to two pieces that talk at once.
+// assign assigns each segment of the window to the most similar speaker, the
+// highest score first, and segments that talk at once to different speakers.
+// Then it computes the shares.
 func (c *Clusterer) assign(w *Window) {
-	c.who, c.worth = c.who[:0], c.worth[:0]
-	least := c.p.Nobody
-	if len(c.voices) == c.max {
-		least = -1 // a voice too many gets the nearest label
+	c.assigned, c.scores = c.assigned[:0], c.scores[:0]
+	rejection := c.p.RejectionThreshold
+	if len(c.speakers) == c.max {
+		rejection = -1 // nobody new is possible: the nearest speaker in any case
 	}
-	for i := range c.pieces {
-		p := &c.pieces[i]
-		var cos [MaxVoices]float64
-		doubt := len(c.voices) < c.max && c.doubtful(p)
-		for v := range c.voices {
-			if doubt || c.voices[v].gone() {
+	for i := range c.segments {
+		s := &c.segments[i]
+		var scores [MaxSpeakers]float64
+		abstain := len(c.speakers) < c.max && c.abstains(s)
+		for k := range c.speakers {
+			if abstain || c.speakers[k].merged() {
 				continue
 			}
-			cos[v] = c.like(&p.Embedding, v, w.First, c.p.Near) - least
-			cos[v] *= 0.3 + p.Lone
+			scores[k] = c.similarityTo(&s.Embedding, k, w.First) - rejection
+			scores[k] *= scoreOffset + s.Duration
 		}
-		c.worth = append(c.worth, cos)
-		c.who = append(c.who, nobody)
+		c.scores = append(c.scores, scores)
+		c.assigned = append(c.assigned, noSpeaker)
 	}
-	if len(c.voices) == 0 { // whoever begins will be the first voice
-		for i := range c.who {
-			if !c.clash(w, i, 0) {
-				c.who[i] = 0
+	if len(c.speakers) == 0 { // whoever talks will be the first speaker
+		for i := range c.assigned {
+			if !c.overlapsSpeaker(w, i, 0) {
+				c.assigned[i] = 0
 			}
 		}
-		c.divide(w)
+		c.computeShares(w)
 		return
 	}
 	for {
-		k, v, best := nobody, nobody, 0.0
-		for i := range c.pieces {
-			for j := range c.voices {
-				if c.who[i] == nobody && c.worth[i][j] > best {
-					k, v, best = i, j, c.worth[i][j]
+		bestSegment, bestSpeaker, best := -1, noSpeaker, 0.0
+		for i := range c.segments {
+			for k := range c.speakers {
+				if c.assigned[i] == noSpeaker && c.scores[i][k] > best {
+					bestSegment, bestSpeaker, best = i, k, c.scores[i][k]
 				}
 			}
 		}
-		if k == nobody {
+		if bestSegment < 0 {
 			break
 		}
-		if c.clash(w, k, v) {
-			c.worth[k][v] = 0
+		if c.overlapsSpeaker(w, bestSegment, bestSpeaker) {
+			c.scores[bestSegment][bestSpeaker] = 0
 			continue
 		}
-		c.who[k] = v
+		c.assigned[bestSegment] = bestSpeaker
 	}
-	for range clingRounds {
-		if !c.cling(w) {
+	for range continuityIterations {
+		if !c.applyContinuity(w) {
 			break
 		}
 	}
-	c.divide(w)
+	c.computeShares(w)
 }
 
-// doubtful tells whether a piece is of a group that is neither known nor new yet.
-func (c *Clusterer) doubtful(p *piece) bool {
-	for k := range c.groups {
-		if g := &c.groups[k]; g.first == p.group {
-			return g.lone >= doubtLeast && g.above < -c.p.Doubt
+// abstains reports whether the segment's cluster is neither known nor new yet.
+func (c *Clusterer) abstains(s *segment) bool {
+	for i := range c.clusters {
+		if g := &c.clusters[i]; g.first == s.cluster {
+			return g.duration >= minAbstention && g.excess < -c.p.AbstentionMargin
 		}
 	}
 	return false
 }
 
-// cling lets the pieces of one local support each other: what the network hears
-// as one voice mostly is one, and a second of speech alone is often taken for
-// somebody else's. A piece that sounds like another voice beyond doubt still
-// goes there. It tells whether anything changed.
-func (c *Clusterer) cling(w *Window) (changed bool) {
-	for i := range c.pieces {
-		worth := c.supported(i)
-		best := c.who[i]
-		for v := range c.voices {
-			if c.worth[i][v] > 0 && (best == nobody || worth[v] > worth[best]) && !c.clash(w, i, v) {
-				best = v
+// applyContinuity assigns the segments again with the continuity bonus. Segments
+// of one local speaker are mostly of one person, and the embedding of one second
+// alone is often wrong; a segment that is much more similar to another speaker
+// still goes there. It reports whether anything changed.
+func (c *Clusterer) applyContinuity(w *Window) (changed bool) {
+	for i := range c.segments {
+		scores := c.scoresWithContinuity(i)
+		best := c.assigned[i]
+		for k := range c.speakers {
+			if c.scores[i][k] > 0 && (best == noSpeaker || scores[k] > scores[best]) && !c.overlapsSpeaker(w, i, k) {
+				best = k
 			}
 		}
-		changed = changed || best != c.who[i]
-		c.who[i] = best
+		changed = changed || best != c.assigned[i]
+		c.assigned[i] = best
 	}
 	return changed
 }
 
-// supported is what piece i is worth to each voice, with the support of the other
-// pieces of its local.
-func (c *Clusterer) supported(i int) [MaxVoices]float64 {
-	p, worth := &c.pieces[i], c.worth[i]
-	for j := range c.pieces {
-		o := &c.pieces[j]
-		if j == i || o.local != p.local || c.who[j] == nobody {
+// scoresWithContinuity are the scores of segment i with the continuity bonus of
+// the other segments of its local speaker.
+func (c *Clusterer) scoresWithContinuity(i int) [MaxSpeakers]float64 {
+	s, scores := &c.segments[i], c.scores[i]
+	for j := range c.segments {
+		o := &c.segments[j]
+		if j == i || o.local != s.local || c.assigned[j] == noSpeaker {
 			continue
 		}
-		apart := math.Abs(float64(o.centre-p.centre)) * frameSeconds
-		worth[c.who[j]] += c.p.Cling * (0.3 + min(o.Lone, 1)) * math.Exp(-apart/clingTime)
+		distance := math.Abs(float64(o.Centre-s.Centre)) * frameSeconds
+		scores[c.assigned[j]] += c.p.ContinuityBonus * (scoreOffset + min(o.Duration, 1)) * math.Exp(-distance/continuityTime)
 	}
-	return worth
+	return scores
 }
 
-// divide says how much of each piece is whose: one window's word on a piece that
-// sounds like two voices should not weigh as much as another's who is sure of it. It is
-// the softmax of what the piece is worth to those voices that it may be taken for.
-func (c *Clusterer) divide(w *Window) {
+// computeShares divides each assigned segment among the speakers that it can
+// belong to, by a softmax of the scores. A window that is uncertain then counts
+// less in the aggregate than one that is not.
+func (c *Clusterer) computeShares(w *Window) {
 	c.shares = c.shares[:0]
-	for i, who := range c.who {
-		var share [MaxVoices]float32
-		if who != nobody {
-			worth := c.supported(i)
-			most := worth[who]
-			for v := range worth {
-				if v != who && (c.worth[i][v] <= 0 || c.clash(w, i, v)) {
-					worth[v] = math.Inf(-1)
+	for i, assigned := range c.assigned {
+		var share [MaxSpeakers]float32
+		if assigned != noSpeaker {
+			scores := c.scoresWithContinuity(i)
+			best := scores[assigned]
+			for k := range scores {
+				if k != assigned && (c.scores[i][k] <= 0 || c.overlapsSpeaker(w, i, k)) {
+					scores[k] = math.Inf(-1)
 				}
-				most = max(most, worth[v])
+				best = max(best, scores[k])
 			}
 			sum := 0.0
-			for v, x := range worth {
-				worth[v] = math.Exp((x - most) / c.p.Temperature)
-				sum += worth[v]
+			for k, x := range scores {
+				scores[k] = math.Exp((x - best) / c.p.Temperature)
+				sum += scores[k]
 			}
-			for v, x := range worth {
-				share[v] = float32(x / sum)
+			for k, x := range scores {
+				share[k] = float32(x / sum)
 			}
 		}
 		c.shares = append(c.shares, share)
 	}
 }
 
-// clash tells whether another piece that is voice v talks while piece k does.
-func (c *Clusterer) clash(w *Window, k, v int) bool {
-	for i, who := range c.who {
-		if who == v && c.pieces[i].local != c.pieces[k].local && c.together(w, &c.pieces[i], &c.pieces[k]) {
+// overlapsSpeaker reports whether a segment of another local speaker that is
+// assigned to speaker k talks at the same time as segment i.
+func (c *Clusterer) overlapsSpeaker(w *Window, i, k int) bool {
+	for j, assigned := range c.assigned {
+		if assigned == k && c.segments[j].local != c.segments[i].local && w.overlap(&c.segments[j], &c.segments[i]) {
 			return true
 		}
 	}

@@ -6,20 +6,31 @@ import (
 	"testing"
 )
 
-// speaker is a made-up voice: an embedding from which each piece differs.
-type speaker struct {
+// person is a made-up person: an embedding from which each segment differs.
+type person struct {
 	e Embedding
 	r *rand.Rand
 }
 
-func newSpeaker(r *rand.Rand) speaker {
-	return speaker{unit(func(int) float64 { return r.NormFloat64() }), r}
+func newPerson(r *rand.Rand) person {
+	return person{unit(func(int) float64 { return r.NormFloat64() }), r}
 }
 
-// piece is the speaker's embedding with noise of about its own length: its
-// cosine with the speaker is about 0.7, as a real second of speech has.
-func (s speaker) piece() Embedding {
+// segment is the person's embedding with noise of about its own length: its
+// cosine with the person is about 0.7, as that of a real second of speech.
+func (s person) segment() Embedding {
 	return unit(func(i int) float64 { return float64(s.e[i]) + s.r.NormFloat64()/math.Sqrt(Dim) })
+}
+
+// similar is a person whose embedding has this cosine with s's.
+func (s person) similar(cos float64) person {
+	o := newPerson(s.r)
+	along := o.e.Dot(&s.e)
+	across := math.Sqrt(1 - along*along)
+	e := unit(func(k int) float64 {
+		return cos*float64(s.e[k]) + math.Sqrt(1-cos*cos)*(float64(o.e[k])-along*float64(s.e[k]))/across
+	})
+	return person{e, s.r}
 }
 
 func unit(f func(i int) float64) (e Embedding) {
@@ -35,51 +46,50 @@ func unit(f func(i int) float64) (e Embedding) {
 	return e
 }
 
-// session plays turns, each of one speaker, or of two at once, as windows of
-// 5 s every 0.2 s, and keeps what was thought of each frame a second later.
+// session plays turns, each of one person or of two at once, as windows of 5 s
+// every 0.2 s, and commits the activity of each frame a second later.
 type session struct {
-	c       *Clusterer
-	who     [][]int // speakers of each frame
-	said    []uint8
-	pieces  map[int][]Embedding // by speaker and second
-	voices  []speaker
-	windows int
+	c          *Clusterer
+	talking    [][]int // people of each frame
+	committed  []uint8
+	embeddings map[int]Embedding // by person and second
+	people     []person
 }
 
-func newSession(c *Clusterer, speakers int, seed uint64) *session {
+func newSession(c *Clusterer, people int, seed uint64) *session {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := &session{c: c, pieces: map[int][]Embedding{}}
-	for range speakers {
-		s.voices = append(s.voices, newSpeaker(r))
+	s := &session{c: c, embeddings: map[int]Embedding{}}
+	for range people {
+		s.people = append(s.people, newPerson(r))
 	}
 	return s
 }
 
-// say lets speakers talk for so many seconds; none is silence.
-func (s *session) say(seconds float64, speakers ...int) {
+// say lets people talk for so many seconds; none is silence.
+func (s *session) say(seconds float64, people ...int) {
 	for range int(seconds * 50) {
-		s.who = append(s.who, speakers)
-		if n := len(s.who); n%10 == 0 {
-			s.hear(n)
+		s.talking = append(s.talking, people)
+		if n := len(s.talking); n%10 == 0 {
+			s.add(n)
 		}
 	}
 }
 
-// hear gives the window that ends at frame n.
-func (s *session) hear(n int) {
+// add adds the window that ends at frame n.
+func (s *session) add(n int) {
 	const span = 250
 	first := max(0, n-span)
 	w := &Window{First: first, Speech: make([]float32, n-first)}
-	for v := range s.voices {
-		l := Local{Active: make([]float32, n-first)}
-		alone, heard := make([]bool, n-first), false
-		for i := range l.Active {
-			for _, k := range s.who[first+i] {
+	for v := range s.people {
+		l := LocalSpeaker{Activity: make([]float32, n-first)}
+		alone, active := make([]bool, n-first), false
+		for i := range l.Activity {
+			for _, k := range s.talking[first+i] {
 				w.Speech[i] = 1
 				if k == v {
-					l.Active[i] = 1
-					heard = true
-					alone[i] = len(s.who[first+i]) == 1
+					l.Activity[i] = 1
+					active = true
+					alone[i] = len(s.talking[first+i]) == 1
 				}
 			}
 		}
@@ -92,48 +102,47 @@ func (s *session) hear(n int) {
 			if i-from < 20 {
 				continue
 			}
-			p := Piece{From: (end + from) / 2, To: len(alone), Centre: (from + i) / 2, Lone: float64(i-from) * frameSeconds}
-			if len(l.Pieces) == 0 {
+			p := Segment{From: (end + from) / 2, To: len(alone), Centre: (from + i) / 2, Duration: float64(i-from) * frameSeconds}
+			if len(l.Segments) == 0 {
 				p.From = 0
 			} else {
-				l.Pieces[len(l.Pieces)-1].To = p.From
+				l.Segments[len(l.Segments)-1].To = p.From
 			}
 			p.Embedding = s.embed(v, (first+p.Centre)/50)
-			l.Pieces = append(l.Pieces, p)
+			l.Segments = append(l.Segments, p)
 			end = i
 		}
-		if !heard {
+		if !active {
 			continue
 		}
-		if len(l.Pieces) == 0 {
-			l.Pieces = []Piece{{To: len(alone), Embedding: s.embed(v, n/50)}}
+		if len(l.Segments) == 0 {
+			l.Segments = []Segment{{To: len(alone), Embedding: s.embed(v, n/50)}}
 		}
-		w.Locals = append(w.Locals, l)
+		w.Speakers = append(w.Speakers, l)
 	}
-	s.c.Hear(w)
-	s.windows++
+	s.c.Add(w)
 	// Commit what is a second old.
-	if at := n - 50; at > len(s.said) {
-		s.said = append(s.said, s.c.Opinion(len(s.said), nil)[:at-len(s.said)]...)
-		s.c.Forget(len(s.said) - span)
+	if at := n - 50; at > len(s.committed) {
+		s.committed = append(s.committed, s.c.Activity(len(s.committed), nil)[:at-len(s.committed)]...)
+		s.c.Discard(len(s.committed) - span)
 	}
 }
 
-// embed is how a speaker sounds in one second: the same each time it is asked.
+// embed is the embedding of one second of a person, the same at each call.
 func (s *session) embed(v, second int) Embedding {
 	key := v*1_000_000 + second
-	if _, ok := s.pieces[key]; !ok {
-		s.pieces[key] = []Embedding{s.voices[v].piece()}
+	if _, ok := s.embeddings[key]; !ok {
+		s.embeddings[key] = s.people[v].segment()
 	}
-	return s.pieces[key][0]
+	return s.embeddings[key]
 }
 
-// label is the voice that most frames between two times, in seconds, were
-// given, and what share of them.
-func (s *session) label(from, to float64) (voice int, share float64) {
-	var count [MaxVoices]int
+// label is the speaker of most frames between two times, in seconds, and its
+// share of them.
+func (s *session) label(from, to float64) (speaker int, share float64) {
+	var count [MaxSpeakers]int
 	a, b := int(from*50), int(to*50)
-	for _, bits := range s.said[a:b] {
+	for _, bits := range s.committed[a:b] {
 		for v := range count {
 			if bits>>v&1 != 0 {
 				count[v]++
@@ -141,114 +150,110 @@ func (s *session) label(from, to float64) (voice int, share float64) {
 		}
 	}
 	for v := range count {
-		if count[v] > count[voice] {
-			voice = v
+		if count[v] > count[speaker] {
+			speaker = v
 		}
 	}
-	return voice, float64(count[voice]) / float64(b-a)
+	return speaker, float64(count[speaker]) / float64(b-a)
 }
 
-func TestVoicesKeepTheirNumbers(t *testing.T) {
-	s := newSession(New(Default(), MaxVoices), 3, 1)
+func TestSpeakersKeepTheirNumbers(t *testing.T) {
+	s := newSession(New(Default(), MaxSpeakers), 3, 1)
 	s.say(8, 0)
 	s.say(0.5)
 	s.say(8, 1)
 	s.say(8, 0)
-	s.say(70, 1) // speaker 0 is silent for more than a minute
+	s.say(70, 1) // person 0 is silent for more than a minute
 	s.say(8, 0)
 	s.say(8, 2)
 	s.say(8, 1)
 	s.say(3)
-	if s.c.Voices() != 3 {
-		t.Errorf("%d voices were founded for 3 speakers", s.c.Voices())
+	if s.c.Speakers() != 3 {
+		t.Errorf("%d speakers for 3 people", s.c.Speakers())
 	}
 	for _, c := range []struct{ from, to, want float64 }{{2, 8, 0}, {12, 16, 1}, {18, 24, 0}, {30, 94, 1}, {96, 102, 0}, {106, 110, 2}, {112, 118, 1}} {
 		if v, share := s.label(c.from, c.to); v != int(c.want) || share < 0.9 {
-			t.Errorf("from %v to %v s %.0f %% of the frames are voice %d, want %v", c.from, c.to, 100*share, v, c.want)
+			t.Errorf("from %v to %v s %.0f %% of the frames are speaker %d, want %v", c.from, c.to, 100*share, v, c.want)
 		}
 	}
 }
 
-func TestOverlapIsTwoVoices(t *testing.T) {
-	s := newSession(New(Default(), MaxVoices), 2, 2)
+func TestOverlapHasTwoSpeakers(t *testing.T) {
+	s := newSession(New(Default(), MaxSpeakers), 2, 2)
 	s.say(8, 0)
 	s.say(8, 1)
 	s.say(2, 0, 1)
 	s.say(6, 1)
-	for i, bits := range s.said[16*50+25 : 17*50+25] {
+	for i, bits := range s.committed[16*50+25 : 17*50+25] {
 		if bits != 3 {
-			t.Fatalf("%.2f s into the overlap the voices are %b, want both", 0.5+float64(i)/50, bits)
+			t.Fatalf("%.2f s into the overlap the speakers are %b, want both", 0.5+float64(i)/50, bits)
 		}
 	}
 }
 
-func TestAShortVoiceFoundsNothing(t *testing.T) {
-	s := newSession(New(Default(), MaxVoices), 2, 3)
+func TestShortSpeechCreatesNoSpeaker(t *testing.T) {
+	s := newSession(New(Default(), MaxSpeakers), 2, 3)
 	s.say(8, 0)
 	for range 5 {
 		s.say(0.5, 1)
 		s.say(7, 0)
 	}
-	if s.c.Voices() != 1 {
-		t.Errorf("half seconds of a second speaker founded a voice: there are %d", s.c.Voices())
+	if s.c.Speakers() != 1 {
+		t.Errorf("half seconds of a second person created a speaker: there are %d", s.c.Speakers())
 	}
 }
 
-// A voice that is new itself is not known well enough to tell others from it by a
-// second of speech, unless they sound like nobody at all.
-func TestWhoSoundsLikeNobodyIsFoundedEarly(t *testing.T) {
+// Less speech than NewSpeakerDuration needs a larger margin.
+func TestShortClusterNeedsALargerMargin(t *testing.T) {
 	p := Default()
-	p.Match, p.MatchSlope, p.OldSlope, p.Adapt, p.Nobody = 0.6, 0, 0.08, 0, 0.2
-	p.Found, p.FoundLeast, p.FoundMargin, p.FoundSteep = 1.6, 0.85, 0.05, 0.3
+	short, least := p.NewSpeakerMinDuration+0.05, p.NewSpeakerMinDuration-0.05
 	for _, c := range []struct {
-		like, lone float64
-		voices     int
-	}{{0.15, 1, 2}, {0.15, 0.8, 1}, {0.25, 1, 1}, {0.15, 1.7, 2}} {
-		known := newSpeaker(rand.New(rand.NewPCG(7, 1)))
-		one := New(p, MaxVoices)
-		one.voices = []voice{{}}
-		one.voices[0].add(&known.e, 2)
-		one.voices[0].scale()
-		one.groups = []group{{embedding: known.near(c.like).e, lone: c.lone, coherence: 1}}
-		one.meet(&Window{})
-		one.meet(&Window{})
-		if n := one.Voices(); n != c.voices {
-			t.Errorf("%.2f s with a cosine of %.2f: %d voices, want %d", c.lone, c.like, n, c.voices)
+		duration, below float64 // seconds, cosine below NewSpeakerMargin
+		speakers        int
+	}{{p.NewSpeakerDuration, 0.01, 2}, {short, 0.01, 1}, {short, 0.05, 2}, {least, 0.05, 1}} {
+		known := newPerson(rand.New(rand.NewPCG(7, 1)))
+		one := New(p, MaxSpeakers)
+		one.speakers = []speaker{{}}
+		one.speakers[0].add(&known.e, 20)
+		one.speakers[0].normalise()
+		cos := one.threshold(c.duration, &one.speakers[0]) - p.NewSpeakerMargin - c.below
+		one.clusters = []segmentCluster{{embedding: known.similar(cos).e, duration: c.duration}}
+		one.createSpeakers(&Window{})
+		one.createSpeakers(&Window{})
+		if n := one.Speakers(); n != c.speakers {
+			t.Errorf("%.2f s, %.2f below the margin: %d speakers, want %d", c.duration, c.below, n, c.speakers)
 		}
 	}
 }
 
-// What sounds like somebody new in one window only is the way that this window cut
-// its speech.
-func TestAVoiceIsFoundedWhenItAsksAgain(t *testing.T) {
-	p := Default()
+// A new speaker must meet the criteria in two consecutive windows.
+func TestANewSpeakerIsConfirmed(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
-	known, fresh, odd := newSpeaker(r), newSpeaker(r), newSpeaker(r)
+	known, fresh := newPerson(r), newPerson(r)
 	for _, c := range []struct {
-		name    string
-		windows []*Embedding
-		voices  int
+		name     string
+		windows  []*Embedding
+		speakers int
 	}{
 		{"once", []*Embedding{&fresh.e}, 1},
 		{"twice", []*Embedding{&fresh.e, &fresh.e}, 2},
-		{"two that are not alike", []*Embedding{&fresh.e, &odd.e}, 1},
 		{"with a window between", []*Embedding{&fresh.e, &known.e, &fresh.e}, 1},
 	} {
-		one := New(p, MaxVoices)
-		one.voices = []voice{{}}
-		one.voices[0].add(&known.e, 20)
-		one.voices[0].scale()
+		one := New(Default(), MaxSpeakers)
+		one.speakers = []speaker{{}}
+		one.speakers[0].add(&known.e, 20)
+		one.speakers[0].normalise()
 		for _, e := range c.windows {
-			one.groups = []group{{embedding: *e, lone: 3, coherence: 1}}
-			one.meet(&Window{})
+			one.clusters = []segmentCluster{{embedding: *e, duration: 3}}
+			one.createSpeakers(&Window{})
 		}
-		if n := one.Voices(); n != c.voices {
-			t.Errorf("%s: %d voices, want %d", c.name, n, c.voices)
+		if n := one.Speakers(); n != c.speakers {
+			t.Errorf("%s: %d speakers, want %d", c.name, n, c.speakers)
 		}
 	}
 }
 
-func TestNeverMoreVoicesThanAsked(t *testing.T) {
+func TestMaximumOfSpeakers(t *testing.T) {
 	for _, most := range []int{1, 3, 8} {
 		s := newSession(New(Default(), most), 10, 4)
 		for range 2 {
@@ -257,8 +262,8 @@ func TestNeverMoreVoicesThanAsked(t *testing.T) {
 			}
 		}
 		s.say(2)
-		if s.c.Voices() != most {
-			t.Errorf("%d voices were founded for ten speakers, want %d", s.c.Voices(), most)
+		if s.c.Speakers() != most {
+			t.Errorf("%d speakers for ten people, want %d", s.c.Speakers(), most)
 		}
 		_, share := s.label(5, 115)
 		if most == 1 && share < 0.95 {
@@ -268,44 +273,44 @@ func TestNeverMoreVoicesThanAsked(t *testing.T) {
 }
 
 func TestTheMemoryIsBounded(t *testing.T) {
-	s := newSession(New(Default(), MaxVoices), 2, 5)
+	s := newSession(New(Default(), MaxSpeakers), 2, 5)
 	for range 80 {
 		s.say(10, 0)
 		s.say(10, 1)
 	}
-	if n := len(s.c.memory.items); n > memoryMost {
-		t.Errorf("%d pieces are remembered, at most %d should be", n, memoryMost)
+	if n := len(s.c.memory.segments); n > memoryMax {
+		t.Errorf("%d segments are stored, want at most %d", n, memoryMax)
 	}
-	if n := len(s.c.belief.marks); n > 1000 {
+	if n := len(s.c.aggregate.frames); n > 1000 {
 		t.Errorf("%d frames are kept", n)
 	}
 	if v, _ := s.label(1591, 1598); v != 1 {
-		t.Errorf("after 26 minutes speaker 1 is voice %d", v)
+		t.Errorf("after 26 minutes person 1 is speaker %d", v)
 	}
 }
 
 func TestParamsHaveNames(t *testing.T) {
 	p := Default()
-	if err := p.Set("match", 0.25); err != nil || p.Match != 0.25 {
-		t.Errorf("match is %v after it was set, error %v", p.Match, err)
+	if err := p.Set("newspeakerthreshold", 0.25); err != nil || p.NewSpeakerThreshold != 0.25 {
+		t.Errorf("the threshold is %v after it was set, error %v", p.NewSpeakerThreshold, err)
 	}
-	if v, ok := p.Get("MATCH"); !ok || v != 0.25 {
-		t.Errorf("match reads %v, %v", v, ok)
+	if v, ok := p.Get("NEWSPEAKERTHRESHOLD"); !ok || v != 0.25 {
+		t.Errorf("the threshold reads %v, %v", v, ok)
 	}
 	if err := p.Set("nonsense", 1); err == nil {
 		t.Error("an unknown name was set")
 	}
 }
 
-func BenchmarkHear(b *testing.B) {
-	s := newSession(New(Default(), MaxVoices), 4, 6)
+func BenchmarkAdd(b *testing.B) {
+	s := newSession(New(Default(), MaxSpeakers), 4, 6)
 	for v := range 40 {
 		s.say(6, v%4)
 	}
-	n := len(s.who)
+	n := len(s.talking)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.who = append(s.who, s.who[n-200])
-		s.hear(len(s.who))
+		s.talking = append(s.talking, s.talking[n-200])
+		s.add(len(s.talking))
 	}
 }

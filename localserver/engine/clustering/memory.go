@@ -1,159 +1,190 @@
 package clustering
 
-// memory keeps what the session has heard, piece by piece, so that who said it
-// can be thought over: a voice founded late takes back what was given to others
-// before, and one mistake does not stay in a voice for ever. It is k-means with
-// a changing number of centres (DP-means: Kulis and Jordan, "Revisiting
-// k-means: new algorithms via Bayesian nonparametrics", ICML 2012), except that
-// founding is left to more than one piece at a time.
+// memory stores the segments of the session, so that their speakers can be
+// decided again: a speaker that is created late gets the segments that were
+// assigned to others before, and a wrong assignment does not stay in a centroid.
+// This is k-means with a growing number of clusters (DP-means: Kulis and Jordan,
+// "Revisiting k-means: new algorithms via Bayesian nonparametrics", ICML 2012),
+// except that new clusters are created from segment clusters only.
 type memory struct {
-	items   []item
-	until   int    // where the speech that has been taken ends, in frames of the stream
-	settled bool   // reconsidering again would change nothing
-	side    []int8 // of each item, while a voice is looked at as two
+	segments  []storedSegment // in order of time
+	end       int             // where the stored speech ends, in frames of the stream
+	converged bool            // another reassign would change nothing
 }
 
-// selfSpeech is how much lone speech, in seconds, tells how alike the pieces of
-// a voice are: of two or three each is too large a part of the mean itself.
-const selfSpeech = 5
-
-// item is one remembered piece.
-type item struct {
+// storedSegment is one segment of the memory.
+type storedSegment struct {
 	embedding Embedding
-	weight    float64 // seconds of lone speech
-	voice     int     // or nobody
-	at        int     // its middle, in frames of the stream
-	link      link    // to the item before it
+	duration  float64 // seconds of single-speaker speech
+	speaker   int     // or noSpeaker
+	at        int     // its centre, in frames of the stream
+	continues bool    // one local speaker says it and the segment stored before it without a pause
 }
 
-// nearest is how many pieces of a voice are asked how alike they are. One alone
-// may be somebody else's.
-const nearest = 3
+const (
+	// memoryLag is how old a segment is, in frames, when it is stored: the
+	// networks have then seen what follows it.
+	memoryLag = 75
+	// memoryMax bounds the memory: 600 segments take 0.3 MB.
+	memoryMax = 600
+	// maxStoredOverlap is the part of a segment that may be stored already.
+	maxStoredOverlap = 0.3
+	// selfSimilarityDuration is the speech (seconds) from which the mean cosine
+	// of a speaker's segments with the centroid is known. Of two or three
+	// segments, each is too large a part of the centroid.
+	selfSimilarityDuration = 5
+	// nearestSegments is the number of stored segments that are compared with
+	// an embedding. A single one may be assigned wrongly.
+	nearestSegments = 3
+)
 
-// overlapMost is which part of a piece may be speech that was remembered before.
-const overlapMost = 0.3
-
-// remember takes the pieces of a window that are settled: those centred lag
-// frames or more behind the newest. Windows cut the same speech at other places,
-// in a growing turn a little later each time; what was taken before is not taken
-// again, or a voice would resemble itself because it is the same second twice.
-// It tells whether there was anything new.
-func (m *memory) remember(w *Window, pieces []piece, lag, most int, least float64) (more bool) {
+// add stores the segments of a window that are centred lag frames or more before
+// its end and have at least minDuration seconds. Windows overlap and cut the same
+// speech at different places, so a segment that is stored already in part is left
+// out: otherwise a speaker would be similar to itself because the same second
+// counts twice. add reports whether anything was stored.
+func (m *memory) add(w *Window, segments []segment, lag, max int, minDuration float64) (added bool) {
 	end := w.First + len(w.Speech) - lag
 	for {
-		var next *piece
-		for i := range pieces {
-			p := &pieces[i]
-			from, to := w.Span(p.Piece)
-			known := m.until - from
-			if p.Lone >= least && w.First+p.centre < end && to > m.until &&
-				float64(known) <= overlapMost*float64(to-from) && (next == nil || p.centre < next.centre) {
-				next = p
+		var next *segment
+		for i := range segments {
+			s := &segments[i]
+			from, to := w.Span(s.Segment)
+			stored := m.end - from
+			if s.Duration >= minDuration && w.First+s.Centre < end && to > m.end &&
+				float64(stored) <= maxStoredOverlap*float64(to-from) && (next == nil || s.Centre < next.Centre) {
+				next = s
 			}
 		}
 		if next == nil {
 			break
 		}
-		m.items = append(m.items, item{next.Embedding, next.Lone, nobody, w.First + next.centre, m.link(w, next)})
-		_, m.until = w.Span(next.Piece)
-		more = true
+		m.segments = append(m.segments, storedSegment{next.Embedding, next.Duration, noSpeaker, w.First + next.Centre, m.continues(w, next)})
+		_, m.end = w.Span(next.Segment)
+		added = true
 	}
-	if len(m.items) > most {
+	if len(m.segments) > max {
 		m.thin()
 	}
-	m.settled = m.settled && !more
-	return more
+	m.converged = m.converged && !added
+	return added
 }
 
-// thin forgets every second item of each voice's older half, so that the
-// latest are remembered best and the first ones not lost.
-func (m *memory) thin() {
-	var count, seen [MaxVoices + 1]int
-	for i := range m.items {
-		count[m.items[i].voice+1]++
+// append stores one segment.
+func (m *memory) append(s storedSegment) {
+	m.segments = append(m.segments, s)
+	m.converged = false
+}
+
+// move assigns all segments of one speaker to another.
+func (m *memory) move(from, to int) {
+	for i := range m.segments {
+		if s := &m.segments[i]; s.speaker == from {
+			s.speaker = to
+		}
 	}
-	kept := m.items[:0]
-	forgotten, through := false, true // since the last one kept: any, and all without a pause
-	for _, it := range m.items {
-		v := it.voice + 1
-		seen[v]++
-		through = through && it.link == goesOn
-		if seen[v] <= count[v]/2 && seen[v]%2 != 0 {
-			forgotten = true
+	m.converged = false
+}
+
+// thin deletes every second segment of the older half of each speaker.
+func (m *memory) thin() {
+	var count, seen [MaxSpeakers + 1]int
+	for i := range m.segments {
+		count[m.segments[i].speaker+1]++
+	}
+	kept := m.segments[:0]
+	// Since the last kept segment: any deleted, and all linked.
+	deleted, continuous := false, true
+	for _, s := range m.segments {
+		k := s.speaker + 1
+		seen[k]++
+		continuous = continuous && s.continues
+		if seen[k] <= count[k]/2 && seen[k]%2 != 0 {
+			deleted = true
 			continue
 		}
-		if forgotten && !through {
-			it.link = unlinked
+		if deleted && !continuous {
+			s.continues = false
 		}
-		kept = append(kept, it)
-		forgotten, through = false, true
+		kept = append(kept, s)
+		deleted, continuous = false, true
 	}
-	m.items = kept
+	m.segments = kept
 }
 
-// reconsider gives each item the voice that it is nearest to, those being nearer
-// that the items linked to it have, and each voice the centre of its items. It is
-// one round of k-means, and the next window's is the next one, until no item and
-// no centre moves any more.
-func (m *memory) reconsider(voices []voice, p *Params) {
-	if m.settled {
+// reassign assigns each stored segment to the most similar speaker, links
+// included, and computes each speaker from its segments. It is one iteration of
+// k-means; each window does one, until nothing changes any more.
+func (m *memory) reassign(speakers []speaker, p *Params) {
+	if m.converged {
 		return
 	}
-	m.settled = true
-	for i := range m.items {
-		it := &m.items[i]
-		who, best := nobody, p.Recall
-		for v := range voices {
-			if x := it.embedding.Dot(&voices[v].centre) + m.pull(i, v, p); x > best {
-				who, best = v, x
+	m.converged = true
+	for i := range m.segments {
+		s := &m.segments[i]
+		assigned, best := noSpeaker, p.MemoryThreshold
+		for k := range speakers {
+			if x := s.embedding.Dot(&speakers[k].centroid) + m.linkScore(i, k, p); x > best {
+				assigned, best = k, x
 			}
 		}
-		m.settled = m.settled && who == it.voice
-		it.voice = who
+		m.converged = m.converged && assigned == s.speaker
+		s.speaker = assigned
 	}
-	for v := range voices {
-		fresh := voice{}
-		for i := range m.items {
-			if m.items[i].voice == v {
-				fresh.add(&m.items[i].embedding, m.items[i].weight)
+	for k := range speakers {
+		updated := speaker{}
+		for i := range m.segments {
+			if m.segments[i].speaker == k {
+				updated.add(&m.segments[i].embedding, m.segments[i].duration)
 			}
 		}
-		if fresh.weight < 1 {
-			continue
+		if updated.duration < 1 {
+			continue // too little to replace the embedding that created the speaker
 		}
-		fresh.scale()
-		if fresh.weight >= selfSpeech {
-			for i := range m.items {
-				if it := &m.items[i]; it.voice == v {
-					fresh.self += it.weight * it.embedding.Dot(&fresh.centre) / fresh.weight
+		updated.normalise()
+		if updated.duration >= selfSimilarityDuration {
+			for i := range m.segments {
+				if s := &m.segments[i]; s.speaker == k {
+					updated.selfSimilarity += s.duration * s.embedding.Dot(&updated.centroid) / updated.duration
 				}
 			}
 		}
-		m.settled = m.settled && fresh.sum == voices[v].sum
-		voices[v] = fresh
+		m.converged = m.converged && updated.sum == speakers[k].sum
+		speakers[k] = updated
 	}
 }
 
-// near is the mean cosine of e with the pieces of voice v that are most like it,
-// of those said before a frame; ok is false when there are too few.
-func (m *memory) near(e *Embedding, v, before int) (cos float64, ok bool) {
-	top := [nearest]float64{-1, -1, -1}
+// nearest is the mean cosine of e with those stored segments of speaker k before
+// a frame that are most similar to it; ok is false when there are fewer than
+// nearestSegments.
+func (m *memory) nearest(e *Embedding, k, before int) (cos float64, ok bool) {
+	top := [nearestSegments]float64{-1, -1, -1}
 	n := 0
-	for i := range m.items {
-		it := &m.items[i]
-		if it.voice != v || it.at >= before {
+	for i := range m.segments {
+		s := &m.segments[i]
+		if s.speaker != k || s.at >= before {
 			continue
 		}
 		n++
-		x := it.embedding.Dot(e)
-		for k := range top {
-			if x > top[k] {
-				x, top[k] = top[k], x
+		x := s.embedding.Dot(e)
+		for j := range top {
+			if x > top[j] {
+				x, top[j] = top[j], x
 			}
 		}
 	}
 	for _, x := range top {
-		cos += x / nearest
+		cos += x / nearestSegments
 	}
-	return cos, n >= nearest
+	return cos, n >= nearestSegments
+}
+
+// count is the number of stored segments of speaker k.
+func (m *memory) count(k int) (n int) {
+	for i := range m.segments {
+		if m.segments[i].speaker == k {
+			n++
+		}
+	}
+	return n
 }

@@ -7,82 +7,81 @@ import (
 	"testing"
 )
 
-// TestTheSameSecondIsRememberedOnce plays one long turn, which every window cuts
-// at other places.
-func TestTheSameSecondIsRememberedOnce(t *testing.T) {
+// TestTheSameSecondIsStoredOnce plays one long turn, which every window cuts at
+// other places.
+func TestTheSameSecondIsStoredOnce(t *testing.T) {
 	const span, hop, ideal, frames = 250, 10, 50, 1500
-	someone := newSpeaker(rand.New(rand.NewPCG(1, 7)))
-	c := New(Default(), MaxVoices)
+	someone := newPerson(rand.New(rand.NewPCG(1, 7)))
+	c := New(Default(), MaxSpeakers)
 	for end := hop; end <= frames; end += hop {
 		first := max(0, end-span)
 		n := end - first
 		w := &Window{First: first, Speech: make([]float32, n)}
-		l := Local{Active: make([]float32, n)}
+		l := LocalSpeaker{Activity: make([]float32, n)}
 		for i := range n {
-			w.Speech[i], l.Active[i] = 1, 1
+			w.Speech[i], l.Activity[i] = 1, 1
 		}
 		parts := max(1, (n+ideal/2)/ideal)
 		for k := range parts {
 			from, to := n*k/parts, n*(k+1)/parts
-			l.Pieces = append(l.Pieces, Piece{From: from, To: to, Centre: (from + to) / 2, Lone: float64(to-from) * frameSeconds, Embedding: someone.piece()})
+			l.Segments = append(l.Segments, Segment{From: from, To: to, Centre: (from + to) / 2, Duration: float64(to-from) * frameSeconds, Embedding: someone.segment()})
 		}
-		w.Locals = append(w.Locals, l)
-		c.Hear(w)
+		w.Speakers = append(w.Speakers, l)
+		c.Add(w)
 	}
-	if c.Voices() != 1 {
-		t.Fatalf("%d voices, want 1", c.Voices())
+	if c.Speakers() != 1 {
+		t.Fatalf("%d speakers, want 1", c.Speakers())
 	}
-	var remembered float64
-	for _, it := range c.memory.items[1:] { // the first is what the voice was founded on
-		remembered += it.weight
+	var stored float64
+	for _, s := range c.memory.segments[1:] { // the first is what created the speaker
+		stored += s.duration
 	}
-	heard := (frames - memoryLag) * frameSeconds
-	t.Logf("%.1f s remembered of %.1f s", remembered, heard)
-	if remembered > 1.35*heard || remembered < 0.8*heard {
-		t.Errorf("%.1f s are remembered of %.1f s of speech", remembered, heard)
+	spoken := (frames - memoryLag) * frameSeconds
+	t.Logf("%.1f s stored of %.1f s", stored, spoken)
+	if stored > 1.35*spoken || stored < 0.8*spoken {
+		t.Errorf("%.1f s are stored of %.1f s of speech", stored, spoken)
 	}
 }
 
-// TestWhatIsSettledIsNotReconsidered holds the shortcut to what it cuts short.
-func TestWhatIsSettledIsNotReconsidered(t *testing.T) {
-	s := newSession(New(Default(), MaxVoices), 3, 11)
-	settled := 0
+// TestAConvergedMemoryStaysConverged compares skipping reassign with doing it.
+func TestAConvergedMemoryStaysConverged(t *testing.T) {
+	s := newSession(New(Default(), MaxSpeakers), 3, 11)
+	converged := 0
 	for turn := range 20 {
 		for range 15 {
 			s.say(0.2, turn%3)
-			if m := &s.c.memory; m.settled {
-				settled++
-				before := slices.Clone(s.c.voices)
-				m.settled = false
-				m.reconsider(s.c.voices, &s.c.p)
-				if !m.settled || !slices.Equal(s.c.voices, before) {
-					t.Fatalf("turn %d: a settled memory moved a voice", turn)
+			if m := &s.c.memory; m.converged {
+				converged++
+				before := slices.Clone(s.c.speakers)
+				m.converged = false
+				m.reassign(s.c.speakers, &s.c.p)
+				if !m.converged || !slices.Equal(s.c.speakers, before) {
+					t.Fatalf("turn %d: a converged memory changed a speaker", turn)
 				}
 			}
 		}
 	}
-	if s.c.Voices() != 3 || settled < 30 {
-		t.Errorf("%d voices, and the memory was settled after %d of 300 windows", s.c.Voices(), settled)
+	if s.c.Speakers() != 3 || converged < 30 {
+		t.Errorf("%d speakers, and the memory had converged after %d of 300 windows", s.c.Speakers(), converged)
 	}
 }
 
-// TestTheNearestPiecesCount asks for pieces of one voice, said before a frame.
-func TestTheNearestPiecesCount(t *testing.T) {
+func TestNearestStoredSegments(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
-	someone := newSpeaker(r)
+	someone := newPerson(r)
 	m := &memory{}
 	for i, cos := range []float64{0.3, 0.8, 0.5, 0.7, 0.2, 0.95, 0.9} {
-		m.items = append(m.items, item{someone.near(cos).e, 1, 0, 100 * i, unlinked})
+		m.segments = append(m.segments, storedSegment{someone.similar(cos).e, 1, 0, 100 * i, false})
 	}
-	m.items[5].voice = 1
+	m.segments[5].speaker = 1
 	for _, c := range []struct {
-		voice, before int
-		want          float64
-		ok            bool
+		speaker, before int
+		want            float64
+		ok              bool
 	}{{0, 600, 2.0 / 3, true}, {0, 601, 0.8, true}, {0, 300, 1.6 / 3, true}, {0, 200, 0, false}, {1, 601, 0, false}} {
-		got, ok := m.near(&someone.e, c.voice, c.before)
+		got, ok := m.nearest(&someone.e, c.speaker, c.before)
 		if ok != c.ok || ok && math.Abs(got-c.want) > 1e-5 {
-			t.Errorf("voice %d before frame %d: %.4f, %v; want %.4f, %v", c.voice, c.before, got, ok, c.want, c.ok)
+			t.Errorf("speaker %d before frame %d: %.4f, %v; want %.4f, %v", c.speaker, c.before, got, ok, c.want, c.ok)
 		}
 	}
 }

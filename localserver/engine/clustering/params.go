@@ -7,110 +7,137 @@ import (
 	"strings"
 )
 
-// Params are the thresholds of a Clusterer. Cosines are those of Embeddings,
-// times are in seconds.
+// Params are the parameters of a Clusterer. "Cosine" is the cosine of two
+// embeddings, "duration" the length of single-speaker speech behind an
+// embedding in seconds.
 type Params struct {
-	// Match is the cosine from which a group with one second of lone speech is
-	// taken for a voice that has been heard for MatchOld seconds. It grows by
-	// MatchSlope for each doubling of the group's speech up to MatchMost
-	// seconds, and falls by OldSlope for each halving of the voice's.
-	Match, MatchSlope, MatchMost, MatchOld, OldSlope float64
-	// Adapt is how far the threshold of a voice follows the voice itself: 0 not
-	// at all, 1 all the way to AdaptMargin below the mean cosine of its pieces
-	// with it. A clean line or a steady voice resembles itself more than a far
-	// one does, and then less of a difference means another person.
-	Adapt, AdaptMargin float64
-	// Found is how much lone speech founds a voice, FoundFirst the same for
-	// the first voice of a session.
-	Found, FoundFirst float64
-	// FoundMargin is how far below the threshold of every known voice a group
-	// must lie to found one when it has just Found seconds; FoundSure is how
-	// many seconds more make up for the margin. Between the two it is left open
-	// whose it is.
-	FoundMargin, FoundSure float64
-	// FoundLeast is the lone speech with which a voice can be founded early, by
-	// somebody who is different beyond doubt: FoundSteep more of a margin for
-	// each second that is missing to Found, none of it for who sounds like nobody.
-	FoundLeast, FoundSteep float64
-	// FoundAgain is the cosine from which a group is the one that wanted to found a
-	// voice in the window before, so that it may.
-	FoundAgain float64
-	// FoundInside is how much more of a margin it needs for who begins in the middle of
-	// the speech of the known voice that is most like it.
-	FoundInside float64
-	// Doubt is how far a group may lie below the threshold of the nearest voice for its
-	// pieces to be taken for any: between this and FoundMargin it is open who talks, and
-	// no label is better than another one's.
-	Doubt float64
-	// Nobody is the cosine under which a piece is taken for no voice at all.
-	Nobody float64
-	// Near and GroupNear are which part of the likeness of a piece, and of a group,
-	// to a voice its nearest pieces make, the rest being the cosine with its
-	// centre; NearMore is how much is added to their cosine, which is lower.
-	Near, GroupNear, NearMore float64
-	// Remember is how much lone speech a piece needs to be remembered, Recall
-	// the cosine from which a remembered piece counts for a voice.
-	Remember, Recall float64
-	// Link is how much more a remembered piece counts for the voice of the piece
-	// before or after it when one local goes on from the one to the other, LinkOther
-	// which part of that it counts less when it takes up what another local said.
-	Link, LinkOther float64
-	// Join is the likeness from which pieces of a window are one voice: their
-	// cosine, JoinSame more for pieces of one local, JoinLink more again where the
-	// local does not pause in between, and JoinOther less for pieces of two, JoinShort
-	// more for each second that the shorter one lacks of one.
-	Join, JoinSame, JoinLink, JoinOther, JoinShort float64
-	// Coherence is how alike, in cosine, the pieces of a group must be to it
-	// for the group to found a voice.
-	Coherence float64
-	// Split is how much more alike, in mean cosine, pieces of one half of a
-	// voice's memory must be than pieces of two halves for it to be two people;
-	// SplitAlike is how much of the halves' likeness is asked for on top.
-	// SplitAgain is by what factor the voice's memory must have grown since it was
-	// last looked at: who asks often enough hears a yes.
-	Split, SplitAlike, SplitAgain float64
-	// Merge is the cosine of two voices' centres from which they are one person, and
-	// MergeLinked the same where each goes on in the middle of the other's speech; the
-	// halves of a voice of which that is true are not two.
-	Merge, MergeLinked float64
-	// Temperature is how much more a piece must be worth to one voice than to another
-	// for e times the share.
+	// New-speaker threshold: the similarity of a segment cluster to a speaker
+	// from which the cluster belongs to that speaker.
+
+	// NewSpeakerThreshold is the threshold (cosine) for a cluster of 1 s and a
+	// speaker of ThresholdSpeakerMax seconds.
+	NewSpeakerThreshold float64
+	// ThresholdClusterSlope is how much the threshold rises (cosine) for each
+	// doubling of the cluster's duration. Embeddings of short speech have a lower
+	// cosine with their own speaker.
+	ThresholdClusterSlope float64
+	// ThresholdSpeakerSlope is how much the threshold falls (cosine) for each
+	// halving of the speaker's duration below ThresholdSpeakerMax (seconds).
+	ThresholdSpeakerSlope, ThresholdSpeakerMax float64
+	// ThresholdAdaptation is how far the threshold moves (0 to 1) towards the
+	// speaker's own similarity, the mean cosine of its segments with its
+	// centroid, less AdaptationMargin (cosine).
+	ThresholdAdaptation, AdaptationMargin float64
+
+	// Creating speakers.
+
+	// NewSpeakerDuration is the duration (seconds) of a cluster that creates a
+	// speaker at NewSpeakerMargin, and the minimum for the first speaker of a
+	// session.
+	NewSpeakerDuration float64
+	// NewSpeakerMargin is how far below the threshold of every speaker (cosine)
+	// a cluster must lie to create one. It falls linearly to 0 over
+	// NewSpeakerMarginDecay seconds beyond NewSpeakerDuration, and rises as fast
+	// for shorter clusters.
+	NewSpeakerMargin, NewSpeakerMarginDecay float64
+	// NewSpeakerMinDuration is the duration (seconds) below which no cluster
+	// creates a speaker.
+	NewSpeakerMinDuration float64
+
+	// Assigning segments to speakers.
+
+	// AbstentionMargin is how far below the threshold of its nearest speaker
+	// (cosine) a cluster may lie before its segments get no label. Between this
+	// and NewSpeakerMargin it is open whether the speaker is known or new.
+	AbstentionMargin float64
+	// RejectionThreshold is the cosine below which a segment gets no label.
+	RejectionThreshold float64
+	// NearestWeight is the weight (0 to 1) of the nearest stored segments in the
+	// similarity to a speaker; the rest is the cosine with the centroid.
+	NearestWeight float64
+	// NearestOffset is added to the mean cosine with the nearest stored
+	// segments (cosine), which is lower than that with a centroid.
+	NearestOffset float64
+	// ContinuityBonus is how much the segments of one local speaker raise each
+	// other's score for the speaker they are assigned to (cosine seconds).
+	ContinuityBonus float64
+	// Temperature is the temperature of the softmax over a segment's scores
+	// (cosine seconds) that divides the segment among speakers.
 	Temperature float64
-	// SpeechOn is the probability from which a frame is speech, SecondOn how many more
-	// than one must talk, in the mean of what the windows expect, for it to be two.
-	SpeechOn, SecondOn float64
-	// VoiceLeast is which share of a frame's speech the likeliest voice needs for the
-	// frame to get its label, SecondLeast the same for the second one of two at once.
-	// Agree is which share the likeliest needs, for one talker, of what all voices have
-	// together: windows that leave open who talks do not count in it.
-	VoiceLeast, SecondLeast, Agree float64
-	// Cling is how much the pieces of one local support each other when it is
-	// decided whose they are.
-	Cling float64
-	// Edge is how far from the newest sample, in seconds, a window's opinion
-	// has full weight.
-	Edge float64
+
+	// Segment memory.
+
+	// MemoryMinDuration is the duration (seconds) from which a segment is
+	// stored.
+	MemoryMinDuration float64
+	// MemoryThreshold is the cosine from which a stored segment is assigned to
+	// a speaker.
+	MemoryThreshold float64
+	// LinkBonus is added to the similarity of a stored segment (cosine) with the
+	// speaker of an adjacent one when one local speaker says both without a pause.
+	LinkBonus float64
+
+	// Clustering the segments of one window (average linkage).
+
+	// LinkageThreshold is the mean similarity (cosine) from which two segment
+	// clusters are joined.
+	LinkageThreshold float64
+
+	// Merging speakers.
+
+	// MergeThreshold is the cosine of two centroids from which two speakers are
+	// merged.
+	MergeThreshold float64
+
+	// Score aggregation over windows.
+
+	// SpeechThreshold is the mean probability of speech above which a frame is
+	// speech.
+	SpeechThreshold float64
+	// OverlapThreshold is how far the expected number of talkers must exceed 1
+	// for a frame to be overlap.
+	OverlapThreshold float64
+	// SpeakerShareThreshold is the share of a frame's speech (0 to 1) that the
+	// most likely speaker needs to get its label.
+	SpeakerShareThreshold float64
+	// EdgeRamp is the distance from the newest sample (seconds) from which a
+	// window's scores have full weight; towards the newest sample the weight
+	// falls linearly to 0.
+	EdgeRamp float64
 }
 
-// Default returns the Params that the embedded weights were tuned with.
+// Default returns the Params that were tuned for the embedded weights.
 func Default() Params {
 	return Params{
-		Match: 0.48, MatchSlope: 0.12, MatchMost: 3.82, MatchOld: 18.4, OldSlope: 0.075,
-		Adapt: 0.277, AdaptMargin: 0.231,
-		Found: 1.392, FoundFirst: 1.446, FoundMargin: 0.087, FoundSure: 1.2, FoundLeast: 0.8315, FoundSteep: 0.319, FoundAgain: 0.6, FoundInside: 0.055,
-		Doubt: 0.035, Nobody: 0.318, Near: 0.35, GroupNear: 0.156, NearMore: 0.138,
-		Remember: 0.62, Recall: 0.23, Link: 0.09, LinkOther: 0.5,
-		Join: 0.52, JoinSame: 0.052, JoinLink: 0.035, JoinOther: 0.0553, JoinShort: 0.118,
-		Coherence: 0.5475,
-		Split:     0.22, SplitAlike: 0.102, SplitAgain: 1.35, Merge: 0.626, MergeLinked: 0.42,
-		Temperature: 0.1,
-		SpeechOn:    0.69, SecondOn: 0.52, VoiceLeast: 0.25, SecondLeast: 0.1, Agree: 0.45,
-		Cling: 0.167,
-		Edge:  0.82,
+		NewSpeakerThreshold:   0.63,
+		ThresholdClusterSlope: 0.12,
+		ThresholdSpeakerSlope: 0.075, ThresholdSpeakerMax: 18.4,
+		ThresholdAdaptation: 0.277, AdaptationMargin: 0.231,
+
+		NewSpeakerDuration: 1.2,
+		NewSpeakerMargin:   0.087, NewSpeakerMarginDecay: 2,
+		NewSpeakerMinDuration: 0.8315,
+
+		AbstentionMargin:   0.035,
+		RejectionThreshold: 0.4,
+		NearestWeight:      0.25, NearestOffset: 0.138,
+		ContinuityBonus: 0.167,
+		Temperature:     0.1,
+
+		MemoryMinDuration: 0.62, MemoryThreshold: 0.38,
+		LinkBonus: 0.09,
+
+		LinkageThreshold: 0.53,
+
+		MergeThreshold: 0.77,
+
+		SpeechThreshold: 0.64, OverlapThreshold: 0.46,
+		SpeakerShareThreshold: 0.25,
+		EdgeRamp:              0.82,
 	}
 }
 
-// Set changes one parameter by its name, in any case, for tuning.
+// Set changes the parameter of that name, for tuning. Case is ignored.
 func (p *Params) Set(name string, value float64) error {
 	v := reflect.ValueOf(p).Elem()
 	field := v.FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
@@ -121,7 +148,7 @@ func (p *Params) Set(name string, value float64) error {
 	return nil
 }
 
-// Get returns one parameter by its name, in any case.
+// Get returns the parameter of that name. Case is ignored.
 func (p *Params) Get(name string) (float64, bool) {
 	field := reflect.ValueOf(p).Elem().FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
 	if !field.IsValid() {
@@ -130,7 +157,7 @@ func (p *Params) Get(name string) (float64, bool) {
 	return field.Float(), true
 }
 
-// Names lists the parameters.
+// Names lists the parameters in alphabetical order.
 func Names() []string {
 	t := reflect.TypeFor[Params]()
 	var names []string

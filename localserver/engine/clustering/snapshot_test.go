@@ -8,136 +8,120 @@ import (
 	"testing"
 )
 
-// TestSnapshotKnows fails when a field comes along of which nobody has said
-// whether a later stream needs it: add it to AppendSnapshot and Restore, or say
-// here why not.
-func TestSnapshotKnows(t *testing.T) {
+// TestSnapshotFields fails for a new field until it is decided whether a later
+// stream needs it: add it to AppendSnapshot and Restore, or say here why not.
+func TestSnapshotFields(t *testing.T) {
 	known := map[string]string{
-		"Clusterer.p":          "the same for every stream",
-		"Clusterer.max":        "given anew",
-		"Clusterer.voices":     "kept",
-		"Clusterer.belief":     "of frames that are not committed",
-		"Clusterer.memory":     "kept",
-		"Clusterer.asked":      "asked again",
-		"Clusterer.candidates": "of the window at hand",
-		"Clusterer.earlier":    "of the window before",
-		"Clusterer.pieces":     "of the window at hand",
-		"Clusterer.alike":      "of the window at hand",
-		"Clusterer.groups":     "of the window at hand",
-		"Clusterer.worth":      "of the window at hand",
-		"Clusterer.who":        "of the window at hand",
-		"Clusterer.shares":     "of the window at hand",
-		"voice.sum":            "kept",
-		"voice.weight":         "kept",
-		"voice.centre":         "follows from sum",
-		"voice.self":           "kept",
-		"memory.items":         "kept",
-		"memory.until":         "on the clock of the stream",
-		"memory.settled":       "false, and the next window finds out",
-		"memory.side":          "space",
-		"item.embedding":       "kept",
-		"item.weight":          "kept",
-		"item.voice":           "kept",
-		"item.at":              "before the stream",
-		"item.link":            "kept",
+		"Clusterer.p":             "the same for every stream",
+		"Clusterer.max":           "given by New",
+		"Clusterer.speakers":      "kept",
+		"Clusterer.memory":        "kept",
+		"Clusterer.aggregate":     "of frames that are not committed",
+		"Clusterer.candidate":     "of the previous window",
+		"Clusterer.segments":      "of the current window",
+		"Clusterer.similarity":    "of the current window",
+		"Clusterer.clusters":      "of the current window",
+		"Clusterer.scores":        "of the current window",
+		"Clusterer.assigned":      "of the current window",
+		"Clusterer.shares":        "of the current window",
+		"speaker.sum":             "kept",
+		"speaker.duration":        "kept",
+		"speaker.centroid":        "follows from sum",
+		"speaker.selfSimilarity":  "kept",
+		"memory.segments":         "kept",
+		"memory.end":              "on the clock of the stream",
+		"memory.converged":        "false; the next window finds out",
+		"storedSegment.embedding": "kept",
+		"storedSegment.duration":  "kept",
+		"storedSegment.speaker":   "kept",
+		"storedSegment.at":        "before the stream",
+		"storedSegment.continues": "kept",
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[Clusterer](), reflect.TypeFor[voice](), reflect.TypeFor[memory](), reflect.TypeFor[item]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Clusterer](), reflect.TypeFor[speaker](), reflect.TypeFor[memory](), reflect.TypeFor[storedSegment]()} {
 		for i := range typ.NumField() {
 			name := typ.Name() + "." + typ.Field(i).Name
 			if known[name] == "" {
-				t.Errorf("the snapshot of voices does not know %s", name)
+				t.Errorf("it is not decided whether a snapshot needs %s", name)
 			}
 			delete(known, name)
 		}
 	}
 	for name := range known {
-		t.Errorf("%s is gone: take it out of the snapshot and of this list", name)
+		t.Errorf("%s no longer exists: remove it from the snapshot and from this list", name)
 	}
 }
 
-func someone(random *rand.Rand) (e Embedding) {
-	var norm float64
-	for k := range e {
-		e[k] = float32(random.NormFloat64())
-		norm += float64(e[k]) * float64(e[k])
-	}
-	for k := range e {
-		e[k] /= float32(math.Sqrt(norm))
-	}
-	return e
-}
-
-// full is a clusterer that has heard as much as it can remember.
+// full is a clusterer with as many speakers and stored segments as possible.
 func full(random *rand.Rand) *Clusterer {
-	c := New(Default(), MaxVoices)
-	for v := range MaxVoices {
-		e := someone(random)
-		c.voices = append(c.voices, voice{self: 0.5})
-		c.voices[v].add(&e, 10*random.Float64())
-		c.voices[v].scale()
+	c := New(Default(), MaxSpeakers)
+	for v := range MaxSpeakers {
+		e := newPerson(random).e
+		c.speakers = append(c.speakers, speaker{selfSimilarity: 0.5})
+		c.speakers[v].add(&e, 10*random.Float64())
+		c.speakers[v].normalise()
 	}
-	for i := range memoryMost {
-		c.memory.items = append(c.memory.items, item{someone(random), random.Float64(), i%(MaxVoices+1) - 1, i, link(i%3 - 1)})
+	for i := range memoryMax {
+		c.memory.segments = append(c.memory.segments, storedSegment{newPerson(random).e, random.Float64(), i%(MaxSpeakers+1) - 1, i, i%3 == 0})
 	}
 	return c
 }
 
-func TestSnapshotGivesTheSameVoices(t *testing.T) {
+func TestSnapshotRestoresTheSpeakers(t *testing.T) {
 	c := full(rand.New(rand.NewPCG(1, 2)))
 	snapshot := c.AppendSnapshot(nil)
 	if len(snapshot) > 170<<10 {
 		t.Errorf("a full snapshot has %d bytes", len(snapshot))
 	}
-	again := New(Default(), MaxVoices)
-	if err := again.Restore(snapshot); err != nil {
+	restored := New(Default(), MaxSpeakers)
+	if err := restored.Restore(snapshot); err != nil {
 		t.Fatal(err)
 	}
-	if len(again.voices) != MaxVoices || len(again.memory.items) != memoryMost {
-		t.Fatalf("%d voices and %d pieces are back", len(again.voices), len(again.memory.items))
+	if len(restored.speakers) != MaxSpeakers || len(restored.memory.segments) != memoryMax {
+		t.Fatalf("%d speakers and %d segments are restored", len(restored.speakers), len(restored.memory.segments))
 	}
-	for i := range c.voices {
-		a, b := &c.voices[i], &again.voices[i]
-		if d := 1 - a.centre.Dot(&b.centre); math.Abs(d) > 1e-5 || a.weight != b.weight || a.self != b.self {
-			t.Errorf("voice %d: %g away, weight %g for %g, self %g for %g", i, d, b.weight, a.weight, b.self, a.self)
+	for i := range c.speakers {
+		a, b := &c.speakers[i], &restored.speakers[i]
+		if d := 1 - a.centroid.Dot(&b.centroid); math.Abs(d) > 1e-5 || a.duration != b.duration || a.selfSimilarity != b.selfSimilarity {
+			t.Errorf("speaker %d: distance %g, duration %g for %g, self-similarity %g for %g", i, d, b.duration, a.duration, b.selfSimilarity, a.selfSimilarity)
 		}
 	}
-	for i := range c.memory.items {
-		a, b := &c.memory.items[i], &again.memory.items[i]
-		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.weight-b.weight) > 1e-6 || a.voice != b.voice || a.link != b.link || b.at >= 0 {
-			t.Fatalf("piece %d: %g away, weight %g for %g, voice %d for %d, at %d", i, d, b.weight, a.weight, b.voice, a.voice, b.at)
+	for i := range c.memory.segments {
+		a, b := &c.memory.segments[i], &restored.memory.segments[i]
+		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.duration-b.duration) > 1e-6 || a.speaker != b.speaker || a.continues != b.continues || b.at >= 0 {
+			t.Fatalf("segment %d: distance %g, duration %g for %g, speaker %d for %d, at %d", i, d, b.duration, a.duration, b.speaker, a.speaker, b.at)
 		}
 	}
 	few := New(Default(), 3)
-	if err := few.Restore(snapshot); !errors.Is(err, ErrTooManyVoices) || few.Voices() != 0 {
-		t.Errorf("eight voices for three: %v", err)
+	if err := few.Restore(snapshot); !errors.Is(err, ErrTooManySpeakers) || few.Speakers() != 0 {
+		t.Errorf("eight speakers for three: %v", err)
 	}
 }
 
 func FuzzRestore(f *testing.F) {
 	c := full(rand.New(rand.NewPCG(3, 4)))
-	c.voices, c.memory.items = c.voices[:2], c.memory.items[:0]
+	c.speakers, c.memory.segments = c.speakers[:2], c.memory.segments[:0]
 	f.Add(c.AppendSnapshot(nil))
-	c.memory.items = append(c.memory.items, item{c.voices[0].centre, 1, 1, 0, goesOn})
+	c.memory.segments = append(c.memory.segments, storedSegment{c.speakers[0].centroid, 1, 1, 0, true})
 	f.Add(c.AppendSnapshot(nil))
 	f.Add([]byte{0, 0, 0})
 	f.Fuzz(func(t *testing.T, snapshot []byte) {
-		c := New(Default(), MaxVoices)
+		c := New(Default(), MaxSpeakers)
 		if c.Restore(snapshot) != nil {
-			if c.Voices() != 0 || len(c.memory.items) != 0 {
-				t.Fatal("something of a bad snapshot stays")
+			if c.Speakers() != 0 || len(c.memory.segments) != 0 {
+				t.Fatal("a bad snapshot was restored in part")
 			}
 			return
 		}
-		for i := range c.voices {
-			for _, x := range c.voices[i].centre {
+		for i := range c.speakers {
+			for _, x := range c.speakers[i].centroid {
 				if x != x || math.IsInf(float64(x), 0) {
-					t.Fatal("a centre is not finite")
+					t.Fatal("a centroid is not finite")
 				}
 			}
 		}
-		c.memory.reconsider(c.voices, &c.p)
-		if again := New(Default(), MaxVoices); again.Restore(c.AppendSnapshot(nil)) != nil {
-			t.Fatal("what was restored does not go into a snapshot")
+		c.memory.reassign(c.speakers, &c.p)
+		if again := New(Default(), MaxSpeakers); again.Restore(c.AppendSnapshot(nil)) != nil {
+			t.Fatal("the snapshot of a restored clusterer is invalid")
 		}
 	})
 }

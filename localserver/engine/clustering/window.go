@@ -2,52 +2,78 @@ package clustering
 
 import "slices"
 
-// Window is what the networks say of one stretch of audio, a few seconds long,
-// that ends at the newest sample. Frames are 20 ms.
+// Dim is the length of an embedding.
+const Dim = 128
+
+// frameSeconds is the length of a frame of a Window.
+const frameSeconds = 0.02
+
+// Embedding is a speaker embedding of length 1. Two embeddings are compared by
+// their cosine.
+type Embedding [Dim]float32
+
+// Dot is the cosine of two embeddings.
+func (e *Embedding) Dot(o *Embedding) float64 {
+	var a, b, c, d float32 // four sums, because each addition waits for the previous one
+	for i := 0; i < Dim; i += 4 {
+		a += e[i] * o[i]
+		b += e[i+1] * o[i+1]
+		c += e[i+2] * o[i+2]
+		d += e[i+3] * o[i+3]
+	}
+	return float64(a + b + c + d)
+}
+
+// Window is the output of the networks for the last seconds of audio. It ends
+// at the newest sample. Frames are 20 ms.
 type Window struct {
 	// First is the number of the window's first frame, counted from the start
 	// of the stream.
 	First int
-	// Speech is, for each frame, the probability that anybody talks.
+	// Speech is the probability of speech in each frame.
 	Speech []float32
-	// Locals are the voices that the window tells apart. Their order means
-	// nothing and changes from window to window.
-	Locals []Local
+	// Speakers are the local speakers. Their order is arbitrary and changes
+	// from window to window.
+	Speakers []LocalSpeaker
 }
 
-// Local is one voice inside one window.
-type Local struct {
-	// Active is, for each frame, the probability that this voice talks.
-	Active []float32
-	// Pieces are the voice's speech in stretches of about a second, each with
-	// an embedding of its own, in order of time: the network sometimes takes
-	// two people for one, or one for two. At least one.
-	Pieces []Piece
+// LocalSpeaker is one speaker output of the segmentation network.
+type LocalSpeaker struct {
+	// Activity is the probability in each frame that this local speaker talks.
+	Activity []float32
+	// Segments divide the window in time, in order: at least one. A local
+	// speaker has several because the network sometimes puts two people into
+	// one output, or one person into two.
+	Segments []Segment
 }
 
-// Piece is one stretch of a Local. The pieces of a local share the window
-// between them: what the local says in the frames From to To, To excluded,
-// belongs to the piece.
-type Piece struct {
-	From, To  int
-	Centre    int     // the middle of the lone speech behind Embedding
-	Lone      float64 // its length in seconds
+// Segment is a part of a local speaker with an embedding of its own, computed
+// from about a second of single-speaker speech.
+type Segment struct {
+	// From and To bound the frames of the window whose activity belongs to the
+	// segment; To is excluded.
+	From, To int
+	// Centre is the middle of the single-speaker speech behind Embedding, in
+	// frames of the window.
+	Centre int
+	// Duration is the length of that speech in seconds.
+	Duration  float64
 	Embedding Embedding
 }
 
-// Span is where the lone speech of one of the window's pieces lies, in frames of
+// Span is the single-speaker speech behind a segment's embedding, in frames of
 // the stream.
-func (w *Window) Span(p *Piece) (from, to int) {
-	half := int(p.Lone / frameSeconds / 2)
-	return w.First + p.Centre - half, w.First + p.Centre + half
+func (w *Window) Span(s *Segment) (from, to int) {
+	half := int(s.Duration / frameSeconds / 2)
+	return w.First + s.Centre - half, w.First + s.Centre + half
 }
 
-// Clone copies a window with everything in it.
+// Clone returns a deep copy.
 func (w *Window) Clone() *Window {
-	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Locals: slices.Clone(w.Locals)}
-	for i := range c.Locals {
-		c.Locals[i].Active = slices.Clone(c.Locals[i].Active)
-		c.Locals[i].Pieces = slices.Clone(c.Locals[i].Pieces)
+	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers)}
+	for i := range c.Speakers {
+		c.Speakers[i].Activity = slices.Clone(c.Speakers[i].Activity)
+		c.Speakers[i].Segments = slices.Clone(c.Speakers[i].Segments)
 	}
 	return c
 }

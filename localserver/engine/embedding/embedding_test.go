@@ -27,14 +27,14 @@ func sameTrunk(t *testing.T, s *Stream, want image, tol float64) {
 		got := s.Trunk().Frame(j)
 		for c := range TrunkSize {
 			if w := float64(want.v[c*want.t+j]); !(math.Abs(float64(got[Column(c)])-w) <= tol*max(1, math.Abs(w))) {
-				t.Fatalf("frame %d of %d (%d settled), value %d: %v, want %v", j, s.Len(), s.Settled(), c, got[Column(c)], w)
+				t.Fatalf("frame %d of %d (%d final), value %d: %v, want %v", j, s.Len(), s.Trunk().Final(), c, got[Column(c)], w)
 			}
 		}
 	}
 }
 
-// TestStreamIsTheNetwork: at every cut, what the stream holds is what the whole
-// network gives for the frames so far.
+// TestStreamIsTheNetwork: at any length, the stream holds what the whole network
+// gives for the frames so far.
 func TestStreamIsTheNetwork(t *testing.T) {
 	f := randomFile(t)
 	ref, m := reference{t, f}, model(t, f)
@@ -46,8 +46,8 @@ func TestStreamIsTheNetwork(t *testing.T) {
 			s.Update()
 			n += k
 			sameTrunk(t, s, ref.trunk(x[:n*bands]), 1e-4)
-			if n > 100 && (s.Settled() < n/Step-9 || s.Len()-s.First() < min(40, s.Len())) {
-				t.Fatalf("of %d frames %d are settled and %d held", s.Len(), s.Settled(), s.Len()-s.First())
+			if n > 100 && (s.Trunk().Final() < n/Step-9 || s.Len()-s.First() < min(40, s.Len())) {
+				t.Fatalf("of %d frames %d are final and %d held", s.Len(), s.Trunk().Final(), s.Len()-s.First())
 			}
 		}
 	}
@@ -102,46 +102,16 @@ func TestHeadIsTheNetwork(t *testing.T) {
 				mask[i] = float32(r.Float64())
 			}
 		}
-		if !s.EmbedMask(s.Len()-50, mask, got) {
+		if !s.Embed(s.Len()-50, mask, got) {
 			t.Fatal("no embedding")
 		}
 		sameVector(t, got, ref.head(h, h.t-50, mask), 1e-4)
 	}
-	if s.EmbedMask(s.Len()-50, make([]float32, 50), got) {
+	if s.Embed(s.Len()-50, make([]float32, 50), got) {
 		t.Error("an embedding of nothing")
 	}
-	if s.EmbedMask(s.Len()+5, []float32{1, 1}, got) {
+	if s.Embed(s.Len()+5, []float32{1, 1}, got) {
 		t.Error("an embedding of the future")
-	}
-}
-
-// TestPoolsAddUp: two pools merged embed like one over both stretches.
-func TestPoolsAddUp(t *testing.T) {
-	m := model(t, randomFile(t))
-	s := m.NewStream(60)
-	s.Append(frames(4, 300))
-	s.Update()
-	mask := make([]float32, 60)
-	for i := range mask {
-		mask[i] = float32(i%4) / 3
-	}
-	var a, b Pool
-	s.Pool(&a, s.Len()-60, mask[:25])
-	s.Pool(&b, s.Len()-35, mask[25:])
-	a.Merge(&b, 1)
-	one, two := make([]float32, Size), make([]float32, Size)
-	if !s.Embed(&a, one) || !s.EmbedMask(s.Len()-60, mask, two) {
-		t.Fatal("no embedding")
-	}
-	norm := 0.0
-	for i := range one {
-		norm += float64(one[i]) * float64(one[i])
-		if math.Abs(float64(one[i]-two[i])) > 1e-5 {
-			t.Fatalf("value %d: %v and %v", i, one[i], two[i])
-		}
-	}
-	if math.Abs(norm-1) > 1e-5 || math.Abs(float64(a.Frames)-30) > 1 {
-		t.Errorf("length %v, %v frames", norm, a.Frames)
 	}
 }
 
@@ -154,7 +124,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	step := func() {
 		s.Append(x)
 		s.Update()
-		s.EmbedMask(s.Len()-125, mask, v)
+		s.Embed(s.Len()-125, mask, v)
 	}
 	for range 20 {
 		step()

@@ -1,15 +1,15 @@
-// Package embedding says whose voice a stretch of speech is, as a vector.
+// Package embedding computes speaker embeddings.
 //
-// A 2-D residual network over frequency and time (the trunk) sees every frame
-// of the stream once. From its output, 25 frames a second of 768 values, a head
-// pools any set of frames under a mask (attentive statistics pooling: Okabe et
-// al., arXiv 1803.10963) into 128 values of length 1: the dot product of two of
-// them is their likeness.
+// A 2-D residual network over frequency and time (the trunk) sees every feature
+// frame of the stream once. Its output is 768 values for each step of 40 ms. A
+// head pools any set of steps under a mask (attentive statistics pooling: Okabe
+// et al., arXiv 1803.10963) into an embedding of 128 values and length 1.
+// Embeddings are compared by their cosine.
 //
-// The trunk sees 350 ms to either side of a frame. Frames nearer than that to
-// the newest sample are computed as if the stream ended there, and again when
-// more has come: at any moment the result is what the whole network gives for
-// the audio so far.
+// The receptive field of the trunk is 350 ms on either side. Steps nearer than
+// that to the newest sample are computed as if the stream ended there, and again
+// when more has come: at any time the result is that of the whole network on the
+// audio so far.
 package embedding
 
 import (
@@ -22,32 +22,32 @@ import (
 const (
 	// Size is the length of an embedding.
 	Size = 128
-	// TrunkSize is the length of a frame of the trunk's output: 8 bands of 96 channels.
+	// TrunkSize is the number of values of the trunk for one step: 8 bands of 96 channels.
 	TrunkSize = bandsOut * channelsOut
-	// Step is the number of 10 ms feature frames to a frame of the trunk, which is 40 ms.
+	// Step is the number of 10 ms feature frames in a step of the trunk (40 ms).
 	Step = 4
 
-	bands       = 64
-	bandsOut    = 8
-	channelsOut = 96
-	attention   = 64
+	bands         = 64
+	bandsOut      = 8
+	channelsOut   = 96
+	attentionSize = 64
 )
 
-// Column gives the place, in a frame of the trunk, of the value that the
-// exported weights call column i (channel * 8 + band): here the channels of a
-// band are adjacent.
+// Column is the index, in a step of the trunk, of column i of the exported
+// weights. Exported columns are channel * 8 + band; here the channels of a band
+// are adjacent.
 func Column(i int) int { return i%bandsOut*channelsOut + i/bandsOut }
 
 // plan is the trunk's residual blocks: output channels, stride in frequency and time.
 var plan = [5]struct{ c, freq, time int }{{16, 1, 1}, {32, 2, 2}, {32, 1, 1}, {channelsOut, 2, 1}, {channelsOut, 1, 1}}
 
-// block is two convolutions around which the input is added, by way of a 1x1
-// convolution where the shape changes.
+// block is a residual block: two convolutions, and a 1x1 convolution as the
+// shortcut where the shape changes.
 type block struct {
 	c1, c2, shortcut *nn.Conv2D
 }
 
-// Model is the network. It does not change and is shared by all streams.
+// Model is the network. It is immutable and shared by all streams.
 type Model struct {
 	stem   *nn.Conv2D
 	planes [len(plan) + 1]nn.Plane // output of the stem and of each block
@@ -57,7 +57,8 @@ type Model struct {
 	fc     *nn.Matrix
 }
 
-// New takes the tensors emb.* of a weights file.
+// New takes the tensors emb.* of a weights file. An error names the first tensor
+// that is missing or has another shape.
 func New(f *weights.File) (*Model, error) {
 	r := weights.Reader{File: f}
 	m := &Model{}
@@ -79,10 +80,10 @@ func New(f *weights.File) (*Model, error) {
 		}
 		m.planes[i+1], m.blocks[i] = out, b
 	}
-	w1, b1 := r.Tensor("emb.att1.w", attention, TrunkSize), r.Tensor("emb.att1.b", attention)
-	m.att1 = nn.NewMatrix(1, TrunkSize, attention, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+exported(k)] })
-	w2, b2 := r.Tensor("emb.att2.w", TrunkSize, attention), r.Tensor("emb.att2.b", TrunkSize)
-	m.att2 = nn.NewMatrix(1, attention, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[exported(n)*attention+k] })
+	w1, b1 := r.Tensor("emb.att1.w", attentionSize, TrunkSize), r.Tensor("emb.att1.b", attentionSize)
+	m.att1 = nn.NewMatrix(1, TrunkSize, attentionSize, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+exported(k)] })
+	w2, b2 := r.Tensor("emb.att2.w", TrunkSize, attentionSize), r.Tensor("emb.att2.b", TrunkSize)
+	m.att2 = nn.NewMatrix(1, attentionSize, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[exported(n)*attentionSize+k] })
 	wf, bf := r.Tensor("emb.fc.w", Size, 2*TrunkSize), r.Tensor("emb.fc.b", Size)
 	m.fc = nn.NewMatrix(1, 2*TrunkSize, Size, bf, func(_, k, n int) float32 {
 		return wf[n*2*TrunkSize+k/TrunkSize*TrunkSize+exported(k%TrunkSize)]

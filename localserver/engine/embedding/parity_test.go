@@ -9,7 +9,7 @@ import (
 	"hubbub/localserver/engine/weights"
 )
 
-// vectors gives the stored vectors: a synthetic signal's way through PyTorch.
+// vectors are the stored outputs of PyTorch for a synthetic signal.
 func vectors(t *testing.T) *weights.Reader {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/parity.hubw")
@@ -71,7 +71,7 @@ func TestParity(t *testing.T) {
 			check(name+end, worst)
 		}
 	}
-	// The same in hops of half a second, of which the stream holds the newest part.
+	// The same in hops of half a second; the stream then holds the newest part only.
 	hops := m.NewStream(125)
 	for at := 0; at < len(x); at += 50 * bands {
 		hops.Append(x[at:min(at+50*bands, len(x))])
@@ -93,7 +93,7 @@ func TestParity(t *testing.T) {
 	}
 	got := make([]float32, Size)
 	for k := range 2 {
-		if !s.EmbedMask(0, masks[k*T:][:T], got) {
+		if !s.Embed(0, masks[k*T:][:T], got) {
 			t.Fatal("no embedding")
 		}
 		worst := 0.0

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/localserver/engine/weights/weightstest"
 )
 
-// The network once more, slowly and from its definition, on whole signals in
-// PyTorch's layout [channel][band][frame] and with the tensors as exported.
+// A plain implementation of the network, on whole signals in PyTorch's layout
+// [channel][band][frame] and with the tensors as exported.
 
 type reference struct {
 	t testing.TB
@@ -76,7 +77,7 @@ func (r reference) trunk(frames []float32) image {
 	for i, p := range plan {
 		name := fmt.Sprintf("emb.blk%d", i)
 		y := r.conv(relu(r.conv(x, name+".c1", p.freq, p.time)), name+".c2", 1, 1)
-		if r.f.Has(name + ".sc.w") {
+		if r.f.Shape(name+".sc.w") != nil {
 			x = r.conv(x, name+".sc", p.freq, p.time)
 		}
 		for i := range y.v {
@@ -93,7 +94,7 @@ func (r reference) head(h image, from int, mask []float32) []float64 {
 	w1, b1, w2, b2 := r.tensor("emb.att1.w"), r.tensor("emb.att1.b"), r.tensor("emb.att2.w"), r.tensor("emb.att2.b")
 	e := make([][]float64, len(mask))
 	for i := range mask {
-		a := make([]float64, attention)
+		a := make([]float64, attentionSize)
 		for o := range a {
 			a[o] = float64(b1[o])
 			for k := range n {
@@ -105,7 +106,7 @@ func (r reference) head(h image, from int, mask []float32) []float64 {
 		for o := range n {
 			e[i][o] = float64(b2[o])
 			for k, v := range a {
-				e[i][o] += float64(w2[o*attention+k]) * v
+				e[i][o] += float64(w2[o*attentionSize+k]) * v
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func (r reference) head(h image, from int, mask []float32) []float64 {
 func randomFile(t testing.TB) *weights.File {
 	t.Helper()
 	r := rand.New(rand.NewPCG(11, 1))
-	var ts []weights.Tensor
+	var ts []weightstest.Tensor
 	add := func(name string, shape ...int) {
 		fan, n := 1, 1
 		for i, d := range shape {
@@ -161,7 +162,7 @@ func randomFile(t testing.TB) *weights.File {
 		for i := range v {
 			v[i] = float32(r.NormFloat64() * scale)
 		}
-		ts = append(ts, weights.Tensor{Name: name, Shape: shape, Values: v})
+		ts = append(ts, weightstest.Tensor{Name: name, Shape: shape, Values: v})
 	}
 	conv := func(name string, out, in, size int) { add(name+".w", out, in, size, size); add(name+".b", out) }
 	conv("emb.stem", 16, 1, 3)
@@ -175,13 +176,13 @@ func randomFile(t testing.TB) *weights.File {
 		}
 		in = p.c
 	}
-	add("emb.att1.w", attention, TrunkSize)
-	add("emb.att1.b", attention)
-	add("emb.att2.w", TrunkSize, attention)
+	add("emb.att1.w", attentionSize, TrunkSize)
+	add("emb.att1.b", attentionSize)
+	add("emb.att2.w", TrunkSize, attentionSize)
 	add("emb.att2.b", TrunkSize)
 	add("emb.fc.w", Size, 2*TrunkSize)
 	add("emb.fc.b", Size)
-	data, err := weights.Encode("random", ts, nil)
+	data, err := weightstest.Encode("random", ts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

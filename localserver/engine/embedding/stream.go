@@ -1,28 +1,36 @@
 package embedding
 
-import "hubbub/localserver/engine/nn"
+import (
+	"math"
 
-// lookBack is how far behind its settled frames a layer's input is still read,
-// by the taps of two 3x3 convolutions and the shortcut beside them.
+	"hubbub/localserver/engine/nn"
+)
+
+// lookBack is how far behind its final frames a layer's input is still read, by
+// the taps of two 3x3 convolutions and the shortcut beside them.
 const lookBack = 4
 
 // Stream is the trunk of one stream, with the attention of its frames. One
 // goroutine may use it; after its first seconds it allocates nothing.
 type Stream struct {
-	m       *Model
-	in      *nn.Track // feature frames with a zero above and below
-	outs    [len(plan) + 1]*nn.Track
-	mids    [len(plan)]*nn.Track
-	weights *nn.Track // e^attention of each trunk frame
-	scratch []float32
-	pooled  []float32
-	pool    Pool
+	m         *Model
+	in        *nn.Track // feature frames with a zero above and below
+	outs      [len(plan) + 1]*nn.Track
+	mids      [len(plan)]*nn.Track
+	attention *nn.Track // e^attention of each trunk frame
+	scratch   []float32
+	sums      sums
+	pooled    []float32 // mean and standard deviation of each trunk value
 }
 
-// NewStream begins a stream that keeps the newest window frames of 40 ms. With
-// a window of 5 s and an Update every 0.5 s it settles at 1.3 MB.
+// sums are those of attentive statistics pooling over the frames of a mask:
+// weights, weighted values and weighted squares.
+type sums struct{ w, wx, wxx [TrunkSize]float32 }
+
+// NewStream begins a stream that keeps the newest window steps of 40 ms. With a
+// window of 5 s and an Update every 0.5 s it takes 1.3 MB.
 func (m *Model) NewStream(window int) *Stream {
-	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), weights: nn.NewTrack(TrunkSize, 0, 0, window),
+	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), attention: nn.NewTrack(TrunkSize, 0, 0, window),
 		pooled: make([]float32, 2*TrunkSize)}
 	for i, p := range m.planes {
 		keep, edge := lookBack, 1
@@ -38,15 +46,15 @@ func (m *Model) NewStream(window int) *Stream {
 	return s
 }
 
-// Append takes feature frames, 64 values each. They show in Len and in
-// everything else after the next Update, which should come at least once a
-// second: what waits is held in memory.
+// Append takes feature frames, 64 values each. They count from the next Update
+// on, which should come at least once a second: until then they are held in
+// memory.
 func (s *Stream) Append(frames []float32) { s.in.Push(frames, bands, 1) }
 
-// Update brings the trunk up to date: frames near the newest are computed as if
-// the stream ended here, those from the last Update that were not settled anew.
-// How often it is called changes the cost (each time, about 9 frames of the last
-// layers are computed that will be again), never what is settled.
+// Update computes the trunk up to the newest frame. Frames near it are computed
+// as if the stream ended there, and again by later updates until they are final.
+// How often it is called changes the cost (about 9 frames of the last layers are
+// computed twice each time), but not the final frames.
 func (s *Stream) Update() {
 	if !s.in.Read() {
 		return
@@ -65,41 +73,78 @@ func (s *Stream) Update() {
 	s.attend()
 }
 
-// attend computes the attention of the frames that changed. Softmax does not
-// change when all its arguments move together, so that the exponential of a
-// frame can be taken once, whatever mask it is pooled under.
+// attend computes the attention of the frames that changed. A softmax does not
+// change when all its arguments move together, so the exponential of a frame can
+// be computed once, whatever the mask it is pooled under.
 func (s *Stream) attend() {
-	trunk, from := s.Trunk(), s.weights.Settled()
+	trunk, from := s.Trunk(), s.attention.Final()
 	n := trunk.Len() - from
 	if n <= 0 {
 		return
 	}
-	if need := n * attention; cap(s.scratch) < need {
+	if need := n * attentionSize; cap(s.scratch) < need {
 		s.scratch = make([]float32, need+need/4)
 	}
-	h := s.scratch[:n*attention]
-	s.m.att1.Apply(nn.Rows{Groups: 1, N: n, Src: trunk.From(from), SrcStride: TrunkSize, Dst: h, DstStride: attention})
+	h := s.scratch[:n*attentionSize]
+	s.m.att1.Apply(nn.Rows{Groups: 1, N: n, Src: trunk.From(from), SrcStride: TrunkSize, Dst: h, DstStride: attentionSize})
 	nn.Tanh(h, h)
-	s.weights.Extend(trunk.Len())
-	e := s.weights.From(from)[:n*TrunkSize]
-	s.m.att2.Apply(nn.Rows{Groups: 1, N: n, Src: h, SrcStride: attention, Dst: e, DstStride: TrunkSize})
+	s.attention.Extend(trunk.Len())
+	e := s.attention.From(from)[:n*TrunkSize]
+	s.m.att2.Apply(nn.Rows{Groups: 1, N: n, Src: h, SrcStride: attentionSize, Dst: e, DstStride: TrunkSize})
 	nn.Exp(e, e)
-	s.weights.Settle(trunk.Settled())
+	s.attention.SetFinal(trunk.Final())
 }
 
-// Trunk is the trunk's output, TrunkSize values for 40 ms. The caller may read
-// it until the next Update.
+// Trunk is the trunk's output, TrunkSize values for each step of 40 ms. The
+// caller may read it until the next Update.
 func (s *Stream) Trunk() *nn.Track { return s.outs[len(plan)] }
 
-// Len is the number of 40 ms frames so far, Settled the number of those that
-// will not change any more, First the oldest that can still be pooled.
-func (s *Stream) Len() int     { return s.Trunk().Len() }
-func (s *Stream) Settled() int { return s.Trunk().Settled() }
-func (s *Stream) First() int   { return max(s.Trunk().First(), s.weights.First()) }
+// Len is the number of steps so far.
+func (s *Stream) Len() int { return s.Trunk().Len() }
+
+// First is the oldest step that Embed can still use.
+func (s *Stream) First() int { return max(s.Trunk().First(), s.attention.First()) }
+
+// Embed writes the embedding of steps from, from+1, ... to dst (Size values,
+// length 1). mask weighs the steps from 0 to 1, by how much of the 40 ms is the
+// speaker's. Steps that are not held any more, or are still to come, are left out. Embed
+// reports false, and writes nothing, when no step is left.
+func (s *Stream) Embed(from int, mask, dst []float32) bool {
+	trunk, p := s.Trunk(), &s.sums
+	*p = sums{}
+	empty := true
+	for i, m := range mask {
+		t := from + i
+		if !(m > 0) || t < s.First() || t >= trunk.Len() {
+			continue
+		}
+		empty = false
+		nn.Accumulate(p.w[:], p.wx[:], p.wxx[:], s.attention.Frame(t), trunk.Frame(t), m)
+	}
+	if empty {
+		return false
+	}
+	for i, w := range p.w {
+		mean := p.wx[i] / w
+		s.pooled[i] = mean
+		s.pooled[TrunkSize+i] = float32(math.Sqrt(float64(max(p.wxx[i]/w-mean*mean, 1e-5))))
+	}
+	dst = dst[:Size]
+	s.m.fc.Apply(nn.Rows{Groups: 1, N: 1, Src: s.pooled, Dst: dst})
+	sum := 0.0
+	for _, v := range dst {
+		sum += float64(v) * float64(v)
+	}
+	scale := float32(1 / max(math.Sqrt(sum), 1e-12))
+	for i := range dst {
+		dst[i] *= scale
+	}
+	return true
+}
 
 // Bytes is the memory of the stream.
 func (s *Stream) Bytes() int {
-	n := s.in.Bytes() + s.weights.Bytes() + 4*(cap(s.scratch)+cap(s.pooled)) + s.pool.Bytes()
+	n := s.in.Bytes() + s.attention.Bytes() + 4*(cap(s.scratch)+cap(s.pooled)+3*TrunkSize)
 	for _, t := range s.outs {
 		n += t.Bytes()
 	}

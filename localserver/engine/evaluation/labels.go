@@ -5,66 +5,66 @@ import (
 	"slices"
 )
 
-// What LabelReport counts as holding, being lost and coming back.
+// The limits of LabelReport.
 const (
-	holdsShare   = 0.10 // of a true speaker's matched speech,
-	holdsSeconds = 1.0  // and at least this much of it
-	silence      = 60.0 // seconds away that make a return
-	greeting     = 10.0 // seconds of a return's lone speech that decide its label
-	blip         = 0.5  // seconds for which another label must hold to be a switch
-	audible      = 0.5  // seconds of matched speech without which a return is not judged
+	substantialShare   = 0.10 // of a true speaker's matched speech
+	substantialSeconds = 1.0
+	returnSilence      = 60.0 // seconds without speech before a return
+	returnSpeech       = 10.0 // seconds of single-speaker speech that decide the label of a return
+	minReturnMatch     = 0.5  // seconds of matched speech that a return needs to count
+	minSwitch          = 0.5  // seconds that another label must last to be a switch
 )
 
-// LabelReport tells how stable labels are, which the error rate hides: whether
-// one person keeps one label.
+// LabelReport measures the stability of labels, which the error rate does not
+// show: whether one person keeps one label.
 //
-// All of it rests on matched lone speech: what is scored, where exactly one
-// true speaker talks and at least one label does. So neither missed speech nor
-// the second voice of an overlap counts as a change of label.
+// It is based on matched single-speaker speech: scored speech of exactly one true
+// speaker under at least one label. So neither missed speech nor the second
+// speaker of an overlap counts as a change of label.
 type LabelReport struct {
 	Files int
-	// Speakers and Labels are how many there are, over all files.
+	// Speakers and Labels are their numbers over all files.
 	Speakers, Labels int
-	// Judged are the true speakers with at least one label that holds 10 % of
-	// their matched lone speech, and no less than 1 s of it; Holding is how
-	// many such labels there are. Holding / Judged is the number of labels for
-	// each true speaker: 1 when nobody was split.
-	Judged, Holding int
-	// Lost are the true speakers for whom no label stands in the optimal
-	// mapping, or one that covers under 10 % of their speech.
+	// A label is substantial for a true speaker when it has 10 % of the speaker's
+	// matched single-speaker speech and 1 s of it. Found is the number of true
+	// speakers with a substantial label, Substantial the number of those labels.
+	Found, Substantial int
+	// Lost is the number of true speakers without a mapped label, or with one
+	// that covers less than 10 % of their speech.
 	Lost int
-	// CountError is the difference between the numbers of labels and of true
-	// speakers, whichever is more, summed over files.
+	// CountError is the absolute difference between the numbers of labels and of
+	// true speakers, summed over files.
 	CountError int
-	// Returns are the true speakers' comings back after more than 60 s without
-	// a word, where they had a label before and 0.5 s of the return were
-	// matched; Kept those whose first 10 s of lone speech belong for the most
-	// part to the label that held most of their speech before.
+	// Returns is how often a true speaker talks again after more than 60 s of
+	// silence, if the speaker had a label before and 0.5 s of the return are
+	// matched. Kept is how many of them have, for most of the first 10 s of
+	// single-speaker speech, the label that most of the speaker's speech had
+	// before.
 	Returns, Kept int
 	// Switches is how often the label changes inside the speech of one true
-	// speaker, over all his turns: from one stretch of lone speech under one
-	// label to the next under another. Stretches of less than 0.5 s without a
-	// break do not count, or every edge of a turn that is a little off would
-	// make two.
+	// speaker, over all turns. A label that lasts less than 0.5 s without a break
+	// does not count, because otherwise every inaccurate turn boundary would be
+	// two switches.
 	Switches int
-	// Matched are the seconds of matched lone speech.
+	// Matched is the matched single-speaker speech in seconds.
 	Matched float64
 }
 
-// PerSpeaker is the number of labels that hold a true speaker's speech, on
-// average; NaN when nobody was found.
-func (l LabelReport) PerSpeaker() float64 { return float64(l.Holding) / float64(l.Judged) }
+// PerSpeaker is the mean number of substantial labels of a true speaker: 1 when
+// nobody is split, NaN when no speaker was found.
+func (l LabelReport) PerSpeaker() float64 { return float64(l.Substantial) / float64(l.Found) }
 
-// SwitchesPerMinute of matched lone speech; NaN when there is none.
+// SwitchesPerMinute is the switches per minute of matched single-speaker speech;
+// NaN when there is none.
 func (l LabelReport) SwitchesPerMinute() float64 { return float64(l.Switches) / l.Matched * 60 }
 
-// Add counts the files of other as well.
+// Add adds the files of other.
 func (l *LabelReport) Add(other LabelReport) {
 	l.Files += other.Files
 	l.Speakers += other.Speakers
 	l.Labels += other.Labels
-	l.Judged += other.Judged
-	l.Holding += other.Holding
+	l.Found += other.Found
+	l.Substantial += other.Substantial
 	l.Lost += other.Lost
 	l.CountError += other.CountError
 	l.Returns += other.Returns
@@ -73,8 +73,8 @@ func (l *LabelReport) Add(other LabelReport) {
 	l.Matched += other.Matched
 }
 
-// Labels measures how stable the labels of a hypothesis are, over the same
-// files and regions as Score.
+// Labels measures the stability of a hypothesis's labels, over the same files and
+// regions as Score.
 func Labels(ref, hyp []Turn, uem []Region) (LabelReport, error) {
 	all, err := recordings(ref, hyp, uem)
 	if err != nil {
@@ -87,7 +87,7 @@ func Labels(ref, hyp []Turn, uem []Region) (LabelReport, error) {
 	return report, nil
 }
 
-// utterance is a piece of a speaker's lone speech, and the labels on it.
+// utterance is an interval of a speaker's single-speaker speech with its labels.
 type utterance struct {
 	start, end float64
 	labels     []int
@@ -95,13 +95,13 @@ type utterance struct {
 
 func (r *recording) stability() LabelReport {
 	report := LabelReport{Files: 1}
-	shared, lone := r.matrix(), r.matrix()
+	shared, single := r.matrix(), r.matrix()
 	spoken := make([]float64, len(r.ref))
-	heard := make([]bool, len(r.hyp))
+	used := make([]bool, len(r.hyp))
 	utterances := make([][]utterance, len(r.ref))
-	r.sweep(0, func(p *piece) {
+	r.sweep(0, func(p *interval) {
 		for _, l := range p.labels {
-			heard[l] = true
+			used[l] = true
 		}
 		for _, s := range p.speakers {
 			spoken[s] += p.seconds()
@@ -113,31 +113,31 @@ func (r *recording) stability() LabelReport {
 			s := p.speakers[0]
 			utterances[s] = append(utterances[s], utterance{p.start, p.end, append([]int(nil), p.labels...)})
 			for _, l := range p.labels {
-				lone[s][l] += p.seconds()
+				single[s][l] += p.seconds()
 			}
 		}
 	})
 
-	for _, h := range heard {
-		if h {
+	for _, u := range used {
+		if u {
 			report.Labels++
 		}
 	}
 	labelOf := mapping(shared)
 	for s := range r.ref {
 		if spoken[s] == 0 {
-			continue // never inside the scored regions
+			continue // not in the scored regions
 		}
 		report.Speakers++
-		if l := labelOf[s]; l < 0 || shared[s][l] < holdsShare*spoken[s] {
+		if l := labelOf[s]; l < 0 || shared[s][l] < substantialShare*spoken[s] {
 			report.Lost++
 		}
-		if n := holding(lone[s]); n > 0 {
-			report.Judged++
-			report.Holding += n
+		if n := substantial(single[s]); n > 0 {
+			report.Found++
+			report.Substantial += n
 		}
-		switches, matched := changes(utterances[s])
-		report.Switches += switches
+		n, matched := switches(utterances[s])
+		report.Switches += n
 		report.Matched += matched
 		returns, kept := r.returns(s, utterances[s])
 		report.Returns += returns
@@ -147,79 +147,79 @@ func (r *recording) stability() LabelReport {
 	return report
 }
 
-// holding counts the labels that hold a share of a speaker's matched speech.
-func holding(seconds []float64) int {
+// substantial counts the substantial labels of a true speaker.
+func substantial(seconds []float64) int {
 	all := 0.0
 	for _, s := range seconds {
 		all += s
 	}
 	n := 0
 	for _, s := range seconds {
-		if s >= holdsSeconds && s >= holdsShare*all {
+		if s >= substantialSeconds && s >= substantialShare*all {
 			n++
 		}
 	}
 	return n
 }
 
-// changes counts how often the label changes, and the seconds that have one.
-func changes(utterances []utterance) (switches int, matched float64) {
-	settled, now, held, end := -1, -1, 0.0, 0.0
-	settle := func() {
-		if held < blip || now == settled {
+// switches counts how often the label changes, and the seconds that have one.
+func switches(utterances []utterance) (n int, matched float64) {
+	confirmed, current, lasted, end := -1, -1, 0.0, 0.0
+	confirm := func() {
+		if lasted < minSwitch || current == confirmed {
 			return
 		}
-		if settled >= 0 {
-			switches++
+		if confirmed >= 0 {
+			n++
 		}
-		settled = now
+		confirmed = current
 	}
 	for _, u := range utterances {
 		if len(u.labels) == 0 {
 			continue
 		}
 		matched += u.end - u.start
-		if known := slices.Contains(u.labels, now); !known || u.start > end {
-			settle()
-			held = 0
-			if !known {
-				now = u.labels[0]
+		if same := slices.Contains(u.labels, current); !same || u.start > end {
+			confirm()
+			lasted = 0
+			if !same {
+				current = u.labels[0]
 			}
 		}
-		held += u.end - u.start
+		lasted += u.end - u.start
 		end = u.end
 	}
-	settle()
-	return switches, matched
+	confirm()
+	return n, matched
 }
 
-// returns judges every return of a speaker.
+// returns counts the returns of a speaker, and those under the label of before.
 func (r *recording) returns(speaker int, utterances []utterance) (returns, kept int) {
 	turns := r.ref[speaker]
 	for i := 1; i < len(turns); i++ {
-		if turns[i].start-turns[i-1].end <= silence {
+		if turns[i].start-turns[i-1].end <= returnSilence {
 			continue
 		}
-		leave := math.Inf(1) // the next absence
+		until := math.Inf(1) // start of the next return
 		for k := i + 1; k < len(turns); k++ {
-			if turns[k].start-turns[k-1].end > silence {
-				leave = turns[k].start
+			if turns[k].start-turns[k-1].end > returnSilence {
+				until = turns[k].start
 				break
 			}
 		}
 		before, after := make([]float64, len(r.hyp)), make([]float64, len(r.hyp))
-		said := 0.0
+		spoken := 0.0
 		for _, u := range utterances {
 			switch {
 			case u.end <= turns[i-1].end:
 				credit(before, u, u.end)
-			case u.start >= turns[i].start && u.start < leave && said < greeting:
-				credit(after, u, u.start+greeting-said)
-				said += u.end - u.start
+			case u.start >= turns[i].start && u.start < until && spoken < returnSpeech:
+				credit(after, u, u.start+returnSpeech-spoken)
+				spoken += u.end - u.start
 			}
 		}
 		old, new := most(before), most(after)
-		if old < 0 || new < 0 || after[new] < audible {
+		if old < 0 || new < 0 || after[new] < minReturnMatch {
 			continue
 		}
 		returns++
@@ -230,13 +230,14 @@ func (r *recording) returns(speaker int, utterances []utterance) (returns, kept 
 	return returns, kept
 }
 
+// credit adds an utterance, up to a time, to the seconds of its labels.
 func credit(seconds []float64, u utterance, until float64) {
 	for _, l := range u.labels {
 		seconds[l] += min(u.end, until) - u.start
 	}
 }
 
-// most is the label of the most seconds, or -1.
+// most is the label with the most seconds, or -1.
 func most(seconds []float64) int {
 	best := -1
 	for l, s := range seconds {

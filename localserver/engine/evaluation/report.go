@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// MarshalJSON writes the figures of all files together at the top, and those
-// of each file below "files":
+// MarshalJSON writes the result of all files together, and that of each file under
+// "files":
 //
 //	{"der":0.3,"miss":0.1,"false_alarm":0.1,"confusion":0.1,"total":1830.2,"files":[{"file":"a","der":...},...]}
 func (r Report) MarshalJSON() ([]byte, error) {
@@ -30,8 +30,8 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteText writes the report as an aligned table in per cent and seconds: a
-// line for each file, where there are several, and one for all.
+// WriteText writes the report as an aligned table in per cent and seconds: a line
+// for each file, if there are several, and one for all.
 func (r Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "DER %\tmiss\tfalse alarm\tconfusion\tspeech s\t  file")
@@ -51,7 +51,7 @@ func (r Report) WriteText(w io.Writer) error {
 	return t.Flush()
 }
 
-// printable takes the control characters out of a name that came from a file.
+// printable replaces the control characters in a name that came from a file.
 func printable(name string) string {
 	runes := []rune(name)
 	for i, c := range runes {

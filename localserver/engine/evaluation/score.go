@@ -3,18 +3,15 @@ package evaluation
 import (
 	"errors"
 	"fmt"
-
-	"hubbub/localserver/engine/assignment"
 )
 
-// Options of Score. The zero value is the strictest measure: no collar,
-// overlapping speech scored.
+// Options of Score. The zero value is the strictest: no collar, overlap scored.
 type Options struct {
 	// Collar is how many seconds on each side of every reference boundary are
-	// not scored, as in NIST's md-eval (whose usual collar is 0.25). Other
-	// tools give the whole width.
+	// not scored, as in NIST's md-eval (usually 0.25). Some tools state the
+	// whole width instead.
 	Collar float64
-	// SkipOverlap leaves out what more than one true speaker says at once.
+	// SkipOverlap leaves out speech of more than one true speaker.
 	SkipOverlap bool
 }
 
@@ -41,12 +38,12 @@ type Seconds struct{ Miss, FalseAlarm, Confusion float64 }
 type FileResult struct {
 	File string `json:"file"`
 	Result
-	// Mapping holds the label that stands for each true speaker, for those
-	// that have one.
+	// Mapping is the label that is mapped to each true speaker, for those that
+	// have one.
 	Mapping map[string]string `json:"-"`
 }
 
-// Report is what Score found: all files together, and each, in order of name.
+// Report is the result of Score: all files together, and each, in order of name.
 type Report struct {
 	Total Result
 	Files []FileResult
@@ -55,12 +52,12 @@ type Report struct {
 // Score compares a hypothesis with a reference by the diarization error rate
 // of NIST's Rich Transcription evaluations (md-eval): labels are mapped to
 // true speakers one to one, file by file, so that they share the most scored
-// time; what is then not right is missed speech, false alarm or confusion.
+// time. The remaining errors are missed speech, false alarm or confusion.
 //
 // Turns of one speaker that overlap are merged. With a UEM exactly the files
 // that it names are scored, in its regions; with nil every file of either side
-// is, as far as its turns reach. A file that the hypothesis does not know is
-// all missed, one that the reference does not know is all false alarm.
+// is, from its first turn to its last. A file that only the reference has is
+// missed, one that only the hypothesis has is false alarm.
 func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
 	if !(o.Collar >= 0) {
 		return Report{}, fmt.Errorf("a collar of %v s is not possible", o.Collar)
@@ -88,9 +85,9 @@ func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
 }
 
 func (r *recording) score(o Options) FileResult {
-	// Swept twice, because what a label is worth is known only at the end.
+	// Swept twice: the mapping is known only at the end.
 	shared := r.matrix()
-	r.sweep(o.Collar, func(p *piece) {
+	r.sweep(o.Collar, func(p *interval) {
 		if o.SkipOverlap && len(p.speakers) > 1 {
 			return
 		}
@@ -108,7 +105,7 @@ func (r *recording) score(o Options) FileResult {
 			result.Mapping[r.speakers[s]] = r.labels[l]
 		}
 	}
-	r.sweep(o.Collar, func(p *piece) {
+	r.sweep(o.Collar, func(p *interval) {
 		if o.SkipOverlap && len(p.speakers) > 1 {
 			return
 		}
@@ -138,9 +135,9 @@ func (r *recording) matrix() [][]float64 {
 	return m
 }
 
-// mapping gives each true speaker the label that stands for it, or -1.
+// mapping is the label mapped to each true speaker, or -1.
 func mapping(shared [][]float64) []int {
-	labelOf := assignment.Max(shared)
+	labelOf := assign(shared)
 	for s, l := range labelOf {
 		if l >= 0 && shared[s][l] <= 0 {
 			labelOf[s] = -1
@@ -166,7 +163,7 @@ func (r *Result) add(other Result) {
 	r.Seconds.Confusion += other.Seconds.Confusion
 }
 
-// divide makes fractions of the seconds.
+// divide computes the fractions from the seconds.
 func (r *Result) divide() {
 	total := r.Total
 	if total == 0 {

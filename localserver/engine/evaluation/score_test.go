@@ -13,15 +13,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestScorePrintsThePublishedFigures(t *testing.T) {
+func TestScoreReproducesPublishedFigures(t *testing.T) {
 	dir := shared(t, "speech/scoring")
 	ref := readRTTM(t, filepath.Join(dir, "AMI-test-only_words.rttm"))
 	uem := readUEM(t, filepath.Join(dir, "AMI-test.uem"))
-	// diart on the AMI test set, by latency: the project's published outputs,
-	// and the figures that NIST's conventions give for them.
+	// diart on the AMI test set, by latency: the project's published outputs, and
+	// their scores by NIST's conventions.
 	published := []struct {
-		latency               string
-		strict, collar, alone float64
+		latency                string
+		strict, collar, single float64
 	}{
 		{"0.5", 34.08, 26.66, 23.00},
 		{"1.0", 30.40, 23.51, 19.65},
@@ -35,7 +35,7 @@ func TestScorePrintsThePublishedFigures(t *testing.T) {
 		}{
 			{Options{}, p.strict},
 			{Options{Collar: 0.25}, p.collar},
-			{Options{Collar: 0.25, SkipOverlap: true}, p.alone},
+			{Options{Collar: 0.25, SkipOverlap: true}, p.single},
 		} {
 			report, err := Score(ref, hyp, uem, c.o)
 			if err != nil {
@@ -89,7 +89,7 @@ func TestScoreByHand(t *testing.T) {
 		{"no collar where turns of one speaker touch", "A 0 5, A 5 10", "x 0 4, x 6 10", nil, Options{Collar: 0.5}, 9, 2, 0, 0},
 		{"overlapping turns of one label are one", "A 0 10", "x 0 6, x 4 10", nil, Options{}, 10, 0, 0, 0},
 		{"regions apart", "A 0 10", "", []Region{{"f", 0, 2}, {"f", 4, 5}, {"f", 4.5, 6}}, Options{}, 4, 4, 0, 0},
-		{"a mapping may not help itself outside the region", "A 0 10, B 10 20", "x 0 10, x 10 11, y 11 20", []Region{{"f", 10, 12}}, Options{}, 2, 0, 0, 1},
+		{"the mapping is that of the region", "A 0 10, B 10 20", "x 0 10, x 10 11, y 11 20", []Region{{"f", 10, 12}}, Options{}, 2, 0, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			report, err := Score(turns(c.ref), turns(c.hyp), c.uem, c.o)
@@ -139,7 +139,7 @@ func TestScoreOverFiles(t *testing.T) {
 	}
 }
 
-func TestScoreRefusesWhatMakesNoSense(t *testing.T) {
+func TestScoreRefusesInvalidInput(t *testing.T) {
 	good := turns("A 0 1")
 	nan := []Turn{{"f", "A", 0, math.NaN()}}
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func TestScoreRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// The sweep must agree with counting on a fine grid, whatever the turns.
+// The sweep agrees with counting on a fine grid, whatever the turns.
 func TestScoreAgreesWithCounting(t *testing.T) {
 	draw := func(t *rapid.T, names, label string) []Turn {
 		var all []Turn
@@ -207,7 +207,7 @@ func TestScoreAgreesWithCounting(t *testing.T) {
 	})
 }
 
-// shared finds a folder of the material that lies beside the repo.
+// shared is a folder of the material beside the repository.
 func shared(t testing.TB, path string) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -6,23 +6,66 @@ import (
 	"math"
 )
 
-// Channel is what a stream has learnt of the way that sound comes to it:
-// microphone, room, who is there. A later stream of the same conversation goes
-// on with it, because under another mean the same person sounds like another one.
+// Channel is the state of the normalisation: what a stream has learnt of its
+// microphone and room. A later stream of the same conversation continues with
+// it, because under another mean the embeddings of a speaker differ. Levels and means are natural logarithms of power.
 type Channel struct {
-	Mean  [Bands]float64 // the running mean of each band
-	Count float64        // frames that it weighs
-	Floor float64        // level of the background
-	Known bool           // Floor has a value
+	Mean   [Bands]float64 // running mean of each band, without the prior
+	Share  float64        // of the prior in the mean, 1 at the beginning
+	Count  float64        // frames that the mean weighs
+	Level  float64        // of loud speech
+	Floor  float64        // mean over the bands of the background
+	Weight float64        // of the newest frame in the mean
+	Heard  bool           // there was a signal: Level and Floor have values
+}
+
+func newChannel() Channel { return Channel{Share: 1, Count: priorCount} }
+
+// follow moves the level by a frame of that mean power.
+func (c *Channel) follow(power float64) {
+	if power <= 0 {
+		return
+	}
+	now := math.Log(power)
+	if !c.Heard {
+		c.Level, c.Heard, c.Floor = now+levelStart, true, math.Inf(1)
+	}
+	if now > c.Level {
+		c.Level += levelAttack * (now - c.Level)
+	} else {
+		c.Level += levelDecay * c.Weight * (now - c.Level)
+	}
+}
+
+// weigh sets how much a frame of this mean over the bands counts for the
+// running mean.
+func (c *Channel) weigh(frame float64) {
+	switch {
+	case math.IsInf(c.Floor, 1): // the first frame
+		c.Floor = frame
+	case frame < c.Floor:
+		c.Floor += floorFall * (frame - c.Floor)
+	default:
+		c.Floor += floorRise
+	}
+	switch {
+	case frame < logFloor+signalMargin+c.Level:
+		c.Weight = 0
+	case frame > c.Floor+speechMargin:
+		c.Weight = 1
+	default:
+		c.Weight = silenceWeight
+	}
+	c.Count = min(c.Count+c.Weight, maxCount)
 }
 
 // channelBytes is the length of a written Channel.
 var channelBytes = binary.Size(Channel{})
 
-// mostLog bounds a mean and a floor, which are natural logarithms of energies.
-const mostLog = 60
+// mostLog bounds a mean, a level and a floor, which are natural logarithms of energies.
+const maxLogPower = 100
 
-// errChannel is a record that no Channel was written to.
+// errChannel reports bytes that Append did not write.
 var errChannel = errors.New("not a record of a channel")
 
 // Append appends the written form to out: the fields in order, little-endian.
@@ -38,9 +81,10 @@ func ParseChannel(raw []byte) (c Channel, rest []byte, err error) {
 		return c, nil, errChannel
 	}
 	_, _ = binary.Decode(raw, binary.LittleEndian, &c) // the length is checked
-	sound := c.Count >= priorCount && c.Count <= maxCount && math.Abs(c.Floor) <= mostLog
+	sound := c.Count >= priorCount && c.Count <= maxCount && c.Share >= 0 && c.Share <= 1 &&
+		math.Abs(c.Floor) <= maxLogPower && math.Abs(c.Level) <= maxLogPower && c.Weight >= 0 && c.Weight <= 1
 	for _, x := range c.Mean {
-		sound = sound && math.Abs(x) <= mostLog
+		sound = sound && math.Abs(x) <= maxLogPower
 	}
 	if !sound {
 		return Channel{}, nil, errChannel
@@ -48,9 +92,9 @@ func ParseChannel(raw []byte) (c Channel, rest []byte, err error) {
 	return c, raw[channelBytes:], nil
 }
 
-// Channel is what the stream knows of its channel now.
+// Channel returns the state of the normalisation.
 func (s *Stream) Channel() Channel { return s.channel }
 
-// Resume makes a stream that has heard nothing yet go on with the channel of an
-// earlier one.
+// Resume makes a stream that has got no samples yet continue with the channel
+// of an earlier one.
 func (s *Stream) Resume(c Channel) { s.channel = c }

@@ -1,14 +1,16 @@
-// Package features turns samples into the frames that the networks see:
-// log-mel energies with their running mean removed.
+// Package features computes the frames that the networks see: log-mel energies
+// relative to their running mean, independent of the gain of the recording.
 //
 // 16 kHz mono; frame t covers samples [160 t, 160 t + 400), so 100 frames a
 // second of 25 ms each. A frame is the power spectrum (periodic Hann, 512
-// points) through 64 triangles on the mel scale, ln(x + 1e-6), minus the
-// running mean of each band. That begins at a stored prior and is one of
-// speech: silence counts for little, and it forgets so slowly that it is the
-// mean of a conversation, not of whoever talks. A frame is computed once, in
-// float64, and depends on nothing but the samples up to its end: the same
-// samples give the same frames, however they are cut.
+// points) through 64 triangles on the mel scale, ln(p + 1e-6 e^level), minus
+// the running mean of each band. The level follows the loud frames of speech,
+// so everything more than 60 dB below them is constant, whatever the gain. The
+// mean begins at a stored prior, relative to the level, and is one of speech:
+// silence counts for little, and it forgets so slowly that it is the mean of a
+// conversation, not of a single speaker. A frame is computed once, in float64,
+// and depends on nothing but the samples up to its end: the same samples give
+// the same frames, however they are cut.
 package features
 
 import (
@@ -26,28 +28,30 @@ const (
 
 	priorCount = 100    // frames that the prior mean weighs
 	maxCount   = 12_000 // frames over which the mean forgets: 2 min of speech
-	// A frame counts for the mean when its level, the mean of its bands, is
-	// more than above over the floor, others by quiet, and frames up to
-	// noSignal not at all: the mean is that of speech. The floor falls by a
-	// part of the way to a lower level, and rises slowly.
-	above    = 1
-	quiet    = 0.005
-	noSignal = -13.815510557964274 + 0.5 // ln(tiny) and a little
-	fall     = 0.2
-	rise     = 0.002
-	tiny     = 1e-6
-	// loudest bounds a sample: 24 dB above full scale. Beyond lies no sound,
+	// A frame counts fully for the mean when its mean over the bands exceeds the
+	// noise floor by speechMargin, others by silenceWeight, and frames without a
+	// signal not at all. The floor falls by a part of the way to a lower frame,
+	// and rises slowly.
+	speechMargin  = 1
+	silenceWeight = 0.005
+	floorFall     = 0.2
+	floorRise     = 0.002
+	// The level is a natural logarithm of mean power. It begins levelStart above
+	// the first frame with a signal, since a stream mostly begins with its
+	// background, moves by levelAttack of the way to a louder frame, and by
+	// levelDecay of it to a quieter frame of speech.
+	levelStart  = 4
+	levelAttack = 0.1
+	levelDecay  = 0.0005
+	// powerFloor is the power, relative to the level, below which nothing is
+	// distinguished; a frame up to signalMargin above its logarithm has no signal.
+	powerFloor   = 1e-6
+	logFloor     = -13.815510557964274 // ln(powerFloor)
+	signalMargin = 0.5
+	// maxSample bounds a sample: 24 dB above full scale. Beyond lies no sound,
 	// but an overflow that would stay in the running mean for ever.
-	loudest = 16
+	maxSample = 16
 )
-
-// Frames is the number of frames that n samples fill.
-func Frames(n int) int {
-	if n < Window {
-		return 0
-	}
-	return 1 + (n-Window)/Hop
-}
 
 // FrontEnd holds the tables; it does not change and may be shared by streams.
 type FrontEnd struct {
@@ -104,7 +108,7 @@ type Stream struct {
 
 // NewStream begins a stream.
 func (e *FrontEnd) NewStream() *Stream {
-	return &Stream{e: e, pending: make([]float32, 0, Window), channel: Channel{Mean: e.prior, Count: priorCount}}
+	return &Stream{e: e, pending: make([]float32, 0, Window), channel: newChannel()}
 }
 
 // Len is the number of frames so far.
@@ -137,10 +141,10 @@ func sane(v float32) float32 {
 	switch {
 	case v != v:
 		return 0
-	case v > loudest:
-		return loudest
-	case v < -loudest:
-		return -loudest
+	case v > maxSample:
+		return maxSample
+	case v < -maxSample:
+		return -maxSample
 	}
 	return v
 }
@@ -152,40 +156,31 @@ func (s *Stream) next(dst []float32) []float32 {
 	}
 	s.fft.power(&s.frame, &s.power)
 	s.frames++
-	level := 0.0
+	total := 0.0
 	for b := range s.e.bands {
 		t := &s.e.bands[b]
 		sum := 0.0
 		for i, p := range s.power[t.from:][:len(t.weights)] {
 			sum += p * t.weights[i]
 		}
-		s.energy[b] = math.Log(sum + tiny)
+		s.energy[b] = sum
+		total += sum / Bands
+	}
+	c := &s.channel
+	c.follow(total)
+	floor, level := powerFloor*math.Exp(c.Level), 0.0
+	for b, p := range s.energy {
+		s.energy[b] = math.Log(p + floor)
 		level += s.energy[b] / Bands
 	}
-	weight := s.weightOf(level)
-	s.channel.Count = min(s.channel.Count+weight, maxCount)
+	if c.Heard {
+		c.weigh(level)
+	}
+	step := c.Weight / c.Count
+	c.Share *= 1 - step
 	for b, v := range s.energy {
-		s.channel.Mean[b] += (v - s.channel.Mean[b]) * weight / s.channel.Count
-		dst = append(dst, float32(v-s.channel.Mean[b]))
+		c.Mean[b] += (v - c.Mean[b]) * step
+		dst = append(dst, float32(v-c.Mean[b]-c.Share*(s.e.prior[b]+c.Level)))
 	}
 	return dst
-}
-
-// weightOf is how much a frame of this level counts for the running mean.
-func (s *Stream) weightOf(level float64) float64 {
-	switch {
-	case !s.channel.Known:
-		s.channel.Floor, s.channel.Known = level+rise, true
-	case level < s.channel.Floor:
-		s.channel.Floor += fall * (level - s.channel.Floor)
-	default:
-		s.channel.Floor += rise
-	}
-	switch {
-	case level < noSignal:
-		return 0
-	case level > s.channel.Floor+above:
-		return 1
-	}
-	return quiet
 }

@@ -8,7 +8,16 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/weights"
+	"hubbub/localserver/engine/weights/weightstest"
 )
+
+// Frames is the number of frames that n samples fill.
+func Frames(n int) int {
+	if n < Window {
+		return 0
+	}
+	return 1 + (n-Window)/Hop
+}
 
 // bank is the mel filter bank from its definition: HTK mel, 20 to 7600 Hz, peak 1.
 func bank() []float32 {
@@ -37,7 +46,7 @@ func frontEnd(t testing.TB) *FrontEnd {
 	for i := range prior {
 		prior[i] = -5 + float32(i)/20
 	}
-	data, err := weights.Encode("test", []weights.Tensor{{Name: "feat.window", Shape: []int{Window}, Values: hann},
+	data, err := weightstest.Encode("test", []weightstest.Tensor{{Name: "feat.window", Shape: []int{Window}, Values: hann},
 		{Name: "feat.mel", Shape: []int{half + 1, Bands}, Values: bank()}, {Name: "feat.prior", Shape: []int{Bands}, Values: prior}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -96,43 +105,75 @@ func TestFramesAgainstDefinition(t *testing.T) {
 	var frame [fftSize]float64
 	var f fft
 	var p [half + 1]float64
-	mean, count, floor := e.prior, 100.0, math.NaN()
+	var mean [Bands]float64
+	share, count, level, floor, weight := 1.0, 100.0, math.NaN(), math.NaN(), 0.0
 	for k := range n {
 		for i := range Window {
 			frame[i] = float64(x[k*Hop+i]) * float64(float32(.5-.5*math.Cos(2*math.Pi*float64(i)/Window)))
 		}
 		f.power(&frame, &p)
 		var x [Bands]float64
-		level := 0.0
+		total := 0.0
 		for b := range Bands {
-			sum := 0.0
 			for i, v := range p {
-				sum += v * float64(mel[i*Bands+b])
+				x[b] += v * float64(mel[i*Bands+b])
 			}
-			x[b] = math.Log(sum + 1e-6)
-			level += x[b] / Bands
+			total += x[b] / Bands
 		}
 		if k == 0 {
-			floor = level
+			level = math.Log(total) + 4
 		}
-		if level < floor {
-			floor += .2 * (level - floor)
+		if d := math.Log(total) - level; d > 0 {
+			level += .1 * d
+		} else {
+			level += .0005 * weight * d
+		}
+		sum := 0.0
+		for b := range Bands {
+			x[b] = math.Log(x[b] + 1e-6*math.Exp(level))
+			sum += x[b] / Bands
+		}
+		if k == 0 {
+			floor = sum
+		} else if sum < floor {
+			floor += .2 * (sum - floor)
 		} else {
 			floor += .002
 		}
-		weight := 0.005
+		weight = 0.005
 		switch {
-		case level < math.Log(1e-6)+.5:
+		case sum < math.Log(1e-6)+level+.5:
 			weight = 0
-		case level > floor+1:
+		case sum > floor+1:
 			weight = 1
 		}
 		count += weight
+		share *= 1 - weight/count
 		for b, v := range x {
 			mean[b] += (v - mean[b]) * weight / count
-			if want := v - mean[b]; math.Abs(float64(got[k*Bands+b])-want) > 1e-5 {
+			want := v - mean[b] - share*(e.prior[b]+level)
+			if math.Abs(float64(got[k*Bands+b])-want) > 1e-5 {
 				t.Fatalf("frame %d band %d: %v, want %v", k, b, got[k*Bands+b], want)
 			}
+		}
+	}
+}
+
+// The gain of the recording does not change the frames.
+func TestGainDoesNotMatter(t *testing.T) {
+	e, x := frontEnd(t), append(make([]float32, SampleRate/2), talk(10, 20)...)
+	want := e.NewStream().Push(x, nil)
+	for _, db := range []float64{-60, -40, -20, 10, 20} {
+		gain, loud := float32(math.Pow(10, db/20)), make([]float32, len(x))
+		for i, v := range x {
+			loud[i] = gain * v
+		}
+		worst := 0.0
+		for i, v := range e.NewStream().Push(loud, nil) {
+			worst = max(worst, math.Abs(float64(v-want[i])))
+		}
+		if worst > 1e-4 {
+			t.Errorf("%v dB: frames differ by %.2g", db, worst)
 		}
 	}
 }
@@ -179,7 +220,7 @@ func TestNoAllocation(t *testing.T) {
 }
 
 func TestMissingTensorIsAnError(t *testing.T) {
-	data, err := weights.Encode("test", nil, nil)
+	data, err := weightstest.Encode("test", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package nn
 
-// Plane says how a frame of a 2-D layer lies in memory: Bands rows of C
-// channels, and for a padded one a row of zeros on either side.
+// Plane is the memory layout of a frame of a 2-D layer: Bands rows of C channels,
+// and a row of zeros on either side if padded.
 type Plane struct {
 	Bands, C int
 	Padded   bool
@@ -17,11 +17,11 @@ func (p Plane) pad() int {
 	return 0
 }
 
-// Every layer has Compute, which brings the frames of dst that are new or not
-// yet settled up to date with src, and Settled, the number of frames of dst
-// that follow from settled frames of src alone. Step does both and settles.
-// Where add is given its frames (of dst's shape) are added before
-// the activation; add may be dst, filled by another layer in the same step.
+// Every layer has Compute, which computes the frames of dst that are new or not yet
+// final from src, and Final, the number of frames of dst that follow from final
+// frames of src alone. Step does both and marks those frames final. If add is
+// given, its frames (of dst's shape) are added before the activation; add may be
+// dst, filled by another layer in the same step.
 
 // Conv2D is a 3x3 (or 1x1) convolution over frequency and time with zero
 // padding 1 (0) and strides 1 or 2, on a stream of frames.
@@ -47,16 +47,13 @@ func NewConv2D(in, out Plane, size, freqStride, timeStride int, w, bias []float3
 	return c
 }
 
-// Bytes is the memory of the weights.
-func (c *Conv2D) Bytes() int { return c.m.Bytes() }
+// Final is the number of output frames that the final frames of src decide.
+func (c *Conv2D) Final(src *Track) int { return c.time.final(src.final) }
 
-// Settled is the number of output frames that the settled frames of src decide.
-func (c *Conv2D) Settled(src *Track) int { return c.time.settled(src.settled) }
-
-// Compute brings dst up to date.
+// Compute computes the frames of dst that are new or not final.
 func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
 	dst.Extend(c.time.outputs(src.length))
-	from := dst.settled
+	from := dst.final
 	if from >= dst.length {
 		return
 	}
@@ -76,10 +73,10 @@ func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
 	c.m.Apply(r)
 }
 
-// Step computes and settles.
+// Step computes dst and marks its final frames.
 func (c *Conv2D) Step(src, dst, add *Track, relu bool) {
 	c.Compute(src, dst, add, relu)
-	dst.Settle(c.Settled(src))
+	dst.SetFinal(c.Final(src))
 }
 
 // Conv1D is a convolution over time on a stream of frames of channels.
@@ -97,16 +94,13 @@ func NewConv1D(in, out, kernel, stride, dilation, at int, w, bias []float32) *Co
 		m: NewMatrix(kernel, in, out, bias, func(tap, k, o int) float32 { return w[(o*in+k)*kernel+tap] })}
 }
 
-// Bytes is the memory of the weights.
-func (c *Conv1D) Bytes() int { return c.m.Bytes() }
+// Final is the number of output frames that the final frames of src decide.
+func (c *Conv1D) Final(src *Track) int { return c.time.final(src.final) }
 
-// Settled is the number of output frames that the settled frames of src decide.
-func (c *Conv1D) Settled(src *Track) int { return c.time.settled(src.settled) }
-
-// Compute brings dst up to date.
+// Compute computes the frames of dst that are new or not final.
 func (c *Conv1D) Compute(src, dst, add *Track, relu bool) {
 	dst.Extend(c.time.outputs(src.length))
-	from := dst.settled
+	from := dst.final
 	if from >= dst.length {
 		return
 	}
@@ -120,8 +114,8 @@ func (c *Conv1D) Compute(src, dst, add *Track, relu bool) {
 	c.m.Apply(r)
 }
 
-// Step computes and settles.
+// Step computes dst and marks its final frames.
 func (c *Conv1D) Step(src, dst, add *Track, relu bool) {
 	c.Compute(src, dst, add, relu)
-	dst.Settle(c.Settled(src))
+	dst.SetFinal(c.Final(src))
 }

@@ -4,8 +4,8 @@ package nn
 
 import "golang.org/x/sys/cpu"
 
-// useAVX2 and useAVX512 choose the kernels, the latter those of products alone;
-// tests switch them to compare the twins.
+// useAVX2 and useAVX512 select the kernels, useAVX512 those of products only. Tests
+// switch them to compare the implementations.
 var (
 	useAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 	useAVX512 = useAVX2 && cpu.X86.HasAVX512F
@@ -17,17 +17,6 @@ func rowBlock() int {
 		return 8
 	}
 	return 6
-}
-
-// Kernels names the kernels in use: "avx512", "avx2", "neon" or "go".
-func Kernels() string {
-	switch {
-	case useAVX512:
-		return "avx512"
-	case useAVX2:
-		return "avx2"
-	}
-	return "go"
 }
 
 func (t *tile) run() {

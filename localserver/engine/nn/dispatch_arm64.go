@@ -2,20 +2,13 @@
 
 package nn
 
-// Every arm64 processor has NEON; tests switch it off to compare the twins.
-// The activations stay in plain Go: they are a small part of the work.
+// Every arm64 processor has NEON; tests switch it off to compare the
+// implementations. The activations are in plain Go: they are a small part of the
+// work.
 var useNEON = true
 
 // rowBlock is the largest number of rows in one kernel call.
 func rowBlock() int { return 4 }
-
-// Kernels names the kernels in use: "avx2", "neon" or "go".
-func Kernels() string {
-	if useNEON {
-		return "neon"
-	}
-	return "go"
-}
 
 //go:noescape
 func tile4(dst *float32, dstStride int, src *float32, srcStride, segStride, segs, k int, w, bias, add *float32, addStride int, relu uint64)

@@ -5,9 +5,6 @@ package nn
 // rowBlock is the largest number of rows in one kernel call.
 func rowBlock() int { return 6 }
 
-// Kernels names the kernels in use: "avx2", "neon" or "go".
-func Kernels() string { return "go" }
-
 func (t *tile) run()                                    { t.generic() }
 func expSlice(dst, src []float32)                       { genericExp(dst, src) }
 func tanhSlice(dst, src []float32)                      { genericTanh(dst, src) }

@@ -7,15 +7,16 @@ const gruLanes = 96
 // in the order reset, update, new, and the reset gate applied to the recurrent
 // product of the new gate with its bias. (Cho et al., arXiv 1406.1078.)
 type GRU struct {
-	// Input is the product with the input, [3*Hidden] with bias: it has no
-	// memory, so that a stream computes it once for each frame.
+	// Input is the product with the input, [3*Hidden] with bias. It does not
+	// depend on the state, so a stream computes it once for each frame.
 	Input  *Matrix
 	Hidden int
 	w      []float32 // recurrent, packed [3*Hidden/96][Hidden][96]
 	bias   []float32
 }
 
-// NewGRU packs PyTorch weights: wih [3*hidden, in], whh [3*hidden, hidden]. 3*hidden must be a multiple of 96.
+// NewGRU packs PyTorch weights: wih [3*hidden, in], whh [3*hidden, hidden].
+// 3*hidden must be a multiple of 96.
 func NewGRU(in, hidden int, wih, whh, bih, bhh []float32) *GRU {
 	n := 3 * hidden
 	if n%gruLanes != 0 || hidden%8 != 0 {
@@ -32,11 +33,8 @@ func NewGRU(in, hidden int, wih, whh, bih, bhh []float32) *GRU {
 	return g
 }
 
-// Bytes is the memory of the weights.
-func (g *GRU) Bytes() int { return g.Input.Bytes() + 4*(len(g.w)+len(g.bias)) }
-
-// Run goes over n frames from state zero: frame i reads its input product at
-// in[i*inStride:] and leaves its state at out[i*outStride:]. With backwards it
+// Run runs over n frames from state zero: frame i reads its input product at
+// in[i*inStride:] and writes its state to out[i*outStride:]. With backwards it
 // starts at the last frame. scratch holds at least 4*Hidden floats.
 func (g *GRU) Run(in []float32, inStride int, out []float32, outStride, n int, backwards bool, scratch []float32) {
 	h := g.Hidden

@@ -4,7 +4,8 @@ package nn
 
 import "testing"
 
-// setKernels switches the kernels for the length of a test; false when this machine has no such ones.
+// setKernels switches the kernels during a test; false when this machine does not
+// have them.
 func setKernels(t testing.TB, name string) bool {
 	have := useNEON
 	if name != "neon" && name != "go" || name == "neon" && !have {

@@ -31,8 +31,8 @@ func conv2D(x []float32, c, f, t int, w, bias []float32, n, size, fs, ts int) (y
 	return y, fo, to
 }
 
-// TestConv2DStream feeds a stream in uneven steps; after each, the whole output
-// must be what the convolution of the signal so far gives.
+// TestConv2DStream pushes a stream in uneven steps; after each, the whole output is
+// that of the convolution of the signal so far.
 func TestConv2DStream(t *testing.T) {
 	for _, c := range []struct{ size, fs, ts int }{{3, 1, 1}, {3, 2, 2}, {3, 2, 1}, {1, 2, 2}, {1, 2, 1}} {
 		r := rand.New(rand.NewPCG(7, uint64(c.size*100+c.fs*10+c.ts)))
@@ -64,7 +64,7 @@ func TestConv2DStream(t *testing.T) {
 			if dst.Len() != to {
 				t.Fatalf("%+v: %d frames, want %d", c, dst.Len(), to)
 			}
-			for j := max(dst.First(), dst.Settled()-10); j < to; j++ {
+			for j := max(dst.First(), dst.Final()-10); j < to; j++ {
 				got, frame := make([]float32, 0, fo*16), dst.Frame(j)
 				exp := make([]float32, 0, fo*16)
 				for i := range fo {
@@ -99,7 +99,7 @@ func TestConv1DStream(t *testing.T) {
 			conv.Step(src, dst, nil, true)
 			src.Read()
 			T := len(all) / 4
-			for j := max(dst.First(), dst.Settled()-5); j < dst.Len(); j++ {
+			for j := max(dst.First(), dst.Final()-5); j < dst.Len(); j++ {
 				want := make([]float32, 16)
 				for o := range want {
 					sum := float64(bias[o])
@@ -121,8 +121,8 @@ func TestConv1DStream(t *testing.T) {
 	}
 }
 
-// TestSettledFramesStay: what is settled keeps its bits for as long as it can be read.
-func TestSettledFramesStay(t *testing.T) {
+// TestFinalFramesDoNotChange: final frames keep their bits as long as they can be read.
+func TestFinalFramesDoNotChange(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	conv := NewConv1D(4, 16, 3, 1, 4, 0, values(r, 16*4*3), values(r, 16))
 	src, dst := NewTrack(4, 4, 4, 8), NewTrack(16, 0, 0, 40)
@@ -131,18 +131,18 @@ func TestSettledFramesStay(t *testing.T) {
 		src.Push(values(r, r.IntN(9)*4), 4, 0)
 		conv.Step(src, dst, nil, false)
 		src.Read()
-		for j := dst.First(); j < dst.Settled(); j++ {
+		for j := dst.First(); j < dst.Final(); j++ {
 			if old, ok := seen[j]; ok {
-				near(t, "settled frame", dst.Frame(j), old, 0)
+				near(t, "final frame", dst.Frame(j), old, 0)
 			} else {
 				seen[j] = append([]float32(nil), dst.Frame(j)...)
 			}
 		}
-		if dst.Settled() > 40 && dst.Settled()-dst.First() < 40 {
-			t.Fatalf("only %d settled frames can be read", dst.Settled()-dst.First())
+		if dst.Final() > 40 && dst.Final()-dst.First() < 40 {
+			t.Fatalf("only %d final frames can be read", dst.Final()-dst.First())
 		}
 	}
 	if len(seen) < 500 {
-		t.Fatalf("only %d frames settled", len(seen))
+		t.Fatalf("only %d frames are final", len(seen))
 	}
 }

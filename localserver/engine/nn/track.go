@@ -2,27 +2,26 @@ package nn
 
 import "fmt"
 
-// Track is the output of one layer over time: a window of frames that slides
-// along a stream without end.
+// Track is the output of one layer over time: a sliding window of the frames of a
+// stream.
 //
-// Frames below Settled will never change. Frames from there up to Len were
-// computed as if the stream ended at Len (zeros behind it, as a convolution
-// pads the end of a signal) and are computed again when more is known. Before
-// frame 0 and behind frame Len lie frames of zeros, which is what makes the
-// layers plain strided products.
+// Frames below Final never change. Frames from there up to Len are computed as if
+// the stream ended at Len (zeros behind it, as a convolution pads the end of a
+// signal), and again when more is known. Before frame 0 and behind frame Len there
+// are frames of zeros, so that the layers are plain strided products.
 type Track struct {
 	buf         []float32
 	size        int // floats of a frame
 	lead, trail int // frames of zeros before frame 0, and behind the newest
-	keep        int // frames that stay readable behind the settled ones
+	keep        int // final frames that stay readable
 	first       int // frame at buf[0]
-	settled     int
+	final       int
 	length      int
-	unread      int // first frame that no layer has seen, where frames come by Push; else -1
+	unread      int // first frame that no layer has read, where frames come by Push; else -1
 }
 
-// NewTrack makes an empty track of frames of size floats; lead and trail
-// frames of zeros around it, keep settled frames to look back on.
+// NewTrack makes an empty track of frames of size floats, with lead and trail
+// frames of zeros around it. The newest keep final frames stay readable.
 func NewTrack(size, lead, trail, keep int) *Track {
 	return &Track{size: size, lead: lead, trail: trail, keep: max(keep, lead), first: -lead, unread: -1}
 }
@@ -30,8 +29,8 @@ func NewTrack(size, lead, trail, keep int) *Track {
 // Len is the number of frames since the stream began.
 func (t *Track) Len() int { return t.length }
 
-// Settled is the number of frames that will never change.
-func (t *Track) Settled() int { return t.settled }
+// Final is the number of frames that never change.
+func (t *Track) Final() int { return t.final }
 
 // Size is the number of floats of a frame.
 func (t *Track) Size() int { return t.size }
@@ -42,10 +41,10 @@ func (t *Track) First() int { return max(t.first, 0) }
 // Bytes is the memory of the track.
 func (t *Track) Bytes() int { return 4 * cap(t.buf) }
 
-// Frame gives frame i, First() <= i < Len(), valid until the next step of the stream.
+// Frame is frame i, First() <= i < Len(), valid until the next step of the stream.
 func (t *Track) Frame(i int) []float32 { return t.From(i)[:t.size:t.size] }
 
-// From gives everything from frame i on; i may lie in the zeros around.
+// From is all frames from frame i on; i may be in the zeros around.
 func (t *Track) From(i int) []float32 {
 	if i < t.first || i > t.length+t.trail {
 		panic(fmt.Sprintf("nn: frame %d of a track that holds %d to %d", i, t.first, t.length))
@@ -53,22 +52,22 @@ func (t *Track) From(i int) []float32 {
 	return t.buf[(i-t.first)*t.size:]
 }
 
-// Extend makes the track length frames long, with room for all of them and
-// zeros behind. Called again in the same step it changes nothing.
+// Extend makes the track length frames long, with zeros behind. Called again in
+// the same step it changes nothing.
 func (t *Track) Extend(length int) {
 	need := (length + t.trail - t.first) * t.size
 	if need > len(t.buf) {
-		first := t.settled - t.keep
+		first := t.final - t.keep
 		if t.unread >= 0 {
 			first = min(first, t.unread-t.keep)
 		}
 		if first > t.first {
-			used := (t.length - first) * t.size // what lies behind is written anew
+			used := (t.length - first) * t.size // the zeros behind are written again
 			copy(t.buf, t.buf[(first-t.first)*t.size:][:max(used, 0)])
 			t.first = first
 			need = (length + t.trail - t.first) * t.size
 		}
-		if need > len(t.buf) { // only until the stream has reached its stride
+		if need > len(t.buf) { // only in the first seconds of a stream
 			buf := make([]float32, need+need/8/t.size*t.size)
 			copy(buf, t.buf)
 			t.buf = buf
@@ -78,36 +77,36 @@ func (t *Track) Extend(length int) {
 	clear(t.buf[(length-t.first)*t.size:][:t.trail*t.size])
 }
 
-// Settle declares frames below n final.
-func (t *Track) Settle(n int) { t.settled = max(t.settled, min(n, t.length)) }
+// SetFinal declares the frames below n final.
+func (t *Track) SetFinal(n int) { t.final = max(t.final, min(n, t.length)) }
 
-// Push appends final frames to an input track, width values each; each is
-// copied to offset at of a track frame, whose other values are zero. They are
-// held until Read, however many they are.
+// Push appends final frames of width values to an input track. Each is copied to
+// offset at of a track frame, whose other values are zero. They are all held until
+// Read.
 func (t *Track) Push(frames []float32, width, at int) {
 	t.unread = max(t.unread, 0)
 	n, old := len(frames)/width, t.length
 	t.Extend(old + n)
 	for i := range n {
 		dst := t.Frame(old + i)
-		clear(dst) // the frame held the zeros behind the end, or old data
+		clear(dst) // it may hold old data
 		copy(dst[at:], frames[i*width:][:width])
 	}
-	t.Settle(t.length)
+	t.SetFinal(t.length)
 }
 
-// Read declares that the layers behind an input track are up to date with it.
-// It reports whether there was anything new.
+// Read declares that the layers behind an input track are up to date with it, and
+// reports whether there were new frames.
 func (t *Track) Read() bool {
-	news := t.unread < t.length
+	unread := t.unread < t.length
 	t.unread = t.length
-	return news
+	return unread
 }
 
 // taps is the time axis of a convolution.
 type taps struct{ kernel, stride, pad, dilation int }
 
-// outputs is the number of output frames over n input frames, as a framework counts them.
+// outputs is the number of output frames for n input frames, as in PyTorch.
 func (c taps) outputs(n int) int {
 	if n += 2*c.pad - c.dilation*(c.kernel-1) - 1; n < 0 {
 		return 0
@@ -115,8 +114,8 @@ func (c taps) outputs(n int) int {
 	return n/c.stride + 1
 }
 
-// settled is the number of outputs whose inputs all lie below settled input n.
-func (c taps) settled(n int) int {
+// final is the number of outputs that depend on the first n inputs only.
+func (c taps) final(n int) int {
 	if n += c.pad - c.dilation*(c.kernel-1) - 1; n < 0 {
 		return 0
 	}

@@ -11,9 +11,9 @@ import (
 	"hubbub/localserver/engine/embedding"
 )
 
-// spent is the processor time of this process: on a busy machine the clock on
-// the wall says nothing.
-func spent() time.Duration {
+// cpuTime is the CPU time of this process, which does not depend on other load as
+// the wall clock does.
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
@@ -21,10 +21,9 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStages gives, for each hop, the milliseconds of processor time that
-// each stage takes for a second of audio, everything between two commits
-// included: the trunk and the blocks up to the newest frame, a window of 5 s,
-// and the embeddings of four masks over it.
+// BenchmarkStages measures, for each hop, the CPU time in milliseconds of each stage
+// for a second of audio: the trunk and the blocks up to the newest frame, a window
+// of 5 s, and the embeddings of four masks over it.
 func BenchmarkStages(b *testing.B) {
 	for _, hop := range []int{50, 25} {
 		b.Run(fmt.Sprintf("hop=%dms", hop*10), func(b *testing.B) {
@@ -44,7 +43,7 @@ func BenchmarkStages(b *testing.B) {
 				{"window", func() { logp = p.seg.Window(p.seg.Len()-Window, p.seg.Len(), logp[:0]) }, 0},
 				{"embed4", func() {
 					for range 4 {
-						p.emb.EmbedMask(p.emb.Len()-Window, mask, vector)
+						p.emb.Embed(p.emb.Len()-Window, mask, vector)
 					}
 				}, 0},
 			}
@@ -56,9 +55,9 @@ func BenchmarkStages(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range stages {
-					begin := spent()
+					begin := cpuTime()
 					stages[i].run()
-					stages[i].cost += spent() - begin
+					stages[i].cost += cpuTime() - begin
 				}
 			}
 			for _, s := range stages {

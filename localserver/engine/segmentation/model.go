@@ -1,13 +1,15 @@
-// Package segmentation says who talks when inside a few seconds.
+// Package segmentation computes the activity of local speakers in windows of a few
+// seconds.
 //
-// It names up to three local speakers, at most two at once, as one of seven
-// classes for every 20 ms (powerset encoding: Plaquet and Bredin, arXiv
-// 2310.13025). Convolutions over the feature frames and a projection of the
-// embedder's trunk meet at 25 frames a second; dilated residual blocks widen
-// the view to 31 such frames on either side. All of this is a stream, where a
-// frame is computed once (those near the newest sample as if the stream ended
-// there, and again when more has come). On any window of it a recurrent layer
-// runs both ways and gives the classes.
+// A window has up to three local speakers, at most two at once: one of seven
+// classes for each frame of 20 ms (powerset encoding: Plaquet and Bredin, arXiv
+// 2310.13025). The input is the feature frames, through two convolutions, and the
+// embedding network's trunk, through a projection, at 25 steps a second; dilated
+// residual blocks have a receptive field of 31 steps on either side. All of this
+// is computed once per step of the stream; steps near the newest sample are
+// computed as if the stream ended there, and again when more has come. A
+// bidirectional recurrent layer then runs over any window of it and gives the
+// classes.
 package segmentation
 
 import (
@@ -23,9 +25,9 @@ const (
 	Classes = 7
 	// Speakers is the number of local speakers.
 	Speakers = 3
-	// Split is the number of 20 ms output frames to a 40 ms frame of the stream.
+	// Split is the number of 20 ms output frames in a step of 40 ms.
 	Split = 2
-	// Window is the number of 40 ms frames in the 5 s that the network was trained on.
+	// Window is the number of steps in the 5 s that the network was trained on.
 	Window = 125
 
 	bands    = 64
@@ -40,18 +42,19 @@ var Sets = [Classes][]int{{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}}
 
 var dilations = [5]int{1, 2, 4, 8, 16}
 
-// Model is the network. It does not change and is shared by all streams.
+// Model is the network. It is immutable and shared by all streams.
 type Model struct {
 	c1, c2    *nn.Conv1D
 	proj      *nn.Matrix
-	wide      [len(dilations)]*nn.Conv1D // the dilated convolution of each block
-	point     [len(dilations)]*nn.Conv1D // the 1x1 one behind it
+	dilated   [len(dilations)]*nn.Conv1D // of each residual block
+	pointwise [len(dilations)]*nn.Conv1D // of each residual block, after it
 	forwards  *nn.GRU
 	backwards *nn.GRU
 	l1, l2    *nn.Matrix
 }
 
-// New takes the tensors seg.* of a weights file.
+// New takes the tensors seg.* of a weights file. An error names the first tensor
+// that is missing or has another shape.
 func New(f *weights.File) (*Model, error) {
 	r := weights.Reader{File: f}
 	m := &Model{}
@@ -61,15 +64,15 @@ func New(f *weights.File) (*Model, error) {
 	m.c1 = conv("seg.c1", bands, channels, 5, 2, 1)
 	m.c2 = conv("seg.c2", channels, channels, 5, 2, 1)
 	w, b := r.Tensor("seg.proj.w", channels, embedding.TrunkSize), r.Tensor("seg.proj.b", channels)
-	place := make([]int, embedding.TrunkSize) // the exported column at each place of a trunk frame
-	for i := range place {
-		place[embedding.Column(i)] = i
+	column := make([]int, embedding.TrunkSize) // the exported column at each index of a trunk step
+	for i := range column {
+		column[embedding.Column(i)] = i
 	}
-	m.proj = nn.NewMatrix(1, embedding.TrunkSize, channels, b, func(_, k, n int) float32 { return w[n*embedding.TrunkSize+place[k]] })
+	m.proj = nn.NewMatrix(1, embedding.TrunkSize, channels, b, func(_, k, n int) float32 { return w[n*embedding.TrunkSize+column[k]] })
 	for i, d := range dilations {
 		name := fmt.Sprintf("seg.blk%d", i)
-		m.wide[i] = conv(name+".a", channels, channels, 3, 1, d)
-		m.point[i] = nn.NewConv1D(channels, channels, 1, 1, 1, 0, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
+		m.dilated[i] = conv(name+".a", channels, channels, 3, 1, d)
+		m.pointwise[i] = nn.NewConv1D(channels, channels, 1, 1, 1, 0, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
 	}
 	gru := func(name string) *nn.GRU {
 		return nn.NewGRU(channels, hidden, r.Tensor(name+".wih", 3*hidden, channels), r.Tensor(name+".whh", 3*hidden, hidden),

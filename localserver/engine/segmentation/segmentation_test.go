@@ -130,12 +130,12 @@ func frames(seed uint64, n int) []float32 {
 	return x
 }
 
-// TestStreamIsTheNetwork: at every cut a stream that came in pieces gives what
-// one gives that got the same frames at once, and what is settled stays.
+// TestStreamIsTheNetwork: a stream that gets its frames in parts gives the same as one
+// that gets them at once, and final frames do not change.
 func TestStreamIsTheNetwork(t *testing.T) {
 	x, r := frames(1, 900), rand.New(rand.NewPCG(2, 1))
 	p, _ := newPair(t, Window)
-	settled := map[int][]float32{}
+	final := map[int][]float32{}
 	for n := 0; n < 900; {
 		k := min(1+r.IntN(80), 900-n)
 		p.push(x[n*bands : (n+k)*bands])
@@ -151,20 +151,20 @@ func TestStreamIsTheNetwork(t *testing.T) {
 				t.Fatalf("after %d frames value %d of %d is %v, want %v", n, i, len(a), a[i], b[i])
 			}
 		}
-		for j := p.seg.First(); j < p.seg.Settled(); j++ {
+		for j := p.seg.First(); j < p.seg.gates.Final(); j++ {
 			now := p.seg.gates.Frame(j)
-			if old, ok := settled[j]; !ok {
-				settled[j] = append([]float32(nil), now...)
+			if old, ok := final[j]; !ok {
+				final[j] = append([]float32(nil), now...)
 			} else {
 				for i := range old {
 					if old[i] != now[i] {
-						t.Fatalf("after %d frames settled frame %d changed", n, j)
+						t.Fatalf("after %d frames final frame %d changed", n, j)
 					}
 				}
 			}
 		}
-		if n > 300 && p.seg.Settled() < n/4-42 {
-			t.Fatalf("of %d frames only %d are settled", p.seg.Len(), p.seg.Settled())
+		if n > 300 && p.seg.gates.Final() < n/4-42 {
+			t.Fatalf("of %d frames only %d are final", p.seg.Len(), p.seg.gates.Final())
 		}
 	}
 }
@@ -198,8 +198,8 @@ func relu(x [][]float64) [][]float64 {
 	return x
 }
 
-// TestBlocksAgainstDefinition compares the stream before the recurrent layer,
-// at several cuts, with the network written out plainly on the frames so far.
+// TestBlocksAgainstDefinition compares the stream before the recurrent layer, at
+// several lengths, with a plain implementation of the network.
 func TestBlocksAgainstDefinition(t *testing.T) {
 	f, err := weights.Default()
 	if err != nil {
@@ -264,8 +264,8 @@ func TestBlocksAgainstDefinition(t *testing.T) {
 	}
 }
 
-// TestWaitingFramesAreKept: however much comes before an Update, nothing is lost.
-func TestWaitingFramesAreKept(t *testing.T) {
+// TestFramesAreKeptUntilUpdate: however much comes before an Update, nothing is lost.
+func TestFramesAreKeptUntilUpdate(t *testing.T) {
 	x := frames(3, 2000)
 	a, _ := newPair(t, 60)
 	b, _ := newPair(t, 60)

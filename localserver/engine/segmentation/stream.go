@@ -7,14 +7,15 @@ import (
 	"hubbub/localserver/engine/nn"
 )
 
-// trunkLag bounds how many 40 ms frames the trunk settles later than the
-// convolutions beside it (8 by its view of 350 ms, and roundings).
+// trunkLag bounds how many steps of 40 ms the trunk's final steps are behind those
+// of the convolutions beside it (8 by its receptive field of 350 ms, and
+// rounding).
 const trunkLag = 16
 
 // Stream is the network over one stream. One goroutine may use it; after its
 // first seconds it allocates nothing.
 //
-// It follows an embedding.Stream: both are given the same frames and updated
+// It belongs to an embedding.Stream: both get the same frames and are updated
 // together, the trunk first.
 type Stream struct {
 	m       *Model
@@ -30,8 +31,8 @@ type Stream struct {
 	scratch [4 * hidden]float32
 }
 
-// NewStream begins a stream that keeps the newest window frames of 40 ms. With
-// a window of 5 s and an Update every 0.5 s it settles at 0.8 MB.
+// NewStream begins a stream that keeps the newest window steps of 40 ms. With a
+// window of 5 s and an Update every 0.5 s it takes 0.8 MB.
 func (m *Model) NewStream(window int) *Stream {
 	s := &Stream{m: m, in: nn.NewTrack(bands, 2, 2, 4), a: nn.NewTrack(channels, 2, 2, 4), c: nn.NewTrack(channels, 0, 0, trunkLag),
 		gates: nn.NewTrack(6*hidden, 0, 0, window)}
@@ -46,11 +47,11 @@ func (m *Model) NewStream(window int) *Stream {
 	return s
 }
 
-// Append takes feature frames, 64 values each. They show after the next Update.
+// Append takes feature frames, 64 values each. They count from the next Update on.
 func (s *Stream) Append(frames []float32) { s.in.Push(frames, bands, 0) }
 
-// Update brings the stream up to date with the frames appended and the trunk's
-// output for the same frames.
+// Update computes the stream up to the newest appended frame; trunk is the
+// embedding network's output for the same frames.
 func (s *Stream) Update(trunk *nn.Track) {
 	if !s.in.Read() {
 		return
@@ -60,17 +61,17 @@ func (s *Stream) Update(trunk *nn.Track) {
 	x := s.x[0]
 	m.c2.Step(s.a, s.c, nil, false)
 	x.Extend(s.c.Len())
-	if from, n := x.Settled(), x.Len()-x.Settled(); n > 0 {
+	if from, n := x.Final(), x.Len()-x.Final(); n > 0 {
 		m.proj.Apply(nn.Rows{Groups: 1, N: n, Src: trunk.From(from), SrcStride: embedding.TrunkSize,
 			Dst: x.From(from), DstStride: channels, Add: s.c.From(from), AddStride: channels, ReLU: true})
 	}
-	x.Settle(min(s.c.Settled(), trunk.Settled()))
+	x.SetFinal(min(s.c.Final(), trunk.Final()))
 	for i := range dilations {
-		m.wide[i].Step(s.x[i], s.mids[i], nil, true)
-		m.point[i].Step(s.mids[i], s.x[i+1], s.x[i], false)
+		m.dilated[i].Step(s.x[i], s.mids[i], nil, true)
+		m.pointwise[i].Step(s.mids[i], s.x[i+1], s.x[i], false)
 	}
 	x = s.x[len(dilations)]
-	from := s.gates.Settled()
+	from := s.gates.Final()
 	s.gates.Extend(x.Len())
 	if n := x.Len() - from; n > 0 {
 		r := nn.Rows{Groups: 1, N: n, Src: x.From(from), SrcStride: channels, Dst: s.gates.From(from), DstStride: 6 * hidden}
@@ -78,19 +79,19 @@ func (s *Stream) Update(trunk *nn.Track) {
 		r.Dst = r.Dst[3*hidden:]
 		m.backwards.Input.Apply(r)
 	}
-	s.gates.Settle(x.Settled())
+	s.gates.SetFinal(x.Final())
 }
 
-// Len is the number of 40 ms frames so far, Settled the number of those whose
-// input to the recurrent layer will not change, First the oldest still held.
-func (s *Stream) Len() int     { return s.gates.Len() }
-func (s *Stream) Settled() int { return s.gates.Settled() }
-func (s *Stream) First() int   { return s.gates.First() }
+// Len is the number of steps so far.
+func (s *Stream) Len() int { return s.gates.Len() }
 
-// Window runs the recurrent layer over frames [from, to) of 40 ms, both ways
+// First is the oldest step that Window can still use.
+func (s *Stream) First() int { return s.gates.First() }
+
+// Window runs the recurrent layer over the steps [from, to) in both directions,
 // from state zero, and appends the natural logarithms of the classes'
 // probabilities to dst: Classes values for each of 2*(to-from) frames of 20 ms.
-// Frames that are not held are left out.
+// Steps that are not held are left out.
 func (s *Stream) Window(from, to int, dst []float32) []float32 {
 	from, to = max(from, s.First()), min(to, s.Len())
 	n := to - from

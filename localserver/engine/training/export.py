@@ -16,9 +16,8 @@ import features as FT
 from networks import CHANNELS, TRUNK, Embedder, Segmenter
 
 ORDER = {
-    'features': 'frame t = samples [160t, 160t+400); x = ln(|rfft512(window*samples)|^2 @ feat.mel + 1e-6); m = feat.prior, n = 100 '
-                'before the first frame; then n = min(n + w, 12000), m += (x - m) w / n, f = x - m (m includes the current frame), with the weights w '
-                'of features.py. Stages pad with 0.',
+    'features': 'frame t = samples [160t, 160t+400); p = |rfft512(window*samples)|^2 @ feat.mel; x = ln(p + 1e-6 e^level); f = x - s - share (feat.prior + level), '
+                'with level, running mean s and share of the prior of features.py. Stages pad with 0.',
     'emb.trunk': 'input [1, 64 bands, T frames]; conv kernels [out, in, band, time], padding 1; stem stride (2,2) + relu; block k: y = relu(c1(x)), '
                  'y = c2(y), out = relu(y + (sc(x) or x)); stride (band, time) of c1 and sc: blk0 (1,1) blk1 (2,2) blk2 (1,1) blk3 (2,1) blk4 (1,1); '
                  'sc is 1x1 without padding; output [%d, 8 bands, ceil(T/4)] flattened to channel*8+band = %d' % (CHANNELS, TRUNK),
@@ -188,8 +187,7 @@ def test_signal(seconds=6):
 
 def parity(w, path, version):
     x = test_signal()
-    lm = FT.logmel(x)
-    f = FT.normalise(lm, w['feat.prior'])
+    f, lm, _ = FT.stream(FT.power(x), w['feat.prior'])
     keep = {}
     h, s = run(w, f, keep)
     g, lp = window(w, s[-125:])
@@ -197,7 +195,7 @@ def parity(w, path, version):
     masks = np.zeros((2, T), np.float32)
     masks[0, 5:53] = 1; masks[0, 30] = .25
     masks[1, 55:95] = 1; masks[1, 140:] = .5
-    o = [('signal', x.astype(np.float16)), ('logmel', lm), ('frames', f), ('trunk', h.numpy()), ('seg.stream', s.numpy()), ('seg.gru', g.numpy()), ('seg.logp', lp.numpy()),
+    o = [('signal', x.astype(np.float16)), ('logmel', lm.astype(np.float32)), ('frames', f), ('trunk', h.numpy()), ('seg.stream', s.numpy()), ('seg.gru', g.numpy()), ('seg.logp', lp.numpy()),
          ('masks', masks), ('embeddings', np.stack([head(w, h, m).numpy() for m in masks]))]
     for k, v in keep.items():
         v = v.numpy()
@@ -245,7 +243,7 @@ def main():
     _, w = read(a.weights)
     print('parity: %d bytes' % parity(w, a.parity, a.version))
     with torch.no_grad():                                            # the folded half-precision weights against the networks themselves
-        f = FT.normalise(FT.logmel(test_signal()), ck['prior'])
+        f = FT.normalised(test_signal(), ck['prior'])
         h, s = run(w, f, {})
         h2 = emb.trunk(torch.from_numpy(f)[None])
         s2 = seg.stream(torch.from_numpy(f)[None], h2)[0]

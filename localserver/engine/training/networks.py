@@ -1,14 +1,12 @@
 """The two networks. Embedder: a 2-D residual trunk that sees every frame once, and a head that pools it under a mask.
 Segmenter: who talks when inside 5 s, from the same frames and from the trunk's output at the same 40 ms step."""
-import os
-import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
 WINDOW = 125                                     # 40 ms frames of one 5 s window
-CHANNELS = int(os.environ.get('CHANNELS', 96))   # of the trunk's output: 96 ship and are what the Go code expects; 64 until weights 2.0
+CHANNELS = 96                                    # of the trunk's output
 TRUNK = CHANNELS * 8                             # channels x bands
 TRUNK_RF = 35                                    # 10 ms frames of context to either side
 
@@ -72,30 +70,14 @@ class Embedder(nn.Module):
         return F.normalize(self.bno(self.fc(self.bnp(self.pool(h, m, which)))))
 
 
-def mask40(m):
-    """mask of 10 ms frames [N, T] -> mean over each 40 ms step [N, ceil(T/4)]"""
-    T = -(-m.shape[1] // 4)
-    return F.pad(m, (0, 4 * T - m.shape[1])).view(len(m), T, 4).mean(2)
-
-
-def load_prototype(net, path):
-    """Fills an Embedder with the prototype's weights; its batch norms are stored as y = x g + b, so the running statistics
-    become (0, 1) until calibrate_bn() has seen data."""
-    z = {k: torch.from_numpy(v) for k, v in np.load(path).items()}
-
-    def bn(m, n):
-        m.weight.data.copy_(z[n + '.g']); m.bias.data.copy_(z[n + '.b'])
-        m.running_mean.zero_(); m.running_var.fill_(1. - m.eps)
-    net.stem.weight.data.copy_(z['stem.w']); bn(net.bn0, 'bn0')
-    for k, b in enumerate(net.blocks):
-        p = 'body.%d.' % k
-        b.c1.weight.data.copy_(z[p + 'c1.w']); bn(b.b1, p + 'b1')
-        b.c2.weight.data.copy_(z[p + 'c2.w']); bn(b.b2, p + 'b2')
-        if b.sc is not None:
-            b.sc.weight.data.copy_(z[p + 'sc.w']); bn(b.bs, p + 'bs')
-    for n, m in (('a1', net.att1), ('a2', net.att2)):
-        m.weight.data.copy_(z[n + '.w'].view_as(m.weight)); m.bias.data.copy_(z[n + '.bias'])
-    net.fc.weight.data.copy_(z['fc.w']); bn(net.bnp, 'bnp'); bn(net.bno, 'bno')
+def pool_many(emb, h, M):
+    """Attentive mean and deviation of many masks of one conversation by matrix products: h [B, TRUNK, T], M [B, n, T] -> [B, n, 2 TRUNK]"""
+    e = emb.att2(torch.tanh(emb.att1(h)))
+    w = torch.exp(e - e.amax(2, keepdim=True).detach()).transpose(1, 2)
+    x = h.transpose(1, 2)
+    s0 = (M @ w).clamp_min(1e-6)
+    mu = (M @ (w * x)) / s0
+    return torch.cat([mu, ((M @ (w * x * x)) / s0 - mu * mu).clamp_min(1e-5).sqrt()], 2)
 
 
 @torch.no_grad()

@@ -4,9 +4,8 @@ One room and one recording chain for a conversation; every speaker has an own di
 Run as a program it writes wav + rttm of a few conversations to look at and to listen to."""
 import numpy as np
 import scipy.fft as sfft
-import features as FT
 import turns as T
-from acoustics import Banks, F32, HOP, SR, mu_law, response, unit
+from acoustics import Banks, F32, HOP, SR, mu_law, response
 from voices import join_labels
 
 
@@ -143,14 +142,6 @@ class Simulator:
         for s, (_, l) in tr.items():
             lab[:, s] = l
         return y, lab, ids, speeds
-
-
-def start_state(rng, x, prior, settled=.6):
-    """State of the running mean before a piece: a long-running stream (the piece's own mean, a little off) or a fresh start."""
-    if rng.random() < settled:
-        off = np.interp(np.arange(64), [0, 12, 30, 63], rng.normal(0, .25, 4)) + rng.normal(0, .2)
-        return FT.settled_mean(x) + off, rng.choice([2000., 6000., FT.MAX_COUNT])
-    return prior, FT.PRIOR_COUNT
 
 
 def main():

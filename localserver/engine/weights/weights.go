@@ -8,42 +8,49 @@
 //	data      the tensors, row-major; offset counts from the first data byte
 //	32 bytes  SHA-256 of everything before
 //
-// dtype is "f16" (IEEE binary16) or "f32". A file is taken whole or refused:
-// whatever is cut short, changed by one bit, or of another version of the
-// format gives an error that says which.
+// dtype is "f16" (IEEE binary16) or "f32". "meta" is not read. A file that is
+// truncated, changed by one bit, or of another version of the format is refused.
 package weights
 
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed" // the networks in the binary
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
+
+//go:embed engine.hubw
+var embedded []byte
+
+// Default returns the networks that are built into the program, parsed once.
+var Default = sync.OnceValues(func() (*File, error) { return Parse(embedded) })
 
 const (
 	magic       = "HUBBUBW1"
 	magicFamily = "HUBBUBW"
 	sumSize     = sha256.Size
-	// maxHeader and maxValues bound what a damaged length could make us allocate.
+	// maxHeader (bytes) and maxValues bound what a damaged length can allocate.
 	maxHeader = 1 << 20
 	maxValues = 1 << 24
 )
 
-// The ways in which a file can be wrong; errors.Is tells them apart.
+// The errors of Parse and Tensor.
 var (
-	// ErrFormat: not a weights file, or one of a format that this program does not know.
+	// ErrFormat: not a weights file, or one of an unknown version of the format.
 	ErrFormat = errors.New("unknown weights format")
-	// ErrDamaged: cut short, or changed since it was written.
+	// ErrDamaged: truncated, or changed since it was written.
 	ErrDamaged = errors.New("damaged weights")
-	// ErrContent: intact, but without what the network needs.
+	// ErrContent: intact, but without a tensor that the network needs.
 	ErrContent = errors.New("unfit weights")
 )
 
-// hinted carries what to do next beside what happened.
+// hinted is an error that also says what to do next.
 type hinted struct {
 	err  error
 	hint string
@@ -61,13 +68,11 @@ func refuse(kind error, format string, args ...any) error {
 	return &hinted{fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...)), hint}
 }
 
-// File is a parsed weights file. It does not change after Parse and may be
-// shared by any number of goroutines.
+// File is a parsed weights file. It is immutable and may be shared by any number
+// of goroutines.
 type File struct {
 	version string
-	meta    json.RawMessage
 	tensors map[string]tensor
-	names   []string
 }
 
 type tensor struct {
@@ -83,10 +88,10 @@ type header struct {
 		Shape  []int  `json:"shape"`
 		Offset int    `json:"offset"`
 	} `json:"tensors"`
-	Meta json.RawMessage `json:"meta"`
 }
 
-// Parse reads a whole file. It copies what it keeps; data may be read-only.
+// Parse reads a whole file. It copies what it keeps; data may be read-only. The
+// error is an ErrFormat or an ErrDamaged.
 func Parse(data []byte) (*File, error) {
 	if len(data) < len(magic) || !bytes.HasPrefix(data, []byte(magic)) {
 		if bytes.HasPrefix(data, []byte(magicFamily)) && len(data) >= len(magic) {
@@ -101,7 +106,7 @@ func Parse(data []byte) (*File, error) {
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
 		return nil, refuse(ErrDamaged, "the checksum over %d bytes does not match", len(body))
 	}
-	// The checksum holds, so what is wrong from here on was written wrong.
+	// The checksum is right, so what is wrong from here on was written so.
 	n := int(binary.LittleEndian.Uint32(body[len(magic):]))
 	if n > maxHeader || n > len(body)-len(magic)-4 {
 		return nil, refuse(ErrDamaged, "header of %d bytes in a file of %d", n, len(data))
@@ -110,7 +115,7 @@ func Parse(data []byte) (*File, error) {
 	if err := json.Unmarshal(body[len(magic)+4:][:n], &h); err != nil {
 		return nil, refuse(ErrDamaged, "header: %v", err)
 	}
-	f := &File{version: versionText(h.Version), meta: slices.Clone(h.Meta), tensors: make(map[string]tensor, len(h.Tensors))}
+	f := &File{version: versionText(h.Version), tensors: make(map[string]tensor, len(h.Tensors))}
 	if f.version == "" {
 		return nil, refuse(ErrDamaged, "header names no version")
 	}
@@ -120,7 +125,7 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// versionText takes a JSON string or number.
+// versionText is the text of a JSON string or number.
 func versionText(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -164,7 +169,6 @@ func (f *File) read(h header, data []byte) error {
 			}
 		}
 		f.tensors[t.Name] = tensor{slices.Clone(t.Shape), values}
-		f.names = append(f.names, t.Name)
 	}
 	return nil
 }
@@ -181,7 +185,7 @@ func decode(dst []float32, src []byte, width int) {
 	}
 }
 
-// fromHalf widens an IEEE binary16.
+// fromHalf converts an IEEE binary16.
 func fromHalf(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exp, frac := uint32(h>>10&31), uint32(h&0x3ff)
@@ -195,23 +199,15 @@ func fromHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// Version is the version of the trained networks, as their exporter named it.
+// Version is the version of the trained networks, as exported.
 func (f *File) Version() string { return f.version }
 
-// Meta is the header's free part, JSON as written.
-func (f *File) Meta() json.RawMessage { return slices.Clone(f.meta) }
-
-// Names lists the tensors in the order of the file.
-func (f *File) Names() []string { return slices.Clone(f.names) }
-
-// Has tells whether the file holds a tensor of that name.
-func (f *File) Has(name string) bool { _, ok := f.tensors[name]; return ok }
-
-// Shape gives a tensor's shape, nil when there is none of that name.
+// Shape is the shape of a tensor, nil when there is none of that name.
 func (f *File) Shape(name string) []int { return slices.Clone(f.tensors[name].shape) }
 
-// Tensor gives the values of a tensor, row-major, which the caller must not
-// change. It is an error when the file has none of that name or shape.
+// Tensor returns the values of a tensor, row-major, which the caller must not
+// change. The error, when the file has none of that name and shape, is an
+// ErrContent.
 func (f *File) Tensor(name string, shape ...int) ([]float32, error) {
 	t, ok := f.tensors[name]
 	if !ok {
@@ -223,14 +219,14 @@ func (f *File) Tensor(name string, shape ...int) ([]float32, error) {
 	return t.values, nil
 }
 
-// Reader takes many tensors and remembers the first error, so that a network
-// can be filled without a check behind every line.
+// Reader reads many tensors and keeps the first error, so that a network can be
+// filled without a check after every tensor.
 type Reader struct {
 	File *File
 	Err  error
 }
 
-// Tensor is File.Tensor; after an error it gives zeros of the shape.
+// Tensor is File.Tensor; after an error it returns zeros of that shape.
 func (r *Reader) Tensor(name string, shape ...int) []float32 {
 	v, err := r.File.Tensor(name, shape...)
 	if err == nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hubbub/localserver/engine/weights/weightstest"
 )
 
 func sample(t testing.TB) []byte {
@@ -22,14 +24,14 @@ func sample(t testing.TB) []byte {
 	for i := range b {
 		b[i] = float32(i)
 	}
-	data, err := Encode("test-1", []Tensor{{"a.w", []int{2, 3, 4}, a}, {"a.b", []int{5}, b}}, map[string]any{"seed": 1})
+	data, err := weightstest.Encode("test-1", []weightstest.Tensor{{Name: "a.w", Shape: []int{2, 3, 4}, Values: a}, {Name: "a.b", Shape: []int{5}, Values: b}}, map[string]any{"seed": 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// seal replaces the checksum, so that a change reaches the checks behind it.
+// seal replaces the checksum, so that a change reaches the checks after it.
 func seal(data []byte) []byte {
 	body := data[:len(data)-sumSize]
 	sum := sha256.Sum256(body)
@@ -41,8 +43,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Version() != "test-1" || !slices.Equal(f.Names(), []string{"a.w", "a.b"}) || !strings.Contains(string(f.Meta()), "seed") {
-		t.Fatalf("version %q, names %v, meta %s", f.Version(), f.Names(), f.Meta())
+	if f.Version() != "test-1" || !slices.Equal(f.Shape("a.w"), []int{2, 3, 4}) || f.Shape("a.c") != nil {
+		t.Fatalf("version %q, shapes %v and %v", f.Version(), f.Shape("a.w"), f.Shape("a.c"))
 	}
 	b, err := f.Tensor("a.b", 5)
 	if err != nil || !slices.Equal(b, []float32{0, 1, 2, 3, 4}) {
@@ -84,7 +86,7 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 	}
 }
 
-func TestOtherVersionOfTheFormatIsNamed(t *testing.T) {
+func TestUnknownFormatVersionIsNamed(t *testing.T) {
 	data := sample(t)
 	data[7] = '2'
 	_, err := Parse(seal(data))
@@ -94,8 +96,8 @@ func TestOtherVersionOfTheFormatIsNamed(t *testing.T) {
 	}
 }
 
-// TestSealedNonsense writes wrong headers under a right checksum.
-func TestSealedNonsense(t *testing.T) {
+// TestInvalidHeaders writes invalid headers with a valid checksum.
+func TestInvalidHeaders(t *testing.T) {
 	build := func(head string, data []byte) []byte {
 		out := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, uint32(len(head)))...)
 		out = append(append(out, head...), data...)
@@ -140,9 +142,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(bytes.Replace(data, []byte(`"f32"`), []byte(`"f16"`), 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = Parse(data)
-		if len(data) >= sumSize { // as if somebody had written it so
+		if len(data) >= sumSize { // with a valid checksum
 			if file, err := Parse(seal(data)); err == nil {
-				for _, n := range file.Names() {
+				for n := range file.tensors {
 					if _, err := file.Tensor(n, file.Shape(n)...); err != nil {
 						t.Fatal(err)
 					}
@@ -150,4 +152,30 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestDefaultIsCompleteAndSmall(t *testing.T) {
+	f, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Version() == "" || len(embedded) > 4<<20 {
+		t.Fatalf("version %q, %d bytes", f.Version(), len(embedded))
+	}
+}
+
+// TestDamagedDefaultIsRefused flips bits all over the embedded weights and truncates them.
+func TestDamagedDefaultIsRefused(t *testing.T) {
+	data, r := slices.Clone(embedded), rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		i, bit := r.IntN(len(data)), byte(1)<<r.IntN(8)
+		data[i] ^= bit
+		if _, err := Parse(data); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrFormat) {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+		data[i] ^= bit
+		if _, err := Parse(data[:i]); err == nil {
+			t.Fatalf("%d of %d bytes were accepted", i, len(data))
+		}
+	}
 }

@@ -1,5 +1,0 @@
-//go:build cgo && !linux
-
-package capture
-
-func checkSoundSystem() error { return nil }

@@ -1,0 +1,38 @@
+//go:build cgo
+
+package capture
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestALSAConfigWithoutAudio: a configuration that defines no device is an error
+// with a hint. PortAudio would abort this process.
+func TestALSAConfigWithoutAudio(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty": "", "comment": "# nothing\n", "control": "ctl.!default { type hw card 0 }\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("ALSA_CONFIG_PATH", path+":"+filepath.Join(dir, "missing"))
+		_, err := Devices(context.Background())
+		var h interface{ Hint() string }
+		if err == nil || !strings.Contains(err.Error(), path) || !errors.As(err, &h) || !strings.Contains(h.Hint(), "ALSA_CONFIG_PATH") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good := filepath.Join(dir, "good")
+	if err := os.WriteFile(good, []byte("# pulse\npcm.!default { type null }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ALSA_CONFIG_PATH", filepath.Join(dir, "empty")+":"+good)
+	if err := checkALSAConfig(); err != nil {
+		t.Error(err)
+	}
+}

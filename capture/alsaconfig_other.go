@@ -1,0 +1,5 @@
+//go:build cgo && !linux
+
+package capture
+
+func checkALSAConfig() error { return nil }

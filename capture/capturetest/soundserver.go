@@ -1,0 +1,110 @@
+// Package capturetest has a virtual microphone for tests. No sound card is needed,
+// and only a temporary folder is used.
+package capturetest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Need skips the test if a program is missing, or fails it if
+// HUBBUB_REQUIRE_AUDIO is set.
+func Need(t *testing.T, programs ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			if os.Getenv("HUBBUB_REQUIRE_AUDIO") == "1" {
+				t.Fatalf("%s is missing, and HUBBUB_REQUIRE_AUDIO=1 asks for this test: run `make test`, which installs it", p)
+			}
+			t.Skipf("%s is missing: `make test` installs what this test needs", p)
+		}
+	}
+}
+
+// NeedReopening skips the test in a build with -race that does not come from `make test`: the portaudio package passes
+// the number of a stream as a pointer, which -race rejects from the second stream on unless checkptr is off for it.
+func NeedReopening(t *testing.T) {
+	t.Helper()
+	info, _ := debug.ReadBuildInfo()
+	if os.Getenv("HUBBUB_REQUIRE_AUDIO") != "1" && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("opens a second PortAudio stream with -race: `make test` switches checkptr off for that package")
+	}
+}
+
+// Server is a PulseAudio with the virtual microphone "virtmic", which hears what is
+// played to the sink "mic".
+type Server struct {
+	*exec.Cmd
+	// Vars are the variables of the environment with which programs find it.
+	Vars []string
+}
+
+// Env is the environment of a program that uses only this server.
+func (s *Server) Env() (env []string) {
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "PULSE_") && !strings.HasPrefix(e, "ALSA_") && !strings.HasPrefix(e, "XDG_") && !strings.HasPrefix(e, "HOME=") {
+			env = append(env, e)
+		}
+	}
+	return append(env, s.Vars...)
+}
+
+// Command is a client of the server.
+func (s *Server) Command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = s.Env()
+	return cmd
+}
+
+// SoundServer starts a server in a temporary folder; the end of the test kills it.
+func SoundServer(t *testing.T) *Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range map[string]string{
+		".asoundrc":   "pcm.!default { type pulse }\nctl.!default { type pulse }\n",
+		"client.conf": "autospawn = no\nenable-shm = no\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{Vars: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "PULSE_CLIENTCONFIG=" + filepath.Join(dir, "client.conf")}}
+	s.Cmd = s.Command("pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "--realtime=no", "--high-priority=no", "--disable-shm=yes",
+		"-L", "module-native-protocol-unix",
+		"-L", "module-null-sink sink_name=mic rate=16000 channels=1",
+		"-L", "module-remap-source master=mic.monitor source_name=virtmic")
+	var output bytes.Buffer
+	s.Stdout, s.Stderr = &output, &output
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.Process.Kill()
+		_ = s.Wait()
+	})
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		out, err := s.Command("pactl", "list", "short", "sources").Output()
+		if err == nil && strings.Contains(string(out), "virtmic") {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("PulseAudio does not start:\n%s", output.String())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

@@ -1,0 +1,5 @@
+package capture
+
+import "golang.org/x/sys/unix"
+
+const sleepingClock = unix.CLOCK_MONOTONIC // on macOS it includes sleep

@@ -1,5 +1,0 @@
-//go:build !cgo
-
-package capture
-
-const hushIsExact = true

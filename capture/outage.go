@@ -1,0 +1,241 @@
+package capture
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// A device may stop delivering audio and come back: its source is suspended, the
+// sound server restarts, a Bluetooth profile changes, the program is stopped by
+// ctrl+z, the machine sleeps. The stream then continues with silence, so that its
+// clock keeps up with the wall clock, while the device is reopened.
+
+const (
+	// OutageLimit is how long a device may deliver nothing before the stream ends.
+	OutageLimit = 2 * time.Minute
+	// defaultAfter is how long only the same device is tried, not the default one.
+	defaultAfter = 5 * time.Second
+	// reopenInterval is the time between two attempts.
+	reopenInterval = time.Second
+	// releaseWait is how long the next attempt waits for a device that is blocked
+	// in the native library: it ends by itself when the device comes back, and
+	// until then the library's list of devices cannot change.
+	releaseWait = 10 * time.Second
+
+	// maxFill is the longest silence that is delivered at once. Of a longer one
+	// only the first fillPart is delivered, which ends the turns before it; the
+	// rest is a gap in Chunk.Seq. A service accepts only a few seconds of audio
+	// ahead of real time.
+	maxFill  = 20 // chunks
+	fillPart = 10 // chunks
+
+	// maxGaps limits the gaps that are remembered.
+	maxGaps = 1 << 14
+)
+
+var processStart = time.Now()
+
+// reopener is a source whose device may come back after an error of Read.
+type reopener interface {
+	// reopen opens the same device, or, if that fails and orDefault is set, the
+	// default one. It returns the source when that has delivered audio.
+	reopen(ctx context.Context, orDefault bool) (Source, error)
+	// elapsed is the clock of the outage.
+	elapsed() time.Duration
+}
+
+// Span is a stretch of the stream clock, in seconds.
+type Span struct{ Start, End float64 }
+
+// Outage is a device that delivers nothing and is being reopened.
+type Outage struct {
+	Since time.Duration // on the stream clock
+	Err   error         // the reason
+}
+
+// anchor maps the elapsed time to chunks: chunk seq begins at the time at.
+type anchor struct {
+	seq int64
+	at  time.Duration
+}
+
+// due is the chunk that begins at the time now.
+func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/ChunkDuration) }
+
+// bridge continues the stream from chunk *seq on until its device delivers audio
+// again, for OutageLimit at most. It returns lost if that does not happen.
+func (s *Stream) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
+	device := s.src.(reopener)
+	began := *seq
+	s.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
+	attempts, stop := context.WithCancel(ctx)
+	found := make(chan Source, 1) // nil = the attempts were stopped
+	go func() {
+		defer close(found)
+		if src := reopenDevice(attempts, device); src != nil {
+			found <- src
+		}
+	}()
+	defer func() {
+		stop()
+		for src := range found {
+			_ = src.Close()
+		}
+	}()
+	tick := time.NewTicker(ChunkDuration)
+	defer tick.Stop()
+	limit := time.NewTimer(OutageLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case src, ok := <-found:
+			if !ok {
+				return cmp.Or(ctx.Err(), lost)
+			}
+			s.replaceSource(src)
+			err := s.fill(ctx, seq, from.due(device.elapsed()))
+			if err == nil {
+				s.endOutage(began, *seq)
+			}
+			return err
+		case <-tick.C:
+			// A chunk later than due: the first audio of the reopened device is up to
+			// 100 ms old.
+			if err := s.fill(ctx, seq, from.due(device.elapsed())-1); err != nil {
+				return err
+			}
+		case <-limit.C:
+			return fmt.Errorf("%w; it did not come back within %.0f minutes", lost, OutageLimit.Minutes())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// reopenDevice tries until the device delivers audio; nil when ctx ends first.
+func reopenDevice(ctx context.Context, device reopener) (src Source) {
+	defer func() {
+		if recover() != nil { // of the native library: the outage lasts
+			src = nil
+		}
+	}()
+	begun := time.Now()
+	for ctx.Err() == nil {
+		src, err := device.reopen(ctx, time.Since(begun) >= defaultAfter)
+		if err == nil {
+			return src
+		}
+		select {
+		case <-time.After(reopenInterval):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// fill delivers silence from chunk *seq up to chunk to.
+func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
+	skip := int64(0)
+	if missing := to - *seq; missing > maxFill {
+		skip = missing - fillPart
+	}
+	for *seq < to-skip {
+		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples, Captured: s.o.Clock.Now()}
+		*seq++
+		if err := s.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
+			return err
+		}
+	}
+	*seq += skip
+	return nil
+}
+
+func (s *Stream) setOutage(o *Outage) {
+	s.mu.Lock()
+	s.stats.Outage = o
+	s.mu.Unlock()
+	s.notify()
+}
+
+// endOutage remembers the gap from chunk began up to chunk end.
+func (s *Stream) endOutage(began, end int64) {
+	s.mu.Lock()
+	s.stats.Outage = nil
+	if len(s.stats.Gaps) < maxGaps && end > began {
+		s.stats.Gaps = append(s.stats.Gaps, Span{chunkSeconds(began), chunkSeconds(end)})
+	}
+	s.mu.Unlock()
+	s.notify()
+}
+
+func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
+
+// replaceSource continues with a reopened device.
+func (s *Stream) replaceSource(src Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, ok := s.src.(overflower); ok {
+		s.overflowsBefore += o.overflows()
+	}
+	s.src = src
+}
+
+// gaps are those of the stats, with the one that lasts. The caller holds mu.
+func (s *Stream) gaps() []Span {
+	gaps := slices.Clip(s.stats.Gaps)
+	if o := s.stats.Outage; o != nil && s.stats.Position > o.Since {
+		gaps = append(gaps, Span{o.Since.Seconds(), s.stats.Position.Seconds()})
+	}
+	return gaps
+}
+
+// reopen is one attempt.
+func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
+	m.release(ctx)
+	next, err := m.openAgain(ctx, m.info.Name)
+	if err != nil && orDefault && ctx.Err() == nil {
+		next, err = m.openAgain(ctx, "")
+	}
+	return next, err
+}
+
+// openAgain opens a device and waits for its first audio.
+func (m *microphone) openAgain(ctx context.Context, want string) (Source, error) {
+	src, err := openMicWith(ctx, want, m.micConfig)
+	if err != nil {
+		return nil, err
+	}
+	next := src.(*microphone)
+	if _, err := next.Read(ctx, make([]float32, ChunkSamples)); err != nil {
+		next.release(ctx)
+		return nil, err
+	}
+	return next, nil
+}
+
+// release closes the device and waits until its owner has ended, for a limited
+// time.
+func (m *microphone) release(ctx context.Context) {
+	_ = m.Close()
+	t := time.NewTimer(releaseWait)
+	defer t.Stop()
+	select {
+	case <-m.ended:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+func (m *microphone) elapsed() time.Duration { return m.now() }
+
+// lostDevice reports whether the stream outlives an error of its source: a device
+// that has delivered audio and then failed.
+func (s *Stream) lostDevice(err error, heard bool) bool {
+	_, ok := s.src.(reopener)
+	return ok && heard && !errors.Is(err, io.EOF)
+}

@@ -1,0 +1,54 @@
+package capture
+
+import "time"
+
+// Silence says how silent a device is.
+type Silence int
+
+// The kinds of silence, each after silenceAfter.
+const (
+	NotSilent Silence = iota
+	// Quiet is a device that has delivered nothing above the noise floor since it
+	// was opened. Later, people who do not speak are no reason for a hint.
+	Quiet
+	// Muted is a device that delivers digital silence: samples that are zero.
+	Muted
+)
+
+const (
+	// silenceAfter is how long a device may be silent, in chunks: 8 s.
+	silenceAfter = int64(8 * time.Second / ChunkDuration)
+	// noiseFloor is the RMS level that a microphone exceeds when somebody speaks:
+	// -60 dB of full scale.
+	noiseFloor = 0.001
+	// digitalSilence is half of the least step of 16-bit samples.
+	digitalSilence = 0.5 / 32768
+)
+
+// silenceDetector detects the silence of a device.
+type silenceDetector struct {
+	zero  int64 // chunks of digital silence up to now
+	quiet int64 // chunks since the device was opened, none above the noise floor
+	heard bool  // one was above it
+}
+
+// add takes the next chunk; one of an outage belongs to no device.
+func (s *silenceDetector) add(c Chunk, outage bool) Silence {
+	if outage {
+		*s = silenceDetector{}
+		return NotSilent
+	}
+	s.heard = s.heard || c.Level.RMS > noiseFloor
+	s.quiet++
+	s.zero++
+	if c.Level.Peak > digitalSilence {
+		s.zero = 0
+	}
+	switch {
+	case s.zero >= silenceAfter:
+		return Muted
+	case !s.heard && s.quiet >= silenceAfter:
+		return Quiet
+	}
+	return NotSilent
+}

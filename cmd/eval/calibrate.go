@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/voiceprint"
+)
+
+// comparison is one speaker of a session at one time beside one voiceprint.
+type comparison struct {
+	x      voiceprint.Calibration // voiceprint.Features
+	same   bool
+	weight float64
+}
+
+// calibrateAt is the speech of a speaker, in seconds, at which it is compared.
+var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
+
+// calibrateFirst is the enrolment speech, in seconds, that it is compared with.
+var calibrateFirst = []float64{2, 4, 8, voiceprint.MaxSeconds}
+
+// calibrate learns a voiceprint.Calibration by logistic regression and prints it
+// with a reliability table. Pairs of one person and of two count the same.
+func (e *enrolment) calibrate(out io.Writer) error {
+	var all []comparison
+	for i := range e.meetings {
+		all = append(all, e.compare(&e.meetings[i])...)
+	}
+	var n [2]float64
+	index := map[bool]int{true: 1}
+	for _, c := range all {
+		n[index[c.same]]++
+	}
+	for i := range all {
+		all[i].weight = 1 / n[index[all[i].same]]
+	}
+	w := regress(all)
+	fmt.Fprintf(out, "%.0f pairs of one person, %.0f of two\nCalibration{%.3f, %.3f, %.3f, %.3f, %.3f, %.3f}\n\n", n[1], n[0], w[0], w[1], w[2], w[3], w[4], w[5])
+	fmt.Fprintln(out, "confidence   right   pairs (at even prior odds)")
+	for low := 0.0; low < 0.999; low += 0.1 {
+		var right, total, sum float64
+		count := 0
+		for _, c := range all {
+			if p := sigmoid(dot(w, c.x)); p >= low && p < low+0.1+1e-9 {
+				count++
+				total += c.weight
+				sum += p * c.weight
+				if c.same {
+					right += c.weight
+				}
+			}
+		}
+		fmt.Fprintf(out, "%3.0f to %3.0f %%  %5.1f %%  %d\n", 100*low, 100*low+10, 100*right/total, count)
+	}
+	return nil
+}
+
+// compare compares the speakers of a meeting with all voiceprints.
+func (e *enrolment) compare(w *windows) (out []comparison) {
+	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
+	type state struct {
+		centroid clustering.Embedding
+		duration float64
+	}
+	var states [clustering.MaxSpeakers][]state
+	var hyp []evaluation.Turn
+	const lag = 150 // frames
+	committed := 0
+	for _, step := range w.steps {
+		if step == nil {
+			continue
+		}
+		c.Add(step)
+		for k := range c.Speakers() {
+			if centroid, duration := c.Voice(k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
+				states[k] = append(states[k], state{*centroid, duration})
+			}
+		}
+		if end := step.First + len(step.Speech) - lag; end > committed {
+			for i, active := range c.Activity(committed, nil)[:end-committed] {
+				for k := range clustering.MaxSpeakers {
+					if active>>k&1 != 0 {
+						at := float64(committed+i) * frameTime
+						hyp = append(hyp, evaluation.Turn{Speaker: fmt.Sprint(k), Start: at, End: at + frameTime})
+					}
+				}
+			}
+			committed = end
+			c.Discard(committed)
+		}
+	}
+	var shared [clustering.MaxSpeakers]map[string]float64
+	for k := range shared {
+		shared[k] = map[string]float64{}
+	}
+	for _, h := range hyp {
+		for _, t := range w.rec.ref {
+			if t.Start <= h.Start && h.Start < t.End {
+				shared[int(h.Speaker[0]-'0')][t.Speaker] += frameTime
+			}
+		}
+	}
+	for k, list := range states {
+		who, most, total := "", 0.0, 0.0
+		for name, s := range shared[k] {
+			total += s
+			if s > most {
+				who, most = name, s
+			}
+		}
+		if most < 0.7*total || most == 0 { // of nobody in particular
+			continue
+		}
+		for _, s := range list {
+			for name, whole := range e.people {
+				for _, seconds := range calibrateFirst {
+					v := whole.First(seconds)
+					centroid := v.Centroid()
+					out = append(out, comparison{x: voiceprint.Features(s.centroid.Dot(&centroid), s.duration, v.Seconds()), same: name == who})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func dot(w, x voiceprint.Calibration) (sum float64) {
+	for i := range w {
+		sum += w[i] * x[i]
+	}
+	return sum
+}
+
+// regress is a logistic regression by Newton's method with a small ridge.
+func regress(all []comparison) (w voiceprint.Calibration) {
+	for range 50 {
+		var grad voiceprint.Calibration
+		var hess [len(voiceprint.Calibration{})]voiceprint.Calibration
+		for i := range hess {
+			hess[i][i] = 1e-4
+			grad[i] = -1e-4 * w[i]
+		}
+		for _, c := range all {
+			p := sigmoid(dot(w, c.x))
+			y := 0.0
+			if c.same {
+				y = 1
+			}
+			for i := range w {
+				grad[i] += c.weight * (y - p) * c.x[i]
+				for j := range w {
+					hess[i][j] += c.weight * p * (1 - p) * c.x[i] * c.x[j]
+				}
+			}
+		}
+		step := solve(hess, grad)
+		for i := range w {
+			w[i] += step[i]
+		}
+		if slices.Max(step[:]) < 1e-8 && slices.Min(step[:]) > -1e-8 {
+			break
+		}
+	}
+	return w
+}
+
+// solve solves a x = b for a symmetric positive definite a.
+func solve(a [len(voiceprint.Calibration{})]voiceprint.Calibration, b voiceprint.Calibration) (x voiceprint.Calibration) {
+	for i := range a {
+		for j := i + 1; j < len(a); j++ {
+			f := a[j][i] / a[i][i]
+			for k := i; k < len(a); k++ {
+				a[j][k] -= f * a[i][k]
+			}
+			b[j] -= f * b[i]
+		}
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		x[i] = b[i]
+		for k := i + 1; k < len(a); k++ {
+			x[i] -= a[i][k] * x[k]
+		}
+		x[i] /= a[i][i]
+	}
+	return x
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"runtime"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/offline"
+	"hubbub/protocol"
+)
+
+// runOffline runs the second pass over a recording.
+func (m *meter) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []evaluation.Turn, error) {
+	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
+	params := offline.Default()
+	for _, text := range m.set {
+		if err := setParam(&params, text); err != nil {
+			return o, nil, err
+		}
+	}
+	options := offline.Options{}
+	if m.known {
+		people := map[string]bool{}
+		for _, t := range r.ref {
+			people[t.Speaker] = true
+		}
+		options.Speakers = len(people)
+	}
+	pass, err := offline.NewWith(options, params)
+	if err != nil {
+		return o, nil, err
+	}
+	runtime.LockOSThread() // CPU time is measured by thread
+	defer runtime.UnlockOSThread()
+	begin := threadTime()
+	pass.Push(samples)
+	result, err := pass.Finish(ctx)
+	if err != nil {
+		return o, nil, err
+	}
+	o.cpu = threadTime() - begin
+	var turns []evaluation.Turn
+	for _, t := range result.Turns {
+		turns = append(turns, evaluation.Turn{File: r.name, Speaker: protocol.SpeakerLabel(t.Speaker), Start: t.Start, End: t.End})
+	}
+	return o, turns, nil
+}

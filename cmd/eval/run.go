@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol"
+)
+
+// runEngine runs an engine of this process over a recording.
+func (m *meter) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []evaluation.Turn, error) {
+	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
+	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: m.maxSpeakers})
+	if err != nil {
+		return o, nil, err
+	}
+	runtime.LockOSThread() // CPU time is measured by thread
+	defer runtime.UnlockOSThread()
+	begin := threadTime()
+	var events []engine.Event
+	for at := 0; at < len(samples); at += chunkSamples {
+		if ctx.Err() != nil {
+			return o, nil, ctx.Err()
+		}
+		end := min(at+chunkSamples, len(samples))
+		before := len(events)
+		events = e.Push(samples[at:end], events)
+		newest := time.Duration(end) * time.Second / engine.SampleRate
+		for _, event := range events[before:] {
+			o.lags = append(o.lags, newest-event.At)
+		}
+	}
+	events = e.Flush(events)
+	o.cpu = threadTime() - begin
+	turns, err := fold(r.name, events)
+	return o, turns, err
+}
+
+// fold makes turns of events. It is an error when they break what engine.Event
+// promises.
+func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
+	var turns []evaluation.Turn
+	open := map[int]time.Duration{}
+	for _, e := range events {
+		start, isOpen := open[e.Speaker]
+		switch {
+		case e.Kind == engine.Start && !isOpen:
+			open[e.Speaker] = e.At
+		case e.Kind == engine.End && isOpen && e.At > start:
+			delete(open, e.Speaker)
+			turns = append(turns, evaluation.Turn{File: name, Speaker: protocol.SpeakerLabel(e.Speaker), Start: start.Seconds(), End: e.At.Seconds()})
+		default:
+			return nil, fmt.Errorf("the engine sent %+v out of order", e)
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("the engine left %d turns open", len(open))
+	}
+	return turns, nil
+}
+
+// runProgram runs the whole program over a recording (decoder, client, TLS,
+// built-in server and engine) and reads the turns that it prints. CPU time is that
+// of the process, its start included. The lag of events cannot be measured from
+// outside at this pace.
+func (m *meter) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []evaluation.Turn, error) {
+	o := outcome{name: r.name, seconds: seconds}
+	// No timeout: a recording may be hours long, and an interrupt ends it.
+	cmd := exec.CommandContext(ctx, m.program, "live", "--input", r.audio, "--pace", "fast", "--output", "json",
+		"--latency", latency.String(), "--max-speakers", strconv.Itoa(m.maxSpeakers))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return o, nil, ctx.Err()
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return o, nil, &hinted{fmt.Errorf("%s: exit code %d", m.program, exit.ExitCode()), strings.TrimSpace(stderr.String())}
+	}
+	if err != nil {
+		return o, nil, &hinted{err, "build it first: make build, then --program bin/hubbub"}
+	}
+	o.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	turns, err := readTurns(r.name, &stdout)
+	return o, turns, err
+}
+
+// readTurns reads the output of `hubbub live --output json`: one turn per line.
+func readTurns(name string, stdout *bytes.Buffer) ([]evaluation.Turn, error) {
+	var turns []evaluation.Turn
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		var t struct {
+			Speaker    string
+			Start, End float64
+		}
+		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
+			return nil, fmt.Errorf("the program printed %q, which is not a turn: %w", lines.Text(), err)
+		}
+		if t.Speaker == "" || !(t.End > t.Start) {
+			return nil, fmt.Errorf("the program printed %q, which is not a turn", lines.Text())
+		}
+		turns = append(turns, evaluation.Turn{File: name, Speaker: t.Speaker, Start: t.Start, End: t.End})
+	}
+	return turns, lines.Err()
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Client, TLS and server change nothing: the program's turns are those of the engine
+// alone.
+func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the program")
+	}
+	program := filepath.Join(t.TempDir(), "hubbub")
+	build := exec.Command("go", "build", "-o", program, "../hubbub")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dir := makeSet(t)
+	alone, through := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "through")
+	if _, err := eval(t, "--dir", dir, "--out", alone); err != nil {
+		t.Fatal(err)
+	}
+	text, err := eval(t, "--dir", dir, "--out", through, "--program", program, "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns := func(dir string) string {
+		b, err := os.ReadFile(filepath.Join(dir, "1s", "talk.rttm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if a, b := turns(alone), turns(through); a == "" || a != b {
+		t.Errorf("the engine alone:\n%sthe program:\n%s", a, b)
+	}
+	var tables []jsonTable
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		t.Fatal(err)
+	}
+	if f := tables[0].Sets[0]; f.LagP95 != nil || f.RTF <= 0 {
+		t.Errorf("lag %v, real-time factor %v: the lag cannot be measured, the factor can", f.LagP95, f.RTF)
+	}
+}
+
+func TestAProgramThatFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a program")
+	}
+	dir := makeSet(t)
+	_, err := eval(t, "--dir", dir, "--program", filepath.Join(dir, "none"))
+	var hint *hinted
+	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "make build") {
+		t.Errorf("a program that is not there: %v", err)
+	}
+	_, err = eval(t, "--dir", dir, "--program", "false")
+	if err == nil || !strings.Contains(err.Error(), "exit code 1") {
+		t.Errorf("a program that fails: %v", err)
+	}
+}
+
+func TestTurnsOfTheProgramAreChecked(t *testing.T) {
+	good := `{"speaker":"SPEAKER_00","start":1.24,"end":3.863}` + "\n"
+	if turns, err := readTurns("x", bytes.NewBufferString(good+good)); err != nil || len(turns) != 2 || turns[0].End != 3.863 {
+		t.Errorf("%v, %v", turns, err)
+	}
+	for _, bad := range []string{"x\n", "{}\n", `{"speaker":"A","start":2,"end":2}` + "\n"} {
+		if _, err := readTurns("x", bytes.NewBufferString(bad)); err == nil {
+			t.Errorf("%q was read as turns", bad)
+		}
+	}
+}

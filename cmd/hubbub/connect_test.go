@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// endingServer is a server whose end is an error, or nil after a shutdown.
+type endingServer struct{ end chan error }
+
+func (s endingServer) Wait() error { return <-s.end }
+
+// The end of the built-in server ends the session and is its error; a shutdown
+// is not.
+func TestEndOfTheBuiltInServer(t *testing.T) {
+	t.Parallel()
+	for _, want := range []error{nil, errors.New("the store is lost")} {
+		server := endingServer{make(chan error, 1)}
+		ctx, failed := context.WithCancel(t.Context())
+		ended := awaitEnd(server, failed)
+		server.end <- want
+		if err := <-ended; err != want {
+			t.Errorf("got %v, want %v", err, want)
+		}
+		if want != nil {
+			<-ctx.Done()
+		} else if ctx.Err() != nil {
+			t.Error("a shutdown ends the session")
+		}
+		failed()
+	}
+}
+
+// Closing a connection to a server that did not end by itself is no error.
+func TestCloseConnection(t *testing.T) {
+	t.Parallel()
+	a := &App{}
+	for name, flags := range map[string]serviceFlags{"built-in": {}, "remote": {server: "https://localhost:1", apiKey: "k"}} {
+		c, err := a.connect(t.Context(), flags, connectOptions{engine: defaultEngineFlags()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/localserver/engine/offline"
+	"hubbub/protocol"
+	"hubbub/protocol/export"
+	"hubbub/tui"
+)
+
+// diarizeFlags are the flags of `hubbub diarize`.
+type diarizeFlags struct {
+	output                             choice
+	speakers, minSpeakers, maxSpeakers count
+	exclusive                          bool
+	out                                string
+	force                              bool
+}
+
+// diarizeFiles are the file extensions of the outputs, in the order of the help.
+var diarizeFiles = []struct{ output, extension string }{
+	{"rttm", ".rttm"}, {"json", ".ndjson"}, {"lines", ".txt"}, {"csv", ".csv"}, {"vtt", ".vtt"}, {"audacity", ".labels.txt"}, {"html", ".html"},
+}
+
+func newDiarize(a *App) *cobra.Command {
+	var outputs []string
+	for _, f := range diarizeFiles {
+		outputs = append(outputs, f.output)
+	}
+	people := count{min: 1, max: offline.MaxSpeakers}
+	f := &diarizeFlags{output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
+	cmd := &cobra.Command{
+		Use:   "diarize FILE...",
+		Short: "Find who talks in recorded files, with the context of the whole recording",
+		Long: `Find who talks when in WAV, FLAC or MP3 files. The whole recording is known, so the
+result is better than that of 'hubbub live'. No service is used, and no audio leaves
+the machine. Several files are processed at the same time, one on each core. Ctrl-C
+keeps the files that are finished.`,
+		Example: `  hubbub diarize meeting.wav
+  hubbub diarize meeting.wav --speakers 3 --output rttm > meeting.rttm
+  hubbub diarize *.mp3 --out turns --output vtt`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{"hubbub diarize needs at least one file", "Usage: " + cmd.UseLine()}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.diarize(cmd.Context(), args, f) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.VarP(&f.output, "output", "o", "output `FORMAT`: "+session.Words(outputs)+" (default: lines; with --out, rttm)")
+	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
+	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
+	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
+	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
+	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
+	flags.BoolVar(&f.force, "force", false, "replace existing files")
+	_ = cmd.MarkFlagDirname("out")
+	completeChoices(cmd, "output", outputs)
+	return cmd
+}
+
+// diarizer diarizes several files and writes their results.
+type diarizer struct {
+	*App
+	flags    *diarizeFlags
+	options  offline.Options
+	progress progress
+
+	mu      sync.Mutex // guards what follows, and the outputs
+	results [][]byte   // for standard output; nil = not finished
+	written int        // results that are written
+	failed  int        // files
+}
+
+func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) error {
+	d := &diarizer{App: a, flags: f, results: make([][]byte, len(files)),
+		options: offline.Options{Speakers: f.speakers.value, MinSpeakers: f.minSpeakers.value, MaxSpeakers: f.maxSpeakers.value}}
+	if err := d.options.Validate(); err != nil {
+		return &usageError{err.Error(), "Give --speakers, or a minimum that is not above the maximum."}
+	}
+	if f.output.value == "" {
+		f.output.value = "lines"
+		if f.out != "" {
+			f.output.value = "rttm"
+		}
+	}
+	paths, err := d.paths(files)
+	if err != nil {
+		return err
+	}
+	stop := d.progress.show(a.Stderr, len(files))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, file := range files {
+		group.Go(func() error {
+			if err := d.file(ctx, i, file, paths[i]); err != nil {
+				return d.fail(ctx, i, err)
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	stop()
+	for ; err != nil && d.written < len(files); d.written++ { // interrupted: what is finished waits for other files
+		if _, e := a.Stdout.Write(d.results[d.written]); e != nil {
+			return e
+		}
+	}
+	if err == nil && d.failed > 0 {
+		err = hint.Add(fmt.Errorf("%d of %d files failed", d.failed, len(files)), "The results of the others are complete.")
+	}
+	return err
+}
+
+// fail reports the failure of one file of several. The others go on, unless the
+// output is closed or the program is interrupted.
+func (d *diarizer) fail(ctx context.Context, i int, err error) error {
+	if len(d.results) == 1 || ctx.Err() != nil || errors.Is(err, tui.ErrOutputClosed) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed++
+	d.line("hubbub: %v", err)
+	if h := hint.Of(err); h != "" {
+		d.line("%s", h)
+	}
+	d.results[i] = []byte{}
+	return d.flush()
+}
+
+// paths are the files to write, "" for standard output. Existing files are
+// replaced only if the user agrees.
+func (d *diarizer) paths(files []string) ([]string, error) {
+	paths := make([]string, len(files))
+	extension := diarizeFiles[slices.IndexFunc(diarizeFiles, func(f struct{ output, extension string }) bool { return f.output == d.flags.output.value })].extension
+	for i, file := range files {
+		if file == "-" || file == "mic" || strings.HasPrefix(file, "mic:") {
+			return nil, &usageError{"hubbub diarize takes files, not " + file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav."}
+		}
+		if d.flags.out == "" {
+			continue
+		}
+		base := filepath.Base(file)
+		paths[i] = filepath.Join(d.flags.out, strings.TrimSuffix(base, filepath.Ext(base))+extension)
+		if first := slices.Index(paths[:i], paths[i]); first >= 0 {
+			return nil, &usageError{fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, paths[i]), "Diarize them one after the other, into different folders."}
+		}
+	}
+	if d.flags.out == "" {
+		if len(files) > 1 && d.flags.output.value != "rttm" {
+			return nil, &usageError{"standard output takes several files only as rttm, which names them", "Give a folder with --out, or choose --output rttm."}
+		}
+		return paths, nil
+	}
+	if !d.flags.force {
+		if err := d.mayReplace(paths, "--out"); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(d.flags.out, 0o777); err != nil {
+		return nil, hint.Add(err, "Choose another folder with --out.")
+	}
+	return paths, nil
+}
+
+// file diarizes one file and writes its result.
+func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
+	result, err := secondPass(ctx, file, d.options, &d.progress)
+	if err != nil {
+		return err
+	}
+	list := result.Turns
+	if d.flags.exclusive {
+		list = result.Exclusive
+	}
+	turns := labelled(list)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := result.info.Notice; n != "" {
+		d.line("hubbub: %s: %s", file, n)
+	}
+	for _, n := range result.notices {
+		d.line("hubbub: %s: %s", file, n)
+	}
+	if d.options.Speakers > 0 && result.Speakers != d.options.Speakers {
+		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, d.options.Speakers)
+	}
+	if err := d.write(i, file, path, turns, result.info.Base, result.length); err != nil {
+		return err
+	}
+	return d.summary(file, turns, result.length)
+}
+
+// write writes a result: into its file, or to standard output once all earlier
+// files are finished.
+func (d *diarizer) write(i int, file, path string, turns []protocol.Turn, name string, length time.Duration) error {
+	var b bytes.Buffer
+	audio := recording.Content{Info: export.Info{Name: name, Length: length.Seconds()}, Turns: turns}
+	if strings.EqualFold(filepath.Ext(file), ".wav") {
+		audio.Audio = file
+	}
+	if err := d.render(&b, audio, filepath.Dir(path)); err != nil {
+		return err
+	}
+	if path != "" {
+		if err := recording.WriteFile(path, b.Bytes()); err != nil {
+			return err
+		}
+		d.progress.clear()
+		_, err := fmt.Fprintln(d.Stdout, path)
+		return err
+	}
+	d.results[i] = append([]byte{}, b.Bytes()...) // not nil
+	return d.flush()
+}
+
+// flush writes the results that wait for no other file to standard output.
+func (d *diarizer) flush() error {
+	for d.flags.out == "" && d.written < len(d.results) && d.results[d.written] != nil {
+		if _, err := d.Stdout.Write(d.results[d.written]); err != nil {
+			return err
+		}
+		d.written++
+	}
+	return nil
+}
+
+// render writes the turns in the chosen format. lines, json and rttm are those of
+// `hubbub live`.
+func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
+	switch output := d.flags.output.value; output {
+	case "lines", "json", "rttm":
+		p, err := tui.NewPrinter(w, tui.Format(output), c.Info.Name)
+		if err != nil {
+			return err
+		}
+		for _, t := range c.Turns {
+			if err := p.Turn(t); err != nil {
+				return err
+			}
+		}
+		return p.Flush()
+	default:
+		format, err := export.ParseFormat(output)
+		if err != nil {
+			return err
+		}
+		return export.Write(w, format, c.Document(dir, "auto"))
+	}
+}
+
+// summary prints the summary of a file where a user sees it.
+func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Duration) error {
+	if !session.IsTerminal(d.Stderr) {
+		return nil
+	}
+	d.line("%s", file)
+	var lanes protocol.Snapshot
+	for _, t := range turns {
+		i := slices.IndexFunc(lanes.Lanes, func(l protocol.Lane) bool { return l.Speaker == t.Speaker })
+		if i < 0 {
+			i = len(lanes.Lanes)
+			lanes.Lanes = append(lanes.Lanes, protocol.Lane{Speaker: t.Speaker})
+		}
+		l := &lanes.Lanes[i]
+		l.Turns = append(l.Turns, t)
+		l.Talk += t.End - t.Start
+	}
+	return tui.Summary(d.Stderr, tui.State{Timeline: lanes, Position: length.Seconds()}, tui.Options{})
+}
+
+// line prints a line on standard error, above the progress.
+func (d *diarizer) line(format string, args ...any) {
+	d.progress.clear()
+	fmt.Fprintf(d.Stderr, format+"\n", args...)
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hubbub/capture"
+)
+
+// TestDiarizeInterrupted interrupts while one file is finished and another is
+// not: the result of the first is kept, in its folder or, where it waits for an
+// earlier file, on standard output.
+func TestDiarizeInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	long, short, out := filepath.Join(dir, "long.wav"), talkFile(t, 4), filepath.Join(dir, "out")
+	writeSilence(t, long, 20*60*60)
+
+	p := start(t, "diarize", short, long, "--out", out)
+	p.line(`talk\.rttm$`)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	raw, err := os.ReadFile(filepath.Join(out, "talk.rttm"))
+	if err != nil || !bytes.HasPrefix(raw, []byte("SPEAKER talk 1 ")) {
+		t.Errorf("the finished result is %q, %v", raw, err)
+	}
+	if files, _ := os.ReadDir(out); len(files) != 1 {
+		t.Errorf("%d files are in the folder, want 1", len(files))
+	}
+
+	x := inTerminalWith(t, 100, 20, []string{"GOMAXPROCS=2"}, "diarize", long, short, "--output", "rttm")
+	x.shows(`(?m)^.*talk\.wav$`, "processed| of 20h0m")
+	x.keys("C-c")
+	if code := x.exitCode(); code != "130" {
+		t.Errorf("ctrl+c exits with %s, want 130", code)
+	}
+	x.shows("SPEAKER talk 1 ")
+}
+
+// writeSilence writes a WAV file of so many seconds that needs no disk space where
+// the file system has sparse files.
+func writeSilence(t *testing.T, path string, seconds int) {
+	t.Helper()
+	const header, width = 44, 2
+	size := uint32(seconds * capture.SampleRate * width)
+	var b bytes.Buffer
+	for _, v := range []any{
+		[]byte("RIFF"), size + header - 8, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
+		uint32(capture.SampleRate), uint32(capture.SampleRate * width), uint16(width), uint16(8 * width), []byte("data"), size,
+	} {
+		_ = binary.Write(&b, binary.LittleEndian, v)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, header+int64(size)); err != nil {
+		t.Fatal(err)
+	}
+}

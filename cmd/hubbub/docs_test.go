@@ -1,0 +1,202 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hubbub/localserver/faults"
+	"hubbub/protocol/conform"
+)
+
+// documentation returns the text of every page of documentation, by path from
+// the repository's root.
+func documentation(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join("..", "..", pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no documentation in %s: %v", pattern, err)
+		}
+		for _, path := range paths {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages[strings.TrimPrefix(filepath.ToSlash(path), "../../")] = string(raw)
+		}
+	}
+	return pages
+}
+
+var (
+	// commandLine is a command in a code block, after a pipe, or in inline code.
+	commandLine = regexp.MustCompile("(?m)(?:^|`|\\| |&& )(?:bin/)?hubbub( [^`|#>\n]*)?")
+	longFlag    = regexp.MustCompile(`--[a-z][a-z-]*`)
+	word        = regexp.MustCompile(`^[a-z][a-z-]*$`)
+)
+
+// TestDocumentedCommandsExist checks every command line in the documentation:
+// the command exists and has the flags.
+func TestDocumentedCommandsExist(t *testing.T) {
+	t.Parallel()
+	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("bash")
+	seen := 0
+	for page, text := range documentation(t) {
+		text = strings.ReplaceAll(text, "\\\n", "")
+		for _, m := range commandLine.FindAllStringSubmatch(text, -1) {
+			args := strings.Fields(m[1])
+			cmd := root
+			for len(args) > 0 && word.MatchString(args[0]) && cmd.HasSubCommands() {
+				next, _, err := cmd.Find(args[:1])
+				if err != nil || next == cmd {
+					break
+				}
+				cmd, args = next, args[1:]
+			}
+			if cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				if strings.HasPrefix(m[0], "`") || strings.Contains(m[1], "--") {
+					t.Errorf("%s: %q names no command", page, m[0])
+				}
+				continue // a sentence
+			}
+			seen++
+			for _, f := range longFlag.FindAllString(m[1], -1) {
+				if name := f[2:]; cmd.Flags().Lookup(name) == nil && name != "help" {
+					t.Errorf("%s: %q: %s has no flag %s", page, strings.TrimSpace(m[0]), cmd.CommandPath(), f)
+				}
+			}
+		}
+	}
+	if seen < 40 {
+		t.Errorf("only %d command lines found: the test looks for them in the wrong way", seen)
+	}
+}
+
+// TestEverythingIsDocumented checks that the documentation names every
+// command, flag, setting and fault.
+func TestEverythingIsDocumented(t *testing.T) {
+	t.Parallel()
+	pages := documentation(t)
+	var all strings.Builder
+	for _, text := range pages {
+		all.WriteString(text)
+	}
+	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !strings.Contains(all.String(), cmd.CommandPath()) {
+			t.Errorf("the documentation does not name %q", cmd.CommandPath())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(all.String(), "--"+f.Name) {
+				t.Errorf("the documentation does not name the flag --%s of %q", f.Name, cmd.CommandPath())
+			}
+		})
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+	}
+	visit(root)
+	for _, s := range settings {
+		if !strings.Contains(pages["docs/settings.md"], "| `"+s.name+"` | `--"+s.name+"` | `"+s.env()+"` |") {
+			t.Errorf("docs/settings.md has no line for the setting %s", s.name)
+		}
+	}
+	for _, name := range faults.Names()[1:] { // the first one stands for all HTTP statuses
+		if !regexp.MustCompile("[ `]" + regexp.QuoteMeta(name) + "[=@,`]").MatchString(pages["docs/troubleshooting.md"]) {
+			t.Errorf("docs/troubleshooting.md does not name the fault %s", name)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```")
+)
+
+// anchors are the anchors of a page's headings.
+func anchors(text string) (list []string) {
+	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		list = append(list, strings.ReplaceAll(strings.ToLower(noSlug.ReplaceAllString(m[1], "")), " ", "-"))
+	}
+	return list
+}
+
+// TestDocumentedLinksLead checks the links between pages: file and heading
+// exist.
+func TestDocumentedLinksLead(t *testing.T) {
+	t.Parallel()
+	pages := documentation(t)
+	for page, text := range pages {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			file, anchor, anchored := strings.Cut(m[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.ToSlash(filepath.Join(filepath.Dir(page), file))
+			}
+			path := filepath.Join("..", "..", target)
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				continue
+			}
+			if !anchored {
+				continue
+			}
+			if text, err := os.ReadFile(path); err != nil || !slices.Contains(anchors(string(text)), anchor) {
+				t.Errorf("%s: %s has no heading #%s", page, target, anchor)
+			}
+		}
+	}
+}
+
+// TestContractRulesCiteSections checks that the sections that contract rules
+// cite exist in docs/service.md.
+func TestContractRulesCiteSections(t *testing.T) {
+	t.Parallel()
+	page := documentation(t)["docs/service.md"]
+	for _, r := range conform.Rules() {
+		if !strings.Contains(page, "# "+r.Section+"\n") {
+			t.Errorf("rule %s cites docs/service.md, %s: there is no such section", r.Name, r.Section)
+		}
+	}
+}
+
+// sourcePath is a file or a pattern of files of the repository in inline code.
+var sourcePath = regexp.MustCompile("`((?:cmd|capture|docs|localserver|protocol|tui)/[^`\\s]*\\.(?:go|json|txt|md|golden))`")
+
+// TestDocumentedFilesExist checks the files that the documentation names. The
+// experiments describe the code of their time.
+func TestDocumentedFilesExist(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for page, text := range documentation(t) {
+		if strings.HasPrefix(page, "docs/experiments/") {
+			continue
+		}
+		for _, m := range sourcePath.FindAllStringSubmatch(text, -1) {
+			seen++
+			if found, err := filepath.Glob(filepath.Join("..", "..", m[1])); err != nil || len(found) == 0 {
+				t.Errorf("%s names %s, which does not exist", page, m[1])
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d files found in the documentation: the test looks for them in the wrong way", seen)
+	}
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value   string
+	allowed []string
+}
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return "word" }
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.allowed, s) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+	}
+	c.value = s
+	return nil
+}
+
+// span is a flag that takes a duration within bounds: 1s, 500ms, or a plain
+// number of seconds.
+type span struct {
+	value    time.Duration
+	min, max time.Duration
+	given    bool // on the command line or in the settings
+}
+
+func (d *span) String() string { return d.value.String() }
+func (d *span) Type() string   { return "duration" }
+func (d *span) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		seconds, ferr := strconv.ParseFloat(s, 64)
+		if ferr != nil || !(seconds > -1e6 && seconds < 1e6) {
+			return fmt.Errorf("must be a time such as 1s or 500ms")
+		}
+		v = time.Duration(seconds * float64(time.Second))
+	}
+	if v < d.min || v > d.max {
+		return fmt.Errorf("must be between %v and %v", d.min, d.max)
+	}
+	d.value, d.given = v, true
+	return nil
+}
+
+// count is a flag that takes a whole number within bounds.
+type count struct {
+	value    int
+	min, max int
+}
+
+func (c *count) String() string { return strconv.Itoa(c.value) }
+func (c *count) Type() string   { return "int" }
+func (c *count) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < c.min || v > c.max {
+		return fmt.Errorf("must be a whole number from %d to %d", c.min, c.max)
+	}
+	c.value = v
+	return nil
+}
+
+// rate is a flag that takes a factor within bounds.
+type rate struct {
+	value    float64
+	min, max float64
+	given    bool
+}
+
+func (r *rate) String() string { return strconv.FormatFloat(r.value, 'g', -1, 64) }
+func (r *rate) Type() string   { return "number" }
+func (r *rate) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= r.min && v <= r.max) {
+		return fmt.Errorf("must be a number from %g to %g", r.min, r.max)
+	}
+	r.value, r.given = v, true
+	return nil
+}
+
+// size is a flag that takes a number of bytes, at least 1: 1000000, 500MB,
+// 64MiB, 1GiB.
+type size struct{ value int64 }
+
+// sizeUnits are the units in the order in which they are tried.
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"gib", 1 << 30}, {"mib", 1 << 20}, {"kib", 1 << 10}, {"gb", 1e9}, {"mb", 1e6}, {"kb", 1e3}, {"b", 1}, {"", 1}}
+
+func (s *size) String() string {
+	for _, u := range sizeUnits[:3] {
+		if s.value >= u.bytes && s.value%u.bytes == 0 {
+			return fmt.Sprintf("%d%sB", s.value/u.bytes, strings.ToUpper(u.name[:1])+"i")
+		}
+	}
+	return strconv.FormatInt(s.value, 10)
+}
+
+func (s *size) Type() string { return "size" }
+
+func (s *size) Set(text string) error {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(strings.ToLower(text), u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n < 1 || n > math.MaxInt64/u.bytes {
+			break
+		}
+		s.value = n * u.bytes
+		return nil
+	}
+	return fmt.Errorf("must be a size such as 500MB or 1GiB")
+}
+
+// completeChoices offers a flag's words to the shell.
+func completeChoices(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// printJSONList prints a list as indented JSON; no entries are [], not null.
+func printJSONList[T any](w io.Writer, list []T) error {
+	if list == nil {
+		list = []T{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(list)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk is a folder on a file system of so many bytes; without the right to
+// mount one the test is skipped.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	skipShort(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return filepath.Join(dir, "rec")
+}
+
+// TestFullDisk records onto a disk that becomes full: that is reported at once,
+// the session continues, and its end gives that one reason.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, "200k") // 5 s of audio and the other files
+	p := start(t, "live", "--input", talkFile(t, 14), "--record", dir)
+	const text = "the disk is full"
+	poll(t, "the report", 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
+	p.line(`^00:00:1\d.*SPEAKER_0`) // turns of later
+	if code := p.exit(); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	lines := strings.Split(strings.TrimSpace(p.errors()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], text) || lines[1] != lines[0] || !strings.HasPrefix(lines[2], "Make room on the disk") {
+		t.Errorf("standard error:\n%s", p.errors())
+	}
+	if s := recordedSeconds(t, filepath.Join(dir, "audio.wav")); s < 3 || s > 7 {
+		t.Errorf("%.1f s of audio are readable", s)
+	}
+}
+
+// TestFullDiskOnScreen: the header shows that the recording runs, and that it has
+// stopped.
+func TestFullDiskOnScreen(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, "200k")
+	x := inTerminal(t, 80, 24, "live", "--input", talkFile(t, 0), "--record", dir)
+	x.shows(`REC 0:0\d \d+(\.\d)? kB`, "connected")
+	x.shows(` REC stopped at 0:0\d `, `recording stopped at \d\d:\d\d:\d\d, after \ds: the disk is full`, "SPEAKER_00")
+	x.keys("q")
+	if code := x.exitCode(); code != "1" {
+		t.Errorf("q exits with %s, want 1", code)
+	}
+}

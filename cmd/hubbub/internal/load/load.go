@@ -1,0 +1,152 @@
+// Package load sends the same audio as many concurrent streams, each paced in
+// real time like a microphone, and measures how late the events arrive.
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"hubbub/protocol/check"
+	"hubbub/protocol/client"
+)
+
+// startSpread is the time over which the streams are started.
+const startSpread = time.Second
+
+// Options configure a load.
+type Options struct {
+	Client  *client.Client
+	Samples []float32 // 16 kHz, mono; shared by all streams
+	Streams int
+	// Reject reports that no stream may go to an address: a server may send its
+	// streams to another machine.
+	Reject func(address string) bool
+	// Progress, unless nil, is called every second with a report so far.
+	Progress func(Report)
+}
+
+// Report is the result of a load, or what it is so far.
+type Report struct {
+	Streams   int   `json:"streams"`
+	Completed int   `json:"completed"`
+	Failed    int   `json:"failed"`
+	Events    int64 `json:"events"`
+	// Lag is the time from the sending of the audio to the arrival of its event,
+	// in milliseconds; zeros without an event.
+	Lag struct {
+		P50 float64 `json:"p50"`
+		P95 float64 `json:"p95"`
+		P99 float64 `json:"p99"`
+	} `json:"lag_ms"`
+	DroppedChunks int64 `json:"dropped_chunks"`
+
+	Open  int   `json:"-"` // streams
+	Cause error `json:"-"` // of the first failure; nil = none
+}
+
+// JSON writes the report as one line.
+func (r Report) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
+
+// Text writes the report for people.
+func (r Report) Text(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "streams    %d: %d completed, %d failed\nevents     %d\nlag        p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\ndropped    %d chunks\n",
+		r.Streams, r.Completed, r.Failed, r.Events, r.Lag.P50, r.Lag.P95, r.Lag.P99, r.DroppedChunks)
+	return err
+}
+
+// Run runs all streams to their end. The end of ctx ends the audio; what was
+// sent is still decided.
+func Run(ctx context.Context, o Options) Report {
+	t := &tally{streams: o.Streams}
+	ended := make(chan struct{})
+	var progress, streams sync.WaitGroup
+	if o.Progress != nil {
+		progress.Go(func() { showProgress(t, o.Progress, ended) })
+	}
+	start := time.Now()
+	for i := range o.Streams {
+		streams.Go(func() {
+			s := stream{client: o.Client, samples: o.Samples, reject: o.Reject, tally: t}
+			t.ended(s.run(ctx, start.Add(startSpread*time.Duration(i)/time.Duration(o.Streams))))
+		})
+	}
+	streams.Wait()
+	close(ended)
+	progress.Wait()
+	return t.report()
+}
+
+func showProgress(t *tally, show func(Report), ended <-chan struct{}) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			show(t.report())
+		case <-ended:
+			return
+		}
+	}
+}
+
+// tally counts what happens to the streams of a load.
+type tally struct {
+	streams int
+
+	mu        sync.Mutex
+	open      int
+	completed int
+	failed    int
+	dropped   int64
+	lags      []float32 // milliseconds
+	cause     error
+}
+
+// opened changes the number of open streams.
+func (t *tally) opened(change int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open += change
+}
+
+func (t *tally) event(lag time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lags = append(t.lags, float32(lag.Seconds()*1000))
+}
+
+func (t *tally) drop(chunks int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropped += chunks
+}
+
+// ended counts the end of a stream; nil = the service closed it normally.
+func (t *tally) ended(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.completed++
+		return
+	}
+	t.failed++
+	if t.cause == nil {
+		t.cause = err
+	}
+}
+
+func (t *tally) report() Report {
+	t.mu.Lock()
+	r := Report{Streams: t.streams, Completed: t.completed, Failed: t.failed, Events: int64(len(t.lags)),
+		DroppedChunks: t.dropped, Open: t.open, Cause: t.cause}
+	lags := slices.Clone(t.lags)
+	t.mu.Unlock()
+	slices.Sort(lags)
+	r.Lag.P50, r.Lag.P95, r.Lag.P99 = check.Percentile(lags, 50), check.Percentile(lags, 95), check.Percentile(lags, 99)
+	return r
+}

@@ -1,0 +1,164 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/protocoltest"
+)
+
+// service is a fake service whose streams are served by do.
+func service(t *testing.T, do func(conn *websocket.Conn)) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, protocoltest.Service{Stream: do}.Handler()), APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func sendLoad(t *testing.T, c *client.Client, seconds float64) (*tally, *stream, error) {
+	t.Helper()
+	tally := &tally{streams: 1}
+	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
+		samples: make([]float32, int(seconds*protocol.SampleRate))}
+	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Patience)
+	defer cancel()
+	err := s.run(ctx, time.Now())
+	tally.ended(err)
+	return tally, s, err
+}
+
+// An event's lag is counted from the chunk that holds the audio just before
+// its timestamp.
+func TestLag(t *testing.T) {
+	const wait = 300 * time.Millisecond
+	chunks := 0
+	c := service(t, func(conn *websocket.Conn) {
+		for {
+			kind, raw, err := conn.ReadMessage()
+			if err != nil || kind == websocket.TextMessage {
+				break
+			}
+			chunks++
+			if len(raw) != protocol.ChunkBytes {
+				t.Errorf("a frame of %d bytes", len(raw))
+			}
+			if chunks == 2 { // about the end of the second chunk
+				time.Sleep(wait)
+				_ = conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.2, "SPEAKER_00").Raw)
+			}
+		}
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(protocoltest.Patience))
+		_, _, _ = conn.ReadMessage()
+	})
+	began := time.Now()
+	tally, _, err := sendLoad(t, c, 0.75)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 800*time.Millisecond {
+		t.Errorf("8 chunks in %v: not real time", took)
+	}
+	r := tally.report()
+	if chunks != 8 || r.Completed != 1 || r.Events != 1 || r.DroppedChunks != 0 {
+		t.Errorf("%d chunks, %+v", chunks, r)
+	}
+	// A busy machine makes it longer, never shorter.
+	if r.Lag.P50 < wait.Seconds()*1000 || r.Lag.P99 != r.Lag.P50 {
+		t.Errorf("%+v", r.Lag)
+	}
+}
+
+func TestFailureIsCounted(t *testing.T) {
+	c := service(t, func(conn *websocket.Conn) {
+		_, _, _ = conn.ReadMessage()
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1011, "broken"), time.Now().Add(protocoltest.Patience))
+		_, _, _ = conn.ReadMessage()
+	})
+	tally, _, err := sendLoad(t, c, 5)
+	if err == nil || tally.report().Failed != 1 || !strings.Contains(tally.report().Cause.Error(), "1011") {
+		t.Errorf("%v, %+v", err, tally.report())
+	}
+}
+
+func TestSentAt(t *testing.T) {
+	begin := time.Now()
+	var s stream
+	if _, ok := s.sentAt(1); ok {
+		t.Error("nothing was sent")
+	}
+	for i := range 10 {
+		s.sent = append(s.sent, begin.Add(time.Duration(i)*time.Second))
+	}
+	for timestamp, want := range map[float64]int{0: 0, 0.001: 0, 0.1: 0, 0.101: 1, 0.3: 2, 0.7: 6, 0.95: 9, 1: 9, 7: 9} {
+		if got, _ := s.sentAt(timestamp); got.Sub(begin) != time.Duration(want)*time.Second {
+			t.Errorf("%v: chunk %v, want %d", timestamp, got.Sub(begin), want)
+		}
+	}
+}
+
+// A server does not redirect the streams to a machine that is rejected.
+func TestRejectedAddress(t *testing.T) {
+	c := service(t, func(*websocket.Conn) { t.Error("a stream was opened") })
+	s := &stream{client: c, tally: &tally{streams: 9}, reject: func(string) bool { return true }}
+	if err := s.run(context.Background(), time.Now()); err == nil || !strings.Contains(err.Error(), "another machine") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a connection does not take in time is dropped as a microphone's would
+// be: the oldest first, and counted.
+func TestDrops(t *testing.T) {
+	slow := make(chan struct{})
+	got := 0
+	c := service(t, func(conn *websocket.Conn) {
+		<-slow
+		for {
+			kind, _, err := conn.ReadMessage()
+			if err != nil || kind == websocket.TextMessage {
+				break
+			}
+			got++
+		}
+		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(protocoltest.Patience))
+		_, _, _ = conn.ReadMessage()
+	})
+	tally := &tally{streams: 1}
+	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
+		samples: make([]float32, 80*protocol.ChunkSamples)}
+	live, err := c.CreateStream(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, err := c.OpenStream(context.Background(), live.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wire.Close()
+	close(slow)
+	// As if the connection had been stuck for seven seconds.
+	if err := s.send(context.Background(), time.Now().Add(-7*time.Second), wire); err != nil {
+		t.Fatal(err)
+	}
+	for range wire.Events() {
+	}
+	if r := tally.report(); r.DroppedChunks < 20 || got+int(r.DroppedChunks) != 80 || len(s.sent) != got {
+		t.Errorf("%d sent, %d arrived, %d dropped of 80", len(s.sent), got, r.DroppedChunks)
+	}
+	if !slices.IsSortedFunc(s.sent, time.Time.Compare) {
+		t.Error("out of order")
+	}
+	if end := wire.Wait(); end.Err != nil && !errors.Is(end.Err, context.Canceled) {
+		t.Errorf("%v", end.Err)
+	}
+}

@@ -1,0 +1,125 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+)
+
+// maxBehind is how many chunks may wait for a slow connection, as for a
+// microphone. Then the oldest are dropped.
+const maxBehind = 50
+
+// drainTimeout bounds the wait for the last events after the end of the audio. A
+// service closes within 2 s.
+const drainTimeout = 30 * time.Second
+
+// stream is one stream of a load.
+type stream struct {
+	client  *client.Client
+	samples []float32
+	reject  func(address string) bool
+	tally   *tally
+
+	mu   sync.Mutex
+	sent []time.Time // when each chunk was sent, in order
+}
+
+// run sends all audio from start on and returns how the stream ended: nil when
+// the service closed it normally.
+func (s *stream) run(ctx context.Context, start time.Time) error {
+	if err := client.Sleep(ctx, time.Until(start)); err != nil {
+		return err
+	}
+	live, err := s.client.CreateStream(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if s.reject(live.URL) {
+		return hint.Add(errors.New("the server sends its streams to another machine"), "If that machine's operator agrees, add --yes-remote.")
+	}
+	conn, err := s.client.OpenStream(ctx, live.URL)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	s.tally.opened(1)
+	defer s.tally.opened(-1)
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		s.receive(conn)
+	}()
+	err = s.send(ctx, time.Now(), conn)
+	if err != nil {
+		conn.Close()
+	}
+	<-received
+	if closed := conn.Wait(); closed.Err != nil && err == nil {
+		err = closed.Err
+	}
+	return err
+}
+
+// send paces the chunks by the wall clock from start on: each is sent when its
+// last sample would have been spoken. Chunks that are too late are dropped and
+// counted. The end of ctx ends the audio; the end of the stream is still sent.
+func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream) error {
+	total := int64((len(s.samples) + protocol.ChunkSamples - 1) / protocol.ChunkSamples)
+	padded := make([]float32, protocol.ChunkSamples)
+	for seq := int64(0); seq < total; seq++ {
+		if oldest := int64(time.Since(start)/protocol.ChunkDuration) - maxBehind; seq < oldest {
+			oldest = min(oldest, total-1)
+			s.tally.drop(oldest - seq)
+			seq = oldest
+		}
+		if client.Sleep(ctx, time.Until(start.Add(time.Duration(seq+1)*protocol.ChunkDuration))) != nil {
+			break
+		}
+		chunk := s.samples[seq*protocol.ChunkSamples:]
+		if len(chunk) >= protocol.ChunkSamples {
+			chunk = chunk[:protocol.ChunkSamples]
+		} else {
+			copy(padded, chunk)
+			chunk = padded
+		}
+		// Before the write: the time that the service makes it wait is part of the lag.
+		s.mu.Lock()
+		s.sent = append(s.sent, time.Now())
+		s.mu.Unlock()
+		if err := conn.Send(context.WithoutCancel(ctx), seq, chunk); err != nil {
+			return err
+		}
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	return conn.EndOfStream(end)
+}
+
+// receive measures the lag of events until the stream is over.
+func (s *stream) receive(conn *client.Stream) {
+	for e := range conn.Events() {
+		if e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+			continue
+		}
+		if sent, ok := s.sentAt(e.Timestamp); ok {
+			s.tally.event(e.Received.Sub(sent))
+		}
+	}
+}
+
+// sentAt is when the audio up to a timestamp, in seconds of the stream clock, had
+// been sent: the time of the chunk that contains its last sample.
+func (s *stream) sentAt(timestamp float64) (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sent) == 0 {
+		return time.Time{}, false // an event about audio that was never sent
+	}
+	return s.sent[min(max(protocol.ChunkBefore(timestamp), 0), int64(len(s.sent))-1)], true
+}

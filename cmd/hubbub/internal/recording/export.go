@@ -1,0 +1,139 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+	"hubbub/protocol/export"
+)
+
+// embedLimit is the longest audio that an exported page contains by default, in
+// seconds. 15 minutes make a page of 38 MB.
+const embedLimit = 15 * 60
+
+// Content is what an export contains: that of a recording, or of a session that
+// is running.
+type Content struct {
+	Info  export.Info // without Audio
+	Turns []protocol.Turn
+	Notes protocol.Annotations
+	Audio string // path of the WAV file; "" = there is none
+}
+
+// Content is the whole recording with the given names and bookmarks.
+func (r *Recording) Content(notes protocol.Annotations) Content {
+	return Content{
+		Info:  export.Info{Name: r.Info.Name, Title: r.Title(), Started: r.Info.Started, Length: r.Length},
+		Turns: r.Turns(), Notes: notes, Audio: r.Audio,
+	}
+}
+
+// Document is the content, ready to be written into the folder dir. audio is
+// where the page finds its audio: "embed", "beside" (a link), "none", or "auto":
+// embedded up to 15 minutes.
+func (c Content) Document(dir, audio string) *export.Document {
+	info := c.Info
+	if audio == "auto" {
+		audio = "embed"
+		if info.Length > embedLimit {
+			audio = "beside"
+		}
+	}
+	switch {
+	case c.Audio == "" || audio == "none":
+	case audio == "embed":
+		info.Audio = &export.Audio{Path: c.Audio}
+	default:
+		info.Audio = &export.Audio{URL: relative(dir, c.Audio)}
+	}
+	return export.New(info, c.Turns, c.Notes)
+}
+
+// relative is the path of a file from a folder. Where there is none, as between
+// two drives, the file is expected in the folder.
+func relative(dir, file string) string {
+	from, err1 := filepath.Abs(dir)
+	to, err2 := filepath.Abs(file)
+	if rel, err := filepath.Rel(from, to); errors.Join(err, err1, err2) == nil {
+		return rel
+	}
+	return filepath.Base(file)
+}
+
+// Export writes all formats into a new folder in dir, and returns one line that
+// says where they are. It replaces nothing: a display has no one to ask.
+func (c Content) Export(dir string) (string, error) {
+	for n := 1; n < 1000; n++ {
+		name := "export"
+		if n > 1 {
+			name = fmt.Sprintf("export-%d", n)
+		}
+		to := filepath.Join(dir, name)
+		switch err := os.Mkdir(to, 0o777); {
+		case errors.Is(err, fs.ErrExist):
+			continue
+		case err != nil:
+			return "", fmt.Errorf("cannot export: %w", err)
+		}
+		d := c.Document(to, "auto")
+		for _, f := range export.Formats() {
+			if err := WriteExport(filepath.Join(to, f.File()), f, d, false); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("exported %s into %s", strings.Join(export.Words(), ", "), to), nil
+	}
+	return "", fmt.Errorf("cannot export: %s has too many exports already", dir)
+}
+
+// WriteExport writes one file, or nothing. Without replace it is an error when
+// the file exists.
+func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
+	return ExportError(writeFile(path, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
+}
+
+// WriteFile writes a file completely, or leaves what is there.
+func WriteFile(path string, content []byte) error {
+	return writeFile(path, true, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+func writeFile(path string, replace bool, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	if err := errors.Join(write(temp), temp.Chmod(0o644), temp.Close()); err != nil {
+		return err
+	}
+	if replace {
+		return os.Rename(temp.Name(), path)
+	}
+	// A link fails in one step where the file exists; not all file systems have
+	// links.
+	if err := os.Link(temp.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if exists(path) {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	return os.Rename(temp.Name(), path)
+}
+
+// ExportError says that an export failed; nil for nil.
+func ExportError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("cannot export: %w", err), "Choose another place with --to.")
+}

@@ -1,0 +1,99 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+)
+
+// NotesSaver saves the annotations of a session in its recording on every
+// change. It has one goroutine, which Close ends.
+type NotesSaver struct {
+	path   string
+	store  *protocol.AnnotationsStore
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu  sync.Mutex
+	err error // of the newest attempt
+}
+
+// SaveNotes starts to save the annotations of store in the folder dir.
+func SaveNotes(dir string, store *protocol.AnnotationsStore) *NotesSaver {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &NotesSaver{path: filepath.Join(dir, NotesFile), store: store, cancel: cancel, done: make(chan struct{})}
+	if notes, _ := store.Load(); !notes.Empty() && !exists(s.path) {
+		s.save() // names from the settings
+	}
+	go func() {
+		defer close(s.done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-store.Changes():
+				s.save()
+			}
+		}
+	}()
+	return s
+}
+
+func (s *NotesSaver) save() {
+	notes, revision := s.store.Load()
+	raw, err := json.MarshalIndent(notes, "", "  ")
+	if err == nil {
+		err = replaceFile(s.path, append(raw, '\n'))
+	}
+	if err == nil {
+		s.store.MarkSaved(revision)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// Close saves the last changes and reports whether everything is saved.
+func (s *NotesSaver) Close() error {
+	s.cancel()
+	<-s.done
+	if s.store.Unsaved() {
+		s.save()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("names and bookmarks were not saved: %w", s.err), "See whether the folder may be written to and the disk has room.")
+}
+
+// replaceFile replaces a file in one step: a reader, also after a crash, sees
+// either the old content or the new one.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,171 @@
+package recording
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// tape is a recording without audio: two turns, one of which never ends.
+func tape(t *testing.T) *Recording {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{
+		EventsFile: `{"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"A"}}
+{"type":"diarization_speaker_start","data":{"timestamp":3,"speaker":"B"}}
+{"type":"diarization_speaker_end","data":{"timestamp":4,"speaker":"A"}}
+`,
+		// Half a second was dropped before B; the connection was lost at 9 s.
+		ArrivalsFile: "{\"heard\":2,\"at\":1}\n{\"heard\":4.6,\"at\":3.5}\n{\"heard\":6,\"at\":4.5}\n",
+		TurnsFile:    "SPEAKER talk 1 1.000 3.500 <NA> <NA> A <NA> <NA>\nSPEAKER talk 1 3.500 5.500 <NA> <NA> B <NA> <NA>\nSPEAKER ta",
+		SessionFile:  `{"version":1,"latency":1,"started":"2031-03-04T09:30:00Z","gaps":[{"start":2,"end":2.5}]}`,
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Read(context.Background(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPlayer moves the clock by hand: at every moment the timeline is the one
+// of the session then, whichever way the clock got there.
+func TestPlayer(t *testing.T) {
+	r := tape(t)
+	if r.Info.Name != "talk" || r.Length != 9 || r.end != 9 {
+		t.Fatalf("name %q, length %v, end %v", r.Info.Name, r.Length, r.end)
+	}
+	now := time.Date(2032, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := NewPlayer(r, 2, func() time.Time { return now })
+	at := func(want float64, open ...string) {
+		t.Helper()
+		s := p.Now()
+		var speaking []string
+		for _, l := range s.Timeline.Lanes {
+			if l.Open {
+				speaking = append(speaking, l.Speaker)
+			}
+		}
+		if s.Position != want || !slices.Equal(speaking, open) {
+			t.Errorf("at %v %v speak, want at %v %v", s.Position, speaking, want, open)
+		}
+	}
+	at(0)
+	now = now.Add(time.Second) // 2 s of the recording
+	at(2, "A")
+	p.TogglePause()
+	now = now.Add(time.Hour)
+	at(2, "A")
+	p.Seek(5)
+	at(5, "A", "B")
+	p.Seek(4.5)
+	at(4.5, "A")
+	p.Faster(-1)
+	p.TogglePause()
+	now = now.Add(time.Second)
+	at(5.5, "A", "B")
+	if s := p.Now(); s.Speed != 1 || !s.Playing || len(s.Gaps) != 1 || s.Gaps[0].End != 2.5 {
+		t.Errorf("%+v", s)
+	}
+	now = now.Add(time.Second)
+	at(6.5, "B")
+	now = now.Add(time.Hour)
+	at(9)
+	if s := p.Now(); !s.Over || s.Playing {
+		t.Error("the end is no end")
+	}
+	want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
+	if got := p.Now().Timeline.Turns(); !slices.Equal(got, want) || !slices.Equal(r.Turns(), want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+	p.Seek(5) // from the end it continues to play
+	now = now.Add(time.Second)
+	at(6, "B")
+	p.Seek(1e9)
+	at(9)
+	p.TogglePause() // begins again
+	at(0)
+	p.Seek(-5)
+	for range 20 {
+		p.Faster(1)
+	}
+	if s := p.Now(); s.Speed != MaxSpeed {
+		t.Errorf("the speed has no bound: %v", s.Speed)
+	}
+}
+
+// TestPlayerSteps returns every event and turn once, in order, and none that a
+// seek skipped.
+func TestPlayerSteps(t *testing.T) {
+	now := time.Now()
+	p := NewPlayer(tape(t), 1, func() time.Time { return now })
+	count := func() (events, turns int) {
+		all, _ := p.Take()
+		for _, e := range all {
+			turns += len(e.Turns)
+			if e.Event.Raw != nil {
+				events++
+			}
+		}
+		return events, turns
+	}
+	now = now.Add(5 * time.Second)
+	_ = p.Now() // does not take steps
+	if e, n := count(); e != 2 || n != 0 {
+		t.Errorf("%d events and %d turns", e, n)
+	}
+	now = now.Add(time.Hour)
+	if e, n := count(); e != 1 || n != 2 {
+		t.Errorf("%d events and %d turns", e, n)
+	}
+	p.Seek(1)
+	p.Seek(8)
+	if e, n := count(); e != 0 || n != 0 {
+		t.Errorf("%d events and %d turns were skipped, but returned", e, n)
+	}
+}
+
+// TestSaveNotes saves every change; the file is complete at any moment.
+func TestSaveNotes(t *testing.T) {
+	dir := t.TempDir()
+	store := protocol.NewAnnotationsStore(protocol.Annotations{})
+	k := SaveNotes(dir, store)
+	rename := func(name string) {
+		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename("Anna")
+	for deadline := time.Now().Add(time.Minute); store.Unsaved() || !exists(filepath.Join(dir, NotesFile)); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the notes are not saved")
+		}
+	}
+	rename("Bea")
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := &Recording{Dir: dir}
+	if err := r.readNotes(); err != nil || r.Notes.Name("A") != "Bea" {
+		t.Errorf("A is %q, %v", r.Notes.Name("A"), err)
+	}
+	left, _ := os.ReadDir(dir)
+	if len(left) != 1 {
+		t.Errorf("%d files are left", len(left))
+	}
+	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
+	k = SaveNotes(filepath.Join(dir, "gone"), gone)
+	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
+	if err := k.Close(); err == nil || !gone.Unsaved() {
+		t.Errorf("notes that cannot be saved are no error")
+	}
+}

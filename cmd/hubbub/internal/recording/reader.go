@@ -1,0 +1,359 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+)
+
+// assumedLatency is the latency, in seconds, of a recording that does not
+// contain it: the default of the built-in server.
+const assumedLatency = 1
+
+// Recording is a recording that was read from its folder.
+type Recording struct {
+	Dir   string
+	Info  Info
+	Notes protocol.Annotations
+	// Audio is the path of the audio file; "" = there is none.
+	Audio string
+	// Length is in seconds.
+	Length float64
+	// Warnings say what is damaged or missing.
+	Warnings []string
+
+	events []timedEvent             // in order of arrival
+	words  map[protocol.Turn]string // what was said in turns, without match
+	end    float64                  // where turns end that have no end event, in seconds
+}
+
+// timedEvent is an event with the position of the recording, in seconds, at
+// which it arrived. Its timestamp is on the recording's clock.
+type timedEvent struct {
+	at    float64
+	event protocol.Event
+}
+
+// Read reads a recording except its audio. It skips what is damaged, with a
+// warning. A folder that contains no recording is an error.
+func Read(ctx context.Context, dir string) (*Recording, error) {
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, hint.Add(fmt.Errorf("there is no folder %s", dir), "Name a folder that `hubbub --record` made.")
+	case err != nil:
+		return nil, unreadable(err)
+	case !st.IsDir():
+		return nil, hint.Add(fmt.Errorf("%s is no folder", dir), "Name the folder of a recording; a file plays with `hubbub --input`.")
+	}
+	r := &Recording{Dir: dir}
+	if err := r.readInfo(); err != nil {
+		return nil, err
+	}
+	turns, name, err := r.readTurns()
+	if err != nil {
+		return nil, err
+	}
+	r.Info.Name = cmp.Or(r.Info.Name, name, "live")
+	if err := r.readEvents(turns); err != nil {
+		return nil, err
+	}
+	if err := r.readNotes(); err != nil {
+		return nil, err
+	}
+	if err := r.readWords(); err != nil {
+		return nil, err
+	}
+	r.openAudio(ctx)
+	r.measure(turns)
+	return r, nil
+}
+
+// Title is the name of the folder.
+func (r *Recording) Title() string {
+	if abs, err := filepath.Abs(r.Dir); err == nil {
+		return filepath.Base(abs)
+	}
+	return strings.TrimRight(r.Dir, "/")
+}
+
+// Turns are all finished turns, under the service's labels.
+func (r *Recording) Turns() []protocol.Turn {
+	timeline := r.timeline()
+	timeline.EndOpen(r.end)
+	turns := timeline.Snapshot().Turns()
+	for i := range turns {
+		turns[i].Text = r.said(turns[i])
+	}
+	return turns
+}
+
+// timeline has all events.
+func (r *Recording) timeline() *protocol.Timeline {
+	t := protocol.NewTimeline()
+	for _, e := range r.events {
+		t.Apply(e.event)
+	}
+	return t
+}
+
+func (r *Recording) path(name string) string { return filepath.Join(r.Dir, name) }
+
+func (r *Recording) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (r *Recording) warnDamaged(n int, file string) {
+	switch {
+	case n == 1:
+		r.warn("1 line is damaged in %s, left out", file)
+	case n > 1:
+		r.warn("%d lines are damaged in %s, left out", n, file)
+	}
+}
+
+// readFile reads one of the files; a missing one is not an error.
+func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
+	raw, err = os.ReadFile(r.path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, unreadable(err)
+	}
+	return raw, true, nil
+}
+
+func (r *Recording) readInfo() error {
+	r.Info = Info{Latency: assumedLatency}
+	raw, found, err := r.readFile(SessionFile)
+	if err != nil || !found {
+		return err
+	}
+	var info Info
+	if err := json.Unmarshal(raw, &info); err != nil {
+		r.warn("%s is damaged and was left out", SessionFile)
+		return nil
+	}
+	if info.Version > formatVersion {
+		return hint.Add(fmt.Errorf("%s was recorded by a newer hubbub (format version %d)", r.Dir, info.Version), "Replay it with the program that recorded it, or a newer one.")
+	}
+	if !(info.Latency > 0 && info.Latency < 60) {
+		info.Latency = assumedLatency
+	}
+	info.Source, info.Server, info.Name = protocol.Clean(info.Source, 200), protocol.Clean(info.Server, 200), protocol.Clean(info.Name, 200)
+	r.Info = info
+	return nil
+}
+
+// readTurns reads turns.rttm and the name in it. The last line of a program that
+// was killed may be incomplete.
+func (r *Recording) readTurns() (turns []protocol.Turn, name string, err error) {
+	raw, _, err := r.readFile(TurnsFile)
+	if err != nil {
+		return nil, "", err
+	}
+	damaged := 0
+	for line := range bytes.Lines(raw) {
+		read, err := protocol.ReadRTTM(bytes.NewReader(line))
+		if err != nil {
+			damaged++
+			continue
+		}
+		for _, t := range read {
+			turns, name = append(turns, t.Turn), t.File
+		}
+	}
+	r.warnDamaged(damaged, TurnsFile)
+	return turns, name, nil
+}
+
+// readEvents reads the messages with their arrivals. Without events.ndjson the
+// messages are made of the turns.
+func (r *Recording) readEvents(turns []protocol.Turn) error {
+	raw, found, err := r.readFile(EventsFile)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if len(turns) == 0 && !exists(r.path(AudioFile)) {
+			return hint.Add(fmt.Errorf("%s holds no recording", r.Dir), "Name a folder that `hubbub --record` made: it holds audio.wav, events.ndjson and turns.rttm.")
+		}
+		r.eventsFromTurns(turns)
+		return nil
+	}
+	arrivals := r.readArrivals()
+	damaged, number, newest := 0, -1, 0.0
+	for line := range bytes.Lines(raw) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		e, err := protocol.ParseEvent(line)
+		// A service may send JSON that is no event: that is part of the session.
+		// A line that is no JSON is damaged.
+		if err != nil && !json.Valid(bytes.TrimSpace(line)) {
+			damaged++
+			continue
+		}
+		if a, ok := arrivals[number]; ok {
+			newest = max(newest, r.place(&e, &a))
+		} else {
+			newest = max(newest, r.place(&e, nil))
+		}
+		r.events = append(r.events, timedEvent{newest, e})
+	}
+	r.warnDamaged(damaged, EventsFile)
+	return nil
+}
+
+// place puts an event on the recording's clock, and returns the position at
+// which it arrived; 0 = unknown. a is nil where no arrival was recorded.
+func (r *Recording) place(e *protocol.Event, a *arrival) (position float64) {
+	if e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd {
+		if a != nil {
+			e.Timestamp = a.Timestamp
+		}
+		position = e.Timestamp + r.Info.Latency
+	}
+	// At the pace of a file that was processed fast, arrivals mean nothing.
+	if a != nil && r.Info.Pace != capture.Fast.String() {
+		position = a.Position
+	}
+	return position
+}
+
+// readArrivals reads the valid arrivals by the number of their line.
+func (r *Recording) readArrivals() map[int]arrival {
+	raw, _, err := r.readFile(ArrivalsFile)
+	if err != nil {
+		return nil
+	}
+	arrivals := map[int]arrival{}
+	n := 0
+	for line := range bytes.Lines(raw) {
+		var a arrival
+		if json.Unmarshal(line, &a) == nil && a.valid() {
+			arrivals[n] = a
+		}
+		n++
+	}
+	return arrivals
+}
+
+// eventsFromTurns makes the events that lead to these turns.
+func (r *Recording) eventsFromTurns(turns []protocol.Turn) {
+	for _, t := range turns {
+		for _, e := range []protocol.Event{
+			protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, t.Start, t.Speaker),
+			protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, t.End, t.Speaker),
+		} {
+			r.events = append(r.events, timedEvent{e.Timestamp + r.Info.Latency, e})
+		}
+	}
+	slices.SortStableFunc(r.events, func(a, b timedEvent) int { return cmp.Compare(a.at, b.at) })
+	r.warn("%s is missing; the turns were taken from %s", EventsFile, TurnsFile)
+}
+
+func (r *Recording) readNotes() error {
+	raw, found, err := r.readFile(NotesFile)
+	if err != nil || !found {
+		return err
+	}
+	if err := json.Unmarshal(raw, &r.Notes); err != nil {
+		// The next change would replace the file.
+		return hint.Add(fmt.Errorf("cannot read %s: %w", r.path(NotesFile), err), "Repair it, or move it away to replay the recording without its names.")
+	}
+	return nil
+}
+
+// readWords reads what was said.
+func (r *Recording) readWords() error {
+	raw, _, err := r.readFile(WordsFile)
+	if err != nil {
+		return err
+	}
+	damaged := 0
+	r.words = map[protocol.Turn]string{}
+	for line := range bytes.Lines(raw) {
+		var t protocol.Turn
+		if json.Unmarshal(line, &t) != nil {
+			damaged++
+			continue
+		}
+		r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
+	}
+	r.warnDamaged(damaged, WordsFile)
+	return nil
+}
+
+// said is what was said in a turn; "" = not recognised.
+func (r *Recording) said(t protocol.Turn) string {
+	return r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
+}
+
+// say gives finished turns what was said, also on the timeline.
+func (r *Recording) say(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
+	for i := range turns {
+		if turns[i].Text = r.said(turns[i]); turns[i].Text != "" {
+			timeline.SetText(turns[i])
+		}
+	}
+	return turns
+}
+
+// openAudio finds the audio and its length.
+func (r *Recording) openAudio(ctx context.Context) {
+	source, err := capture.Open(ctx, capture.Spec{Input: r.path(AudioFile)})
+	switch {
+	case err == nil:
+		r.Audio, r.Length = r.path(AudioFile), source.Info().Duration.Seconds()
+		if n := source.Info().Notice; n != "" {
+			r.warn("%s: %s", AudioFile, n)
+		}
+		_ = source.Close()
+	case exists(r.path(AudioFile)):
+		r.warn("the audio cannot be read: %v", err)
+	case r.Info.Watched == "":
+		r.warn("%s is missing", AudioFile)
+	}
+}
+
+// measure finds the length of the recording, and where turns without an end
+// event end: the session wrote them into turns.rttm when it ended.
+func (r *Recording) measure(turns []protocol.Turn) {
+	timeline := r.timeline().Snapshot()
+	r.Length = max(r.Length, timeline.Decided)
+	for _, t := range turns {
+		r.Length = max(r.Length, t.End)
+	}
+	r.end = r.Length
+	// Labels in the file are as RTTM writes them.
+	label := func(s string) string { return protocol.FormatRTTM("", protocol.Turn{Speaker: s, End: 1}) }
+	for _, l := range timeline.Lanes {
+		for _, t := range turns {
+			if l.Open && t.Start == l.OpenSince && label(t.Speaker) == label(l.Speaker) {
+				r.end = t.End
+			}
+		}
+	}
+	for i := range r.events {
+		r.events[i].at = min(r.events[i].at, r.Length)
+	}
+}
+
+func unreadable(err error) error {
+	return hint.Add(fmt.Errorf("cannot read the recording: %w", err), "Name a folder that you may read.")
+}

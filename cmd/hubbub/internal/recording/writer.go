@@ -1,0 +1,323 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+)
+
+// audioQueue bounds the audio that waits for the disk, in chunks: 30 s.
+const audioQueue = 300
+
+// Writer records a session. All files are readable at any moment; a program
+// that is killed loses at most the last second. A nil *Writer records nothing.
+//
+// Audio is written by a goroutine of its own, which Close ends. Audio, Event
+// and Turn may be called from one goroutine each.
+type Writer struct {
+	dir      string
+	info     Info
+	wav      *capture.WAVWriter // nil for a watched stream
+	events   *os.File
+	arrivals *os.File
+	turns    *os.File
+	words    *os.File // nil until the first
+	notes    *NotesSaver
+
+	live    bool // the source cannot wait
+	queue   chan capture.Chunk
+	dropped atomic.Int64
+	bytes   atomic.Int64 // written
+	free    atomic.Int64 // bytes on the disk
+	length  atomic.Int64 // samples of audio, or a watched stream's
+	failure atomic.Pointer[Failure]
+	changed chan struct{} // see Changed
+	written sync.WaitGroup
+}
+
+// Failure is why and when a recording stopped before the session ended.
+type Failure struct {
+	Err      error
+	At       time.Time
+	Position float64 // in seconds
+}
+
+// String says it in one line.
+func (f *Failure) String() string {
+	reason := f.Err.Error()
+	if errors.Is(f.Err, syscall.ENOSPC) || errors.Is(f.Err, syscall.EDQUOT) {
+		reason = "the disk is full"
+	}
+	return fmt.Sprintf("recording stopped at %s, after %s: %s", f.At.Format("15:04:05"), time.Duration(f.Position*float64(time.Second)).Round(time.Second), reason)
+}
+
+// Status is the state of a recording.
+type Status struct {
+	Length      float64 // in seconds
+	Bytes, Free int64   // size of the recording, free space on its disk
+	Failure     *Failure
+}
+
+// Status may be called from any goroutine; nil for a nil Writer.
+func (w *Writer) Status() *Status {
+	if w == nil {
+		return nil
+	}
+	return &Status{float64(w.length.Load()) / capture.SampleRate, w.bytes.Load(), w.free.Load(), w.failure.Load()}
+}
+
+// Changed receives after the recording has stopped because of a failure. It is
+// nil for a nil Writer.
+func (w *Writer) Changed() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.changed
+}
+
+// fail stops the recording at its first failure; the session continues.
+func (w *Writer) fail(err error) {
+	if err == nil {
+		return
+	}
+	if w.failure.CompareAndSwap(nil, &Failure{err, time.Now(), float64(w.length.Load()) / capture.SampleRate}) {
+		w.changed <- struct{}{}
+	}
+}
+
+// Create makes the folder dir and the files of a recording. It replaces no
+// earlier recording. For dir "" it returns a nil Writer.
+func Create(dir string, source capture.Info, info Info, notes *protocol.AnnotationsStore) (*Writer, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	w := &Writer{dir: dir, info: info, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, audioQueue), changed: make(chan struct{}, 1)}
+	if err := w.createFiles(); err != nil {
+		return nil, err
+	}
+	w.notes = SaveNotes(dir, notes)
+	w.free.Store(freeSpace(dir))
+	w.written.Go(w.writeAudio)
+	return w, nil
+}
+
+func (w *Writer) createFiles() error {
+	failed := func(err error) error {
+		return hint.Add(fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to.")
+	}
+	if err := os.MkdirAll(w.dir, 0o777); err != nil {
+		return failed(err)
+	}
+	for _, name := range []string{AudioFile, EventsFile, TurnsFile, SessionFile, ArrivalsFile, NotesFile, WordsFile} {
+		switch _, err := os.Lstat(w.Path(name)); {
+		case err == nil:
+			return hint.Add(fmt.Errorf("%s holds a recording already", w.dir), "Choose another folder; nothing there was changed.")
+		case !errors.Is(err, fs.ErrNotExist):
+			return failed(err)
+		}
+	}
+	for _, f := range []struct {
+		name string
+		file **os.File
+	}{{EventsFile, &w.events}, {ArrivalsFile, &w.arrivals}, {TurnsFile, &w.turns}} {
+		var err error
+		if *f.file, err = os.OpenFile(w.Path(f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666); err != nil {
+			return failed(err)
+		}
+	}
+	if err := w.writeInfo(); err != nil {
+		return failed(err)
+	}
+	if w.info.Watched != "" {
+		return nil
+	}
+	var err error
+	if w.wav, err = capture.CreateWAV(w.Path(AudioFile)); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// Dir is the recording's folder; "" for a nil Writer.
+func (w *Writer) Dir() string {
+	if w == nil {
+		return ""
+	}
+	return w.dir
+}
+
+// Path is the path of one of its files.
+func (w *Writer) Path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *Writer) writeInfo() error {
+	raw, err := json.MarshalIndent(w.info, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(w.Path(SessionFile), append(raw, '\n'))
+}
+
+// Audio records a chunk. A file waits for the disk. A microphone does not: when
+// the disk is 30 s behind, chunks are dropped from the recording and counted.
+func (w *Writer) Audio(c capture.Chunk) {
+	if w == nil || w.failure.Load() != nil {
+		return
+	}
+	if !w.live {
+		w.queue <- c
+		return
+	}
+	select {
+	case w.queue <- c:
+	default:
+		w.dropped.Add(1)
+	}
+}
+
+// writeAudio writes the queued chunks. Silence takes the place of those that are
+// missing: dropped here, or not captured.
+func (w *Writer) writeAudio() {
+	tick := time.NewTicker(spaceInterval)
+	defer tick.Stop()
+	next := int64(0)
+	for {
+		select {
+		case <-tick.C:
+			w.free.Store(freeSpace(w.dir))
+		case c, more := <-w.queue:
+			if !more {
+				return
+			}
+			if w.failure.Load() == nil {
+				w.fail(crash.Guard(func() error { return w.writeChunk(c, &next) }))
+			}
+		}
+	}
+}
+
+func (w *Writer) writeChunk(c capture.Chunk, next *int64) error {
+	crash.TestHook("record")
+	if missing := c.Seq - *next; missing > 0 {
+		if err := w.wav.Silence(missing * capture.ChunkSamples); err != nil {
+			return err
+		}
+	}
+	*next = c.Seq + 1
+	err := w.wav.Write(c.Samples[:c.Valid])
+	samples := c.Seq*capture.ChunkSamples + int64(c.Valid)
+	w.bytes.Add(2 * (samples - w.length.Swap(samples)))
+	return err
+}
+
+// Event records a message as received, with its timestamp on the recording's
+// clock. position is how many seconds of audio had been read when it arrived.
+func (w *Writer) Event(position float64, e protocol.Event) {
+	if w == nil || len(e.Raw) == 0 {
+		return
+	}
+	if w.wav == nil {
+		w.length.Store(int64(position * capture.SampleRate))
+	}
+	line, err := json.Marshal(newArrival(position, e))
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	// The arrival is written after its event: a crash in between loses no event.
+	w.write(w.events, append(bytes.Clone(e.Raw), '\n'))
+	w.write(w.arrivals, append(line, '\n'))
+}
+
+// Turn records a finished turn.
+func (w *Writer) Turn(t protocol.Turn) {
+	if w != nil {
+		w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
+	}
+}
+
+// Words records a turn with what was said. It is called from the goroutine of Turn.
+func (w *Writer) Words(t protocol.Turn) {
+	if w == nil || w.failure.Load() != nil {
+		return
+	}
+	line, err := json.Marshal(t)
+	if err == nil && w.words == nil {
+		w.words, err = os.OpenFile(w.Path(WordsFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666)
+	}
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	w.write(w.words, append(line, '\n'))
+}
+
+// write appends a line to a file, unless the recording has stopped.
+func (w *Writer) write(f *os.File, line []byte) {
+	if w.failure.Load() == nil {
+		n, err := f.Write(line)
+		w.bytes.Add(int64(n))
+		w.fail(err)
+	}
+}
+
+// Dropped is how many chunks the recording lacks.
+func (w *Writer) Dropped() int64 {
+	if w == nil {
+		return 0
+	}
+	return w.dropped.Load()
+}
+
+// Close writes what is queued, completes session.json and closes all files. The
+// session must have ended: no call may follow. gaps are the stretches that never
+// reached the service.
+func (w *Writer) Close(gaps []protocol.Span) error {
+	if w == nil {
+		return nil
+	}
+	close(w.queue)
+	w.written.Wait()
+	if w.wav != nil {
+		w.fail(w.wav.Close())
+	}
+	w.fail(errors.Join(w.events.Close(), w.arrivals.Close(), w.turns.Close()))
+	if w.words != nil {
+		w.fail(w.words.Close())
+	}
+	notes := w.notes.Close()
+	ended := now()
+	w.info.Ended, w.info.Gaps = &ended, gaps
+	info := w.writeInfo()
+	if f := w.failure.Load(); f != nil {
+		if notes != nil {
+			return hint.Add(fmt.Errorf("%v; names and bookmarks were not saved either", f), failureHint)
+		}
+		if crash.Caught(f.Err) {
+			return f.Err
+		}
+		return hint.Add(errors.New(f.String()), failureHint)
+	}
+	if info != nil {
+		info = hint.Add(fmt.Errorf("the recording is incomplete: %w", info), failureHint)
+	}
+	return cmp.Or(notes, info)
+}
+
+const failureHint = "Make room on the disk, or record into another folder; what was written before is readable."
+
+// spaceInterval is how often the free space is measured.
+const spaceInterval = 2 * time.Second

@@ -1,0 +1,233 @@
+package recording
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+	"hubbub/protocol/export"
+)
+
+// create records a microphone into a new folder.
+func create(t *testing.T) *Writer {
+	t.Helper()
+	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
+	w, err := Create(filepath.Join(t.TempDir(), "rec"), source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), protocol.NewAnnotationsStore(protocol.Annotations{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func chunk(seq int64) capture.Chunk {
+	return capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples), Valid: capture.ChunkSamples}
+}
+
+// TestWriter records a session and reads it again.
+func TestWriter(t *testing.T) {
+	w := create(t)
+	for seq := range int64(20) {
+		w.Audio(chunk(seq))
+	}
+	e := protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.5, "A")
+	e.Timestamp = 0.75 // on the recording's clock
+	end := protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 1.25, "A")
+	w.Event(1.1, e)
+	w.Event(1.9, end)
+	w.Turn(protocol.Turn{Speaker: "A", Start: 0.75, End: 1.25})
+	if err := w.Close([]protocol.Span{{Start: 0.1, End: 0.2}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.Status(); s.Length != 2 || s.Bytes < 64000 || s.Bytes > 65000 || s.Failure != nil {
+		t.Errorf("%+v", s)
+	}
+	if w.Dropped() != 0 {
+		t.Errorf("%d chunks are missing", w.Dropped())
+	}
+	r, err := Read(t.Context(), w.Dir())
+	if err != nil || len(r.Warnings) != 0 {
+		t.Fatalf("%v, warnings %q", err, r.Warnings)
+	}
+	if r.Length != 2 || r.Info.Latency != 2 || r.Info.Source != "a microphone" || r.Info.Ended == nil || !slices.Equal(r.Info.Gaps, []protocol.Span{{Start: 0.1, End: 0.2}}) {
+		t.Errorf("length %v, %+v", r.Length, r.Info)
+	}
+	if want := []protocol.Turn{{Speaker: "A", Start: 0.75, End: 1.25}}; !slices.Equal(r.Turns(), want) {
+		t.Errorf("turns %v", r.Turns())
+	}
+	if len(r.events) != 2 || r.events[0].at != 1.1 || r.events[1].at != 1.9 {
+		t.Errorf("events arrived at %+v", r.events)
+	}
+}
+
+// TestNoWriter records nothing where no folder was given.
+func TestNoWriter(t *testing.T) {
+	w, err := Create("", capture.Info{}, Info{}, nil)
+	if w != nil || err != nil {
+		t.Fatalf("%v, %v", w, err)
+	}
+	w.Audio(chunk(0))
+	w.Event(0, protocol.NewErrorEvent("x"))
+	w.Turn(protocol.Turn{})
+	if err := w.Close(nil); err != nil || w.Status() != nil || w.Changed() != nil || w.Dropped() != 0 || w.Dir() != "" {
+		t.Errorf("%v, %d, %q", err, w.Dropped(), w.Dir())
+	}
+}
+
+// TestSlowDisk drops chunks of a microphone when the disk is 30 s behind, and
+// counts them.
+func TestSlowDisk(t *testing.T) {
+	free := make(chan struct{})
+	crash.TestHook = func(string) { <-free }
+	defer func() { crash.TestHook = func(string) {} }()
+	w := create(t)
+	const more = 7
+	for seq := range int64(audioQueue + 1 + more) { // one is at the disk
+		if seq == 1 {
+			for len(w.queue) > 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		w.Audio(chunk(seq))
+	}
+	if w.Dropped() != more {
+		t.Errorf("%d chunks were dropped, want %d", w.Dropped(), more)
+	}
+	close(free)
+	if err := w.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(t.Context(), w.Dir())
+	if want := float64(audioQueue+1) / 10; err != nil || r.Length != want {
+		t.Errorf("%v s are recorded, want %v, %v", r.Length, want, err)
+	}
+}
+
+// TestBrokenDisk: the first thing that cannot be written stops the recording, is
+// reported at once and only once, and is the one reason at the end.
+func TestBrokenDisk(t *testing.T) {
+	e := protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.5, "A")
+	for what, fail := range map[string]func(*Writer){
+		"audio": func(w *Writer) { _ = w.wav.Close(); w.Audio(chunk(0)) },
+		"event": func(w *Writer) { _ = w.events.Close(); w.Event(0, e) },
+		"turn":  func(w *Writer) { _ = w.turns.Close(); w.Turn(protocol.Turn{Speaker: "A", End: 1}) },
+	} {
+		w := create(t)
+		fail(w)
+		<-w.Changed()
+		for seq := range int64(audioQueue + 10) {
+			w.Audio(chunk(seq))
+		}
+		w.Event(0, e)
+		w.Turn(protocol.Turn{Speaker: "A", End: 1})
+		err := w.Close(nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "recording stopped at ") || !errors.Is(w.Status().Failure.Err, os.ErrClosed) || hint.Of(err) == "" {
+			t.Errorf("%s: %v", what, err)
+		}
+		if w.Dropped() != 0 || len(w.Changed()) != 0 {
+			t.Errorf("%s: %d chunks count as dropped, %d more reports", what, w.Dropped(), len(w.Changed()))
+		}
+	}
+}
+
+// TestCreateRefuses keeps a folder that has a recording, or is none.
+func TestCreateRefuses(t *testing.T) {
+	w := create(t)
+	if err := w.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(w.Path(SessionFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{w.Dir(): "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
+		if _, err := Create(dir, capture.Info{}, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	if after, _ := os.ReadFile(w.Path(SessionFile)); string(after) != string(before) {
+		t.Error("a file of the recording has changed")
+	}
+}
+
+// TestWriteExport replaces a file only where that is wanted, and leaves no other
+// file behind.
+func TestWriteExport(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "turns.csv")
+	d := Content{Turns: []protocol.Turn{{Speaker: "A", Start: 0, End: 1}}}.Document(dir, "auto")
+	write := func(replace bool) error { return WriteExport(path, export.CSV, d, replace) }
+	if err := write(false); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(false); !errors.Is(err, os.ErrExist) || hint.Of(err) == "" {
+		t.Errorf("an existing file: %v", err)
+	}
+	if err := write(true); err != nil {
+		t.Error(err)
+	}
+	if err := WriteExport(filepath.Join(dir, "none", "turns.csv"), export.CSV, d, true); err == nil {
+		t.Error("a folder that does not exist")
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
+// TestAudioOfAPage embeds short audio, links to long audio, and finds it from
+// another folder.
+func TestAudioOfAPage(t *testing.T) {
+	c := Content{Audio: filepath.Join("rec", AudioFile)}
+	for _, w := range []struct {
+		length    float64
+		audio     string
+		path, url string
+	}{
+		{60, "auto", c.Audio, ""}, {embedLimit + 1, "auto", "", "../rec/audio.wav"}, {1e5, "embed", c.Audio, ""}, {60, "beside", "", "../rec/audio.wav"}, {60, "none", "", ""},
+	} {
+		c.Info.Length = w.length
+		var got export.Audio
+		if a := c.Document("elsewhere", w.audio).Audio; a != nil {
+			got = *a
+		}
+		if got.Path != w.path || filepath.ToSlash(got.URL) != w.url {
+			t.Errorf("%v s, %s: %+v", w.length, w.audio, got)
+		}
+	}
+}
+
+// TestMissingChunks writes silence in place of chunks that were not captured, so
+// that the audio stays on the session's clock.
+func TestMissingChunks(t *testing.T) {
+	w := create(t)
+	loud := chunk(0)
+	for i := range loud.Samples {
+		loud.Samples[i] = 0.5
+	}
+	w.Audio(loud)
+	loud.Seq = 50
+	w.Audio(loud)
+	if err := w.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	source, err := capture.Open(t.Context(), capture.Spec{Input: w.Path(AudioFile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []int64
+	for c := range capture.Start(t.Context(), source, capture.StreamOptions{Pace: capture.Fast}).Chunks() {
+		if c.Level.RMS > 0.1 {
+			seen = append(seen, c.Seq)
+		}
+	}
+	if !slices.Equal(seen, []int64{0, 50}) {
+		t.Errorf("sound in the chunks %v, want 0 and 50", seen)
+	}
+}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+	"hubbub/tui"
+	"hubbub/tui/canvas"
+)
+
+// Display is where a session is displayed: a full screen, text, or sentences for
+// screen readers. All methods but run are called from one goroutine.
+type Display interface {
+	// Attended reports whether somebody is expected to look at it.
+	Attended() bool
+	// traced returns the tracer of the connection that the display shows, nil for
+	// none, and a context that ends with ctx or when tracing fails.
+	traced(ctx context.Context) (context.Context, *Tracer)
+	// open is called once, before everything else.
+	open(v view) error
+	// run displays the session until its user quits or ctx ends, on a goroutine of
+	// its own. A display that cannot be quit returns when ctx ends.
+	run(ctx context.Context) error
+	// staysOpen reports whether the display is quit by its user rather than by the
+	// end of the source.
+	staysOpen() bool
+	event(e protocol.Event) error
+	turn(t protocol.Turn) error
+	// notice reports something that happens to the session.
+	notice(text string, problem bool) error
+	// joinHint says how labels of one speaker are joined, to follow a text.
+	joinHint() string
+	// finish is called once, after everything else.
+	finish() error
+}
+
+// Streams are the standard streams of the program.
+type Streams struct {
+	Stdin  *os.File
+	Stdout io.Writer
+	Stderr io.Writer
+	// Interrupted is called when the user interrupts the session on the screen.
+	Interrupted func()
+}
+
+// notice prints a line on standard error.
+func (s *Streams) notice(text string) error {
+	_, _ = fmt.Fprintf(s.Stderr, "hubbub: %s\n", text)
+	return nil
+}
+
+func (s *Streams) notices(texts []string) {
+	for _, text := range texts {
+		_ = s.notice(text)
+	}
+}
+
+// DisplayOptions choose a display.
+type DisplayOptions struct {
+	// Output is tui, or a format of a tui.Printer; "" = tui on a terminal, else
+	// lines. Allowed are those that the command offers, tui first.
+	Output     string
+	Allowed    []string
+	Accessible bool
+	ASCII      bool
+	Mouse      bool
+	Theme      string // dark, light, or auto
+	Voices     string // folder of the voiceprints that are used; "" = none
+	// Progress shows the progress on standard error while only text is printed.
+	Progress bool
+}
+
+// NewDisplay returns the display of the options. The full screen needs a
+// terminal.
+func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
+	screen := IsTerminal(s.Stdout)
+	output := o.Output
+	if output == "" {
+		output = "lines"
+		if screen && IsTerminal(s.Stdin) {
+			output = "tui"
+		}
+	}
+	switch {
+	case o.Accessible:
+		w := &accessibleWriter{w: s.Stdout}
+		return &accessible{streams: s, writer: w, out: tui.NewAccessible(w)}, nil
+	case output != "tui":
+		return &text{streams: s, format: tui.Format(output), progress: o.Progress && !screen && IsTerminal(s.Stderr)}, nil
+	case !screen:
+		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
+			"Leave out --output, or choose "+Words(o.Allowed[1:])+".")
+	}
+	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
+		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices,
+		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground}[o.Theme],
+	}}, nil
+}
+
+// Words is a list as a sentence has it: a, b or c.
+func Words(list []string) string {
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// watchNotice says how others can watch the stream; "" where nobody can.
+func watchNotice(s tui.State) string {
+	if s.Stream == "" || s.Watching {
+		return ""
+	}
+	return "others can watch with: hubbub watch " + s.Stream + " --server " + s.Server
+}
+
+// clock formats seconds as m:ss or h:mm:ss.
+func clock(seconds float64) string {
+	d := int(seconds)
+	if d >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", d/3600, d/60%60, d%60)
+	}
+	return fmt.Sprintf("%d:%02d", d/60, d%60)
+}

@@ -1,0 +1,38 @@
+package session
+
+import (
+	"fmt"
+	"os"
+
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/protocol/export"
+	"hubbub/tui"
+)
+
+// exportState writes a session so far into the folder of its recording, or,
+// without one, into a new folder in the current one. An open turn is written as
+// far as it was decided.
+func exportState(st tui.State, name, title string, rec *recording.Writer, notes protocol.Annotations) (string, error) {
+	turns := st.Timeline.Turns()
+	for _, l := range st.Timeline.Lanes {
+		if l.Open && st.Timeline.Decided > l.OpenSince {
+			turns = append(turns, protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince, End: st.Timeline.Decided})
+		}
+	}
+	content := recording.Content{
+		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
+		Turns: turns, Notes: notes,
+	}
+	dir := rec.Dir()
+	if dir != "" && !st.Watching {
+		content.Audio = rec.Path(recording.AudioFile)
+	}
+	if dir == "" {
+		dir = "hubbub-" + st.Started.Format("20060102-150405")
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return "", fmt.Errorf("cannot export: %w", err)
+		}
+	}
+	return content.Export(dir)
+}

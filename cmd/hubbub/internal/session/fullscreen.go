@@ -1,0 +1,105 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"os"
+
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+	"hubbub/tui"
+)
+
+// fullScreen is the timeline on the alternate screen.
+type fullScreen struct {
+	streams Streams
+	view    view
+	mailbox chan tui.Msg
+	options tui.Options
+}
+
+func (d *fullScreen) Attended() bool { return true }
+
+func (d *fullScreen) traced(ctx context.Context) (context.Context, *Tracer) {
+	log := trace.NewLog()
+	d.options.Wire, d.options.SaveWire = log.Snapshot, saveTrace
+	return ctx, &Tracer{sink: log}
+}
+
+func (d *fullScreen) open(v view) error {
+	d.view = v
+	d.options.Snapshot = func() tui.State {
+		crash.TestHook("display")
+		return v.state()
+	}
+	d.options.Messages = d.mailbox
+	d.options.Annotations = v.annotations()
+	d.options.Export = v.export
+	d.options.Player = v.player()
+	if n := watchNotice(v.state()); n != "" {
+		d.post(tui.Msg{Kind: tui.MsgNotice, Text: n})
+	}
+	return nil
+}
+
+func (d *fullScreen) run(ctx context.Context) error {
+	// Libraries must not write on the screen through the standard logger.
+	log.SetOutput(io.Discard)
+	defer log.SetOutput(d.streams.Stderr)
+	if screen, ok := d.streams.Stdout.(*os.File); ok {
+		defer crash.StartMonitor(screen)()
+	}
+	err := tui.Run(ctx, d.options)
+	switch {
+	case errors.Is(err, tui.ErrInterrupted):
+		d.streams.Interrupted()
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return nil // the session ended it
+	}
+	return err
+}
+
+func (d *fullScreen) staysOpen() bool { return true }
+
+func (d *fullScreen) event(e protocol.Event) error {
+	if e.Type == protocol.TypeError {
+		d.post(tui.Msg{Kind: tui.MsgError, Text: e.Message})
+	} else {
+		d.post(tui.Msg{Kind: tui.MsgWake})
+	}
+	return nil
+}
+
+func (d *fullScreen) turn(protocol.Turn) error { return nil }
+
+func (d *fullScreen) notice(text string, problem bool) error {
+	m := tui.Msg{Kind: tui.MsgNotice, Text: text}
+	if problem {
+		m.Kind = tui.MsgError
+	}
+	d.post(m)
+	return nil
+}
+
+func (d *fullScreen) joinHint() string { return ": J joins them" }
+
+// post never waits: the screen sees every turn in its next snapshot.
+func (d *fullScreen) post(m tui.Msg) {
+	select {
+	case d.mailbox <- m:
+	default:
+	}
+}
+
+// finish writes the notices and the summary on the normal screen.
+func (d *fullScreen) finish() error {
+	d.streams.notices(d.view.notices())
+	if n := watchNotice(d.view.state()); n != "" {
+		_ = d.streams.notice(n)
+	}
+	return tui.Summary(d.streams.Stdout, d.view.state(), d.options)
+}

@@ -1,0 +1,86 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// inputProblem says what is wrong with a microphone and what to do, in one line;
+// "" = nothing is.
+func inputProblem(s capture.Stats) string {
+	name := tui.Clean(s.Device)
+	switch {
+	case s.Outage != nil:
+		since := s.Outage.Since
+		return fmt.Sprintf("no audio from %q since %s: trying to reopen it until %s", name, clock(since.Seconds()), clock((since + capture.OutageLimit).Seconds()))
+	case s.Silence == capture.Muted:
+		return fmt.Sprintf("%q delivers only silence: is it muted, or the wrong device? hubbub devices lists all", name)
+	case s.Silence == capture.Quiet:
+		return fmt.Sprintf("nothing is heard from %q: is it muted, or the wrong device? hubbub devices lists all", name)
+	}
+	return ""
+}
+
+// reportInput reports what has changed at a microphone. Displays that are looked
+// at show the problem itself, from the state.
+func reportInput(was, is capture.Stats, d Display) error {
+	problem := inputProblem(is)
+	if problem != "" && problem != inputProblem(was) && !d.Attended() {
+		if err := d.notice(problem, true); err != nil {
+			return err
+		}
+	}
+	// One that ended before this report has left a gap.
+	if n := len(is.Gaps); is.Outage == nil && n > 0 && (was.Outage != nil || n > len(was.Gaps)) {
+		text := fmt.Sprintf("%q delivers audio again", tui.Clean(is.Device))
+		if is.Device != was.Device {
+			text = fmt.Sprintf("%q is used instead of %q", tui.Clean(is.Device), tui.Clean(was.Device))
+		}
+		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, clock(is.Gaps[n-1].Start)), false)
+	}
+	if was.Silence != capture.NotSilent && problem == "" {
+		return d.notice(fmt.Sprintf("there is sound from %q now", tui.Clean(is.Device)), false)
+	}
+	return nil
+}
+
+// Gaps are the stretches that no stream has decided, and those in which the device
+// delivered nothing, in order and without overlap.
+func (l *Live) Gaps() []protocol.Span {
+	if l == nil {
+		return nil
+	}
+	var merged []protocol.Span
+	all := slices.Clone(l.Stream.Gaps())
+	for _, g := range l.Chunks.Stats().Gaps {
+		all = append(all, protocol.Span(g))
+	}
+	slices.SortFunc(all, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
+	for _, g := range all {
+		if n := len(merged); n > 0 && g.Start <= merged[n-1].End {
+			merged[n-1].End = max(merged[n-1].End, g.End)
+			continue
+		}
+		merged = append(merged, g)
+	}
+	return merged
+}
+
+// recordingState is what the displays show of a recording; nil without one.
+func recordingState(w *recording.Writer) *tui.Recording {
+	s := w.Status()
+	if s == nil {
+		return nil
+	}
+	r := &tui.Recording{Length: s.Length, Bytes: s.Bytes, Free: s.Free}
+	if s.Failure != nil {
+		r.Stopped = s.Failure.String()
+	}
+	return r
+}

@@ -1,0 +1,169 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/tui"
+)
+
+// LiveParts are the parts of a live session in the order of the data path.
+type LiveParts struct {
+	Source   capture.Info
+	Chunks   *capture.Stream
+	EndInput context.CancelFunc // ends Chunks
+	Stream   *client.ResilientStream
+	Writer   *recording.Writer // nil = not recorded
+	Notes    *protocol.AnnotationsStore
+	Words    *Transcriber  // nil = no recogniser
+	Server   string        // for people
+	Latency  time.Duration // of the built-in server; 0 = unknown
+	Shared   bool          // others can watch the stream
+}
+
+// Live is a session whose audio is sent to a service. A lost stream is resumed;
+// the session is one all the same.
+type Live struct {
+	LiveParts
+	timeline *protocol.Timeline
+	levels   tui.History
+	started  time.Time
+
+	mu     sync.Mutex // guards what follows
+	conn   tui.ConnState
+	reason string
+	over   bool
+}
+
+// NewLive is a session that begins now.
+func NewLive(p LiveParts) *Live {
+	return &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open}
+}
+
+// end ends the input. What was captured is still sent and decided.
+func (l *Live) end() { l.EndInput() }
+
+// run is the data path: one goroutine sends, this one receives.
+func (l *Live) run(ctx context.Context, d Display) error {
+	sent := make(chan error, 1)
+	go func() { sent <- l.send(context.WithoutCancel(ctx)) }()
+	receiveErr := crash.Guard(func() error { return l.receive(d) })
+	l.end()
+	for range l.Stream.Updates() { // after a panic of receive, so that the stream does not wait
+	}
+	sendErr := <-sent
+	closed := l.Stream.Wait()
+
+	cause := cmp.Or(l.sourceErr(), closed.Err)
+	l.setOver(cause)
+	if crash.Caught(sendErr) { // which closed the stream
+		return sendErr
+	}
+	return cmp.Or(cause, sendErr, receiveErr)
+}
+
+// send sends all chunks and the end of the stream. After a panic it closes the
+// stream, which nobody else would end, and waits for the end of the source.
+func (l *Live) send(ctx context.Context) error {
+	err := crash.Guard(func() error { return l.sendChunks(ctx) })
+	if crash.Caught(err) {
+		l.end()
+		_ = l.Stream.Close()
+		for range l.Chunks.Chunks() {
+		}
+	}
+	return err
+}
+
+func (l *Live) sendChunks(ctx context.Context) error {
+	var failed error
+	for c := range l.Chunks.Chunks() {
+		crash.TestHook("send")
+		l.levels.Add(c.Seq, tui.Level(c.Level))
+		l.Words.audio(c)
+		if failed != nil {
+			continue // the recording contains what was captured until the source has ended
+		}
+		if failed = l.Stream.Send(ctx, c.Seq, c.Samples); failed != nil {
+			l.end()
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	l.setConn(tui.Draining)
+	return l.Stream.EndOfStream(ctx) // each step of it has a deadline
+}
+
+// receive delivers events, changes of the connection and words until the stream is
+// over and no turn waits for its words.
+func (l *Live) receive(d Display) error {
+	out := output{timeline: l.timeline, rec: l.Writer, display: d, words: l.Words, end: l.end}
+	input := l.Chunks.Stats()
+	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
+		select {
+		case u, more := <-updates:
+			if !more {
+				updates = nil
+				l.end()
+				out.endOpen(l.Stream.Sent())
+				continue
+			}
+			crash.TestHook("receive")
+			if u.Change != nil {
+				out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
+				continue
+			}
+			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
+		case t := <-l.Words.results():
+			out.text(t)
+		case <-out.due():
+			out.release()
+		case err := <-l.Words.failed():
+			out.keep(d.notice(describeFailure(err), true))
+		case <-l.Writer.Changed():
+			out.recordingStopped()
+		case <-l.Chunks.Changed():
+			now := l.Chunks.Stats()
+			out.keep(reportInput(input, now, d))
+			input = now
+		}
+	}
+	out.wordsFailed()
+	return out.failed
+}
+
+// sourceErr is why the source ended early: a failure, not end or ctx.
+func (l *Live) sourceErr() error {
+	if err := l.Chunks.Err(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// staysOpen: a session that was ended closes its screen. After a failure of the
+// source it stays, so that its user can export names that were not saved.
+func (l *Live) staysOpen() bool { return !errors.Is(l.Chunks.Err(), context.Canceled) }
+
+func (l *Live) setConn(c tui.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn = c
+}
+
+func (l *Live) setOver(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn, l.over = tui.Closed, true
+	if cause != nil {
+		l.conn, l.reason = tui.Failed, cause.Error()
+	}
+}

@@ -1,0 +1,124 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/tui"
+)
+
+func (l *Live) about() capture.Info                     { return l.Source }
+func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
+func (l *Live) player() tui.Player                      { return nil }
+
+func (l *Live) state() tui.State {
+	source, stream := l.Chunks.Stats(), l.Stream.Stats()
+	st := tui.State{
+		Timeline:     l.timeline.Snapshot(),
+		Position:     source.Position.Seconds(),
+		Sent:         l.Stream.Sent(),
+		Length:       l.Source.Duration.Seconds(),
+		Latency:      l.Latency,
+		Level:        tui.Level(source.Level),
+		Levels:       l.levels.Levels(),
+		Source:       source.Device,
+		SourceNotice: l.Source.Notice,
+		Server:       l.Server,
+		NewLabels:    l.Stream.NewLabels(),
+		ChunksSent:   stream.ChunksSent,
+		Dropped:      l.Stream.Dropped() + l.Writer.Dropped(),
+		Overflows:    source.Overflows,
+		Ahead:        stream.Ahead,
+		Started:      l.started,
+	}
+	st.Recording = recordingState(l.Writer)
+	if l.Shared {
+		st.Stream = protocol.Clean(l.Stream.ID(), 64)
+	}
+	st.Gaps = l.Gaps()
+	if st.InputProblem = inputProblem(source); st.InputProblem != "" {
+		st.InputLost = source.Outage != nil
+	}
+	l.mu.Lock()
+	st.Conn, st.ConnReason, st.Finished = l.conn, l.reason, l.over
+	l.mu.Unlock()
+	if conn := l.Stream.Status(); conn.Lost != nil && !st.Finished {
+		st.Conn, st.ConnReason = tui.Reconnecting, cmp.Or(conn.LastError, conn.Lost).Error()
+		st.Retry = &tui.Retry{Try: conn.Attempts}
+		if !conn.NextAttempt.IsZero() {
+			st.Retry.In = max(0, int(math.Ceil(time.Until(conn.NextAttempt).Seconds())))
+		}
+	}
+	return st
+}
+
+func (l *Live) notices() []string {
+	source := l.Chunks.Stats()
+	out := append([]string(nil), source.Notices...)
+	if n := l.Stream.Status().Losses; n > 0 {
+		text := "the stream was lost " + times(n)
+		if lost := l.undecided(); lost > noticeableGap {
+			text += fmt.Sprintf("; %.1f s of its audio were not decided", lost)
+		}
+		out = append(out, text)
+	}
+	if n := l.Stream.Dropped(); n > 0 {
+		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow, or there was none", n))
+	}
+	if n := source.Overflows; n > 0 {
+		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", times(int(n))))
+	}
+	if n := l.Writer.Dropped(); n > 0 {
+		out = append(out, fmt.Sprintf("%d chunks are missing in the recording: the disk was too slow", n))
+	}
+	return append(out, l.Words.notices()...)
+}
+
+// noticeableGap is the shortest gap that is reported, in seconds.
+const noticeableGap = 0.05
+
+// undecided is the length of all gaps, in seconds.
+func (l *Live) undecided() (seconds float64) {
+	for _, g := range l.Stream.Gaps() {
+		seconds += g.End - g.Start
+	}
+	return seconds
+}
+
+// describeChange says that the stream was lost, or that a new one continues.
+func describeChange(c *client.ConnectionChange, d Display) string {
+	if c.Lost != nil {
+		return "the stream was lost and is being resumed: " + tui.Clean(c.Lost.Error())
+	}
+	text := []string{"the stream continues"}
+	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap {
+		text = append(text, fmt.Sprintf("%.1f s of audio from %s on were not decided", gap, clock(c.Gap.Start)))
+	}
+	if !c.Resumed {
+		text = append(text, "the service does not know its speakers and gives them new labels"+d.joinHint())
+	}
+	return strings.Join(text, "; ")
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// export writes beside the recording if there is one.
+func (l *Live) export(notes protocol.Annotations) (string, error) {
+	title := "Session of " + l.started.Format("2 January 2006, 15:04")
+	if l.Source.Kind == capture.File {
+		title = filepath.Base(l.Source.Name)
+	}
+	return exportState(l.state(), l.Source.Base, title, l.Writer, notes)
+}

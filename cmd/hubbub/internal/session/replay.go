@@ -1,0 +1,170 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// playInterval is how often the events that playing has reached are delivered.
+const playInterval = 50 * time.Millisecond
+
+// Replay plays a recording.
+type Replay struct {
+	rec     *recording.Recording
+	play    *recording.Player
+	notes   *protocol.AnnotationsStore
+	levels  tui.History // filled while it plays
+	ended   chan struct{}
+	endOnce func()
+}
+
+// NewReplay plays rec from its start at a speed: 1 = as it was recorded, 0 = all
+// at once. Users change the annotations in notes.
+func NewReplay(rec *recording.Recording, speed float64, notes *protocol.AnnotationsStore) *Replay {
+	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), notes: notes, ended: make(chan struct{})}
+	r.endOnce = sync.OnceFunc(func() { close(r.ended) })
+	return r
+}
+
+func (r *Replay) end() { r.endOnce() }
+
+// run delivers what playing reaches. On a screen, whose user may seek back, the
+// end of the recording is not the end of the session.
+func (r *Replay) run(ctx context.Context, d Display) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	measured := make(chan error, 1)
+	go func() { measured <- crash.Guard(func() error { return r.measureLevels(ctx) }) }()
+	defer func() {
+		cancel()
+		if levelErr := <-measured; err == nil {
+			err = levelErr
+		}
+	}()
+	tick := time.NewTicker(playInterval)
+	defer tick.Stop()
+	for {
+		steps, over := r.play.Take()
+		if err := r.deliver(d, steps); err != nil {
+			return err
+		}
+		if over && !d.staysOpen() {
+			return nil
+		}
+		select {
+		case <-r.ended:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// deliver displays events and the turns they finished, under the names that the
+// speakers have now.
+func (r *Replay) deliver(d Display, steps []recording.Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	names, owner := r.names()
+	for _, s := range steps {
+		crash.TestHook("receive")
+		if s.Event.Raw != nil {
+			if err := d.event(s.Event); err != nil {
+				return err
+			}
+		}
+		for _, t := range s.Turns {
+			t.Speaker = cmp.Or(names[owner(t)], t.Speaker)
+			if err := d.turn(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// names are the names of the speakers by the label that stands for them, which
+// owner returns for a turn.
+func (r *Replay) names() (names map[string]string, owner func(protocol.Turn) string) {
+	notes, _ := r.notes.Load()
+	names = map[string]string{}
+	for _, s := range notes.Speakers(r.play.Now().Timeline) {
+		names[s.Label] = s.Lane.Speaker
+	}
+	return names, notes.Owner
+}
+
+// measureLevels decodes the audio and collects its levels, which the screen
+// shows as far as they are there.
+func (r *Replay) measureLevels(ctx context.Context) error {
+	if r.rec.Audio == "" {
+		return nil
+	}
+	source, err := capture.Open(ctx, capture.Spec{Input: r.rec.Audio})
+	if err != nil {
+		return nil // a warning of the recording says so
+	}
+	for c := range capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast}).Chunks() {
+		r.levels.Add(c.Seq, tui.Level(c.Level))
+	}
+	return nil
+}
+
+func (r *Replay) staysOpen() bool { return true }
+
+func (r *Replay) about() capture.Info {
+	return capture.Info{Kind: capture.File, Name: r.rec.Title(), Base: r.rec.Info.Name}
+}
+
+func (r *Replay) notices() []string                       { return r.rec.Warnings }
+func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
+func (r *Replay) player() tui.Player                      { return r.play }
+
+func (r *Replay) export(notes protocol.Annotations) (string, error) {
+	return r.rec.Content(notes).Export(r.rec.Dir)
+}
+
+// state is the session as it was at the position of the player.
+func (r *Replay) state() tui.State {
+	m := r.play.Now()
+	info := r.rec.Info
+	st := tui.State{
+		Timeline:   m.Timeline,
+		Position:   m.Position,
+		Sent:       m.Position,
+		Length:     r.rec.Length,
+		Latency:    time.Duration(info.Latency * float64(time.Second)),
+		Source:     r.rec.Title(),
+		Server:     info.Server,
+		Conn:       tui.Open,
+		Started:    time.Now().Add(-time.Duration(m.Position * float64(time.Second))),
+		Finished:   m.Over,
+		ChunksSent: int64(m.Position*10 + 0.5),
+		Playback:   &tui.Playback{Paused: !m.Playing, Speed: m.Speed},
+	}
+	if st.Server == "" {
+		st.Server = "a recording"
+	}
+	if !info.Started.IsZero() {
+		st.SourceNotice = "recorded " + info.Started.Local().Format("2 January 2006, 15:04")
+	}
+	if m.Over {
+		st.Conn = tui.Closed
+	}
+	st.Levels = r.levels.Levels()
+	if n := int(m.Position * 10); n < len(st.Levels) {
+		st.Levels = st.Levels[:n:n]
+	}
+	if n := len(st.Levels); n > 0 && m.Playing {
+		st.Level = st.Levels[n-1]
+	}
+	st.Gaps = m.Gaps
+	return st
+}

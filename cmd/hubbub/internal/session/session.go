@@ -1,0 +1,127 @@
+// Package session runs a session from its source to its display. There are three
+// kinds of source: Live sends audio to a service, Watched receives a stream that
+// another client sends, Replay plays a recording. They share one lifecycle, Run,
+// and three displays: the full screen, text, and sentences for screen readers.
+package session
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// Source is a *Live, a *Watched or a *Replay.
+type Source interface {
+	view
+	// run passes everything that the session learns to the display, in order,
+	// until the source has ended. It returns why, nil for a normal end. Its
+	// goroutines have ended then.
+	run(ctx context.Context, d Display) error
+	// end ends the source early; what is under way is still passed on. It may be
+	// called at any time, more than once, from any goroutine.
+	end()
+	// staysOpen is called after run: whether a screen stays open until its user
+	// quits.
+	staysOpen() bool
+}
+
+// view is what a display shows of a session. Its methods may be called from any
+// goroutine.
+type view interface {
+	about() capture.Info
+	state() tui.State
+	// notices are what users should know at the end of the session.
+	notices() []string
+	annotations() *protocol.AnnotationsStore
+	// export writes the session so far into files and returns one line that says
+	// where they are.
+	export(protocol.Annotations) (string, error)
+	// player is nil for a session that cannot be paused.
+	player() tui.Player
+}
+
+// Run displays a session until its source has ended and, on a screen, its user
+// has quit. It returns the first cause of the end, nil for a normal one.
+//
+// The display runs on a goroutine of its own, the source on the caller's. When
+// the user quits or ctx ends, the source is asked to end, and its last turns are
+// still displayed: the display ends after it. A panic of either is a
+// crash.PanicError; the rest of the session still ends in order.
+func Run(ctx context.Context, s Source, d Display) error {
+	if err := d.open(s); err != nil {
+		return err
+	}
+	screen, closeScreen := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeScreen()
+	quit := make(chan error, 1)
+	go func() {
+		err := crash.Guard(func() error { return d.run(screen) })
+		s.end()
+		quit <- err
+	}()
+	defer context.AfterFunc(ctx, s.end)()
+
+	err := crash.Guard(func() error { return s.run(ctx, d) })
+	if crash.Caught(err) || !d.staysOpen() || !s.staysOpen() {
+		closeScreen()
+	}
+	var displayed error
+	select {
+	case displayed = <-quit:
+	case <-ctx.Done():
+		closeScreen()
+		displayed = <-quit
+	}
+	return cmp.Or(err, displayed, d.finish())
+}
+
+// output is where the events of a stream go: the timeline, the recording and the
+// display. The first failure of the display ends the source; what is under way is still
+// delivered as far as possible.
+type output struct {
+	timeline *protocol.Timeline
+	rec      *recording.Writer
+	display  Display
+	words    *Transcriber // nil = none
+	end      func()       // of the source
+	held     []heldTurn
+	failed   error
+}
+
+// event delivers an event that arrived when position seconds had been read.
+func (o *output) event(position float64, e protocol.Event) {
+	o.rec.Event(position, e)
+	o.keep(o.display.event(e))
+	o.turns(o.timeline.Apply(e))
+}
+
+// endOpen ends the turns that a lost stream left open: they lasted at least
+// until position.
+func (o *output) endOpen(position float64) { o.turns(o.timeline.EndOpen(position)) }
+
+func (o *output) turns(finished []protocol.Turn) {
+	for _, t := range finished {
+		o.rec.Turn(t)
+		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.words.turn(t)})
+	}
+	o.release()
+}
+
+// recordingStopped reports a recording that has failed; the session continues.
+func (o *output) recordingStopped() {
+	o.keep(o.display.notice(o.rec.Status().Failure.String(), true))
+}
+
+// keep remembers the first failure of the display.
+func (o *output) keep(err error) {
+	if err != nil && o.failed == nil {
+		o.failed = err
+		o.end()
+	}
+}

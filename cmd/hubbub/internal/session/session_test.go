@@ -1,0 +1,396 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/protocoltest"
+)
+
+// stub is a display that keeps what it is given.
+type stub struct {
+	Display // of the methods below
+
+	stays  bool          // like a screen
+	onRun  func()        // called by run, unless nil
+	quit   chan struct{} // closed by its user
+	events int
+	turns  []protocol.Turn
+	failed error // returned by turn
+
+	finished bool
+}
+
+func newStub(stays bool) *stub { return &stub{stays: stays, quit: make(chan struct{})} }
+
+func (d *stub) open(view) error { return nil }
+func (d *stub) run(ctx context.Context) error {
+	if d.onRun != nil {
+		d.onRun()
+	}
+	select {
+	case <-ctx.Done():
+	case <-d.quit:
+	}
+	return nil
+}
+func (d *stub) staysOpen() bool            { return d.stays }
+func (d *stub) event(protocol.Event) error { d.events++; return nil }
+func (d *stub) notice(string, bool) error  { return nil }
+func (d *stub) joinHint() string           { return "" }
+func (d *stub) finish() error              { d.finished = true; return nil }
+func (d *stub) turn(t protocol.Turn) error {
+	d.turns = append(d.turns, t)
+	return d.failed
+}
+
+// newClient is a client of a fake service.
+func newClient(t *testing.T, s protocoltest.Service) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Options{BaseURL: protocoltest.Serve(t, s.Handler()), APIKey: "key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// live is a session that sends half a second of silence; dir is its recording.
+func live(t *testing.T, s protocoltest.Service, dir string) (*Live, *recording.Writer) {
+	t.Helper()
+	return liveWith(t, s, dir, client.ResilientOptions{Unpaced: true})
+}
+
+func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.ResilientOptions) (*Live, *recording.Writer) {
+	t.Helper()
+	wav := filepath.Join(t.TempDir(), "talk.wav")
+	w, err := capture.CreateWAV(wav)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(make([]float32, capture.SampleRate/2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	source, err := capture.Open(t.Context(), capture.Spec{Input: wav})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := newClient(t, s).OpenResilient(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	writer, err := recording.Create(dir, source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, end := context.WithCancel(context.Background())
+	t.Cleanup(end)
+	chunks := capture.Start(input, source, capture.StreamOptions{Pace: capture.Fast, Tap: writer.Audio})
+	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Writer: writer, Notes: notes}), writer
+}
+
+// oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.
+func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
+	conn := protocoltest.Upgrade(w, r)
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	protocoltest.Send(conn, protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 0.3}))
+	protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+	protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "SPEAKER_00"))
+	protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
+}
+
+func watched(t *testing.T, s protocoltest.Service) *Watched {
+	t.Helper()
+	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stream.Close() })
+	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Notes: protocol.NewAnnotationsStore(protocol.Annotations{})})
+}
+
+// recorded is a recording of one turn.
+func recorded(t *testing.T) *recording.Recording {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, recording.TurnsFile), []byte("SPEAKER talk 1 0.050 0.050 <NA> <NA> SPEAKER_00 <NA> <NA>\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := recording.Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+func replay(t *testing.T) *Replay {
+	rec := recorded(t)
+	return NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Notes))
+}
+
+// kinds are the three kinds of source, each with one turn.
+var kinds = map[string]func(t *testing.T) Source{
+	"live":   func(t *testing.T) Source { s, _ := live(t, protocoltest.Service{}, ""); return s },
+	"watch":  func(t *testing.T) Source { return watched(t, protocoltest.Service{Watch: oneTurnWatched}) },
+	"replay": func(t *testing.T) Source { return replay(t) },
+}
+
+var oneTurn = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.1}}
+
+// TestLifecycle runs each kind of source on a display that ends with it, and on
+// a screen, which stays open until its user quits.
+func TestLifecycle(t *testing.T) {
+	for kind, source := range kinds {
+		for _, stays := range []bool{false, true} {
+			s, d := source(t), newStub(stays)
+			ended := make(chan error, 1)
+			go func() { ended <- Run(t.Context(), s, d) }()
+			if stays {
+				waitFor(t, func() bool { return s.state().Finished })
+				select {
+				case <-ended:
+					t.Fatalf("%s: the session ended before its user quit", kind)
+				case <-time.After(50 * time.Millisecond):
+				}
+				close(d.quit)
+			}
+			if err := <-ended; err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+			if !slices.Equal(d.turns, oneTurn) || d.events != 2 || !d.finished || !s.state().Finished {
+				t.Errorf("%s: turns %v of %d events, finished %v", kind, d.turns, d.events, d.finished)
+			}
+		}
+	}
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(protocoltest.Patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// waitForEvents waits until the stream has begun.
+func waitForEvents(t *testing.T, s Source) {
+	t.Helper()
+	waitFor(t, func() bool { return s.state().Timeline.Counts.Events > 0 })
+}
+
+// TestPanics lets each part of each kind of session panic: the session ends in
+// order, with the panic as its error.
+func TestPanics(t *testing.T) {
+	defer func() { crash.TestHook = func(string) {} }()
+	for kind, source := range kinds {
+		for _, place := range []string{"display", "receive", "send"} {
+			if place == "send" && kind != "live" {
+				continue
+			}
+			crash.TestHook = func(at string) {
+				if at == place {
+					panic("made for a test")
+				}
+			}
+			s, d := source(t), newStub(true)
+			if place == "display" {
+				d.onRun = func() { waitForEvents(t, s); panic("made for a test") }
+			}
+			err := Run(t.Context(), s, d)
+			if !crash.Caught(err) || !strings.Contains(err.Error(), "made for a test") || !d.finished {
+				t.Errorf("%s, %s: error %v, finished %v", kind, place, err, d.finished)
+			}
+		}
+	}
+}
+
+// TestInterrupt ends the context: the session ends in order, with its turns.
+func TestInterrupt(t *testing.T) {
+	for kind, source := range kinds {
+		s, d := source(t), newStub(true)
+		ctx, cancel := context.WithCancel(t.Context())
+		d.onRun = func() { waitForEvents(t, s); cancel() }
+		if err := Run(ctx, s, d); err != nil || !d.finished {
+			t.Errorf("%s: error %v, finished %v", kind, err, d.finished)
+		}
+		cancel()
+	}
+}
+
+// TestFirstFailureEndsTheSession has a display that cannot be written: the
+// session ends, and what is under way is still recorded.
+func TestFirstFailureEndsTheSession(t *testing.T) {
+	for kind, source := range kinds {
+		s, d := source(t), newStub(false)
+		d.failed = os.ErrClosed
+		if err := Run(t.Context(), s, d); err != os.ErrClosed || !d.finished {
+			t.Errorf("%s: error %v, finished %v", kind, err, d.finished)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "rec")
+	s, writer := live(t, protocoltest.Service{}, dir)
+	d := newStub(false)
+	d.failed = os.ErrClosed
+	if err := Run(t.Context(), s, d); err != os.ErrClosed {
+		t.Error(err)
+	}
+	if err := writer.Close(nil); err != nil {
+		t.Error(err)
+	}
+	rec, err := recording.Read(t.Context(), dir)
+	if err != nil || !slices.Equal(rec.Turns(), oneTurn) || len(rec.Warnings) != 0 || rec.Info.Ended == nil {
+		t.Errorf("%v, %+v", err, rec)
+	}
+}
+
+// TestStreamThatFails tells a stream that ended with an error from one that is
+// done; the screen stays open, and leaving a stream is no failure.
+func TestStreamThatFails(t *testing.T) {
+	status := func(text string) protocoltest.Service {
+		return protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+			if conn := protocoltest.Upgrade(w, r); conn != nil {
+				defer conn.Close()
+				protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+				if text == "" { // goes on
+					protocoltest.Drain(conn)
+					return
+				}
+				protocoltest.CloseWith(conn, 1000, text)
+			}
+		}}
+	}
+	if err := Run(t.Context(), watched(t, status("error: connection lost")), newStub(false)); err == nil || !strings.Contains(err.Error(), "error: connection lost") {
+		t.Errorf("error %v", err)
+	}
+	s, d := watched(t, status("")), newStub(true)
+	time.AfterFunc(20*time.Millisecond, func() { close(d.quit) })
+	if err := Run(t.Context(), s, d); err != nil || !s.state().Finished {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestStreamClock moves the position of a watched stream evenly, never beyond
+// what the service has sent, and at once where it is far behind.
+func TestStreamClock(t *testing.T) {
+	now := time.Now()
+	c := streamClock{now: func() time.Time { return now }}
+	at := func(want float64) {
+		t.Helper()
+		if got := c.position(); got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("position %v, want %v", got, want)
+		}
+	}
+	at(0)
+	c.set(10)
+	at(10)
+	c.set(10.5)
+	at(10)
+	now = now.Add(stateInterval / 2)
+	at(10.25)
+	c.set(11)
+	now = now.Add(stateInterval / 3)
+	at(10.5)
+	now = now.Add(time.Hour)
+	at(11)
+	c.set(3) // an older one changes nothing
+	at(11)
+}
+
+// TestReplayNames prints turns under the names of the recording: a label that
+// is somebody's name, and one merged into it.
+func TestReplayNames(t *testing.T) {
+	dir := t.TempDir()
+	turns := "SPEAKER talk 1 0.0 1.0 <NA> <NA> A <NA> <NA>\nSPEAKER talk 1 1.0 1.0 <NA> <NA> B <NA> <NA>\nSPEAKER talk 1 2.0 1.0 <NA> <NA> Anna <NA> <NA>\n"
+	notes := `{"version":1,"names":{"A":"Anna"},"merges":[{"from":"B","into":"A"}]}`
+	for name, text := range map[string]string{recording.TurnsFile: turns, recording.NotesFile: notes} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec, err := recording.Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newStub(false)
+	if err := Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Notes)), d); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, turn := range d.turns {
+		names = append(names, turn.Speaker)
+	}
+	if want := []string{"Anna", "Anna", "Anna (2)"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
+	}
+}
+
+// TestText writes turns and messages on standard output and everything else on
+// standard error.
+func TestText(t *testing.T) {
+	var out, errs lockedBuffer
+	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "rttm", Allowed: []string{"tui", "rttm"}})
+	if err != nil || d.Attended() {
+		t.Fatal(err)
+	}
+	s := watched(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			protocoltest.Send(conn, protocol.NewErrorEvent("something\x1b[2J happened"))
+			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A"))
+			protocoltest.Send(conn, protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: 2}))
+			protocoltest.CloseWith(conn, 1000, protocol.StatusDone)
+		}
+	}})
+	if err := Run(t.Context(), s, d); err != nil {
+		t.Error(err)
+	}
+	// The turn without an end lasts until the newest position.
+	if want := "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n"; out.String() != want {
+		t.Errorf("standard output %q", out.String())
+	}
+	if want := "hubbub: the service reports: something happened\n"; errs.String() != want {
+		t.Errorf("standard error %q, want %q", errs.String(), want)
+	}
+	if _, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "tui", Allowed: []string{"tui", "lines", "rttm"}}); err == nil {
+		t.Error("a full screen without a terminal")
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

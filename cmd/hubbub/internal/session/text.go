@@ -1,0 +1,96 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// text is the timeline as text: finished turns or messages on standard output,
+// one per line; everything else on standard error.
+type text struct {
+	streams  Streams
+	format   tui.Format
+	progress bool
+
+	view view
+	out  *tui.Printer
+}
+
+func (d *text) Attended() bool { return false }
+
+// traced prints the records of the connection if that is the format.
+func (d *text) traced(ctx context.Context) (context.Context, *Tracer) {
+	if d.format != tui.FormatWire {
+		return ctx, nil
+	}
+	return printTrace(ctx, d.streams.Stdout)
+}
+
+func (d *text) open(v view) (err error) {
+	d.view = v
+	about := v.about()
+	for _, notice := range []string{about.Notice, watchNotice(v.state())} {
+		if notice != "" {
+			_ = d.streams.notice(notice)
+		}
+	}
+	d.out, err = tui.NewPrinter(d.streams.Stdout, d.format, about.Base)
+	return err
+}
+
+func (d *text) run(ctx context.Context) error {
+	if !d.progress {
+		<-ctx.Done()
+		return nil
+	}
+	return showProgress(ctx, d.streams.Stderr, d.view)
+}
+
+func (d *text) staysOpen() bool { return false }
+
+func (d *text) event(e protocol.Event) error {
+	if e.Type == protocol.TypeError && d.format != tui.FormatEvents && d.format != tui.FormatWire {
+		_ = d.streams.notice("the service reports: " + tui.Clean(e.Message))
+	}
+	return d.out.Event(e)
+}
+
+func (d *text) turn(t protocol.Turn) error { return d.out.Turn(t) }
+
+func (d *text) notice(text string, _ bool) error { return d.streams.notice(text) }
+
+func (d *text) joinHint() string { return "" }
+
+func (d *text) finish() error {
+	d.streams.notices(d.view.notices())
+	return d.out.Flush()
+}
+
+// showProgress updates one line on a terminal while a file is processed faster
+// than real time.
+func showProgress(ctx context.Context, w io.Writer, v view) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	defer fmt.Fprint(w, "\r\x1b[K")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		st := v.state()
+		line := clock(st.Sent)
+		if st.Length > 0 {
+			line += fmt.Sprintf(" of %s, %.0f %%", clock(st.Length), 100*min(1, st.Sent/st.Length))
+		}
+		if d := time.Since(st.Started).Seconds(); d > 0.5 {
+			line += fmt.Sprintf(", %.0f times real time", st.Sent/d)
+		}
+		fmt.Fprintf(w, "\r\x1b[K%s", line)
+	}
+}

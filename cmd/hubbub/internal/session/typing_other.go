@@ -1,0 +1,17 @@
+//go:build !unix
+
+package session
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// lineEditor exists on Unix only; elsewhere the terminal edits lines by itself.
+type lineEditor struct{ terminal *term.Terminal }
+
+func editLines(*os.File, io.Reader, *os.File) *lineEditor { return nil }
+
+func (*lineEditor) close() {}

@@ -1,0 +1,170 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/export"
+	"hubbub/protocol/protocoltest"
+	"hubbub/tui"
+)
+
+// TestExport exports a session of each kind: beside its recording, or into a new
+// folder. A turn that is open is exported as far as it was decided.
+func TestExport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	notes, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+			protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_01"))
+			protocoltest.Drain(conn)
+		}
+	}}
+	dir := filepath.Join(t.TempDir(), "rec")
+	recorded, writer := live(t, protocoltest.Service{}, dir)
+	unrecorded, _ := live(t, protocoltest.Service{}, "")
+	for _, c := range []struct {
+		name   string
+		source Source
+		folder string // "" = hubbub-DATE in the current one
+		ended  bool   // before the export
+	}{
+		{"recorded", recorded, filepath.Join(dir, "export"), true},
+		{"not recorded", unrecorded, "", true},
+		{"watched, running", watched(t, open), "", false},
+	} {
+		d := newStub(true)
+		ended := make(chan error, 1)
+		go func() { ended <- Run(t.Context(), c.source, d) }()
+		waitFor(t, func() bool { st := c.source.state(); return st.Finished || !c.ended && st.Timeline.Decided > 0.05 })
+		line, err := c.source.export(notes)
+		close(d.quit)
+		if runErr := <-ended; err != nil || runErr != nil {
+			t.Fatalf("%s: %v, %v", c.name, err, runErr)
+		}
+		folder := line[strings.LastIndex(line, " ")+1:]
+		if c.folder != "" && folder != c.folder || c.folder == "" && !strings.HasPrefix(folder, "hubbub-2") {
+			t.Errorf("%s: %q", c.name, line)
+		}
+		rttm, err := os.ReadFile(filepath.Join(folder, export.RTTM.File()))
+		if err != nil || !strings.Contains(string(rttm), "1 0.050 0.050 <NA> <NA> Anna ") {
+			t.Errorf("%s: %v, %q", c.name, err, rttm)
+		}
+		page, err := os.ReadFile(filepath.Join(folder, export.HTML.File()))
+		if err != nil || strings.Contains(string(page), "<audio") != (c.name == "recorded") {
+			t.Errorf("%s: %v, audio in a page of %d bytes", c.name, err, len(page))
+		}
+		_ = os.RemoveAll(folder)
+	}
+	if err := writer.Close(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReconnection displays a lost and resumed connection: the state, the
+// messages, and the notices at the end.
+func TestReconnection(t *testing.T) {
+	streams := 0
+	service := protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		if streams++; streams == 1 {
+			_, _, _ = conn.ReadMessage()
+			return // without a close frame
+		}
+		protocoltest.OneTurn(conn)
+	}}
+	var out, errs lockedBuffer
+	d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true, Limit: time.Minute})
+	if err := Run(t.Context(), s, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"hubbub: the stream was lost and is being resumed: ", "hubbub: the stream continues; the service does not know its speakers and gives them new labels\n", "hubbub: the stream was lost once\n"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("no %q in %q", want, errs.String())
+		}
+	}
+}
+
+func TestDescribeChange(t *testing.T) {
+	d := &accessible{}
+	for want, c := range map[string]client.ConnectionChange{
+		"the stream was lost and is being resumed: broken31m":                {Lost: errors.New("broken\x1b \x07[31m")},
+		"the stream continues":                                               {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
+		"the stream continues; 2.5 s of audio from 1:01 on were not decided": {Resumed: true, Gap: protocol.Span{Start: 61, End: 63.5}},
+		"the stream continues; 1.0 s of audio from 1:00:00 on were not decided; the service does not know its speakers and gives them new labels: merge joins them": {Gap: protocol.Span{Start: 3600, End: 3601}},
+	} {
+		if got := describeChange(&c, d); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+// fixedView is a session in one state.
+type fixedView struct {
+	view
+	st tui.State
+}
+
+func (v fixedView) state() tui.State { return v.st }
+
+// TestProgress prints the position, the part of the input, and the speed, and
+// erases the line at the end.
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	v := fixedView{st: tui.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
+	if err := showProgress(ctx, &out, v); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.HasPrefix(text, "\r\x1b[K0:30 of 2:00, 25 %, 3 times real time\r\x1b[K") || !strings.HasSuffix(text, "\r\x1b[K") {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestSaveTrace writes records into files that do not exist yet.
+func TestSaveTrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	names := map[string]bool{}
+	for range 3 {
+		name, err := saveTrace([]byte("{}\n"))
+		if err != nil || names[name] {
+			t.Fatalf("%q, %v", name, err)
+		}
+		names[name] = true
+		if raw, err := os.ReadFile(name); err != nil || string(raw) != "{}\n" {
+			t.Errorf("%q, %v", raw, err)
+		}
+	}
+}
+
+// TestWatchNotice offers a stream only to those who can watch it.
+func TestWatchNotice(t *testing.T) {
+	if n := watchNotice(tui.State{Stream: "x", Server: "https://a.example"}); n != "others can watch with: hubbub watch x --server https://a.example" {
+		t.Error(n)
+	}
+	for _, st := range []tui.State{{}, {Stream: "x", Watching: true}} {
+		if n := watchNotice(st); n != "" {
+			t.Error(n)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/tui"
+)
+
+// otherClient is the kind of a source that another client captures.
+const otherClient capture.Kind = "stream"
+
+// WatchedParts are the parts of a watched session in the order of the data path.
+type WatchedParts struct {
+	ID     string // of the stream
+	Stream *client.Watcher
+	Writer *recording.Writer // nil = not recorded
+	Notes  *protocol.AnnotationsStore
+	Server string // for people
+}
+
+// Watched is a stream that another client sends. It has no audio and sends
+// nothing.
+type Watched struct {
+	WatchedParts
+	source   capture.Info
+	timeline *protocol.Timeline
+	started  time.Time
+
+	mu    sync.Mutex // guards what follows
+	ended bool       // by this side
+	clock streamClock
+	conn  tui.ConnState
+	// status is the stream's; "" = unknown. reason is why conn is Failed.
+	status, reason string
+	over           bool
+}
+
+// NewWatched is a session that begins now.
+func NewWatched(p WatchedParts) *Watched {
+	return &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
+		started: time.Now(), clock: streamClock{now: time.Now}, conn: tui.Open}
+}
+
+// WatchedSource describes the source of a watched stream.
+func WatchedSource(id string) capture.Info {
+	id = protocol.Clean(id, 64)
+	return capture.Info{Kind: otherClient, Name: "stream " + id, Base: id}
+}
+
+func (w *Watched) end() {
+	w.mu.Lock()
+	w.ended = true
+	w.mu.Unlock()
+	_ = w.Stream.Close()
+}
+
+func (w *Watched) run(_ context.Context, d Display) error {
+	receiveErr := crash.Guard(func() error { return w.receive(d) })
+	w.mu.Lock()
+	ended := w.ended
+	w.mu.Unlock()
+	_ = w.Stream.Close() // after a panic of receive
+	outcome := streamOutcome(w.Stream.Wait())
+	if ended || crash.Caught(receiveErr) { // the stream itself did not end
+		outcome = nil
+	}
+	w.setOver(outcome)
+	return cmp.Or(outcome, receiveErr)
+}
+
+// receive delivers events until the stream is over.
+func (w *Watched) receive(d Display) error {
+	out := output{timeline: w.timeline, rec: w.Writer, display: d, end: w.end}
+	for events := w.Stream.Events(); events != nil; {
+		var e protocol.Event
+		var more bool
+		select {
+		case <-w.Writer.Changed():
+			out.recordingStopped()
+			continue
+		case e, more = <-events:
+		}
+		if !more {
+			break
+		}
+		crash.TestHook("receive")
+		if e.Type == protocol.TypeStreamState { // one that cannot be parsed is of a newer service
+			if state, ok := protocol.ParseStreamState(e); ok {
+				w.setStatus(state)
+			}
+			continue
+		}
+		out.event(max(w.newest(), e.Timestamp), e)
+	}
+	out.endOpen(max(w.newest(), w.timeline.Snapshot().Decided))
+	return out.failed
+}
+
+// newest is the newest position that the service has sent.
+func (w *Watched) newest() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clock.newest
+}
+
+// streamOutcome is why a stream ended; nil for one that is done.
+func streamOutcome(end client.CloseInfo) error {
+	switch {
+	case end.Err != nil:
+		return end.Err
+	case end.Text == protocol.StatusDone:
+		return nil
+	}
+	return hint.Add(fmt.Errorf("the stream is over: %s", cmp.Or(end.Text, "the service does not say how")),
+		"The turns up to there are complete; the sender knows the cause.")
+}
+
+func (w *Watched) setStatus(s protocol.StreamState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status = s.Status
+	w.clock.set(s.Timestamp)
+}
+
+func (w *Watched) setOver(failed error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conn, w.over = tui.Closed, true
+	w.clock.jump()
+	if failed != nil {
+		w.conn, w.reason = tui.Failed, failed.Error()
+	}
+}
+
+func (w *Watched) staysOpen() bool                         { return true }
+func (w *Watched) about() capture.Info                     { return w.source }
+func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
+func (w *Watched) player() tui.Player                      { return nil }
+
+func (w *Watched) state() tui.State {
+	conn := w.Stream.Status()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// An event may be newer than the position of the clock.
+	timeline := w.timeline.Snapshot()
+	position := max(w.clock.position(), timeline.Decided)
+	st := tui.State{
+		Timeline: timeline, Position: position, Sent: position,
+		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
+		Conn: w.conn, ConnReason: w.reason, Started: w.started, Finished: w.over,
+		Recording: recordingState(w.Writer),
+	}
+	if w.over {
+		return st
+	}
+	if conn.Lost != nil {
+		st.Conn, st.ConnReason = tui.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
+	}
+	if w.status == protocol.StatusCreated {
+		st.SourceNotice = "not begun"
+	}
+	return st
+}
+
+func (w *Watched) notices() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := w.Stream.Status().Losses; n > 0 && w.conn != tui.Failed {
+		return []string{fmt.Sprintf("the connection was lost %s and resumed; no event is missing", times(n))}
+	}
+	return nil
+}
+
+func (w *Watched) export(notes protocol.Annotations) (string, error) {
+	return exportState(w.state(), w.source.Base, w.source.Name, w.Writer, notes)
+}
+
+const (
+	// stateInterval is how often a service sends the position of a stream.
+	stateInterval = 500 * time.Millisecond
+	// maxStep is the longest distance over which the clock moves evenly.
+	maxStep = 2 * time.Second
+)
+
+// streamClock shows the position of a stream, which the service sends twice a
+// second, as one that moves evenly: it reaches each position after
+// stateInterval. It never exceeds the newest position. The lock of its owner
+// guards it.
+type streamClock struct {
+	now    func() time.Time
+	newest float64   // the newest position, in seconds
+	from   float64   // what was shown when it arrived
+	since  time.Time // when it arrived
+}
+
+func (c *streamClock) set(position float64) {
+	c.from, c.since = c.position(), c.now()
+	c.newest = max(c.newest, position)
+	if c.newest-c.from > maxStep.Seconds() {
+		c.jump()
+	}
+}
+
+// jump shows the newest position at once.
+func (c *streamClock) jump() { c.from = c.newest }
+
+func (c *streamClock) position() float64 {
+	part := float64(c.now().Sub(c.since)) / float64(stateInterval)
+	return c.from + (c.newest-c.from)*min(max(part, 0), 1)
+}

@@ -1,0 +1,169 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/protocol"
+	"hubbub/words"
+)
+
+// wordsWait is how long a finished turn waits for its words before it is displayed
+// without them.
+const wordsWait = 10 * time.Second
+
+// Transcriber passes the audio and the turns of a session to a recogniser of speech. A
+// nil *Transcriber does nothing.
+type Transcriber struct {
+	queue    *words.Queue
+	texts    chan words.Text
+	failures chan error // holds the newest; the queue counts all
+	late     atomic.Int64
+	closing  chan struct{}
+	close    func()
+}
+
+// NewTranscriber starts the queue of a recogniser; nil = there is none. The session that
+// gets it closes it.
+func NewTranscriber(r words.Recogniser) *Transcriber {
+	if r == nil {
+		return nil
+	}
+	w := &Transcriber{texts: make(chan words.Text), failures: make(chan error, 1), closing: make(chan struct{})}
+	w.queue = words.NewQueue(words.Options{
+		Recogniser: r,
+		Deliver: func(t words.Text) {
+			select {
+			case w.texts <- t:
+			case <-w.closing:
+			}
+		},
+		Failed: func(err error) {
+			select {
+			case w.failures <- err:
+			default:
+			}
+		},
+	})
+	w.close = sync.OnceFunc(func() {
+		close(w.closing)
+		w.queue.Close()
+	})
+	return w
+}
+
+// Close ends the queue; what is being recognised is discarded.
+func (w *Transcriber) Close() {
+	if w != nil {
+		w.close()
+	}
+}
+
+// audio adds a chunk of the session.
+func (w *Transcriber) audio(c capture.Chunk) {
+	if w != nil {
+		w.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
+	}
+}
+
+// turn asks for the words of a turn; false = it gets none.
+func (w *Transcriber) turn(t protocol.Turn) bool { return w != nil && w.queue.Turn(t) }
+
+// results are the words of turns, in the order of turn.
+func (w *Transcriber) results() <-chan words.Text {
+	if w == nil {
+		return nil
+	}
+	return w.texts
+}
+
+// failed are the failures of the recogniser, the first of each row.
+func (w *Transcriber) failed() <-chan error {
+	if w == nil {
+		return nil
+	}
+	return w.failures
+}
+
+func (w *Transcriber) notices() (out []string) {
+	if w == nil {
+		return nil
+	}
+	stats := w.queue.Stats()
+	if n := stats.Failed + stats.Dropped; n > 0 {
+		out = append(out, fmt.Sprintf("turns without words, because the recogniser failed or was too slow: %d", n))
+	}
+	if n := w.late.Load(); n > 0 {
+		out = append(out, fmt.Sprintf("turns displayed without words, because these were not there after %v: %d", wordsWait, n))
+	}
+	return out
+}
+
+// describeFailure says what failed and what to do.
+func describeFailure(err error) string {
+	return fmt.Sprintf("%v. %s Until it works again, turns have no words.", err, cmp.Or(hint.Of(err), "Check --words."))
+}
+
+// heldTurn is a finished turn that is not displayed yet.
+type heldTurn struct {
+	protocol.Turn
+	until time.Time
+	ready bool // has its words, or gets none
+}
+
+// text gives the words to their turn, on the timeline, in the recording and, if it still waits for them,
+// on the display.
+func (o *output) text(t words.Text) {
+	if t.Text != "" {
+		said := t.Turn
+		said.Text = t.Text
+		o.timeline.SetText(said)
+		o.rec.Words(said)
+	}
+	for i := range o.held {
+		if h := &o.held[i]; !h.ready && h.Turn == t.Turn {
+			h.Text, h.ready = t.Text, true
+			break
+		}
+	}
+	o.release()
+}
+
+// due fires when the oldest turn that is held has waited long enough.
+func (o *output) due() <-chan time.Time {
+	if len(o.held) == 0 {
+		return nil
+	}
+	return time.After(time.Until(o.held[0].until))
+}
+
+// release displays, in order, the turns that need not wait any longer.
+func (o *output) release() {
+	for ; len(o.held) > 0; o.held = o.held[1:] {
+		h := o.held[0]
+		if !h.ready {
+			if time.Now().Before(h.until) {
+				return
+			}
+			o.words.late.Add(1)
+		}
+		o.keep(o.display.turn(h.Turn))
+	}
+}
+
+// wordsFailed reports a failure of the recogniser that was not reported yet.
+func (o *output) wordsFailed() {
+	select {
+	case err := <-o.words.failed():
+		o.keep(o.display.notice(describeFailure(err), true))
+	default:
+	}
+}
+
+// waiting reports whether turns are held for a display that still works.
+func (o *output) waiting() bool { return len(o.held) > 0 && o.failed == nil }

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+)
+
+// slowRecogniser takes a time for each turn.
+type slowRecogniser struct{ takes time.Duration }
+
+func (r slowRecogniser) Recognise(ctx context.Context, _ []byte) (string, error) {
+	select {
+	case <-time.After(r.takes):
+		return "words", nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// TestWordsAreWaitedFor: a turn is displayed with its words, after 10 s without them,
+// and always in order.
+func TestWordsAreWaitedFor(t *testing.T) {
+	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2}, {Speaker: "SPEAKER_01", Start: 2, End: 2.1}, {Speaker: "SPEAKER_00", Start: 3, End: 4}}
+	for _, c := range []struct {
+		takes, after time.Duration
+		text         string
+		late         int64
+	}{
+		{3 * time.Second, 3 * time.Second, "words", 0},
+		{time.Minute, wordsWait, "", 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := NewTranscriber(slowRecogniser{c.takes})
+			defer w.Close()
+			for seq := range int64(50) {
+				w.audio(capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples)})
+			}
+			d := newStub(false)
+			timeline := protocol.NewTimeline()
+			out := output{timeline: timeline, display: d, words: w, end: func() {}}
+			began := time.Now()
+			out.turns(slices.Clone(turns))
+			for out.waiting() {
+				select {
+				case text := <-w.results():
+					out.text(text)
+				case <-out.due():
+					out.release()
+				}
+			}
+			want := slices.Clone(turns)
+			want[0].Text, want[2].Text = c.text, c.text // the other is too short
+			if got := d.turns; !slices.Equal(got, want) || time.Since(began) != c.after || w.late.Load() != c.late {
+				t.Errorf("%v after %v, %d late; want %v after %v", got, time.Since(began), w.late.Load(), want, c.after)
+			}
+		})
+	}
+}

@@ -1,0 +1,193 @@
+// Package voices stores the voiceprints of people whom their user wants to
+// recognise: one JSON file for each person, in one folder, readable by the user
+// only.
+package voices
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
+)
+
+// formatVersion is the version of the files.
+const formatVersion = 1
+
+// Voice is one stored person.
+type Voice struct {
+	Version    int       `json:"version"`
+	Name       string    `json:"name"`
+	Added      time.Time `json:"added"`
+	Voiceprint string    `json:"voiceprint"`
+}
+
+// Outdated reports whether the voiceprint was made by another engine version.
+func (v Voice) Outdated() bool { return !voiceprint.Current(v.Voiceprint) }
+
+// Check reports what is not valid. A voiceprint of another engine version is.
+func (v Voice) Check() error {
+	if v.Version != formatVersion {
+		return hint.Add(fmt.Errorf("a voice of version %d, known is %d", v.Version, formatVersion), "Use a newer hubbub.")
+	}
+	if err := protocol.CheckVoiceprintLabel(v.Name); err != nil {
+		return hint.Add(fmt.Errorf("the name %q cannot be used: it %w", protocol.Clean(v.Name, 100), err), "Choose another name.")
+	}
+	_, err := voiceprint.Parse(v.Voiceprint)
+	if err != nil && !errors.Is(err, voiceprint.ErrOutdated) {
+		return hint.Add(fmt.Errorf("the voiceprint of %s cannot be used: %w", v.Name, err), "Make it again from speech with `hubbub voices add`.")
+	}
+	return nil
+}
+
+// Store is a folder of voices.
+type Store struct{ Dir string }
+
+// Default is the store in the user's data folder: $XDG_DATA_HOME/hubbub/voices, or
+// ~/.local/share/hubbub/voices.
+func Default() (Store, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return Store{filepath.Join(dir, "hubbub", "voices")}, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Store{}, hint.Add(fmt.Errorf("there is no folder for voices: %w", err), "Set XDG_DATA_HOME.")
+	}
+	return Store{filepath.Join(home, ".local", "share", "hubbub", "voices")}, nil
+}
+
+// path is the file of a name: hexadecimal, so that any name is a file name.
+func (s Store) path(name string) string {
+	return filepath.Join(s.Dir, hex.EncodeToString([]byte(name))+".json")
+}
+
+// List returns the voices in order of name. A file that cannot be read is an
+// error that names it.
+func (s Store) List() (list []Voice, err error) {
+	paths, err := filepath.Glob(filepath.Join(s.Dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			continue
+		}
+		var v Voice
+		if err == nil {
+			err = json.Unmarshal(raw, &v)
+		}
+		if err == nil {
+			err = v.Check()
+		}
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, err), "Delete the file, or restore it.")
+		}
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(a, b Voice) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Put stores voices, all or none; those of the same name are replaced. Voices
+// that are not valid are an error.
+func (s Store) Put(voices ...Voice) error {
+	for _, v := range voices {
+		if err := v.Check(); err != nil {
+			return err
+		}
+	}
+	return s.locked(func() error {
+		has, err := s.List()
+		if err != nil {
+			return err
+		}
+		names := map[string]bool{}
+		for _, v := range append(has, voices...) {
+			names[v.Name] = true
+		}
+		if len(names) > protocol.MaxVoiceprints {
+			return hint.Add(fmt.Errorf("more than %d voices", protocol.MaxVoiceprints), "Remove some with `hubbub voices remove`.")
+		}
+		for _, v := range voices {
+			if err := s.write(v); err != nil {
+				return fmt.Errorf("the voice of %s could not be stored: %w", v.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// write replaces a file in one step.
+func (s Store) write(v Voice) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(append(raw, '\n'))
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), s.path(v.Name))
+}
+
+// Remove overwrites and deletes the voice of a name; false when there is none.
+func (s Store) Remove(name string) (removed bool, err error) {
+	if _, err := os.Stat(s.path(name)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	err = s.locked(func() error {
+		path := s.path(name)
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		removed = true
+		info, err := file.Stat()
+		if err == nil {
+			_, err = file.Write(make([]byte, info.Size()))
+		}
+		return errors.Join(err, file.Sync(), file.Close(), os.Remove(path))
+	})
+	if err != nil {
+		err = fmt.Errorf("the voice of %s could not be removed: %w", name, err)
+	}
+	return removed, err
+}
+
+// locked runs f while no other process changes the store.
+func (s Store) locked(f func() error) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("the folder of voices could not be made: %w", err)
+	}
+	lock := flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600))
+	ok, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("the folder of voices could not be locked: %w", err)
+	}
+	if !ok {
+		return hint.Add(fmt.Errorf("another hubbub changes the voices in %s", s.Dir), "Try again when it has finished.")
+	}
+	defer func() { _ = lock.Unlock() }()
+	return f()
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hubbub/capture"
+
+	"github.com/zalando/go-keyring"
+)
+
+// mockRing gives the test a key ring in memory.
+func mockRing(t *testing.T) {
+	t.Helper()
+	keyring.MockInit()
+	was := ringReachable
+	ringReachable = func() bool { return true }
+	t.Cleanup(func() { ringReachable = was })
+	t.Setenv(apiKeyEnv, "")
+	t.Setenv("HUBBUB_SERVER", "")
+}
+
+// inProcess runs the program inside the test, with text on standard input.
+func inProcess(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	in, err := os.Create(filepath.Join(t.TempDir(), "stdin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := in.WriteString(stdin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code = (&App{Args: args, Stdin: in, Stdout: &out, Stderr: &errs}).Main()
+	return code, out.String(), errs.String()
+}
+
+// TestKeyRing stores a key, uses it for a server, and forgets it; it is found
+// under every spelling of the address, and shown nowhere.
+func TestKeyRing(t *testing.T) {
+	mockRing(t)
+	const secret = "c2VzYW1l-open"
+	if code, _, stderr := inProcess(t, secret+"\n", "config", "set-key", "https://Example.Invalid/"); code != 0 || strings.Contains(stderr, secret) {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	if key, err := storedKey("HTTPS://example.invalid"); err != nil || key != secret {
+		t.Errorf("the key is %q, %v", key, err)
+	}
+	t.Setenv("HUBBUB_SERVER", "https://user:"+secret+"@example.invalid")
+	code, stdout, stderr := inProcess(t, "", "config")
+	if code != 0 || !strings.Contains(stdout, "key ring") || strings.Contains(stdout+stderr, secret) {
+		t.Errorf("exit code %d, %q", code, stdout+stderr)
+	}
+	t.Setenv("HUBBUB_SERVER", "")
+	for _, wrong := range []string{"", "two words", "snow☃"} {
+		if code, _, stderr := inProcess(t, wrong, "config", "set-key", "https://example.invalid"); code != 1 {
+			t.Errorf("%q is taken for a key: %q", wrong, stderr)
+		}
+	}
+	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := storedKey("https://example.invalid"); err != errNoKey {
+		t.Errorf("the key is still there: %v", err)
+	}
+	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 1 {
+		t.Error("deleting no key is no error")
+	}
+}
+
+// TestKeyStaysSecret records a session of a server whose key comes out of the
+// ring, and looks for the key in everything that the session leaves behind.
+func TestKeyStaysSecret(t *testing.T) {
+	mockRing(t)
+	const secret = "e5f0c2-not-to-be-seen"
+	server := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", secret, "--tls", "off")
+	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	if code, _, stderr := inProcess(t, secret, "config", "set-key", url); code != 0 {
+		t.Fatal(stderr)
+	}
+	wav := filepath.Join(t.TempDir(), "short.wav")
+	writeWAV(t, wav, talk(t)[:capture.SampleRate])
+	dir := filepath.Join(t.TempDir(), "rec")
+	withPassword := strings.Replace(url, "http://", "http://somebody:"+secret+"@", 1)
+	for _, address := range []string{url, withPassword} {
+		code, stdout, stderr := inProcess(t, "", "live", "--input", wav, "--server", address, "--record", dir)
+		if address == url && code != 0 {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		if strings.Contains(stdout+stderr, secret) {
+			t.Errorf("the key is printed: %s", stdout+stderr)
+		}
+		dir += "-2"
+	}
+	if strings.Contains(server.output()+server.errors(), secret) {
+		t.Error("the key is in the server's log")
+	}
+	files := 0
+	err := filepath.WalkDir(filepath.Dir(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files++
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(secret)) {
+			t.Errorf("the key is in %s", filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil || files < 5 {
+		t.Errorf("%d files were looked at, %v", files, err)
+	}
+}

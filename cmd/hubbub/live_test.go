@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+)
+
+// TestKilledRecording kills the program with SIGKILL while it records: all
+// three files are readable, and the audio lacks at most its last second.
+func TestKilledRecording(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "rec")
+	audio := filepath.Join(dir, recording.AudioFile)
+	p := start(t, "live", "--input", talkFile(t, 0), "--record", dir)
+	poll(t, "the recording", 10*time.Millisecond, func() bool { return exists(audio) })
+	began := time.Now()
+	p.line(`^00:00:`) // a turn has been written
+	before := recordedSeconds(t, audio)
+	time.Sleep(time.Second)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	lived := time.Since(began)
+	p.exit()
+
+	got := recordedSeconds(t, audio)
+	t.Logf("recorded for %.2f s, readable %.2f s, a second before the end %.2f s", lived.Seconds(), got, before)
+	if got < before || got < 1 {
+		t.Errorf("%.2f s are readable after the kill, %.2f s were before it", got, before)
+	}
+	if behind := lived.Seconds() - got; behind > 4 {
+		t.Errorf("the recording is %.2f s behind", behind)
+	}
+	events, err := os.ReadFile(filepath.Join(dir, recording.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range strings.Split(strings.TrimSpace(string(events)), "\n") {
+		if _, err := protocol.ParseEvent([]byte(l)); err != nil {
+			t.Errorf("event %q: %v", l, err)
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, recording.TurnsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if turns, err := protocol.ReadRTTM(f); err != nil || len(turns) == 0 {
+		t.Errorf("%d turns are readable, error %v", len(turns), err)
+	}
+}
+
+func recordedSeconds(t *testing.T, path string) float64 {
+	t.Helper()
+	src, err := capture.Open(context.Background(), capture.Spec{Input: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	total, buf := 0, make([]float32, 1600)
+	for {
+		n, err := src.Read(context.Background(), buf)
+		total += n
+		if err != nil {
+			return float64(total) / capture.SampleRate
+		}
+	}
+}
+
+// TestInterrupt ends a running session with SIGINT: open turns are decided and
+// printed, and the exit code is 130.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	p := start(t, "live", "--input", talkFile(t, 0), "--output", "events")
+	p.line(`speaker_start`)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	starts := strings.Count(p.output(), protocol.TypeSpeakerStart)
+	ends := strings.Count(p.output(), protocol.TypeSpeakerEnd)
+	if starts == 0 || starts != ends {
+		t.Errorf("%d starts and %d ends were printed", starts, ends)
+	}
+}
+
+// TestTerminalAsInput: a terminal is no audio input; hubbub would wait for it.
+func TestTerminalAsInput(t *testing.T) {
+	t.Parallel()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudoterminals here: ", err)
+	}
+	defer terminal.Close()
+	var stdout, stderr bytes.Buffer
+	a := &App{Args: []string{"live", "--input", "-", "--output", "lines"}, Stdin: terminal, Stdout: &stdout, Stderr: &stderr}
+	const want = "hubbub: --input -: standard input is a terminal, not audio\nPipe audio into hubbub"
+	if code := a.Main(); code != exitUsage || !strings.HasPrefix(stderr.String(), want) || stdout.Len() > 0 {
+		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	}
+}

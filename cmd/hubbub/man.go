@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"hubbub/cmd/hubbub/internal/hint"
+)
+
+// newMan writes the manual pages and completion scripts of a release. It is hidden: users get its results with a package.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write manual pages and shell completions to a folder",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return hint.Add(writeManuals(cmd.Root(), args[0]), "Give a folder that can be written.")
+		},
+	}
+}
+
+// writeManuals writes DIR/man/*.1 and DIR/completions/*. The pages carry the month of SOURCE_DATE_EPOCH, so that two runs can
+// write the same bytes.
+func writeManuals(root *cobra.Command, dir string) error {
+	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
+	for _, d := range []string{man, completions} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	root.DisableAutoGenTag = true
+	header := doc.GenManHeader{Section: "1", Source: "hubbub", Manual: "hubbub"}
+	if err := doc.GenManTree(root, &header, man); err != nil {
+		return err
+	}
+	for name, generate := range map[string]func(string) error{
+		"hubbub.bash": func(f string) error { return root.GenBashCompletionFileV2(f, true) },
+		"_hubbub":     root.GenZshCompletionFile,
+		"hubbub.fish": func(f string) error { return root.GenFishCompletionFile(f, true) },
+		"hubbub.ps1":  root.GenPowerShellCompletionFileWithDesc,
+	} {
+		if err := generate(filepath.Join(completions, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

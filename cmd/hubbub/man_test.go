@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Every command that help lists has a manual page, every shell its completions, and two runs write the same bytes.
+func TestManuals(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
+	write := func() map[string][]byte {
+		dir := t.TempDir()
+		root := newRoot(&App{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
+		if err := writeManuals(root, dir); err != nil {
+			t.Fatal(err)
+		}
+		files := map[string][]byte{}
+		for _, f := range must(filepath.Glob(filepath.Join(dir, "*", "*")))(t) {
+			files[filepath.Base(f)] = must(os.ReadFile(f))(t)
+		}
+		return files
+	}
+	files, again := write(), write()
+	var expect func(c *cobra.Command)
+	expect = func(c *cobra.Command) {
+		if !c.IsAvailableCommand() {
+			return
+		}
+		page := string(files[strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"])
+		if !strings.Contains(page, ".SH SYNOPSIS") || !strings.Contains(page, `"Sep 2026"`) {
+			t.Errorf("%s: page %q", c.CommandPath(), page)
+		}
+		for _, sub := range c.Commands() {
+			expect(sub)
+		}
+	}
+	expect(newRoot(&App{}))
+	for _, f := range []string{"hubbub.bash", "_hubbub", "hubbub.fish", "hubbub.ps1"} {
+		if !bytes.Contains(files[f], []byte("hubbub")) {
+			t.Errorf("no completions in %s", f)
+		}
+	}
+	for name, text := range files {
+		if !bytes.Equal(text, again[name]) {
+			t.Errorf("%s differs in a second run", name)
+		}
+	}
+	if _, there := files["hubbub-man.1"]; there {
+		t.Error("a hidden command has a page")
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

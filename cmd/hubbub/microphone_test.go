@@ -1,0 +1,96 @@
+//go:build cgo && linux
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hubbub/capture/capturetest"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+)
+
+// pause suspends the virtual microphone, or resumes it.
+func pause(t *testing.T, s *capturetest.Server, suspend string) {
+	t.Helper()
+	if out, err := s.Command("pactl", "suspend-source", "virtmic", suspend).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// recorded reads the gaps and the length of a recording with audio.
+func recorded(t *testing.T, dir string) (gaps []protocol.Span, length float64) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, recording.SessionFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info recording.Info
+	if err := json.Unmarshal(raw, &info); err != nil {
+		t.Fatal(err)
+	}
+	return info.Gaps, recordedSeconds(t, filepath.Join(dir, recording.AudioFile))
+}
+
+// TestMicrophonePauses suspends a microphone for longer than a stall: the session
+// and its recording continue, the recording keeps up with the wall clock, and the
+// silent microphone is reported before and after.
+func TestMicrophonePauses(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl")
+	capturetest.NeedReopening(t)
+	server := capturetest.SoundServer(t)
+	dir := filepath.Join(t.TempDir(), "rec")
+	p := startWith(t, server.Vars, "live", "--input", "mic", "--output", "json", "--record", dir)
+	says := func(text string) {
+		poll(t, text, 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
+	}
+	says(`" delivers only silence: is it muted`)
+	pause(t, server, "1")
+	says("no audio from")
+	pause(t, server, "0")
+	says("delivers audio again")
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
+	}
+	gaps, length := recorded(t, dir)
+	if len(gaps) != 1 || gaps[0].End-gaps[0].Start < 1 || length < gaps[0].End {
+		t.Errorf("%.1f s are recorded, gaps %v", length, gaps)
+	}
+}
+
+// TestMicrophoneOnScreen: the screen names a suspended microphone, and stays when
+// its sound server is killed; ctrl+z and fg are a gap like any other.
+func TestMicrophoneOnScreen(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl")
+	capturetest.NeedReopening(t)
+	server := capturetest.SoundServer(t)
+	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "mic")
+	x.shows("connected", "0:0[3-9]")
+	x.kill("-STOP")
+	time.Sleep(3 * time.Second) // the pause itself
+	x.kill("-CONT")
+	x.shows("delivers audio again")
+	pause(t, server, "1")
+	x.shows(`no audio from "default" since \d:\d\d: trying to reopen it until 2:\d\d`)
+	pause(t, server, "0")
+	x.shows("delivers audio again")
+	if err := server.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	x.shows(`no audio from`, "connected")
+	x.keys("q")
+	if code := x.exitCode(); code != "0" {
+		t.Errorf("q exits with %s, want 0", code)
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"hubbub/cmd/hubbub/internal/session"
+)
+
+// progress shows on a terminal how much of several files is processed, and the
+// remaining time. It shows nothing elsewhere.
+type progress struct {
+	mu        sync.Mutex
+	w         io.Writer // nil: not a terminal
+	files     int
+	begun     int           // files whose length is known or unknown
+	unknown   bool          // a length is not known
+	total     time.Duration // of the files that were begun
+	processed time.Duration
+	started   time.Time
+}
+
+// show updates one line five times a second until stop is called.
+func (p *progress) show(w io.Writer, files int) (stop func()) {
+	p.files, p.started = files, time.Now()
+	if !session.IsTerminal(w) {
+		return func() {}
+	}
+	p.w = w
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				p.clear()
+				return
+			case <-tick.C:
+				p.draw()
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}
+
+// begin adds a file of this length, 0 = unknown.
+func (p *progress) begin(length time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun++
+	p.total += length
+	p.unknown = p.unknown || length == 0
+}
+
+// add adds audio that was processed.
+func (p *progress) add(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.processed += d
+}
+
+// clear deletes the line.
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprint(p.w, "\r\x1b[K"+p.text(time.Since(p.started)))
+}
+
+// text is the line after that time. Files that were not begun are taken to be as
+// long as the others.
+func (p *progress) text(elapsed time.Duration) string {
+	if p.unknown || p.begun == 0 || p.total == 0 {
+		return fmt.Sprintf("%v processed", p.processed.Round(time.Second))
+	}
+	total := p.total * time.Duration(p.files) / time.Duration(p.begun)
+	share := min(1, float64(p.processed)/float64(total))
+	text := fmt.Sprintf("%v of %v, %.0f %%", p.processed.Round(time.Second), total.Round(time.Second), 100*share)
+	if share > 0.01 && elapsed > time.Second {
+		text += fmt.Sprintf(", %v left", time.Duration(float64(elapsed)*(1-share)/share).Round(time.Second))
+	}
+	return text
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/localserver/store"
+)
+
+func newStore(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "store",
+		Short: "Check or empty the data folder of a stopped server",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return &usageError{"hubbub store needs a command", "Run 'hubbub store check' or 'hubbub store purge'."}
+		},
+	}
+	cmd.AddCommand(newStoreCheck(a), newStorePurge(a))
+	return cmd
+}
+
+var errNoData = &usageError{"a store needs a data folder", "Give it with --data."}
+
+func newStoreCheck(a *App) *cobra.Command {
+	var data string
+	output := choice{"text", []string{"text", "json"}}
+	cmd := &cobra.Command{
+		Use:   "check --data DIR",
+		Short: "Verify the checksums of everything that is stored",
+		Long: `Read everything that a stopped server has stored in its data folder, verify the
+checksum of each record, and print one line for each stream of the store. Nothing
+is changed. The exit code is 1 if something is damaged.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if data == "" {
+				return errNoData
+			}
+			reports, err := store.Check(data)
+			if err != nil {
+				return err
+			}
+			if err := printReports(a, reports, output.value); err != nil {
+				return err
+			}
+			for _, r := range reports {
+				if r.Damaged > 0 {
+					return hint.Add(errors.New("some of the store is damaged"),
+						"The server starts with what is intact. Damaged media are deleted by 'hubbub store purge'.")
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
+	_ = cmd.MarkFlagDirname("data")
+	completeChoices(cmd, "output", output.allowed)
+	return cmd
+}
+
+func printReports(a *App, reports []store.Report, format string) error {
+	if format == "json" {
+		return printJSONList(a.Stdout, reports)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES")
+	for _, r := range reports {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", r.Stream, r.Records, r.Bytes, r.Damaged, r.Ranges)
+	}
+	return w.Flush()
+}
+
+func newStorePurge(a *App) *cobra.Command {
+	var data string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "purge --data DIR",
+		Short: "Delete the stored media",
+		Long: `Delete all media objects from the data folder of a stopped server and print how
+many bytes that freed. It works on a full disk. With --all also delete the
+streams, their events and their voiceprints, and make signed media addresses
+invalid. API keys, signing keys and the certificate remain.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if data == "" {
+				return errNoData
+			}
+			freed, err := store.Purge(data, all)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Stdout, "%d bytes freed\n", freed)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	cmd.Flags().BoolVar(&all, "all", false, "also delete the streams, their events and their voiceprints")
+	_ = cmd.MarkFlagDirname("data")
+	return cmd
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"hubbub/cmd/hubbub/internal/hint"
+)
+
+// flushTime bounds the sending of the last spans when a server stops.
+const flushTime = 5 * time.Second
+
+// startTraces starts the export of spans that the environment variables of
+// OpenTelemetry ask for. Without an endpoint in them the provider is nil, and
+// nothing is recorded or sent. stop sends what is left.
+func startTraces(ctx context.Context, log *slog.Logger) (p trace.TracerProvider, stop func(), err error) {
+	stop = func() {}
+	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, stop, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
+			return nil, stop, &usageError{fmt.Sprintf("%s is %q, but only http/protobuf is supported", name, protocol),
+				"Unset it, and give the address at which the collector accepts OTLP over HTTP, usually port 4318."}
+		}
+	}
+	// Without this, the library would print errors by itself.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces could not be exported", "error", err) }))
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, stop, hint.Add(fmt.Errorf("traces cannot be exported: %w", err), "Check the environment variables OTEL_*.")
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(semconv.ServiceName("hubbub"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, stop, hint.Add(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be used: %w", err), "Its form is NAME=VALUE,NAME=VALUE.")
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	return provider, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			log.Warn("the last traces could not be exported", "error", err)
+		}
+	}, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	spans "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// A server exports its requests as spans, with the parent that a client names,
+// and without tokens.
+func TestServeExportsTraces(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []*spans.Span
+	var resources, bodies string
+	otlp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		var export collector.ExportTraceServiceRequest
+		if err == nil {
+			err = proto.Unmarshal(raw, &export)
+		}
+		if err != nil || r.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", r.URL.Path, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		bodies += string(raw)
+		for _, resource := range export.ResourceSpans {
+			resources += resource.Resource.String()
+			for _, scope := range resource.ScopeSpans {
+				got = append(got, scope.Spans...)
+			}
+		}
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}))
+	t.Cleanup(otlp.Close)
+	server := startWith(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + otlp.URL, "OTEL_RESOURCE_ATTRIBUTES=zone=test"},
+		"serve", "--listen", "127.0.0.1:0", "--api-key", "key-in-no-span", "--tls", "off")
+	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	req, err := http.NewRequest(http.MethodGet, url+"/v1/test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer key-in-no-span")
+	req.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	client := start(t, "live", "--input", talkFile(t, 2), "--server", url, "--api-key", "key-in-no-span", "--output", "json")
+	if code := client.exit(); code != exitOK {
+		t.Errorf("the client exits with %d: %s", code, client.errors())
+	}
+	server.terminate() // which sends what is left
+	if code := server.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	named := map[string]*spans.Span{}
+	for _, s := range got {
+		named[s.Name] = s
+	}
+	test, stream := named["GET /v1/test"], named["GET /v1/stream/{id}"]
+	if test == nil || stream == nil || named["POST /v1/live"] == nil {
+		t.Fatalf("spans: %v", named)
+	}
+	if string(test.ParentSpanId) != "\xb7\xad\x6b\x71\x69\x20\x33\x31" || !strings.Contains(test.String(), resp.Header.Get("X-Request-Id")) {
+		t.Errorf("span %v", test)
+	}
+	if took := stream.EndTimeUnixNano - stream.StartTimeUnixNano; took < 1e9 || !strings.Contains(stream.String(), "hubbub.stream_id") {
+		t.Errorf("the span of a stream of 2 s took %d ns: %v", took, stream)
+	}
+	for _, want := range []string{`"hubbub"`, `"zone"`, `"test"`} {
+		if !strings.Contains(resources, want) {
+			t.Errorf("no %s in %s", want, resources)
+		}
+	}
+	for _, secret := range []string{"key-in-no-span", "token="} {
+		if strings.Contains(bodies, secret) {
+			t.Errorf("a span contains %s", secret)
+		}
+	}
+}
+
+// Without an endpoint nothing is recorded, and a protocol that is not supported
+// is an error.
+func TestTracesFromTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		name, value   string
+		active, fails bool
+	}{
+		{"OTEL_SERVICE_NAME", "x", false, false},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", true, false},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1", true, false},
+		{"OTEL_SDK_DISABLED", "true", false, false},
+		{"OTEL_TRACES_EXPORTER", "none", false, false},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.active && c.name != "OTEL_SERVICE_NAME" {
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			}
+			t.Setenv(c.name, c.value)
+			provider, stop, err := startTraces(t.Context(), slog.New(slog.DiscardHandler))
+			if (provider != nil) != c.active || (err != nil) != c.fails {
+				t.Errorf("provider %v, error %v", provider, err)
+			}
+			stop()
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/cmd/hubbub/internal/voices"
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
+)
+
+func newVoices(a *App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "voices",
+		Short: "List, add and remove the people whom live recognises",
+		Long: `List the people whom 'hubbub live --voices' recognises. What is stored of each is
+a voiceprint, from which speech cannot be played, in a folder that only its user
+can read. Voiceprints of another engine version are outdated: add or learn them again.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error { return a.listVoices() },
+	}
+	add := &cobra.Command{
+		Use:     "add NAME --input SOURCE",
+		Short:   "Learn a person's voice from at most 30 s of speech",
+		Example: "  hubbub voices add Anna --input anna.wav\n  hubbub voices add Ben --input mic",
+		Args:    exactArgs("NAME"),
+	}
+	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input")
+	add.RunE = func(cmd *cobra.Command, args []string) error {
+		if *input == "" {
+			return &usageError{"--input is missing", "Name a file with speech of one person, or mic."}
+		}
+		return a.addVoice(cmd.Context(), args[0], *input)
+	}
+	cmd.AddCommand(add,
+		&cobra.Command{Use: "learn DIR", Short: "Learn the voices of the named speakers of a recording", Args: exactArgs("DIR"),
+			RunE: func(cmd *cobra.Command, args []string) error { return a.learnVoices(cmd.Context(), args[0]) }},
+		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
+			RunE: func(_ *cobra.Command, args []string) error { return a.removeVoice(args[0]) }},
+		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file", Args: exactArgs("FILE"),
+			RunE: func(_ *cobra.Command, args []string) error { return exportVoices(args[0]) }},
+		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
+			RunE: func(_ *cobra.Command, args []string) error { return importVoices(args[0]) }})
+	return cmd
+}
+
+func storedVoices() (voices.Store, []voices.Voice, error) {
+	store, err := voices.Default()
+	if err != nil {
+		return store, nil, err
+	}
+	list, err := store.List()
+	return store, list, err
+}
+
+func (a *App) listVoices() error {
+	store, list, err := storedVoices()
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		a.notice(fmt.Sprintf("no voices are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir))
+		return nil
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tADDED\tSTATE")
+	for _, v := range list {
+		state := "current"
+		if v.Outdated() {
+			state = "outdated"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Added.Format(time.DateOnly), state)
+	}
+	return w.Flush()
+}
+
+// addVoice learns a voice. Audio beyond 30 s is not used.
+func (a *App) addVoice(ctx context.Context, name, input string) error {
+	if err := protocol.CheckVoiceprintLabel(name); err != nil {
+		return &usageError{fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(name, 100), err), "Choose another name."}
+	}
+	store, err := voices.Default()
+	if err != nil {
+		return err
+	}
+	source, err := capture.Open(ctx, capture.Spec{Input: input, Stdin: a.Stdin})
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	m, err := voiceprint.NewMaker()
+	if err != nil {
+		return err
+	}
+	chunk := make([]float32, protocol.ChunkSamples)
+	for !m.Full() {
+		n, err := source.Read(ctx, chunk)
+		m.Push(chunk[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	seconds := m.Seconds()
+	v, err := m.Voiceprint()
+	if err != nil {
+		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
+	}
+	err = store.Put(voices.Voice{Version: 1, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String()})
+	if err != nil {
+		return err
+	}
+	a.notice(fmt.Sprintf("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir))
+	return nil
+}
+
+func (a *App) removeVoice(name string) error {
+	store, err := voices.Default()
+	if err != nil {
+		return err
+	}
+	removed, err := store.Remove(name)
+	if err != nil {
+		return err
+	}
+	if !removed {
+		return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
+	}
+	return nil
+}
+
+func exportVoices(path string) error {
+	_, list, err := storedVoices()
+	if err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return hint.Add(fmt.Errorf("%s exists already", path), "Choose another file.")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(raw, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// maxVoicesFile bounds an exported file, in bytes.
+const maxVoicesFile = 2 << 20
+
+func importVoices(path string) error {
+	store, err := voices.Default()
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return hint.Add(err, "Name a file that `hubbub voices export` has written.")
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxVoicesFile))
+	var list []voices.Voice
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
+	}
+	return store.Put(list...)
+}
+
+// enrolment is the people whom a stream recognises, nil without --voices.
+// Outdated voiceprints are left out, with a notice.
+func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
+	if !f.recognises() {
+		return nil, nil
+	}
+	_, list, err := storedVoices()
+	if err != nil {
+		return nil, err
+	}
+	e := &protocol.Enrolment{}
+	for _, v := range list {
+		if v.Outdated() {
+			a.notice(fmt.Sprintf("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name))
+			continue
+		}
+		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
+	}
+	if len(e.Voiceprints) == 0 {
+		return nil, nil
+	}
+	return e, nil
+}

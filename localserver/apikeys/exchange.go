@@ -1,0 +1,183 @@
+package apikeys
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// RefreshInterval is how often a node looks for revoked API keys, and the
+	// nodes of a cluster exchange them and their signing keys: a change is known
+	// to all soon after.
+	RefreshInterval = time.Second
+	// RefreshTimeout bounds one exchange.
+	RefreshTimeout = 2 * time.Second
+	// revokedOrigin is where revocations are published. They belong to no data
+	// folder: whoever knows of one withholds the key.
+	revokedOrigin = "revoked"
+	// originFile holds the name of a data folder among those of a cluster.
+	originFile = "origin"
+)
+
+// exchange distributes signing keys and revocations over the nodes of a cluster.
+// A node with a data folder publishes the keys in it and withdraws those that
+// were removed from it. Of an Ed25519 key only the public half is published. A
+// revocation is published by whoever has it, and withdrawn when the key has
+// expired.
+//
+// While the store does not answer, the keys of the last exchange stay valid.
+type exchange struct {
+	store  store.SharedKeys
+	folder string // "" when this node has no data folder
+	origin string
+	local  *revocations
+	now    func() time.Time
+	log    *slog.Logger
+
+	mu        sync.Mutex
+	version   uint64
+	refreshed time.Time
+	published []store.SharedKey
+	foreign   map[string]signingKey // of the other data folders, by id
+
+	names atomic.Pointer[map[string]bool] // of the records of revoked keys; requests do not wait for an exchange
+}
+
+// Join makes the keyring accept API keys signed in the data folder of any
+// node that shares the store. Call it before the keyring is used, and
+// afterwards call Refresh every RefreshInterval. A store that does not
+// answer now is no error.
+func (k *Keyring) Join(ctx context.Context, s store.SharedKeys) error {
+	e := &exchange{store: s, folder: k.signed.folder, local: &k.revoked, now: k.signed.now, log: k.signed.log}
+	if e.folder != "" {
+		var err error
+		if e.origin, err = folderOrigin(e.folder); err != nil {
+			return &hinted{fmt.Errorf("the data folder cannot be used: %w", err), "Check its permissions."}
+		}
+	}
+	if err := e.run(ctx); err != nil {
+		e.log.Warn("the signing keys of the other nodes are not known yet", "error", err)
+	}
+	k.signed.others = e
+	return nil
+}
+
+// folderOrigin returns the name of a data folder, and creates it when it is
+// first needed.
+func folderOrigin(folder string) (string, error) {
+	file := filepath.Join(folder, originFile)
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		if id, err := uuid.Parse(strings.TrimSpace(string(raw))); err == nil {
+			return id.String(), nil
+		}
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	id := uuid.NewString()
+	return id, store.WriteFile(file, []byte(id+"\n"))
+}
+
+// run makes one exchange.
+func (e *exchange) run(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.refresh(ctx); err != nil || e.folder == "" {
+		return err
+	}
+	local, unread := readSigningKeys(e.folder)
+	var errs []error
+	for _, key := range local {
+		mine := store.SharedKey{Origin: e.origin, ID: key.id, Raw: key.public()}
+		if !slices.ContainsFunc(e.published, func(p store.SharedKey) bool {
+			return p.Origin == mine.Origin && p.ID == mine.ID && bytes.Equal(p.Raw, mine.Raw)
+		}) {
+			errs = append(errs, e.store.PublishKey(ctx, mine))
+		}
+	}
+	for _, p := range e.published {
+		removed := p.Origin == e.origin && !slices.ContainsFunc(local, func(k signingKey) bool { return k.id == p.ID })
+		if removed && unread == nil || // a file that cannot be read now was not removed
+			p.Origin == revokedOrigin && e.obsolete(p.Raw) {
+			errs = append(errs, e.store.WithdrawKey(ctx, p))
+		}
+	}
+	for name, record := range e.local.all() {
+		if raw, err := json.Marshal(record); err == nil && !e.revoked(name) && !e.obsolete(raw) {
+			errs = append(errs, e.store.PublishKey(ctx, store.SharedKey{Origin: revokedOrigin, ID: name, Raw: raw}))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// obsolete reports whether a revocation is of a key that expired long ago.
+func (e *exchange) obsolete(raw []byte) bool {
+	var r Record
+	return json.Unmarshal(raw, &r) == nil && r.expired(e.now(), keptRecord)
+}
+
+// revoked reports whether the revocation of a key was published.
+func (e *exchange) revoked(name string) bool {
+	names := e.names.Load()
+	return names != nil && (*names)[name]
+}
+
+// refresh reads the published keys if they have changed since the last time.
+func (e *exchange) refresh(ctx context.Context) error {
+	e.refreshed = time.Now()
+	published, version, err := e.store.PublishedKeys(ctx, e.version)
+	if err != nil || version == e.version {
+		return err
+	}
+	e.published, e.version, e.foreign = published, version, map[string]signingKey{}
+	names := map[string]bool{}
+	for _, p := range published {
+		switch p.Origin {
+		case e.origin:
+			continue // the folder itself is the authority
+		case revokedOrigin:
+			names[p.ID] = true
+			continue
+		}
+		key, err := parseSigningKey(p.ID, p.Raw)
+		if err != nil {
+			e.log.Warn("a signing key of another node cannot be used", "key", p.ID, "error", err)
+			continue
+		}
+		e.foreign[key.id] = key
+	}
+	e.names.Store(&names)
+	return nil
+}
+
+// find returns a signing key of another node. An unknown id may be that of a
+// new key, so it causes a refresh, but at most one per RefreshInterval
+// whoever sends unknown ids.
+func (e *exchange) find(id string) (signingKey, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key, ok := e.foreign[id]
+	if !ok && time.Since(e.refreshed) > RefreshInterval {
+		ctx, cancel := context.WithTimeout(context.Background(), RefreshTimeout)
+		defer cancel()
+		if err := e.refresh(ctx); err == nil {
+			key, ok = e.foreign[id]
+		}
+	}
+	return key, ok
+}

@@ -1,0 +1,156 @@
+package apikeys
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// The plans that an API key can name. Any other is no subscription.
+const (
+	PlanPro  = "pro"
+	PlanNone = "none"
+)
+
+const (
+	// expiryLeeway tolerates clocks that differ when a key expires.
+	expiryLeeway = 10 * time.Second
+	// maxAccount bounds an account's name, in bytes.
+	maxAccount = 128
+	// mtimeGranularity is how old a change of the key folder must be before an
+	// unchanged modification time proves that nothing has changed since: file
+	// systems have coarse timestamps.
+	mtimeGranularity = 2 * time.Second
+)
+
+// claims are the contents of an API key.
+type claims struct {
+	jwt.RegisteredClaims
+	Plan string `json:"plan"`
+}
+
+// UnmarshalJSON refuses times that are texts, which package jwt accepts.
+func (c *claims) UnmarshalJSON(raw []byte) error {
+	var times struct {
+		Expires   *float64 `json:"exp"`
+		NotBefore *float64 `json:"nbf"`
+		Issued    *float64 `json:"iat"`
+	}
+	if err := json.Unmarshal(raw, &times); err != nil {
+		return err
+	}
+	type plain claims
+	return json.Unmarshal(raw, (*plain)(c))
+}
+
+// issue signs an API key with an ID.
+func (k signingKey) issue(spec Spec, id string, now time.Time) (string, error) {
+	t := jwt.NewWithClaims(k.method(), claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer: "hubbub", Subject: spec.Account, ID: id,
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(spec.Expires)),
+		},
+		Plan: spec.Plan,
+	})
+	t.Header["kid"] = k.id
+	return t.SignedString(k.sign)
+}
+
+// signedKeys verifies API keys with the signing keys of a data folder and,
+// after Join, of the other nodes.
+type signedKeys struct {
+	folder string // the data folder, "" for none
+	now    func() time.Time
+	log    *slog.Logger
+	others *exchange // nil before Join
+
+	mu    sync.Mutex
+	keys  map[string]signingKey // of the folder, by id; nil = to be read
+	mtime time.Time             // of the folder, when it was read
+	read  time.Time
+}
+
+// find returns a signing key of this folder or of another node.
+func (s *signedKeys) find(id string) (k signingKey, ok bool) {
+	if s.folder != "" {
+		k, ok = s.findLocal(id)
+	}
+	if !ok && s.others != nil {
+		k, ok = s.others.find(id)
+	}
+	return k, ok
+}
+
+// findLocal returns a signing key of the folder. It reads the folder again if
+// that has changed, which costs a few microseconds to find out, so that
+// removing a file takes effect at once.
+func (s *signedKeys) findLocal(id string) (signingKey, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(filepath.Join(s.folder, keyFolder))
+	if err != nil {
+		s.keys = nil
+		return signingKey{}, false
+	}
+	if at := info.ModTime(); s.keys == nil || !at.Equal(s.mtime) || s.read.Sub(at) < mtimeGranularity {
+		s.reload()
+		s.mtime, s.read = at, time.Now()
+	}
+	k, ok := s.keys[id]
+	return k, ok
+}
+
+func (s *signedKeys) reload() {
+	keys, err := readSigningKeys(s.folder)
+	if err != nil {
+		s.log.Warn("signing keys could not be read", "error", err)
+	}
+	s.keys = make(map[string]signingKey, len(keys))
+	for _, k := range keys {
+		s.keys[k.id] = k
+	}
+}
+
+var errUnknownKey = errors.New("unknown signing key")
+
+// identify verifies an API key.
+func (s *signedKeys) identify(key string) (Principal, bool) {
+	if s.folder == "" && s.others == nil || strings.Count(key, ".") != 2 {
+		return Principal{}, false
+	}
+	parser := jwt.NewParser(
+		jwt.WithValidMethods([]string{EdDSA, HS256}), // never "none"
+		jwt.WithExpirationRequired(), jwt.WithLeeway(expiryLeeway), jwt.WithTimeFunc(s.now),
+		jwt.WithStrictDecoding(),
+	)
+	var c claims
+	_, err := parser.ParseWithClaims(key, &c, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string)
+		k, ok := s.find(id)
+		// The signing key determines the algorithm, so that a public key is
+		// never used as an HMAC secret. Critical extensions are not supported.
+		if _, critical := t.Header["crit"]; !ok || critical || t.Method.Alg() != k.algorithm {
+			return nil, errUnknownKey
+		}
+		return k.verify, nil
+	})
+	if err != nil || !validAccount(c.Subject) {
+		return Principal{}, false
+	}
+	return Principal{Account: c.Subject, Subscribed: c.Plan == PlanPro, Key: c.ID}, true
+}
+
+// validAccount reports whether a text can name an account.
+func validAccount(s string) bool {
+	return s != "" && len(s) <= maxAccount && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}

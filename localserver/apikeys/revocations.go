@@ -1,0 +1,68 @@
+package apikeys
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// revocations are the revoked API keys of a data folder.
+type revocations struct {
+	folder string // the data folder, "" for none
+
+	mu    sync.Mutex
+	names map[string]Record // of the revoked keys, by the names of their records
+	mtime time.Time         // of the folder of records, when it was read
+	read  time.Time
+}
+
+// refresh reads the records again if they have changed. After an error of the
+// folder itself, the revocations that are known remain.
+func (r *revocations) refresh() error {
+	if r.folder == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info, err := os.Stat(filepath.Join(r.folder, recordFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at := info.ModTime()
+	if r.names != nil && at.Equal(r.mtime) && r.read.Sub(at) >= mtimeGranularity {
+		return nil
+	}
+	now := time.Now()
+	named, err := readRecords(r.folder)
+	if named == nil {
+		return err
+	}
+	for name, record := range named {
+		if record.Revoked == nil {
+			delete(named, name)
+		}
+	}
+	r.names, r.mtime, r.read = named, at, now
+	return err
+}
+
+// has reports whether the record of this name is that of a revoked key.
+func (r *revocations) has(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, revoked := r.names[name]
+	return revoked
+}
+
+// all returns the records of the revoked keys, by their names.
+func (r *revocations) all() map[string]Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names // replaced, never changed
+}

@@ -1,0 +1,158 @@
+package apikeys
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// recordOf returns the only record of an account.
+func recordOf(t *testing.T, dir, account string) Record {
+	t.Helper()
+	records, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if r.Account == account {
+			return r
+		}
+	}
+	t.Fatalf("no key of %s in %+v", account, records)
+	return Record{}
+}
+
+func refresh(t *testing.T, rings ...*Keyring) {
+	t.Helper()
+	for _, k := range rings {
+		if err := k.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A key is revoked alone, by its ID or as a whole, also after a restart.
+func TestRevokeOneKey(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	one, two, other := mustCreate(t, dir, "one", PlanPro, time.Hour, now),
+		mustCreate(t, dir, "two", PlanNone, time.Hour, now), mustCreate(t, dir, "other", PlanPro, time.Hour, now)
+	k := ringOf(dir, time.Now)
+	r := recordOf(t, dir, "one")
+	if r.State(now) != "valid" || r.State(now.Add(2*time.Hour)) != "expired" || r.Plan != PlanPro || r.SigningKey == "" ||
+		r.Expires.Sub(*r.Created) != time.Hour {
+		t.Errorf("%+v", r)
+	}
+	if _, known, err := Revoke(dir, r.ID, now); err != nil || !known {
+		t.Errorf("by its ID: %v %v", known, err)
+	}
+	if got, known, err := Revoke(dir, two, now); err != nil || !known || got.Account != "two" {
+		t.Errorf("as a whole: %+v %v %v", got, known, err)
+	}
+	refresh(t, k)
+	for name, k := range map[string]*Keyring{"running": k, "restarted": ringOf(dir, time.Now)} {
+		if accepts(k, one) || accepts(k, two) || !accepts(k, other) || !accepts(k, staticKey) {
+			t.Errorf("%s: a revoked key is accepted, or another one refused", name)
+		}
+	}
+	if r := recordOf(t, dir, "one"); r.State(now) != "revoked" {
+		t.Errorf("%+v", r)
+	}
+	// An ID that is not from here, such as that of a key signed elsewhere.
+	if r, known, err := Revoke(dir, "urn:elsewhere/1", now); err != nil || known || r.ID != "urn:elsewhere/1" {
+		t.Errorf("%+v %v %v", r, known, err)
+	}
+	refresh(t, k)
+	if !k.Revoked("urn:elsewhere/1") || k.Revoked("urn:elsewhere/2") || k.Revoked("") {
+		t.Error("wrong IDs are revoked")
+	}
+	for _, bad := range []string{"", strings.Repeat("x", maxID+1)} {
+		if _, _, err := Revoke(dir, bad, now); err == nil {
+			t.Errorf("%q can be revoked", bad)
+		}
+	}
+}
+
+// A record that is damaged withholds its key: it may have been revoked.
+func TestDamagedRecord(t *testing.T) {
+	dir := t.TempDir()
+	key, other := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Hour, time.Now())
+	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
+	if err := os.WriteFile(file, []byte("junk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := ringOf(dir, time.Now)
+	if accepts(k, key) || !accepts(k, other) {
+		t.Error("the key of a damaged record is accepted, or another one refused")
+	}
+	if _, err := List(dir); err == nil {
+		t.Error("a damaged record is not reported")
+	}
+}
+
+// Records are deleted long after their keys have expired.
+func TestRecordsArePruned(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	mustCreate(t, dir, "old", PlanPro, time.Hour, now.Add(-keptRecord-2*time.Hour))
+	mustCreate(t, dir, "new", PlanPro, time.Hour, now)
+	if all, err := List(dir); err != nil || len(all) != 1 || all[0].Account != "new" {
+		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// On a cluster a key is refused by all nodes, wherever it was signed and
+// revoked, also by nodes that start later, and while the store does not answer.
+func TestNodesExchangeRevocations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sharedKeys{}
+		dirA, dirB := t.TempDir(), t.TempDir()
+		key := mustCreate(t, dirA, "a", PlanPro, time.Hour, time.Now())
+		join := func(dir string) *Keyring {
+			t.Helper()
+			k := ringOf(dir, time.Now)
+			if err := k.Join(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			return k
+		}
+		a, b, none := join(dirA), join(dirB), join("")
+		if _, known, err := Revoke(dirB, key, time.Now()); err != nil || known {
+			t.Fatal(known, err)
+		}
+		refresh(t, b, a, none)
+		late := join("")
+		s.failing = true
+		if err := a.Refresh(t.Context()); !errors.Is(err, errStore) {
+			t.Errorf("without the store: %v", err)
+		}
+		for name, k := range map[string]*Keyring{"where it was signed": a, "where it was revoked": b, "without a folder": none, "started later": late} {
+			if accepts(k, key) {
+				t.Errorf("%s: the key is accepted", name)
+			}
+		}
+		s.failing = false
+		// It is published once, and withdrawn long after the key has expired.
+		published := func() (n int) {
+			for _, p := range s.keys {
+				if p.Origin == revokedOrigin {
+					n++
+				}
+			}
+			return n
+		}
+		refresh(t, b, b)
+		if published() != 1 {
+			t.Errorf("published %d times: %+v", published(), s.keys)
+		}
+		time.Sleep(keptRecord + 2*time.Hour)
+		refresh(t, b, b)
+		if published() != 0 {
+			t.Errorf("published after it expired: %+v", s.keys)
+		}
+	})
+}

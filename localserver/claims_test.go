@@ -1,0 +1,99 @@
+package localserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// lossySessions is a store whose answers to some calls of Begin are lost,
+// whether the calls are carried out or not.
+type lossySessions struct {
+	store.Sessions
+	mu      sync.Mutex
+	lost    int  // how many answers will be lost
+	carried bool // whether those calls are carried out
+}
+
+func (d *lossySessions) Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Session, error) {
+	d.mu.Lock()
+	lost := d.lost > 0
+	d.lost--
+	d.mu.Unlock()
+	if !lost {
+		return d.Sessions.Begin(ctx, id, token, by, at)
+	}
+	if d.carried {
+		if rec, err := d.Sessions.Begin(ctx, id, token, by, at); err != nil {
+			return rec, err
+		}
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	return d.Sessions.Begin(gone, id, token, by, at)
+}
+
+// A handshake that is answered 503 does not cost the token, whether the store
+// has used it up or not; and the token still works once.
+func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
+	for name, carried := range map[string]bool{"carried out": true, "not carried out": false} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			d := &lossySessions{Sessions: h.store, lost: 2, carried: carried}
+			h.Server.sessions = d
+			again, later := h.create(), h.create()
+			// One client retries before the claim is withdrawn, with a wrong token
+			// in between, which changes nothing.
+			h.refused(again.URL, 503)
+			h.refused(again.URL[:len(again.URL)-1], 401)
+			h.refused(later.URL, 503)
+			conn, _, err := h.dial.Dial(again.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			h.refused(again.URL, 401)
+			// The other one retries afterwards.
+			h.becomes(later.ID, "created")
+			eventually(t, "no claim of unknown outcome", func() bool { return len(h.claims.list()) == 0 })
+			if st := h.status(later.ID); st.Status != "created" {
+				t.Errorf("status %s", st.Status)
+			}
+			var in atomic.Int64
+			var all sync.WaitGroup
+			for range 10 {
+				all.Go(func() {
+					conn, res, err := h.dial.Dial(later.URL, nil)
+					if err == nil {
+						in.Add(1)
+						_ = conn.Close()
+					} else if res == nil || res.StatusCode != http.StatusUnauthorized {
+						t.Errorf("%v %v", res, err)
+					}
+				})
+			}
+			all.Wait()
+			if in.Load() != 1 {
+				t.Errorf("the token worked %d times", in.Load())
+			}
+		})
+	}
+}
+
+// The claims of unknown outcome are bounded.
+func TestUnknownClaimsAreBounded(t *testing.T) {
+	c := newClaims(slog.New(slog.DiscardHandler))
+	for i := range maxUnknown + 10 {
+		c.remember(fmt.Sprint(i), "x")
+	}
+	if n := len(c.list()); n != maxUnknown {
+		t.Errorf("%d", n)
+	}
+}

@@ -1,0 +1,162 @@
+package localserver
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func plain(o *setup) { o.TLS.Mode = TLSOff }
+
+// raw sends bytes over a connection of its own and reads one answer. It returns
+// whether the connection is open afterwards.
+func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
+	h.t.Helper()
+	conn, err := net.Dial("tcp", h.Addr().String())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
+	if _, err := conn.Write([]byte(text)); err != nil {
+		h.t.Fatal(err)
+	}
+	if halfClose {
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}
+	in := bufio.NewReader(conn)
+	r, err := http.ReadResponse(in, nil)
+	if err != nil {
+		h.t.Fatalf("%.80q is not answered: %v", text, err)
+	}
+	res = read(h.t, r)
+	_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	_, err = in.Peek(1)
+	return res, isTimeoutError(err)
+}
+
+// A body that is within the limit and too large in the form in which it is
+// stored.
+func TestBodyThatGrows(t *testing.T) {
+	h := serve(t)
+	body := `{"a":"` + strings.Repeat("<", 250_000) + `"}`
+	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
+	body = `{"a":"` + strings.Repeat("x", 250_000) + `"}`
+	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(body)); res.StatusCode != 200 {
+		t.Errorf("a body that does not grow: %d %s", res.StatusCode, res.body)
+	}
+}
+
+// A client may close its side after its request.
+func TestHalfClosedConnection(t *testing.T) {
+	h := serve(t, plain)
+	address := h.ask("input", "media://x")
+	h.at("PUT", address, strings.NewReader(strings.Repeat("x", 2<<20)))
+	out := strings.TrimPrefix(h.ask("output", "media://x"), h.url)
+	for range 20 {
+		for _, request := range []string{"POST /v1/live", "GET /v1/media", "GET " + out} {
+			res, _ := h.raw(request+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+testKey+"\r\nContent-Length: 0\r\n\r\n", true)
+			if res.StatusCode != 200 {
+				t.Fatalf("%.20s: %d %s", request, res.StatusCode, res.body)
+			}
+		}
+	}
+}
+
+// Where a request with two lengths ends is not certain: nothing follows it.
+func TestTwoLengthsCloseTheConnection(t *testing.T) {
+	h := serve(t, plain)
+	const head = "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testKey + "\r\n"
+	for lengths, want := range map[string]bool{"Content-Length: 2\r\n\r\n{}": true,
+		"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n": false} {
+		if res, open := h.raw(head+lengths, false); res.StatusCode != 200 || open != want {
+			t.Errorf("%q: %d, open %v", lengths, res.StatusCode, open)
+		}
+	}
+}
+
+func TestRequestLogHasTheAccount(t *testing.T) {
+	var log logBuffer
+	dir := t.TempDir()
+	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
+	h.do("GET", "/v1/test", mustKey(t, dir, "team-a", "pro", time.Hour, time.Now()), nil)
+	h.at("PUT", h.ask("input", "media://x"), strings.NewReader("x"))
+	s := h.open()
+	s.end()
+	s.rest()
+	for _, want := range []string{`account=team-a method=GET route="GET /v1/test"`, `account=default method=PUT`, `account=default method=GET route="GET /v1/stream/{id}"`} {
+		eventually(t, want, func() bool { return log.count(want) == 1 })
+	}
+}
+
+func TestWarningAboutWritableFiles(t *testing.T) {
+	dir := t.TempDir()
+	mustKey(t, dir, "a", "pro", time.Hour, time.Now())
+	files, err := filepath.Glob(filepath.Join(dir, "keys", "*.pem"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	warnings := func(want int) {
+		t.Helper()
+		var log logBuffer
+		h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
+		if n := log.count("other users of this machine can change"); n != want {
+			t.Errorf("%d warnings, want %d: %s", n, want, log.String())
+		}
+		if err := h.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = os.Chmod(dir, 0o700)
+	warnings(0)
+	for path, mode := range map[string]os.FileMode{dir: 0o777, filepath.Join(dir, "keys"): 0o770, files[0]: 0o620, filepath.Join(dir, certificateFile): 0o602} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings(4)
+}
+
+// A stream whose voices cannot be read now does not use up its token.
+func TestUnreadableVoicesUseNoToken(t *testing.T) {
+	h := serve(t, recallingStreams([]int{0}, []int{0}, []int{0}))
+	first := h.open()
+	first.chunks(12)
+	first.end()
+	first.rest()
+	_ = first.Close()
+	second := h.resume(testKey, first.id)
+	if !second.Resumed {
+		t.Fatal("the stream is not resumed")
+	}
+	snapshot, err := h.store.Snapshot(t.Context(), first.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.store.PutSnapshot(t.Context(), first.id, []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, res, err := h.dial.Dial(second.URL, nil); err == nil {
+			t.Fatal("it is opened")
+		} else {
+			read(t, res).apiError(t, 503)
+		}
+	}
+	if got := h.status(second.ID).Status; got != "created" {
+		t.Errorf("status %s", got)
+	}
+	if err := h.store.PutSnapshot(t.Context(), first.id, snapshot); err != nil {
+		t.Fatal(err)
+	}
+	conn, _, err := h.dial.Dial(second.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}

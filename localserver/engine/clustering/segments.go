@@ -1,0 +1,149 @@
+package clustering
+
+import "math"
+
+// segment is a Segment with its local speaker and its segment cluster.
+type segment struct {
+	*Segment
+	local   int // index of the local speaker
+	cluster int // index of the first segment of its cluster
+}
+
+// segmentCluster is a set of segments of one window that are taken for one
+// person: of one local speaker, of several, or a part of one.
+type segmentCluster struct {
+	embedding Embedding
+	duration  float64 // seconds of single-speaker speech
+	first     int     // index of its first segment
+	excess    float64 // similarity to the nearest speaker less its threshold
+}
+
+const (
+	// activeAt is the probability above which a local speaker counts as active
+	// in a frame.
+	activeAt = 0.5
+	// minOverlap is how many frames (20 ms) two segments must talk at once to be
+	// two people; less is the inaccuracy of their boundaries.
+	minOverlap = 11
+	// durationOffset (seconds) keeps segments of no single-speaker speech in
+	// the average linkage, centroidOffset in the embedding of a cluster.
+	durationOffset, centroidOffset = 0.1, 0.05
+)
+
+// clusterSegments clusters the segments of a window: agglomerative clustering
+// with average linkage. Segments that talk at once are never joined.
+func (c *Clusterer) clusterSegments(w *Window) {
+	c.segments = c.segments[:0]
+	for k := range w.Speakers {
+		for i := range w.Speakers[k].Segments {
+			c.segments = append(c.segments, segment{Segment: &w.Speakers[k].Segments[i], local: k, cluster: len(c.segments)})
+		}
+	}
+	n := len(c.segments)
+	c.similarity = resize(c.similarity, n*n)
+	for i := range c.segments {
+		for j := range i {
+			s := w.similarity(&c.segments[i], &c.segments[j])
+			c.similarity[i*n+j], c.similarity[j*n+i] = s, s
+		}
+	}
+	for {
+		a, b, best := 0, 0, c.p.LinkageThreshold
+		for g := range n {
+			for h := range g {
+				if s, ok := c.averageLinkage(g, h); ok && s > best {
+					a, b, best = g, h, s
+				}
+			}
+		}
+		if a == b {
+			break
+		}
+		for i := range c.segments {
+			if c.segments[i].cluster == a {
+				c.segments[i].cluster = b
+			}
+		}
+	}
+	c.collectClusters()
+}
+
+// similarity is the cosine of two segments; those that talk at once are of two
+// people.
+func (w *Window) similarity(a, b *segment) float64 {
+	if a.local != b.local && w.overlap(a, b) {
+		return math.Inf(-1)
+	}
+	return a.Embedding.Dot(&b.Embedding)
+}
+
+// overlap reports whether two segments of different local speakers talk at once
+// for minOverlap frames or more.
+func (w *Window) overlap(a, b *segment) bool {
+	both := 0
+	x, y := w.Speakers[a.local].Activity, w.Speakers[b.local].Activity
+	for i := max(a.From, b.From); i < min(a.To, b.To); i++ {
+		if x[i] > activeAt && y[i] > activeAt {
+			both++
+		}
+	}
+	return both >= minOverlap
+}
+
+// averageLinkage is the mean similarity of two clusters, weighted by duration;
+// ok is false when one is empty.
+func (c *Clusterer) averageLinkage(g, h int) (mean float64, ok bool) {
+	n, sum, weight := len(c.segments), 0.0, 0.0
+	for i := range c.segments {
+		if c.segments[i].cluster != g {
+			continue
+		}
+		for j := range c.segments {
+			if c.segments[j].cluster == h {
+				wt := (durationOffset + c.segments[i].Duration) * (durationOffset + c.segments[j].Duration)
+				sum += wt * c.similarity[i*n+j]
+				weight += wt
+			}
+		}
+	}
+	return sum / weight, weight > 0
+}
+
+// collectClusters computes embedding and duration of each cluster.
+func (c *Clusterer) collectClusters() {
+	c.clusters = c.clusters[:0]
+	for first := range c.segments {
+		if c.segments[first].cluster != first {
+			continue
+		}
+		g := segmentCluster{first: first}
+		var sum [Dim]float64
+		for i := range c.segments {
+			s := &c.segments[i]
+			if s.cluster != first {
+				continue
+			}
+			g.duration += s.Duration
+			for k, x := range s.Embedding {
+				sum[k] += (centroidOffset + s.Duration) * float64(x)
+			}
+		}
+		var norm float64
+		for _, x := range sum {
+			norm += x * x
+		}
+		norm = max(math.Sqrt(norm), 1e-9)
+		for k, x := range sum {
+			g.embedding[k] = float32(x / norm)
+		}
+		c.clusters = append(c.clusters, g)
+	}
+}
+
+// resize returns s with length n, its content undefined.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/voiceprint"
+)
+
+// minMatchSeconds is the speech that a speaker needs to be matched: of less, the
+// embedding says too little.
+const minMatchSeconds = 1.2
+
+// matcher decides which of the enrolled people the speakers of the session are. A
+// decision is final: it may have been announced.
+type matcher struct {
+	people   []voiceprint.Person
+	matching voiceprint.Matching
+	name     [MaxSpeakers]string // "" = not matched
+
+	previous    [MaxSpeakers]int // 1 + the person whom the last window suggested
+	confidences []float64
+}
+
+// update matches the speakers that have none. A match must be the best in two
+// consecutive windows.
+func (m *matcher) update(c *clustering.Clusterer) {
+	if len(m.people) == 0 {
+		return
+	}
+	for k := range c.Speakers() {
+		if m.name[k] != "" {
+			continue
+		}
+		best := -1
+		if centroid, duration := c.Voice(k); duration >= minMatchSeconds {
+			m.confidences = voiceprint.Confidences(centroid, duration, m.people, m.confidences)
+			best, _ = voiceprint.Best(m.confidences, m.matching.Threshold, func(i int) bool {
+				return m.matching.Shared || !m.taken(m.people[i].Label)
+			})
+		}
+		if best >= 0 && m.previous[k] == best+1 {
+			m.name[k] = m.people[best].Label
+		}
+		m.previous[k] = best + 1
+	}
+}
+
+// taken reports whether a speaker has been matched with the person.
+func (m *matcher) taken(label string) bool {
+	for _, has := range m.name {
+		if has == label {
+			return true
+		}
+	}
+	return false
+}
+
+// restore continues with the matches of an earlier stream, as far as their people
+// are enrolled in this one.
+func (m *matcher) restore(names [MaxSpeakers]string) {
+	for k, name := range names {
+		for i := range m.people {
+			if m.people[i].Label == name {
+				m.name[k] = name
+			}
+		}
+	}
+}

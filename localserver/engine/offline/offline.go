@@ -1,0 +1,199 @@
+// Package offline diarizes whole recordings: the second pass, which decides with
+// the context of the entire recording.
+//
+//	samples   16 kHz, mono, float32
+//	  │ inference    every 0.5 s a window of 5 s: local speakers, segments, embeddings
+//	  │ windows.go   segments of one window that are one person: groups
+//	  │ speakers.go  agglomerative clustering of all groups, assignment of each
+//	  ▼ frames.go    scores of all windows that cover a frame, decided
+//	turns
+//
+// The networks are those of the live engine, but each window is taken when what
+// follows it is known. Memory is that of the windows, below 1 MB per minute; the
+// audio is not kept.
+package offline
+
+import (
+	"context"
+	"fmt"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/features"
+	"hubbub/localserver/engine/inference"
+)
+
+const (
+	// SampleRate is the only sample rate that is taken, in Hz.
+	SampleRate = features.SampleRate
+	// MaxSpeakers is the largest number of speakers in one recording.
+	MaxSpeakers = 20
+
+	frameSamples = 320 // the unit of decisions, 20 ms
+	frameSeconds = float64(frameSamples) / SampleRate
+	windowFrames = 250 // 5 s
+	hopFrames    = 25  // distance of two windows, 0.5 s
+	hopSamples   = hopFrames * frameSamples
+)
+
+// Options are what is known of a recording. Zero means "not known".
+type Options struct {
+	// Speakers is the number of speakers; MinSpeakers and MaxSpeakers are bounds.
+	// All are 1 to MaxSpeakers.
+	Speakers, MinSpeakers, MaxSpeakers int
+}
+
+// Validate reports what is out of range or contradicts itself. The error's Hint
+// method says what may be chosen.
+func (o Options) Validate() error {
+	for _, n := range []int{o.Speakers, o.MinSpeakers, o.MaxSpeakers} {
+		if n < 0 || n > MaxSpeakers {
+			return &hinted{fmt.Errorf("%d speakers is out of range", n), fmt.Sprintf("choose 1 to %d", MaxSpeakers)}
+		}
+	}
+	switch {
+	case o.MaxSpeakers > 0 && o.MinSpeakers > o.MaxSpeakers:
+		return &hinted{fmt.Errorf("at least %d and at most %d speakers contradict each other", o.MinSpeakers, o.MaxSpeakers), "choose a minimum that is not above the maximum"}
+	case o.Speakers > 0 && (o.MinSpeakers > o.Speakers || o.MaxSpeakers > 0 && o.MaxSpeakers < o.Speakers):
+		return &hinted{fmt.Errorf("exactly %d speakers is not within the bounds", o.Speakers), "give the number, or bounds"}
+	}
+	return nil
+}
+
+// hinted is an error that also says what to do next.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (h *hinted) Error() string { return h.err.Error() }
+func (h *hinted) Hint() string  { return h.hint }
+
+func (o Options) min() int { return max(o.Speakers, o.MinSpeakers, 1) }
+
+func (o Options) max() int {
+	switch {
+	case o.Speakers > 0:
+		return o.Speakers
+	case o.MaxSpeakers > 0:
+		return o.MaxSpeakers
+	}
+	return MaxSpeakers
+}
+
+// Turn is a stretch of one speaker.
+type Turn struct {
+	// Speaker counts from 0 in order of first speech.
+	Speaker    int
+	Start, End float64 // seconds
+}
+
+// Result is a diarized recording.
+type Result struct {
+	Turns []Turn // in order of their start; those of different speakers may overlap
+	// Exclusive are the turns without overlap: at any time only the most likely
+	// speaker.
+	Exclusive []Turn
+	Speakers  int // number of speakers in Turns
+}
+
+// Recording takes the audio of one recording and diarizes it. One goroutine may
+// use it.
+type Recording struct {
+	options Options
+	params  Params
+	stream  *inference.Stream
+	windows []window
+	pending []float32 // samples of the next window
+	frames  int       // of all windows
+	middle  int       // the frame where the middle of the newest window ends
+	samples int64
+}
+
+// New begins a recording. An error says what is wrong with o.
+func New(o Options) (*Recording, error) { return NewWith(o, Default()) }
+
+// NewWith is New with other parameters, for tuning.
+func NewWith(o Options, p Params) (*Recording, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	s, err := inference.NewSettled(hopSamples)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{options: o, params: p, stream: s, pending: make([]float32, 0, hopSamples)}, nil
+}
+
+// Push takes the next samples of the recording, any number. Samples that are no
+// numbers count as silence.
+func (r *Recording) Push(samples []float32) {
+	r.samples += int64(len(samples))
+	for len(samples) > 0 {
+		if len(r.pending) == hopSamples {
+			r.step(false)
+		}
+		n := min(len(samples), hopSamples-len(r.pending))
+		r.pending = append(r.pending, samples[:n]...)
+		samples = samples[n:]
+	}
+}
+
+func (r *Recording) step(last bool) {
+	if w := r.stream.Push(r.pending, last); w != nil {
+		r.Add(w, last)
+	}
+	r.pending = r.pending[:0]
+}
+
+// Add adds a window of inference.NewSettled. Push does it; for tuning, windows of
+// an earlier run take the place of samples. last says that no window follows.
+func (r *Recording) Add(w *clustering.Window, last bool) {
+	r.frames = w.First + len(w.Speech)
+	middle := r.frames
+	if !last {
+		middle = max(r.middle, r.frames-windowFrames/2)
+	}
+	r.windows = append(r.windows, r.params.keep(w, r.middle, middle))
+	r.middle = middle
+}
+
+// Finish diarizes what was pushed; nothing can be pushed afterwards. The only
+// error is that of ctx.
+func (r *Recording) Finish(ctx context.Context) (*Result, error) {
+	if r.samples > 0 {
+		r.step(true)
+	}
+	centroids, err := r.findSpeakers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newScores(r.frames, len(centroids))
+	for i := range r.windows {
+		s.add(&r.windows[i])
+	}
+	frames := r.frames
+	if r.samples > 0 { // the networks' last frame may reach beyond the audio
+		frames = min(frames, int(r.samples/frameSamples))
+	}
+	result := &Result{Turns: turns(frames, func(i int) uint32 { return s.active(i, &r.params) })}
+	alone := r.params
+	alone.OverlapThreshold = 2 // more talkers than the networks can find
+	result.Exclusive = turns(frames, func(i int) uint32 { return s.active(i, &alone) })
+	result.label()
+	return result, nil
+}
+
+// label numbers the speakers in order of first speech.
+func (r *Result) label() {
+	var label [MaxSpeakers]int
+	for _, list := range [][]Turn{r.Turns, r.Exclusive} {
+		for i := range list {
+			k := &label[list[i].Speaker]
+			if *k == 0 {
+				r.Speakers++
+				*k = r.Speakers
+			}
+			list[i].Speaker = *k - 1
+		}
+	}
+}

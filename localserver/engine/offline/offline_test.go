@@ -1,0 +1,282 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"hubbub/localserver/engine/clustering"
+)
+
+// person makes embeddings of one voice: a random direction with noise.
+type person struct {
+	voice [clustering.Dim]float64
+	r     *rand.Rand
+}
+
+func people(n int) (list []person) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		p := person{r: r}
+		for i := range p.voice {
+			p.voice[i] = r.NormFloat64()
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (p *person) say() (e clustering.Embedding) {
+	norm := 0.0
+	var v [clustering.Dim]float64
+	for i, x := range p.voice {
+		v[i] = x + 0.3*p.r.NormFloat64()
+		norm += v[i] * v[i]
+	}
+	for i, x := range v {
+		e[i] = float32(x / math.Sqrt(norm))
+	}
+	return e
+}
+
+// meeting is a recording in which talker(i) talks in second i; both talk where a
+// second one is not negative.
+func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func(second int) (int, int)) *Result {
+	t.Helper()
+	r, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const second = windowFrames / 5
+	for end := windowFrames; end <= seconds*second; end += hopFrames {
+		w := &clustering.Window{First: end - windowFrames, Speech: make([]float32, windowFrames)}
+		local := map[int]int{}
+		for i := range windowFrames {
+			a, b := talkers((w.First + i) / second)
+			for _, who := range []int{a, b} {
+				if who < 0 {
+					continue
+				}
+				w.Speech[i] = 1
+				k, known := local[who]
+				if !known {
+					k = len(w.Speakers)
+					local[who] = k
+					w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames),
+						Segments: []clustering.Segment{{To: windowFrames, Centre: i, Embedding: voices[who].say()}}})
+				}
+				w.Speakers[k].Activity[i] = 1
+				s := &w.Speakers[k].Segments[0]
+				s.Duration += frameSeconds
+				s.Centre = i - int(s.Duration/frameSeconds/2)
+			}
+		}
+		r.Add(w, end == seconds*second)
+	}
+	result, err := r.Finish(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// alternating people talk for 4 s each.
+func alternating(people int) func(int) (int, int) {
+	return func(second int) (int, int) { return second / 4 % people, -1 }
+}
+
+func TestSpeakersAreFound(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 20} {
+		r := meeting(t, Options{}, people(n), 12*n, alternating(n))
+		if r.Speakers != n || len(r.Turns) != 3*n && n > 1 {
+			t.Errorf("%d people: %d speakers, %d turns", n, r.Speakers, len(r.Turns))
+		}
+		for i, turn := range r.Turns {
+			if n > 1 && turn.Speaker != i%n {
+				t.Errorf("%d people: turn %d is of speaker %d", n, i, turn.Speaker)
+			}
+		}
+	}
+}
+
+func TestOptionsBoundTheCount(t *testing.T) {
+	for _, c := range []struct {
+		o          Options
+		want       int
+		contradict bool
+	}{
+		{o: Options{Speakers: 2}, want: 2},
+		{o: Options{Speakers: 3}, want: 3},
+		{o: Options{Speakers: 6}, want: 6},
+		{o: Options{MaxSpeakers: 1}, want: 1},
+		{o: Options{MinSpeakers: 2, MaxSpeakers: 8}, want: 4},
+		{o: Options{MinSpeakers: 3, MaxSpeakers: 2}, contradict: true},
+		{o: Options{Speakers: 3, MaxSpeakers: 2}, contradict: true},
+		{o: Options{Speakers: 1, MinSpeakers: 2}, contradict: true},
+		{o: Options{Speakers: 21}, contradict: true},
+		{o: Options{MinSpeakers: -1}, contradict: true},
+	} {
+		if c.contradict {
+			if _, err := New(c.o); err == nil {
+				t.Errorf("%+v is accepted", c.o)
+			}
+			continue
+		}
+		// Four people talk.
+		r := meeting(t, c.o, people(6), 96, alternating(4))
+		if c.o.Speakers == 6 { // more than there are
+			if r.Speakers < 4 {
+				t.Errorf("%+v: %d speakers", c.o, r.Speakers)
+			}
+		} else if r.Speakers != c.want {
+			t.Errorf("%+v: %d speakers", c.o, r.Speakers)
+		}
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	r := meeting(t, Options{}, people(2), 24, func(second int) (int, int) {
+		if second%8 == 4 {
+			return 0, 1
+		}
+		return second / 4 % 2, -1
+	})
+	both := func(list []Turn) (seconds float64) {
+		for i, a := range list {
+			for _, b := range list[:i] {
+				seconds += max(0, min(a.End, b.End)-max(a.Start, b.Start))
+			}
+		}
+		return seconds
+	}
+	if s := both(r.Turns); s < 2 || s > 4 {
+		t.Errorf("%.2f s of overlap, want about 3", s)
+	}
+	if s := both(r.Exclusive); s != 0 {
+		t.Errorf("%.2f s of overlap in exclusive turns", s)
+	}
+}
+
+// TestManyItems: more clusters than one agglomeration takes are reduced first.
+func TestManyItems(t *testing.T) {
+	r := meeting(t, Options{}, people(3), 2000, alternating(3))
+	if r.Speakers != 3 || len(r.Turns) != 500 {
+		t.Errorf("%d speakers, %d turns", r.Speakers, len(r.Turns))
+	}
+}
+
+func TestNothing(t *testing.T) {
+	for _, samples := range []int{0, 1, 320, hopSamples, 5 * hopSamples} {
+		r, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Push(make([]float32, samples))
+		result, err := r.Finish(context.Background())
+		if err != nil || len(result.Turns) != 0 || result.Speakers != 0 {
+			t.Errorf("%d samples: %+v, %v", samples, result, err)
+		}
+	}
+}
+
+// TestPushChunks: the result does not depend on how the samples are divided.
+func TestPushChunks(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	samples := make([]float32, 12*SampleRate+77)
+	for i := range samples {
+		if i/SampleRate%3 > 0 {
+			samples[i] = float32(0.3 * math.Sin(float64(i)*0.05*float64(1+i/SampleRate/4)) * r.Float64())
+		}
+	}
+	var want *Recording
+	for _, chunk := range []int{len(samples), 1600, 12345} {
+		p, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range slices.Chunk(samples, chunk) {
+			p.Push(c)
+		}
+		if _, err := p.Finish(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = p
+			if len(p.windows) < 10 {
+				t.Fatalf("%d windows", len(p.windows))
+			}
+			continue
+		}
+		if len(p.windows) != len(want.windows) {
+			t.Fatalf("%d windows, want %d", len(p.windows), len(want.windows))
+		}
+		for i := range p.windows {
+			if !slices.Equal(p.windows[i].speech, want.windows[i].speech) {
+				t.Fatalf("chunks of %d: window %d differs", chunk, i)
+			}
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	r, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Push(make([]float32, 10*hopSamples))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Finish(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAgglomerate compares with the plain algorithm.
+func TestAgglomerate(t *testing.T) {
+	voices := people(5)
+	var clusters []cluster
+	for i := range 40 {
+		e := voices[i*i%5].say()
+		clusters = append(clusters, clusterOf(&e, 1+float64(i%3)))
+	}
+	p := Default()
+	plain := slices.Clone(clusters)
+	var want []cluster
+	for range 35 {
+		a, b := 0, 1
+		for i := range plain {
+			for j := range i {
+				if p.similarity(&plain[i], &plain[j]) > p.similarity(&plain[b], &plain[a])+1e-6 {
+					a, b = j, i
+				}
+			}
+		}
+		plain[a].add(&plain[b])
+		plain = slices.Delete(plain, b, b+1)
+	}
+	want = plain
+	merges, got := agglomerate(slices.Clone(clusters), 5, p.similarity)
+	if len(merges) != 35 || len(got) != 5 {
+		t.Fatalf("%d merges, %d left", len(merges), len(got))
+	}
+	again := apply(slices.Clone(clusters), merges)
+	for i := range want {
+		for name, c := range map[string]*cluster{"agglomerate": &got[i], "apply": &again[i]} {
+			if math.Abs(c.duration-want[i].duration) > 1e-9 || c.cosine(&want[i]) < 0.999 {
+				t.Errorf("%s: cluster %d has %v s, want %v", name, i, c.duration, want[i].duration)
+			}
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	err := Options{Speakers: 21}.Validate()
+	var h interface{ Hint() string }
+	if !errors.As(err, &h) || !strings.Contains(h.Hint(), "1 to 20") {
+		t.Errorf("%v", err)
+	}
+}

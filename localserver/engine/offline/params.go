@@ -1,0 +1,71 @@
+package offline
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// Params are the parameters of the second pass. "Cosine" is the cosine of two
+// embeddings, "duration" the length of single-speaker speech behind an embedding
+// in seconds.
+type Params struct {
+	// LinkageThreshold is the similarity (cosine) from which segments of one
+	// window are one group; SameLocalBonus is added for groups of one local
+	// speaker, ShortBonus (cosine per second) for each second that the shorter
+	// group lacks of 1 s.
+	LinkageThreshold, SameLocalBonus, ShortBonus float64
+	// MinGroup is the duration (seconds) from which a group takes part in the
+	// clustering. Shorter ones are only assigned to its speakers.
+	MinGroup float64
+	// SpeakerThreshold is the cosine from which two clusters of
+	// thresholdDuration or more are one speaker, and SpeakerSlope how much it
+	// falls for each halving of the shorter one's duration.
+	SpeakerThreshold, SpeakerSlope float64
+	// MergeMargin is how far the cosine of two speakers must exceed the threshold
+	// to be merged after all segments were assigned.
+	MergeMargin float64
+	// MinSpeaker is the duration (seconds) that makes a cluster a speaker.
+	MinSpeaker float64
+	// SpeechThreshold is the mean probability of speech above which a frame is
+	// speech.
+	SpeechThreshold float64
+	// OverlapThreshold is how far the expected number of talkers must exceed 1
+	// for a frame to be overlap.
+	OverlapThreshold float64
+}
+
+// Default returns the Params that were tuned for the embedded weights.
+func Default() Params {
+	return Params{
+		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
+		MinGroup: 1, SpeakerThreshold: 0.8, SpeakerSlope: 0.06, MergeMargin: 0.05, MinSpeaker: 2,
+		SpeechThreshold: 0.5, OverlapThreshold: 0.35,
+	}
+}
+
+const (
+	// thresholdDuration is the duration (seconds) beyond which the threshold does
+	// not rise.
+	thresholdDuration = 20
+	// shortestDuration is the duration (seconds) below which it does not fall.
+	shortestDuration = 0.5
+)
+
+// similarity is the cosine of two clusters less the threshold for their
+// durations: above 0 they are one speaker.
+func (p *Params) similarity(a, b *cluster) float64 {
+	d := min(max(min(a.duration, b.duration), shortestDuration), thresholdDuration)
+	return a.cosine(b) - p.SpeakerThreshold + p.SpeakerSlope*math.Log2(thresholdDuration/d)
+}
+
+// Set changes the parameter of that name, for tuning. Case is ignored.
+func (p *Params) Set(name string, value float64) error {
+	field := reflect.ValueOf(p).Elem().FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
+	if !field.IsValid() {
+		return fmt.Errorf("no parameter %q of the second pass", name)
+	}
+	field.SetFloat(value)
+	return nil
+}

@@ -1,0 +1,140 @@
+package offline
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"hubbub/localserver/engine/clustering"
+)
+
+const (
+	// maxItems bounds the clusters of one agglomeration, whose cost grows with
+	// their square. More are reduced in blocks first.
+	maxItems = 1500
+	// reduction is the factor by which a block is reduced.
+	reduction = 3
+	// assignments is how often all groups are assigned and the speakers computed
+	// anew, as in k-means.
+	assignments = 4
+)
+
+// findSpeakers clusters the recording and assigns the groups of all windows.
+func (r *Recording) findSpeakers(ctx context.Context) ([]clustering.Embedding, error) {
+	var items []cluster
+	for i := range r.windows {
+		for _, g := range r.windows[i].groups {
+			if g.fresh > 0 && g.duration >= r.params.MinGroup {
+				items = append(items, clusterOf(&g.embedding, g.fresh))
+			}
+		}
+	}
+	for len(items) > maxItems {
+		var reduced []cluster
+		for block := range slices.Chunk(items, maxItems) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			_, left := agglomerate(block, max(1, len(block)/reduction), r.params.similarity)
+			reduced = append(reduced, left...)
+		}
+		items = reduced
+	}
+	speakers := r.cut(items)
+	for {
+		centroids := make([]clustering.Embedding, len(speakers))
+		for k := range speakers {
+			centroids[k] = speakers[k].centroid()
+		}
+		for range assignments {
+			if err := r.assign(ctx, speakers, centroids); err != nil {
+				return nil, err
+			}
+		}
+		a, b, best := 0, 0, r.params.MergeMargin
+		for i := range speakers {
+			for j := range i {
+				if s := r.params.similarity(&speakers[i], &speakers[j]); s > best {
+					a, b, best = j, i, s
+				}
+			}
+		}
+		if a == b || len(speakers) <= r.options.min() {
+			return centroids, nil
+		}
+		speakers[a].add(&speakers[b])
+		speakers = slices.Delete(speakers, b, b+1)
+	}
+}
+
+// assign assigns the groups of all windows to the centroids, and computes these
+// and the speakers from the groups that they got. The duration of a speaker stays
+// that of the clustering: windows overlap.
+func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []clustering.Embedding) error {
+	sums := make([]cluster, len(speakers))
+	for i := range r.windows {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w := &r.windows[i]
+		w.assign(centroids)
+		for _, g := range w.groups {
+			if g.speaker != noSpeaker && g.duration >= r.params.MinGroup {
+				c := clusterOf(&g.embedding, g.duration)
+				sums[g.speaker].add(&c)
+			}
+		}
+	}
+	for k := range sums {
+		if sums[k].duration > 0 {
+			sums[k].duration = speakers[k].duration
+			speakers[k] = sums[k]
+			centroids[k] = sums[k].centroid()
+		}
+	}
+	return nil
+}
+
+// cut clusters items down to one and takes the state in which they are speakers:
+// that of similarity 0, or the nearest with an allowed number of speakers. The one
+// with most speech comes first.
+func (r *Recording) cut(items []cluster) []cluster {
+	merges, _ := agglomerate(slices.Clone(items), 1, r.params.similarity)
+	// The number of speakers after each merge.
+	counts := make([]int, len(merges)+1)
+	duration := make([]float64, len(items))
+	speaker := func(i int) int {
+		if duration[i] >= r.params.MinSpeaker {
+			return 1
+		}
+		return 0
+	}
+	for i := range items {
+		duration[i] = items[i].duration
+		counts[0] += speaker(i)
+	}
+	natural := len(merges)
+	for k, m := range merges {
+		if m.score <= 0 {
+			natural = min(natural, k)
+		}
+		counts[k+1] = counts[k] - speaker(m.into) - speaker(m.from)
+		duration[m.into] += duration[m.from]
+		counts[k+1] += speaker(m.into)
+	}
+	wanted := min(max(counts[natural], r.options.min()), r.options.max())
+	best := 0
+	for k, n := range counts { // the last such state: what it joins late are remainders
+		if math.Abs(float64(n-wanted)) <= math.Abs(float64(counts[best]-wanted)) {
+			best = k
+		}
+	}
+	left := apply(slices.Clone(items), merges[:best])
+	slices.SortStableFunc(left, func(a, b cluster) int { return cmp.Compare(b.duration, a.duration) })
+	n := 0
+	for n < min(len(left), r.options.max()) && (left[n].duration >= r.params.MinSpeaker || n < r.options.min()) {
+		n++
+	}
+	return left[:n]
+}

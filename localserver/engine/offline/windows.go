@@ -1,0 +1,228 @@
+package offline
+
+import (
+	"slices"
+
+	"hubbub/localserver/engine/clustering"
+)
+
+// one is the probability 1 in a window.
+const one = 255
+
+// window is a clustering.Window in less memory.
+type window struct {
+	first    int     // frame of the recording
+	speech   []uint8 // probability of each frame, in steps of 1/255
+	speakers []localSpeaker
+	groups   []group
+}
+
+type localSpeaker struct {
+	activity []uint8 // probability of each frame, in steps of 1/255
+	segments []segment
+}
+
+// segment is a part of a local speaker without its embedding, which its group
+// has.
+type segment struct {
+	from, to int // frames of the window
+	group    int // in window.groups, noGroup until it is known
+}
+
+// group is a set of segments of one window that are taken for one person.
+type group struct {
+	embedding clustering.Embedding
+	duration  float64 // seconds of single-speaker speech
+	// fresh is the part of duration in the middle of the window: each second of
+	// the recording is in the middle of one window.
+	fresh   float64
+	speaker int // noSpeaker until it is assigned
+}
+
+const noSpeaker = -1
+
+// item is a segment while groups are formed.
+type item struct {
+	local, index int // of the segment
+	group        int
+	fresh        float64 // seconds
+}
+
+// keep makes the window that the second pass stores. Its middle is from frame
+// first to frame end of the recording.
+func (p *Params) keep(w *clustering.Window, first, end int) window {
+	k := window{first: w.First, speech: quantise(w.Speech), speakers: make([]localSpeaker, len(w.Speakers))}
+	var items []item
+	var clusters []cluster
+	for i := range w.Speakers {
+		l := &w.Speakers[i]
+		k.speakers[i] = localSpeaker{quantise(l.Activity), make([]segment, len(l.Segments))}
+		for j := range l.Segments {
+			s := &l.Segments[j]
+			k.speakers[i].segments[j] = segment{from: s.From, to: s.To}
+			from, to := w.Span(s)
+			from, to = max(from, first), min(to, end)
+			items = append(items, item{i, j, len(items), float64(max(0, to-from)) * frameSeconds})
+			clusters = append(clusters, clusterOf(&s.Embedding, s.Duration+durationOffset))
+		}
+	}
+	p.group(&k, items, clusters)
+	return k
+}
+
+// durationOffset (seconds) makes segments without single-speaker speech count for
+// something.
+const durationOffset = 0.05
+
+// group joins the segments of a window into groups, the most similar ones first,
+// and never two that talk at once.
+func (p *Params) group(w *window, items []item, clusters []cluster) {
+	for {
+		a, b, best := 0, 0, p.LinkageThreshold
+		for i := range items {
+			for j := range i {
+				if items[i].group != i || items[j].group != j { // part of others
+					continue
+				}
+				s := clusters[i].cosine(&clusters[j]) + p.ShortBonus*max(0, 1-min(clusters[i].duration, clusters[j].duration))
+				same, overlap := w.compare(items, i, j)
+				if same {
+					s += p.SameLocalBonus
+				}
+				if s > best && !overlap {
+					a, b, best = j, i, s
+				}
+			}
+		}
+		if a == b {
+			break
+		}
+		clusters[a].add(&clusters[b])
+		for i := range items {
+			if items[i].group == b {
+				items[i].group = a
+			}
+		}
+	}
+	groups := 0
+	for i := range items {
+		if items[i].group == i {
+			groups++
+		}
+	}
+	w.groups = make([]group, 0, groups)
+	number := make([]int, len(items)) // of the group that began with an item
+	for i := range items {
+		it := &items[i]
+		if it.group == i {
+			number[i] = len(w.groups)
+			w.groups = append(w.groups, group{embedding: clusters[i].centroid(), duration: clusters[i].duration, speaker: noSpeaker})
+		}
+		n := number[it.group]
+		w.groups[n].fresh += it.fresh
+		w.speakers[it.local].segments[it.index].group = n
+	}
+}
+
+// compare reports of the groups that begin with items i and j whether they have
+// segments of one local speaker, and whether they talk at once.
+func (w *window) compare(items []item, i, j int) (same, overlap bool) {
+	for _, x := range items {
+		for _, y := range items {
+			if x.group != i || y.group != j {
+				continue
+			}
+			if x.local == y.local {
+				same = true
+			} else if w.overlap(x.local, &w.speakers[x.local].segments[x.index], y.local, &w.speakers[y.local].segments[y.index]) {
+				return same, true
+			}
+		}
+	}
+	return same, false
+}
+
+// minOverlap is how many frames two segments must talk at once to be two people;
+// less is the inaccuracy of their boundaries.
+const minOverlap = 11
+
+// overlap reports whether segment x of local speaker a and segment y of b talk at
+// once.
+func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
+	both := 0
+	for i := max(x.from, y.from); i < min(x.to, y.to); i++ {
+		if w.speakers[a].activity[i] > one/2 && w.speakers[b].activity[i] > one/2 {
+			both++
+		}
+	}
+	return both >= minOverlap
+}
+
+// groupsOverlap reports whether two groups talk at once.
+func (w *window) groupsOverlap(g, h int) bool {
+	for a := range w.speakers {
+		for b := range w.speakers {
+			if a == b {
+				continue
+			}
+			for i := range w.speakers[a].segments {
+				for j := range w.speakers[b].segments {
+					x, y := &w.speakers[a].segments[i], &w.speakers[b].segments[j]
+					if x.group == g && y.group == h && w.overlap(a, x, b, y) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// assign gives each group the most similar speaker, the highest similarity first,
+// and groups that talk at once different speakers.
+func (w *window) assign(centroids []clustering.Embedding) {
+	for i := range w.groups {
+		w.groups[i].speaker = noSpeaker
+	}
+	refused := make([]bool, len(w.groups)*len(centroids))
+	for {
+		group, speaker, best := -1, noSpeaker, -2.0
+		for i := range w.groups {
+			if w.groups[i].speaker != noSpeaker {
+				continue
+			}
+			for k := range centroids {
+				if s := w.groups[i].embedding.Dot(&centroids[k]); s > best && !refused[i*len(centroids)+k] {
+					group, speaker, best = i, k, s
+				}
+			}
+		}
+		if group < 0 {
+			return
+		}
+		taken := slices.ContainsFunc(w.groupsOf(speaker), func(o int) bool { return w.groupsOverlap(o, group) })
+		if taken {
+			refused[group*len(centroids)+speaker] = true
+		} else {
+			w.groups[group].speaker = speaker
+		}
+	}
+}
+
+// groupsOf are the groups of a speaker.
+func (w *window) groupsOf(speaker int) (list []int) {
+	for i := range w.groups {
+		if w.groups[i].speaker == speaker {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func quantise(p []float32) []uint8 {
+	q := make([]uint8, len(p))
+	for i, x := range p {
+		q[i] = uint8(min(max(x, 0), 1)*one + 0.5)
+	}
+	return q
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// vowels makes seconds of what the networks take for speech: harmonics under three
+// formants, in syllables.
+func vowels(out []float32, scale float64, pitch float64, seconds float64, random *rand.Rand) []float32 {
+	formantsOf := [][3]float64{{730, 1090, 2440}, {270, 2290, 3010}, {300, 870, 2240}, {530, 1840, 2480}}
+	n := int(seconds * SampleRate)
+	phase := 0.0
+	for i := range n {
+		t := float64(i) / SampleRate
+		formants := formantsOf[int(t*4)%len(formantsOf)]
+		phase += pitch * (1 + 0.05*math.Sin(2*math.Pi*3*t)) / SampleRate
+		sum := 0.0
+		for h := 1.0; h*pitch < 4000; h++ {
+			gain := 0.0
+			for _, f := range formants {
+				d := (h*pitch - f*scale) / (80 * scale)
+				gain += 1 / (1 + d*d)
+			}
+			sum += gain * math.Sin(2*math.Pi*h*phase)
+		}
+		syllable := 0.6 + 0.4*math.Sin(2*math.Pi*4*t)
+		out = append(out, float32(0.05*syllable*sum+0.0005*random.NormFloat64()))
+	}
+	return out
+}
+
+func quiet(out []float32, seconds float64, random *rand.Rand) []float32 {
+	for range int(seconds * SampleRate) {
+		out = append(out, float32(0.0005*random.NormFloat64()))
+	}
+	return out
+}
+
+// dialogue is two speakers in turns: A 1 to 5, B 5.5 to 9.5, A 10 to 14, B 14.5
+// to 18.5 s, 19 s in all.
+func dialogue() []float32 {
+	random := rand.New(rand.NewPCG(1, 2))
+	x := quiet(nil, 1, random)
+	for range 2 {
+		x = vowels(x, 1, 110, 4, random)
+		x = quiet(x, 0.5, random)
+		x = vowels(x, 1.25, 220, 4, random)
+		x = quiet(x, 0.5, random)
+	}
+	return x
+}
+
+// spokenDialogue is the same with speech: four seconds at a time of two speakers of the demo.
+func spokenDialogue(t *testing.T) []float32 {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	all := demo(t)
+	x := quiet(nil, 1, random)
+	for _, from := range []float64{0.90, 13.60, 62.50, 49.02} { // slt, kal, slt, kal, as demo.rttm has it
+		at := int(from * SampleRate)
+		x = append(x, all[at:at+4*SampleRate]...)
+		x = quiet(x, 0.5, random)
+	}
+	return x
+}
+
+func TestDialogue(t *testing.T) {
+	for _, latency := range []time.Duration{500 * time.Millisecond, time.Second, 5 * time.Second} {
+		e, err := New(Config{Latency: latency})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := e.Flush(e.Push(spokenDialogue(t), nil))
+		// Half a second of a new speaker can be too little to decide whether the
+		// speaker is known: it gets no label yet.
+		near := 0.3
+		if latency < time.Second {
+			near = 0.5
+		}
+		starts := map[time.Duration]bool{}
+		for _, at := range []float64{1, 5.5, 10, 14.5} {
+			for _, event := range events {
+				if event.Kind == Start && math.Abs(event.At.Seconds()-at) < near {
+					starts[time.Duration(at*float64(time.Second))] = true
+				}
+			}
+		}
+		if len(starts) != 4 {
+			t.Errorf("latency %v: of the starts at 1, 5.5, 10 and 14.5 s only %v are in %v", latency, starts, events)
+		}
+		for _, event := range events {
+			if s := event.At.Seconds(); event.Kind == End && s > 18.9 {
+				t.Errorf("latency %v: %v lies in the silence at the end", latency, event)
+			}
+		}
+	}
+}
+
+// Noise, a full-scale square wave, silence, one click.
+func TestAnySignal(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	sounds := map[string]func(i int) float32{
+		"digital silence": func(int) float32 { return 0 },
+		"noise":           func(int) float32 { return float32(random.NormFloat64()) },
+		"square":          func(i int) float32 { return float32(1 - i/80%2*2) },
+		"click":           func(i int) float32 { return float32(max(0, 1-i)) },
+		"huge":            func(i int) float32 { return math.MaxFloat32 },
+		"nothing finite":  func(i int) float32 { return float32(math.NaN()) },
+		"offset":          func(i int) float32 { return 0.9 },
+	}
+	for name, sound := range sounds {
+		e, err := New(Config{MaxSpeakers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float32, 20*SampleRate+123)
+		for i := range x {
+			x[i] = sound(i)
+		}
+		order := eventOrder{}
+		order.check(t, e.Flush(e.Push(x, nil)), len(x))
+		if len(order.open) > 0 || order.labels > 1 {
+			t.Errorf("%s: %d turns open, %d labels", name, len(order.open), order.labels)
+		}
+		if (name == "digital silence" || name == "nothing finite") && order.labels > 0 {
+			t.Errorf("%s: there are labels", name)
+		}
+	}
+}
+
+func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
+	x := dialogue()
+	run := func(chunk func() int) []Event {
+		e, err := New(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []Event
+		for left := x; len(left) > 0; {
+			n := min(len(left), chunk())
+			events = e.Push(left[:n], events)
+			left = left[n:]
+		}
+		return e.Flush(events)
+	}
+	want := run(func() int { return len(x) })
+	if len(want) == 0 {
+		t.Fatal("no events")
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for name, chunk := range map[string]func() int{
+		"1":      func() int { return 1 },
+		"1600":   func() int { return 1600 },
+		"16000":  func() int { return 16000 },
+		"random": func() int { return random.IntN(3000) },
+	} {
+		if got := run(chunk); !slices.Equal(got, want) {
+			t.Errorf("chunks of %s: got %v\nwant %v", name, got, want)
+		}
+	}
+}
+
+// The gain of the recording does not change the turns.
+func TestGainDoesNotMatter(t *testing.T) {
+	run := func(db float64) []Event {
+		e, err := New(Config{Latency: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gain, x := float32(math.Pow(10, db/20)), spokenDialogue(t)
+		for i := range x {
+			x[i] *= gain
+		}
+		return e.Flush(e.Push(x, nil))
+	}
+	want := run(0)
+	if len(want) < 8 {
+		t.Fatalf("only %d events: too few to compare", len(want))
+	}
+	for _, db := range []float64{-60, -40, -30, -20, -10, 10} {
+		got := run(db)
+		same := slices.EqualFunc(got, want, func(a, b Event) bool {
+			return a.Kind == b.Kind && a.Speaker == b.Speaker && (a.At-b.At).Abs() <= 20*time.Millisecond
+		})
+		if !same {
+			t.Errorf("%v dB:\n%v\ninstead of\n%v", db, got, want)
+		}
+	}
+}
+
+func TestPushDoesNotAllocate(t *testing.T) {
+	e, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := dialogue()
+	events := make([]Event, 0, 1024)
+	events = e.Push(x, events)
+	at := 0
+	if n := testing.AllocsPerRun(50, func() {
+		events = e.Push(x[at:at+stepSamples], events[:0])
+		at += stepSamples
+	}); n > 0 {
+		t.Errorf("%v allocations for a chunk", n)
+	}
+}
+
+// BenchmarkPushSecond measures the CPU time of a second of audio, and so how many
+// streams one core can process in real time.
+func BenchmarkPushSecond(b *testing.B) {
+	e, err := New(Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := dialogue()
+	events := make([]Event, 0, 1024)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at := i % 18 * SampleRate
+		events = e.Push(x[at:at+SampleRate], events[:0])
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "streams/core")
+}
+
+// BenchmarkStream measures the memory of one stream: its bytes per op are
+// everything that an engine allocates over 19 s of audio.
+func BenchmarkStream(b *testing.B) {
+	x := dialogue()
+	events := make([]Event, 0, 1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		e, err := New(Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events = e.Push(x, events[:0])
+	}
+	b.ReportMetric(float64(unsafe.Sizeof(Engine{})), "struct-B")
+}

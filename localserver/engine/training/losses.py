@@ -1,0 +1,57 @@
+"""Losses of both networks, and the equal error rate."""
+import itertools
+import math
+import numpy as np
+import torch
+import torch.nn.functional as F
+from networks import CLASSES
+
+PERMS = torch.tensor([[CLASSES.index(tuple(sorted(p[i] for i in c))) for c in CLASSES] for p in itertools.permutations(range(3))])
+
+
+def window_weights(kinds):
+    """How much each frame of a window counts [kinds, 1, 250]; the last kind ends at "now", and is committed 0.5 to 1.5 s before that."""
+    w = torch.ones(kinds, 1, 250)
+    w[-1, :, 225:] = .6
+    w[-1, :, 175:225] = 1.6
+    return w
+
+
+def pit(logp, y, w):
+    """logp [W, n, 7], y [W, n] (-1: not counted), w [W, n] -> mean over windows of the best permutation's cross entropy"""
+    w = w * (y >= 0)
+    t = PERMS[:, y.clamp_min(0)]
+    ce = torch.stack([-(logp.gather(2, p[..., None])[..., 0] * w).sum(1) for p in t]) / w.sum(1).clamp_min(1.)
+    return ce.min(0).values.mean()
+
+
+def pair_loss(z, y, scale, bias):
+    """z [W, T, d] of unit length, y [W, 2T]: same voice or not, for pairs of 40 ms frames where one voice talks alone"""
+    a, b = y[:, 0::2], y[:, 1::2]
+    ok = (a == b) & (a >= 1) & (a <= 3)
+    m = ok[:, :, None] & ok[:, None]
+    same = (a[:, :, None] == a[:, None])
+    l = F.binary_cross_entropy_with_logits(scale * (z @ z.transpose(1, 2)) + bias, same.float(), reduction='none')
+    p, n = m & same, m & ~same
+    return .5 * ((l * p).sum() / p.sum().clamp_min(1) + (l * n).sum() / n.sum().clamp_min(1))
+
+
+def contrastive(e, y, c, g, scale):
+    """e [n, 128], person y, corpus c and conversation g of each"""
+    S = scale * (e @ e.t())
+    same, conv = y[:, None] == y[None], g[:, None] == g[None]
+    neg = ~same & (c[:, None] == c[None])
+    pos = same & ~torch.eye(len(y), dtype=torch.bool)
+    ln = torch.logsumexp((S + conv * math.log(4.)).masked_fill(~neg, -1e4), 1, keepdim=True)
+    w = pos.float() * (1. + 2. * (~conv))
+    return (w * (torch.logaddexp(ln, S) - S)).sum() / w.sum().clamp_min(1.)
+
+
+def eer(target, other):
+    t, n = np.sort(target), np.sort(other)
+    th = np.unique(np.r_[t, n])
+    if len(th) > 4000:
+        th = th[np.linspace(0, len(th) - 1, 4000).astype(int)]
+    fr, fa = np.searchsorted(t, th) / len(t), 1 - np.searchsorted(n, th) / len(n)
+    i = np.argmin(np.abs(fr - fa))
+    return 50 * (fr[i] + fa[i])

@@ -1,0 +1,109 @@
+"""What the networks are trained towards: masks of single-speaker speech, classes of windows, excerpts of real recordings."""
+import glob
+import os
+import numpy as np
+import scipy.fft as sfft
+import soundfile as sf
+import features as FT
+from acoustics import HOP, response
+from voices import stretch
+
+AMI_TRAIN = ['trn0%d' % i for i in (0, 1, 3, 4, 5, 6, 7, 8, 9)]       # of real-dev; all other recordings are for measuring
+
+
+def masks_of(rng, lab, k, most):
+    """disjoint pieces of lone speech per speaker -> [(speaker, mask [T])]; some with shifted edges or with overlapped frames in them"""
+    lone = lab & (lab.sum(1, keepdims=True) == 1)
+    out = []
+    for s in range(k):
+        src = lab[:, s] if rng.random() < .15 else lone[:, s]
+        i, a, n = np.flatnonzero(src), 0, 0
+        while a < len(i) - 35 and n < most:
+            u = rng.random()
+            L = int(100 * (rng.uniform(.4, 1.) if u < .28 else rng.uniform(1., 2.) if u < .7 else rng.uniform(2., 3.5)))
+            j = i[a:a + L]
+            j = j[j < j[0] + 480]
+            a += len(j) + int(rng.integers(0, 60))
+            if len(j) < 35:
+                continue
+            m = np.zeros(len(lab), np.float32)
+            m[j] = 1
+            if rng.random() < .25:                                    # the mask of a real segmenter is late, early or too wide
+                d = int(rng.integers(-25, 26))
+                m = np.maximum(m, np.roll(m, d)) if rng.random() < .5 else np.roll(m, d)
+            out.append((s, m))
+            n += 1
+    return out
+
+
+def classes(lab):
+    """bool [10 ms, k] of one window -> classes of 20 ms frames [250]; -1 where a fourth voice talks"""
+    lab = lab[1::2]
+    order = np.argsort(-lab.sum(0))
+    y = FT.powerset_of(lab[:, order[:3]])
+    if lab.shape[1] > 3:
+        y[lab[:, order[3:]].any(1)] = -1
+    return y
+
+
+def read_rttm(path):
+    out = {}
+    for line in open(path):
+        p = line.split()
+        if p and p[0] == 'SPEAKER':
+            out.setdefault(p[7], []).append((float(p[3]), float(p[3]) + float(p[4])))
+    return out
+
+
+def recordings(folder, only=None):
+    """[(name, samples, {speaker: [(start, end)]})] of every audio file with an RTTM beside it"""
+    out = []
+    for w in sorted(glob.glob(os.path.join(folder, '*.flac')) + glob.glob(os.path.join(folder, '*.wav'))):
+        n = os.path.splitext(os.path.basename(w))[0]
+        r = os.path.join(folder, n + '.rttm')
+        if os.path.exists(r) and (only is None or n in only):
+            x, sr = sf.read(w, dtype='float32', always_2d=True)
+            assert sr == FT.SR, w
+            out.append((n, x[:, 0], read_rttm(r)))
+    return out
+
+
+def reference(turns, n20):
+    """{speaker: [(s, e)]} -> bool [n20, speakers] at 20 ms"""
+    t = (np.arange(n20) + .5) * .02
+    out = np.zeros((n20, max(1, len(turns))), bool)
+    for k, iv in enumerate(turns.values()):
+        for a, b in iv:
+            out[(t >= a) & (t < b), k] = True
+    return out
+
+
+def real_piece(rng, recs, sim, seconds):
+    """`seconds` of a labelled recording at another speed, level and colour, with a little noise, at times with a second place of it below"""
+    n = int(seconds * 16000)
+
+    def cut(speed):
+        _, x, turns = recs[rng.integers(len(recs))]
+        ref = reference(turns, len(x) // 320).repeat(2, 0)
+        need = int(seconds * 100 * speed) + 8
+        s = int(rng.integers(0, len(ref) - need + 1))
+        y = x[s * HOP:(s + need) * HOP]
+        y = stretch(y, speed)[:n] if speed != 1. else y[:n]
+        return y / (np.sqrt((y * y).mean()) + 1e-6), ref[s + np.minimum((np.arange(seconds * 100) * speed).astype(int), need - 1)]
+    y, lab = cut(rng.uniform(.88, 1.14) if rng.random() < .7 else 1.)
+    if rng.random() < .15:
+        z, other = cut(rng.uniform(.88, 1.14))
+        y, lab = y + z * 10 ** (rng.uniform(-8, 0) / 20), np.concatenate([lab, other], 1)
+    L = sfft.next_fast_len(n + 7200, real=True)
+    Y = sfft.rfft(y, L)
+    if rng.random() < .7:
+        Y = Y * sim.curve(response(rng, 3.), L)
+    if rng.random() < .2:
+        Y = Y * sfft.rfft(sim.room()()[1], L)
+    y = sfft.irfft(Y, L)[:n]
+    y = y / (np.sqrt((y * y).mean()) + 1e-6)
+    if rng.random() < .5:
+        y = y + sim.b.noise(rng, n) * 10 ** (-rng.uniform(15, 40) / 20)
+    if rng.random() < .3:
+        y = sim.negatives(y.astype(np.float32), n, False)
+    return (y * 10 ** (rng.uniform(-45, -18) / 20)).astype(np.float32), lab

@@ -1,0 +1,162 @@
+package voiceprint
+
+import (
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mewkiz/flac"
+)
+
+const rate = 16000
+
+// demo is the demo conversation.
+func demo(t *testing.T) (samples []float32) {
+	t.Helper()
+	f, err := os.Open("../../../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := flac.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		frame, err := s.ParseNext()
+		if errors.Is(err, io.EOF) {
+			return samples
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range frame.Subframes[0].Samples {
+			samples = append(samples, float32(v)/(1<<15))
+		}
+	}
+}
+
+func cut(x []float32, from, to float64) []float32 { return x[int(from*rate):int(to*rate)] }
+
+func made(t *testing.T, samples []float32) Voiceprint {
+	t.Helper()
+	v, err := Make(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestPeopleAreToldApart enrols three people of the demo and compares them with
+// other speech of theirs.
+func TestPeopleAreToldApart(t *testing.T) {
+	x := demo(t)
+	people := []Person{
+		{"slt", made(t, cut(x, 0.9, 5.84))},
+		{"rms", made(t, cut(x, 7.24, 12.99))},
+		{"kal", made(t, cut(x, 49.02, 55.67))},
+	}
+	later := map[string]Voiceprint{
+		"slt": made(t, cut(x, 62.5, 68.2)), "rms": made(t, cut(x, 40.28, 44.8)), "kal": made(t, cut(x, 13.6, 17.86)),
+		"": made(t, cut(x, 68.6, 72.83)), // a fourth person
+	}
+	for want, v := range later {
+		c := Confidences(&v.centroid, v.duration, people, nil)
+		got := ""
+		if best, _ := Best(c, DefaultThreshold, nil); best >= 0 {
+			got = people[best].Label
+		}
+		if got != want {
+			t.Errorf("speech of %q matches %q: %.2f", want, got, c)
+		}
+	}
+}
+
+func TestUnfitAudioIsRefused(t *testing.T) {
+	x := demo(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	noise := make([]float32, 5*rate)
+	for i := range noise {
+		noise[i] = float32(0.1 * r.NormFloat64())
+	}
+	nan := float32(math.NaN())
+	for name, c := range map[string]struct {
+		samples []float32
+		want    error
+	}{
+		"silence":            {make([]float32, 10*rate), ErrSilence},
+		"nothing":            {nil, ErrSilence},
+		"noise":              {noise, ErrNoSpeech},
+		"one second":         {cut(x, 1, 2), ErrTooShort},
+		"two people":         {cut(x, 0.9, 13), ErrTwoPeople},
+		"more than 30 s":     {make([]float32, 31*rate), ErrTooLong},
+		"nothing but no one": {[]float32{nan, nan}, ErrSilence},
+	} {
+		if _, err := Make(c.samples); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestWrittenVoiceprints(t *testing.T) {
+	x := demo(t)
+	v := made(t, cut(x, 0.9, 5.84))
+	all := v
+	for range 20 { // more than fits
+		all = all.Join(v)
+	}
+	for _, v := range []Voiceprint{v, v.Reduced(), v.First(2), all} {
+		text := v.String()
+		if len(text) > MaxText || !Current(text) {
+			t.Errorf("%d characters, current: %v", len(text), Current(text))
+		}
+		again, err := Parse(text)
+		if err != nil || again.String() != text {
+			t.Fatalf("%v; the same text: %v", err, err == nil && again.String() == text)
+		}
+		if c := again.centroid.Dot(&v.centroid); c < 0.9999 {
+			t.Errorf("cosine %g after reading", c)
+		}
+	}
+	if n := len(v.Reduced().String()); n > 500 {
+		t.Errorf("a reduced voiceprint has %d characters", n)
+	}
+	text := v.String()
+	made, err := Version(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := strings.Replace(text, made, "0.1", 1)
+	if _, err := Parse(foreign); !errors.Is(err, ErrOutdated) || Current(foreign) {
+		t.Errorf("of another engine: %v", err)
+	}
+	for i := 0; i < len(text); i += 7 {
+		changed := []byte(text)
+		changed[i] ^= 1
+		if _, err := Parse(string(changed)); !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrOutdated) {
+			t.Fatalf("character %d changed: %v", i, err)
+		}
+		if _, err := Parse(text[:i]); !errors.Is(err, ErrInvalid) {
+			t.Fatalf("cut to %d characters: %v", i, err)
+		}
+	}
+	for _, bad := range []string{"", "hello", magic, magic + made + ":", text + "A", text + "\n", strings.Repeat("x", MaxText+1)} {
+		if _, err := Parse(bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%.40q: %v", bad, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(magic + version() + ":AAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := Parse(text)
+		if err == nil && v.String() != text {
+			t.Errorf("%q is read and written as %q", text, v.String())
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package localserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"github.com/mewkiz/flac"
+
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
+)
+
+// demoAudio is the first seconds of the demo conversation.
+func demoAudio(t *testing.T, seconds int) (samples []float32) {
+	t.Helper()
+	f, err := os.Open("../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := flac.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(samples) < seconds*16000 {
+		frame, err := s.ParseNext()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range frame.Subframes[0].Samples {
+			samples = append(samples, float32(v)/(1<<15))
+		}
+	}
+	return samples[:seconds*16000]
+}
+
+func voiceprintOf(t *testing.T, samples []float32) string {
+	t.Helper()
+	v, err := voiceprint.Make(samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.String()
+}
+
+// TestEnrolledPeopleAreRecognised plays the demo to a stream that knows two of
+// its four people.
+func TestEnrolledPeopleAreRecognised(t *testing.T) {
+	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
+	x := demoAudio(t, 48)
+	// Speech of the first two people; the first 30 s are not used.
+	slt, rms := voiceprintOf(t, x[417600:476800]), voiceprintOf(t, x[643200:723200])
+	body := fmt.Sprintf(`{"note":"kept","matching":null,"voiceprints":[{"label":"Sam","voiceprint":%q},{"label":"Rosa","voiceprint":%q}]}`, slt, rms)
+	r := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
+	if r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	var live protocol.LiveStream
+	if err := json.Unmarshal(r.body, &live); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(h.status(live.ID).Input); strings.Contains(got, "hubbub-voiceprint") || !strings.Contains(got, "kept") || !strings.Contains(got, "Sam") {
+		t.Errorf("input: %.200s", got)
+	}
+	s := h.openAt(live)
+	go func() {
+		for i := 0; i+1600 <= len(x); i += 1600 {
+			if s.WriteMessage(websocket.BinaryMessage, protocol.AppendChunk(nil, x[i:i+1600])) != nil {
+				return
+			}
+		}
+		_ = s.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
+	}()
+	events, code, _ := s.rest()
+	if code != 1000 {
+		t.Errorf("code %d", code)
+	}
+	matches := map[string]string{}
+	for _, e := range events {
+		if e.Match == "" {
+			if matches[e.Speaker] != "" && e.Type == protocol.TypeSpeakerStart {
+				t.Errorf("a start without the match of its speaker: %s", e.Raw)
+			}
+			continue
+		}
+		if was := matches[e.Speaker]; was != "" && was != e.Match {
+			t.Errorf("%s was %s and is %s", e.Speaker, was, e.Match)
+		}
+		matches[e.Speaker] = e.Match
+	}
+	if len(matches) != 2 || matches["SPEAKER_00"] != "Sam" || matches["SPEAKER_01"] != "Rosa" {
+		t.Errorf("matches: %v", matches)
+	}
+	rec, err := h.sessions.Get(t.Context(), live.ID)
+	if err != nil || len(rec.Enrolment) > 0 {
+		t.Errorf("after the stream the record has the enrolment %.40s (%v)", rec.Enrolment, err)
+	}
+	turns, err := h.turns(t.Context(), live.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, turn := range turns {
+		if turn.Match != matches[turn.Speaker] {
+			t.Errorf("turns.json: %+v", turn)
+		}
+	}
+}
+
+// A stream that resumes another one keeps its matches. The threshold of the
+// second stream is one that no new match reaches.
+func TestAResumedStreamKeepsItsMatches(t *testing.T) {
+	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
+	x := demoAudio(t, 32)
+	people, err := json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := func(samples []float32, input string) (live protocol.LiveStream, matched, unmatched int) {
+		r := h.do("POST", "/v1/live", testKey, strings.NewReader(input))
+		if err := json.Unmarshal(r.body, &live); err != nil || r.StatusCode != 200 {
+			t.Fatalf("%d %s", r.StatusCode, r.body)
+		}
+		s := h.openAt(live)
+		go func() {
+			for i := 0; i+1600 <= len(samples); i += 1600 {
+				if s.WriteMessage(websocket.BinaryMessage, protocol.AppendChunk(nil, samples[i:i+1600])) != nil {
+					return
+				}
+			}
+			_ = s.WriteMessage(websocket.TextMessage, []byte(protocol.EndOfStreamMessage))
+		}()
+		events, code, _ := s.rest()
+		if code != 1000 {
+			t.Errorf("code %d", code)
+		}
+		for _, e := range events {
+			switch {
+			case e.Match == "Sam" && e.Speaker == "SPEAKER_00":
+				matched++
+			case e.Match != "":
+				t.Errorf("a wrong match: %s", e.Raw)
+			case e.Type == protocol.TypeSpeakerStart && e.Speaker == "SPEAKER_00":
+				unmatched++
+			}
+		}
+		return live, matched, unmatched
+	}
+	first, matched, _ := play(x[:25*16000], fmt.Sprintf(`{"voiceprints":%s}`, people))
+	if matched == 0 {
+		t.Fatal("nobody is recognised in the first stream")
+	}
+	h.becomes(first.ID, "done")
+	again := x[417600:476800]
+	second, matched, unmatched := play(again, fmt.Sprintf(`{"resume":%q,"voiceprints":%s,"matching":{"threshold":100}}`, first.ID, people))
+	if !second.Resumed || matched == 0 || unmatched > 0 {
+		t.Errorf("resumed %v: %d starts with the match, %d without", second.Resumed, matched, unmatched)
+	}
+	if _, matched, unmatched = play(again, fmt.Sprintf(`{"voiceprints":%s,"matching":{"threshold":100}}`, people)); matched > 0 || unmatched == 0 {
+		t.Errorf("without the earlier stream: %d starts with the match, %d without", matched, unmatched)
+	}
+}
+
+func TestBadEnrolmentsAreRefused(t *testing.T) {
+	h := serve(t)
+	good := voiceprintOf(t, demoAudio(t, 6)[16000:])
+	of := func(label, text string) string {
+		raw, _ := json.Marshal(protocol.LabelledVoiceprint{Label: label, Voiceprint: text})
+		return string(raw)
+	}
+	made, _ := voiceprint.Version(good)
+	for _, c := range []struct{ body, field string }{
+		{`{"voiceprints":{}}`, "voiceprints"},
+		{`{"voiceprints":[]}`, "voiceprints"},
+		{`{"voiceprints":[` + strings.Repeat(of("x", "y")+",", 50) + of("x", "y") + `]}`, "voiceprints"},
+		{`{"voiceprints":["x"]}`, "voiceprints"},
+		{`{"voiceprints":[{"voiceprint":"x"}]}`, "voiceprints[0].label"},
+		{`{"voiceprints":[` + of("", good) + `]}`, "voiceprints[0].label"},
+		{`{"voiceprints":[` + of("speaker_9", good) + `]}`, "voiceprints[0].label"},
+		{`{"voiceprints":[` + of(strings.Repeat("é", 101), good) + `]}`, "voiceprints[0].label"},
+		{`{"voiceprints":[` + of("a\x1bb", good) + `]}`, "voiceprints[0].label"},
+		{`{"voiceprints":[` + of("Sam", good) + "," + of("Sam", good) + `]}`, "voiceprints[1].label"},
+		{`{"voiceprints":[{"label":"Sam","voiceprint":null}]}`, "voiceprints[0].voiceprint"},
+		{`{"voiceprints":[` + of("Sam", "hello") + `]}`, "voiceprints[0].voiceprint"},
+		{`{"voiceprints":[` + of("Sam", strings.Repeat("x", 20_001)) + `]}`, "voiceprints[0].voiceprint"},
+		{`{"voiceprints":[` + of("Sam", good) + "," + of("Rosa", good[:len(good)-9]) + `]}`, "voiceprints[1].voiceprint"},
+		{`{"voiceprints":[` + of("Sam", strings.Replace(good, made, "0.1", 1)) + `]}`, "voiceprints[0].voiceprint"},
+		{`{"matching":7}`, "matching"},
+		{`{"matching":{"threshold":101}}`, "matching"},
+		{`{"matching":{"exclusive":"yes"}}`, "matching"},
+	} {
+		r := h.do("POST", "/v1/live", testKey, strings.NewReader(c.body))
+		var bad protocol.ValidationErrorResponse
+		if err := json.Unmarshal(r.body, &bad); err != nil || r.StatusCode != 400 || len(bad.Errors) != 1 || bad.Errors[0].Field != c.field {
+			t.Errorf("%.80s: %d %s, want field %s", c.body, r.StatusCode, r.body, c.field)
+		}
+	}
+	for _, fine := range []string{`{"voiceprints":null,"matching":null}`, `{"voiceprints":[` + of(strings.Repeat("é", 100), good) + `],"matching":{"threshold":0,"exclusive":false}}`} {
+		if r := h.do("POST", "/v1/live", testKey, strings.NewReader(fine)); r.StatusCode != 200 {
+			t.Errorf("%.60s: %d %s", fine, r.StatusCode, r.body)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// message is a message to the client.
+type message struct {
+	kind int
+	raw  []byte
+}
+
+func text(e protocol.Event) message { return message{websocket.TextMessage, e.Raw} }
+
+// eventFault is a fault of events on one stream. Only the writer uses it.
+type eventFault struct {
+	Fault
+	n      int                // events so far
+	starts map[string]float64 // of open turns, by label
+	held   []message
+}
+
+func newEventFault(f Fault) *eventFault {
+	return &eventFault{Fault: f, starts: map[string]float64{}}
+}
+
+// apply returns what to send instead of a message. Error messages remain, and
+// so do messages that another fault has made invalid.
+func (f *eventFault) apply(m message) []message {
+	e, err := protocol.ParseEvent(m.raw)
+	isStart, isEnd := e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd
+	if err != nil || !isStart && !isEnd {
+		return []message{m}
+	}
+	f.n++
+	began, open := f.starts[e.Speaker]
+	if isStart {
+		f.starts[e.Speaker] = e.Timestamp
+	}
+	at := func(seconds float64) []message {
+		return []message{text(protocol.NewMatchEvent(e.Type, max(0, seconds), e.Speaker, e.Match))}
+	}
+	switch f.kind.name {
+	case "drop-events":
+		if f.n%f.value == 0 {
+			return nil
+		}
+	case "duplicate-events":
+		if f.n%f.value == 0 {
+			return []message{m, m}
+		}
+	case "no-starts":
+		if isStart {
+			return nil
+		}
+	case "no-ends":
+		if isEnd {
+			return nil
+		}
+	case "end-before-start":
+		if isEnd && open {
+			return at(began - 0.5)
+		}
+	case "zero-length":
+		if isEnd && open {
+			return at(began)
+		}
+	case "future-events":
+		return at(e.Timestamp + 3600)
+	case "out-of-order":
+		if f.held == nil {
+			f.held = []message{m}
+			return nil
+		}
+		return append([]message{m}, f.flush()...)
+	case "unknown-speaker":
+		if isStart {
+			return []message{m, text(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, e.Timestamp+0.001, protocol.SpeakerLabel(99)))}
+		}
+	case "unknown-type":
+		return []message{{websocket.TextMessage, []byte(`{"type":"diarization_rehearsal","data":{"note":"on purpose"}}`)}, m}
+	case "extra-fields":
+		return []message{{websocket.TextMessage, fmt.Appendf(nil,
+			`{"type":%q,"data":{"timestamp":%v,"speaker":%s,"confidence":0.5,"words":["on","purpose"]},"sequence":%d,"rehearsal":{"on":"purpose"}}`,
+			e.Type, e.Timestamp, quoted(e.Speaker), f.n)}}
+	case "broken-json":
+		return []message{m, {websocket.TextMessage, m.raw[:len(m.raw)/2]}}
+	case "binary-events":
+		return []message{{websocket.BinaryMessage, m.raw}}
+	case "hostile-labels":
+		label := "\x1b[2J\x1b[31m" + e.Speaker + "\r\n\u202e\x07" + strings.Repeat("W", 2000)
+		return []message{text(protocol.NewSpeakerEvent(e.Type, e.Timestamp, label))}
+	}
+	return []message{m}
+}
+
+// flush returns what a fault still holds at the end of the stream.
+func (f *eventFault) flush() []message {
+	held := f.held
+	f.held = nil
+	return held
+}
+
+func quoted(s string) []byte {
+	raw, err := json.Marshal(s)
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,151 @@
+// Package faults makes the built-in server misbehave on purpose, so that
+// clients of the service can be tested against failures. Faults act at the
+// edges of the server only: Plan.Wrap in front of the HTTP operations,
+// Plan.Stream between a stream and its socket. The server behind them works
+// normally, and its record of a stream is true, whatever the client was sent.
+package faults
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Fault is one fault, as parsed by Parse.
+type Fault struct {
+	spec  string
+	kind  *kind
+	value int           // a code or a count
+	wait  time.Duration // a length of time
+	after time.Duration // since the stream was opened
+	times int64         // it affects the first so many requests or streams; 0 = all
+	on    string        // the operation, for a fault of requests
+}
+
+// String is the text that the fault was parsed from.
+func (f Fault) String() string { return f.spec }
+
+// place is where a fault acts.
+type place int
+
+const (
+	atRequest place = iota // on an operation's answer
+	atSocket               // on an open stream
+	atEvents               // between the stream and its messages
+)
+
+// value is the kind of value after the equals sign of a fault.
+type value int
+
+const (
+	nothing value = iota
+	length        // of time
+	code          // of a close
+	status        // of HTTP
+	every         // Nth
+)
+
+// kind is what all faults of one name have in common.
+type kind struct {
+	name     string
+	takes    value
+	implicit string // the value if none is given; "" if one is required
+	place    place
+	on       string // the only operation of a fault of requests; "" = any
+	what     string
+}
+
+// kinds are all faults except those that are named by an HTTP status.
+var kinds = []*kind{
+	{"slow", length, "", atRequest, "", "the answer comes after TIME"},
+	{"no-answer", nothing, "", atRequest, "", "the request is never answered; the connection stays open"},
+	{"web-page", nothing, "", atRequest, "", "the answer is 200 with a login page, like that of a captive portal"},
+	{"slow-handshake", length, "", atRequest, opHandshake, "the WebSocket opens after TIME"},
+	{"no-handshake", nothing, "", atRequest, opHandshake, "the handshake is never answered"},
+	{"refuse-handshake", status, "403", atRequest, opHandshake, "the handshake is refused, with 403 or STATUS"},
+
+	{"close", code, "", atSocket, "", "the stream is closed with CODE"},
+	{"ahead", nothing, "", atSocket, "", "error message that the audio is ahead of real time, then close 1008"},
+	{"reset", nothing, "", atSocket, "", "the connection is reset"},
+	{"hang-up", nothing, "", atSocket, "", "the connection ends without a close frame"},
+	{"mute", nothing, "", atSocket, "", "the server reads audio but sends nothing more, not even pongs"},
+	{"no-pong", nothing, "", atSocket, "", "pings are not answered"},
+	{"no-close", nothing, "", atSocket, "", "at the end of the stream the connection ends without a close frame"},
+	{"never-close", nothing, "", atSocket, "", "after end_of_stream the connection stays open, without a close frame"},
+	{"slow-read", length, "", atSocket, "", "each chunk is read TIME late; more than 100ms is slower than real time"},
+	{"chunk-size", every, "10", atSocket, "", "every 10th or Nth chunk is rejected as having a wrong size"},
+
+	{"event-lag", length, "", atEvents, "", "messages and the close after them are delayed by TIME"},
+	{"drop-events", every, "2", atEvents, "", "every 2nd or Nth event is missing"},
+	{"duplicate-events", every, "1", atEvents, "", "every event, or every Nth, is sent twice"},
+	{"no-starts", nothing, "", atEvents, "", "turns end that never started"},
+	{"no-ends", nothing, "", atEvents, "", "turns start and never end"},
+	{"end-before-start", nothing, "", atEvents, "", "turns end half a second before they start"},
+	{"zero-length", nothing, "", atEvents, "", "turns end when they start"},
+	{"future-events", nothing, "", atEvents, "", "timestamps are an hour ahead of the audio"},
+	{"out-of-order", nothing, "", atEvents, "", "each pair of events is swapped"},
+	{"unknown-speaker", nothing, "", atEvents, "", "after each start, a turn of SPEAKER_99 ends that never started"},
+	{"unknown-type", nothing, "", atEvents, "", "before each event, a message of an unknown type"},
+	{"extra-fields", nothing, "", atEvents, "", "events have fields that are not in the specification"},
+	{"broken-json", nothing, "", atEvents, "", "after each event, its first half again, which is not valid JSON"},
+	{"binary-events", nothing, "", atEvents, "", "events are sent in binary frames"},
+	{"hostile-labels", nothing, "", atEvents, "", "labels contain escape sequences and line breaks and are very long"},
+}
+
+// The operations that a fault of requests can affect.
+const (
+	opTest        = "test"
+	opLive        = "live"
+	opStatus      = "status"
+	opWatch       = "watch"
+	opMediaList   = "media-list"
+	opMediaDelete = "media-delete"
+	opMediaInput  = "media-input"
+	opMediaOutput = "media-output"
+	opTransfer    = "transfer"
+	opHandshake   = "handshake"
+	opAll         = "all"
+)
+
+var operations = []string{opTest, opLive, opStatus, opWatch, opMediaList, opMediaDelete, opMediaInput, opMediaOutput, opTransfer, opHandshake, opAll}
+
+// Plan is the faults of one server. A nil Plan has none. It is safe for
+// concurrent use.
+type Plan struct {
+	faults []*planned
+}
+
+// planned is a fault and how many requests or streams it could have affected.
+type planned struct {
+	Fault
+	occasions atomic.Int64
+}
+
+// NewPlan returns a plan of some faults, nil for none.
+func NewPlan(faults []Fault) *Plan {
+	if len(faults) == 0 {
+		return nil
+	}
+	p := &Plan{}
+	for _, f := range faults {
+		p.faults = append(p.faults, &planned{Fault: f})
+	}
+	return p
+}
+
+// applies counts one more request or stream, and reports whether the fault
+// affects it.
+func (f *planned) applies() bool {
+	return f.occasions.Add(1) <= f.times || f.times == 0
+}
+
+// next returns the faults at some places that affect the next stream.
+func (p *Plan) next(places ...place) []Fault {
+	var out []Fault
+	for _, f := range p.faults {
+		if slices.Contains(places, f.kind.place) && f.applies() {
+			out = append(out, f.Fault)
+		}
+	}
+	return out
+}

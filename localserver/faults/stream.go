@@ -1,0 +1,330 @@
+package faults
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+const (
+	// writeTimeout bounds the writes of this package.
+	writeTimeout = 10 * time.Second
+	// queuedMessages bounds the messages that wait for their delay; beyond it
+	// the stream waits.
+	queuedMessages = 256
+	// noCloseTimeout is how long the server waits for the close frame of a
+	// client that was never sent one.
+	noCloseTimeout = 24 * time.Hour
+	// maxCloseText bounds the text of a close frame, in bytes (RFC 6455,
+	// section 5.5).
+	maxCloseText = 123
+)
+
+var errOver = errors.New("the stream has ended")
+
+// Conn is the socket of a stream, with faults between it and the server. Close
+// ends its goroutines: one for each fault that occurs once, and one for the
+// delay of messages.
+type Conn struct {
+	*websocket.Conn
+	opened  time.Time
+	mute    []Fault
+	noClose []Fault
+	sizes   []Fault
+	slow    []Fault
+	events  []*eventFault
+	lag     time.Duration
+
+	chunks int // read so far
+
+	mu         sync.Mutex // one writer at a time: the server, the delay, a fault
+	delayed    chan delayed
+	stop       chan struct{}
+	once       sync.Once
+	goroutines sync.WaitGroup
+}
+
+// delayed is a message that waits for its delay, or a close frame after it.
+type delayed struct {
+	due    time.Time
+	kind   int
+	raw    []byte
+	closed chan struct{} // of a close frame, closed when it is due; nil for a message
+}
+
+// Stream inserts the faults that affect this stream between it and its socket.
+// It returns nil if there are none.
+func (p *Plan) Stream(conn *websocket.Conn) *Conn {
+	if p == nil {
+		return nil
+	}
+	faults := p.next(atSocket, atEvents)
+	if len(faults) == 0 {
+		return nil
+	}
+	c := &Conn{Conn: conn, opened: time.Now(), stop: make(chan struct{})}
+	for _, f := range faults {
+		switch f.kind.name {
+		case "close", "ahead", "reset", "hang-up":
+			c.goroutines.Go(func() { c.occur(f) })
+		case "mute":
+			c.mute = append(c.mute, f)
+			c.ignorePings(f)
+		case "no-close", "never-close":
+			c.noClose = append(c.noClose, f)
+		case "no-pong":
+			c.ignorePings(f)
+		case "slow-read":
+			c.slow = append(c.slow, f)
+		case "chunk-size":
+			c.sizes = append(c.sizes, f)
+		case "event-lag":
+			c.lag += f.wait
+		default:
+			c.events = append(c.events, newEventFault(f))
+		}
+	}
+	if c.lag > 0 {
+		c.delayed = make(chan delayed, queuedMessages)
+		c.goroutines.Go(c.deliver)
+	}
+	return c
+}
+
+// ignorePings leaves pings unanswered once a fault has begun.
+func (c *Conn) ignorePings(f Fault) {
+	pong := c.PingHandler()
+	c.SetPingHandler(func(data string) error {
+		if c.begun(f) {
+			return nil
+		}
+		return pong(data)
+	})
+}
+
+// Linger is how much longer than usual the server has to wait for the client's
+// close frame.
+func (c *Conn) Linger() time.Duration {
+	for _, f := range c.noClose {
+		if f.kind.name == "never-close" {
+			return noCloseTimeout
+		}
+	}
+	return c.lag
+}
+
+// begun reports whether a fault has begun.
+func (c *Conn) begun(f Fault) bool { return time.Since(c.opened) >= f.after }
+
+// anyBegun reports whether one of some faults has begun.
+func (c *Conn) anyBegun(faults []Fault) bool {
+	for _, f := range faults {
+		if c.begun(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits, and reports whether the stream is still open.
+func (c *Conn) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.stop:
+		return false
+	}
+}
+
+// occur waits for the time of a fault, and applies it.
+func (c *Conn) occur(f Fault) {
+	if !c.pause(time.Until(c.opened.Add(f.after))) {
+		return
+	}
+	switch f.kind.name {
+	case "close":
+		c.sendClose(f.value, "on purpose: --fault "+f.spec)
+	case "ahead":
+		_ = c.write(websocket.TextMessage, protocol.NewErrorEvent("Audio is more than 5 s ahead of real time").Raw)
+		c.sendClose(websocket.ClosePolicyViolation, "too far ahead of real time")
+	case "reset":
+		if t, ok := c.tcp().(*net.TCPConn); ok {
+			_ = t.SetLinger(0) // so that closing it sends a reset
+		}
+		_ = c.tcp().Close()
+	case "hang-up":
+		_ = c.tcp().Close()
+	}
+}
+
+// sendClose sends a close frame.
+func (c *Conn) sendClose(code int, text string) {
+	_ = c.Conn.WriteControl(websocket.CloseMessage,
+		websocket.FormatCloseMessage(code, text[:min(len(text), maxCloseText)]), time.Now().Add(writeTimeout))
+}
+
+// tcp is the connection below TLS.
+func (c *Conn) tcp() net.Conn {
+	if t, ok := c.NetConn().(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c.NetConn()
+}
+
+// NextReader returns the next frame of the client, as changed by the faults.
+func (c *Conn) NextReader() (int, io.Reader, error) {
+	kind, body, err := c.Conn.NextReader()
+	if err != nil {
+		c.end() // nobody waits for delayed messages
+		return kind, body, err
+	}
+	if c.anyBegun(c.mute) {
+		// Continue to read below the WebSocket, which answers nothing then.
+		_ = c.SetReadDeadline(time.Time{})
+		_, err := io.Copy(io.Discard, c.NetConn())
+		return 0, nil, errors.Join(errOver, err)
+	}
+	if kind != websocket.BinaryMessage {
+		return kind, body, nil
+	}
+	c.chunks++
+	for _, f := range c.slow {
+		if c.begun(f) && !c.pause(f.wait) {
+			return 0, nil, errOver
+		}
+	}
+	for _, f := range c.sizes {
+		if c.begun(f) && c.chunks%f.value == 0 {
+			body = io.LimitReader(body, protocol.ChunkBytes-1)
+		}
+	}
+	return kind, body, nil
+}
+
+// SetWriteDeadline sets the deadline of the server's next message.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// WriteMessage sends a message, as changed by the faults.
+func (c *Conn) WriteMessage(kind int, raw []byte) error {
+	if c.anyBegun(c.mute) {
+		return nil
+	}
+	out := []message{{kind, raw}}
+	for _, f := range c.events {
+		if !c.begun(f.Fault) {
+			continue
+		}
+		var next []message
+		for _, m := range out {
+			next = append(next, f.apply(m)...)
+		}
+		out = next
+	}
+	return c.send(out)
+}
+
+func (c *Conn) send(out []message) error {
+	for _, m := range out {
+		if err := c.sendDelayed(delayed{due: time.Now().Add(c.lag), kind: m.kind, raw: m.raw}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendDelayed gives a message to deliver, or sends it if there is no delay.
+func (c *Conn) sendDelayed(m delayed) error {
+	if c.delayed == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.Conn.WriteMessage(m.kind, m.raw)
+	}
+	select {
+	case c.delayed <- m:
+		return nil
+	case <-c.stop:
+		return errOver
+	}
+}
+
+// deliver sends the delayed messages when they are due.
+func (c *Conn) deliver() {
+	for {
+		select {
+		case m := <-c.delayed:
+			if !c.pause(time.Until(m.due)) {
+				return
+			}
+			if m.closed != nil {
+				close(m.closed)
+			} else if c.write(m.kind, m.raw) != nil {
+				c.end()
+			}
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// write sends a message of a fault, with its own deadline.
+func (c *Conn) write(kind int, raw []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return c.Conn.WriteMessage(kind, raw)
+}
+
+// WriteControl sends a ping or a close frame. A close frame waits for all
+// messages before it, and some faults suppress it.
+func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
+	if c.anyBegun(c.mute) {
+		return nil
+	}
+	if kind != websocket.CloseMessage {
+		return c.Conn.WriteControl(kind, data, deadline)
+	}
+	for _, f := range c.events {
+		if err := c.send(f.flush()); err != nil {
+			return err
+		}
+	}
+	if c.delayed != nil {
+		due := make(chan struct{})
+		if err := c.sendDelayed(delayed{due: time.Now().Add(c.lag), closed: due}); err != nil {
+			return err
+		}
+		select {
+		case <-due:
+			deadline = time.Now().Add(writeTimeout)
+		case <-c.stop:
+			return errOver
+		}
+	}
+	if c.anyBegun(c.noClose) {
+		return nil
+	}
+	return c.Conn.WriteControl(kind, data, deadline)
+}
+
+// Close ends the connection and the faults.
+func (c *Conn) Close() error {
+	c.end()
+	err := c.Conn.Close()
+	c.goroutines.Wait()
+	return err
+}
+
+// end ends the faults; delayed messages are discarded.
+func (c *Conn) end() { c.once.Do(func() { close(c.stop) }) }

@@ -1,0 +1,252 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// plan is a plan of faults that are separated by spaces.
+func plan(t *testing.T, specs string) *Plan {
+	t.Helper()
+	var faults []Fault
+	for _, spec := range strings.Fields(specs) {
+		f, err := Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults = append(faults, f)
+	}
+	return NewPlan(faults)
+}
+
+// streamed runs serve on a stream with faults and returns the messages that the
+// client receives, with their kinds, and how the connection ends. The test must
+// run in a synctest bubble.
+func streamed(t *testing.T, specs string, serve func(*Conn)) (messages []message, end error) {
+	t.Helper()
+	near, far := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ws, err := protocoltest.Accept(far)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c := plan(t, specs).Stream(ws)
+		defer c.Close()
+		serve(c)
+	}()
+	conn, err := protocoltest.Dial(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		kind, raw, err := conn.ReadMessage()
+		if err != nil {
+			_ = conn.Close()
+			<-done
+			return messages, err
+		}
+		messages = append(messages, message{kind, raw})
+	}
+}
+
+// twoTurns sends two turns and a close frame.
+func twoTurns(c *Conn) {
+	for i, label := range []string{"A", "B"} {
+		at := 0.5 + float64(i)
+		_ = c.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label).Raw)
+		_ = c.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at+0.25, label).Raw)
+	}
+	_ = c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+}
+
+// brief is a list of messages in one line.
+func brief(messages []message) string {
+	var out []string
+	for _, m := range messages {
+		e, err := protocol.ParseEvent(m.raw)
+		switch {
+		case m.kind == websocket.BinaryMessage:
+			out = append(out, "binary")
+		case err != nil:
+			out = append(out, "unreadable")
+		case e.Type == protocol.TypeSpeakerStart:
+			out = append(out, fmt.Sprintf("+%s@%v", e.Speaker, e.Timestamp))
+		case e.Type == protocol.TypeSpeakerEnd:
+			out = append(out, fmt.Sprintf("-%s@%v", e.Speaker, e.Timestamp))
+		default:
+			out = append(out, e.Type)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// What a client receives with the faults of events, and when the stream ends.
+func TestEvents(t *testing.T) {
+	const right = "+A@0.5 -A@0.75 +B@1.5 -B@1.75"
+	for specs, want := range map[string]string{
+		"close=1000@1h":              right,
+		"drop-events":                "+A@0.5 +B@1.5",
+		"drop-events=3":              "+A@0.5 -A@0.75 -B@1.75",
+		"drop-events=1@1h":           right,
+		"duplicate-events=2":         "+A@0.5 -A@0.75 -A@0.75 +B@1.5 -B@1.75 -B@1.75",
+		"duplicate-events":           "+A@0.5 +A@0.5 -A@0.75 -A@0.75 +B@1.5 +B@1.5 -B@1.75 -B@1.75",
+		"no-starts":                  "-A@0.75 -B@1.75",
+		"no-ends":                    "+A@0.5 +B@1.5",
+		"end-before-start":           "+A@0.5 -A@0 +B@1.5 -B@1",
+		"zero-length":                "+A@0.5 -A@0.5 +B@1.5 -B@1.5",
+		"future-events":              "+A@3600.5 -A@3600.75 +B@3601.5 -B@3601.75",
+		"out-of-order":               "-A@0.75 +A@0.5 -B@1.75 +B@1.5",
+		"out-of-order drop-events=3": "-A@0.75 +A@0.5 +B@1.5",
+		"unknown-speaker":            "+A@0.5 -SPEAKER_99@0.501 -A@0.75 +B@1.5 -SPEAKER_99@1.501 -B@1.75",
+		"broken-json":                "+A@0.5 unreadable -A@0.75 unreadable +B@1.5 unreadable -B@1.75 unreadable",
+		"extra-fields":               right,
+		"binary-events":              "binary binary binary binary",
+		"event-lag=3s":               right,
+		"mute":                       "",
+	} {
+		t.Run(specs, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				messages, end := streamed(t, specs, twoTurns)
+				if got := brief(messages); got != want {
+					t.Errorf("got  %s\nwant %s", got, want)
+				}
+				if closed := websocket.IsCloseError(end, websocket.CloseNormalClosure); closed == (specs == "mute") {
+					t.Errorf("ended with %v", end)
+				}
+				lag := map[string]time.Duration{"event-lag=3s": 3 * time.Second}[specs]
+				if took := time.Since(begun); took != lag {
+					t.Errorf("ended after %s, not %s", took, lag)
+				}
+			})
+		})
+	}
+}
+
+// Faults that occur once end the stream at their time.
+func TestOccurrences(t *testing.T) {
+	for _, c := range []struct {
+		spec  string
+		after time.Duration
+		code  int // 1006 = no close frame
+		says  string
+	}{
+		{"close=1011@10s", 10 * time.Second, 1011, ""},
+		{"close=4001", 0, 4001, ""},
+		{"ahead@2s", 2 * time.Second, websocket.ClosePolicyViolation, "error"},
+		{"hang-up@1m", time.Minute, websocket.CloseAbnormalClosure, ""},
+		{"reset@1s", time.Second, websocket.CloseAbnormalClosure, ""},
+	} {
+		t.Run(c.spec, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				messages, end := streamed(t, c.spec, func(conn *Conn) {
+					for {
+						if _, _, err := conn.NextReader(); err != nil {
+							return
+						}
+					}
+				})
+				var closed *websocket.CloseError
+				if took := time.Since(begun); !errors.As(end, &closed) || closed.Code != c.code || took != c.after || brief(messages) != c.says {
+					t.Errorf("after %s: %q, %v", took, brief(messages), end)
+				}
+			})
+		})
+	}
+}
+
+// A plan counts the streams: the first two are affected, and no other.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	p := plan(t, "drop-events,times=2")
+	for i, want := range []int{1, 1, 0} {
+		if got := len(p.next(atSocket, atEvents)); got != want {
+			t.Errorf("stream %d has %d faults, not %d", i, got, want)
+		}
+	}
+	if c := p.Stream(nil); c != nil {
+		t.Error("a stream without faults is changed")
+	}
+}
+
+// What a client is answered with the faults of requests.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec, path string
+		status     int
+		header     string // its value follows
+		value      string
+	}{
+		{"503", "/v1/live", 503, "Retry-After", ""},
+		{"503", "/v1/test", 200, "Retry-After", ""},
+		{"503,on=all", "/v1/test", 503, "Retry-After", ""},
+		{"503,on=all", "/health", 200, "Retry-After", ""},
+		{"429=7s", "/v1/live", 429, "X-RateLimit-Reset", "7"},
+		{"400", "/v1/live", 400, "Content-Type", "application/json"},
+		{"web-page,on=test", "/v1/test", 200, "Content-Type", "text/html; charset=utf-8"},
+		{"refuse-handshake", "/v1/stream/x", 403, "Retry-After", ""},
+	} {
+		h := plan(t, c.spec).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+			func(w http.ResponseWriter, _ *http.Request, status int, message string) {
+				http.Error(w, message, status)
+			}, nil)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+		if w.Code != c.status || w.Header().Get(c.header) != c.value {
+			t.Errorf("%s, %s: %d %v", c.spec, c.path, w.Code, w.Header())
+		}
+	}
+}
+
+// A delayed answer ends with the request or with the server.
+func TestDelays(t *testing.T) {
+	aborted := func(h http.Handler, r *http.Request) (yes bool) {
+		defer func() { yes = recover() == http.ErrAbortHandler }()
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		return false
+	}
+	for _, c := range []struct {
+		spec    string
+		cancel  time.Duration // when the client goes
+		stop    time.Duration // when the server stops
+		after   time.Duration
+		aborted bool
+	}{
+		{"slow=3s", time.Hour, time.Hour, 3 * time.Second, false},
+		{"slow=3s", time.Second, time.Hour, time.Second, true},
+		{"slow=3s", time.Hour, time.Second, time.Second, false},
+		{"no-answer", time.Minute, time.Hour, time.Minute, true},
+		{"no-answer", time.Hour, time.Second, time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), c.cancel)
+			defer cancel()
+			stopping := make(chan struct{})
+			time.AfterFunc(c.stop, func() { close(stopping) })
+			h := plan(t, c.spec).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil, stopping)
+			begun := time.Now()
+			got := aborted(h, httptest.NewRequest(http.MethodPost, "/v1/live", nil).WithContext(ctx))
+			if took := time.Since(begun); got != c.aborted || took != c.after {
+				t.Errorf("%+v: aborted %v after %s", c, got, took)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package localserver
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Addresses and metrics are for known hosts only: a page under a foreign name
+// that leads to this server gets neither.
+func TestForeignHosts(t *testing.T) {
+	h := serve(t, plain)
+	public := serve(t, plain, func(o *setup) { o.PublicURL = "http://hubbub.example.org/x" })
+	ask := func(h *host, method, path, host, body string) reply {
+		t.Helper()
+		r, err := http.NewRequest(method, "http://"+h.Addr().String()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Authorization", "Bearer "+testKey)
+		return h.send(r)
+	}
+	own := h.Addr().String()
+	for host, want := range map[string]string{"evil.example": own, "localhost.evil.example:80": own, "localhost:1": "localhost:1",
+		"LOCALHOST": "LOCALHOST", "10.0.0.1:99": "10.0.0.1:99", "[::1]:5": "[::1]:5", own: own} {
+		for path, body := range map[string]string{"/v1/live": "", "/v1/media/input": `{"url":"media://x"}`} {
+			if res := ask(h, "POST", path, host, body); !strings.Contains(string(res.body), "://"+want+"/v1/") {
+				t.Errorf("%s for %s: %s", path, host, res.body)
+			}
+		}
+		if res := ask(h, "GET", "/metrics", host, ""); want == own && host != own {
+			res.apiError(t, 421)
+		} else if res.StatusCode != 200 {
+			t.Errorf("metrics for %s: %d", host, res.StatusCode)
+		}
+	}
+	if res := ask(public, "GET", "/metrics", "hubbub.example.org", ""); res.StatusCode != 200 {
+		t.Errorf("metrics for the public host: %d", res.StatusCode)
+	}
+	ask(public, "GET", "/metrics", "other.example.org", "").apiError(t, 421)
+}

@@ -1,0 +1,162 @@
+package localserver
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"hubbub/protocol"
+)
+
+// upgrade is the head of a request that opens a WebSocket.
+var upgrade = http.Header{
+	"Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+	"Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
+}
+
+// unknownID is an id that no stream has.
+const unknownID = "00000000-0000-4000-8000-000000000000"
+
+// working fails the test unless the store of a server responds and takes writes.
+func (h *host) working() {
+	h.t.Helper()
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if res := h.do("GET", path, "", nil); res.StatusCode != 200 {
+			h.t.Fatalf("%s: %d %s", path, res.StatusCode, res.body)
+		}
+	}
+	if got := h.status(h.create().ID).Status; got != protocol.StatusCreated {
+		h.t.Fatalf("a new stream is %q", got)
+	}
+}
+
+// No id in a request disables the store, whatever its length.
+func TestNoIDClosesTheStore(t *testing.T) {
+	h := serve(t)
+	for _, o := range []struct {
+		before, after, key string
+		unknown            int // the status of an unknown id
+	}{
+		{"/v1/stream/", "", "", 401},
+		{"/v1/stream/", "?token=x", "", 401},
+		{"/v1/live/", "", testKey, 404},
+		{"/v1/live/", "/events", testKey, 404},
+	} {
+		for _, n := range []int{1, 36, 100, 1900, 4000, 4020, 4096, 8000, 12_000} {
+			r, err := http.NewRequest("GET", h.URL()+o.before+strings.Repeat("A", n)+o.after, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = upgrade.Clone()
+			if o.key != "" {
+				r.Header.Set("Authorization", "Bearer "+o.key)
+			}
+			want := o.unknown
+			if len(r.URL.RequestURI()) > maxTarget {
+				want = http.StatusRequestURITooLong
+			}
+			h.send(r).apiError(t, want)
+			h.working()
+		}
+	}
+	long := strings.Repeat("A", 5000)
+	for path, body := range map[string]string{
+		"/v1/live":         `{"resume":"` + long + `"}`,
+		"/v1/media/output": `{"url":"media://live/` + long + `/turns.rttm"}`,
+		"/v1/media/input":  `{"url":"media://` + long + `"}`,
+	} {
+		if res := h.do("POST", path, testKey, strings.NewReader(body)); res.StatusCode >= 500 {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
+		}
+		h.working()
+	}
+}
+
+// An id is accepted only in the form in which the service issued it.
+func TestIDsHaveOneSpelling(t *testing.T) {
+	h := serve(t)
+	id := h.create().ID
+	h.status(id)
+	for _, other := range []string{strings.ToUpper(id), "%7B" + id + "%7D", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + "%20", id + "%00", "*", ">"} {
+		h.do("GET", "/v1/live/"+other, testKey, nil).apiError(t, 404)
+	}
+	h.working()
+}
+
+// A text that is not an id is refused without a call of the store.
+func TestOddIDsDoNotReachTheStore(t *testing.T) {
+	h := serve(t)
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(path, key string) reply {
+		r, err := http.NewRequest("GET", h.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = upgrade.Clone()
+		r.Header.Set("Authorization", "Bearer "+key)
+		return h.send(r)
+	}
+	ask("/v1/live/"+unknownID, testKey).apiError(t, 503)
+	for _, id := range []string{"x", strings.ToUpper("a" + unknownID[1:]), "%7B" + unknownID + "%7D", unknownID + "0", strings.Repeat("A", 1900)} {
+		ask("/v1/stream/"+id+"?token=x", "").apiError(t, 401)
+		ask("/v1/live/"+id, testKey).apiError(t, 404)
+		ask("/v1/live/"+id+"/events", testKey).apiError(t, 404)
+	}
+	for _, id := range []string{"x", unknownID + "0", strings.Repeat("A", 200)} {
+		h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+id+`/turns.rttm"}`)).apiError(t, 404)
+	}
+}
+
+// A server that can never reach its store again reports it and ends.
+func TestServerEndsWithoutStore(t *testing.T) {
+	t.Parallel()
+	o := &natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: t.TempDir()}
+	n, err := natsserver.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	defer n.WaitForShutdown()
+	defer n.Shutdown()
+	if !n.ReadyForConnections(testTimeout) {
+		t.Fatal("nats-server does not start")
+	}
+	h := serve(t, func(o *setup) { o.NATS = n.ClientURL() })
+	h.working()
+	s := h.open()
+	s.chunks(1)
+	s.next()
+
+	// The client closes its connection for good when its credentials are refused.
+	closed := *o
+	closed.Port = n.Addr().(*net.TCPAddr).Port
+	closed.Authorization = "another token"
+	if err := n.ReloadOptions(&closed); err != nil {
+		t.Fatal(err)
+	}
+	for h.store.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	w := httptest.NewRecorder()
+	h.routes().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("/healthz: %d", w.Code)
+	}
+	err = h.Wait()
+	var hint interface{ Hint() string }
+	if err == nil || !strings.Contains(err.Error(), "store") || !errors.As(err, &hint) || hint.Hint() == "" {
+		t.Errorf("the server ended with %v", err)
+	}
+	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {
+		t.Errorf("the stream was closed with %d", code)
+	}
+}

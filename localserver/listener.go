@@ -1,0 +1,125 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// The limits of an HTTP connection. A stream has its own after its handshake.
+const (
+	headerTimeout  = 10 * time.Second // also of the TLS handshake
+	requestTimeout = 30 * time.Second
+	answerTimeout  = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeader      = 16 << 10
+)
+
+// listen opens the port. Its errors carry a hint.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err == nil {
+		return l, nil
+	}
+	hint := "Give another address, such as 127.0.0.1:8580; port 0 picks a free one."
+	var dns *net.DNSError
+	var wrong *net.AddrError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		hint = "Another program listens there: stop it, or choose another port; port 0 picks a free one."
+		err = errors.New("the address is in use")
+	case errors.Is(err, syscall.EACCES):
+		hint = "Ports below 1024 need special rights: choose a higher one, such as 8580."
+		err = errors.New("permission denied")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		hint = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
+		err = errors.New("the address is not one of this machine")
+	case errors.As(err, &dns):
+		hint = "Check the host's name, or give an address in numbers, such as 127.0.0.1."
+		err = errors.New("the host is not known")
+	case errors.As(err, &wrong):
+		err = errors.New(wrong.Err)
+	}
+	return nil, &hinted{fmt.Errorf("cannot listen on %s: %w", addr, err), hint}
+}
+
+func (s *Server) newHTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            headerTimeout,
+		ReadTimeout:                  requestTimeout,
+		WriteTimeout:                 answerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serve accepts connections until the server stops.
+func (s *Server) serve(h *http.Server, l net.Listener) {
+	var err error
+	if h.TLSConfig != nil {
+		err = h.ServeTLS(l, "", "")
+	} else {
+		err = h.Serve(l)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		_ = s.stop(s.ctx, fmt.Errorf("the server can take no more connections: %w", err))
+	}
+}
+
+// Addr is the address that the server listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// MetricsAddr is the address of the metrics, nil if it is that of the service.
+func (s *Server) MetricsAddr() net.Addr {
+	if s.metricsListener == nil {
+		return nil
+	}
+	return s.metricsListener.Addr()
+}
+
+// URL is the base address for clients on this machine, or the public one.
+func (s *Server) URL() string {
+	if s.public != nil {
+		return s.public.String()
+	}
+	scheme := "https"
+	if s.tls == nil {
+		scheme = "http"
+	}
+	host, port, _ := net.SplitHostPort(s.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if configured, _, _ := net.SplitHostPort(s.options.Addr); configured == "::" {
+			host = "::1"
+		}
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// hosts are the names that the certificate has to cover in addition to those of
+// this machine.
+func (s *Server) hosts() []string {
+	host, _, _ := net.SplitHostPort(s.options.Addr) // validated with the options
+	if s.public == nil {
+		return []string{host}
+	}
+	return []string{host, s.public.Hostname()}
+}
+
+// CAPEM is the certificate that a client needs to trust the server, nil
+// without TLS or with a certificate of the operator.
+func (s *Server) CAPEM() []byte {
+	if s.tls == nil {
+		return nil
+	}
+	return append([]byte(nil), s.tls.caPEM...)
+}

@@ -1,0 +1,134 @@
+package localserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// listed returns the answer of GET /v1/media.
+func (h *host) listed(query string) (l protocol.MediaList) {
+	h.t.Helper()
+	res := h.do("GET", "/v1/media"+query, testKey, nil)
+	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
+		h.t.Fatalf("list: %d %s", res.StatusCode, res.body)
+	}
+	return l
+}
+
+func locations(l protocol.MediaList) (all []string) {
+	for _, o := range l.Media {
+		all = append(all, o.URL)
+	}
+	return all
+}
+
+func deletePath(location string) string { return "/v1/media?url=" + url.QueryEscape(location) }
+
+func TestMediaIsListedAndDeleted(t *testing.T) {
+	clock := newClock()
+	dir := t.TempDir()
+	h := serve(t, clock.use, func(o *setup) { o.DataDir = dir })
+	foreign := mustKey(t, dir, "b", "pro", time.Hour, clock.now())
+	if l := h.listed(""); len(l.Media) != 0 || l.Used != 0 || l.Limit != DefaultAccountStorage || !strings.Contains(string(h.do("GET", "/v1/media", testKey, nil).body), `"media":[]`) {
+		t.Errorf("nothing is stored: %+v", l)
+	}
+	names := []string{"media://../x", "media://a", "media://a//b", "media://a/b"}
+	for i, name := range names {
+		h.put(name, strings.Repeat("x", i))
+	}
+	l := h.listed("")
+	if got := locations(l); !slices.Equal(got, names) || l.Used != 6 || l.Media[3].Size != 3 {
+		t.Errorf("%+v", l)
+	}
+	at, err := time.Parse(time.RFC3339, l.Media[0].ExpiresAt)
+	if want := clock.now().Add(store.MediaTTL); err != nil || at.Sub(want).Abs() > time.Second {
+		t.Errorf("expires at %v, %v; want %v", at, err, want)
+	}
+	if got := locations(h.listed("?after=" + url.QueryEscape(names[1]))); !slices.Equal(got, names[2:]) {
+		t.Errorf("after the second: %q", got)
+	}
+	h.do("DELETE", deletePath(names[2]), foreign, nil).apiError(t, 404)
+	out := h.ask("output", names[2])
+	if res := h.do("DELETE", deletePath(names[2]), testKey, nil); res.StatusCode != 204 || len(res.body) != 0 {
+		t.Errorf("delete: %d %s", res.StatusCode, res.body)
+	}
+	h.do("DELETE", deletePath(names[2]), testKey, nil).apiError(t, 404)
+	h.at("GET", out, nil).apiError(t, 404)
+	if got := locations(h.listed("")); !slices.Equal(got, slices.Delete(slices.Clone(names), 2, 3)) {
+		t.Errorf("after the deletion: %q", got)
+	}
+	for _, path := range []string{"/v1/media?after=x", "/v1/media?after=media://a&after=media://b"} {
+		if res := h.do("GET", path, testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"after"`) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
+		}
+	}
+	for _, query := range []string{"", "?url=", "?url=media://", "?url=media://a&url=media://b"} {
+		if res := h.do("DELETE", "/v1/media"+query, testKey, nil); res.StatusCode != 400 || !strings.Contains(string(res.body), `"field":"url"`) {
+			t.Errorf("%s: %d %s", query, res.StatusCode, res.body)
+		}
+	}
+	clock.move(store.MediaTTL)
+	if l := h.listed(""); len(l.Media) != 0 || l.Used != 0 {
+		t.Errorf("expired media are listed: %+v", l)
+	}
+}
+
+// The 200 uploads of an account at once store no more than its quota, and an
+// upload that is refused leaves nothing.
+func TestAccountStorageOfUploads(t *testing.T) {
+	const size, fit = 64 << 10, 10
+	h := serve(t, func(o *setup) { o.TLS.Mode, o.AccountStorage = TLSOff, fit*size })
+	body := strings.Repeat("x", size)
+	var stored, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			address := h.ask("input", fmt.Sprintf("media://%03d", i))
+			for {
+				var content io.Reader = strings.NewReader(body)
+				if i%2 == 1 { // in chunks, of unknown length
+					content = io.MultiReader(content)
+				}
+				switch res := h.at("PUT", address, content); res.StatusCode {
+				case 200:
+					stored.Add(1)
+				case 413:
+					refused.Add(1)
+				case 429: // too many transfers at once
+					time.Sleep(10 * time.Millisecond)
+					continue
+				default:
+					t.Errorf("%d %s", res.StatusCode, res.body)
+				}
+				return
+			}
+		})
+	}
+	all.Wait()
+	l := h.listed("")
+	if l.Used != stored.Load()*size || l.Used > l.Limit || len(l.Media) != int(stored.Load()) || stored.Load()+refused.Load() != 200 || stored.Load() == 0 {
+		t.Errorf("%d stored, %d refused: %+v", stored.Load(), refused.Load(), l)
+	}
+	for i := 0; len(h.listed("").Media) < fit; i++ {
+		h.put(fmt.Sprintf("media://more%d", i), body)
+	}
+	e := h.at("PUT", h.ask("input", "media://last"), strings.NewReader("x")).apiError(t, 413)
+	if !strings.Contains(e.Message, "0.6 of 0.6 MiB") || !strings.Contains(e.Message, "DELETE /v1/media") {
+		t.Errorf("%q does not say what to do", e.Message)
+	}
+	if res := h.do("DELETE", deletePath(h.listed("").Media[0].URL), testKey, nil); res.StatusCode != 204 {
+		t.Fatalf("delete: %d", res.StatusCode)
+	}
+	h.put("media://last", body)
+}

@@ -1,0 +1,192 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+const (
+	// firstCheckTimeout bounds how long a node that starts tries to acquire its
+	// lease.
+	firstCheckTimeout = 20 * time.Second
+	// reapTimeout bounds one attempt to end the streams of dead nodes.
+	reapTimeout = 30 * time.Second
+)
+
+// causeNodeDied is the cause in the record of a dead node's stream.
+const causeNodeDied = "the node that ran the stream died"
+
+// membership is a node's part in a cluster: it holds a lease, and ends the
+// streams of dead nodes.
+type membership struct {
+	monitor *leaseMonitor
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+}
+
+// joinCluster starts the lease monitor and the reaper. It returns when the
+// node holds its lease.
+func (s *Server) joinCluster(ctx context.Context) error {
+	m := &membership{monitor: newLeaseMonitor(s.node, s.store, s.log)}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	s.membership = m
+	s.limiter.unavailable = func() bool { return !m.monitor.fresh() }
+	// A cluster that is starting may need some attempts.
+	first, cancel := context.WithTimeout(ctx, firstCheckTimeout)
+	defer cancel()
+	for err := m.monitor.check(first); err != nil; err = m.monitor.check(first) {
+		select {
+		case <-first.Done():
+			return err
+		case <-time.After(leaseInterval / 10):
+		}
+	}
+	m.tasks.Go(func() { task{leaseInterval, m.monitor.check}.run(m.ctx, "renewal of the lease", s.log) })
+	m.tasks.Go(s.reap)
+	m.monitor.signalDeath() // for nodes that died before this one started
+	return nil
+}
+
+// leaveCluster ends lease monitor and reaper, and releases the lease: a node
+// that stops properly has ended its streams.
+func (s *Server) leaveCluster() {
+	if s.membership == nil {
+		return
+	}
+	s.membership.cancel()
+	s.membership.tasks.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), leaseTimeout)
+	defer cancel()
+	if err := s.store.Release(ctx, s.node); err != nil {
+		s.log.Info("the lease of this node could not be released", "error", err)
+	}
+}
+
+// reap ends the streams of dead nodes whenever a node has died.
+func (s *Server) reap() {
+	m := s.membership
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-m.monitor.died:
+		}
+		var err error
+		if panicked := stream.Guard(func() { err = s.expireDeadNodes() }); panicked != nil {
+			err = panicked
+		}
+		if err != nil && m.ctx.Err() == nil {
+			s.log.Error("the streams of a dead node could not be ended yet", "error", err) // the next check signals again
+		}
+	}
+}
+
+func (s *Server) expireDeadNodes() error {
+	m := s.membership
+	ctx, cancel := context.WithTimeout(m.ctx, reapTimeout)
+	defer cancel()
+	dead := m.monitor.deadNodes()
+	left, err := s.store.Running(ctx, m.monitor.dead)
+	if err != nil {
+		return err
+	}
+	for _, rec := range left {
+		if err := s.expire(ctx, rec, causeNodeDied); err != nil {
+			return err
+		}
+		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
+	}
+	m.monitor.setReaped(dead)
+	// Their leases last; a node that comes back acquires a new one.
+	var errs []error
+	for _, node := range dead {
+		errs = append(errs, s.store.Release(ctx, node))
+	}
+	return errors.Join(errs...)
+}
+
+// current returns the record of a stream as it has to read now: a stream of a
+// dead node is over, also before the reaper has ended it.
+func (s *Server) current(ctx context.Context, rec store.Session) (store.Session, error) {
+	if rec.Status != store.Running || s.membership == nil || !s.membership.monitor.dead(rec.Node) {
+		return rec, nil
+	}
+	if err := s.expire(ctx, rec, causeNodeDied); err != nil {
+		return rec, err
+	}
+	return s.sessions.Get(ctx, rec.ID)
+}
+
+// expireOrphans ends what an earlier process on the same data folder has left:
+// streams that were running, and streams that nobody opened in time. The folder
+// is locked, so that process is dead.
+func (s *Server) expireOrphans(ctx context.Context) error {
+	left, err := s.sessions.Orphans(ctx, s.node, s.now().UTC())
+	if err != nil {
+		return err
+	}
+	for _, rec := range left {
+		cause := causeNeverOpened
+		if rec.Status == store.Running {
+			cause = "the server ended while the stream was running"
+		}
+		if err := s.expire(ctx, rec, cause); err != nil {
+			return err
+		}
+		s.log.Info("stream of an earlier run ended", "stream", rec.ID, "cause", cause)
+	}
+	return nil
+}
+
+// expire ends a stream whose node is dead. Other nodes may do the same at the
+// same time, and the stream may have ended by itself.
+func (s *Server) expire(ctx context.Context, rec store.Session, cause string) error {
+	if rec.Status == store.Running {
+		// The events first, so that an attempt that is interrupted is repeated.
+		if err := s.store.Amend(ctx, rec.ID, endTurns); err != nil {
+			return fmt.Errorf("stream %s: %w", rec.ID, err)
+		}
+	}
+	err := s.sessions.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
+	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("stream %s: %w", rec.ID, err)
+	}
+	return nil
+}
+
+// endTurns returns an end for every turn that is open in the stored events of a
+// stream: at the newest timestamp, since nothing is known after it.
+func endTurns(stored [][]byte) ([][]byte, error) {
+	var last float64
+	var open []protocol.Event // starts, in order
+	for _, raw := range stored {
+		e, err := protocol.ParseEvent(raw)
+		if err != nil {
+			return nil, err
+		}
+		last = max(last, e.Timestamp)
+		for i, o := range open {
+			if e.Type == protocol.TypeSpeakerEnd && o.Speaker == e.Speaker {
+				open = append(open[:i], open[i+1:]...)
+				break
+			}
+		}
+		if e.Type == protocol.TypeSpeakerStart {
+			open = append(open, e)
+		}
+	}
+	var ends [][]byte
+	for _, o := range open {
+		last = max(last, o.Timestamp+stream.Resolution.Seconds())
+		ends = append(ends, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, last, o.Speaker).Raw)
+	}
+	return ends, nil
+}

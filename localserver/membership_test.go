@@ -1,0 +1,77 @@
+package localserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// The streams that an earlier process has left are ended, and their events are
+// completed, wherever the process was interrupted.
+func TestOrphansAreExpired(t *testing.T) {
+	h := serve(t)
+	ctx, now := context.Background(), time.Now()
+	ev := func(kind engine.Kind, at float64, speaker int) []byte {
+		typ := protocol.TypeSpeakerStart
+		if kind == engine.End {
+			typ = protocol.TypeSpeakerEnd
+		}
+		return protocol.NewSpeakerEvent(typ, at, protocol.SpeakerLabel(speaker)).Raw
+	}
+	on, off := engine.Start, engine.End
+	cases := map[string]struct {
+		stored [][]byte
+		added  []string
+	}{
+		"nothing":  {nil, nil},
+		"complete": {[][]byte{ev(on, 0, 0), ev(off, 1, 0)}, nil},
+		"one":      {[][]byte{ev(on, 0, 0), ev(off, 1, 0), ev(on, 2, 1)}, []string{string(ev(off, 2.001, 1))}},
+		"two": {[][]byte{ev(on, 0, 0), ev(on, 0.5, 1), ev(on, 0.7, 2), ev(off, 0.9, 1)},
+			[]string{string(ev(off, 0.9, 0)), string(ev(off, 0.9, 2))}},
+	}
+	for id, c := range cases {
+		rec := store.Session{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
+		if err := errors.Join(h.store.Create(ctx, rec, "secret"), h.store.Append(ctx, id, 0, c.stored)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expired := store.Session{ID: "expired", Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(-time.Minute)}
+	if err := h.store.Create(ctx, expired, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := h.expireOrphans(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rec, err := h.store.Get(ctx, "expired"); err != nil || rec.Status != store.Failed || rec.Cause != causeNeverOpened {
+		t.Errorf("%+v %v", rec, err)
+	}
+	for id, c := range cases {
+		if rec, err := h.store.Get(ctx, id); err != nil || rec.Status != store.Failed || rec.Cause == "" {
+			t.Errorf("%s: %+v %v", id, rec, err)
+		}
+		got, err := h.store.Messages(ctx, id)
+		if err != nil || len(got) != len(c.stored)+len(c.added) {
+			t.Errorf("%s: %q %v", id, got, err)
+			continue
+		}
+		for i, want := range c.added {
+			if string(got[len(c.stored)+i]) != want {
+				t.Errorf("%s: added %q, want %q", id, got[len(c.stored):], c.added)
+			}
+		}
+	}
+	if _, err := endTurns([][]byte{[]byte("damaged")}); err == nil {
+		t.Error("damaged events are no error")
+	}
+}

@@ -1,0 +1,206 @@
+package localserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/apikeys"
+)
+
+type middleware func(http.Handler) http.Handler
+
+type requestKey struct{}
+
+// requestInfo is what is known about a request. Its account is written by the
+// goroutine of the request only.
+type requestInfo struct {
+	id      string
+	account string // "" until it is known
+}
+
+// withRequestID gives every request an id: in the header X-Request-Id, in error
+// bodies and in the log. It ignores an id in the request, because that would
+// let clients write to the log.
+func withRequestID(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := uuid.NewString()
+		w.Header().Set("X-Request-Id", id)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &requestInfo{id: id})))
+	})
+}
+
+// identified notes whose request ctx belongs to, for the log.
+func identified(ctx context.Context, account string) {
+	if info, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
+		info.account = account
+	}
+}
+
+// completed lets a request be completed although its client has closed its side
+// of the connection, which is not different from having gone. What a handler
+// waits for has a deadline of its own.
+//
+// The connection of a body in chunks is closed afterwards: if the request also
+// had a Content-Length, a proxy may see another end of it.
+func completed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	})
+}
+
+// requestID is the id of the request that ctx belongs to.
+func requestID(ctx context.Context) string {
+	if info, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
+		return info.id
+	}
+	return ""
+}
+
+// withAccessLog logs one line for each request when it is over. It logs the
+// route, not the address, because addresses contain tokens.
+func withAccessLog(log *slog.Logger) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			rec := &responseRecorder{ResponseWriter: w}
+			info, _ := r.Context().Value(requestKey{}).(*requestInfo)
+			defer func() {
+				log.Info("request",
+					"request", info.id, "account", info.account, "method", method(r), "route", route(r),
+					"status", rec.status, "bytes", rec.bytes,
+					"duration", time.Since(began), "remote", r.RemoteAddr)
+			}()
+			next.ServeHTTP(rec, r)
+		})
+	}
+}
+
+// route is the pattern that a request matched. There are about a dozen,
+// whatever clients request.
+func route(r *http.Request) string {
+	if r.Pattern == "" {
+		return "none"
+	}
+	return r.Pattern
+}
+
+// withRecovery turns a panic of a handler into a 500 and a line in the log. It
+// needs the responseRecorder of withAccessLog around it, which knows whether an
+// answer has begun; if so, it can only close the connection.
+func withRecovery(log *slog.Logger) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				v := recover()
+				if v == nil {
+					return
+				}
+				if v == http.ErrAbortHandler {
+					panic(v)
+				}
+				log.Error("panic in a handler", "request", requestID(r.Context()),
+					"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				if rec, ok := w.(*responseRecorder); ok && rec.status != 0 {
+					panic(http.ErrAbortHandler)
+				}
+				refuse(w, r, http.StatusInternalServerError, "Internal error")
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// responseRecorder records the status and size of an answer.
+type responseRecorder struct {
+	http.ResponseWriter
+	status int // 0 until the answer has begun
+	bytes  int64
+}
+
+func (w *responseRecorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *responseRecorder) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Hijack is the method by which a WebSocket takes over the connection.
+func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.status = http.StatusSwitchingProtocols
+	}
+	return conn, buf, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+type principalKey struct{}
+
+// authenticated passes on only requests with a valid API key; caller then
+// returns whose it is. The answer does not say why a key is not valid.
+func authenticated(keys *apikeys.Keyring, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, ok := bearer(r.Header)
+		if ok {
+			var who apikeys.Principal
+			if who, ok = keys.Identify(key); ok {
+				identified(r.Context(), who.Account)
+				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+				return
+			}
+		}
+		refuse(w, r, http.StatusUnauthorized, "A valid API key is needed: Authorization: Bearer <API_KEY>")
+	})
+}
+
+// subscribed passes on only requests of an account with a subscription.
+func subscribed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !caller(r.Context()).Subscribed {
+			refuse(w, r, http.StatusPaymentRequired, "A subscription is required")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bearer returns the credential of a request; the scheme's name is case
+// insensitive (RFC 9110). A request with two credentials has none.
+func bearer(h http.Header) (string, bool) {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, key, ok := strings.Cut(values[0], " ")
+	key = strings.TrimLeft(key, " ")
+	return key, ok && key != "" && strings.EqualFold(scheme, "Bearer")
+}
+
+// caller is who sent an authenticated request.
+func caller(ctx context.Context) apikeys.Principal {
+	who, _ := ctx.Value(principalKey{}).(apikeys.Principal)
+	return who
+}

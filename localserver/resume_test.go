@@ -1,0 +1,223 @@
+package localserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"hubbub/localserver/apikeys"
+	"hubbub/localserver/engine"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+// recalling is a Diarizer whose speakers talk for a second each, in a given
+// order. Its snapshot is who has talked.
+type recalling struct {
+	fake
+	order []int
+	known string
+}
+
+func newRecalling(orders <-chan []int) *recalling {
+	m := &recalling{}
+	m.push = func(n int, _ []float32) []engine.Event {
+		if n == 1 {
+			m.order = <-orders
+		}
+		i, at := (n-1)/10, time.Duration(n-1)*protocol.ChunkDuration
+		if i >= len(m.order) || (n-1)%10 != 0 && (n-1)%10 != 5 {
+			return nil
+		}
+		if (n-1)%10 == 5 {
+			return []engine.Event{{Kind: engine.End, At: at, Speaker: m.order[i]}}
+		}
+		if !strings.Contains(m.known, fmt.Sprint(m.order[i])) {
+			m.known += fmt.Sprint(m.order[i])
+		}
+		return []engine.Event{{Kind: engine.Start, At: at, Speaker: m.order[i]}}
+	}
+	return m
+}
+
+func (m *recalling) AppendSnapshot(out []byte) []byte { return append(out, "state:"+m.known...) }
+
+func (m *recalling) RestoreSnapshot(snapshot []byte) error {
+	known, ok := strings.CutPrefix(string(snapshot), "state:")
+	if !ok {
+		return errors.New("not a snapshot")
+	}
+	m.known = known
+	return nil
+}
+
+// recallingStreams configures a diarizer with the next order for each stream.
+func recallingStreams(orders ...[]int) func(*setup) {
+	next := make(chan []int, len(orders))
+	for _, o := range orders {
+		next <- o
+	}
+	return func(o *setup) {
+		o.Unpaced = true
+		o.NewDiarizer = func() (stream.Diarizer, error) { return newRecalling(next), nil }
+	}
+}
+
+// resume creates a stream that is to resume another one.
+func (h *host) resume(key string, asked any) (l protocol.LiveStream) {
+	h.t.Helper()
+	body, err := json.Marshal(map[string]any{"resume": asked, "room": "B"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	res := h.do("POST", "/v1/live", key, strings.NewReader(string(body)))
+	if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
+		h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
+	}
+	var input map[string]any
+	res = h.do("GET", "/v1/live/"+l.ID, key, nil)
+	var s protocol.LiveStatus
+	if err := errors.Join(json.Unmarshal(res.body, &s), json.Unmarshal(s.Input, &input)); err != nil || fmt.Sprint(input["resume"]) != fmt.Sprint(asked) || input["room"] != "B" {
+		h.t.Errorf("input of a stream that was to resume %v: %s %v", asked, s.Input, err)
+	}
+	return l
+}
+
+// speakers sends n chunks and the end, and returns the speakers of the turns that
+// start.
+func (s *testStream) speakers(n int) string {
+	s.t.Helper()
+	s.chunks(n)
+	s.end()
+	events, _, _ := s.rest()
+	var labels []string
+	for _, e := range events {
+		if e.Type == protocol.TypeSpeakerStart {
+			labels = append(labels, e.Speaker)
+		}
+	}
+	return fmt.Sprint(labels)
+}
+
+// The labels of a lost stream stay with the engine's speakers in the one that
+// resumes it, and new ones follow.
+func TestResume(t *testing.T) {
+	log := &logBuffer{}
+	h := serve(t, recallingStreams([]int{5, 2}, []int{2, 7, 5}, []int{7, 1}), log.use)
+	first := h.open()
+	first.chunks(20)
+	for range 4 {
+		first.next()
+	}
+	_ = first.NetConn().Close()
+	h.becomes(first.id, "error")
+
+	l := h.resume(testKey, first.id)
+	if !l.Resumed {
+		t.Fatal("the first stream is not resumed")
+	}
+	second := h.openAt(l)
+	if got := second.speakers(30); got != "[SPEAKER_01 SPEAKER_02 SPEAKER_00]" {
+		t.Errorf("the second stream has %s", got)
+	}
+
+	// A stream that is done can be resumed too, with the labels that it resumed.
+	h.becomes(second.id, "done")
+	if l = h.resume(testKey, second.id); !l.Resumed {
+		t.Fatal("the second stream is not resumed")
+	}
+	third := h.openAt(l)
+	if got := third.speakers(20); got != "[SPEAKER_02 SPEAKER_03]" {
+		t.Errorf("the third stream has %s", got)
+	}
+	if strings.Contains(log.String(), "state:") {
+		t.Error("a snapshot is in the log")
+	}
+}
+
+// A stream that cannot be resumed is replaced by a new one.
+func TestWhatCannotBeResumed(t *testing.T) {
+	dir := t.TempDir()
+	h := serve(t, recallingStreams([]int{3}), func(o *setup) { o.DataDir = dir })
+	first := h.open()
+	first.chunks(10)
+	first.end()
+	first.rest()
+	h.becomes(first.id, "done")
+	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
+	if h.resume(other, first.id).Resumed {
+		t.Error("another account's stream was resumed")
+	}
+	never := h.create()
+	for _, asked := range []any{"8c1f0a52-0000-4000-8000-000000000000", "", "x", "*", first.id + " ", strings.ToUpper(first.id), never.ID, 7.0, true, nil, []any{first.id}} {
+		if h.resume(testKey, asked).Resumed {
+			t.Errorf("%v was resumed", asked)
+		}
+	}
+	// A damaged snapshot is not resumed.
+	for _, raw := range []string{"", "x", "\x01\x00\x00\x00\x00\x00\x00\x00\x00nonsense", "\x01\x02\x02\x00\x00\x00\x00\x00\x00state:", "\x02\x00\x00\x00\x00\x00\x00\x00\x00state:", "\x01\x09\x00\x00\x00\x00\x00\x00\x00state:"} {
+		if err := h.snapshots.PutSnapshot(context.Background(), first.id, []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if h.resume(testKey, first.id).Resumed {
+			t.Errorf("the snapshot %q was resumed", raw)
+		}
+	}
+}
+
+// A client that lost its stream can resume it before the server has noticed. The
+// old stream ends, and its last snapshot is used.
+func TestResumeWhileOpen(t *testing.T) {
+	h := serve(t, recallingStreams([]int{4, 6}, []int{6}))
+	first := h.open()
+	first.chunks(20)
+	for range 4 {
+		first.next()
+	}
+	l := h.resume(testKey, first.id)
+	if !l.Resumed {
+		t.Fatal("a stream that is open is not resumed")
+	}
+	if s := h.status(first.id); s.Status != "running" {
+		t.Errorf("the first stream is %s before the second is opened", s.Status)
+	}
+	second := h.openAt(l)
+	h.becomes(first.id, "error")
+	if got := second.speakers(10); got != "[SPEAKER_01]" {
+		t.Errorf("the second stream has %s", got)
+	}
+}
+
+// Another node can resume a stream: the snapshot is in the shared store.
+func TestResumeOnAnotherNode(t *testing.T) {
+	nats, err := natsserver.NewServer(&natsserver.Options{Port: -1, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nats.Start()
+	t.Cleanup(func() { nats.Shutdown(); nats.WaitForShutdown() })
+	if !nats.ReadyForConnections(testTimeout) {
+		t.Fatal("NATS does not start")
+	}
+	shared := func(o *setup) { o.NATS = nats.ClientURL() }
+	a, b := serve(t, recallingStreams([]int{5, 2}), shared), serve(t, recallingStreams([]int{2, 5}), shared)
+	first := a.open()
+	first.chunks(20)
+	first.end()
+	first.rest()
+	a.becomes(first.id, "done")
+	l := b.resume(testKey, first.id)
+	if !l.Resumed {
+		t.Fatal("the stream of the other node is not resumed")
+	}
+	second := b.openAt(l)
+	if got := second.speakers(20); got != "[SPEAKER_01 SPEAKER_00]" {
+		t.Errorf("the second stream has %s", got)
+	}
+}

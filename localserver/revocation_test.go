@@ -1,0 +1,117 @@
+package localserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
+)
+
+// decoded is the body of an answer of 200.
+func decoded[T any](t testing.TB, r reply) (body T) {
+	t.Helper()
+	if err := json.Unmarshal(r.body, &body); err != nil || r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	return body
+}
+
+// openWithKey opens a stream with an API key.
+func (h *host) openWithKey(key string) *testStream {
+	h.t.Helper()
+	l := decoded[protocol.LiveStream](h.t, h.do("POST", "/v1/live", key, strings.NewReader("{}")))
+	conn, _, err := h.dial.Dial(l.URL, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+	return &testStream{conn, h.t, l.ID}
+}
+
+// A revoked key is refused, and so are the tokens that it got; its streams and
+// watchers end. Another key of the account keeps working.
+func TestRevokedKey(t *testing.T) {
+	dir := t.TempDir()
+	h := serve(t, signedOnly(dir))
+	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
+	ending := h.openWithKey(revoked)
+	staying := h.openWithKey(other)
+	unopened := decoded[protocol.LiveStream](t, h.do("POST", "/v1/live", revoked, nil))
+	watch := func(key string) *testStream {
+		t.Helper()
+		conn, _, err := h.dial.Dial(strings.Replace(h.url, "https", "wss", 1)+"/v1/live/"+staying.id+"/events", http.Header{"Authorization": {"Bearer " + key}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+		return &testStream{conn, t, staying.id}
+	}
+	endingWatcher, stayingWatcher := watch(revoked), watch(other)
+
+	if _, known, err := apikeys.Revoke(dir, revoked, time.Now()); err != nil || !known {
+		t.Fatal(known, err)
+	}
+	events, code, text := ending.rest()
+	if code != websocket.ClosePolicyViolation || text != "the API key was revoked" || len(events) != 1 || events[0].Type != protocol.TypeError {
+		t.Errorf("the stream: %d %q %q", code, text, raws(events))
+	}
+	if _, code, text := endingWatcher.rest(); code != websocket.ClosePolicyViolation || text != "the API key was revoked" {
+		t.Errorf("the watcher: %d %q", code, text)
+	}
+	if h.accepts(revoked) != 401 || h.accepts(other) != 200 {
+		t.Error("the revoked key is accepted, or the other one refused")
+	}
+	h.refused(unopened.URL, 401)
+	if st := decoded[protocol.LiveStatus](t, h.do("GET", "/v1/live/"+ending.id, other, nil)); st.Status != "error" {
+		t.Errorf("%+v", st)
+	}
+	staying.chunks(1)
+	staying.end()
+	if _, code, _ := staying.rest(); code != websocket.CloseNormalClosure {
+		t.Errorf("the stream of the other key: %d", code)
+	}
+	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
+		t.Errorf("the watcher of the other key: %d %q", code, text)
+	}
+	eventually(t, "no stream or watcher is remembered", func() bool {
+		h.opened.mu.Lock()
+		defer h.opened.mu.Unlock()
+		return len(h.opened.keys) == 0
+	})
+}
+
+// clusterOfKeys revokes a key in the data folder of another node than the one
+// that it was signed for: it is refused by all, and its stream ends.
+func clusterOfKeys(t *testing.T, nats []*natsServer) {
+	node := func(n *natsServer, dir string) *host {
+		return serve(t, func(o *setup) { o.NATS, o.DataDir = n.url, dir })
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	nodes := []*host{node(nats[0], dirs[0]), node(nats[1], dirs[1]), node(nats[2], "")}
+	key := mustKey(t, dirs[0], "a", apikeys.PlanPro, time.Hour, time.Now())
+	status := func(h *host) int { return h.do("GET", "/v1/test", key, nil).StatusCode }
+	for i, h := range nodes {
+		eventually(t, "the key to be accepted", func() bool { return status(h) == 200 })
+		t.Logf("node %d accepts the key", i)
+	}
+	s := nodes[0].openWithKey(key)
+	revoked := time.Now()
+	if _, _, err := apikeys.Revoke(dirs[1], key, revoked); err != nil {
+		t.Fatal(err)
+	}
+	if _, code, text := s.rest(); code != websocket.ClosePolicyViolation || text != "the API key was revoked" {
+		t.Errorf("the stream: %d %q", code, text)
+	}
+	for i, h := range nodes {
+		eventually(t, "the key to be refused", func() bool { return status(h) == 401 })
+		t.Logf("node %d refused the key after %.1f s", i, time.Since(revoked).Seconds())
+	}
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mediaStream holds the bytes of media objects: most of what is on a disk.
+const mediaStream = "MEDIA"
+
+// Report is what a check found in one stream of a store on disk.
+type Report struct {
+	Stream  string `json:"stream"`
+	Records int    `json:"records"` // intact ones, deleted ones that are still on the disk included
+	Bytes   int64  `json:"bytes"`   // on the disk
+	Damaged int64  `json:"damaged"` // bytes of records that are not intact
+	Ranges  int    `json:"ranges"`  // contiguous ranges of them, each of one record at least
+}
+
+// Damage is what was not intact in a store on disk when it was opened.
+type Damage struct {
+	Ranges int   // contiguous ranges, each of one record at least
+	Bytes  int64 // in them
+}
+
+// Damage returns what was not intact when the store was opened; media are not
+// checked then.
+func (s *Store) Damage() Damage { return s.damage }
+
+// streamsFolder is where the NATS server keeps its streams below a data folder.
+func streamsFolder(dir string) string {
+	return filepath.Join(dir, "jetstream", "jetstream", "$G", "streams")
+}
+
+// Check reads all of the store on disk in a data folder that no server uses.
+// It changes nothing.
+func Check(dir string) ([]Report, error) {
+	lock, err := lockStore(dir)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := checkStreams(dir, true, nil)
+	return reports, errors.Join(err, lock.release())
+}
+
+// Purge deletes the media objects in a data folder that no server uses, and
+// with all everything else that its store holds: sessions, events, voices. It
+// returns how many bytes that freed. It needs no free space.
+func Purge(dir string, all bool) (freed int64, err error) {
+	lock, err := lockStore(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	streams, err := streamNames(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range streams {
+		if !all && name != mediaStream && name != "KV_media" {
+			continue
+		}
+		folder := filepath.Join(streamsFolder(dir), name)
+		freed += folderSize(folder)
+		if err := os.RemoveAll(folder); err != nil {
+			return freed, fmt.Errorf("stream %s cannot be deleted: %w", name, err)
+		}
+	}
+	return freed, nil
+}
+
+// lockStore locks a data folder that is there.
+func lockStore(dir string) (*folderLock, error) {
+	if _, err := os.Stat(streamsFolder(dir)); err != nil {
+		return nil, &hinted{fmt.Errorf("there is no store in %s", dir), "Give the folder that the server was given with --data."}
+	}
+	return lockFolder(dir)
+}
+
+func folderSize(folder string) (size int64) {
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}
+
+func streamNames(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(streamsFolder(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the store cannot be read: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// checkStreams checks the streams below a data folder, those of media only if
+// asked. Blocks that are damaged are given to repair, unless it is nil.
+func checkStreams(dir string, media bool, repair func(file string, b block) error) (reports []Report, err error) {
+	streams, err := streamNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range streams {
+		if name == mediaStream && !media {
+			continue
+		}
+		r := Report{Stream: name}
+		files, err := blockFiles(filepath.Join(streamsFolder(dir), name))
+		if err != nil {
+			return nil, err
+		}
+		for i, file := range files {
+			raw, err := os.ReadFile(file.path)
+			if err != nil {
+				return nil, fmt.Errorf("the store cannot be read: %w", err)
+			}
+			b, err := scanBlock(name, file.index, i == len(files)-1, raw)
+			if err != nil {
+				return nil, err
+			}
+			r.Records += b.records
+			r.Bytes += int64(len(raw))
+			r.Damaged += int64(b.damaged)
+			r.Ranges += b.ranges
+			if b.damaged > 0 && repair != nil {
+				if err := repair(file.path, b); err != nil {
+					return nil, err
+				}
+			}
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// blockFile is a block of a stream.
+type blockFile struct {
+	path  string
+	index int
+}
+
+// blockFiles lists the blocks of a stream, the oldest first.
+func blockFiles(folder string) (files []blockFile, err error) {
+	entries, err := os.ReadDir(filepath.Join(folder, "msgs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the store cannot be read: %w", err)
+	}
+	for _, e := range entries {
+		number, isBlock := strings.CutSuffix(e.Name(), ".blk")
+		if index, err := strconv.Atoi(number); isBlock && err == nil {
+			files = append(files, blockFile{filepath.Join(folder, "msgs", e.Name()), index})
+		}
+	}
+	slices.SortFunc(files, func(a, b blockFile) int { return cmp.Compare(a.index, b.index) })
+	return files, nil
+}
+
+// salvage checks all but the media of a store before its NATS server starts. It
+// replaces damaged blocks by their intact records, so that the server does not
+// cut them off, and logs what it found.
+func salvage(dir string, log *slog.Logger) (found Damage, err error) {
+	repair := func(file string, b block) error {
+		log.Error("a file of the store is damaged; its intact records are used",
+			"file", file, "intact-records", b.records, "damaged-ranges", b.ranges, "damaged-bytes", b.damaged)
+		if err := WriteFile(file, b.intact); err != nil {
+			return err
+		}
+		// What the server noted of its blocks is not true any more.
+		err := os.Remove(filepath.Join(filepath.Dir(file), "index.db"))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	reports, err := checkStreams(dir, false, repair)
+	if err != nil {
+		return Damage{}, fmt.Errorf("the store could not be checked: %w", err)
+	}
+	for _, r := range reports {
+		found.Ranges += r.Ranges
+		found.Bytes += r.Damaged
+	}
+	return found, nil
+}

@@ -1,0 +1,209 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sessionsOnDisk creates a store with sessions, an object and events, and
+// closes it.
+func sessionsOnDisk(t *testing.T, dir string, n int) {
+	t.Helper()
+	ctx := context.Background()
+	s, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		id := fmt.Sprint("s", i)
+		if err := s.Create(ctx, record(id), "secret"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(ctx, id, 0, [][]byte{[]byte("event of " + id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, s, "a", "x", noise(3*mediaChunk, 1), time.Now())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func blockOf(dir, stream string) string {
+	return filepath.Join(streamsFolder(dir), stream, "msgs", "1.blk")
+}
+
+// damageFile overwrites bytes in the middle of a file.
+func damageFile(t *testing.T, file string, n int) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		raw[len(raw)/2+i] ^= byte(1 + random.IntN(255))
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// 200 damaged bytes cost the records that they are in, are logged and counted,
+// and everything else is there.
+func TestDamagedStore(t *testing.T) {
+	for _, clean := range []bool{true, false} { // with and without the state that a NATS server leaves at its end
+		t.Run(fmt.Sprint("clean=", clean), func(t *testing.T) {
+			const sessions = 50
+			dir := t.TempDir()
+			sessionsOnDisk(t, dir, sessions)
+			if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+				t.Fatalf("an intact store: %+v %v", reports, err)
+			}
+			for _, stream := range []string{"KV_sessions", "EVENTS"} {
+				damageFile(t, blockOf(dir, stream), 200)
+				if !clean {
+					if err := os.Remove(filepath.Join(streamsFolder(dir), stream, "msgs", "index.db")); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			reports, err := Check(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range reports {
+				if hit := r.Stream == "KV_sessions" || r.Stream == "EVENTS"; hit != (r.Damaged >= 200) || hit != (r.Ranges == 1) {
+					t.Errorf("%+v", r)
+				}
+			}
+
+			var log bytes.Buffer
+			ctx := context.Background()
+			s, err := Open(ctx, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := s.Damage(); d.Ranges != 2 || d.Bytes < 400 {
+				t.Errorf("%+v", d)
+			}
+			if got := strings.Count(log.String(), "level=ERROR"); got != 2 || !strings.Contains(log.String(), "damaged") {
+				t.Errorf("the log says:\n%s", log.String())
+			}
+			records, events := 0, 0
+			for i := range sessions {
+				id := fmt.Sprint("s", i)
+				if rec, err := s.Get(ctx, id); err == nil && rec.ID == id {
+					records++
+				}
+				if kept, err := s.Messages(ctx, id); err == nil && len(kept) == 1 && string(kept[0]) == "event of "+id {
+					events++
+				}
+			}
+			// A record of a session has about 300 bytes, one of an event about 70.
+			if records < sessions-2 || records == sessions || events < sessions-5 || events == sessions {
+				t.Errorf("of %d sessions %d records and %d events are there", sessions, records, events)
+			}
+			running(t, s, "new")
+			if err := finish(s, "new"); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+				t.Errorf("afterwards: %+v %v", reports, err)
+			}
+		})
+	}
+}
+
+func damageOf(reports []Report) (n int64) {
+	for _, r := range reports {
+		n += r.Damaged
+	}
+	return n
+}
+
+// A write that was cut off by a crash is no damage, and a check finds damaged
+// media, which a start does not look for.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	sessionsOnDisk(t, dir, 3)
+	file := blockOf(dir, "EVENTS")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tail := range [][]byte{raw[:10], raw[:40], make([]byte, 100)} {
+		if err := os.WriteFile(file, append(bytes.Clone(raw), tail...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+			t.Errorf("%d bytes of a write: %+v %v", len(tail), reports, err)
+		}
+	}
+	damageFile(t, blockOf(dir, mediaStream), 1)
+	if reports, err := Check(dir); err != nil || damageOf(reports) == 0 {
+		t.Errorf("damaged media: %+v %v", reports, err)
+	}
+	s := open(t, dir)
+	if d := s.Damage(); d.Bytes != 0 {
+		t.Errorf("%+v", d)
+	}
+	if _, err := Check(dir); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("check beside a server: %v", err)
+	}
+	if _, err := Purge(dir, true); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("purge beside a server: %v", err)
+	}
+	var h interface{ Hint() string }
+	if _, err := Check(t.TempDir()); !errors.As(err, &h) {
+		t.Errorf("check of an empty folder: %v", err)
+	}
+}
+
+func TestPurge(t *testing.T) {
+	dir := t.TempDir()
+	sessionsOnDisk(t, dir, 3)
+	for _, all := range []bool{false, true} {
+		freed, err := Purge(dir, all)
+		if err != nil || freed == 0 || all != (freed < 3*mediaChunk) {
+			t.Errorf("all=%v: %d bytes, %v", all, freed, err)
+		}
+		s, err := Open(context.Background(), Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.StatMedia(context.Background(), "a", "x", time.Now()); !errors.Is(err, ErrNotFound) {
+			t.Errorf("all=%v: the object: %v", all, err)
+		}
+		if _, err := s.Get(context.Background(), "s1"); all != errors.Is(err, ErrNotFound) {
+			t.Errorf("all=%v: the session: %v", all, err)
+		}
+		put(t, s, "a", "y", []byte("later"), time.Now())
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A check never fails on what is in a block, and never takes it for intact.
+func FuzzScanBlock(f *testing.F) {
+	f.Add([]byte("\x1e\x00\x00\x00 record"), 3)
+	f.Fuzz(func(t *testing.T, raw []byte, index int) {
+		b, err := scanBlock("S", index, true, raw)
+		if err != nil || len(b.intact)+b.damaged > len(raw) {
+			t.Fatalf("%+v %v", b, err)
+		}
+	})
+}

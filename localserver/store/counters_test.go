@@ -1,0 +1,92 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestCountersSlide(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	take := func(key string, after time.Duration) Count {
+		t.Helper()
+		c, err := s.Take(ctx, key, noon.Add(after), 1, 3, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for i, c := range []struct {
+		after time.Duration
+		taken int
+		used  int
+		reset time.Duration
+	}{
+		{0, 1, 1, time.Minute}, {10 * time.Second, 1, 2, time.Minute}, {59 * time.Second, 1, 3, time.Minute},
+		{59 * time.Second, 0, 3, time.Minute},
+		// No window has more than three, not even one across two minutes.
+		{time.Minute, 1, 3, 70 * time.Second},
+		{61 * time.Second, 0, 3, 70 * time.Second}, {70 * time.Second, 1, 3, 119 * time.Second},
+	} {
+		got := take("k", c.after)
+		if got.Taken != c.taken || got.Used != c.used || !got.Reset.Equal(noon.Add(c.reset)) {
+			t.Errorf("%d: after %v %+v", i, c.after, got)
+		}
+	}
+	if c := take("other", 0); c.Taken != 1 || c.Used != 1 {
+		t.Errorf("another key: %+v", c)
+	}
+}
+
+func TestCountersAreExact(t *testing.T) {
+	s := open(t, "")
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	taken := 0
+	for range 4 {
+		all.Go(func() {
+			for i := range 10 {
+				c, err := s.Take(context.Background(), "k", noon, 1+i%3, 25, time.Minute)
+				mu.Lock()
+				if err != nil {
+					t.Error(err)
+				}
+				taken += c.Taken
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if taken != 25 {
+		t.Errorf("%d of 76 were counted, want 25", taken)
+	}
+}
+
+func TestSecretIsGeneratedOnce(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(context.Background(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := make([][]byte, 8)
+	var all sync.WaitGroup
+	for i := range secrets {
+		all.Go(func() { secrets[i], _ = s.Secret(context.Background(), "x") })
+	}
+	all.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := open(t, dir).Secret(context.Background(), "x")
+	if err != nil || len(again) != 32 {
+		t.Fatal(again, err)
+	}
+	for _, d := range secrets {
+		if !bytes.Equal(d, again) {
+			t.Error("two secrets of one name")
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// smallDisk mounts a file system of 64 MiB, where that is permitted.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts mount")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v %s", err, out)
+		}
+	})
+	return dir
+}
+
+// fill writes into a file until its disk is full, and returns its size.
+func fill(t *testing.T, file string) int64 {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	block := make([]byte, 4096)
+	for {
+		if _, err := f.Write(block); err != nil {
+			info, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Size()
+		}
+	}
+}
+
+// upload stores an object of a size.
+func upload(s *Store, name string, size int) error {
+	w, err := s.CreateMedia(context.Background(), "a", name, time.Now)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if _, err := w.Write(make([]byte, size)); err != nil {
+		return err
+	}
+	_, err = w.Commit(nil)
+	return err
+}
+
+// fillWithMedia stores objects until the store refuses one.
+func fillWithMedia(t *testing.T, s *Store) {
+	t.Helper()
+	for i := range 1000 {
+		if err := upload(s, fmt.Sprint("o", i), 700_000); err != nil {
+			if !errors.Is(err, ErrFull) {
+				t.Fatalf("upload %d: %v", i, err)
+			}
+			return
+		}
+	}
+	t.Fatal("the store takes everything")
+}
+
+// running creates a session and begins it.
+func running(t *testing.T, s *Store, id string) {
+	t.Helper()
+	ctx := context.Background()
+	if err := s.Create(ctx, record(id), "secret"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin(ctx, id, "secret", Claim{"n1", id}, noon); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish appends an event and finishes a session.
+func finish(s *Store, id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.Append(ctx, id, 0, [][]byte{[]byte("event")}); err != nil {
+		return err
+	}
+	return s.Finish(ctx, id, Done, noon, "")
+}
+
+// Media leave space for streams, and new streams leave space in which running
+// ones are finished.
+func TestReserveIsForRunningStreams(t *testing.T) {
+	for name, o := range map[string]Options{"memory": {}, "disk": {}} {
+		t.Run(name, func(t *testing.T) {
+			if name == "disk" {
+				o.Dir = filepath.Join(smallDisk(t), "data")
+			}
+			ctx := context.Background()
+			s, err := Open(ctx, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			running(t, s, "running")
+			fillWithMedia(t, s)
+			if err := s.Ping(ctx); err != nil {
+				t.Errorf("with space for streams: %v", err)
+			}
+			for i := 0; ; i++ {
+				rec := record(fmt.Sprint("new", i))
+				rec.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", 200_000))
+				if err = s.Create(ctx, rec, "secret"); err != nil {
+					break
+				}
+				if i > 1000 {
+					t.Fatal("the store takes everything")
+				}
+			}
+			if !errors.Is(err, ErrFull) || !Full(err) {
+				t.Errorf("a new session: %v", err)
+			}
+			if free, total, err := s.space(ctx); err != nil || free < reserve(total)*9/10 {
+				t.Errorf("%d of %d bytes are left, %v", free, total, err)
+			}
+			if err := finish(s, "running"); err != nil {
+				t.Errorf("the running one: %v", err)
+			}
+		})
+	}
+}
+
+// After a full disk the store starts as soon as there is space; until then it
+// says what to do.
+func TestStartAfterAFullDisk(t *testing.T) {
+	disk := smallDisk(t)
+	ctx := context.Background()
+	dir, filler := filepath.Join(disk, "data"), filepath.Join(disk, "filler")
+	s, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running(t, s, "left")
+	fillWithMedia(t, s)
+	size := fill(t, filler)
+	if err := s.Ping(ctx); err == nil {
+		t.Error("a store on a full disk is ready")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = Open(ctx, Options{Dir: dir})
+	var h interface{ Hint() string }
+	if err == nil || !strings.Contains(err.Error(), "is full") || !errors.As(err, &h) || !strings.Contains(h.Hint(), "hubbub store purge") {
+		t.Fatalf("on a full disk: %v", err)
+	}
+	if err := os.Truncate(filler, size-4<<20); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if err := finish(s, "left"); err != nil {
+		t.Errorf("with 4 MiB free: %v", err)
+	}
+	if err := s.Create(ctx, record("new"), "secret"); !errors.Is(err, ErrFull) {
+		t.Errorf("a new session in the reserve: %v", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Create(ctx, record("new"), "secret"); err != nil {
+		t.Errorf("with space: %v", err)
+	}
+	if err := s.Ping(ctx); err != nil {
+		t.Errorf("with space: %v", err)
+	}
+}
+
+// A store whose write failed writes again when the disk has space, without a
+// restart of the process.
+func TestStoreRecoversFromAFullDisk(t *testing.T) {
+	disk := smallDisk(t)
+	ctx := context.Background()
+	filler := filepath.Join(disk, "filler")
+	s := open(t, filepath.Join(disk, "data"))
+	running(t, s, "before")
+	running(t, s, "during")
+	fill(t, filler)
+	long := [][]byte{make([]byte, 100_000)}
+	try, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := s.Append(try, "during", 0, long); err == nil {
+		t.Fatal("a full disk took an event")
+	}
+	if err := s.embedded.writeError(); err == nil {
+		t.Fatal("the failed write is not noticed")
+	}
+	if err := s.Ping(ctx); err == nil {
+		t.Error("the store is ready")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for s.Ping(ctx) != nil {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not ready: %v", s.Ping(ctx))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, id := range []string{"before", "during"} {
+		if err := finish(s, id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if kept, err := s.Messages(ctx, id); err != nil || len(kept) != 1 {
+			t.Errorf("%s: %d messages, %v", id, len(kept), err)
+		}
+	}
+	if _, err := s.Take(ctx, "counter", time.Now(), 1, 10, time.Minute); err != nil {
+		t.Errorf("a counter: %v", err)
+	}
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// reserveStep is how many bytes a write of unknown length asks for at once.
+const reserveStep = 4 << 20
+
+// MediaObject is an object of an account.
+type MediaObject struct {
+	Name string
+	MediaInfo
+}
+
+// QuotaError is a write that would exceed the quota of its account.
+type QuotaError struct {
+	Used  int64 // bytes that the account uses, other writes in progress included
+	Limit int64
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("the quota of the account is used up: %d of %d bytes", e.Used, e.Limit)
+}
+
+// ListMedia returns the objects of an account that can be read, and how much of
+// the quota is used.
+func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaObject, used int64, err error) {
+	a, err := s.accountMedia(ctx, mediaKey(account, ""), 0)
+	if err != nil {
+		return nil, 0, s.report("list media", err)
+	}
+	for _, rec := range a.records {
+		if !rec.expired(now) {
+			objects = append(objects, MediaObject{rec.Name, rec.info()})
+		}
+	}
+	slices.SortFunc(objects, func(a, b MediaObject) int { return strings.Compare(a.Name, b.Name) })
+	return objects, a.used(now, "", 0), nil
+}
+
+// DeleteMedia deletes an object that can be read at the time now.
+func (s *Store) DeleteMedia(ctx context.Context, account, name string, now time.Time) error {
+	return s.report("delete media", s.removeRecord(ctx, mediaKey(account, name), now,
+		func(rec mediaRecord, now time.Time) bool { return !rec.expired(now) }))
+}
+
+// accountMedia is what an account has stored.
+type accountMedia struct {
+	records map[string]mediaRecord // by blob
+	entries map[string]accountEntry
+}
+
+type accountEntry struct {
+	unreferenced
+	revision uint64
+}
+
+// accountMedia reads what the account of some record's key has stored, at least
+// up to a revision.
+func (s *Store) accountMedia(ctx context.Context, key string, upTo uint64) (accountMedia, error) {
+	a := accountMedia{map[string]mediaRecord{}, map[string]accountEntry{}}
+	account := strings.Split(key, ".")[1]
+	err := s.eachRecord(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, upTo,
+		func(entry jetstream.KeyValueEntry) error {
+			if strings.HasPrefix(entry.Key(), namePrefix) {
+				var rec mediaRecord
+				err := json.Unmarshal(entry.Value(), &rec)
+				a.records[rec.Blob] = rec
+				return err
+			}
+			u := accountEntry{revision: entry.Revision()}
+			err := json.Unmarshal(entry.Value(), &u.unreferenced)
+			a.entries[entry.Key()[strings.LastIndexByte(entry.Key(), '.')+1:]] = u
+			return err
+		})
+	return a, err
+}
+
+// used is how many bytes the account uses: its objects that have not expired,
+// and the blobs of replaced objects and of writes. What other writes ask for
+// counts if they asked before a revision. The blob except does not count.
+func (a accountMedia) used(now time.Time, except string, before uint64) (used int64) {
+	for _, rec := range a.records {
+		if !rec.expired(now) {
+			used += rec.Size
+		}
+	}
+	for blob, u := range a.entries {
+		if _, ok := a.records[blob]; ok || blob == except {
+			continue
+		}
+		if used += u.Size; u.revision < before {
+			used += u.Ask
+		}
+	}
+	return used
+}
+
+// Reserve asks for n bytes of the account's quota, before they are written. A
+// *QuotaError says that they are not available.
+func (w *MediaWriter) Reserve(n int64) error {
+	if w.err == nil {
+		w.err = w.reserve(n)
+	}
+	return wrap("write media", w.err)
+}
+
+// grow makes sure that the next n bytes are within the quota.
+func (w *MediaWriter) grow(n int64) error {
+	more := w.size + n - w.admitted
+	if more <= 0 || w.store.media.quota == 0 {
+		return nil
+	}
+	err := w.reserve(max(more, reserveStep))
+	if _, over := err.(*QuotaError); over && more < reserveStep {
+		err = w.reserve(more)
+	}
+	return err
+}
+
+// reserve asks for n more bytes.
+//
+// The writers of an account do not wait for each other: each one writes what it
+// asks for to the entry of its blob, and then reads what the account uses. What
+// was asked for before it counts, whether or not it is granted. So of concurrent
+// writers none exceeds the quota, and the first ones succeed.
+func (w *MediaWriter) reserve(n int64) error {
+	limit := w.store.media.quota
+	if limit == 0 {
+		return nil
+	}
+	if err := w.renew(n); err != nil {
+		return storeError(err)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
+	defer cancel()
+	a, err := w.store.accountMedia(ctx, w.key, w.lease)
+	if err != nil {
+		return err
+	}
+	if used := a.used(w.now(), w.blob, w.lease) + w.admitted; used+n > limit {
+		_ = w.renew(0) // asks no longer; Abort withdraws it as well
+		return &QuotaError{Used: used, Limit: limit}
+	}
+	w.admitted += n
+	return nil
+}

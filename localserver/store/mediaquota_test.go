@@ -1,0 +1,218 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const quota = 1 << 20
+
+func openQuota(t testing.TB, dir string) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), Options{Dir: dir, AccountStorage: quota})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// write writes n bytes; with announced it asks for all of them first.
+func (s *Store) write(account, name string, n int, announced bool, when time.Time) error {
+	w, err := s.CreateMedia(context.Background(), account, name, at(when))
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if announced {
+		if err := w.Reserve(int64(n)); err != nil {
+			return err
+		}
+	}
+	if _, err := w.Write(noise(n, 1)); err != nil {
+		return err
+	}
+	_, err = w.Commit(nil)
+	return err
+}
+
+// uses checks what an account uses, and the names of its objects.
+func (s *Store) uses(t testing.TB, account string, when time.Time, want int64, names ...string) {
+	t.Helper()
+	objects, used, err := s.ListMedia(context.Background(), account, when)
+	var got []string
+	for _, o := range objects {
+		got = append(got, o.Name)
+	}
+	if err != nil || used != want || !slices.Equal(got, names) {
+		t.Errorf("%s uses %d bytes in %q, %v; want %d in %q", account, used, got, err, want, names)
+	}
+}
+
+func over(t testing.TB, err error) {
+	t.Helper()
+	var q *QuotaError
+	if !errors.As(err, &q) || q.Limit != quota {
+		t.Errorf("over the quota: %v", err)
+	}
+}
+
+func TestAccountStorage(t *testing.T) {
+	for _, announced := range []bool{true, false} {
+		s := openQuota(t, "")
+		if err := s.write("a", "x", quota-1000, announced, noon); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.write("a", "y", 1000, announced, noon); err != nil {
+			t.Errorf("what fits exactly: %v", err)
+		}
+		over(t, s.write("a", "z", 1, announced, noon))
+		s.uses(t, "a", noon, quota, "x", "y")
+		if err := s.write("b", "z", quota, announced, noon); err != nil {
+			t.Errorf("another account: %v", err)
+		}
+		ctx := context.Background()
+		if err := s.DeleteMedia(ctx, "b", "x", noon); !errors.Is(err, ErrNotFound) {
+			t.Errorf("another account's object: %v", err)
+		}
+		for range 2 {
+			if err := s.DeleteMedia(ctx, "a", "x", noon); err != nil {
+				t.Fatal(err)
+			}
+			s.uses(t, "a", noon, 1000, "y")
+			if err := s.DeleteMedia(ctx, "a", "x", noon); !errors.Is(err, ErrNotFound) {
+				t.Errorf("deleted twice: %v", err)
+			}
+			if err := s.write("a", "x", quota-1000, announced, noon); err != nil {
+				t.Errorf("after the deletion: %v", err)
+			}
+		}
+		// What has expired does not count, and is removed.
+		s.uses(t, "a", noon.Add(MediaTTL), 0)
+		if n, err := s.SweepMedia(ctx, noon.Add(MediaTTL)); n != 3 || err != nil || s.chunkCount(t) != 0 {
+			t.Errorf("swept %d, %v; %d chunks are left", n, err, s.chunkCount(t))
+		}
+		if err := s.write("a", "x", quota, announced, noon.Add(MediaTTL)); err != nil {
+			t.Errorf("after the expiry: %v", err)
+		}
+		if info, err := s.media.keys.Info(ctx); err != nil || info.State.Msgs != 1 {
+			t.Errorf("%d keys for one object, %v", info.State.Msgs, err)
+		}
+	}
+}
+
+// Of many writers at once as many succeed as fit, in two processes as in one.
+func TestAccountStorageWithRacingWriters(t *testing.T) {
+	const writers, fit = 200, 16
+	for _, announced := range []bool{true, false} {
+		s := openQuota(t, "")
+		var stored, refused atomic.Int64
+		var all sync.WaitGroup
+		for i := range writers {
+			all.Go(func() {
+				err := s.write("a", fmt.Sprint(i), quota/fit, announced, noon)
+				var q *QuotaError
+				switch {
+				case err == nil:
+					stored.Add(1)
+				case errors.As(err, &q):
+					refused.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		_, used, err := s.ListMedia(context.Background(), "a", noon)
+		if err != nil || used != stored.Load()*quota/fit || used > quota || stored.Load()+refused.Load() != writers {
+			t.Errorf("%d stored, %d refused, %d bytes used, %v", stored.Load(), refused.Load(), used, err)
+		}
+		if announced && stored.Load() != fit {
+			t.Errorf("%d objects were stored, %d fit", stored.Load(), fit)
+		}
+		if want := uint64(stored.Load()); s.chunkCount(t) != want {
+			t.Errorf("%d chunks of %d objects", s.chunkCount(t), want)
+		}
+	}
+}
+
+// A replaced or deleted object counts as long as it is read.
+func TestAccountStorageWithReaders(t *testing.T) {
+	s := openQuota(t, "")
+	if err := s.write("a", "x", quota/2, true, noon); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.OpenMedia(context.Background(), "a", "x", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteMedia(context.Background(), "a", "x", noon); err != nil {
+		t.Fatal(err)
+	}
+	s.uses(t, "a", noon, quota/2)
+	over(t, s.write("a", "y", quota/2+1, true, noon))
+	if n, err := io.Copy(io.Discard, r); n != quota/2 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.uses(t, "a", noon, 0)
+	if n := s.chunkCount(t); n != 0 {
+		t.Errorf("%d chunks are left", n)
+	}
+}
+
+// What an upload used that ended with its process is free at the next start.
+func TestAccountStorageAfterAnAbandonedWrite(t *testing.T) {
+	dir := t.TempDir()
+	s := openQuota(t, dir)
+	w, err := s.CreateMedia(context.Background(), "a", "x", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Reserve(quota); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(noise(quota/2, 1)); err != nil {
+		t.Fatal(err)
+	}
+	w.await(0)
+	over(t, s.write("a", "y", 1, true, time.Now()))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openQuota(t, dir)
+	again.uses(t, "a", time.Now(), 0)
+	if n := again.chunkCount(t); n != 0 {
+		t.Errorf("%d chunks are left", n)
+	}
+	if err := again.write("a", "y", quota, true, time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkAccountStorage(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := open(b, "")
+			for i := range n {
+				if err := s.write("a", fmt.Sprint(i), 1, false, noon); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if _, _, err := s.ListMedia(context.Background(), "a", noon); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MaxQuota is the largest stream quota of an account: as many sessions as one
+// record can list.
+const MaxQuota = 8192
+
+// quotaGrace is how long a session that has not begun yet uses the quota, by
+// clocks that may differ.
+const quotaGrace = time.Minute
+
+// Quotas bound the streams that an account has open over all nodes. limit is
+// at most MaxQuota.
+type Quotas interface {
+	// AcquireStream adds a session to the open streams of an account, if there
+	// are fewer than limit, and reports whether it did. For a session that is
+	// among them already it changes nothing.
+	AcquireStream(ctx context.Context, account, session string, now time.Time, limit int) (bool, error)
+	// ReleaseStream removes a session. One that is not removed no longer counts
+	// once it is over.
+	ReleaseStream(ctx context.Context, account, session string) error
+	// StreamAvailable reports whether an account has fewer than limit open
+	// streams.
+	StreamAvailable(ctx context.Context, account string, now time.Time, limit int) (bool, error)
+}
+
+var _ Quotas = (*Store)(nil)
+
+// openStreams are the sessions that use an account's quota, and since when.
+type openStreams map[string]time.Time
+
+// setUpQuotas creates the bucket of quotas, or finds it.
+func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.quotas, err = s.newBucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "places", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
+	})
+	return err
+}
+
+// errQuota is an account whose quota is used up.
+var errQuota = errors.New("the quota is used up")
+
+// AcquireStream adds a session to the open streams of an account.
+func (s *Store) AcquireStream(ctx context.Context, account, session string, now time.Time, limit int) (bool, error) {
+	err := s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
+		if _, ok := open[session]; ok {
+			return false, nil
+		}
+		if len(open) >= limit {
+			if err := s.removeEnded(ctx, open, now); err != nil {
+				return false, err
+			}
+		}
+		if len(open) >= limit {
+			return false, errQuota
+		}
+		open[session] = now.UTC()
+		return true, nil
+	})
+	if errors.Is(err, errQuota) {
+		return false, nil
+	}
+	return err == nil, s.report("take place", err)
+}
+
+// ReleaseStream removes a session from the open streams of an account.
+func (s *Store) ReleaseStream(ctx context.Context, account, session string) error {
+	return s.report("leave place", s.changeQuota(ctx, account, func(_ context.Context, open openStreams) (bool, error) {
+		_, ok := open[session]
+		delete(open, session)
+		return ok, nil
+	}))
+}
+
+// StreamAvailable reports whether an account may open one more stream.
+func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Time, limit int) (available bool, err error) {
+	err = s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
+		before := len(open)
+		if before >= limit {
+			if err := s.removeEnded(ctx, open, now); err != nil {
+				return false, err
+			}
+		}
+		available = len(open) < limit
+		return len(open) != before, nil
+	})
+	return available, s.report("look for a place", err)
+}
+
+// removeEnded removes the sessions that are over: their node died, or could not
+// release them. It reads the record of each session, so it is called only when
+// the quota is used up.
+func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time) error {
+	for id, since := range open {
+		rec, _, err := s.get(ctx, id)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err != nil || rec.Status.Over() || rec.Status == Created && now.Sub(since) > quotaGrace {
+			delete(open, id)
+		}
+	}
+	return nil
+}
+
+// changeQuota applies step to the open streams of an account, which reports
+// whether it changed them, and writes them back, until no other write came in
+// between.
+func (s *Store) changeQuota(ctx context.Context, account string, step func(context.Context, openStreams) (bool, error)) error {
+	sum := sha256.Sum256([]byte(account))
+	key := hex.EncodeToString(sum[:])
+	return retry(ctx, func(ctx context.Context) error {
+		open := openStreams{}
+		var revision uint64
+		entry, err := s.quotas.Get(ctx, key)
+		switch {
+		case err == nil:
+			revision = entry.Revision()
+			if err := json.Unmarshal(entry.Value(), &open); err != nil {
+				return err
+			}
+		case !errors.Is(err, jetstream.ErrKeyNotFound):
+			return err
+		}
+		changed, err := step(ctx, open)
+		if err != nil || !changed {
+			return err
+		}
+		raw, err := json.Marshal(open)
+		if err != nil {
+			return err
+		}
+		_, err = s.quotas.Update(ctx, key, raw, revision)
+		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return errRetry
+		}
+		return err
+	})
+}

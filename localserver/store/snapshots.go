@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// SnapshotTTL is how long the snapshot of a stream is kept after it was
+	// last written. Voiceprints are personal data, so they are removed before
+	// the stream's events.
+	SnapshotTTL = EventTTL - time.Hour
+	// maxSnapshot bounds a snapshot, in bytes.
+	maxSnapshot = 256 << 10
+	// snapshotMemory bounds the snapshots of a store in memory, in bytes; the
+	// oldest are removed.
+	snapshotMemory = 32 << 20
+)
+
+// Snapshots stores, for each stream, the newest snapshot of its speakers. The
+// contents are opaque to the store.
+type Snapshots interface {
+	// PutSnapshot replaces the snapshot of a session.
+	PutSnapshot(ctx context.Context, session string, snapshot []byte) error
+	// Snapshot returns the snapshot of a session, or ErrNotFound.
+	Snapshot(ctx context.Context, session string) ([]byte, error)
+}
+
+var _ Snapshots = (*Store)(nil)
+
+func snapshotSubject(session string) (string, error) { return subject("hubbub", "voices", session) }
+
+// setUpSnapshots creates the stream of snapshots, or finds it: a subject for
+// each session, with its newest message only.
+func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageType) (err error) {
+	maxBytes := int64(-1)
+	if storage == jetstream.MemoryStorage {
+		maxBytes = snapshotMemory
+	}
+	s.snapshots, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "VOICES", Subjects: []string{"hubbub.voices.*"}, Storage: storage, Replicas: s.replicas,
+		MaxMsgsPerSubject: 1, MaxBytes: maxBytes, MaxMsgSize: maxSnapshot,
+		// With replicas, reads go to their leader: see newBucket.
+		MaxAge: SnapshotTTL, AllowDirect: s.replicas == 1,
+	})
+	return err
+}
+
+// PutSnapshot replaces the snapshot of a session.
+func (s *Store) PutSnapshot(ctx context.Context, session string, snapshot []byte) error {
+	to, err := snapshotSubject(session)
+	if err == nil {
+		_, err = s.js.Publish(ctx, to, snapshot)
+	}
+	return s.report("keep voices", err)
+}
+
+// Snapshot returns the snapshot of a session.
+func (s *Store) Snapshot(ctx context.Context, session string) ([]byte, error) {
+	from, err := snapshotSubject(session)
+	if err != nil {
+		return nil, s.report("read voices", err)
+	}
+	m, err := s.snapshots.GetLastMsgForSubject(ctx, from)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, s.report("read voices", err)
+	}
+	return m.Data, nil
+}

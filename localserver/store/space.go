@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+const (
+	// The reserve is what new streams must leave free for those that run: a
+	// twentieth of the disk or of the memory, within these bounds and at most an
+	// eighth of it.
+	leastReserve = 8 << 20
+	mostReserve  = 256 << 20
+	// sessionSpace is what a new session is counted as: the largest input.
+	sessionSpace = 256 << 10
+	// startSpace is the free disk space, in bytes, that a start needs.
+	startSpace = 1 << 20
+)
+
+// ErrFull is a store without space for new work.
+var ErrFull = errors.New("the store is full")
+
+// reserve is how much of a total new work must leave free, in bytes.
+func reserve(total int64) int64 {
+	return min(max(total/20, leastReserve), mostReserve, total/8)
+}
+
+// space returns how many bytes an embedded store can still write, and out of
+// how many. A cluster enforces limits of its own: there it is unlimited.
+func (s *Store) space(ctx context.Context) (free, total int64, err error) {
+	if s.dir == "" {
+		info, err := s.js.AccountInfo(ctx)
+		if err != nil {
+			return 0, 0, wrap("measure the store", err)
+		}
+		return memoryLimit - int64(info.Memory), memoryLimit, nil
+	}
+	if free, total, err = diskSpace(s.dir); err != nil { // it is not known here
+		return math.MaxInt64, math.MaxInt64, nil
+	}
+	return free, total, nil
+}
+
+// How many reserves new work must leave free: media leave one for new streams.
+const (
+	forStreams = 1
+	forMedia   = 2
+)
+
+// admit returns ErrFull if new work of n bytes would leave less than some
+// reserves free. What finishes running streams does not ask.
+func (s *Store) admit(ctx context.Context, n, reserves int64) error {
+	if s.Shared() {
+		return nil
+	}
+	free, total, err := s.space(ctx)
+	if err != nil {
+		return err
+	}
+	if keep := reserves * reserve(total); free-n < keep {
+		return fmt.Errorf("%w: %d KiB are free, %d KiB are reserved", ErrFull, max(free, 0)>>10, keep>>10)
+	}
+	return nil
+}
+
+// Full reports whether an error says that there is no space.
+func Full(err error) bool {
+	return errors.Is(err, ErrFull) || hasCode(err, codeNoMemory, codeNoRoom, codeNotStored, codeResources)
+}
+
+// checkSpace returns an error with a hint if the disk of a data folder has less
+// than some bytes free. Without a folder, or where that is not known, it is nil.
+func checkSpace(dir string, need int64) error {
+	free, _, err := diskSpace(dir)
+	if dir == "" || err != nil || free >= need {
+		return nil
+	}
+	return &hinted{fmt.Errorf("the disk of data folder %s is full: %d KiB are free", dir, free>>10),
+		"Free some space there, or delete the stored media: hubbub store purge --data " + dir}
+}

@@ -1,0 +1,145 @@
+package stream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"math"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+const (
+	// queuedAudio is how many chunks of a stream's audio wait for the store,
+	// half a minute. Beyond it the recording is given up, because a gap would
+	// shift everything after it.
+	queuedAudio = 300
+	// wavHeaderSize is the length of the header of a WAV file, in bytes.
+	wavHeaderSize = 44
+)
+
+var errAudioTooLarge = errors.New("the audio is larger than media may be")
+
+// Recording is where the audio of a stream is kept.
+type Recording struct {
+	Media    store.Media
+	Account  string
+	Name     string // of the object
+	MaxBytes int64
+}
+
+// recorder writes the audio of one stream to the media store while it arrives,
+// as WAV with 16 bits. All methods may be called on nil, which records nothing.
+type recorder struct {
+	to    Recording
+	now   func() time.Time
+	log   *slog.Logger
+	queue chan []byte
+	full  bool // the queue was full once; used by the worker only
+	keep  bool // the recording is to be kept; set before queue is closed
+	done  chan struct{}
+}
+
+func startRecorder(to Recording, now func() time.Time, log *slog.Logger) *recorder {
+	r := &recorder{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
+	go r.run()
+	return r
+}
+
+func (r *recorder) run() {
+	defer close(r.done)
+	// A recording is finished also while the server stops.
+	ctx, cancel := context.WithTimeout(context.Background(), store.MediaWriteTime)
+	defer cancel()
+	var kept bool
+	var err error
+	panicked := Guard(func() { kept, err = r.write(ctx) })
+	if err = errors.Join(err, panicked); err != nil {
+		r.log.Error("the audio of a stream could not be stored", "error", err)
+	}
+	for range r.queue { // so that the worker never waits
+	}
+	if kept {
+		r.log.Info("audio stored")
+	}
+}
+
+// write moves the audio to the store until the queue is closed.
+func (r *recorder) write(ctx context.Context) (kept bool, err error) {
+	w, err := r.to.Media.CreateMedia(ctx, r.to.Account, r.to.Name, r.now)
+	if err != nil {
+		return false, err
+	}
+	defer w.Abort()
+	size := int64(wavHeaderSize)
+	for pcm := range r.queue {
+		if size += int64(len(pcm)); size > r.to.MaxBytes {
+			return false, errAudioTooLarge
+		}
+		if _, err := w.Write(pcm); err != nil {
+			return false, err
+		}
+	}
+	if !r.keep {
+		return false, nil
+	}
+	_, err = w.Commit(wavHeader(size - wavHeaderSize))
+	return err == nil, err
+}
+
+// add takes a chunk. It never waits.
+func (r *recorder) add(samples []float32) {
+	if r == nil || r.full {
+		return
+	}
+	pcm := make([]byte, 0, 2*len(samples))
+	for _, x := range samples {
+		v := math.Round(float64(x) * 32768)
+		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(max(math.MinInt16, min(math.MaxInt16, v)))))
+	}
+	select {
+	case r.queue <- pcm:
+	default:
+		r.full = true
+		r.log.Error("the audio of a stream is not stored: the store is too slow for it")
+	}
+}
+
+// finish ends the recording and says whether it is to be kept. It waits until
+// it is stored, or ctx ends.
+func (r *recorder) finish(ctx context.Context, keep bool) {
+	if r == nil {
+		return
+	}
+	r.keep = keep && !r.full
+	close(r.queue)
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+	}
+}
+
+// wait waits until the recorder's goroutine has ended. Each step of its work
+// has its own deadline.
+func (r *recorder) wait() {
+	if r != nil {
+		<-r.done
+	}
+}
+
+// wavHeader is the header of a WAV file: PCM with 16 bits, 16 kHz, mono.
+func wavHeader(bytes int64) []byte {
+	const rate = protocol.SampleRate
+	length := uint32(min(bytes, math.MaxUint32-wavHeaderSize)) // the maximum from 37 hours on
+	h := append(make([]byte, 0, wavHeaderSize), "RIFF"...)
+	h = binary.LittleEndian.AppendUint32(h, length+wavHeaderSize-8)
+	h = append(h, "WAVEfmt "...)
+	for _, v := range []uint32{16, 1 | 1<<16, rate, 2 * rate, 2 | 16<<16} { // format 1, channels 1; block 2, bits 16
+		h = binary.LittleEndian.AppendUint32(h, v)
+	}
+	h = append(h, "data"...)
+	return binary.LittleEndian.AppendUint32(h, length)
+}

@@ -1,0 +1,92 @@
+package stream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// blocked is a store that begins to write when gate is closed.
+type blocked struct {
+	store.Media
+	gate chan struct{}
+}
+
+func (b blocked) CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error) {
+	<-b.gate
+	return b.Media.CreateMedia(ctx, account, name, now)
+}
+
+// The audio of a stream that is done is stored, sample for sample; that of one
+// that is not, or is too long, is not.
+func TestRecording(t *testing.T) {
+	s, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	to := Recording{Media: s, Account: "a", Name: "x", MaxBytes: 1 << 20}
+	samples := make([]float32, protocol.ChunkSamples)
+	for i := range samples {
+		samples[i] = 0.5
+	}
+	samples[1], samples[2] = 2, -2 // clipped
+	record := func(to Recording, chunks int, keep bool) {
+		r := startRecorder(to, time.Now, discard)
+		for range chunks {
+			r.add(samples)
+		}
+		r.finish(t.Context(), keep)
+		r.wait()
+	}
+	absent := func(what string) {
+		t.Helper()
+		if _, err := s.StatMedia(t.Context(), "a", "x", time.Now()); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	record(to, 4, false)
+	absent("a stream that failed")
+	small := to
+	small.MaxBytes = 10_000
+	record(small, 4, true)
+	absent("audio that is too long")
+	slow := to
+	gate := make(chan struct{})
+	slow.Media = blocked{s, gate}
+	r := startRecorder(slow, time.Now, discard)
+	for range queuedAudio + 2 {
+		r.add(samples)
+	}
+	close(gate)
+	r.finish(t.Context(), true)
+	r.wait()
+	absent("a store that was too slow")
+	record(to, 4, true)
+	object, err := s.OpenMedia(t.Context(), "a", "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wav, err := io.ReadAll(object)
+	if err != nil || len(wav) != wavHeaderSize+4*2*protocol.ChunkSamples {
+		t.Fatalf("%d bytes, %v", len(wav), err)
+	}
+	for at, want := range map[int]uint32{4: uint32(len(wav) - 8), 16: 16, 20: 1 | 1<<16, 24: 16000, 28: 32000, 32: 2 | 16<<16, 40: uint32(len(wav) - 44), 44: 0x7fff4000, 48: 0x40008000} {
+		if got := binary.LittleEndian.Uint32(wav[at:]); got != want {
+			t.Errorf("at %d: %#x, want %#x", at, got, want)
+		}
+	}
+	if string(wav[:4]) != "RIFF" || string(wav[8:16]) != "WAVEfmt " || string(wav[36:40]) != "data" {
+		t.Errorf("header %q", wav[:wavHeaderSize])
+	}
+	var none *recorder // a stream without recording
+	none.add(samples)
+	none.finish(t.Context(), true)
+	none.wait()
+}

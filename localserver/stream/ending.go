@@ -1,0 +1,156 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// recordTimeout bounds how long the end of a stream waits for the store:
+	// the close frame has to be sent within 2 s of end_of_stream.
+	recordTimeout = 1500 * time.Millisecond
+	// recordInterval is the time between two attempts in it.
+	recordInterval = 500 * time.Millisecond
+	// lateTimeout bounds further attempts at a store of this server alone that
+	// was too slow for that: first for the events, then for the record. What a
+	// shared store does not take goes to the outbox.
+	lateTimeout = 20 * time.Second
+	// maxRetryInterval bounds the time between two attempts.
+	maxRetryInterval = 5 * time.Second
+	// storeTimeout bounds one call of the store.
+	storeTimeout = 5 * time.Second
+)
+
+// CloseTimeout is how long a session may take to end after the context of Run
+// was canceled.
+const CloseTimeout = 2*recordTimeout + closeTimeout
+
+// ending is why and how a stream ends.
+type ending struct {
+	code    int    // of the close frame; 0 when the connection is lost
+	text    string // in the close frame
+	message string // in an error message before it, unless ""
+	status  store.Status
+	cause   string // for the record and the log
+}
+
+// The ways in which a stream ends.
+var (
+	endOfStream    = ending{code: websocket.CloseNormalClosure, status: store.Done, cause: "end of stream"}
+	clientClose    = ending{status: store.Done, cause: "closed by the client"}
+	connectionLost = ending{status: store.Failed, cause: "connection lost"}
+	tooFast        = ending{code: websocket.ClosePolicyViolation, text: "too far ahead of real time",
+		message: "Audio is more than 5 s ahead of real time", status: store.Failed, cause: "more than 5 s ahead of real time"}
+	noAudio = ending{code: websocket.ClosePolicyViolation, text: "no audio for 60 s",
+		message: "No audio for 60 s", status: store.Failed, cause: "no audio for 60 s"}
+	keyRevoked = ending{code: websocket.ClosePolicyViolation, text: "the API key was revoked",
+		message: "The API key was revoked", status: store.Failed, cause: "the API key was revoked"}
+	internalError = ending{code: websocket.CloseInternalServerErr, text: "internal error",
+		message: "Internal error; the stream is over", status: store.Failed, cause: "internal error"}
+	// notRecorded is what the client gets instead of 1000 if the store has not
+	// taken the end of its stream and all events before it.
+	notRecorded = ending{code: websocket.CloseInternalServerErr, text: "the record could not be stored",
+		message: "The record of the stream could not be stored"}
+	// The contract says done after end_of_stream or a close with 1000, else
+	// error. A shutdown cuts off the client's audio, so it is an error.
+	shutdown = ending{code: websocket.CloseGoingAway, text: "the server is stopping", status: store.Failed,
+		cause: "the server was stopped"}
+)
+
+// causeEventsLost is the cause in the record of a stream whose events are not
+// all in the store.
+const causeEventsLost = "its events could not be kept"
+
+// recordEnd writes the end of the stream to the store, after all of its
+// events, so that whoever reads done finds them. It reports whether the store
+// took it in the time that the client can be kept waiting.
+func (s *Session) recordEnd(ctx context.Context, end *ending) bool {
+	// A stream that is canceled gets its time as well.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	s.audio.finish(ctx, end.status == store.Done)
+	s.snapshots.wait(ctx)
+	if !s.journal.drain(ctx) {
+		return false
+	}
+	s.finishJournal(ctx, end)
+	for !s.finishRecord(ctx, *end) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(recordInterval):
+		}
+	}
+	return true
+}
+
+// handOver leaves to the outbox what the store has not taken, before the
+// client gets its close frame. It reports whether the outbox has it durably.
+func (s *Session) handOver(end *ending) bool {
+	p, complete := s.journal.handOver()
+	if !complete && end.status == store.Done {
+		end.status, end.cause = store.Failed, causeEventsLost
+	}
+	p.Status, p.Cause, p.At = end.status, end.cause, s.config.Now().UTC()
+	return s.config.Outbox.Add(&p)
+}
+
+// finishJournal turns the end of a stream whose events are not all in the
+// store into an error.
+func (s *Session) finishJournal(ctx context.Context, end *ending) {
+	if err := s.journal.finish(ctx); err != nil {
+		s.log.Error("events of a stream could not be stored", "error", err)
+		if end.status == store.Done {
+			end.status, end.cause = store.Failed, causeEventsLost
+		}
+	}
+}
+
+// finishRecord writes the end of the stream into its record and reports whether
+// no further attempt is needed.
+func (s *Session) finishRecord(ctx context.Context, end ending) bool {
+	err := s.config.Sessions.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
+	if err != nil {
+		s.log.Error("the end of a stream could not be stored", "error", err)
+	}
+	recorded := err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
+	if recorded {
+		s.journal.announceProgress(true)
+	}
+	return recorded
+}
+
+// recordEndLate retries after the client got its close frame. It does so until
+// it succeeds or the server stops; a server that is stopping waits for
+// lateTimeout in all.
+func (s *Session) recordEndLate(ctx context.Context, drain <-chan struct{}, end *ending) {
+	call, cancel := context.WithTimeout(ctx, lateTimeout)
+	defer cancel()
+	s.finishJournal(call, end)
+	patience := time.Now().Add(lateTimeout)
+	attempt := func() bool {
+		// A call whose answer is lost must not take the time of all others.
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		return s.finishRecord(ctx, *end)
+	}
+	for wait := retryInterval; !attempt(); wait = min(2*wait, maxRetryInterval) {
+		stopping := drain
+		if time.Now().Before(patience) {
+			stopping = nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-stopping:
+		case <-time.After(wait):
+			continue
+		}
+		s.log.Error("the end of a stream was not stored: it will read error after the next start")
+		return
+	}
+}

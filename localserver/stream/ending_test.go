@@ -1,0 +1,194 @@
+package stream
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+)
+
+// ended closes a stream that has two events and expects a close code, and an
+// error message before 1011. It returns how long its close frame took.
+func ended(t *testing.T, s *server, c *client, want int) time.Duration {
+	t.Helper()
+	c.chunks(2)
+	c.endOfStream()
+	began := time.Now()
+	code, _ := c.end()
+	messages := "+00@20ms -00@200ms"
+	if want == websocket.CloseInternalServerErr {
+		messages += " " + notRecorded.message
+	}
+	if got := brief(c.received()); code != want || got != messages {
+		t.Errorf("code %d, %s", code, got)
+	}
+	return time.Since(began)
+}
+
+// A store that takes no events does not disturb the stream, but neither the
+// close nor the record says that all is well.
+func TestStoreThatTakesNoEvents(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.setFail("append")
+		c := s.open(oneTurn())
+		if d := ended(t, s, c, websocket.CloseInternalServerErr); d > 2*time.Second {
+			t.Errorf("the close frame came after %v", d)
+		}
+		began := time.Now()
+		s.running.Wait()
+		if d := time.Since(began); d < lateTimeout-time.Second || d > lateTimeout+time.Second {
+			t.Errorf("given up after %v", d)
+		}
+		expectRecord(t, s, store.Failed, causeEventsLost)
+		// The answers were lost, but the events were not: they are not counted
+		// as stored.
+		if n := s.counters.Lost.Load(); n != 2 {
+			t.Errorf("%d events lost", n)
+		}
+	})
+}
+
+// A store that is back in time gets the events, and the record reads done.
+func TestStoreThatIsLate(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.setFail("append", "finish")
+		c := s.open(oneTurn())
+		ended(t, s, c, websocket.CloseInternalServerErr)
+		time.Sleep(lateTimeout / 2)
+		s.setFail()
+		s.running.Wait()
+		expectRecord(t, s, store.Done, endOfStream.cause)
+		if n := len(s.stored(testID)); n != 2 || s.counters.Lost.Load() != 0 {
+			t.Errorf("%d events are stored, %d lost", n, s.counters.Lost.Load())
+		}
+	})
+}
+
+// The end of a stream is written again and again, less and less often, until
+// the store takes it.
+func TestEndIsRetried(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.setFail("finish")
+		c := s.open(oneTurn())
+		ended(t, s, c, websocket.CloseInternalServerErr)
+		time.Sleep(time.Minute)
+		if n := s.count("finish"); n < 12 || n > 18 {
+			t.Errorf("%d attempts in a minute", n)
+		}
+		s.setFail()
+		s.running.Wait()
+		expectRecord(t, s, store.Done, endOfStream.cause)
+	})
+}
+
+// A store that takes the end of a stream at the second attempt is in time for a
+// close with 1000, which says that the record is stored.
+func TestEndIsRetriedBeforeTheClose(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.setFail("finish")
+		c := s.open(oneTurn())
+		go func() {
+			time.Sleep(time.Second)
+			s.setFail()
+		}()
+		ended(t, s, c, websocket.CloseNormalClosure)
+		expectRecord(t, s, store.Done, endOfStream.cause)
+	})
+}
+
+// An outbox that cannot write to its folder does not make the end durable.
+func TestEndInAnOutboxWithoutDisk(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		var lost atomic.Int64
+		folder := filepath.Join(t.TempDir(), "file", "outbox")
+		if err := os.WriteFile(filepath.Dir(folder), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.outbox = OpenOutbox(s.memory, s.memory, folder, &lost, discard)
+		s.setFail("append", "finish")
+		ended(t, s, s.open(oneTurn()), websocket.CloseInternalServerErr)
+		s.setFail()
+		s.outbox.Close(t.Context())
+		expectRecord(t, s, store.Done, endOfStream.cause)
+	})
+}
+
+// A server that stops does not wait for the store forever.
+func TestEndIsGivenUp(t *testing.T) {
+	for name, stop := range map[string]func(s *server){
+		"drained":  func(s *server) { close(s.drain) },
+		"canceled": func(s *server) { s.cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *server) {
+				s.setFail("finish")
+				c := s.open(oneTurn())
+				ended(t, s, c, websocket.CloseInternalServerErr)
+				began := time.Now()
+				stop(s)
+				s.running.Wait()
+				if d := time.Since(began); d > lateTimeout+maxRetryInterval {
+					t.Errorf("given up after %v", d)
+				}
+				expectRecord(t, s, store.Running, "")
+			})
+		})
+	}
+}
+
+// On a shared store the outbox takes what the store does not, before the client
+// gets its close frame.
+func TestEndGoesToTheOutbox(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		var lost atomic.Int64
+		s.outbox = OpenOutbox(s.memory, s.memory, "", &lost, discard)
+		s.setFail("append", "finish")
+		c := s.open(oneTurn())
+		if d := ended(t, s, c, websocket.CloseNormalClosure); d > 2*time.Second || s.outbox.Len() != 1 {
+			t.Errorf("the close frame came after %v; %d streams wait", d, s.outbox.Len())
+		}
+		s.running.Wait()
+		time.Sleep(time.Minute)
+		if s.outbox.Len() != 1 {
+			t.Error("the outbox does not wait for the store")
+		}
+		s.setFail()
+		s.outbox.Close(t.Context())
+		expectRecord(t, s, store.Done, endOfStream.cause)
+		if n := len(s.stored(testID)); n != 2 || lost.Load() != 0 {
+			t.Errorf("%d events are stored, %d lost", n, lost.Load())
+		}
+	})
+}
+
+// A node that was considered dead stores no more events, and says so.
+func TestStreamOfANodeConsideredDead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(manyTurns())
+		c.chunks(4)
+		synctest.Wait()
+		// Another node completes the events and the record.
+		if err := s.Append(t.Context(), testID, len(s.stored(testID)), [][]byte{[]byte(`"of another node"`)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"); err != nil {
+			t.Fatal(err)
+		}
+		c.chunks(4)
+		c.endOfStream()
+		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
+			t.Errorf("code %d", code)
+		}
+		s.running.Wait()
+		expectRecord(t, s, store.Failed, "dead")
+		if n := s.counters.Lost.Load(); n == 0 || s.counters.Failed.Load() != 1 {
+			t.Errorf("%d events lost, %d streams failed", n, s.counters.Failed.Load())
+		}
+	})
+}

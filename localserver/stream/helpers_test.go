@@ -1,0 +1,467 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testID is the id of most streams in these tests.
+const testID = "0b7c1a2e-0000-4000-8000-000000000001"
+
+var discard = slog.New(slog.DiscardHandler)
+
+// fake is a Diarizer made of functions; n is the number of chunks so far.
+type fake struct {
+	n     int
+	push  func(n int, samples []float32) []engine.Event
+	flush func(n int) []engine.Event
+}
+
+func (f *fake) Push(samples []float32, out []engine.Event) []engine.Event {
+	f.n++
+	if f.push == nil {
+		return out
+	}
+	return append(out, f.push(f.n, samples)...)
+}
+
+func (f *fake) Flush(out []engine.Event) []engine.Event {
+	if f.flush == nil {
+		return out
+	}
+	return append(out, f.flush(f.n)...)
+}
+
+// oneTurn starts speaker 0 with the first chunk and leaves the turn open.
+func oneTurn() *fake {
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		if n == 1 {
+			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
+		}
+		return nil
+	}}
+}
+
+// manyTurns has an event for every chunk.
+func manyTurns() *fake {
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		kind := engine.Start
+		if n%2 == 0 {
+			kind = engine.End
+		}
+		return []engine.Event{{Kind: kind, At: time.Duration(n-1) * protocol.ChunkDuration}}
+	}}
+}
+
+// memory is a store in memory whose calls can fail. Methods that streams do not
+// call panic.
+type memory struct {
+	store.Sessions
+	fail func(call string) error // nil = never; called with the lock held
+
+	mu        sync.Mutex
+	calls     map[string]int
+	records   map[string]store.Session
+	events    map[string][][]byte
+	snapshots map[string][]byte
+	pulses    []store.Pulse
+	listeners map[int]func(store.Pulse)
+}
+
+var errUnavailable = errors.New("the store is unavailable")
+
+func newMemory() *memory {
+	return &memory{calls: map[string]int{}, records: map[string]store.Session{}, events: map[string][][]byte{},
+		snapshots: map[string][]byte{}, listeners: map[int]func(store.Pulse){}}
+}
+
+// setFail makes the named calls fail, "" all of them, or none without names.
+func (m *memory) setFail(calls ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = func(call string) error {
+		if slices.Contains(calls, call) || slices.Contains(calls, "") {
+			return errUnavailable
+		}
+		return nil
+	}
+}
+
+// enter locks the store and counts a call.
+func (m *memory) enter(call string) error {
+	m.mu.Lock()
+	m.calls[call]++
+	if m.fail != nil {
+		return m.fail(call)
+	}
+	return nil
+}
+
+func (m *memory) count(call string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[call]
+}
+
+// begin adds a running session.
+func (m *memory) begin(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records[id] = store.Session{ID: id, Status: store.Running}
+}
+
+func (m *memory) Get(_ context.Context, id string) (store.Session, error) {
+	defer m.mu.Unlock()
+	if err := m.enter("get"); err != nil {
+		return store.Session{}, err
+	}
+	rec, ok := m.records[id]
+	if !ok {
+		return rec, store.ErrNotFound
+	}
+	return rec, nil
+}
+
+func (m *memory) Finish(_ context.Context, id string, outcome store.Status, at time.Time, cause string) error {
+	defer m.mu.Unlock()
+	if err := m.enter("finish"); err != nil {
+		return err
+	}
+	rec, ok := m.records[id]
+	switch {
+	case !ok:
+		return store.ErrNotFound
+	case rec.Status.Over():
+		return store.ErrConflict
+	}
+	rec.Status, rec.Cause, rec.Completed = outcome, cause, &at
+	m.records[id] = rec
+	return nil
+}
+
+func (m *memory) Renew(context.Context, string) error {
+	defer m.mu.Unlock()
+	return m.enter("renew")
+}
+
+// Append stores the batch even if its answer is lost, and like the store it
+// accepts the same batch again.
+func (m *memory) Append(_ context.Context, id string, first int, messages [][]byte) error {
+	defer m.mu.Unlock()
+	failed := m.enter("append")
+	stored := m.events[id]
+	switch {
+	case first > len(stored):
+		return errors.New("a batch is missing")
+	case first < len(stored):
+		if first+len(messages) > len(stored) || !slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
+			return store.ErrConflict
+		}
+	default:
+		for _, raw := range messages {
+			stored = append(stored, bytes.Clone(raw))
+		}
+		m.events[id] = stored
+	}
+	return failed
+}
+
+func (m *memory) Messages(_ context.Context, id string) ([][]byte, error) {
+	defer m.mu.Unlock()
+	err := m.enter("messages")
+	return slices.Clone(m.events[id]), err
+}
+
+func (m *memory) Since(_ context.Context, id string, after uint64) ([][]byte, uint64, error) {
+	defer m.mu.Unlock()
+	if err := m.enter("since"); err != nil {
+		return nil, after, err
+	}
+	all := m.events[id]
+	return slices.Clone(all[after:]), uint64(len(all)), nil
+}
+
+func (m *memory) Announce(_ string, p store.Pulse) error {
+	m.mu.Lock()
+	m.calls["announce"]++
+	m.pulses = append(m.pulses, p)
+	var listeners []func(store.Pulse)
+	for _, f := range m.listeners {
+		listeners = append(listeners, f)
+	}
+	m.mu.Unlock()
+	for _, f := range listeners {
+		f(p)
+	}
+	return nil
+}
+
+func (m *memory) Listen(_ string, f func(store.Pulse)) (func(), error) {
+	defer m.mu.Unlock()
+	if err := m.enter("listen"); err != nil {
+		return nil, err
+	}
+	n := m.calls["listen"]
+	m.listeners[n] = f
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.listeners, n)
+	}, nil
+}
+
+func (m *memory) PutSnapshot(_ context.Context, id string, snapshot []byte) error {
+	defer m.mu.Unlock()
+	err := m.enter("put snapshot")
+	if err == nil {
+		m.snapshots[id] = bytes.Clone(snapshot)
+	}
+	return err
+}
+
+func (m *memory) Snapshot(_ context.Context, id string) ([]byte, error) {
+	defer m.mu.Unlock()
+	if err := m.enter("snapshot"); err != nil {
+		return nil, err
+	}
+	raw, ok := m.snapshots[id]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	return raw, nil
+}
+
+// stored are the events of a session as text.
+func (m *memory) stored(id string) (out []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, raw := range m.events[id] {
+		out = append(out, string(raw))
+	}
+	return out
+}
+
+// record is the record of a session.
+func (m *memory) record(id string) store.Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.records[id]
+}
+
+// server runs sessions and watchers on connections in memory.
+type server struct {
+	*memory
+	t        testing.TB
+	counters Counters
+	outbox   *Outbox
+	ctx      context.Context
+	cancel   context.CancelFunc
+	drain    chan struct{}
+	running  sync.WaitGroup
+}
+
+// newServer must be followed by close, and the test must run in a bubble.
+func newServer(t testing.TB) *server {
+	s := &server{memory: newMemory(), t: t, drain: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// close disconnects what is open and waits for its end.
+func (s *server) close() {
+	s.cancel()
+	s.running.Wait()
+}
+
+// accept upgrades the server's end of a connection and gives it to handle.
+func (s *server) accept(conn net.Conn, handle func(*websocket.Conn)) {
+	s.running.Go(func() {
+		ws, err := protocoltest.Accept(conn)
+		if err != nil {
+			s.t.Error(err)
+			return
+		}
+		handle(ws)
+	})
+}
+
+// dial returns the client's end of a WebSocket that handle serves.
+func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
+	s.t.Helper()
+	near, far := net.Pipe()
+	s.accept(far, handle)
+	conn, err := protocoltest.Dial(near)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// config is that of a session in these tests.
+func (s *server) config(id string) Config {
+	return Config{ID: id, Log: discard, Now: time.Now, Sessions: s.memory, Journal: s.memory, Feed: s.memory,
+		Snapshots: s.memory, Outbox: s.outbox, Counters: &s.counters}
+}
+
+// run carries a session on a connection to its end.
+func (s *server) run(c Config, conn Socket, d Diarizer) {
+	New(c, conn, d).Run(s.ctx, s.drain)
+}
+
+// open opens the stream testID.
+func (s *server) open(d Diarizer, change ...func(*Config)) *client {
+	s.t.Helper()
+	c := s.config(testID)
+	for _, f := range change {
+		f(&c)
+	}
+	s.begin(c.ID)
+	return newClient(s.t, s.dial(func(conn *websocket.Conn) { s.run(c, conn, d) }))
+}
+
+// watch watches the stream testID.
+func (s *server) watch(from int) *client {
+	s.t.Helper()
+	return newClient(s.t, s.dial(s.watcher(from)))
+}
+
+func (s *server) watcher(from int) func(*websocket.Conn) {
+	return func(conn *websocket.Conn) {
+		NewWatcher(WatcherConfig{ID: testID, From: from, Log: discard, Feed: s.memory, Counters: &s.counters,
+			Record: func(ctx context.Context) (store.Session, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
+	}
+}
+
+// client is the client's end of a connection, which is read all the time.
+type client struct {
+	*websocket.Conn
+	t    testing.TB
+	done chan struct{} // closed at the end of the connection
+
+	mu     sync.Mutex
+	events []protocol.Event
+	err    error
+}
+
+func newClient(t testing.TB, conn *websocket.Conn) *client {
+	c := &client{Conn: conn, t: t, done: make(chan struct{})}
+	go c.read()
+	return c
+}
+
+func (c *client) read() {
+	defer close(c.done)
+	defer func() { _ = c.Close() }()
+	for {
+		_, raw, err := c.ReadMessage()
+		e, bad := protocol.ParseEvent(raw)
+		c.mu.Lock()
+		switch {
+		case err != nil:
+			c.err = err
+		case bad != nil:
+			c.t.Errorf("message %q: %v", raw, bad)
+		default:
+			c.events = append(c.events, e)
+		}
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// received are the messages so far.
+func (c *client) received() []protocol.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.events)
+}
+
+// states are the stream_state messages so far.
+func (c *client) states() (states []protocol.StreamState) {
+	for _, e := range c.received() {
+		if s, ok := protocol.ParseStreamState(e); ok {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+// own are the messages of the stream itself so far, as text.
+func (c *client) own() (out []string) {
+	for _, e := range c.received() {
+		if e.Type != protocol.TypeStreamState {
+			out = append(out, string(e.Raw))
+		}
+	}
+	return out
+}
+
+// end waits for the end of the connection and returns the close frame; code is
+// websocket.CloseAbnormalClosure without one.
+func (c *client) end() (code int, text string) {
+	<-c.done
+	var closed *websocket.CloseError
+	if errors.As(c.err, &closed) {
+		return closed.Code, closed.Text
+	}
+	return websocket.CloseAbnormalClosure, ""
+}
+
+var quiet = make([]byte, protocol.ChunkBytes)
+
+// chunks sends n chunks at once.
+func (c *client) chunks(n int) {
+	c.t.Helper()
+	for range n {
+		if err := c.WriteMessage(websocket.BinaryMessage, quiet); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *client) text(m string) {
+	c.t.Helper()
+	if err := c.WriteMessage(websocket.TextMessage, []byte(m)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) endOfStream() { c.t.Helper(); c.text(protocol.EndOfStreamMessage) }
+
+// brief is a list of events in one line.
+func brief(events []protocol.Event) string {
+	var out []string
+	for _, e := range events {
+		switch e.Type {
+		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
+			sign := map[string]string{protocol.TypeSpeakerStart: "+", protocol.TypeSpeakerEnd: "-"}[e.Type]
+			at := time.Duration(e.Timestamp * float64(time.Second)).Round(time.Millisecond)
+			out = append(out, sign+strings.TrimPrefix(e.Speaker, "SPEAKER_")+"@"+at.String())
+		case protocol.TypeError:
+			out = append(out, e.Message)
+		default:
+			out = append(out, e.Type)
+		}
+	}
+	return strings.Join(out, " ")
+}

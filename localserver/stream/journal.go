@@ -1,0 +1,243 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// maxWaiting bounds the events of a stream that wait for the store. Events
+	// beyond it are counted as lost, and the record of the stream reads error.
+	maxWaiting = 10000
+	// batchSize is how many events one call of the store takes.
+	batchSize = 500
+	// retryInterval is how long after a failure the store is called again.
+	retryInterval = time.Second
+	// renewInterval keeps the record of a running stream from expiring.
+	renewInterval = time.Hour
+	// pulseInterval is how often watchers are told the progress of a stream.
+	pulseInterval = 500 * time.Millisecond
+	// maxErrors bounds the error messages that wait for a pulse.
+	maxErrors = 16
+)
+
+// journal writes the events of one stream to the store, independently of the
+// client: a store that is slow or unavailable does not delay the stream.
+type journal struct {
+	store    store.Journal
+	sessions store.Sessions
+	id       string
+	log      *slog.Logger
+	announce func(store.Pulse) error // to the watchers; nil = to nobody
+	received atomic.Int64            // audio, a time.Duration
+
+	mu        sync.Mutex
+	waiting   [][]byte
+	attempted int // how many of the waiting events the store may have already
+	stored    int
+	lost      int
+	errors    []string // for the watchers, not stored
+	closing   bool
+	fenced    bool // other nodes have ended the stream in the store: nothing can follow
+
+	wake   chan struct{}   // something waits, or the stream ends
+	done   chan struct{}   // closed when run has returned
+	ctx    context.Context // canceled when finish gives up
+	cancel context.CancelFunc
+}
+
+func newJournal(s store.Journal, sessions store.Sessions, id string, log *slog.Logger) *journal {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &journal{store: s, sessions: sessions, id: id, log: log,
+		wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel}
+}
+
+// add takes one event. It never waits.
+func (j *journal) add(raw []byte) {
+	j.mu.Lock()
+	if len(j.waiting) < maxWaiting && !j.fenced {
+		j.waiting = append(j.waiting, raw)
+	} else {
+		j.lost++
+	}
+	j.mu.Unlock()
+	notify(j.wake)
+}
+
+// addError takes an error message for the watchers, which the next pulse
+// carries. It reports whether there was room for it.
+func (j *journal) addError(message string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.errors) >= maxErrors {
+		return false
+	}
+	j.errors = append(j.errors, message)
+	return true
+}
+
+// notify signals a channel of capacity 1 without waiting.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// drain says that no more events follow, and waits until no attempt is left or
+// ctx ends. It reports which; after ctx, run continues.
+func (j *journal) drain(ctx context.Context) bool {
+	j.mu.Lock()
+	j.closing = true
+	j.mu.Unlock()
+	notify(j.wake)
+	select {
+	case <-j.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// finish waits until every event is stored, or ctx ends, and then ends run. An
+// error means that some events are not stored.
+func (j *journal) finish(ctx context.Context) error {
+	j.drain(ctx)
+	j.cancel()
+	<-j.done
+	if missing := j.missing(); missing > 0 {
+		return fmt.Errorf("%d events are missing", missing)
+	}
+	return nil
+}
+
+// handOver ends run at once and returns the events that are not known to be
+// stored, and whether no event is lost. It is for the outbox, which continues.
+func (j *journal) handOver() (p PendingFinish, complete bool) {
+	j.cancel()
+	<-j.done
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p = PendingFinish{Stream: j.id, First: j.stored, Attempted: j.attempted}
+	for _, raw := range j.waiting {
+		p.Events = append(p.Events, string(raw))
+	}
+	j.waiting = nil
+	return p, j.lost == 0
+}
+
+// missing is how many events are not stored. It is final once run has
+// returned.
+func (j *journal) missing() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost + len(j.waiting)
+}
+
+// run writes events to the store until finish or handOver.
+func (j *journal) run() {
+	defer close(j.done)
+	if err := Guard(func() { j.write(j.ctx) }); err != nil {
+		j.log.Error("panic in a stream's journal", "error", err)
+	}
+}
+
+func (j *journal) write(ctx context.Context) {
+	renew := time.NewTicker(renewInterval)
+	defer renew.Stop()
+	pulse := time.NewTicker(pulseInterval)
+	defer pulse.Stop()
+	for {
+		ended, err := j.writeWaiting(ctx)
+		if ended {
+			return
+		}
+		wake := j.wake
+		var retry <-chan time.Time
+		if err != nil {
+			j.log.Warn("events wait for the store", "error", err)
+			wake = nil // one attempt per retryInterval, however many events arrive
+			retry = time.After(retryInterval)
+		}
+		for idle := true; idle; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-wake:
+				idle = false
+			case <-retry:
+				idle = false
+			case <-pulse.C:
+				j.announceProgress(false)
+			case <-renew.C:
+				if err := j.sessions.Renew(ctx, j.id); err != nil {
+					j.log.Warn("the record of a stream could not be renewed", "error", err)
+				}
+			}
+		}
+	}
+}
+
+// writeWaiting writes the events that wait. It reports whether no more will
+// follow.
+func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
+	for {
+		j.mu.Lock()
+		if j.attempted == 0 {
+			j.attempted = min(len(j.waiting), batchSize)
+		}
+		batch := j.waiting[:j.attempted] // after a failure the same one again
+		first, closing := j.stored, j.closing
+		j.mu.Unlock()
+		if len(batch) == 0 {
+			return closing, nil
+		}
+		call, cancel := context.WithTimeout(ctx, storeTimeout)
+		err := j.store.Append(call, j.id, first, batch)
+		cancel()
+		if errors.Is(err, store.ErrConflict) {
+			j.fence()
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		j.mu.Lock()
+		j.waiting = j.waiting[len(batch):]
+		j.attempted = 0
+		j.stored += len(batch)
+		j.mu.Unlock()
+		j.announceProgress(false)
+	}
+}
+
+// announceProgress tells the watchers the progress of the stream. An error is
+// ignored, because watchers look by themselves as well, if less often.
+func (j *journal) announceProgress(over bool) {
+	if j.announce == nil {
+		return
+	}
+	j.mu.Lock()
+	p := store.Pulse{Stored: j.stored, Received: time.Duration(j.received.Load()), Errors: j.errors, Over: over}
+	j.errors = nil
+	j.mu.Unlock()
+	_ = j.announce(p)
+}
+
+// fence discards the events that wait and those that follow: this node was
+// considered dead, and others have recorded the end of the stream.
+func (j *journal) fence() {
+	j.log.Error("events of a stream are no longer stored: other nodes considered this one dead and have ended the stream")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.fenced = true
+	j.lost += len(j.waiting)
+	j.waiting, j.attempted = nil, 0
+}

@@ -1,0 +1,86 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// Lost answers neither lose events nor store them twice.
+func TestJournalSurvivesAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.setFail("append")
+		j := newJournal(m, m, testID, discard)
+		go j.run()
+		j.add([]byte("0"))
+		synctest.Wait()
+		for i := 1; i < 2000; i++ { // more than a batch, while the first one fails
+			j.add(fmt.Append(nil, i))
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		if n := m.count("append"); n != 11 {
+			t.Errorf("%d attempts in 10 s, want one a second", n)
+		}
+		m.setFail()
+		if err := j.finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := m.stored(testID)
+		if len(all) != 2000 {
+			t.Fatalf("%d events", len(all))
+		}
+		for i, text := range all {
+			if text != fmt.Sprint(i) {
+				t.Fatalf("event %d is %s", i, text)
+			}
+		}
+	})
+}
+
+// Events beyond the bound are counted.
+func TestJournalCountsLostEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.setFail("append")
+		j := newJournal(m, m, testID, discard)
+		go j.run()
+		for range maxWaiting + 7 {
+			j.add([]byte("x"))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := j.finish(ctx); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxWaiting+7)) {
+			t.Fatalf("got %v", err)
+		}
+	})
+}
+
+// A long stream renews its record, and announces its progress.
+func TestJournalRenewsAndAnnounces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		j := newJournal(m, m, testID, discard)
+		j.announce = func(p store.Pulse) error { return m.Announce(testID, p) }
+		go j.run()
+		j.received.Store(int64(time.Second))
+		time.Sleep(3*time.Hour + time.Second)
+		m.setFail("renew") // is logged only
+		time.Sleep(time.Hour)
+		if n := m.count("renew"); n != 4 {
+			t.Errorf("%d renewals in 4 h", n)
+		}
+		if n := m.count("announce"); n < 4*3600*2-2 || n > 4*3600*2+4 || !reflect.DeepEqual(m.pulses[0], store.Pulse{Received: time.Second}) {
+			t.Errorf("%d announcements, the first one %+v", n, m.pulses[0])
+		}
+		if err := j.finish(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

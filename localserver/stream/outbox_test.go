@@ -1,0 +1,224 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/store"
+)
+
+// idOf is the id of a stream that a test names.
+func idOf(name string) string { return uuid.NewSHA1(uuid.Nil, []byte(name)).String() }
+
+func numbers(from, to int) (all []string) {
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprint(i))
+	}
+	return all
+}
+
+func (m *memory) expect(t *testing.T, name string, status store.Status, events int) {
+	t.Helper()
+	rec := m.record(idOf(name))
+	if rec.Status != status || rec.Completed == nil {
+		t.Errorf("%s: %+v", name, rec)
+	}
+	stored := m.stored(idOf(name))
+	if len(stored) != events {
+		t.Errorf("%s: %d events, want %d", name, len(stored), events)
+	}
+	for i, text := range stored {
+		if text != fmt.Sprint(i) {
+			t.Errorf("%s: event %d is %s", name, i, text)
+		}
+	}
+}
+
+// Streams that end in an outage are delivered after it, with the time of their
+// end: also by the next process on the same folder, and whatever the store had
+// already.
+func TestOutboxDelivers(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted=%v", restarted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, dir := newMemory(), filepath.Join(t.TempDir(), "outbox")
+				var lost atomic.Int64
+				for _, name := range []string{"all", "rest", "half", "none"} {
+					m.begin(idOf(name))
+				}
+				// Of one a part is stored, and of another one more than its node knows.
+				for name, n := range map[string]int{"rest": 3, "half": 5} {
+					var batch [][]byte
+					for _, e := range numbers(0, n) {
+						batch = append(batch, []byte(e))
+					}
+					if err := m.Append(t.Context(), idOf(name), 0, batch); err != nil {
+						t.Fatal(err)
+					}
+				}
+				m.setFail("")
+				o := OpenOutbox(m, m, dir, &lost, discard)
+				at := time.Now().Add(-time.Hour).UTC()
+				for _, p := range []*PendingFinish{
+					{Stream: idOf("all"), Events: numbers(0, 2*batchSize+7), Status: store.Done, Cause: "end", At: at},
+					{Stream: idOf("rest"), First: 3, Events: numbers(3, 9), Status: store.Done, Cause: "end", At: at},
+					{Stream: idOf("half"), Attempted: 5, Events: numbers(0, 8), Status: store.Done, Cause: "end", At: at},
+					{Stream: idOf("none"), Status: store.Failed, Cause: "lost", At: at},
+				} {
+					o.Add(p)
+				}
+				if files, _ := os.ReadDir(dir); len(files) != 4 {
+					t.Errorf("%d files", len(files))
+				}
+				time.Sleep(time.Minute)
+				if restarted {
+					soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+					o.Close(soon)
+					cancel()
+					o = OpenOutbox(m, m, dir, &lost, discard)
+				}
+				if n := o.Len(); n != 4 {
+					t.Errorf("%d wait", n)
+				}
+				m.setFail()
+				o.Close(t.Context())
+				m.expect(t, "all", store.Done, 2*batchSize+7)
+				m.expect(t, "rest", store.Done, 9)
+				m.expect(t, "half", store.Done, 8)
+				m.expect(t, "none", store.Failed, 0)
+				if rec := m.record(idOf("all")); !rec.Completed.Equal(at) {
+					t.Errorf("completed at %v, want %v", rec.Completed, at)
+				}
+				if files, _ := os.ReadDir(dir); len(files) != 0 || lost.Load() != 0 || o.bytes != 0 {
+					t.Errorf("%d files, %d events lost, %d bytes", len(files), lost.Load(), o.bytes)
+				}
+			})
+		})
+	}
+}
+
+// The outbox is bounded; what does not fit is counted and recorded.
+func TestOutboxIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.begin(idOf("in"))
+		m.begin(idOf("out"))
+		m.setFail("")
+		var lost atomic.Int64
+		o := newOutbox(m, m, "", &lost, discard)
+		o.limit = 20
+		o.start()
+		o.Add(&PendingFinish{Stream: idOf("in"), Events: numbers(0, 15), Status: store.Done, At: time.Now()})
+		o.Add(&PendingFinish{Stream: idOf("out"), Events: numbers(0, 8), Status: store.Done, At: time.Now()})
+		if lost.Load() != 8 || o.Len() != 2 {
+			t.Errorf("%d lost, %d wait", lost.Load(), o.Len())
+		}
+		m.setFail()
+		o.Close(t.Context())
+		m.expect(t, "in", store.Done, 15)
+		m.expect(t, "out", store.Failed, 0)
+
+		full := newOutbox(m, m, "", &lost, discard)
+		full.waiting = make([]*PendingFinish, maxOutboxStreams)
+		full.Add(&PendingFinish{Stream: idOf("more"), Events: numbers(0, 3)})
+		if lost.Load() != 11 || full.Len() != maxOutboxStreams {
+			t.Errorf("%d lost, %d wait", lost.Load(), full.Len())
+		}
+	})
+}
+
+// What cannot be delivered before the outbox is closed is lost without a
+// folder, and waits for the next process with one.
+func TestOutboxThatIsClosedTooEarly(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory()
+			m.setFail("")
+			var lost atomic.Int64
+			o := OpenOutbox(m, m, dir, &lost, discard)
+			o.Add(&PendingFinish{Stream: idOf("a"), Events: numbers(0, 3), Status: store.Done, At: time.Now()})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			o.Close(ctx)
+			o.Close(ctx) // again
+			o.Add(&PendingFinish{Stream: idOf("b"), Events: numbers(0, 2), Status: store.Done, At: time.Now()})
+			want := int64(5)
+			if dir != "" {
+				want = 0
+				if files, _ := os.ReadDir(dir); len(files) != 2 {
+					t.Errorf("%d files", len(files))
+				}
+			}
+			if lost.Load() != want {
+				t.Errorf("%d events lost, want %d", lost.Load(), want)
+			}
+		})
+	}
+}
+
+// What other nodes have recorded meanwhile stays, and is counted.
+func TestOutboxOfANodeConsideredDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, ctx := newMemory(), t.Context()
+		m.begin(idOf("x"))
+		m.begin(idOf("y"))
+		if err := errors.Join(m.Append(ctx, idOf("x"), 0, [][]byte{[]byte("other")}),
+			m.Finish(ctx, idOf("x"), store.Failed, time.Now(), "dead")); err != nil {
+			t.Fatal(err)
+		}
+		var lost atomic.Int64
+		o := OpenOutbox(m, m, "", &lost, discard)
+		o.Add(&PendingFinish{Stream: idOf("x"), Events: numbers(0, 4), Status: store.Done, At: time.Now()})
+		o.Add(&PendingFinish{Stream: idOf("y"), Events: numbers(0, 4), Status: store.Done, At: time.Now()})
+		o.Add(&PendingFinish{Stream: idOf("unknown"), Status: store.Done, At: time.Now()})
+		o.Close(ctx)
+		if rec := m.record(idOf("x")); rec.Status != store.Failed || rec.Cause != "dead" {
+			t.Errorf("%+v", rec)
+		}
+		m.expect(t, "y", store.Done, 4)
+		if lost.Load() != 4 || o.Len() != 0 {
+			t.Errorf("%d lost, %d wait", lost.Load(), o.Len())
+		}
+	})
+}
+
+// Damaged files are left in place and do not affect others.
+func TestOutboxWithDamagedFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, dir := newMemory(), t.TempDir()
+		good := idOf("good")
+		m.begin(good)
+		for name, text := range map[string]string{"bad.json": "{", "other.json": `{"stream":"x","status":"done"}`,
+			"cut.json": `{"stream":"cut","status":"done","trying":3}`, ".tmp-1": "x",
+			idOf("cut") + ".json":  `{"stream":"` + idOf("cut") + `","status":"done","trying":3}`,
+			idOf("open") + ".json": `{"stream":"` + idOf("open") + `","status":"running"}`,
+			"no id.json":           `{"stream":"no id","status":"done"}`,
+			good + ".json":         `{"stream":"` + good + `","events":["0"],"status":"done","at":"2026-01-01T00:00:00Z"}`} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var lost atomic.Int64
+		loaded := newOutbox(m, m, dir, &lost, discard)
+		if err := loaded.load(); err == nil {
+			t.Error("no error")
+		}
+		if loaded.Len() != 1 { // asked before anything can be sent
+			t.Errorf("%d wait", loaded.Len())
+		}
+		OpenOutbox(m, m, dir, &lost, discard).Close(t.Context())
+		m.expect(t, "good", store.Done, 1)
+		if files, _ := os.ReadDir(dir); len(files) != 7 {
+			t.Errorf("%d files", len(files))
+		}
+	})
+}

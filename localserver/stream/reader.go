@@ -1,0 +1,172 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+const (
+	// readTimeout is how long a connection may be silent, without even the
+	// answer to a ping.
+	readTimeout = 15 * time.Second
+	// maxText bounds a text message, in bytes; the only valid one is short.
+	maxText = 4 << 10
+	// maxFrame closes the connection, in bytes. It is far larger than a chunk:
+	// a frame that is merely of the wrong size is answered with an error
+	// message, and discarded as it arrives so that it uses no memory.
+	maxFrame = 1 << 30
+)
+
+const (
+	errTextTooLong = "Text message is too long"
+	errAfterEnd    = "Frames after end_of_stream are ignored"
+)
+
+// read takes frames from the socket until the connection ends. It sends chunks
+// to the worker and answers invalid frames with an error message. It closes
+// s.chunks at the end of the input, with the reason in s.input, and from then
+// on only waits for the client's close frame.
+func (s *Session) read() {
+	r := reader{Session: s}
+	if err := Guard(r.run); err != nil {
+		s.log.Error("panic in a stream's reader", "error", err)
+		r.end(internalError)
+	}
+}
+
+type reader struct {
+	*Session
+	ended bool // the input is over
+	frame [protocol.ChunkBytes + 1]byte
+}
+
+func (r *reader) run() {
+	r.conn.SetReadLimit(maxFrame)
+	r.conn.SetPongHandler(func(string) error { return r.extendDeadline() })
+	warned := false
+	for {
+		_ = r.extendDeadline() // fails only with the connection, and then so does NextReader
+		kind, body, err := r.conn.NextReader()
+		if err != nil {
+			r.end(endingOf(err))
+			return
+		}
+		switch {
+		case r.ended:
+			if !warned && r.input == endOfStream {
+				warned = true
+				r.reject(errAfterEnd)
+			}
+		case kind == websocket.BinaryMessage:
+			r.audio(body)
+		default:
+			r.text(body)
+		}
+	}
+}
+
+func (r *reader) extendDeadline() error {
+	return r.conn.SetReadDeadline(time.Now().Add(readTimeout))
+}
+
+// end ends the input, once.
+func (r *reader) end(why ending) {
+	if !r.ended {
+		r.ended = true
+		r.input = why
+		close(r.chunks)
+	}
+}
+
+// audio takes one binary frame. It does not read more than a chunk: the next
+// call of NextReader discards the rest.
+func (r *reader) audio(body io.Reader) {
+	n, err := io.ReadFull(body, r.frame[:])
+	switch {
+	case err == nil, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	default:
+		return // the connection was lost inside the frame
+	}
+	if n != protocol.ChunkBytes {
+		r.reject(protocol.ErrChunkSize.Error())
+		return
+	}
+	if !r.pacer.chunk() {
+		r.end(tooFast)
+		return
+	}
+	samples, ok := r.buffer()
+	if !ok {
+		return
+	}
+	if err := protocol.DecodeChunk(samples, r.frame[:n]); err != nil {
+		r.reject(err.Error()) // the chunk is silence now
+	}
+	r.arrivals.add()
+	r.chunks <- samples // never blocks: it has room for all buffers
+}
+
+// buffer returns an empty chunk buffer. While there is none, nothing is read
+// from the socket; ok is false when the worker takes no more chunks.
+func (r *reader) buffer() (samples []float32, ok bool) {
+	select {
+	case samples = <-r.free:
+	default:
+		r.pacer.block(true)
+		defer r.pacer.block(false)
+		select {
+		case samples = <-r.free:
+		case <-r.stop:
+			return nil, false
+		}
+	}
+	if samples == nil {
+		samples = make([]float32, protocol.ChunkSamples)
+	}
+	return samples, true
+}
+
+// text takes one text frame.
+func (r *reader) text(body io.Reader) {
+	text, err := io.ReadAll(io.LimitReader(body, maxText+1))
+	if err != nil {
+		return // the connection was lost inside the frame
+	}
+	if len(text) > maxText {
+		r.reject(errTextTooLong)
+	} else if err := protocol.ParseClientMessage(text); err != nil {
+		r.reject(err.Error())
+	} else {
+		r.end(endOfStream)
+	}
+}
+
+// reject answers a frame with an error message.
+func (r *reader) reject(message string) {
+	r.counters.FrameErrors.Add(1)
+	r.writer.send(protocol.NewErrorEvent(message).Raw)
+	r.tellWatchers(message)
+}
+
+// endingOf tells from a read error how the client left.
+func endingOf(err error) ending {
+	end := connectionLost
+	var c *websocket.CloseError
+	var n net.Error
+	switch {
+	case errors.As(err, &c) && c.Code == websocket.CloseNormalClosure:
+		return clientClose
+	case errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure:
+		end.cause = fmt.Sprintf("closed by the client with code %d", c.Code)
+	case errors.As(err, &n) && n.Timeout():
+		end.cause = "the client fell silent"
+	}
+	return end
+}

@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// queuedChunks bounds the audio that waits for the diarizer. Beyond it the
+// reader stops reading and the connection applies back pressure.
+const queuedChunks = 8
+
+// Diarizer turns the audio of one stream into starts and ends of turns. It is
+// used by one goroutine only. engine.Engine is the implementation.
+type Diarizer interface {
+	// Push takes the next samples (16 kHz, mono) and appends to out the events
+	// that they commit.
+	Push(samples []float32, out []engine.Event) []engine.Event
+	// Flush ends the input and appends to out the remaining events.
+	Flush(out []engine.Event) []engine.Event
+}
+
+// Config is what a session needs of its server.
+type Config struct {
+	ID  string
+	Log *slog.Logger
+	// Now is the wall clock of pacing and of the record.
+	Now func() time.Time
+	// Unpaced allows audio faster than real time.
+	Unpaced bool
+	// Revoked is closed when the API key of the stream is revoked; nil = never.
+	Revoked <-chan struct{}
+	// CloseDelay is how much later than usual the client may answer the close
+	// frame.
+	CloseDelay time.Duration
+
+	Sessions  store.Sessions
+	Journal   store.Journal
+	Feed      store.Feed
+	Snapshots store.Snapshots
+	Outbox    *Outbox // nil for a store of this server alone
+	Counters  *Counters
+
+	// Recording is where the stream's audio is kept, nil for nowhere.
+	Recording *Recording
+	// Labels continue those of an earlier stream; its snapshot is the one that
+	// the diarizer was restored from.
+	Labels *Labels
+}
+
+// Session is one open stream.
+type Session struct {
+	config   Config
+	log      *slog.Logger
+	counters *Counters
+
+	conn      Socket
+	pacer     *pacer
+	diarizer  Diarizer
+	validator validator
+	writer    *writer
+	journal   *journal
+	audio     *recorder       // nil unless audio is recorded
+	snapshots *snapshotWriter // nil for a diarizer without snapshots
+
+	chunks   chan []float32 // full buffers, from the reader to the worker; closed at the end of the input
+	free     chan []float32 // empty buffers, on their way back; together there are queuedChunks
+	input    ending         // why chunks was closed
+	stop     chan struct{}  // closed when the worker takes no more chunks
+	arrivals arrivals       // of the chunks
+
+	received time.Duration  // audio that was given to the diarizer
+	raw      []engine.Event // scratch of the worker
+	valid    []protocol.Event
+}
+
+// New returns a session for an open connection. Run must be called.
+func New(c Config, conn Socket, d Diarizer) *Session {
+	limitBuffers(conn)
+	s := &Session{
+		config: c, log: c.Log, counters: c.Counters,
+		conn:     conn,
+		pacer:    newPacer(c.Now, c.Unpaced),
+		diarizer: d,
+		writer:   newWriter(conn, c.Log),
+		journal:  newJournal(c.Journal, c.Sessions, c.ID, c.Log),
+		chunks:   make(chan []float32, queuedChunks),
+		free:     make(chan []float32, queuedChunks),
+		stop:     make(chan struct{}),
+	}
+	s.writer.closeTimeout += c.CloseDelay
+	s.journal.announce = func(p store.Pulse) error { return c.Feed.Announce(c.ID, p) }
+	for range queuedChunks {
+		s.free <- nil // allocated when first needed
+	}
+	if c.Recording != nil {
+		s.audio = startRecorder(*c.Recording, c.Now, c.Log)
+	}
+	if _, ok := d.(snapshotter); ok {
+		s.snapshots = startSnapshotWriter(c.Snapshots, c.ID, c.Log)
+	}
+	if c.Labels != nil {
+		s.validator.restore(*c.Labels)
+		s.takeSnapshot() // if this stream is lost soon, it can be resumed as well
+	}
+	return s
+}
+
+// Run carries the stream to its end. It returns when none of its goroutines is
+// left. Closing drain asks the stream to finish soon; canceling ctx
+// disconnects it.
+func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
+	began := time.Now()
+	s.counters.Opened.Add(1)
+	s.log.Info("stream opened")
+	defer context.AfterFunc(ctx, func() { abort(s.conn) })()
+
+	readerDone := make(chan struct{})
+	go func() {
+		defer close(readerDone)
+		s.read()
+	}()
+	go s.writer.run(readerDone)
+	go s.journal.run()
+
+	end := s.work(drain)
+	close(s.stop)
+	end = s.flush(end)
+	s.takeSnapshot()
+	s.snapshots.finish()
+	if s.writer.timedOut.Load() && end.code == 0 {
+		end.cause = "the client does not read"
+	}
+	if end.message != "" {
+		s.tellWatchers(end.message)
+		s.journal.announceProgress(false) // before the record says that the stream is over
+	}
+	recorded := s.recordEnd(ctx, &end)
+	durable := recorded
+	if !recorded && s.config.Outbox != nil {
+		durable = s.handOver(&end)
+		recorded = true
+	}
+	sent := end
+	if end.code == websocket.CloseNormalClosure && !(durable && end.status == store.Done) {
+		// A close with 1000 says that the record and the events are stored.
+		sent = notRecorded
+	}
+	s.writer.finish(sent)
+	s.writer.close(sent, readerDone)
+	defer s.audio.wait()
+	defer s.snapshots.wait(context.WithoutCancel(ctx)) // each write has its own deadline
+	if !recorded {
+		s.recordEndLate(ctx, drain, &end)
+	}
+	s.counters.ended(end, s.validator.corrections, s.journal.missing())
+	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
+		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
+		"moved", s.validator.corrections.Moved, "dropped", s.validator.corrections.Dropped, "ended", s.validator.corrections.Ended)
+}
+
+// tellWatchers passes an error message on to the watchers.
+func (s *Session) tellWatchers(message string) {
+	if !s.journal.addError(message) {
+		s.counters.WatchErrors.Add(1)
+	}
+}

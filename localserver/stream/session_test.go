@@ -1,0 +1,393 @@
+package stream
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// bubble runs a test with a server on a fake clock. Every goroutine has to end
+// with it.
+func bubble(t *testing.T, test func(t *testing.T, s *server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		defer s.close()
+		test(t, s)
+	})
+}
+
+func expectRecord(t *testing.T, s *server, status store.Status, cause string) {
+	t.Helper()
+	if rec := s.record(testID); rec.Status != status || rec.Cause != cause {
+		t.Errorf("the record reads %s, %q; want %s, %q", rec.Status, rec.Cause, status, cause)
+	}
+}
+
+func TestStreamFromStartToEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(oneTurn())
+		c.chunks(3)
+		synctest.Wait()
+		if got := brief(c.received()); got != "+00@20ms" {
+			t.Errorf("live: %s", got)
+		}
+		c.endOfStream()
+		code, _ := c.end()
+		if got := brief(c.received()); code != websocket.CloseNormalClosure || got != "+00@20ms -00@300ms" {
+			t.Errorf("code %d, %s", code, got)
+		}
+		expectRecord(t, s, store.Done, "end of stream") // before the close frame is sent
+		if stored := s.stored(testID); fmt.Sprint(stored) != fmt.Sprint(c.own()) {
+			t.Errorf("stored %q", stored)
+		}
+		s.running.Wait()
+		n := &s.counters
+		if n.Opened.Load() != 1 || n.Done.Load() != 1 || n.Failed.Load() != 0 || n.Chunks.Load() != 3 || n.Events.Load() != 2 || n.Lost.Load() != 0 {
+			t.Errorf("counters: %+v", n)
+		}
+		last := s.pulses[len(s.pulses)-1]
+		if !reflect.DeepEqual(last, store.Pulse{Stored: 2, Received: 300 * time.Millisecond, Over: true}) {
+			t.Errorf("last pulse %+v", last)
+		}
+	})
+}
+
+func TestInvalidFramesAreRejected(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		d, gate := oneTurn(), make(chan struct{})
+		d.flush = func(int) []engine.Event { <-gate; return nil }
+		c := s.open(d)
+		nan := make([]byte, protocol.ChunkBytes)
+		binary.LittleEndian.PutUint32(nan, math.Float32bits(float32(math.NaN())))
+		for _, body := range [][]byte{nil, {1}, quiet[1:], append(quiet, 0), nan} {
+			if err := c.WriteMessage(websocket.BinaryMessage, body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.text("hello")
+		c.text(strings.Repeat("x", maxText+1))
+		synctest.Wait()
+		events := c.received()
+		if len(events) != 8 { // the chunk with NaN counts as silence and starts the turn
+			t.Fatalf("%s", brief(events))
+		}
+		c.chunks(1)
+		c.endOfStream()
+		c.text("late") // answered once
+		c.text("later")
+		synctest.Wait()
+		close(gate)
+		code, _ := c.end()
+		if got := brief(c.received()[8:]); code != 1000 || s.counters.FrameErrors.Load() != 8 || got != errAfterEnd+" -00@200ms" {
+			t.Errorf("code %d, %d frame errors, %s", code, s.counters.FrameErrors.Load(), got)
+		}
+	})
+}
+
+func TestTooFast(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(oneTurn())
+		c.chunks(50)
+		time.Sleep(time.Second)
+		c.chunks(10) // 6 s of audio after 1 s
+		synctest.Wait()
+		if s.counters.Failed.Load() != 0 {
+			t.Fatal("closed too early")
+		}
+		_ = c.WriteMessage(websocket.BinaryMessage, quiet)
+		code, text := c.end()
+		if code != websocket.ClosePolicyViolation || text != tooFast.text ||
+			brief(c.received()) != "+00@20ms -00@6s Audio is more than 5 s ahead of real time" {
+			t.Errorf("code %d %q, %s", code, text, brief(c.received()))
+		}
+		expectRecord(t, s, store.Failed, tooFast.cause)
+	})
+}
+
+func TestNoAudio(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(oneTurn())
+		time.Sleep(59 * time.Second)
+		c.chunks(1)
+		began := time.Now()
+		time.Sleep(30 * time.Second)
+		c.text("{}") // is not audio
+		code, _ := c.end()
+		if d := time.Since(began); code != websocket.ClosePolicyViolation || d < maxSilence || d > maxSilence+silenceInterval {
+			t.Errorf("code %d after %v", code, d)
+		}
+		if got := brief(c.received()); !strings.HasSuffix(got, "-00@100ms No audio for 60 s") {
+			t.Errorf("%s", got)
+		}
+		expectRecord(t, s, store.Failed, noAudio.cause)
+	})
+}
+
+// A connection stays open on pings alone as long as there is audio.
+func TestPings(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		var pings atomic.Int64
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		pong := conn.PingHandler()
+		conn.SetPingHandler(func(data string) error { pings.Add(1); return pong(data) })
+		c := newClient(t, conn)
+		c.chunks(1)
+		time.Sleep(59 * time.Second)
+		if n := pings.Load(); n != int64(59*time.Second/pingInterval) || s.record(testID).Status != store.Running {
+			t.Errorf("%d pings, the stream reads %s", n, s.record(testID).Status)
+		}
+		c.endOfStream()
+		c.end()
+	})
+}
+
+// A connection whose other end does not even answer pings is given up, and what
+// is stored of the stream is complete.
+func TestDeadConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		conn.SetPingHandler(func(string) error { return nil })
+		c := newClient(t, conn)
+		c.chunks(2)
+		began := time.Now()
+		if code, _ := c.end(); code != websocket.CloseAbnormalClosure {
+			t.Errorf("code %d", code)
+		}
+		if d := time.Since(began); d < readTimeout || d > readTimeout+time.Second {
+			t.Errorf("given up after %v", d)
+		}
+		s.running.Wait()
+		expectRecord(t, s, store.Failed, "the client fell silent")
+		if stored := s.stored(testID); len(stored) != 2 || !strings.Contains(stored[1], "speaker_end") {
+			t.Errorf("stored %q", stored)
+		}
+	})
+}
+
+// A client that does not read is disconnected.
+func TestClientThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		defer func() { _ = conn.Close() }()
+		began := time.Now()
+		for conn.WriteMessage(websocket.BinaryMessage, []byte{1}) == nil {
+			time.Sleep(time.Millisecond)
+		}
+		s.running.Wait()
+		if d := time.Since(began); d < writeTimeout || d > writeTimeout+2*lastReadTimeout {
+			t.Errorf("disconnected after %v", d)
+		}
+		expectRecord(t, s, store.Failed, "the client does not read")
+	})
+}
+
+// A slow diarizer stops the reader; audio does not accumulate, and waiting for
+// it is not silence.
+func TestSlowDiarizer(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		gate := make(chan struct{})
+		c := s.open(&fake{push: func(int, []float32) []engine.Event { <-gate; return nil }}, func(c *Config) { c.Unpaced = true })
+		sent := make(chan int)
+		go func() {
+			n := 0
+			for ; n < 100 && c.WriteMessage(websocket.BinaryMessage, quiet) == nil; n++ {
+			}
+			sent <- n
+		}()
+		time.Sleep(30 * time.Second)
+		if n := s.counters.Chunks.Load(); n != 1 {
+			t.Errorf("%d chunks were given to the diarizer", n)
+		}
+		close(gate)
+		if n := <-sent; n != 100 {
+			t.Errorf("%d chunks were sent", n)
+		}
+		c.endOfStream()
+		if code, _ := c.end(); code != 1000 || s.counters.Chunks.Load() != 100 {
+			t.Errorf("code %d, %d chunks", code, s.counters.Chunks.Load())
+		}
+	})
+}
+
+func TestHowAClientLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave  func(c *client)
+		status store.Status
+		cause  string
+	}{
+		"close 1000": {func(c *client) { c.sendClose(websocket.CloseNormalClosure) }, store.Done, "closed by the client"},
+		"close 1001": {func(c *client) { c.sendClose(websocket.CloseGoingAway) }, store.Failed, "closed by the client with code 1001"},
+		"cut":        {func(c *client) { _ = c.NetConn().Close() }, store.Failed, "connection lost"},
+		"half a frame": {func(c *client) {
+			_, _ = c.NetConn().Write(frame(0x82, quiet)[:5000])
+			_ = c.NetConn().Close()
+		}, store.Failed, "connection lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *server) {
+				cl := s.open(oneTurn())
+				cl.chunks(2)
+				synctest.Wait()
+				c.leave(cl)
+				s.running.Wait()
+				<-cl.done
+				expectRecord(t, s, c.status, c.cause)
+				if stored := s.stored(testID); len(stored) != 2 {
+					t.Errorf("stored %q", stored)
+				}
+			})
+		})
+	}
+}
+
+func (c *client) sendClose(code int) {
+	c.t.Helper()
+	if err := c.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A server that stops finishes its streams. One whose client has ended it is
+// done, and the others are not.
+func TestDrain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(oneTurn())
+		c.chunks(3)
+		synctest.Wait()
+		close(s.drain)
+		code, text := c.end()
+		if code != websocket.CloseGoingAway || text != shutdown.text || brief(c.received()) != "+00@20ms -00@300ms" {
+			t.Errorf("code %d %q, %s", code, text, brief(c.received()))
+		}
+		expectRecord(t, s, store.Failed, shutdown.cause)
+	})
+	bubble(t, func(t *testing.T, s *server) {
+		gate := make(chan struct{})
+		c := s.open(&fake{push: func(int, []float32) []engine.Event { <-gate; return nil }})
+		c.chunks(3)
+		c.endOfStream()
+		synctest.Wait()
+		close(s.drain)
+		close(gate)
+		if code, _ := c.end(); code != websocket.CloseNormalClosure || s.counters.Chunks.Load() != 3 {
+			t.Errorf("code %d, %d chunks", code, s.counters.Chunks.Load())
+		}
+		expectRecord(t, s, store.Done, endOfStream.cause)
+	})
+}
+
+// Canceling the context disconnects a stream at once, and its end is recorded.
+func TestCancel(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(oneTurn())
+		c.chunks(1)
+		synctest.Wait()
+		began := time.Now()
+		s.close()
+		if d := time.Since(began); d > CloseTimeout {
+			t.Errorf("it took %v", d)
+		}
+		if code, _ := c.end(); code != websocket.CloseAbnormalClosure {
+			t.Errorf("code %d", code)
+		}
+		expectRecord(t, s, store.Failed, "connection lost")
+	})
+}
+
+// A panic of the diarizer ends its stream.
+func TestPanicInTheDiarizer(t *testing.T) {
+	for _, where := range []string{"push", "flush"} {
+		t.Run(where, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *server) {
+				d := oneTurn()
+				inner := d.push
+				d.push = func(n int, samples []float32) []engine.Event {
+					if n == 3 && where == "push" {
+						panic("index out of range")
+					}
+					return inner(n, samples)
+				}
+				d.flush = func(int) []engine.Event { panic("nil map") }
+				c := s.open(d)
+				c.chunks(3)
+				if where == "flush" {
+					c.endOfStream()
+				}
+				code, _ := c.end()
+				if got := brief(c.received()); code != websocket.CloseInternalServerErr || got != "+00@20ms -00@300ms Internal error; the stream is over" {
+					t.Errorf("code %d, %s", code, got)
+				}
+				expectRecord(t, s, store.Failed, internalError.cause)
+				if n := s.counters.EnginePanics.Load(); n != 1 {
+					t.Errorf("%d panics counted", n)
+				}
+			})
+		})
+	}
+}
+
+// The whole session with a diarizer that returns anything at all.
+func TestHostileDiarizer(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		for seed := range uint64(10) {
+			r := rand.New(rand.NewPCG(seed+1, 0))
+			say := func(n int) (out []engine.Event) {
+				for range r.IntN(6) {
+					at := time.Duration(n)*100*time.Millisecond + time.Duration(r.NormFloat64()*3e8)
+					out = append(out, engine.Event{Kind: engine.Kind(r.IntN(4)), At: at, Speaker: r.IntN(10) - 1})
+				}
+				return out
+			}
+			id := fmt.Sprintf("0b7c1a2e-0000-4000-8000-%012d", seed)
+			c := s.open(&fake{push: func(n int, _ []float32) []engine.Event { return say(n) }, flush: say},
+				func(c *Config) { c.Unpaced, c.ID = true, id })
+			const chunks = 60
+			c.chunks(chunks)
+			c.endOfStream()
+			code, _ := c.end()
+			rules := contract{t: t, open: map[string]float64{}}
+			for _, e := range c.received() {
+				rules.check(e, chunks*protocol.ChunkDuration)
+			}
+			if code != 1000 || len(rules.open) != 0 || rules.turns == 0 {
+				t.Errorf("code %d, %d turns, open %v", code, rules.turns, rules.open)
+			}
+			if stored := s.stored(id); fmt.Sprint(stored) != fmt.Sprint(c.own()) {
+				t.Errorf("stored %q", stored)
+			}
+		}
+		s.running.Wait()
+		n := &s.counters
+		if n.Moved.Load() == 0 || n.Dropped.Load() == 0 || n.EndedTurns.Load() == 0 {
+			t.Errorf("the diarizer was not hostile: %+v", n)
+		}
+	})
+}
+
+func TestCounters(t *testing.T) {
+	var n Counters
+	if n.RealTimeFactor() != 0 {
+		t.Error("a factor without audio")
+	}
+	var seen [2]time.Duration
+	n.OnChunk = func(took, lag time.Duration) { seen = [2]time.Duration{took, lag} }
+	n.Chunks.Add(1)
+	n.pushed(25*time.Millisecond, time.Second)
+	if n.RealTimeFactor() != 0.25 || seen != [2]time.Duration{25 * time.Millisecond, time.Second} {
+		t.Errorf("factor %v, %v", n.RealTimeFactor(), seen)
+	}
+}

@@ -1,0 +1,195 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"slices"
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+)
+
+// A snapshot holds the label of each of the engine's speakers and the engine's
+// own snapshot of their voices. It is stored so that a later stream of the same
+// account can continue with the same labels: when the stream ends, when a label
+// is sent for the first time, and every few seconds while the stream runs. So a
+// node that dies loses little, and no label that a client has seen is given to
+// somebody else.
+
+const (
+	// snapshotInterval bounds how often the snapshot of a running stream is
+	// stored.
+	snapshotInterval = 5 * time.Second
+	// supersedeTimeout bounds the wait for the end of a stream that another one
+	// resumes.
+	supersedeTimeout = 2 * time.Second
+	// snapshotVersion is the first byte of a snapshot. One byte for each of the
+	// engine's speakers follows, its label counted from 1 or 0 for none, then
+	// the engine's snapshot.
+	snapshotVersion = 1
+)
+
+// snapshotter is a Diarizer whose state can be stored: engine.Engine.
+type snapshotter interface {
+	AppendSnapshot(out []byte) []byte
+	RestoreSnapshot(snapshot []byte) error
+}
+
+// Labels are the labels that a stream has given to the engine's speakers,
+// counted from 1; 0 is none.
+type Labels [engine.MaxSpeakers]byte
+
+var errSnapshot = errors.New("the snapshot of the earlier stream cannot be used")
+
+// Restore makes a new diarizer continue where a stored snapshot was taken, and
+// returns the labels that its stream continues.
+func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
+	const head = 1 + engine.MaxSpeakers
+	if len(snapshot) < head || snapshot[0] != snapshotVersion {
+		return labels, errSnapshot
+	}
+	for i, label := range snapshot[1:head] {
+		if int(label) > engine.MaxSpeakers || label > 0 && slices.Contains(labels[:i], label) {
+			return labels, errSnapshot
+		}
+		labels[i] = label
+	}
+	s, ok := d.(snapshotter)
+	if !ok {
+		return labels, errSnapshot
+	}
+	if panicked := Guard(func() { err = s.RestoreSnapshot(snapshot[head:]) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		return labels, fmt.Errorf("%w: %w", errSnapshot, err)
+	}
+	return labels, nil
+}
+
+// restore continues the labels of an earlier stream.
+func (v *validator) restore(labels Labels) {
+	for i, label := range labels {
+		v.speakers[i].label = int(label)
+		v.labels = max(v.labels, int(label))
+	}
+}
+
+// takeSnapshot gives the current snapshot to the snapshot writer.
+func (s *Session) takeSnapshot() {
+	if s.snapshots == nil {
+		return
+	}
+	var snapshot []byte
+	err := Guard(func() {
+		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
+		for _, sp := range s.validator.speakers {
+			snapshot = append(snapshot, byte(sp.label))
+		}
+		snapshot = s.diarizer.(snapshotter).AppendSnapshot(snapshot)
+	})
+	if err != nil { // the next call of the diarizer will fail as well
+		s.log.Error("panic in the engine", "error", err)
+		return
+	}
+	s.snapshots.put(snapshot)
+}
+
+// Resumable reports whether another stream can resume this one while it is
+// open.
+func (s *Session) Resumable() bool { return s.snapshots != nil }
+
+// Supersede disconnects the stream because another one resumes it, and waits
+// until its last snapshot is stored, or ctx ends.
+func (s *Session) Supersede(ctx context.Context) {
+	s.log.Info("stream is resumed by another one")
+	abort(s.conn)
+	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)
+	defer cancel()
+	s.snapshots.wait(ctx)
+}
+
+// snapshotWriter stores the snapshots of one stream in a goroutine of its own:
+// a slow store does not delay the stream, and gets the newest snapshot when it
+// is back. All methods may be called on nil, which stores nothing.
+type snapshotWriter struct {
+	store  store.Snapshots
+	id     string
+	log    *slog.Logger
+	next   time.Time     // of the next regular snapshot
+	labels int           // labels in the newest snapshot
+	sum    uint32        // checksum of the newest snapshot
+	queue  chan []byte   // the newest snapshot that is not being written
+	done   chan struct{} // closed when nothing more is written
+}
+
+func startSnapshotWriter(s store.Snapshots, id string, log *slog.Logger) *snapshotWriter {
+	w := &snapshotWriter{store: s, id: id, log: log, next: time.Now().Add(snapshotInterval),
+		queue: make(chan []byte, 1), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+func (w *snapshotWriter) run() {
+	defer close(w.done)
+	for snapshot := range w.queue {
+		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+		err := w.store.PutSnapshot(ctx, w.id, snapshot)
+		cancel()
+		if err != nil {
+			w.log.Warn("the snapshot of a stream could not be stored", "error", err)
+		}
+	}
+}
+
+// due reports whether a stream that has sent so many labels needs a snapshot.
+func (w *snapshotWriter) due(labels int) bool {
+	if w == nil || labels == w.labels && time.Now().Before(w.next) {
+		return false
+	}
+	w.labels, w.next = labels, time.Now().Add(snapshotInterval)
+	return true
+}
+
+// put takes a snapshot, unless it equals the one before. It never waits: it
+// replaces a snapshot that has not been written yet.
+func (w *snapshotWriter) put(snapshot []byte) {
+	sum := crc32.ChecksumIEEE(snapshot)
+	if sum == w.sum {
+		return
+	}
+	w.sum = sum
+	for {
+		select {
+		case w.queue <- snapshot:
+			return
+		default:
+		}
+		select {
+		case <-w.queue:
+		default:
+		}
+	}
+}
+
+// finish says that no more snapshots follow.
+func (w *snapshotWriter) finish() {
+	if w != nil {
+		close(w.queue)
+	}
+}
+
+// wait waits until every snapshot is written or given up, or ctx ends.
+func (w *snapshotWriter) wait(ctx context.Context) {
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,194 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
+)
+
+// recalling is a Diarizer with snapshots: a text.
+type recalling struct {
+	fake
+	state string
+}
+
+func (r *recalling) AppendSnapshot(out []byte) []byte { return append(out, "state:"+r.state...) }
+
+func (r *recalling) RestoreSnapshot(snapshot []byte) error {
+	state, ok := strings.CutPrefix(string(snapshot), "state:")
+	switch {
+	case state == "panic":
+		panic("damaged")
+	case !ok:
+		return errors.New("not a snapshot")
+	}
+	r.state = state
+	return nil
+}
+
+// speaking is a recalling diarizer whose speakers talk for half a chunk each.
+func speaking(state string, speakers ...int) *recalling {
+	r := &recalling{state: state}
+	r.push = func(n int, _ []float32) []engine.Event {
+		at := time.Duration(n-1) * 100 * time.Millisecond
+		sp := speakers[(n-1)%len(speakers)]
+		return []engine.Event{{Kind: engine.Start, At: at, Speaker: sp}, {Kind: engine.End, At: at + 50*time.Millisecond, Speaker: sp}}
+	}
+	return r
+}
+
+// The labels of a stream continue in the one that resumes it, and new ones
+// follow.
+func TestResumedStreamContinuesLabels(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		first := s.open(speaking("a", 5, 2))
+		first.chunks(2)
+		first.endOfStream()
+		first.end()
+		s.running.Wait()
+		snapshot, err := s.Snapshot(t.Context(), testID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := speaking("", 2, 7, 5)
+		labels, err := Restore(d, snapshot)
+		if err != nil || d.state != "a" || labels != (Labels{2: 2, 5: 1}) {
+			t.Fatalf("restored %q, labels %v, %v", d.state, labels, err)
+		}
+		other := idOf("second")
+		second := s.open(d, func(c *Config) { c.ID, c.Labels = other, &labels })
+		synctest.Wait()
+		if _, err := s.Snapshot(t.Context(), other); err != nil {
+			t.Errorf("a resumed stream has no snapshot at once: %v", err)
+		}
+		second.chunks(3)
+		second.endOfStream()
+		second.end()
+		if got := brief(second.received()); got != "+01@0s -01@50ms +02@100ms -02@150ms +00@200ms -00@250ms" {
+			t.Errorf("the second stream: %s", got)
+		}
+	})
+}
+
+func TestSnapshotsThatCannotBeRestored(t *testing.T) {
+	none := strings.Repeat("\x00", engine.MaxSpeakers)
+	for _, raw := range []string{"", "x", "\x01" + none[1:], "\x02" + none + "state:", "\x01" + none + "nonsense", "\x01" + none + "state:panic",
+		"\x01\x02\x02" + none[2:] + "state:", "\x01\x09" + none[1:] + "state:"} {
+		if _, err := Restore(&recalling{}, []byte(raw)); !errors.Is(err, errSnapshot) {
+			t.Errorf("%q: %v", raw, err)
+		}
+	}
+	if _, err := Restore(&fake{}, []byte("\x01"+none+"state:")); !errors.Is(err, errSnapshot) {
+		t.Errorf("a diarizer without snapshots: %v", err)
+	}
+}
+
+// A label is stored when it is sent for the first time: if the server were
+// killed before the next regular snapshot, a new stream would give the label to
+// somebody else.
+func TestWhenSnapshotsAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startSnapshotWriter(newMemory(), testID, discard)
+		defer w.finish()
+		for i, x := range []struct {
+			labels int
+			due    bool
+		}{{0, false}, {1, true}, {1, false}, {2, true}, {2, false}} {
+			if w.due(x.labels) != x.due {
+				t.Errorf("call %d, %d labels: due is %v", i, x.labels, !x.due)
+			}
+		}
+		time.Sleep(snapshotInterval)
+		if !w.due(2) {
+			t.Error("no regular snapshot is due")
+		}
+	})
+}
+
+// A store that is slow or unavailable gets the newest snapshot when it is back,
+// and the same one only once.
+func TestSnapshotWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, gate := newMemory(), make(chan struct{})
+		w := startSnapshotWriter(gated{m, gate}, testID, discard)
+		for _, text := range []string{"first", "first", "second", "third"} {
+			w.put([]byte(text))
+			synctest.Wait()
+		}
+		close(gate)
+		synctest.Wait()
+		w.put([]byte("third"))
+		w.finish()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		w.wait(ctx)
+		if got := m.count("put snapshot"); got != 2 || string(m.snapshots[testID]) != "third" {
+			t.Errorf("%d writes, the last one %q", got, m.snapshots[testID])
+		}
+	})
+}
+
+// gated is a store whose snapshots wait.
+type gated struct {
+	store.Snapshots
+	gate chan struct{}
+}
+
+func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte) error {
+	<-g.gate
+	return g.Snapshots.PutSnapshot(ctx, id, slices.Clone(snapshot))
+}
+
+// A stream that another one resumes ends, and its last snapshot is stored.
+func TestSupersede(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		d := speaking("early", 0)
+		sessions := make(chan *Session, 1)
+		s.begin(testID)
+		c := newClient(t, s.dial(func(conn *websocket.Conn) {
+			session := New(s.config(testID), conn, d)
+			sessions <- session
+			session.Run(s.ctx, s.drain)
+		}))
+		c.chunks(1)
+		synctest.Wait()
+		d.state = "late"
+		session := <-sessions
+		if !session.Resumable() {
+			t.Error("it is not resumable")
+		}
+		session.Supersede(t.Context())
+		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
+			t.Errorf("stored %q", raw)
+		}
+		c.end()
+		s.running.Wait()
+		expectRecord(t, s, store.Failed, "connection lost")
+	})
+}
+
+// A panic while a snapshot is taken is logged only.
+func TestPanicInASnapshot(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(&panicking{fake: *oneTurn()})
+		c.chunks(2)
+		c.endOfStream()
+		if code, _ := c.end(); code != 1000 || s.count("put snapshot") != 0 {
+			t.Errorf("code %d, %d snapshots", code, s.count("put snapshot"))
+		}
+	})
+}
+
+type panicking struct{ fake }
+
+func (*panicking) AppendSnapshot([]byte) []byte { panic("no") }
+func (*panicking) RestoreSnapshot([]byte) error { return nil }

@@ -1,0 +1,63 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	// sendBuffer and receiveBuffer bound what the operating system buffers for
+	// one connection, in bytes: some hundreds of events for a client that does
+	// not read, and four seconds of audio for a diarizer that does not keep up.
+	sendBuffer    = 64 << 10
+	receiveBuffer = 256 << 10
+)
+
+// Socket is the part of *websocket.Conn that a session uses.
+type Socket interface {
+	SetReadLimit(bytes int64)
+	SetReadDeadline(t time.Time) error
+	SetPongHandler(h func(data string) error)
+	NextReader() (kind int, body io.Reader, err error)
+	SetWriteDeadline(t time.Time) error
+	WriteMessage(kind int, data []byte) error
+	WriteControl(kind int, data []byte, deadline time.Time) error
+	NetConn() net.Conn
+	Close() error
+}
+
+// limitBuffers sets the sizes of the operating system's buffers.
+func limitBuffers(conn Socket) {
+	if t, ok := tcpConn(conn).(*net.TCPConn); ok {
+		_ = errors.Join(t.SetWriteBuffer(sendBuffer), t.SetReadBuffer(receiveBuffer)) // best effort
+	}
+}
+
+// abort closes a connection at once. An orderly close would first wait up to
+// five seconds for the TLS alert to be sent, on a connection that may be
+// blocked.
+func abort(conn Socket) { _ = tcpConn(conn).Close() }
+
+// tcpConn returns the connection below TLS.
+func tcpConn(conn Socket) net.Conn {
+	c := conn.NetConn()
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return t.NetConn()
+	}
+	return c
+}
+
+// Guard calls f and returns a panic in it as an error that contains the stack.
+func Guard(f func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	f()
+	return nil
+}

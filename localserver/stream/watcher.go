@@ -1,0 +1,290 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+const (
+	// lookInterval is how often a watcher looks at the record of a stream that
+	// announces no progress: its node may be dead, or not yet chosen.
+	lookInterval = 2 * time.Second
+	// slowTimeout is how long a watcher with a full queue may not read.
+	slowTimeout = 5 * time.Second
+	// maxCloseText bounds the text of a close frame, in bytes (RFC 6455,
+	// section 5.5).
+	maxCloseText = 123
+)
+
+// WatcherConfig is what a watcher needs of its server.
+type WatcherConfig struct {
+	ID   string // of the stream
+	From int    // how many messages the client has already
+	Log  *slog.Logger
+	Feed store.Feed
+	// Record returns the current record of the stream, or store.ErrNotFound.
+	Record   func(ctx context.Context) (store.Session, error)
+	Counters *Counters
+	// Revoked is closed when the API key of the watcher is revoked; nil = never.
+	Revoked <-chan struct{}
+}
+
+// Watcher is one connection that watches a stream.
+//
+// It is independent of the stream's Session: it reads what the session's
+// journal has written to the store. So it works on every node, sees what was
+// said before it came, and cannot delay the stream. Pulses tell it when to
+// read. It has three goroutines: reader, writer, and the one that runs it,
+// which ends the others.
+type Watcher struct {
+	config     WatcherConfig
+	log        *slog.Logger
+	conn       Socket
+	writer     *writer
+	readerDone chan struct{} // closed when the reader has returned
+	wake       chan struct{} // a pulse has arrived
+	newest     atomic.Pointer[store.Pulse]
+	errors     chan string // error messages of the stream that were not sent yet
+
+	seen     int    // messages of the stream so far, those that the client had included
+	entry    uint64 // of the store, up to which they reach
+	sent     protocol.StreamState
+	received time.Duration // audio of the stream, as of the newest pulse whose events were sent
+}
+
+// The reasons of a watcher's end other than the end of the stream.
+var (
+	errWatcherLeft = errors.New("the watcher has left")
+	errWatcherSlow = errors.New("the watcher does not read")
+)
+
+// NewWatcher returns a watcher for an open connection. Run must be called.
+func NewWatcher(c WatcherConfig, conn Socket) *Watcher {
+	limitBuffers(conn)
+	return &Watcher{config: c, log: c.Log, conn: conn, writer: newWriter(conn, c.Log),
+		readerDone: make(chan struct{}), wake: make(chan struct{}, 1), errors: make(chan string, maxErrors)}
+}
+
+// Run watches the stream until it ends or the client leaves. Closing drain
+// ends the watcher after it has sent what is stored; canceling ctx disconnects
+// it.
+func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
+	w.config.Counters.Watchers.Add(1)
+	w.log.Info("watcher connected", "from", w.config.From)
+	began := time.Now()
+	defer context.AfterFunc(ctx, func() { abort(w.conn) })()
+	go w.read()
+	go w.writer.run(w.readerDone)
+
+	var end ending
+	if err := Guard(func() { end = w.follow(ctx, drain) }); err != nil {
+		w.log.Error("panic while a stream was watched", "error", err)
+		end = ending{code: websocket.CloseInternalServerErr, text: "internal error", cause: "internal error"}
+	}
+	if end.code == websocket.CloseTryAgainLater {
+		// The client will ask again for what is queued. The frame that is being
+		// written has its deadline; the close frame can be sent only after it.
+		w.writer.discard()
+		w.writer.finish(end)
+		select {
+		case <-w.writer.done:
+		case <-w.readerDone:
+		}
+	} else {
+		w.writer.finish(end)
+	}
+	w.writer.close(end, w.readerDone)
+	w.log.Info("watcher disconnected", "cause", end.cause, "messages", max(w.seen-w.config.From, 0),
+		"duration", time.Since(began).Round(time.Millisecond))
+}
+
+// read reads what the client sends: pongs and its close frame.
+func (w *Watcher) read() {
+	defer close(w.readerDone)
+	extendDeadline := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(readTimeout)) }
+	w.conn.SetReadLimit(maxText)
+	w.conn.SetPongHandler(extendDeadline)
+	for {
+		_ = extendDeadline("") // fails only with the connection, and then so does NextReader
+		if _, _, err := w.conn.NextReader(); err != nil {
+			return
+		}
+	}
+}
+
+// follow sends what is stored and then what is added, and returns how to end
+// the connection.
+func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop, err := w.config.Feed.Listen(w.config.ID, func(p store.Pulse) {
+		for _, message := range p.Errors {
+			select {
+			case w.errors <- message:
+			default:
+				w.config.Counters.WatchErrors.Add(1)
+			}
+		}
+		w.newest.Store(&p)
+		notify(w.wake)
+	})
+	if err != nil {
+		w.log.Warn("the pulses of a stream cannot be received", "error", err) // the timer below replaces them
+		stop = func() {}
+	}
+	defer stop()
+	look := time.NewTimer(0)
+	defer look.Stop()
+	stopping := false
+	for {
+		select {
+		case <-w.wake:
+			if p := w.newest.Load(); !p.Over {
+				if _, end := w.forward(reading, protocol.StatusRunning); end != nil {
+					return *end
+				}
+				look.Reset(lookInterval)
+				continue
+			}
+		case <-look.C:
+		case <-drain:
+			drain, stopping = nil, true
+		case <-w.config.Revoked:
+			return ending{code: keyRevoked.code, text: keyRevoked.text, cause: keyRevoked.cause}
+		case <-w.readerDone:
+			return ending{cause: errWatcherLeft.Error()}
+		case <-ctx.Done():
+			return ending{cause: shutdown.cause}
+		}
+		look.Reset(lookInterval)
+		// First the record, then the events: if the record says that the stream
+		// is over, the events are complete.
+		rec, err := w.config.Record(reading)
+		switch {
+		case errors.Is(err, store.ErrNotFound): // it has expired
+			return ending{code: websocket.CloseNormalClosure, text: "no longer kept", cause: "no longer kept"}
+		case err != nil:
+			w.log.Warn("the record of a watched stream could not be read", "error", err)
+		default:
+			complete, end := w.forward(reading, string(rec.Status))
+			switch {
+			case end != nil:
+				return *end
+			case rec.Status.Over() && complete:
+				return streamOver(rec)
+			}
+		}
+		if stopping {
+			return ending{code: websocket.CloseGoingAway, text: shutdown.text, cause: shutdown.cause}
+		}
+	}
+}
+
+// streamOver ends a watcher whose stream is over. For a watcher that is a
+// normal end, however the stream ended; the text says how.
+func streamOver(rec store.Session) ending {
+	text := string(rec.Status)
+	if rec.Status != store.Done && rec.Cause != "" {
+		text += ": " + rec.Cause
+	}
+	text = strings.ToValidUTF8(text[:min(len(text), maxCloseText)], "")
+	return ending{code: websocket.CloseNormalClosure, text: text, cause: "the stream is over"}
+}
+
+// forward sends what is stored and not yet sent, and then the error messages and
+// the progress of the stream. It reports whether that was everything stored so far. An end that is
+// not nil says how to disconnect the client.
+func (w *Watcher) forward(ctx context.Context, status string) (complete bool, end *ending) {
+	pulse := w.newest.Load()
+	for {
+		call, cancel := context.WithTimeout(ctx, storeTimeout)
+		messages, entry, err := w.config.Feed.Since(call, w.config.ID, w.entry)
+		cancel()
+		if err != nil {
+			// The reported progress stays where it is, so that the client does
+			// not take an unavailable store for silence.
+			w.log.Warn("the events of a watched stream could not be read", "error", err)
+			return false, nil
+		}
+		if len(messages) == 0 {
+			break
+		}
+		for _, raw := range messages {
+			if w.seen >= w.config.From {
+				if err := w.send(ctx, raw); err != nil {
+					end := w.disconnect(err)
+					return false, &end
+				}
+			}
+			w.seen++
+		}
+		w.entry = entry
+		if e, err := protocol.ParseEvent(messages[len(messages)-1]); err == nil {
+			w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
+		}
+	}
+	if pulse != nil && w.seen >= pulse.Stored {
+		w.received = max(w.received, pulse.Received)
+	}
+	for len(w.errors) > 0 {
+		if err := w.send(ctx, protocol.NewErrorEvent(<-w.errors).Raw); err != nil {
+			end := w.disconnect(err)
+			return false, &end
+		}
+	}
+	w.sendState(status)
+	return true, nil
+}
+
+// send queues a message and waits for room as long as the client reads.
+func (w *Watcher) send(ctx context.Context, raw []byte) error {
+	m := message{raw: raw}
+	select {
+	case w.writer.queue <- m:
+		return nil
+	default:
+	}
+	timeout := time.NewTimer(slowTimeout)
+	defer timeout.Stop()
+	select {
+	case w.writer.queue <- m:
+		return nil
+	case <-timeout.C:
+		return errWatcherSlow
+	case <-w.writer.done:
+	case <-w.readerDone:
+	case <-ctx.Done():
+	}
+	return errWatcherLeft
+}
+
+func (w *Watcher) disconnect(err error) ending {
+	if !errors.Is(err, errWatcherSlow) {
+		return ending{cause: err.Error()}
+	}
+	w.config.Counters.SlowWatchers.Add(1)
+	return ending{code: websocket.CloseTryAgainLater, text: "the watcher reads too slowly", cause: err.Error()}
+}
+
+// sendState sends the progress of the stream if it has changed. A client whose
+// queue is full gets the next one instead.
+func (w *Watcher) sendState(status string) {
+	state := protocol.StreamState{Status: status, Timestamp: protocol.Round1ms(w.received.Seconds())}
+	if state == w.sent {
+		return
+	}
+	select {
+	case w.writer.queue <- message{raw: protocol.NewStreamStateEvent(state).Raw}:
+		w.sent = state
+	default:
+	}
+}

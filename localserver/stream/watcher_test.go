@@ -1,0 +1,221 @@
+package stream
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// lastState is the newest state that a watcher got.
+func (c *client) lastState() protocol.StreamState {
+	c.t.Helper()
+	states := c.states()
+	if len(states) == 0 {
+		c.t.Fatal("no state")
+	}
+	for i := 1; i < len(states); i++ {
+		if states[i].Timestamp < states[i-1].Timestamp {
+			c.t.Errorf("the clock goes back: %v", states)
+		}
+	}
+	return states[len(states)-1]
+}
+
+// Several clients watch one stream: from before its start, late, after a
+// reconnection, and after its end. Each gets the sender's messages, byte for
+// byte, once and in order.
+func TestWatch(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.mu.Lock()
+		s.records[testID] = store.Session{ID: testID, Status: store.Created}
+		s.mu.Unlock()
+		early := s.watch(0)
+		synctest.Wait()
+		if st := early.lastState(); st.Status != protocol.StatusCreated || st.Timestamp != 0 {
+			t.Errorf("before the stream: %+v", st)
+		}
+		sender := s.open(manyTurns(), func(c *Config) { c.Unpaced = true })
+		sender.chunks(5)
+		synctest.Wait()
+		time.Sleep(pulseInterval)
+		synctest.Wait()
+		if st := early.lastState(); st.Status != protocol.StatusRunning || st.Timestamp != 0.5 || !slices.Equal(early.own(), sender.own()) {
+			t.Errorf("%+v after %q", st, early.own())
+		}
+		late, again, ahead := s.watch(0), s.watch(3), s.watch(100)
+		synctest.Wait()
+		if !slices.Equal(late.own(), sender.own()) {
+			t.Errorf("a late watcher got %q", late.own())
+		}
+		sender.chunks(2)
+		sender.endOfStream()
+		sender.end()
+		for who, w := range map[string]*client{"early": early, "late": late, "again": again, "ahead": ahead, "after": s.watch(0)} {
+			code, text := w.end()
+			if st := w.lastState(); code != websocket.CloseNormalClosure || text != "done" || st.Status != protocol.StatusDone {
+				t.Errorf("%s: code %d %q, %+v", who, code, text, st)
+			}
+			want := sender.own()
+			switch who {
+			case "again":
+				want = want[3:]
+			case "ahead":
+				want = nil
+			}
+			if !slices.Equal(w.own(), want) {
+				t.Errorf("%s got %q, want %q", who, w.own(), want)
+			}
+		}
+		if n := s.counters.Watchers.Load(); n != 5 {
+			t.Errorf("%d watchers", n)
+		}
+	})
+}
+
+// A stream that fails tells its watchers why.
+func TestWatchOfAFailedStream(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		sender := s.open(oneTurn())
+		w := s.watch(0)
+		sender.chunks(1)
+		synctest.Wait()
+		_ = sender.NetConn().Close()
+		if code, text := w.end(); code != websocket.CloseNormalClosure || text != "error: connection lost" {
+			t.Errorf("code %d %q", code, text)
+		}
+		if len(w.own()) != 2 {
+			t.Errorf("%q", w.own())
+		}
+		<-sender.done
+	})
+	long := streamOver(store.Session{Status: store.Failed, Cause: strings.Repeat("é", 100)})
+	if len(long.text) > maxCloseText || !strings.HasPrefix(long.text, "error: éé") {
+		t.Errorf("%d bytes: %q", len(long.text), long.text)
+	}
+}
+
+// Without pulses, and with a store that fails now and then, a watcher looks by
+// itself, and never reports silence that it cannot know of.
+func TestWatchWithoutPulses(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.fail = func(call string) error {
+			if call == "listen" || call == "since" && s.calls[call]%2 == 0 || call == "get" && s.calls[call]%3 == 0 {
+				return errUnavailable
+			}
+			return nil
+		}
+		sender := s.open(manyTurns(), func(c *Config) { c.Unpaced = true })
+		w := s.watch(0)
+		sender.chunks(4)
+		time.Sleep(10 * lookInterval)
+		if !slices.Equal(w.own(), sender.own()) || w.lastState().Timestamp != 0.3 { // of the newest event: no pulse tells more
+			t.Errorf("got %q, sent %q, %+v", w.own(), sender.own(), w.lastState())
+		}
+		sender.endOfStream()
+		sender.end()
+		if code, text := w.end(); code != websocket.CloseNormalClosure || text != "done" || !slices.Equal(w.own(), sender.own()) {
+			t.Errorf("code %d %q, got %q, sent %q", code, text, w.own(), sender.own())
+		}
+	})
+}
+
+// A watcher that does not read is closed with a reason, and delays nobody. It
+// can continue where it was.
+func TestWatchThatDoesNotRead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.begin(testID)
+		const many = 200 // more than the queue
+		var batch [][]byte
+		for i := range many {
+			batch = append(batch, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i), fmt.Sprint("S", i)).Raw)
+		}
+		if err := s.Append(t.Context(), testID, 0, batch); err != nil {
+			t.Fatal(err)
+		}
+		slow := s.dial(s.watcher(0))
+		quick := s.watch(0)
+		synctest.Wait()
+		if len(quick.own()) != many {
+			t.Errorf("the other watcher got %d messages", len(quick.own()))
+		}
+		time.Sleep(slowTimeout + time.Second)
+		if s.counters.SlowWatchers.Load() != 1 {
+			t.Fatal("the slow watcher is not disconnected")
+		}
+		c := newClient(t, slow) // now it reads
+		code, text := c.end()
+		got := c.own()
+		if code != websocket.CloseTryAgainLater || text == "" || len(got) == 0 || len(got) >= many {
+			t.Errorf("code %d %q after %d messages", code, text, len(got))
+		}
+		again := s.watch(len(got))
+		synctest.Wait()
+		if !slices.Equal(append(got, again.own()...), quick.own()) {
+			t.Error("the two parts are not the whole")
+		}
+		_ = quick.NetConn().Close()
+		_ = again.NetConn().Close()
+		<-quick.done
+		<-again.done
+	})
+}
+
+// The other ways in which a watcher ends.
+func TestHowWatchersEnd(t *testing.T) {
+	const silent = "the client does not answer pings"
+	for name, c := range map[string]struct {
+		do   func(s *server, w *client)
+		code int
+	}{
+		"the server stops": {func(s *server, _ *client) { close(s.drain) }, websocket.CloseGoingAway},
+		"canceled":         {func(s *server, _ *client) { s.cancel() }, websocket.CloseAbnormalClosure},
+		"the record expires": {func(s *server, _ *client) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.records, testID)
+		}, websocket.CloseNormalClosure},
+		silent:              {func(*server, *client) {}, websocket.CloseAbnormalClosure},
+		"the client leaves": {func(_ *server, w *client) { w.sendClose(websocket.CloseNormalClosure) }, websocket.CloseNormalClosure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *server) {
+				s.begin(testID)
+				conn := s.dial(s.watcher(0))
+				if name == silent {
+					conn.SetPingHandler(func(string) error { return nil })
+				}
+				w := newClient(t, conn)
+				synctest.Wait()
+				began := time.Now()
+				c.do(s, w)
+				if code, _ := w.end(); code != c.code {
+					t.Errorf("code %d, want %d", code, c.code)
+				}
+				s.running.Wait()
+				if d := time.Since(began); d > readTimeout+time.Second {
+					t.Errorf("it took %v", d)
+				}
+			})
+		})
+	}
+}
+
+// A panic ends the watcher only.
+func TestPanicOfAWatcher(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := newClient(t, s.dial(func(conn *websocket.Conn) {
+			NewWatcher(WatcherConfig{ID: testID, Log: discard, Counters: &s.counters}, conn).Run(s.ctx, s.drain) // no feed
+		}))
+		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
+			t.Errorf("code %d", code)
+		}
+	})
+}

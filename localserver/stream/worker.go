@@ -1,0 +1,124 @@
+package stream
+
+import (
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/protocol"
+)
+
+// silenceInterval is how often the worker checks whether audio still arrives.
+const silenceInterval = 500 * time.Millisecond
+
+// work gives chunks to the diarizer until there is a reason to end the stream,
+// and returns it.
+func (s *Session) work(drain <-chan struct{}) ending {
+	tick := time.NewTicker(silenceInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case samples, ok := <-s.chunks:
+			if !ok {
+				return s.input
+			}
+			if !s.push(samples) {
+				return internalError
+			}
+			if s.snapshots.due(s.validator.labels) {
+				s.takeSnapshot()
+			}
+		case <-tick.C:
+			if s.pacer.silent() && len(s.chunks) == 0 {
+				return noAudio
+			}
+		case <-s.config.Revoked:
+			return keyRevoked
+		case <-drain:
+			return s.workOff()
+		}
+	}
+}
+
+// workOff processes the chunks that have arrived and no more.
+func (s *Session) workOff() ending {
+	for {
+		select {
+		case samples, ok := <-s.chunks:
+			if !ok {
+				return s.input // the client ended it first
+			}
+			if !s.push(samples) {
+				return internalError
+			}
+		default:
+			return shutdown
+		}
+	}
+}
+
+// push gives one chunk to the diarizer and emits what it commits. It reports
+// whether the diarizer still works.
+func (s *Session) push(samples []float32) bool {
+	s.received += protocol.ChunkDuration
+	s.journal.received.Store(int64(s.received))
+	s.counters.Chunks.Add(1)
+	s.audio.add(samples)
+	began := time.Now()
+	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(samples, out) })
+	s.counters.pushed(time.Since(began), s.arrivals.remove())
+	s.free <- samples // never blocks: it has room for all buffers
+	return ok
+}
+
+// flush emits everything that the diarizer still holds and ends the open turns,
+// whatever happened to the connection, so that the stored events are complete.
+func (s *Session) flush(end ending) ending {
+	if end != internalError && !s.diarize(s.diarizer.Flush) {
+		end = internalError
+	}
+	s.valid = s.validator.finish(s.received, s.valid[:0])
+	s.emit()
+	return end
+}
+
+// diarize makes one call of the diarizer. A panic in it ends this stream only.
+func (s *Session) diarize(call func([]engine.Event) []engine.Event) bool {
+	s.raw = s.raw[:0]
+	if err := Guard(func() { s.raw = call(s.raw) }); err != nil {
+		s.counters.EnginePanics.Add(1)
+		s.log.Error("panic in the engine", "error", err, "audio", s.received)
+		return false
+	}
+	s.valid = s.validator.validate(s.raw, s.received, s.valid[:0])
+	s.emit()
+	return true
+}
+
+// emit sends and stores the valid events. Sending waits for a slow client, and
+// then so do the diarizer and the reader.
+func (s *Session) emit() {
+	for _, e := range s.valid {
+		s.writer.send(e.Raw)
+		s.journal.add(e.Raw)
+	}
+	s.counters.Events.Add(int64(len(s.valid)))
+}
+
+// arrivals are the arrival times of the chunks between reader and worker: the
+// reader adds, the worker removes, and never more than queuedChunks are in it.
+type arrivals struct {
+	at      [queuedChunks]time.Time
+	in, out int
+}
+
+func (a *arrivals) add() {
+	a.at[a.in%queuedChunks] = time.Now()
+	a.in++
+}
+
+// remove returns how long ago the oldest chunk arrived.
+func (a *arrivals) remove() time.Duration {
+	since := time.Since(a.at[a.out%queuedChunks])
+	a.out++
+	return since
+}

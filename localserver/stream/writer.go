@@ -1,0 +1,169 @@
+package stream
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+const (
+	// queuedMessages is how many messages wait for the socket. Beyond it, send
+	// waits.
+	queuedMessages = 64
+	// writeTimeout is how long a client may not read.
+	writeTimeout = 10 * time.Second
+	// pingInterval keeps a connection alive and detects a dead one: well within
+	// readTimeout and the idle timeouts of proxies.
+	pingInterval = 5 * time.Second
+	// closeTimeout is how long a client has to answer a close frame. Until then
+	// what it sends is read and discarded: closing a connection with unread
+	// bytes would reset it before the close frame arrives.
+	closeTimeout = 2 * time.Second
+	// lastReadTimeout is how long a connection that can no longer be written to
+	// is read, for a close frame of the client.
+	lastReadTimeout = time.Second
+)
+
+// writer is the only goroutine that writes to a socket.
+//
+// A client that does not read fills the operating system's buffers, then the
+// queue, and then delays its own stream; after writeTimeout it is
+// disconnected. It cannot be told why, since a frame may be half written.
+type writer struct {
+	conn     Socket
+	log      *slog.Logger
+	queue    chan message
+	done     chan struct{} // closed when nothing more is written
+	timedOut atomic.Bool   // the client did not read
+
+	closeTimeout time.Duration
+}
+
+// message is a text, or a close frame when last is set.
+type message struct {
+	raw  []byte
+	code int // of a close frame; 0 sends none
+	text string
+	last bool
+}
+
+func newWriter(conn Socket, log *slog.Logger) *writer {
+	return &writer{conn: conn, log: log, queue: make(chan message, queuedMessages), done: make(chan struct{}),
+		closeTimeout: closeTimeout}
+}
+
+// send queues a text message and waits for room. Once the connection cannot be
+// written to any more, it discards the message.
+func (w *writer) send(raw []byte) { w.enqueue(message{raw: raw}) }
+
+// finish queues the last messages of a stream. It does not wait until they are
+// written; done is closed then.
+func (w *writer) finish(end ending) {
+	if end.message != "" {
+		w.send(protocol.NewErrorEvent(end.message).Raw)
+	}
+	w.enqueue(message{code: end.code, text: end.text, last: true})
+}
+
+func (w *writer) enqueue(m message) {
+	select {
+	case w.queue <- m:
+	case <-w.done:
+	}
+}
+
+// discard empties the queue.
+func (w *writer) discard() {
+	for {
+		select {
+		case <-w.queue:
+		default:
+			return
+		}
+	}
+}
+
+// run writes until the last message or the first failure. After a failure the
+// reader has lastReadTimeout to receive a close frame, until readerDone is
+// closed; then the connection is closed, which ends the reader.
+func (w *writer) run(readerDone <-chan struct{}) {
+	defer close(w.done)
+	var failure error
+	if err := Guard(func() { failure = w.write() }); err != nil {
+		w.log.Error("panic in a stream's writer", "error", err)
+		failure = err
+	}
+	if failure == nil {
+		return
+	}
+	var n net.Error
+	if errors.As(failure, &n) && n.Timeout() {
+		w.timedOut.Store(true)
+		w.log.Warn("the client does not read; it is disconnected")
+	}
+	deadline := time.NewTimer(lastReadTimeout)
+	defer deadline.Stop()
+	for {
+		select {
+		case <-w.queue: // nobody may wait for this goroutine, and done is not closed yet
+			continue
+		case <-readerDone:
+		case <-deadline.C:
+		}
+		abort(w.conn)
+		return
+	}
+}
+
+func (w *writer) write() error {
+	ping := time.NewTicker(pingInterval)
+	defer ping.Stop()
+	for {
+		select {
+		case m := <-w.queue:
+			if m.last {
+				return w.sendClose(m)
+			}
+			if err := w.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+				return err
+			}
+			if err := w.conn.WriteMessage(websocket.TextMessage, m.raw); err != nil {
+				return err
+			}
+		case <-ping.C:
+			if err := w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// close waits for the client to answer the close frame that finish queued, at
+// most closeTimeout, and closes the connection. Then neither the reader, which
+// closes readerDone, nor the writer is left.
+func (w *writer) close(end ending, readerDone <-chan struct{}) {
+	if end.code != 0 {
+		select {
+		case <-readerDone:
+		case <-time.After(w.closeTimeout):
+		}
+	}
+	_ = w.conn.Close()
+	<-readerDone
+	<-w.done
+}
+
+// sendClose sends a close frame, unless the connection is lost.
+func (w *writer) sendClose(m message) error {
+	if m.code == 0 {
+		return nil
+	}
+	return w.conn.WriteControl(websocket.CloseMessage,
+		websocket.FormatCloseMessage(m.code, m.text), time.Now().Add(writeTimeout))
+}

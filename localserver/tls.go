@@ -1,0 +1,350 @@
+package localserver
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// certificateLife is the validity of a self-signed certificate: the longest
+	// that today's clients accept.
+	certificateLife = 397 * 24 * time.Hour
+	// renewBefore is how long a certificate in the data folder must still be
+	// valid when the server starts.
+	renewBefore = 30 * 24 * time.Hour
+	// certificateFile is the file in the data folder with certificate and key.
+	certificateFile = "tls.pem"
+	// caFile is the file with the certificate that clients need to trust.
+	caFile = "ca.pem"
+)
+
+// TLSMode is where the server's certificate comes from.
+type TLSMode string
+
+// The modes.
+const (
+	// SelfSigned creates a certificate for the listen host, localhost, 127.0.0.1
+	// and ::1. With a DataDir it is stored there, readable by its owner only.
+	SelfSigned TLSMode = "self-signed"
+	// TLSOff serves plain HTTP and WebSocket, behind a proxy that terminates TLS.
+	TLSOff TLSMode = "off"
+	// TLSFiles reads a certificate and its key from files, and reads them again
+	// whenever they change.
+	TLSFiles TLSMode = "files"
+)
+
+// TLSConfig says how connections are secured.
+type TLSConfig struct {
+	Mode TLSMode
+	// Cert and Key are the PEM files of TLSFiles, the certificate with its
+	// chain.
+	Cert, Key string
+}
+
+// String is the value of the flag --tls.
+func (c TLSConfig) String() string {
+	if c.Mode == TLSFiles {
+		return c.Cert + "," + c.Key
+	}
+	return string(c.Mode)
+}
+
+// ParseTLS parses the value of the flag --tls: self-signed, off, or CERT,KEY.
+func ParseTLS(s string) (TLSConfig, error) {
+	switch m := TLSMode(s); m {
+	case SelfSigned, TLSOff:
+		return TLSConfig{Mode: m}, nil
+	}
+	if cert, key, ok := strings.Cut(s, ","); ok && cert != "" && key != "" {
+		return TLSConfig{Mode: TLSFiles, Cert: cert, Key: key}, nil
+	}
+	return TLSConfig{}, &hinted{fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files."}
+}
+
+// certificate is a self-signed certificate, or one in files of the operator.
+type certificate struct {
+	pair  tls.Certificate
+	caPEM []byte // what clients need to trust a self-signed one
+	files *pairFiles
+}
+
+// certificate returns the certificate of the configured mode, nil for TLSOff.
+func (s *Server) certificate() (*certificate, error) {
+	switch o := s.options; o.TLS.Mode {
+	case TLSOff:
+		return nil, nil
+	case TLSFiles:
+		files, err := loadPair(o.TLS.Cert, o.TLS.Key, s.log, s.now)
+		if err != nil {
+			return nil, err
+		}
+		s.log.Info("TLS certificate loaded", "fingerprint", fingerprint(files.pair.Leaf))
+		return &certificate{files: files}, nil
+	}
+	c, err := selfSigned(s.options.DataDir, s.now(), s.hosts()...)
+	if err != nil {
+		return nil, err
+	}
+	attributes := []any{"fingerprint", fingerprint(c.pair.Leaf)}
+	if dir := s.options.DataDir; dir != "" {
+		file := filepath.Join(dir, caFile)
+		if err := writeCA(file, c.caPEM); err != nil {
+			return nil, &hinted{fmt.Errorf("the certificate for clients cannot be stored: %w", err), "Check the permissions of the data folder."}
+		}
+		attributes = append(attributes, "ca", file)
+	}
+	s.log.Info("self-signed certificate; clients trust it with --ca", attributes...)
+	return c, nil
+}
+
+// writeCA writes what clients need, readable by everybody, since nothing in it
+// is secret.
+func writeCA(file string, raw []byte) error {
+	if old, err := os.ReadFile(file); err != nil || !bytes.Equal(old, raw) {
+		if err := store.WriteFile(file, raw); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(file, 0o644)
+}
+
+// selfSigned returns the certificate in dir if it is still valid for the hosts,
+// else a new one, which it stores there unless dir is "".
+func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error) {
+	names, addresses := certificateNames(hosts)
+	file := filepath.Join(dir, certificateFile)
+	if dir != "" {
+		raw, err := os.ReadFile(file)
+		if err == nil {
+			if c, err := parseCertificate(raw); err == nil && c.valid(names, addresses, now) {
+				return c, nil
+			}
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return nil, &hinted{fmt.Errorf("the certificate cannot be read: %w", err), "Check the permissions of the data folder."}
+		}
+	}
+	raw, err := createCertificate(names, addresses, now)
+	if err != nil {
+		return nil, fmt.Errorf("no certificate could be created: %w", err)
+	}
+	if dir != "" {
+		if err := store.WriteFile(file, raw); err != nil {
+			return nil, &hinted{fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder."}
+		}
+	}
+	return parseCertificate(raw)
+}
+
+// certificateNames are the names under which a server is reached from its own
+// machine, and the given hosts.
+func certificateNames(hosts []string) (names []string, addresses []net.IP) {
+	names = []string{"localhost"}
+	addresses = []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback}
+	for _, host := range hosts {
+		switch ip := net.ParseIP(host); {
+		case ip == nil && host != "" && !slices.Contains(names, host):
+			names = append(names, host)
+		case ip != nil && !ip.IsUnspecified() && !slices.ContainsFunc(addresses, ip.Equal):
+			addresses = append(addresses, ip)
+		}
+	}
+	return names, addresses
+}
+
+// createCertificate returns a new certificate and its key as PEM.
+func createCertificate(names []string, addresses []net.IP, now time.Time) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "hubbub"},
+		// Clocks may differ.
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife - time.Hour),
+		DNSNames: names, IPAddresses: addresses,
+		// It is its own CA, for clients that require one.
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der})
+	_ = pem.Encode(&out, &pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	return out.Bytes(), nil
+}
+
+func parseCertificate(raw []byte) (*certificate, error) {
+	pair, err := tls.X509KeyPair(raw, raw)
+	if err != nil {
+		return nil, err
+	}
+	return &certificate{pair: pair, caPEM: pem.EncodeToMemory(
+		&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})}, nil
+}
+
+// valid reports whether the certificate covers all names, and will for
+// renewBefore.
+func (c *certificate) valid(names []string, addresses []net.IP, now time.Time) bool {
+	leaf := c.pair.Leaf
+	if now.Before(leaf.NotBefore) || now.Add(renewBefore).After(leaf.NotAfter) {
+		return false
+	}
+	for _, a := range addresses {
+		names = append(names, a.String())
+	}
+	return !slices.ContainsFunc(names, func(n string) bool { return leaf.VerifyHostname(n) != nil })
+}
+
+// covers reports whether the certificate is for a host.
+func (c *certificate) covers(host string) bool {
+	pair := &c.pair
+	if c.files != nil {
+		var err error
+		if pair, err = c.files.current(nil); err != nil {
+			return false
+		}
+	}
+	return pair.Leaf.VerifyHostname(host) == nil
+}
+
+// config is the configuration of the listener.
+func (c *certificate) config() *tls.Config {
+	if c.files != nil {
+		return &tls.Config{GetCertificate: c.files.current, MinVersion: tls.VersionTLS12}
+	}
+	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
+}
+
+// fileCheckInterval is how often the files of a certificate are checked for
+// changes, at most.
+const fileCheckInterval = time.Second
+
+// pairFiles is a certificate and its key in files that another program renews.
+// A handshake checks whether they have changed, so that no restart is needed.
+type pairFiles struct {
+	cert, key string
+	log       *slog.Logger
+	now       func() time.Time
+
+	mu       sync.Mutex
+	pair     *tls.Certificate
+	checked  time.Time
+	versions [2]fileVersion // of the loaded files
+}
+
+// fileVersion distinguishes the versions of a file.
+type fileVersion struct {
+	size  int64
+	mtime time.Time
+}
+
+// loadPair reads both files. Errors carry a hint.
+func loadPair(cert, key string, log *slog.Logger, now func() time.Time) (*pairFiles, error) {
+	p := &pairFiles{cert: cert, key: key, log: log, now: now}
+	if err := p.load(); err != nil {
+		hint := "Give the certificate (with its chain) and its private key, both as PEM: --tls CERT,KEY."
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			hint = "Check the paths of --tls CERT,KEY, and that both files are readable."
+		}
+		return nil, &hinted{fmt.Errorf("the TLS certificate cannot be used: %s", oneLine(err)), hint}
+	}
+	return p, nil
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
+
+// load reads both files. The caller holds mu, or is the only user of p.
+func (p *pairFiles) load() error {
+	versions, err := p.stat()
+	if err != nil {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
+	if err != nil {
+		return err
+	}
+	p.pair, p.versions, p.checked = &pair, versions, p.now()
+	return nil
+}
+
+func (p *pairFiles) stat() (v [2]fileVersion, err error) {
+	for i, name := range []string{p.cert, p.key} {
+		info, err := os.Stat(name)
+		if err != nil {
+			return v, err
+		}
+		v[i] = fileVersion{info.Size(), info.ModTime()}
+	}
+	return v, nil
+}
+
+// current is the certificate for the next handshake. It stays the old one while
+// the files do not match, because they are being replaced.
+func (p *pairFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if now.Sub(p.checked) < fileCheckInterval {
+		return p.pair, nil
+	}
+	p.checked = now
+	versions, err := p.stat()
+	if err == nil && versions == p.versions {
+		return p.pair, nil
+	}
+	if err == nil {
+		err = p.load()
+	}
+	if err != nil {
+		p.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
+		return p.pair, nil
+	}
+	p.log.Info("TLS certificate loaded", "fingerprint", fingerprint(p.pair.Leaf))
+	return p.pair, nil
+}
+
+// fingerprint is the SHA-256 fingerprint of a certificate, in hexadecimal.
+func fingerprint(c *x509.Certificate) string {
+	var out strings.Builder
+	for i, b := range sha256.Sum256(c.Raw) {
+		if i > 0 {
+			out.WriteByte(':')
+		}
+		fmt.Fprintf(&out, "%02X", b)
+	}
+	return out.String()
+}

@@ -1,0 +1,223 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+const (
+	// transferTimeout is how long a transfer may make no progress.
+	transferTimeout = 30 * time.Second
+	// discardTimeout is how long the rest of an upload that is too large is
+	// read and discarded, so that the client reads the answer.
+	discardTimeout = 5 * time.Second
+)
+
+// addressUsed answers an upload to an address that a complete upload has used.
+const addressUsed = "This address was used for an upload; ask for a new one"
+
+var errTooLarge = errors.New("larger than media may be")
+
+// upload is PUT on a signed address. The bytes go to the store as they arrive;
+// the object is replaced when all of them are stored.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+	g, release, ok := s.beginTransfer(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(r.Context(), store.MediaWriteTime)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+
+	permit := permit(r.PathValue("sealed"))
+	lookUp, done := context.WithTimeout(ctx, storeTimeout)
+	used, err := s.media.MediaUsed(lookUp, permit)
+	done()
+	switch {
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be stored; try again", err)
+		return
+	case used:
+		refuse(w, r, http.StatusForbidden, addressUsed)
+		return
+	}
+	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
+	var over *store.QuotaError
+	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
+	_ = body.control.SetWriteDeadline(time.Now().Add(answerTimeout)) // the transfer may have outlived the request's
+	switch {
+	case err == nil:
+		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
+		respond(w, http.StatusOK, protocol.MediaLocation{URL: mediaScheme + g.name})
+	case errors.Is(err, errTooLarge):
+		if r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
+			body.discard()
+		}
+		w.Header().Set("Connection", "close")
+		refuse(w, r, http.StatusRequestEntityTooLarge, "The object is too large")
+	case errors.As(err, &over):
+		if r.Header.Get("Expect") == "" {
+			body.discard()
+		}
+		w.Header().Set("Connection", "close")
+		refuse(w, r, http.StatusRequestEntityTooLarge, overQuota(over))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		refuse(w, r, http.StatusRequestTimeout, "The object did not arrive in time")
+	case body.failed:
+		w.Header().Set("Connection", "close")
+		respond(w, http.StatusBadRequest, protocol.Invalid("", "did not arrive whole"))
+	case errors.Is(err, store.ErrUsed):
+		refuse(w, r, http.StatusForbidden, addressUsed)
+	case errors.Is(err, store.ErrFull):
+		s.failed(w, r, http.StatusServiceUnavailable, "The store is full; try again later", err)
+	default:
+		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be stored; try again", err)
+	}
+}
+
+// receive writes a body to the store. After an error the earlier object
+// remains.
+func (s *Server) receive(ctx context.Context, g grant, permit string, length int64, body *uploadReader) (store.MediaInfo, error) {
+	if length > s.options.MaxMedia {
+		return store.MediaInfo{}, errTooLarge
+	}
+	object, err := s.media.CreateMedia(ctx, g.account, g.name, s.now)
+	if err != nil {
+		return store.MediaInfo{}, err
+	}
+	defer object.Abort()
+	object.Bind(permit)
+	if length > 0 { // known; the rest is refused before it is sent
+		if err := object.Reserve(length); err != nil {
+			return store.MediaInfo{}, err
+		}
+	}
+	if _, err := io.Copy(object, body); err != nil {
+		return store.MediaInfo{}, err
+	}
+	return object.Commit(nil)
+}
+
+// uploadReader reads the body of an upload. Each read has its own deadline, and
+// the length is limited.
+type uploadReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	left    int64 // bytes that may still arrive
+	failed  bool  // the client or the connection failed, not the store
+}
+
+func (p *uploadReader) Read(buf []byte) (int, error) {
+	_ = p.control.SetReadDeadline(time.Now().Add(transferTimeout)) // not supported in some tests only
+	n, err := p.body.Read(buf)
+	if p.left -= int64(n); p.left < 0 {
+		return 0, errTooLarge
+	}
+	if err != nil && err != io.EOF {
+		p.failed = true
+	}
+	return n, err
+}
+
+func (p *uploadReader) discard() {
+	_ = p.control.SetReadDeadline(time.Now().Add(discardTimeout))
+	_, _ = io.Copy(io.Discard, p.body)
+}
+
+// download is GET and HEAD on a signed address, whole or in ranges.
+func (s *Server) download(w http.ResponseWriter, r *http.Request) {
+	g, release, ok := s.beginTransfer(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+
+	var content io.ReadSeeker
+	var info store.MediaInfo
+	kind := "application/octet-stream"
+	var err error
+	if id, format, ok := parseResultName(g.name); ok {
+		content, info, err = s.result(ctx, g.account, id, format)
+		kind = format.contentType
+	} else {
+		var object *store.MediaReader
+		if object, err = s.media.OpenMedia(ctx, g.account, g.name, s.now()); err == nil {
+			content, info = object, object.MediaInfo
+			defer func() { _ = object.Close() }() // what remains is swept
+		}
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		refuse(w, r, http.StatusNotFound, "Nothing is stored at this location")
+		return
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be read; try again", err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("ETag", `"`+info.Sum+`"`)
+	h.Set("Cache-Control", "private, no-store")
+	// A browser must not render what an account has stored.
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Disposition", "attachment")
+	out := &downloadWriter{ResponseWriter: w, request: r, control: http.NewResponseController(w)}
+	source := &errorRecorder{ReadSeeker: content}
+	http.ServeContent(out, r, "", info.Written, source)
+	if source.err != nil && ctx.Err() == nil {
+		s.log.Error("a download was aborted", "request", requestID(r.Context()), "error", source.err)
+		panic(http.ErrAbortHandler) // so that the client sees that it is incomplete
+	}
+}
+
+// downloadWriter gives each write its own deadline, and answers in JSON the one
+// error that http.ServeContent reports.
+type downloadWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	control *http.ResponseController
+	refused bool
+}
+
+func (p *downloadWriter) Write(b []byte) (int, error) {
+	if p.refused {
+		return len(b), nil
+	}
+	_ = p.control.SetWriteDeadline(time.Now().Add(transferTimeout)) // not supported in some tests only
+	return p.ResponseWriter.Write(b)
+}
+
+func (p *downloadWriter) WriteHeader(status int) {
+	if p.refused = status == http.StatusRequestedRangeNotSatisfiable; p.refused {
+		p.Header().Del("Content-Disposition")
+		refuse(p.ResponseWriter, p.request, status, "The object has no such range")
+		return
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// errorRecorder records that reading failed.
+type errorRecorder struct {
+	io.ReadSeeker
+	err error
+}
+
+func (w *errorRecorder) Read(p []byte) (int, error) {
+	n, err := w.ReadSeeker.Read(p)
+	if err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
+}

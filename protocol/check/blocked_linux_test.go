@@ -1,0 +1,49 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A port that swallows connections, as a firewall does: one that listens and
+// whose queue is full drops every further SYN.
+func TestCheckBlockedPort(t *testing.T) {
+	t.Parallel()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+	full := false
+	for range 8 {
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		cancel()
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+			full = true
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if !full {
+		t.Skip("this system takes connections beyond the queue that was asked for")
+	}
+	fails(t, runCheck(t, "https://"+address, testKey, time.Second, 2, nil), "tcp", "no answer", "firewall")
+}

@@ -1,0 +1,321 @@
+package check
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/protocoltest"
+)
+
+const testKey = "key-that-nobody-may-see"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve starts a service without TLS.
+func serve(t *testing.T, s protocoltest.Service) (address string) {
+	t.Helper()
+	return protocoltest.Serve(t, s.Handler())
+}
+
+// run runs one check of an address with so many chunks of audio; limit is for
+// each step.
+func run(t *testing.T, address, key string, limit time.Duration, chunks int, change func(*client.Options)) Report {
+	t.Helper()
+	o := client.Options{BaseURL: address, APIKey: key, Timeout: limit}
+	if change != nil {
+		change(&o)
+	}
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*protocoltest.Patience)
+	defer cancel()
+	return Run(ctx, Options{Client: c, Server: address, Key: key, Limit: limit, Speech: make([]float32, chunks*protocol.ChunkSamples)})
+}
+
+// runCheck is run, and fails if a secret is in the report.
+func runCheck(t *testing.T, address, key string, limit time.Duration, chunks int, change func(*client.Options)) Report {
+	t.Helper()
+	r := run(t, address, key, limit, chunks, change)
+	var all bytes.Buffer
+	if err := r.Ticket(&all); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{key, protocoltest.Token} {
+		if strings.Contains(all.String(), secret) {
+			t.Errorf("the report contains %q:\n%s", secret, all.String())
+		}
+	}
+	if t.Failed() {
+		t.Log(all.String())
+	}
+	return r
+}
+
+// fails demands that a stage failed, all before it did not, none after it was
+// tried, and that cause and next step say what they should.
+func fails(t *testing.T, r Report, stage, cause, next string) {
+	t.Helper()
+	if r.OK {
+		t.Error("the check says that all is well")
+	}
+	after := false
+	for _, s := range r.Stages {
+		switch {
+		case s.Name == stage:
+			after = true
+			if s.State != Failed || !strings.Contains(s.Cause, cause) || !strings.Contains(s.Next, next) {
+				t.Errorf("%s: %s\ncause %q, want %q\nnext  %q, want %q", stage, s.State, s.Cause, cause, s.Next, next)
+			}
+		case stage == "close" && s.Name == "lag":
+		case after && s.State != Skipped:
+			t.Errorf("%s was %s after %s had failed", s.Name, s.State, stage)
+		case !after && (s.State == Failed || s.State == Skipped):
+			t.Errorf("%s was %s before %s: %s", s.Name, s.State, stage, s.Cause)
+		}
+	}
+}
+
+func jwtUntil(end time.Time) string {
+	payload := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"sub":"a","exp":%d}`, end.Unix()))
+	return "eyJhbGciOiJIUzI1NiJ9." + payload + ".c2lnbmF0dXJl"
+}
+
+// Each way to fail is named at its stage, with its cause and what to do.
+func TestCheckNamesTheCause(t *testing.T) {
+	refused := func(status int, headers ...string) http.HandlerFunc {
+		return protocoltest.Respond(status, `{"requestId":"r1","message":"no: `+testKey+`"}`, headers...)
+	}
+	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	old := time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)
+	expired := jwtUntil(time.Now().Add(-time.Hour))
+	for _, tt := range []struct {
+		name               string
+		service            protocoltest.Service
+		key                string
+		limit              time.Duration
+		stage, cause, next string
+	}{
+		{name: "wrong key", service: protocoltest.Service{Test: refused(401)}, stage: "key", cause: "401", next: "API key"},
+		{name: "expired key", service: protocoltest.Service{Test: refused(401)}, key: expired, stage: "key", cause: "the key expired on ", next: "new API key"},
+		{name: "clock", service: protocoltest.Service{Test: refused(401, "Date", old)}, stage: "key", cause: "ahead of the service's", next: "clock"},
+		{name: "forbidden", service: protocoltest.Service{Test: refused(403)}, stage: "key", cause: "403", next: "does not permit"},
+		{name: "wrong address", service: protocoltest.Service{Test: protocoltest.Respond(404, "nothing here")}, stage: "key", cause: "404", next: "--server"},
+		{name: "too many requests", service: protocoltest.Service{Test: refused(429, "Retry-After", "7")}, stage: "key", cause: "429", next: "wait 7s"},
+		{name: "portal page", service: protocoltest.Service{Test: protocoltest.Respond(200, "<html><title>Hotel</title>", "Content-Type", "text/html")},
+			stage: "key", cause: "web page", next: "captive portal"},
+		{name: "portal redirection", service: protocoltest.Service{Test: protocoltest.Respond(302, "", "Location", "http://login.invalid/?from=x")},
+			stage: "key", cause: "login.invalid", next: "captive portal"},
+		{name: "portal 511", service: protocoltest.Service{Test: protocoltest.Respond(511, "")}, stage: "key", cause: "511", next: "captive portal"},
+		{name: "other JSON", service: protocoltest.Service{Test: protocoltest.Respond(200, `{"hello":1}`)}, stage: "key", cause: "no status", next: "--server"},
+		{name: "no answer", service: protocoltest.Service{Test: hang}, limit: time.Second, stage: "key", cause: "no answer", next: "nothing answers"},
+		{name: "no subscription", service: protocoltest.Service{Create: refused(402)}, stage: "create", cause: "402", next: "subscription"},
+		{name: "too many streams", service: protocoltest.Service{Create: refused(429, "Retry-After", "30")}, stage: "create", cause: "429", next: "wait 30s"},
+		{name: "broken", service: protocoltest.Service{Create: refused(500)}, stage: "create", cause: "500", next: "request id"},
+		{name: "token used", service: protocoltest.Service{Handshake: refused(401)}, stage: "websocket", cause: "401", next: "used up"},
+		{name: "upgrade eaten", service: protocoltest.Service{Handshake: protocoltest.Respond(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
+		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
+		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no answer", next: "WebSocket"},
+		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			_, _, _ = c.ReadMessage()
+			protocoltest.CloseWith(c, 1011, "out of memory")
+		}}},
+		{name: "ahead", stage: "audio", cause: "1008", next: "rule", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			protocoltest.Send(c, protocol.NewErrorEvent("Audio is ahead"))
+			protocoltest.CloseWith(c, 1008, "too fast")
+		}}},
+		{name: "chunk size", stage: "audio", cause: "Invalid chunk size", next: "6400", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			protocoltest.Send(c, protocol.NewErrorEvent("Invalid chunk size"))
+			protocoltest.UntilEnd(c)
+			protocoltest.CloseWith(c, 1000, "")
+		}}},
+		{name: "going away", stage: "close", cause: "1001", next: "again", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			_, _, _ = c.ReadMessage()
+			protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+			protocoltest.UntilEnd(c)
+			protocoltest.CloseWith(c, 1001, "")
+		}}},
+		{name: "never closes", limit: time.Second, stage: "close", cause: "did not close", next: "--timeout", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			_, _, _ = c.ReadMessage()
+			protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+			protocoltest.UntilEnd(c)
+			_, _, _ = c.ReadMessage()
+		}}},
+		{name: "no status", service: protocoltest.Service{Status: refused(404)}, stage: "status", cause: "404", next: "address"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			key, limit := cmp.Or(tt.key, testKey), tt.limit
+			if limit == 0 {
+				limit = protocoltest.Patience
+			}
+			chunks := 8
+			if tt.stage == "audio" {
+				chunks = 15 // the service's word must come while they are sent
+			}
+			fails(t, runCheck(t, serve(t, tt.service), key, limit, chunks, nil), tt.stage, tt.cause, tt.next)
+		})
+	}
+}
+
+// Speech without an event is a failure only when there was enough of it.
+func TestCheckWithoutEvents(t *testing.T) {
+	t.Parallel()
+	silent := protocoltest.Service{Stream: func(c *websocket.Conn) { protocoltest.UntilEnd(c); protocoltest.CloseWith(c, 1000, "") }}
+	r := runCheck(t, serve(t, silent), testKey, protocoltest.Patience, 2, nil)
+	for _, s := range r.Stages {
+		if s.Name == "event" && (s.State != Notice || !strings.Contains(s.Next, "--seconds")) || s.State == Failed {
+			t.Errorf("%+v", s)
+		}
+	}
+	fails(t, runCheck(t, serve(t, silent), testKey, protocoltest.Patience, enoughSpeech*10, nil), "event", "no event", "Silence or noise")
+}
+
+// A clock that is wrong is worth a notice where nothing has failed yet.
+func TestCheckNotices(t *testing.T) {
+	t.Parallel()
+	skewed := protocoltest.Service{
+		Test:   protocoltest.Respond(200, `{"status":"OK","message":"fine"}`, "Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)),
+		Status: protocoltest.Respond(200, `{"id":"x","status":"error"}`),
+	}
+	r := runCheck(t, serve(t, skewed), testKey, protocoltest.Patience, 2, nil)
+	if !r.OK {
+		t.Errorf("%+v", r)
+	}
+	for _, i := range []int{2, 3, 10} { // http://, clock, status
+		if s := r.Stages[i]; s.State != Notice || s.Cause == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if cause := r.Stages[3].Cause; !strings.Contains(cause, "behind the service's") {
+		t.Errorf("%q", cause)
+	}
+}
+
+// The certificate is seen also when it is not taken.
+func TestCheckTLS(t *testing.T) {
+	t.Parallel()
+	address, _ := protocoltest.ServeTLS(t, protocoltest.Service{}.Handler(), nil)
+
+	r := runCheck(t, address, testKey, protocoltest.Patience, 2, nil)
+	fails(t, r, "tls", "authority that this machine does not know: Test Authority", "--ca FILE")
+	if d := r.Stages[2].Details; d["name_matches"] != true || d["verified"] != false || d["version"] != "TLS 1.3" {
+		t.Errorf("%+v", d)
+	}
+	r = runCheck(t, address, testKey, protocoltest.Patience, 2, func(o *client.Options) { o.Insecure = true })
+	if !r.OK || r.Stages[2].State != Notice || !strings.Contains(r.Stages[2].Cause, "--insecure") {
+		t.Errorf("%+v", r)
+	}
+	plain := serve(t, protocoltest.Service{})
+	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Patience, 2, nil), "tls", "answers without TLS", "http://")
+	fails(t, runCheck(t, strings.Replace(address, "https:", "http:", 1), testKey, protocoltest.Patience, 2, nil), "key", "400", "https://")
+}
+
+// What is no service at all: nobody listens, nobody speaks, the connection breaks.
+func TestCheckWithoutAService(t *testing.T) {
+	t.Parallel()
+	mute := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	fails(t, runCheck(t, "https://"+mute, testKey, time.Second, 2, nil), "tls", "no answer", "firewall")
+	fails(t, runCheck(t, "http://"+mute, testKey, time.Second, 2, nil), "key", "no answer", "nothing answers")
+	ssh := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); _, _ = c.Read(make([]byte, 512)) })
+	fails(t, runCheck(t, "https://"+ssh, testKey, protocoltest.Patience, 2, nil), "tls", "does not speak TLS", "port")
+	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Patience, 2, nil), "tcp", "refuses", "nothing listens")
+	fails(t, runCheck(t, "http://nosuch.invalid", testKey, 2*time.Second, 2, nil), "dns", "nosuch.invalid", "")
+}
+
+// An interrupted check is no failed one, and ends at once.
+func TestCheckInterrupted(t *testing.T) {
+	t.Parallel()
+	c, err := client.New(client.Options{BaseURL: serve(t, protocoltest.Service{}), APIKey: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := Run(ctx, Options{Client: c, Key: testKey, Limit: protocoltest.Patience, Speech: make([]float32, 600*protocol.ChunkSamples),
+		Begin: func(title string) {
+			if title == "audio accepted" {
+				time.AfterFunc(200*time.Millisecond, cancel)
+			}
+		}})
+	for i, s := range r.Stages {
+		if want := i >= 6; (s.State == Skipped) != want || s.State == Failed {
+			t.Errorf("%+v", s)
+		}
+	}
+	if r.OK {
+		t.Error("an interrupted check is not well")
+	}
+}
+
+// The JSON has the same fields for every stage, whatever became of it.
+func TestCheckJSON(t *testing.T) {
+	t.Parallel()
+	r := runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Patience, 1, nil)
+	var b bytes.Buffer
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Stages []map[string]any }
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || len(got.Stages) != len(stages) {
+		t.Fatalf("%v: %s", err, b.String())
+	}
+	for i, s := range got.Stages {
+		if s["name"] != stages[i].name {
+			t.Errorf("stage %d is %v", i, s["name"])
+		}
+		for _, field := range []string{"title", "state", "ms", "seen", "cause", "next"} {
+			if _, ok := s[field]; !ok {
+				t.Errorf("%v has no %s", s["name"], field)
+			}
+		}
+	}
+}
+
+// Certificates that are out of date, of another name, or soon to end, of an
+// authority that is trusted.
+func TestCheckCertificates(t *testing.T) {
+	t.Parallel()
+	serve := func(change func(*x509.Certificate)) (string, []byte) {
+		return protocoltest.ServeTLS(t, protocoltest.Service{}.Handler(), change)
+	}
+	for _, tt := range []struct {
+		name        string
+		change      func(*x509.Certificate)
+		cause, next string
+	}{
+		{"expired", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, "expired on", "renew"},
+		{"clock", func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }, "not valid before", "clock"},
+		{"interception", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"login.hotel.example"} },
+			"issued for login.hotel.example, by Test Authority", "intercepts TLS"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			address, ca := serve(tt.change)
+			fails(t, runCheck(t, address, testKey, protocoltest.Patience, 2, func(o *client.Options) { o.CACert = ca }), "tls", tt.cause, tt.next)
+		})
+	}
+	address, ca := serve(nil)
+	r := runCheck(t, address, testKey, protocoltest.Patience, 2, func(o *client.Options) { o.CACert = ca })
+	if s := r.Stages[2]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "expires in 1 days") || s.Details["days_left"] != 1 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+)
+
+const (
+	// maxSkew is the largest difference of two clocks that is not reported.
+	maxSkew = 30 * time.Second
+	// minDaysLeft is the shortest remaining validity of a certificate, in days,
+	// that is not reported.
+	minDaysLeft = 14
+)
+
+func (c *checker) lookUp(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	probe, err := c.Client.Probe()
+	if err != nil {
+		return err
+	}
+	c.probe, c.proxy = probe, probe.Proxy
+	addresses, err := probe.LookUp(ctx)
+	if err != nil {
+		return c.proxyError(err)
+	}
+	s.Seen = probe.Host() + " is " + strings.Join(addresses[:min(len(addresses), 4)], ", ")
+	if len(addresses) == 1 && addresses[0] == probe.Host() {
+		s.Seen = probe.Host() + " is an address: nothing to look up"
+	}
+	s.Details = map[string]any{"addresses": addresses}
+	return nil
+}
+
+func (c *checker) connect(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	to, err := c.probe.Dial(ctx)
+	if err != nil {
+		return c.proxyError(err)
+	}
+	s.Seen = "connected to " + to
+	return nil
+}
+
+// proxyError attributes an error to the proxy, if there is one.
+func (c *checker) proxyError(err error) error {
+	if c.proxy == "" {
+		return err
+	}
+	return client.WithHint("The environment sets this proxy in HTTPS_PROXY or HTTP_PROXY: correct its address, or exclude the service with NO_PROXY.",
+		"the proxy cannot be reached: %w", err)
+}
+
+func (c *checker) tls(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	info, err := c.probe.TLS(ctx)
+	if errors.Is(err, client.ErrNoTLS) {
+		if strings.HasPrefix(c.Client.BaseURL(), "https://") {
+			s.notice("the connection goes through a proxy that is not plain HTTP", "")
+			s.Seen = "not tested"
+			return nil
+		}
+		s.Seen = "none: the address begins with http://"
+		s.notice("key and audio are sent unencrypted", "Use https:// unless the service is on this machine.")
+		return nil
+	}
+	if info.Version != "" && !info.NotAfter.IsZero() {
+		left := int(math.Floor(time.Until(info.NotAfter).Hours() / 24))
+		s.Seen = fmt.Sprintf("%s, %d days left", info, left)
+		s.Details = map[string]any{"version": info.Version, "issuer": info.Issuer, "subject": info.Subject,
+			"days_left": left, "not_after": info.NotAfter.UTC().Format(time.RFC3339), "name_matches": info.NameMatches, "verified": info.Verified}
+		switch {
+		case err != nil:
+		case !info.Verified:
+			s.notice("the certificate would not be accepted without --insecure", "Trust its authority with --ca FILE instead.")
+		case left < minDaysLeft:
+			s.notice(fmt.Sprintf("the certificate expires in %d days", left), "The operator of the service should renew it.")
+		}
+	}
+	var name x509.HostnameError
+	if errors.As(err, &name) {
+		return client.WithHint("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
+			"%w, by %s", err, info.Issuer)
+	}
+	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
+		return client.WithHint("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
+			"%w: %s", err, info.Issuer)
+	}
+	return err
+}
+
+func (c *checker) key(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	out, info, err := c.Client.TestOnce(ctx)
+	s.Details = map[string]any{"status": info.Status, "protocol": info.Proto, "via": info.Via}
+	skew, known := info.Skew(time.Now())
+	if known {
+		s.Details["clock_skew_s"] = math.Round(skew.Seconds())
+		c.skew = skew
+	}
+	if err != nil {
+		return c.keyError(info, err)
+	}
+	s.Seen = fmt.Sprintf("%s over %s", out.Status, info.Proto)
+	if out.Message != "" {
+		s.Seen += fmt.Sprintf(", %q", protocol.Clean(out.Message, 80))
+	}
+	if skew.Abs() > maxSkew {
+		s.notice(c.skewText(), "Set this machine's clock (NTP): the validity of keys and certificates depends on it.")
+	}
+	return nil
+}
+
+// skewText says how the clocks differ; "" if they do not differ much.
+func (c *checker) skewText() string {
+	if c.skew.Abs() <= maxSkew {
+		return ""
+	}
+	direction := "ahead of"
+	if c.skew < 0 {
+		direction = "behind"
+	}
+	return fmt.Sprintf("this machine's clock is %v %s the service's", c.skew.Abs().Round(time.Second), direction)
+}
+
+// keyError finds the cause of a failure of the first request, where the status
+// does not say it.
+func (c *checker) keyError(info client.ResponseInfo, err error) error {
+	switch {
+	case info.Status == http.StatusUnauthorized:
+		if end, ok := keyExpiry(c.Key); ok && end.Before(time.Now()) {
+			return client.WithHint("Get a new API key.", "%w; the key expired on %s", err, end.UTC().Format(time.RFC3339))
+		}
+		if skew := c.skewText(); skew != "" {
+			return client.WithHint("Set this machine's clock (NTP), then check the API key: it is wrong or expired.", "%w; %s", err, skew)
+		}
+	case info.Status == http.StatusNetworkAuthenticationRequired,
+		info.Status/100 == 3 && info.Location != "" && !strings.Contains(c.Client.BaseURL(), "://"+info.Location):
+		to := info.Location
+		if to == "" {
+			to = "a log-in page"
+		}
+		return client.WithHint("A captive portal may be in between: open a web page in a browser and log in to this network. Or the service has moved: give its new address with --server.",
+			"%w; it redirects to %s", err, to)
+	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
+		return client.WithHint("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
+			"the response is a web page, not the service's: %w", err)
+	case info.Status == 0 && timedOut(err):
+		return client.WithHint("The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.", "%w", err)
+	}
+	return err
+}
+
+func timedOut(err error) bool {
+	var timed net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
+}
+
+// keyExpiry is the expiry time of a key that is a JWT (RFC 7519, 4.1.4).
+func keyExpiry(key string) (time.Time, bool) {
+	parts := strings.Split(key, ".")
+	if len(parts) != 3 {
+		return time.Time{}, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Exp float64 `json:"exp"`
+	}
+	if err != nil || json.Unmarshal(raw, &claims) != nil || claims.Exp <= 0 || claims.Exp > 1e11 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(claims.Exp), 0), true
+}
+
+func (c *checker) create(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	live, err := c.Client.CreateOnce(ctx)
+	if err != nil {
+		return err
+	}
+	c.live = live
+	c.secrets.AddURL(live.URL)
+	at := "an address that cannot be parsed"
+	if u, err := url.Parse(live.URL); err == nil {
+		at = u.Scheme + "://" + u.Host
+	}
+	s.Seen = fmt.Sprintf("id %s at %s", protocol.Clean(live.ID, 64), protocol.Clean(at, 200))
+	s.Details = map[string]any{"id": protocol.Clean(live.ID, 64)}
+	return nil
+}
+
+// webSocketHint is for a handshake that a device in between has prevented.
+const webSocketHint = "A proxy or load balancer in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
+
+func (c *checker) open(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	opened, err := c.Client.OpenStream(ctx, c.live.URL)
+	if err == nil {
+		s.Seen = "open"
+		c.stream = receive(opened)
+		return nil
+	}
+	var response *client.ResponseError
+	if errors.As(err, &response) {
+		switch response.Status {
+		case http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusBadGateway:
+			return client.WithHint(webSocketHint, "%w", err)
+		case http.StatusUnauthorized:
+			return client.WithHint("The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).", "%w", err)
+		}
+		if response.Status/100 == 2 {
+			return client.WithHint(webSocketHint, "%w", err)
+		}
+		return err
+	}
+	if c.proxy != "" {
+		return client.WithHint(webSocketHint, "through the proxy %s: %w", c.proxy, err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
+		return client.WithHint(webSocketHint, "%w", err)
+	}
+	return err
+}
+
+func (c *checker) status(ctx context.Context, s *Stage) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	status, err := c.Client.StreamStatus(ctx, c.live.ID)
+	if err != nil {
+		return err
+	}
+	s.Seen = fmt.Sprintf("the service says %q", protocol.Clean(status.Status, 40))
+	s.Details = map[string]any{"status": protocol.Clean(status.Status, 40)}
+	if status.Status != protocol.StatusDone {
+		s.notice(fmt.Sprintf("expected %q after a normal close", protocol.StatusDone), "Other services may use other words; with hubbub serve, see the server's log.")
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/trace"
+)
+
+// enoughSpeech is how many seconds of clear speech must give an event.
+const enoughSpeech = 5
+
+// stream is the open stream of a check. One goroutine receives its events; it
+// ends when the stream does.
+type stream struct {
+	*client.Stream
+	over chan struct{}
+
+	notClosed bool          // the service did not close the stream within the limit
+	closeTook time.Duration // from end_of_stream to the close
+
+	mu     sync.Mutex
+	sent   []time.Time // when each chunk was sent
+	first  time.Time   // when the first event came
+	event  string      // the first event
+	events int
+	lags   []float32 // milliseconds
+	faults []string  // error messages, the first few
+}
+
+func receive(opened *client.Stream) *stream {
+	st := &stream{Stream: opened, over: make(chan struct{})}
+	go func() {
+		defer close(st.over)
+		for e := range opened.Events() {
+			st.add(e)
+		}
+	}()
+	return st
+}
+
+func (st *stream) close() {
+	_ = st.Close()
+	<-st.over
+}
+
+func (st *stream) add(e protocol.Event) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	fault := e.Err
+	if e.Type == protocol.TypeError && fault == "" {
+		fault = e.Message
+	}
+	switch {
+	case fault != "":
+		if len(st.faults) < 3 {
+			st.faults = append(st.faults, protocol.Clean(fault, 200))
+		}
+	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
+		if st.events++; st.events == 1 {
+			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
+		}
+		if n := int64(len(st.sent)); n > 0 {
+			at := st.sent[min(max(protocol.ChunkBefore(e.Timestamp), 0), n-1)]
+			st.lags = append(st.lags, float32(e.Received.Sub(at).Seconds()*1000))
+		}
+	}
+}
+
+// faultError is the first error message of the service on the stream; nil if
+// there was none.
+func (st *stream) faultError() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(st.faults) == 0 {
+		return nil
+	}
+	return client.WithHint("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
+		"the service rejects the audio: %q", st.faults[0])
+}
+
+// sendError is why the stream ended, for a failed send.
+func (st *stream) sendError(err error) error {
+	if !errors.Is(err, client.ErrStreamOver) {
+		return err
+	}
+	<-st.over
+	if closed := st.Wait(); closed.Err != nil {
+		err = closed.Err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(st.faults) > 0 {
+		err = client.WithHint(client.HintOf(err), "%w; before that it sent the error %q", err, st.faults[0])
+	}
+	return err
+}
+
+// audio sends the speech as a microphone would: each chunk when its last sample
+// was spoken, never ahead.
+func (c *checker) audio(ctx context.Context, s *Stage) error {
+	st := c.stream
+	chunks := len(c.Speech) / protocol.ChunkSamples
+	begin := time.Now()
+	for i := range chunks {
+		if err := client.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
+			return err
+		}
+		st.mu.Lock()
+		st.sent = append(st.sent, time.Now())
+		st.mu.Unlock()
+		// Closing the stream ends a write that hangs.
+		timeout := time.AfterFunc(c.Limit, func() { _ = st.Close() })
+		err := st.Send(ctx, int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
+		if !timeout.Stop() {
+			return client.WithHint("Likely cause: "+trace.CauseSlow+". A stream needs 64 kB/s (512 kbit/s).",
+				"the service accepted no audio for %v", c.Limit)
+		}
+		if err != nil {
+			s.Seen = fmt.Sprintf("%d of %d chunks sent", i, chunks)
+			return st.sendError(err)
+		}
+	}
+	stats := st.Stats()
+	s.Seen = fmt.Sprintf("%d chunks, %.1f s of the demo conversation in %.1f s", stats.ChunksSent,
+		float64(chunks)*protocol.ChunkDuration.Seconds(), time.Since(begin).Seconds())
+	s.Details = map[string]any{"chunks": stats.ChunksSent, "bytes": stats.BytesSent}
+	if stats.RTT > 0 {
+		s.Details["ping_ms"] = millis(stats.RTT)
+	}
+	if tcp, ok := st.Socket(); ok {
+		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
+		if tcp.Retransmits > 0 {
+			s.Seen += fmt.Sprintf(", %d TCP segments retransmitted", tcp.Retransmits)
+		}
+	}
+	return st.faultError()
+}
+
+// firstEvent ends the audio: the service sends what it has not sent yet before
+// it closes the stream. The close itself is a stage of its own.
+func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
+	st := c.stream
+	c.endAudio(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.events > 0 {
+		s.Millis = millis(st.first.Sub(st.sent[0]))
+		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.sent[0]).Seconds(), st.events)
+		s.Details = map[string]any{"events": st.events}
+		return nil
+	}
+	seconds := len(c.Speech) / protocol.SampleRate
+	s.Seen = fmt.Sprintf("none in %d s of speech", seconds)
+	if closed := st.Wait(); closed.Err != nil && closed.Reason != client.Cancelled {
+		s.notice("the stream did not end normally, see clean close", "")
+		return nil
+	}
+	if seconds < enoughSpeech {
+		s.notice("so little speech may not give an event", fmt.Sprintf("Send more with --seconds %d.", 2*enoughSpeech))
+		return nil
+	}
+	return client.WithHint("Silence or noise gives no events, but this was speech: the engine of the service may not run, or something in between delays messages.",
+		"the service received %d s of clear speech and sent no event", seconds)
+}
+
+// endAudio sends end_of_stream and waits until the service closes the stream, at
+// most for the limit; then this side closes it.
+func (c *checker) endAudio(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.Limit)
+	defer cancel()
+	begun := time.Now()
+	_ = c.stream.EndOfStream(ctx) // the end of the stream says why it failed
+	select {
+	case <-c.stream.over:
+	case <-ctx.Done():
+		c.stream.notClosed = true
+		c.stream.close()
+	}
+	c.stream.closeTook = time.Since(begun)
+}
+
+func (c *checker) lag(_ context.Context, s *Stage) error {
+	c.stream.mu.Lock()
+	lags := slices.Clone(c.stream.lags)
+	c.stream.mu.Unlock()
+	if len(lags) == 0 {
+		s.State, s.Seen = Notice, "not known: no event"
+		return nil
+	}
+	slices.Sort(lags)
+	p50, p95, most := Percentile(lags, 50), Percentile(lags, 95), Percentile(lags, 100)
+	s.Seen = fmt.Sprintf("events come %.0f ms after their audio (median), %.0f ms at most", p50, most)
+	s.Details = map[string]any{"p50_ms": p50, "p95_ms": p95, "max_ms": most}
+	if p50 > trace.MaxLag.Seconds()*1000 {
+		s.notice("events arrive late", "Likely cause: "+trace.CauseLate+".")
+	}
+	return nil
+}
+
+// Percentile is the smallest value that p per cent of sorted do not exceed
+// (nearest rank), to a tenth; 0 of none.
+func Percentile(sorted []float32, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return math.Round(float64(sorted[max(rank, 1)-1])*10) / 10
+}
+
+func (c *checker) close(_ context.Context, s *Stage) error {
+	s.Millis = millis(c.stream.closeTook)
+	if c.stream.notClosed {
+		return client.WithHint("The service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
+			"the service did not close the stream within %v after end_of_stream", c.Limit)
+	}
+	closed := c.stream.Wait()
+	if closed.Code != 0 {
+		s.Details = map[string]any{"code": closed.Code}
+	}
+	if closed.Err != nil {
+		return closed.Err
+	}
+	if err := c.stream.faultError(); err != nil {
+		return err
+	}
+	s.Seen = fmt.Sprintf("%d (%s), %.0f ms after end_of_stream", closed.Code, protocol.CodeMeaning(closed.Code), millis(c.stream.closeTook))
+	return nil
+}

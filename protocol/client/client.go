@@ -1,0 +1,253 @@
+// Package client talks to a diarization service: HTTP operations, streams over
+// WebSocket, streams that reconnect and resume, watching of other clients'
+// streams, and a probe of the connection. Errors name what happened and carry a
+// method Hint that says what to do.
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+// DefaultTimeout bounds one HTTP request, from the name lookup to the last byte
+// of the response, and the opening of a stream.
+const DefaultTimeout = 15 * time.Second
+
+// Options configure a Client.
+type Options struct {
+	// BaseURL is the address that the paths of the service (/v1/...) are
+	// appended to: https://HOST, with a port and a path if needed. http:// is
+	// accepted and unencrypted.
+	BaseURL string
+	// APIKey is sent in the header Authorization of requests to BaseURL, and
+	// nowhere else.
+	APIKey string
+	// CAFile is a PEM file, CACert is PEM: certificates trusted in addition to
+	// the system's authorities.
+	CAFile string
+	CACert []byte
+	// Insecure accepts any certificate.
+	Insecure bool
+	// Timeout bounds one request; 0 = DefaultTimeout.
+	Timeout time.Duration
+	// UserAgent is the header User-Agent; "" = "hubbub".
+	UserAgent string
+	// Tracer receives a record of everything that goes over the connection; nil =
+	// no records.
+	Tracer trace.Tracer
+}
+
+// Client talks to one service. It is safe for concurrent use.
+type Client struct {
+	base      *url.URL // no slash at the end of its path
+	key       string
+	userAgent string
+	timeout   time.Duration
+	tls       *tls.Config
+	http      *http.Client
+	config    config
+	recorder  *recorder    // nil = not traced
+	streams   atomic.Int64 // opened so far, for the records
+
+	// wait sleeps between a request and its one retry.
+	wait func(ctx context.Context, d time.Duration) error
+}
+
+// New checks the options. It opens no connection.
+func New(o Options) (*Client, error) {
+	base, err := ParseAddress(o.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseKey(o.APIKey)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := tlsConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{base: base, key: key, tls: conf, userAgent: o.UserAgent, timeout: o.Timeout,
+		config: defaultConfig(), wait: Sleep}
+	if c.userAgent == "" {
+		c.userAgent = "hubbub"
+	}
+	if c.timeout <= 0 {
+		c.timeout = DefaultTimeout
+	}
+	if o.Tracer != nil {
+		c.recorder = &recorder{tracer: o.Tracer, redactor: trace.NewRedactor(key)}
+	}
+	c.http = &http.Client{
+		Timeout: c.timeout,
+		Transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            c.dialer().DialContext,
+			TLSClientConfig:        conf.Clone(), // net/http adds HTTP/2 to it
+			TLSHandshakeTimeout:    c.timeout,
+			ResponseHeaderTimeout:  c.timeout,
+			MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConns:           4,
+			IdleConnTimeout:        30 * time.Second,
+			ForceAttemptHTTP2:      true,
+		},
+		// A redirection could send the key to another host, or turn a POST into
+		// a GET.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func (c *Client) dialer() *net.Dialer {
+	return &net.Dialer{Timeout: c.timeout, KeepAlive: 15 * time.Second}
+}
+
+// BaseURL is the address of the service, without a slash at its end.
+func (c *Client) BaseURL() string { return c.base.String() }
+
+// Close closes idle connections. Streams are closed separately.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Test checks that the service responds and accepts the API key.
+func (c *Client) Test(ctx context.Context) (protocol.TestResponse, error) {
+	var out protocol.TestResponse
+	err := c.call(ctx, http.MethodGet, "/v1/test", nil, &out)
+	return out, err
+}
+
+// CreateStream creates a stream. A nil input is an empty object.
+func (c *Client) CreateStream(ctx context.Context, input map[string]any) (protocol.LiveStream, error) {
+	return c.createStream(ctx, input, c.call)
+}
+
+// createStream creates a stream by call, or by once for callers that retry by
+// themselves.
+func (c *Client) createStream(ctx context.Context, input map[string]any,
+	call func(ctx context.Context, method, path string, body []byte, out any) error) (protocol.LiveStream, error) {
+	if input == nil {
+		input = map[string]any{}
+	}
+	body, err := json.Marshal(input)
+	if err != nil {
+		return protocol.LiveStream{}, fmt.Errorf("the input of the stream cannot be encoded as JSON: %w", err)
+	}
+	var out protocol.LiveStream
+	if err := call(ctx, http.MethodPost, "/v1/live", body, &out); err != nil {
+		return protocol.LiveStream{}, err
+	}
+	if out.ID == "" || out.URL == "" {
+		return protocol.LiveStream{}, WithHint(hintWrongService, "the service created a stream but returned no id and url")
+	}
+	return out, nil
+}
+
+// StreamStatus returns the status of a stream of this account.
+func (c *Client) StreamStatus(ctx context.Context, id string) (protocol.LiveStatus, error) {
+	if !validID(id) {
+		return protocol.LiveStatus{}, fmt.Errorf("%q is not the id of a stream", protocol.Clean(id, 64))
+	}
+	var out protocol.LiveStatus
+	err := c.call(ctx, http.MethodGet, "/v1/live/"+url.PathEscape(id), nil, &out)
+	return out, err
+}
+
+// hidden replaces an address that cannot be parsed and may contain a secret.
+const hidden = "(hidden, because it may contain a password or key)"
+
+// ShownAddress is an address of a service as it may be displayed and written:
+// without user name, password, query and fragment, where users put keys. The
+// address need not be valid.
+func ShownAddress(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.Host != "" {
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		return u.String()
+	}
+	if strings.ContainsAny(raw, "@?#") {
+		return hidden
+	}
+	return raw
+}
+
+// ParseAddress checks and normalises the address of a service. Its errors have a
+// hint.
+func ParseAddress(raw string) (*url.URL, error) {
+	const hint = "give it as https://HOST, with :PORT and a path if the service has them"
+	raw = strings.TrimSpace(raw)
+	shown := protocol.Clean(ShownAddress(raw), 200)
+	if raw == "" {
+		return nil, WithHint(hint, "the address of the service is empty")
+	}
+	u, err := url.Parse(raw)
+	if !strings.Contains(raw, "://") {
+		fix := "write https://" + strings.TrimLeft(shown, "/")
+		if shown == hidden {
+			fix = hint
+		}
+		return nil, WithHint(fix, "the address of the service has no scheme: %s", shown)
+	}
+	if err != nil { // its text repeats the address, which may contain a password
+		return nil, WithHint(hint, "the address of the service cannot be parsed")
+	}
+	switch u.Scheme = strings.ToLower(u.Scheme); u.Scheme {
+	case "https", "http":
+	case "ws", "wss":
+		http := map[string]string{"ws": "http", "wss": "https"}[u.Scheme]
+		return nil, WithHint("give the address of the HTTP operations, it begins with "+http+"://; the service returns the address of the stream",
+			"the address of the service begins with %s://", u.Scheme)
+	default:
+		return nil, WithHint(hint, "the address of the service begins with %s://, which is not https://", protocol.Clean(u.Scheme, 20))
+	}
+	switch {
+	case u.User != nil:
+		return nil, WithHint("remove them and give the API key with --api-key or HUBBUB_API_KEY", "the address of the service contains a user name or password")
+	case u.Hostname() == "":
+		return nil, WithHint(hint, "the address of the service has no host name: %s", shown)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, WithHint(hint, "the address of the service may not have a part after ? or #")
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = strings.TrimRight(u.RawPath, "/")
+	if strings.HasSuffix(u.Path, "/v1") {
+		return nil, WithHint("remove /v1 from its end; hubbub adds it", "the address of the service ends in /v1")
+	}
+	return u, nil
+}
+
+// parseKey checks that the key can be sent in a header. Its errors do not show
+// the key.
+func parseKey(key string) (string, error) {
+	const hint = "give it with --api-key or HUBBUB_API_KEY"
+	key = strings.TrimSpace(key)
+	if key == "" {
+		return "", WithHint(hint, "there is no API key for the service")
+	}
+	for i := range len(key) {
+		if key[i] <= ' ' || key[i] > '~' {
+			return "", WithHint(hint+", as one word without line breaks", "the API key contains a character that keys cannot have")
+		}
+	}
+	return key, nil
+}
+
+// Sleep waits for a duration, or until ctx ends, whose error it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,350 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// answering is a client for a server that answers everything with h.
+func answering(t *testing.T, h http.HandlerFunc) *Client {
+	t.Helper()
+	address, ca := protocoltest.ServeTLS(t, h, nil)
+	return newTestClient(t, Options{BaseURL: address, CACert: ca})
+}
+
+func answer(status int, contentType, body string) http.HandlerFunc {
+	return protocoltest.Respond(status, body, "Content-Type", contentType)
+}
+
+func TestOperations(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /some/prefix/v1/test", answer(200, "application/json", `{"status":"OK","message":"hello"}`))
+	mux.HandleFunc("POST /some/prefix/v1/live", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("content type %q", r.Header.Get("Content-Type"))
+		}
+		_ = json.NewEncoder(w).Encode(protocol.LiveStream{ID: "7", URL: "wss://host/" + string(body)})
+	})
+	mux.HandleFunc("GET /some/prefix/v1/live/{id}", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(protocol.LiveStatus{ID: r.PathValue("id"), Status: protocol.StatusDone})
+	})
+	address, ca := protocoltest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+testKey {
+			t.Errorf("Authorization is %q", got)
+		}
+		if got := r.Header.Get("User-Agent"); got != "hubbub/1" {
+			t.Errorf("User-Agent is %q", got)
+		}
+		mux.ServeHTTP(w, r)
+	}), nil)
+	c := newTestClient(t, Options{BaseURL: address + "/some/prefix//", CACert: ca, UserAgent: "hubbub/1", APIKey: " " + testKey + "\n"})
+	ctx := context.Background()
+	if got, err := c.Test(ctx); err != nil || got != (protocol.TestResponse{Status: protocol.StatusOK, Message: "hello"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := c.CreateStream(ctx, nil); err != nil || got != (protocol.LiveStream{ID: "7", URL: "wss://host/{}"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := c.CreateStream(ctx, map[string]any{"a": 1}); err != nil || got.URL != `wss://host/{"a":1}` {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := c.StreamStatus(ctx, "a b?c"); err != nil || got.ID != "a b?c" || got.Status != protocol.StatusDone {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, id := range []string{"", ".", "..", "../test", `a\b`} {
+		if _, err := c.StreamStatus(ctx, id); err == nil {
+			t.Errorf("id %q was asked for", id)
+		}
+	}
+}
+
+func TestErrorBodies(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for _, c := range []struct {
+		name   string
+		status int
+		typ    string
+		body   string
+		says   string
+		hint   string
+	}{
+		{"key", 401, "application/json", `{"requestId":"r-1","message":"unknown key"}`,
+			"the service answered 401 Unauthorized: unknown key (request r-1)", "API key"},
+		{"subscription", 402, "application/json", `{"requestId":"r","message":"m"}`, "402 Payment Required: m", "subscription"},
+		{"not there", 404, "application/json", `{"requestId":"r","message":"m"}`, "404 Not Found: m", "address"},
+		{"too many", 429, "application/json", `{"requestId":"r","message":"m"}`, "429 Too Many Requests: m", "wait"},
+		{"broken", 500, "application/json", `{"requestId":"r","message":"m"}`, "500 Internal Server Error: m", "service failed"},
+		{"fields", 400, "application/json", `{"message":"Invalid request","errors":[{"field":"url","message":"is required"},{"field":"b","message":"too long"}]}`,
+			"400 Bad Request: Invalid request: url is required; b too long", "does not accept"},
+		{"echo of the key", 401, "application/json", `{"requestId":"` + testKey + `","message":"no such key ` + testKey + `"}`,
+			"no such key [API key] (request [API key])", "API key"},
+		{"control characters", 500, "application/json", `{"requestId":"r\u001b[1m","message":"a\u001b[2Jb\nc\u202e"}`, "a[2Jb c (request r[1m)", "service failed"},
+		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "proxy or a log-in page"},
+		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "service failed"},
+		{"long text", 500, "text/plain", long, "500 Internal Server Error: xxx", "service failed"},
+		{"nothing", 500, "", "", "the service answered 500: Internal Server Error", "service failed"},
+		{"nothing, unknown status", 599, "", "", "the service answered 599: ", "service failed"},
+		{"JSON of another kind", 404, "application/json", `["x"]`, "404 Not Found: ", "address"},
+		{"JSON without a message", 404, "application/json", `{"error":"x"}`, "the service answered 404: Not Found", "check the address"},
+		{"odd types", 404, "application/json", `{"message":7}`, "404 Not Found: ", "address"},
+		{"binary", 500, "application/octet-stream", "\x00\x01\xff\xfe", "nothing readable", "service failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := answering(t, answer(c.status, c.typ, c.body)).Test(context.Background())
+			var e *ResponseError
+			if !errors.As(err, &e) || e.Status != c.status {
+				t.Fatalf("%v", err)
+			}
+			if !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
+				t.Errorf("got  %s\n     %s\nwant %s, %s", err, HintOf(err), c.says, c.hint)
+			}
+			checkText(t, err)
+		})
+	}
+}
+
+// checkText checks what holds for every error that a user sees.
+func checkText(t *testing.T, err error) {
+	t.Helper()
+	for _, text := range []string{err.Error(), HintOf(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+		if strings.Contains(text, testKey) {
+			t.Errorf("the key is told: %s", text)
+		}
+	}
+	for _, text := range []string{err.Error(), HintOf(err)} {
+		if text == "" || strings.ContainsAny(text, "\n\r\t\x1b\x00") || len(text) > 800 {
+			t.Errorf("not one line for a person: %q", text)
+		}
+	}
+}
+
+func TestErrorKeepsItsParts(t *testing.T) {
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "from-the-header")
+		w.Header().Set("Retry-After", "120")
+		answer(429, "application/json", `{"message":"m","errors":[{"field":"f","message":"g"}]}`)(w, r)
+	})
+	_, err := c.Test(context.Background()) // 120 s is too long: no second request, no wait
+	var e *ResponseError
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	if e.Status != 429 || e.RequestID != "from-the-header" || e.Message != "m" || e.RetryAfter != 2*time.Minute ||
+		!slices.Equal(e.Fields, []FieldError{{"f", "g"}}) {
+		t.Errorf("%+v", e)
+	}
+	if !strings.Contains(e.Hint(), "2m0s") {
+		t.Error(e.Hint())
+	}
+}
+
+func TestRetryAfterIsHonouredOnce(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		header  string
+		status  int
+		fails   int64 // so many answers, then success
+		timeout time.Duration
+		wait    time.Duration // 0: none
+		ok      bool
+	}{
+		{name: "seconds", header: "7", status: 429, fails: 1, wait: 7 * time.Second, ok: true},
+		{name: "unavailable", header: "7", status: 503, fails: 1, wait: 7 * time.Second, ok: true},
+		{name: "now", header: "0", status: 429, fails: 1, wait: time.Second, ok: true},
+		{name: "date that is over", header: "Mon, 02 Jan 2006 15:04:05 GMT", status: 429, fails: 1, wait: time.Second, ok: true},
+		{name: "again", header: "7", status: 429, fails: 2, wait: 7 * time.Second},
+		{name: "not said", status: 429, fails: 1},
+		{name: "unreadable", header: "soon", status: 429, fails: 1},
+		{name: "too long", header: "61", status: 429, fails: 1},
+		{name: "absurd", header: "9223372036854775807", status: 429, fails: 1},
+		{name: "longer than the context", header: "50", status: 429, fails: 1, timeout: 30 * time.Second},
+		{name: "another status", header: "7", status: 500, fails: 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var asked atomic.Int64
+			client := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); string(body) != "{}" {
+					t.Errorf("body %q", body) // also the second time
+				}
+				if asked.Add(1) > c.fails {
+					answer(200, "application/json", `{"id":"1","url":"wss://x"}`)(w, r)
+					return
+				}
+				if c.header != "" {
+					w.Header().Set("Retry-After", c.header)
+				}
+				answer(c.status, "application/json", `{"requestId":"r","message":"m"}`)(w, r)
+			})
+			var waits []time.Duration
+			client.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+			ctx := context.Background()
+			if c.timeout > 0 {
+				var cancel func()
+				ctx, cancel = context.WithTimeout(ctx, c.timeout)
+				defer cancel()
+			}
+			_, err := client.CreateStream(ctx, nil)
+			if (err == nil) != c.ok {
+				t.Errorf("%v", err)
+			}
+			if c.wait == 0 && len(waits) > 0 || c.wait > 0 && !slices.Equal(waits, []time.Duration{c.wait}) {
+				t.Errorf("waits: %v, want %v", waits, c.wait)
+			}
+		})
+	}
+}
+
+func TestRetryAfterDate(t *testing.T) {
+	now := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	if got := retryAfter(now.Add(30*time.Second).Format(http.TimeFormat), now); got != 30*time.Second {
+		t.Error(got)
+	}
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		answer(429, "application/json", `{"requestId":"r","message":"slow down"}`)(w, r)
+	})
+	c.wait = func(ctx context.Context, d time.Duration) error { cancel(); return Sleep(ctx, d) }
+	if _, err := c.Test(ctx); err == nil || !strings.Contains(err.Error(), "slow down") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnswersThatAreNotTheServices(t *testing.T) {
+	for _, c := range []struct {
+		name, body, says string
+	}{
+		{"web page", "<HTML><title>Welcome</title>", `is not the service's JSON: a web page, "Welcome"`},
+		{"text", "hello\x1b[0m " + testKey, "is not the service's JSON: hello[0m [API key]"},
+		{"nothing", "", "not the service's JSON: it is empty"},
+		{"other JSON", `{}`, "returned no id and url"},
+		{"too much", `{"id":"` + strings.Repeat("x", 2<<20), "longer than 1048576 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := answering(t, answer(200, "text/plain", c.body)).CreateStream(context.Background(), nil)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v, want %s", err, c.says)
+			}
+			checkText(t, err)
+		})
+	}
+}
+
+func TestRedirectionsAreNotFollowed(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/v2?key="+testKey, http.StatusMovedPermanently)
+	})
+	_, err := c.Test(context.Background())
+	if err == nil || !strings.Contains(HintOf(err), "moved to "+other.URL+"/v2:") || elsewhere.Load() != 0 {
+		t.Errorf("%v; %s; asked elsewhere: %d", err, HintOf(err), elsewhere.Load())
+	}
+	checkText(t, err)
+}
+
+func TestErrorBodyIsBounded(t *testing.T) {
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		block := bytes.Repeat([]byte("a "), 1<<15)
+		for {
+			if _, err := w.Write(block); err != nil {
+				return // the client has gone
+			}
+		}
+	})
+	_, err := c.Test(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "500") {
+		t.Errorf("%v", err)
+	}
+	checkText(t, err)
+}
+
+func TestNewClientRefuses(t *testing.T) {
+	for _, c := range []struct {
+		base, key, says, hint string
+	}{
+		{"", "k", "is empty", "https://HOST"},
+		{"  ", "k", "is empty", "https://HOST"},
+		{"example.org", "k", "no scheme: example.org", "write https://example.org"},
+		{"example.org:8580/x", "k", "no scheme", "write https://example.org:8580/x"},
+		{"localhost:8580", "k", "no scheme", "write https://localhost:8580"},
+		{"127.0.0.1:8580", "k", "no scheme", "write https://127.0.0.1:8580"},
+		{"//example.org", "k", "no scheme", "write https://example.org"},
+		{"ftp://example.org", "k", "begins with ftp://", "https://HOST"},
+		{"wss://example.org", "k", "begins with wss://", "https://"},
+		{"ws://example.org", "k", "begins with ws://", "begins with http://"},
+		{"https://", "k", "no host name", "https://HOST"},
+		{"https:///v1", "k", "no host name", "https://HOST"},
+		{"https://user:" + testKey + "@example.org", "k", "user name or password", "--api-key"},
+		{"https://example.org:" + testKey, "k", "cannot be parsed", "https://HOST"},
+		{"https://example.org?x=1", "k", "after ? or #", "https://HOST"},
+		{"https://example.org#x", "k", "after ? or #", "https://HOST"},
+		{"https://example.org/v1/", "k", "ends in /v1", "remove /v1"},
+		{"https://example.org", "", "no API key", "--api-key"},
+		{"https://example.org", " \n", "no API key", "HUBBUB_API_KEY"},
+		{"https://example.org", testKey + "\nX-Evil: 1", "character that keys cannot have", "one word"},
+		{"https://example.org", testKey + "ü", "character that keys cannot have", "one word"},
+	} {
+		_, err := New(Options{BaseURL: c.base, APIKey: c.key})
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
+			t.Errorf("%q: %v (%s), want %s (%s)", c.base, err, HintOf(err), c.says, c.hint)
+			continue
+		}
+		checkText(t, err)
+	}
+	for in, want := range map[string]string{
+		"https://example.org/":          "https://example.org",
+		" HTTPS://example.org:1/a/b// ": "https://example.org:1/a/b",
+		"http://127.0.0.1:8580":         "http://127.0.0.1:8580",
+		"https://[::1]:8580":            "https://[::1]:8580",
+	} {
+		c, err := New(Options{BaseURL: in, APIKey: "k"})
+		if err != nil || c.BaseURL() != want {
+			t.Errorf("%q: %v, %v", in, c, err)
+		}
+	}
+}
+
+// What may be a password or a key is in no address that is displayed, valid or
+// not.
+func TestAddressesShowNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	for _, address := range []string{
+		"user:hunter2@host", "hunter2@host:8443", "//user:hunter2@host", "user:hunter2/x@host", "user:hunter2?x@host",
+		"host?key=hunter2", "host#hunter2", "https://user:hunter2@host", "https://user:hunter2@", "https://host?key=hunter2",
+		"https:///path?key=hunter2", "https://user:%hunter2@host", "ftp://user:hunter2@host", "wss://user:hunter2@host",
+	} {
+		if shown := ShownAddress(address); strings.Contains(shown, secret) {
+			t.Errorf("%s is shown as %s", address, shown)
+		}
+		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+HintOf(err), secret) {
+			t.Errorf("%s: %v; %s", address, err, HintOf(err))
+		}
+	}
+	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {
+		if shown := ShownAddress(address); shown != want {
+			t.Errorf("%s is shown as %s, want %s", address, shown, want)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hubbub/protocol/protocoltest"
+
+	"github.com/gorilla/websocket"
+)
+
+var okAnswer = answer(200, "application/json", `{"status":"OK","message":"m"}`)
+
+func TestTrust(t *testing.T) {
+	address, ca := protocoltest.ServeTLS(t, okAnswer, nil)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, other := protocoltest.Certificate(t, nil)
+	for _, c := range []struct {
+		name string
+		o    Options
+		says string // "" = trusted
+	}{
+		{"nothing", Options{}, "signed by an authority that this machine does not know"},
+		{"another certificate", Options{CACert: other}, "authority that this machine does not know"},
+		{"the certificate", Options{CACert: ca}, ""},
+		{"a file", Options{CAFile: file}, ""},
+		{"a file and another certificate", Options{CAFile: file, CACert: other}, ""},
+		{"insecure", Options{Insecure: true}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.BaseURL = address
+			client := newTestClient(t, c.o)
+			_, err := client.Test(context.Background())
+			wss := "wss" + strings.TrimPrefix(address, "https") + "/s?token=tok-123"
+			_, wsErr := client.OpenStream(context.Background(), wss) // no WebSocket there, but TLS comes first
+			if c.says == "" {
+				var e *ResponseError
+				if err != nil || !errors.As(wsErr, &e) {
+					t.Errorf("%v; %v", err, wsErr)
+				}
+				return
+			}
+			for _, err := range []error{err, wsErr} {
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), "--ca FILE") || !strings.Contains(HintOf(err), "--insecure") {
+					t.Errorf("%v; %s", err, HintOf(err))
+				}
+				checkText(t, err)
+			}
+		})
+	}
+}
+
+func TestCAFileThatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty.pem")
+	if err := os.WriteFile(empty, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, says := range map[string]string{
+		empty:                      "holds no certificate",
+		filepath.Join(dir, "gone"): "no such file",
+		dir:                        "directory",
+	} {
+		_, err := New(Options{BaseURL: "https://example.org", APIKey: "k", CAFile: file})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", file, err, says)
+			continue
+		}
+		checkText(t, err)
+	}
+}
+
+func TestCertificatesThatAreWrong(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*x509.Certificate)
+		says   string
+		hint   string
+	}{
+		{"another name", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"a.example", "b.example"} },
+			"issued for a.example, b.example", "--insecure"},
+		{"another address", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "issued for 10.0.0.1", "--server"},
+		{"expired", func(c *x509.Certificate) {
+			c.NotAfter = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+			c.NotBefore = c.NotAfter.Add(-1)
+		},
+			"expired on 2020-01-02T03:04:05Z", "renew"},
+		{"not yet", func(c *x509.Certificate) {
+			c.NotBefore = time.Date(2090, 1, 1, 0, 0, 0, 0, time.UTC)
+			c.NotAfter = c.NotBefore.Add(1)
+		},
+			"not valid before 2090-01-01T00:00:00Z", "clock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, ca := protocoltest.ServeTLS(t, okAnswer, c.change)
+			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
+			_, err := client.Test(context.Background())
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
+				t.Fatalf("%v; %s", err, HintOf(err))
+			}
+			checkText(t, err)
+		})
+	}
+}
+
+func TestConnectionsThatFail(t *testing.T) {
+	closed := protocoltest.Listen(t, func(net.Conn) {})
+	refused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = refused.Close()
+	plain := httptest.NewServer(okAnswer)
+	defer plain.Close()
+	overTLS, _ := protocoltest.ServeTLS(t, okAnswer, nil)
+	greeting := protocoltest.Listen(t, func(c net.Conn) {
+		_, _ = io.CopyN(io.Discard, c, 16) // first: net/http logs an answer that comes before the question
+		_, _ = io.WriteString(c, "SSH-2.0-server\r\n")
+	})
+	silent := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	for _, c := range []struct {
+		name, base, says, hint string
+		timeout                time.Duration
+	}{
+		{"refused", "https://" + refused.Addr().String(), refused.Addr().String() + " refuses connections", "nothing listens there", 0},
+		{"closed at once", "http://" + closed, "", "", 0}, // EOF or a reset, by chance
+		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "answers without TLS", "http:// instead of https://", 0},
+		{"plain expected, TLS found", "http" + strings.TrimPrefix(overTLS, "https"), "HTTP request to an HTTPS server", "https:// instead of http://", 0},
+		{"TLS expected, SSH found", "https://" + greeting, "does not speak TLS", "port", 0},
+		{"HTTP expected, SSH found", "http://" + greeting, "does not answer in HTTP", "port", 0},
+		{"silence in TLS", "https://" + silent, "no answer from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
+		{"silence in HTTP", "http://" + silent, "no answer from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
+		{"no such name", "https://no-such-host.invalid", "", "network", 0}, // not found, or no name server, by machine
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := newTestClient(t, Options{BaseURL: c.base, Timeout: c.timeout})
+			ws := "ws" + strings.TrimPrefix(c.base, "http") + "/s?token=tok-123"
+			_, err := client.Test(context.Background())
+			_, wsErr := client.OpenStream(context.Background(), ws)
+			for _, err := range []error{err, wsErr} {
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
+					t.Errorf("got  %v\n     %s\nwant %s, %s", err, HintOf(err), c.says, c.hint)
+					continue
+				}
+				checkText(t, err)
+				if strings.Contains(err.Error()+HintOf(err), "tok-123") {
+					t.Errorf("the token is told: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestProxyThatIsGone(t *testing.T) {
+	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
+	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", testKey), Host: "127.0.0.1:1"})
+	_, err := client.Test(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "the proxy on the way to nowhere.example:443 cannot be used") || !strings.Contains(HintOf(err), "HTTPS_PROXY") {
+		t.Fatalf("%v; %s", err, HintOf(err))
+	}
+	checkText(t, err)
+}
+
+func TestCancelledBeforeItWasOpen(t *testing.T) {
+	client := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1"})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
+	if info := CloseInfoOf(err); info.Reason != Cancelled || info.Err != err {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestNameLookUpErrors(t *testing.T) {
+	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
+	for _, c := range []struct {
+		err  error
+		says string
+	}{
+		{&net.DNSError{Name: "nowhere.example", IsNotFound: true}, "no host has the name nowhere.example"},
+		{&net.DNSError{Name: "nowhere.example", IsTemporary: true}, "looking up the name nowhere.example failed"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}, "no route to nowhere.example:443"},
+		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not answer in HTTP"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: "},
+		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed"},
+	} {
+		err := explainNetwork(context.Background(), client.base, time.Second, c.err)
+		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+		checkText(t, err)
+	}
+}
+
+func TestCallsEndWithTheirContext(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *Client, string) error{
+		"Test": func(ctx context.Context, c *Client, _ string) error { _, err := c.Test(ctx); return err },
+		"OpenStream": func(ctx context.Context, c *Client, host string) error {
+			_, err := c.OpenStream(ctx, "wss://"+host)
+			return err
+		},
+	} {
+		connected := make(chan struct{}, 8) // more than there are connections
+		silent := protocoltest.Listen(t, func(c net.Conn) {
+			connected <- struct{}{}
+			_, _ = io.Copy(io.Discard, c)
+		})
+		client := newTestClient(t, Options{BaseURL: "https://" + silent})
+		cancelled, cancel := context.WithCancel(context.Background())
+		go func() {
+			<-connected
+			cancel()
+		}()
+		if err := call(cancelled, client, silent); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled: %v", name, err)
+		}
+		short, release := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		err := call(short, client, silent)
+		release()
+		if err == nil || !strings.Contains(err.Error(), "no answer from "+silent+" in time") {
+			t.Errorf("%s, timed out: %v", name, err)
+		}
+	}
+}
+
+func TestHandshakeRejected(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		h    http.HandlerFunc
+		says string
+		hint string
+	}{
+		{"token", answer(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
+		{"gone", answer(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
+		{"proxy", answer(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "service failed"},
+		{"moved", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
+		}, "302 Found", "https://example.org/x"},
+		{"no WebSocket", okAnswer, "this is no WebSocket", "proxy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, ca := protocoltest.ServeTLS(t, c.h, nil)
+			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
+			_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/s?token=tok-123")
+			var e *ResponseError
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
+				t.Fatalf("%v; %s", err, HintOf(err))
+			}
+			checkText(t, err)
+			if info := CloseInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
+				t.Errorf("%+v", info)
+			}
+		})
+	}
+}
+
+func TestStreamAddressesThatAreRefused(t *testing.T) {
+	client := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1"})
+	for address, says := range map[string]string{
+		"ws://127.0.0.1:1/s?token=tok-123":    "without TLS",
+		"https://127.0.0.1:1/s?token=tok-123": "is no stream address",
+		"wss:///s?token=tok-123":              "is no stream address",
+		"://tok-123":                          "cannot be parsed",
+		"":                                    "is no stream address",
+	} {
+		_, err := client.OpenStream(context.Background(), address)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "tok-123") {
+			t.Errorf("%s: %v, want %s", address, err, says)
+			continue
+		}
+		checkText(t, err)
+	}
+}
+
+// The key belongs to the HTTP operations; a stream's address may be another
+// host's.
+func TestTheKeyStaysOutOfTheStream(t *testing.T) {
+	plain := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.URL.Query().Get("token") != "tok-123" {
+			t.Errorf("%v %v", r.URL, r.Header)
+		}
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		protocoltest.CloseWith(conn, 1001, "")
+	}))
+	plain.Config.ErrorLog = log.New(io.Discard, "", 0)
+	plain.Start()
+	defer plain.Close()
+	client := newTestClient(t, Options{BaseURL: plain.URL}) // http: as given, so ws: is, too
+	s, err := client.OpenStream(context.Background(), "ws"+strings.TrimPrefix(plain.URL, "http")+"/s?token=tok-123")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, info := collect(t, s); info.Reason != GoingAway {
+		t.Errorf("%+v", info)
+	}
+	_ = s.Close()
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// OpenStream opens the address that CreateStream returned. The address works
+// once. ctx bounds the opening only: a stream ends by EndOfStream and the
+// service's close, or by Close.
+//
+// A handshake that the service refuses is a *ResponseError.
+func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error) {
+	u, err := c.streamURL(address)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(ctx, u, http.Header{}, false)
+}
+
+// open opens a WebSocket, for sending or only for receiving.
+func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
+	head.Set("User-Agent", c.userAgent)
+	number := int(c.streams.Add(1))
+	traced, record := c.recorder.handshake(ctx, u, number)
+	conn, resp, err := c.streamDialer().DialContext(traced, u.String(), head)
+	if err != nil {
+		return nil, c.handshakeError(ctx, u, resp, err, record)
+	}
+	record.answered(resp, nil)
+	s := newStream(conn, c.config)
+	s.record(c.recorder, number)
+	s.receiveOnly = receiveOnly
+	s.start()
+	return s, nil
+}
+
+// Dial opens the address of a stream and leaves the frames to the caller. A
+// response that does not switch to WebSocket is returned without a connection
+// and without an error.
+func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *http.Response, error) {
+	u, err := c.streamURL(address)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, resp, err := c.streamDialer().DialContext(ctx, u.String(), http.Header{"User-Agent": {c.userAgent}})
+	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
+		return nil, resp, nil
+	}
+	if err != nil {
+		return nil, nil, explainNetwork(ctx, u, c.timeout, err)
+	}
+	return conn, resp, nil
+}
+
+func (c *Client) streamDialer() *websocket.Dialer {
+	conf := c.tls.Clone()
+	conf.NextProtos = []string{"http/1.1"} // WebSocket over HTTP/2 is not supported here
+	return &websocket.Dialer{
+		Proxy:            http.ProxyFromEnvironment,
+		NetDialContext:   c.dialer().DialContext,
+		TLSClientConfig:  conf,
+		HandshakeTimeout: c.timeout,
+		WriteBufferSize:  protocol.ChunkBytes + 64, // one chunk, one write
+	}
+}
+
+// streamURL checks the address of a stream. Its errors do not show the token.
+func (c *Client) streamURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, WithHint(hintWrongService, "the service returned a stream address that cannot be parsed")
+	}
+	u.Scheme = strings.ToLower(u.Scheme)
+	switch {
+	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
+		return nil, WithHint(hintWrongService, "the service returned an address that is no stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
+	case u.Scheme == "ws" && c.base.Scheme == "https":
+		return nil, WithHint("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
+			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, record *exchangeRecorder) error {
+	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
+		err = explainNetwork(ctx, u, c.timeout, err)
+		record.failed(err)
+		return err
+	}
+	defer resp.Body.Close()
+	body := make([]byte, maxErrorBody)
+	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
+	record.answered(resp, body[:n])
+	e := c.responseError(resp, body[:n])
+	switch {
+	case resp.StatusCode/100 < 3:
+		e.Message = "this is no WebSocket"
+		e.hint = "a proxy in between may not support WebSocket"
+	case resp.StatusCode == http.StatusUnauthorized:
+		e.hint = "the stream's token is used, expired or wrong: start again to get a new one"
+	}
+	return e
+}
+
+// tlsConfig verifies the server by the system's authorities and by those of the
+// options; with Insecure not at all.
+func tlsConfig(o Options) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} // as the user asked
+	if o.Insecure || (o.CAFile == "" && len(o.CACert) == 0) {
+		return c, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil { // a machine without any authorities can still trust the added ones
+		pool = x509.NewCertPool()
+	}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			hint := "--ca takes a file with certificates in PEM format"
+			if errors.Is(err, fs.ErrPermission) {
+				hint = "give this user permission to read the file"
+			}
+			return nil, WithHint(hint, "reading the certificates of --ca: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, WithHint("it must have at least one block that begins with -----BEGIN CERTIFICATE-----",
+				"the file of --ca, %s, holds no certificate in PEM format", protocol.Clean(o.CAFile, 200))
+		}
+	}
+	if len(o.CACert) > 0 && !pool.AppendCertsFromPEM(o.CACert) {
+		return nil, errors.New("the certificate of the built-in server is not in PEM format")
+	}
+	c.RootCAs = pool
+	return c, nil
+}

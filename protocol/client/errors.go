@@ -1,0 +1,269 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// hintedError is an error with a hint.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (h *hintedError) Error() string { return h.err.Error() }
+func (h *hintedError) Unwrap() error { return h.err }
+
+// Hint says in one line what to do next.
+func (h *hintedError) Hint() string { return h.hint }
+
+// WithHint is fmt.Errorf with a hint: what to do next, in one line.
+func WithHint(hint, format string, args ...any) error {
+	return &hintedError{err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// HintOf is the hint of err, or "".
+func HintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
+}
+
+// FieldError is what a service says about one field of a request.
+type FieldError struct {
+	Field   string
+	Message string
+}
+
+// ResponseError is the response of a service to an HTTP request or a WebSocket
+// handshake that did not succeed. Its texts come from the network and are
+// cleaned for a terminal.
+type ResponseError struct {
+	Status    int    // HTTP status
+	RequestID string // of the service's log; "" where it gave none
+	Message   string // one line; never empty
+	Fields    []FieldError
+	// RetryAfter is how long the service asks to wait; 0 where it did not say.
+	RetryAfter time.Duration
+
+	hint string // "" = by the status
+}
+
+// Error is one line: status, message, fields, request id.
+func (e *ResponseError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the service answered %d", e.Status)
+	if text := http.StatusText(e.Status); text != "" && !strings.EqualFold(text, e.Message) {
+		b.WriteString(" " + text)
+	}
+	b.WriteString(": " + e.Message)
+	for i, f := range e.Fields {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep + f.Field + " " + f.Message)
+	}
+	if e.RequestID != "" {
+		b.WriteString(" (request " + e.RequestID + ")")
+	}
+	return b.String()
+}
+
+// Hint says what to do about the status.
+func (e *ResponseError) Hint() string {
+	if e.hint != "" {
+		return e.hint
+	}
+	switch s := e.Status; {
+	case s == http.StatusBadRequest:
+		return "the service does not accept this request; client and service may be of different versions"
+	case s == http.StatusUnauthorized:
+		return "check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired"
+	case s == http.StatusPaymentRequired:
+		return "the account of this API key has no subscription; subscribe or use another key"
+	case s == http.StatusForbidden:
+		return "this API key does not permit the operation; use another key"
+	case s == http.StatusNotFound, s == http.StatusMethodNotAllowed:
+		return "check the address (--server): there is no service at this name and path"
+	case s == http.StatusTooManyRequests:
+		if e.RetryAfter > 0 {
+			return fmt.Sprintf("too many requests; wait %s and try again", e.RetryAfter.Round(time.Second))
+		}
+		return "too many requests or concurrent streams; wait a minute and try again"
+	case s == http.StatusServiceUnavailable && e.RetryAfter > 0:
+		return fmt.Sprintf("the service is not ready; try again in %s", e.RetryAfter.Round(time.Second))
+	case s >= 500:
+		return "the service failed; try again later, and give its operator the request id if there is one"
+	case s >= 300 && s < 400:
+		return "the service has moved; give its new address with --server"
+	}
+	return "check the address (--server) and the API key (--api-key)"
+}
+
+// explainNetwork turns an error of the network, on the way to the host of u, into
+// one line that says what happened and a hint that says what to do. It keeps the
+// cause for errors.Is, but shows no more of an address than host and port: the
+// address of a stream contains a token.
+func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err error) error {
+	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
+		return fmt.Errorf("connecting to %s: %w", hostPort(u), ctxErr)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
+		timeout = 0 // the caller's is shorter
+	}
+	what, hint := networkCause(u, timeout, err)
+	return &hintedError{err: &networkError{text: what, cause: err}, hint: hint}
+}
+
+// networkError shows its own text instead of the cause's.
+type networkError struct {
+	text  string
+	cause error
+}
+
+func (e *networkError) Error() string { return e.text }
+func (e *networkError) Unwrap() error { return e.cause }
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "ws": "80"}[u.Scheme]
+	}
+	if port == "" {
+		port = "443"
+	}
+	return protocol.Clean(net.JoinHostPort(u.Hostname(), port), 260)
+}
+
+func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
+	where := hostPort(u)
+	var (
+		op    *net.OpError
+		dns   *net.DNSError
+		timed net.Error
+	)
+	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
+		return "the proxy on the way to " + where + " cannot be used: " + lastCause(op.Err),
+			"check HTTPS_PROXY, or exclude the service with NO_PROXY"
+	}
+	if what, hint = tlsCause(u, err); what != "" {
+		return what, hint
+	}
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no host has the name " + protocol.Clean(dns.Name, 253), "check the spelling of --server, and the network"
+	case errors.As(err, &dns):
+		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "check that this machine is on the network and has a name server"
+	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout():
+		within := "in time"
+		if timeout > 0 {
+			within = "within " + timeout.String()
+		}
+		return "no answer from " + where + " " + within,
+			"check address and port; a firewall may drop the packets, or the service is overloaded"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return where + " refuses connections", "nothing listens there: check address and port, and whether the server runs"
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return "there is no route to " + where, "check that this machine is on the network"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return where + " reset the connection", "try again; if it happens again, a proxy or firewall may be in between"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return where + " closed the connection without a response", "check that the service listens on this port, and whether it expects https:// or http://"
+	case strings.Contains(err.Error(), "malformed HTTP"),
+		strings.Contains(err.Error(), "readLoopPeekFailLocked"): // net/http: data before a request
+		return where + " does not answer in HTTP", "check the port; if it expects TLS, write https://"
+	}
+	return "connecting to " + where + ": " + lastCause(err), "check the address (--server) and the network"
+}
+
+func tlsCause(u *url.URL, err error) (what, hint string) {
+	var (
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		record  tls.RecordHeaderError
+		alert   tls.AlertError
+		verify  *tls.CertificateVerificationError
+	)
+	where := hostPort(u)
+	switch {
+	case errors.As(err, &unknown):
+		return "the certificate of " + where + " is signed by an authority that this machine does not know",
+			"if it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure"
+	case errors.As(err, &name):
+		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate),
+			"use the name of the certificate in --server, or accept any certificate with --insecure"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		if time.Now().Before(invalid.Cert.NotBefore) {
+			return "the certificate of " + where + " is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
+				"check the clock of this machine"
+		}
+		return "the certificate of " + where + " expired on " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339),
+			"the operator of the service must renew it; check the clock of this machine"
+	case errors.Is(err, http.ErrSchemeMismatch),
+		errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
+		return where + " answers without TLS",
+			"the port may be the wrong one; if the server really has no TLS, write http:// instead of https://"
+	case errors.As(err, &record):
+		return where + " does not speak TLS", "check the port in --server"
+	case errors.As(err, &verify), errors.As(err, &invalid):
+		return "the certificate of " + where + " is not accepted: " + lastCause(err),
+			"if it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure"
+	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
+		return "the TLS handshake with " + where + " failed: " + lastCause(err),
+			"client and server may have no version of TLS in common, or a proxy is in between"
+	}
+	return "", ""
+}
+
+// certificateNames lists the names of a certificate, up to three.
+func certificateNames(c *x509.Certificate) string {
+	var names []string
+	if c != nil {
+		names = append(names, c.DNSNames...)
+		for _, ip := range c.IPAddresses {
+			names = append(names, ip.String())
+		}
+	}
+	if len(names) == 0 {
+		return "no name"
+	}
+	more := ""
+	if len(names) > 3 {
+		more = fmt.Sprintf(" and %d more", len(names)-3)
+		names = names[:3]
+	}
+	return protocol.Clean(strings.Join(names, ", "), 200) + more
+}
+
+// lastCause is the text of the innermost error, without the address that net/http
+// and net put in front.
+func lastCause(err error) string {
+	for {
+		var outer *url.Error
+		var op *net.OpError
+		switch {
+		case errors.As(err, &outer):
+			err = outer.Err
+		case errors.As(err, &op):
+			err = op.Err
+		default:
+			return protocol.Clean(err.Error(), 200)
+		}
+	}
+}

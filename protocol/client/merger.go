@@ -1,0 +1,182 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"hubbub/protocol"
+)
+
+// eventMerger merges the events of several streams into those of one session: on
+// one clock, each turn once, and no label for two people.
+//
+// Each stream decides from its cut on; what lies before was decided by the
+// stream before it. Audio from shortly before the cut is retransmitted, so that
+// the engine is warm when it reaches the cut; events about that audio are
+// clipped.
+type eventMerger struct {
+	streams    int               // so far; the events of the first one pass unchanged
+	notResumed int               // streams that do not continue the labels before them
+	cut        float64           // where the current stream begins, in seconds
+	last       float64           // the newest timestamp returned
+	labels     map[string]string // of the current stream, to ours
+	used       map[string]bool   // all of ours
+	newLabels  []string          // first used by a stream that was not resumed
+	open       map[string]float64
+	early      []string          // labels whose turn began before the cut and may end before it
+	matches    map[string]string // of the turns in early, by label
+	carried    []string          // labels whose turn had only just begun at the cut
+}
+
+const (
+	// minTurn is the length of a turn, in seconds, that a loss does not end: it
+	// would be shorter than services report. It stays open, for the new stream
+	// to continue.
+	minTurn = 0.2
+	// joinWithin is how far behind the cut the new stream may begin that turn.
+	joinWithin = 0.5
+)
+
+func newEventMerger() *eventMerger {
+	return &eventMerger{streams: 1, labels: map[string]string{}, used: map[string]bool{}, open: map[string]float64{}, matches: map[string]string{}}
+}
+
+// nextStream begins a new stream, which decides from cut on. resumed says that
+// it continues the labels of the one before.
+func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Event) {
+	if !resumed || cut > m.cut {
+		out = m.abandon()
+	}
+	m.streams++
+	m.cut = cut
+	m.early, m.matches = nil, map[string]string{}
+	if !resumed {
+		m.notResumed++
+		m.labels = map[string]string{}
+	}
+	return out
+}
+
+// abandon ends the turns that no new stream continues.
+func (m *eventMerger) abandon() (out []protocol.Event) {
+	for _, label := range m.carried {
+		if since, ok := m.open[label]; ok {
+			out = append(out, m.endTurn(label, max(m.cut, m.last, since+0.001)))
+		}
+	}
+	m.carried = nil
+	return out
+}
+
+func (m *eventMerger) endTurn(label string, at float64) protocol.Event {
+	e := protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at, label)
+	m.note(e)
+	return e
+}
+
+// add merges an event of the current stream. Events come in order of their
+// timestamps: one beyond the cut shows that everything before it is decided.
+func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
+	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+		return append(out, e)
+	}
+	if m.streams > 1 {
+		e.Speaker = m.label(e.Speaker)
+		i := slices.Index(m.early, e.Speaker)
+		switch {
+		case e.Type == protocol.TypeSpeakerStart && e.Timestamp < m.cut:
+			if i < 0 {
+				m.early = append(m.early, e.Speaker)
+			}
+			m.matches[e.Speaker] = e.Match
+			return nil
+		case e.Type == protocol.TypeSpeakerEnd && e.Timestamp <= m.cut:
+			if i >= 0 {
+				m.early = slices.Delete(m.early, i, i+1)
+			}
+			return nil
+		}
+		out = m.advance(e.Timestamp)
+		if i := slices.Index(m.carried, e.Speaker); i >= 0 && e.Type == protocol.TypeSpeakerStart {
+			m.carried = slices.Delete(m.carried, i, i+1)
+			return out // the turn continues
+		}
+		received := e.Received
+		e = protocol.NewMatchEvent(e.Type, e.Timestamp, e.Speaker, e.Match)
+		e.Received = received
+	} else {
+		m.used[protocol.Label(e.Speaker)] = true
+	}
+	m.note(e)
+	return append(out, e)
+}
+
+// advance says that the current stream has decided up to a time. It returns the
+// turns that cross the cut, and ends those that were carried and do not continue.
+func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
+	if decided <= m.cut {
+		return nil
+	}
+	for _, label := range m.early {
+		if i := slices.Index(m.carried, label); i >= 0 {
+			m.carried = slices.Delete(m.carried, i, i+1)
+			continue // the turn continues
+		}
+		e := protocol.NewMatchEvent(protocol.TypeSpeakerStart, m.cut, label, m.matches[label])
+		m.note(e)
+		out = append(out, e)
+	}
+	m.early = nil
+	if decided > m.cut+joinWithin {
+		out = append(out, m.abandon()...)
+	}
+	return out
+}
+
+func (m *eventMerger) note(e protocol.Event) {
+	m.last = max(m.last, e.Timestamp)
+	if e.Type == protocol.TypeSpeakerEnd {
+		delete(m.open, e.Speaker)
+	} else if _, ok := m.open[e.Speaker]; !ok && len(m.open) < protocol.MaxLabels {
+		m.open[e.Speaker] = e.Timestamp
+	}
+}
+
+// cutAt ends the turns that a lost stream has left open. decided is how far it
+// had decided; the cut, where they end, is returned.
+func (m *eventMerger) cutAt(decided float64) (cut float64, out []protocol.Event) {
+	cut = protocol.Round1ms(max(decided, m.last))
+	m.cut, m.early, m.carried = cut, nil, nil
+	for _, label := range slices.Sorted(maps.Keys(m.open)) {
+		if cut-m.open[label] < minTurn {
+			m.carried = append(m.carried, label)
+		} else {
+			out = append(out, m.endTurn(label, cut))
+		}
+	}
+	return cut, out
+}
+
+// label is the session's label for a label of the current stream. After a
+// stream that was not resumed, the same label may be another person: it gets a
+// suffix.
+func (m *eventMerger) label(theirs string) string {
+	theirs = protocol.Label(theirs)
+	if ours, ok := m.labels[theirs]; ok {
+		return ours
+	}
+	if len(m.used) >= 4*protocol.MaxLabels { // a misbehaving service; the timeline refuses it as well
+		return theirs
+	}
+	ours := theirs
+	for n := m.notResumed + 1; m.notResumed > 0 && m.used[ours]; n++ {
+		ours = fmt.Sprintf("%s#%d", theirs, n)
+	}
+	m.labels[theirs] = ours
+	if m.notResumed > 0 && !m.used[ours] {
+		m.newLabels = append(m.newLabels, ours)
+	}
+	m.used[ours] = true
+	return ours
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hubbub/protocol"
+)
+
+// spliced runs a script: "start AT LABEL" and "end AT LABEL" are events of the
+// present stream on the capture's clock, "lost AT" its loss when so much was
+// decided, "known AT" and "unknown AT" a new stream from there, "decided AT"
+// the time that passes, "over" the end. What comes out is returned in the same form.
+func spliced(t *testing.T, script string) string {
+	t.Helper()
+	p := newEventMerger()
+	var out []string
+	take := func(events []protocol.Event) {
+		for _, e := range events {
+			word := map[string]string{protocol.TypeSpeakerStart: "start", protocol.TypeSpeakerEnd: "end"}[e.Type]
+			out = append(out, fmt.Sprintf("%s %g %s", word, e.Timestamp, e.Speaker))
+			if p.streams > 1 {
+				if read, err := protocol.ParseEvent(e.Raw); err != nil || read.Timestamp != e.Timestamp || read.Speaker != e.Speaker {
+					t.Errorf("%s reads otherwise in its raw form", e.Raw)
+				}
+			}
+		}
+	}
+	for _, line := range strings.Split(script, ";") {
+		var word, label string
+		var at float64
+		_, _ = fmt.Sscan(line, &word, &at, &label)
+		switch word {
+		case "start":
+			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label)))
+		case "end":
+			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at, label)))
+		case "lost":
+			_, ends := p.cutAt(at)
+			take(ends)
+		case "known", "unknown":
+			take(p.nextStream(at, word == "known"))
+		case "decided":
+			take(p.advance(at))
+		case "over":
+			take(p.abandon())
+		default:
+			t.Fatalf("%q", line)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestSplice(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"one stream": {"start 1 A; end 2 A", "start 1 A; end 2 A"},
+		"open turns end where it was lost": {
+			"start 1 A; start 1.5 B; end 2 B; lost 3; known 3; start 3.5 B; end 4 B",
+			"start 1 A; start 1.5 B; end 2 B; end 3 A; start 3.5 B; end 4 B"},
+		"decided is at least the newest event": {"start 1 A; start 5 B; end 6 B; lost 3", "start 1 A; start 5 B; end 6 B; end 6 A"},
+		"a turn across the cut begins there": {
+			"start 1 A; lost 3; known 3; start 2.4 A; end 4 A", "start 1 A; end 3 A; start 3 A; end 4 A"},
+		"it begins there also when nothing follows": {
+			"start 1 A; lost 3; known 3; start 2.4 A; decided 2.9; decided 3.1", "start 1 A; end 3 A; start 3 A"},
+		"what was before the cut is known already": {
+			"start 1 A; end 2 A; lost 3; known 3; start 2 A; end 2.5 A; start 2.6 B; end 3 B; start 4 C", "start 1 A; end 2 A; start 4 C"},
+		"a turn that had just begun goes on": {
+			"start 1 A; end 2 A; start 2 B; lost 1; known 2; start 1.8 B; end 4 B", "start 1 A; end 2 A; start 2 B; end 4 B"},
+		"or a little later": {
+			"start 2 B; lost 1; known 2; start 2.1 B; end 4 B", "start 2 B; end 4 B"},
+		"or is over after all": {
+			"start 2 B; lost 1; known 2; start 3 C", "start 2 B; end 2.001 B; start 3 C"},
+		"or over with the session": {"start 2 B; lost 1; over", "start 2 B; end 2.001 B"},
+		"or cut off by a gap":      {"start 2 B; lost 1; known 7; start 7 B", "start 2 B; end 2.001 B; start 7 B"},
+		"or nobody knows whose it was": {
+			"start 2 B; lost 1; unknown 2; start 2.1 B", "start 2 B; end 2.001 B; start 2.1 B#2"},
+		"labels of a stream that knew nobody": {
+			"start 1 A; end 2 A; lost 3; unknown 3; start 4 A; start 5 B; end 6 A; end 6.1 B; lost 7; known 7; start 8 A; end 9 A; lost 9; unknown 9; start 10 A; end 11 A; start 12 A#2",
+			"start 1 A; end 2 A; start 4 A#2; start 5 B; end 6 A#2; end 6.1 B; start 8 A#2; end 9 A#2; start 10 A#3; end 11 A#3; start 12 A#2#3"},
+		"lost twice": {
+			"start 1 A; lost 3; known 3; start 2.9 A; lost 3; known 3; start 2.5 A; end 5 A",
+			"start 1 A; end 3 A; start 3 A; end 5 A"},
+		"lost before anything": {"lost 0; known 0; start 1 A; end 2 A", "start 1 A; end 2 A"},
+	} {
+		if got := spliced(t, c[0]); got != c[1] {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c[1])
+		}
+	}
+}
+
+// A service gone mad fills no memory.
+func TestSpliceBoundsLabels(t *testing.T) {
+	p := newEventMerger()
+	p.cutAt(0)
+	p.nextStream(0, false)
+	for i := range 10 * protocol.MaxLabels {
+		p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1), fmt.Sprint("L", i)))
+	}
+	if len(p.used) > 4*protocol.MaxLabels || len(p.open) > protocol.MaxLabels || len(p.newLabels) > 4*protocol.MaxLabels {
+		t.Errorf("%d labels, %d open, %d fresh are kept", len(p.used), len(p.open), len(p.newLabels))
+	}
+}

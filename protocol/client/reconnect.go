@@ -1,0 +1,255 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Senders and watchers replace a lost connection by the same policy. An attempt
+// is worthwhile when time may remove the cause, and pointless when the same
+// thing would be refused again.
+//
+//	how the stream ended                      retry
+//	connection broke without a close          yes   networks do that
+//	service silent, or accepts no audio       yes   so does a machine that froze
+//	1001, 1012, 1013                          yes   it restarts, or asks to come back
+//	1011, code without a meaning              yes   a failure of the service; most pass
+//	1000 before end_of_stream                 yes   a stream may have a maximum length
+//	1008 after 50 s without audio from us     yes   the rule is known: the source paused
+//	1008 otherwise                            no    we broke a rule, and would again
+//	1002, 1003, 1007, 1009, 1010              no    the service does not understand us
+//	3000 to 4999                              no    defined by the service, meaning unknown
+//	not WebSocket                             no    nor will it be
+//	no close after end_of_stream              no    the service has all audio and sent what it had
+//	closed by this side                       no    on purpose
+//	internal error of hubbub                  no    to be reported, not repeated
+//
+//	response to the request for a new stream  retry
+//	none: refused, no route, name, TLS        yes   it worked before: the network, or a log-in page
+//	400 to a request with the field resume    yes   once without the field: it is an extension
+//	400, 401, 402, 403, other 4xx             no    key, subscription, request: they do not change
+//	404, 408, 409, 421, 425, 429              yes   a service that restarts, or is busy
+//	3xx, and bodies that are not its JSON     yes   a log-in page in between
+//	501, 505                                  no    not supported
+//	other 5xx                                 yes   a failure of the service
+//
+//	response to a sender's handshake          retry
+//	as above, but 401, 404 and 410            yes   about the token, not the key: a new stream has a new one
+//
+//	response to a watcher's handshake         retry
+//	as above, but 404                         no    the stream is unknown to this account
+//
+// A Retry-After is obeyed; one beyond the limit is the end.
+
+// DefaultReconnect is how long reconnecting is tried unless told otherwise.
+const DefaultReconnect = 2 * time.Minute
+
+const (
+	// minUptime is how long a stream must have been open for its loss to start a
+	// new outage, with a new limit and a new back-off.
+	minUptime = 10 * time.Second
+	// idleTimeout is how long this side must have sent nothing for a 1008 to be
+	// about that: services close after 60 s.
+	idleTimeout = 50 * time.Second
+
+	firstBackOff = 500 * time.Millisecond
+	maxBackOff   = 15 * time.Second
+)
+
+// errNotResumed is in the error of a stream that was lost and not replaced.
+var errNotResumed = errors.New("the connection was lost and not replaced")
+
+// retryAfterLoss decides about a stream that ended; idle is how long this side
+// had sent nothing.
+func retryAfterLoss(info CloseInfo, endSent bool, idle time.Duration) bool {
+	if own := (*defect)(nil); errors.As(info.Err, &own) {
+		return false
+	}
+	switch info.Reason {
+	case Lost, GoingAway, ServerError, EndedEarly:
+		return true
+	case TimedOut:
+		return !endSent
+	case Policy:
+		return info.Code == websocket.ClosePolicyViolation && idle >= idleTimeout
+	}
+	return false
+}
+
+// attemptStep is a step of an attempt. A sender creates a stream and opens it, a
+// watcher opens a connection to an existing stream.
+type attemptStep int
+
+const (
+	creating attemptStep = iota
+	opening
+	watching
+)
+
+// retryAfterRefusal decides about the error of a step.
+func retryAfterRefusal(at attemptStep, err error) bool {
+	var response *ResponseError
+	if !errors.As(err, &response) {
+		return true
+	}
+	switch s := response.Status; s {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusMisdirectedRequest,
+		http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotFound:
+		return at != watching
+	case http.StatusUnauthorized, http.StatusGone:
+		return at == opening
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	default:
+		return s/100 != 4
+	}
+}
+
+// backOff is the wait before the n-th attempt, counted from 1: doubled each
+// time, and half of it random, so that the clients of a service that restarts
+// do not all return at once. A longer Retry-After counts instead.
+func backOff(n int, err error) time.Duration {
+	d := maxBackOff
+	if n < 6 {
+		d = min(firstBackOff<<(n-1), maxBackOff)
+	}
+	d = d/2 + rand.N(d/2)
+	var response *ResponseError
+	if errors.As(err, &response) && response.RetryAfter > d {
+		return response.RetryAfter
+	}
+	return d
+}
+
+// ConnectionStatus is the state of a connection that is replaced when it is
+// lost.
+type ConnectionStatus struct {
+	// Lost is why there is no connection; nil while there is one.
+	Lost error
+	// LastError is why the last attempt failed; nil before that.
+	LastError error
+	// Attempts counts the attempts since the loss. NextAttempt is when the next
+	// one begins; zero during one.
+	Attempts    int
+	NextAttempt time.Time
+	// Losses counts the connections that were lost.
+	Losses int
+}
+
+// reconnector makes the attempts to replace a lost connection. One goroutine
+// calls its methods; any may call state.
+type reconnector struct {
+	limit time.Duration // of one outage
+	// ending is closed when the user ends the session: one more attempt is made.
+	ending  <-chan struct{}
+	hint    string // of the error when the limit is reached
+	backOff func(attempt int, err error) time.Duration
+	now     func() time.Time
+
+	began    time.Time // of the outage; zero before the first
+	attempts int       // of the outage
+
+	mu     sync.Mutex
+	status ConnectionStatus
+}
+
+// state is the status now.
+func (r *reconnector) state() ConnectionStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// lost notes the loss of a stream that was opened at a time. An outage includes
+// connections that are lost within minUptime.
+func (r *reconnector) lost(opened time.Time, why error) {
+	if r.now().Sub(opened) >= minUptime {
+		r.began, r.attempts = time.Time{}, 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.NextAttempt = why, nil, 0, time.Time{}
+	r.status.Losses++
+}
+
+// connected notes that the connection was replaced.
+func (r *reconnector) connected() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Lost, r.status.LastError, r.status.Attempts = nil, nil, 0
+}
+
+// run attempts to connect until an attempt succeeds, the service refuses, or the
+// limit is reached. connect makes one attempt and names the step that failed.
+func (r *reconnector) run(ctx context.Context, connect func(context.Context) (attemptStep, error)) error {
+	lost := r.state().Lost
+	if r.began.IsZero() {
+		r.began = r.now()
+	}
+	var failed error
+	for last := false; ; {
+		r.attempts++
+		wait := r.backOff(r.attempts, failed)
+		if left := r.limit - r.now().Sub(r.began); wait > left {
+			return r.limitReached(lost, failed, wait, left)
+		}
+		last = r.wait(ctx, failed, wait) || last
+		if ctx.Err() != nil {
+			return fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
+		}
+		at, err := connect(ctx)
+		if err == nil {
+			return nil
+		}
+		failed = err
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
+		case !retryAfterRefusal(at, err):
+			return WithHint(HintOf(err), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, err)
+		case last:
+			return WithHint(HintOf(err), "%w: %w; the last attempt failed: %w", errNotResumed, lost, err)
+		}
+	}
+}
+
+// limitReached is the error when there is no time for another attempt.
+func (r *reconnector) limitReached(lost, failed error, wait, left time.Duration) error {
+	var response *ResponseError
+	switch {
+	case failed == nil:
+		return WithHint(r.hint, "%w: %w", errNotResumed, lost)
+	case errors.As(failed, &response) && response.RetryAfter >= wait && left > 0:
+		return WithHint(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
+			errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
+	}
+	return WithHint(r.hint, "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
+}
+
+// wait waits before an attempt. It reports whether that is the last one.
+func (r *reconnector) wait(ctx context.Context, failed error, wait time.Duration) (last bool) {
+	r.mu.Lock()
+	r.status.Attempts, r.status.LastError, r.status.NextAttempt = r.attempts, failed, time.Now().Add(wait)
+	r.mu.Unlock()
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.ending:
+		last = true
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.NextAttempt = time.Time{}
+	return last
+}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestRetryPolicy is the table on top of reconnect.go.
+func TestRetryPolicy(t *testing.T) {
+	closed := func(code int, ended bool) CloseInfo { return closedBy(code, "", ended) }
+	for _, c := range []struct {
+		name  string
+		info  CloseInfo
+		ended bool
+		idle  time.Duration
+		want  bool
+	}{
+		{"broke", CloseInfo{Reason: Lost}, false, 0, true},
+		{"broke after end_of_stream", CloseInfo{Reason: Lost}, true, 0, true},
+		{"silent", CloseInfo{Reason: TimedOut}, false, 0, true},
+		{"no close after end_of_stream", CloseInfo{Reason: TimedOut}, true, 0, false},
+		{"1001", closed(1001, false), false, 0, true},
+		{"1012", closed(1012, false), false, 0, true},
+		{"1013", closed(1013, false), false, 0, true},
+		{"1011", closed(1011, false), false, 0, true},
+		{"1011 after end_of_stream", closed(1011, true), true, 0, true},
+		{"2500", closed(2500, false), false, 0, true},
+		{"1000 early", closed(1000, false), false, 0, true},
+		{"1005 early", closed(1005, false), false, 0, true},
+		{"1000", closed(1000, true), true, 0, false},
+		{"1008", closed(1008, false), false, 0, false},
+		{"1008 after a pause", closed(1008, false), false, time.Minute, true},
+		{"1009 after a pause", closed(1009, false), false, time.Minute, false},
+		{"1002", closed(1002, false), false, 0, false},
+		{"1003", closed(1003, false), false, 0, false},
+		{"1007", closed(1007, false), false, 0, false},
+		{"1010", closed(1010, false), false, 0, false},
+		{"3000", closed(3000, false), false, 0, false},
+		{"4999", closed(4999, false), false, 0, false},
+		{"garbage", CloseInfo{Reason: ProtocolError}, false, 0, false},
+		{"own fault", CloseInfo{Reason: Lost, Err: WithHint("", "x: %w", &defect{})}, false, 0, false},
+		{"closed here", CloseInfo{Reason: Cancelled}, false, 0, false},
+		{"never opened", CloseInfo{Reason: Rejected}, false, 0, false},
+	} {
+		if got := retryAfterLoss(c.info, c.ended, c.idle); got != c.want {
+			t.Errorf("%s: retry: %v, want %v", c.name, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		status                      int // 0 = no response
+		creating, opening, watching bool
+	}{
+		{0, true, true, true},
+		{200, true, true, true}, {302, true, true, true},
+		{400, false, false, false}, {401, false, true, false}, {402, false, false, false}, {403, false, false, false}, {404, true, true, false},
+		{405, false, false, false}, {408, true, true, true}, {409, true, true, true}, {410, false, true, false}, {413, false, false, false},
+		{421, true, true, true}, {425, true, true, true}, {426, false, false, false}, {429, true, true, true}, {451, false, false, false},
+		{500, true, true, true}, {501, false, false, false}, {502, true, true, true}, {503, true, true, true}, {504, true, true, true}, {505, false, false, false},
+	} {
+		err := errors.New("connection refused")
+		if c.status != 0 {
+			err = &ResponseError{Status: c.status}
+		}
+		for at, want := range map[attemptStep]bool{creating: c.creating, opening: c.opening, watching: c.watching} {
+			if got := retryAfterRefusal(at, err); got != want {
+				t.Errorf("%d at step %d: retry: %v, want %v", c.status, at, got, want)
+			}
+		}
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	for n, most := range []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
+		if n == 0 {
+			continue
+		}
+		seen := map[time.Duration]bool{}
+		for range 50 {
+			d := backOff(n, nil)
+			if seen[d] = true; d < most/2 || d >= most {
+				t.Fatalf("try %d waits %v, want %v to %v", n, d, most/2, most)
+			}
+		}
+		if len(seen) < 10 {
+			t.Errorf("try %d: only %d different waits of 50", n, len(seen))
+		}
+	}
+	if d := backOff(1000, nil); d > maxBackOff {
+		t.Errorf("try 1000 waits %v", d)
+	}
+	asked := &ResponseError{Status: http.StatusTooManyRequests, RetryAfter: 42 * time.Second}
+	if d := backOff(1, asked); d != asked.RetryAfter {
+		t.Errorf("asked to wait 42 s, waits %v", d)
+	}
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+// exchangeRecorder records a request, the steps of its connection, and its
+// response. A nil one does nothing.
+type exchangeRecorder struct {
+	*recorder
+	what   string // method and address
+	begun  time.Time
+	out    trace.Kind // of the request
+	in     trace.Kind // of the response
+	stream int
+
+	mu    sync.Mutex           // guards what follows: several addresses are dialed at once
+	steps map[string]time.Time // when a step began
+}
+
+// request begins to record a request. The returned context is for the request.
+func (t *recorder) request(ctx context.Context, method string, u *url.URL, body []byte) (context.Context, *exchangeRecorder) {
+	return t.exchange(ctx, &exchangeRecorder{what: method + " " + address(u), out: trace.KindRequest, in: trace.KindResponse}, body)
+}
+
+// handshake begins to record the opening of a stream.
+func (t *recorder) handshake(ctx context.Context, u *url.URL, stream int) (context.Context, *exchangeRecorder) {
+	if t != nil {
+		t.redactor.AddQuery(u)
+	}
+	return t.exchange(ctx, &exchangeRecorder{what: "GET " + address(u), out: trace.KindHandshake, in: trace.KindHandshake, stream: stream}, nil)
+}
+
+func (t *recorder) exchange(ctx context.Context, x *exchangeRecorder, body []byte) (context.Context, *exchangeRecorder) {
+	if t == nil {
+		return ctx, nil
+	}
+	x.recorder, x.begun, x.steps = t, time.Now(), map[string]time.Time{}
+	x.record(trace.Record{Dir: trace.Outgoing, Kind: x.out, Stream: x.stream, Text: x.what, Size: len(body), Raw: body})
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart: func(i httptrace.DNSStartInfo) { x.begin("lookup") },
+		DNSDone: func(i httptrace.DNSDoneInfo) {
+			var found []string
+			for _, a := range i.Addrs[:min(len(i.Addrs), 4)] {
+				found = append(found, a.String())
+			}
+			x.step("lookup", trace.KindLookup, strings.Join(found, ", "), i.Err)
+		},
+		ConnectStart: func(_, addr string) { x.begin(addr) },
+		ConnectDone:  func(_, addr string, err error) { x.step(addr, trace.KindConnect, addr, err) },
+
+		TLSHandshakeStart: func() { x.begin("tls") },
+		TLSHandshakeDone: func(state tls.ConnectionState, err error) {
+			x.step("tls", trace.KindTLS, describeTLS(state), err)
+		},
+	}), x
+}
+
+// address is a URL without the parts that may be secret.
+func address(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+func describeTLS(state tls.ConnectionState) string {
+	text := tls.VersionName(state.Version)
+	if state.NegotiatedProtocol != "" {
+		text += ", " + state.NegotiatedProtocol
+	}
+	if len(state.PeerCertificates) > 0 {
+		leaf := state.PeerCertificates[0]
+		text += fmt.Sprintf(", certificate for %s by %s", certificateNames(leaf), issuerName(leaf))
+	}
+	return text
+}
+
+func (x *exchangeRecorder) begin(step string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.steps[step] = time.Now()
+}
+
+func (x *exchangeRecorder) step(step string, kind trace.Kind, text string, err error) {
+	x.mu.Lock()
+	begun, known := x.steps[step]
+	x.mu.Unlock()
+	r := trace.Record{Kind: kind, Stream: x.stream, Text: text}
+	if known {
+		r.Took = time.Since(begun)
+	}
+	if err != nil {
+		r.Fault, r.Text = true, lastCause(err)
+		if kind == trace.KindConnect {
+			r.Text = text + ": " + r.Text
+		}
+	}
+	x.record(r)
+}
+
+// answered records a response, and its body if that is JSON.
+func (x *exchangeRecorder) answered(resp *http.Response, body []byte) {
+	if x == nil {
+		return
+	}
+	r := trace.Record{Dir: trace.Incoming, Kind: x.in, Stream: x.stream, Code: resp.StatusCode, Size: len(body), Took: time.Since(x.begun),
+		Fault: resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusSwitchingProtocols}
+	parts := []string{resp.Proto}
+	for _, name := range []string{"Retry-After", "X-Request-Id", "Via", "Location"} {
+		if v := resp.Header.Get(name); v != "" {
+			parts = append(parts, name+" "+v)
+		}
+	}
+	r.Text = strings.Join(parts, ", ")
+	var v any
+	switch {
+	case len(body) == 0:
+	case json.Unmarshal(body, &v) == nil:
+		x.redactor.Learn(v)
+		r.Raw = protocol.OneLine(body)
+	default:
+		r.Text += ", " + excerpt(resp.Header.Get("Content-Type"), body)
+	}
+	x.record(r)
+}
+
+// failed records that no response came, with the error and its hint.
+func (x *exchangeRecorder) failed(err error) {
+	if x == nil {
+		return
+	}
+	r := trace.Record{Kind: trace.KindFailure, Stream: x.stream, Took: time.Since(x.begun), Fault: true, Text: x.what + ": " + err.Error()}
+	if hint := HintOf(err); hint != "" {
+		r.Text += ": " + hint
+	}
+	x.record(r)
+}

@@ -1,0 +1,265 @@
+package client
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+const (
+	// socketEvery is the minimum time between two queries of the socket's state:
+	// in real time, every chunk has one.
+	socketEvery = protocol.ChunkDuration / 2
+	// sentPings is how many times of pings are kept: a pong may come after the
+	// next ping.
+	sentPings = 64
+	// sentTimes is how many times of chunks are kept for the lag of events: ten
+	// minutes.
+	sentTimes = 6000
+)
+
+// recorder is a client's tracer with the redactor in front of it. A nil one, of a
+// client without a tracer, does nothing.
+type recorder struct {
+	tracer   trace.Tracer
+	redactor *trace.Redactor
+}
+
+func (t *recorder) record(r trace.Record) {
+	if t == nil {
+		return
+	}
+	r.Text = protocol.Clean(t.redactor.Text(r.Text), trace.MaxTextRunes)
+	if len(r.Raw) > 0 {
+		if r.Raw = t.redactor.JSON(r.Raw); len(r.Raw) > trace.MaxRawBytes {
+			r.Raw, r.Cut = nil, true
+		}
+	}
+	t.tracer.Record(r)
+}
+
+// streamRecorder records what one stream does. A nil one does nothing.
+type streamRecorder struct {
+	*recorder
+	stream int
+	socket syscall.RawConn // nil = its state is not known
+
+	mu     sync.Mutex
+	begun  time.Time // when the newest chunk began to be sent
+	sent   []time.Time
+	chunks int64                // that were sent
+	next   int64                // number of the chunk that would follow without a gap
+	asked  time.Time            // when the socket was queried
+	pings  [sentPings]time.Time // when the newest were sent, by their numbers
+}
+
+// record begins to record a stream that was opened, before its goroutines are
+// started.
+func (s *Stream) record(t *recorder, number int) {
+	if t == nil {
+		return
+	}
+	w := &streamRecorder{recorder: t, stream: number, socket: rawConn(s.conn.NetConn())}
+	s.recorder = w
+	ping := s.conn.PingHandler()
+	s.conn.SetPingHandler(func(payload string) error {
+		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
+		err := ping(payload)
+		w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
+		return err
+	})
+	shut := s.conn.CloseHandler()
+	s.conn.SetCloseHandler(func(code int, text string) error {
+		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
+		err := shut(code, text) // answers with the same code
+		if err == nil {
+			w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindClose, Code: code})
+		}
+		return err
+	})
+}
+
+// rawConn is the socket below a connection, TLS or not.
+func rawConn(conn net.Conn) syscall.RawConn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+func (w *streamRecorder) put(r trace.Record) {
+	if w == nil {
+		return
+	}
+	r.Stream = w.stream
+	w.record(r)
+}
+
+// socketNow is the state of the socket; nil when it is not known or was queried
+// within socketEvery. The result is not changed afterwards. w.mu is held.
+func (w *streamRecorder) socketNow(now time.Time) *trace.SocketState {
+	if w.socket == nil || now.Sub(w.asked) < socketEvery && !w.asked.IsZero() {
+		return nil
+	}
+	w.asked = now
+	if s, ok := socketState(w.socket); ok {
+		return &s
+	}
+	return nil
+}
+
+// sending notes that a chunk is about to be written: the time that the write
+// waits for the service counts as lag.
+func (w *streamRecorder) sending(begun time.Time) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.sent) < sentTimes {
+		w.sent = append(w.sent, begun)
+	} else {
+		w.sent[w.chunks%sentTimes] = begun
+	}
+	w.chunks++
+}
+
+// chunk records a chunk whose write began and ended at these times.
+func (w *streamRecorder) chunk(seq int64, begun, done time.Time, ahead time.Duration, err error) {
+	if w == nil {
+		return
+	}
+	r := trace.Record{Stream: w.stream, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Took: done.Sub(begun), Ahead: ahead}
+	w.mu.Lock()
+	if !w.begun.IsZero() {
+		r.Gap, r.Dropped = begun.Sub(w.begun), max(seq-w.next, 0)
+	}
+	w.begun, w.next = begun, seq+1
+	r.Socket = w.socketNow(done)
+	w.mu.Unlock()
+	if err != nil {
+		r.Fault, r.Text = true, err.Error()
+		w.record(r)
+		return
+	}
+	w.tracer.Record(r) // it contains no secret
+}
+
+// lag is the time since the chunk with the last sample before a timestamp of the
+// stream's clock was sent; negative when that is not known.
+func (w *streamRecorder) lag(timestamp float64, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.chunks == 0 {
+		return -1
+	}
+	chunk := protocol.ChunkBefore(timestamp)
+	if chunk >= 0 && chunk < w.chunks-int64(len(w.sent)) { // no longer kept
+		return -1
+	}
+	chunk = min(max(chunk, 0), w.chunks-1)
+	return max(now.Sub(w.sent[chunk%sentTimes]), 0)
+}
+
+// event records a message of the service. session is its time on the capture
+// clock, in seconds: after a resume, or after dropped audio, the stream's clock
+// is behind it.
+func (w *streamRecorder) event(e protocol.Event, size int, session float64) {
+	if w == nil {
+		return
+	}
+	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindEvent, Size: size, Type: protocol.Clean(w.redactor.Text(e.Type), 80), Raw: e.Raw, Lag: -1, Text: e.Message}
+	switch {
+	case e.Err != "":
+		r.Kind, r.Fault, r.Text = trace.KindError, true, e.Err
+	case e.Type == protocol.TypeError:
+		r.Kind, r.Fault = trace.KindError, true
+	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
+		r.Text = fmt.Sprintf("%s at %.3f s", protocol.Label(e.Speaker), e.Timestamp)
+		if session != e.Timestamp {
+			r.Text += fmt.Sprintf(" (session %.3f s)", session)
+		}
+		r.Lag = w.lag(e.Timestamp, e.Received)
+	case e.Type == protocol.TypeStreamState:
+		if s, ok := protocol.ParseStreamState(e); ok {
+			r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(s.Status, 20), s.Timestamp)
+		}
+	}
+	w.put(r)
+}
+
+// message records a text message of this side that is about to be written: the
+// response may come before the write returns.
+func (w *streamRecorder) message(text string) {
+	w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(text), Type: protocol.TypeEndOfStream, Raw: json.RawMessage(text)})
+}
+
+// pinged records a ping of this side.
+func (w *streamRecorder) pinged(number uint64, now time.Time) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	w.pings[number%sentPings] = now
+	w.mu.Unlock()
+	w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
+}
+
+// ponged records a pong, which may answer an older ping.
+func (w *streamRecorder) ponged(payload string, now time.Time) {
+	if w == nil {
+		return
+	}
+	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: len(payload)}
+	w.mu.Lock()
+	if len(payload) == 8 {
+		at := &w.pings[binary.BigEndian.Uint64([]byte(payload))%sentPings]
+		if !at.IsZero() {
+			r.Took, *at = max(now.Sub(*at), time.Nanosecond), time.Time{}
+		}
+	}
+	r.Socket = w.socketNow(now)
+	w.mu.Unlock()
+	w.put(r)
+}
+
+// ended records how the stream ended.
+func (w *streamRecorder) ended(info CloseInfo) {
+	if w == nil {
+		return
+	}
+	r := trace.Record{Kind: trace.KindEnd, Code: info.Code, Type: info.Reason.String()}
+	if info.Err != nil {
+		r.Fault, r.Text = true, info.Err.Error()
+		if hint := HintOf(info.Err); hint != "" {
+			r.Text += ": " + hint
+		}
+	}
+	w.put(r)
+}
+
+// Socket is the state of the stream's TCP socket; false when the system does not
+// report it or the socket is closed.
+func (s *Stream) Socket() (trace.SocketState, bool) {
+	raw := rawConn(s.conn.NetConn())
+	if raw == nil {
+		return trace.SocketState{}, false
+	}
+	return socketState(raw)
+}

@@ -1,0 +1,317 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/trace"
+)
+
+const testToken = "tok/en+5f.8=1c"
+
+// notebook is a Tracer that keeps everything.
+type notebook struct {
+	mu      sync.Mutex
+	records []trace.Record
+}
+
+func (n *notebook) Record(r trace.Record) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.records = append(n.records, r)
+}
+
+func (n *notebook) all() []trace.Record {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]trace.Record(nil), n.records...)
+}
+
+// find waits for a record.
+func (n *notebook) find(t *testing.T, what string, is func(trace.Record) bool) trace.Record {
+	t.Helper()
+	for end := time.Now().Add(protocoltest.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for _, r := range n.all() {
+			if is(r) {
+				return r
+			}
+		}
+	}
+	t.Fatalf("no record of %s in %+v", what, n.all())
+	return trace.Record{}
+}
+
+// checkSecrets fails when a key or a token can be found in any spelling.
+func checkSecrets(t *testing.T, records []trace.Record) {
+	t.Helper()
+	for _, r := range records {
+		line := r.Line()
+		var back any
+		if err := json.Unmarshal([]byte(line), &back); err != nil || strings.Contains(line, "\n") {
+			t.Errorf("not one line of JSON: %v: %q", err, line)
+		}
+		for _, secret := range []string{testKey, testToken, "tok%2Fen", "5f.8"} {
+			if strings.Contains(line, secret) || strings.Contains(fmt.Sprint(back), secret) {
+				t.Errorf("%q is in %s", secret, line)
+			}
+		}
+	}
+}
+
+// tattler is a service that repeats key and token wherever it can.
+func tattler(t *testing.T, s script) (*Client, *notebook) {
+	t.Helper()
+	upgrader := websocket.Upgrader{}
+	var address string
+	address, ca := protocoltest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "req-1")
+		switch {
+		case r.URL.Path == "/v1/test":
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusTeapot)
+			fmt.Fprintf(w, "<title>no %s</title>", r.Header.Get("Authorization"))
+		case r.Method == http.MethodPost:
+			fmt.Fprintf(w, `{"id":"one","url":"wss%s\/stream?token=tok%%2Fen%%2B5f.8%%3D1c","token":"tok\/en+5f.8=1c","key":%q}`,
+				strings.TrimPrefix(address, "https"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		case r.URL.Query().Get("token") == testToken && s != nil:
+			conn, err := upgrader.Upgrade(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_ = conn.SetReadDeadline(time.Now().Add(protocoltest.Patience))
+			s(t, conn)
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"requestId":"r","message":"token %s is not good"}`, r.URL.Query().Get("token"))
+		}
+	}), nil)
+	book := &notebook{}
+	return newTestClient(t, Options{BaseURL: address, CACert: ca, Tracer: book}), book
+}
+
+// kinds are the kinds and directions of records without pings, in order.
+func kinds(records []trace.Record) (out []string) {
+	for _, r := range records {
+		if r.Kind != trace.KindPing && r.Kind != trace.KindPong {
+			out = append(out, strings.TrimSpace(string(r.Dir)+" "+string(r.Kind)))
+		}
+	}
+	return out
+}
+
+func TestRecordsOfAStream(t *testing.T) {
+	c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+		if err := conn.WriteControl(websocket.PingMessage, []byte("hi"), time.Now().Add(protocoltest.Patience)); err != nil {
+			t.Error(err)
+		}
+		samples, payload := make([]float32, protocol.ChunkSamples), []byte(nil)
+		for range 3 {
+			var err error
+			if _, payload, err = conn.ReadMessage(); err != nil || protocol.DecodeChunk(samples, payload) != nil {
+				t.Error(err)
+			}
+		}
+		say(t, conn, `{"type":"diarization_speaker_start","data":{"timestamp":0.15,"speaker":"SPEAKER_00"}}`)
+		say(t, conn, `{"type":"diarization_speaker_start","data":{"timestamp":0.25,"speaker":"SPEAKER_01"}}`)
+		say(t, conn, `{"type":"error","message":"\u0074ok\/en+5f.8=1c came with `+testKey+`\u001b[2J"}`)
+		say(t, conn, `{"type":"error"}`)
+		untilEnd(t, conn)
+		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "bye "+testToken)
+	})
+	s := openLive(t, c)
+	defer s.Close()
+	for _, seq := range []int64{0, 1, 5} {
+		mustSend(t, s, seq)
+	}
+	book.find(t, "a message that cannot be read", func(r trace.Record) bool {
+		return r.Kind == trace.KindError && r.Type == protocol.TypeError && len(r.Raw) == 16
+	})
+	book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming && r.Took > 0 })
+	book.find(t, "a pong of this side", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Outgoing })
+	if err := s.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, info := collect(t, s); info.Reason != Completed {
+		t.Fatalf("%+v", info)
+	}
+	records := book.all()
+	checkSecrets(t, records)
+	got := strings.Join(kinds(records), ", ")
+	want := "out request, connect, tls, in answer, out handshake, connect, tls, in handshake, " +
+		"out chunk, out chunk, out chunk, in event, in event, in error, in error, out message, in close, out close, end"
+	// What answers a chunk may come before the chunk's write has returned.
+	for _, early := range []string{"in event, in event, in error, in error, ", "in event, in event, in error, ", "in event, in event, ", "in event, "} {
+		got = strings.Replace(got, early+"out chunk, ", "out chunk, "+early, 1)
+	}
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, r := range records {
+		switch {
+		case r.Kind == trace.KindTLS && (!strings.HasPrefix(r.Text, "TLS 1.3") || !strings.Contains(r.Text, "127.0.0.1 by Test Authority (self-signed)") || r.Took <= 0),
+			r.Kind == trace.KindRequest && (!strings.HasPrefix(r.Text, "POST https://127.0.0.1:") || !strings.HasSuffix(r.Text, "/v1/live") || string(r.Raw) != "{}" || r.Stream != 0),
+			r.Kind == trace.KindResponse && (r.Code != 200 || r.Took <= 0 || !strings.Contains(r.Text, "req-1") || r.Size == 0),
+			r.Kind == trace.KindHandshake && r.Dir == trace.Incoming && (r.Code != 101 || r.Took <= 0 || r.Stream != 1),
+			r.Kind == trace.KindChunk && (r.Size != protocol.ChunkBytes || r.Took <= 0 || r.Stream != 1),
+			r.Kind == trace.KindChunk && r.Chunk == 1 && (r.Gap <= 0 || r.Dropped != 0),
+			r.Kind == trace.KindChunk && r.Chunk == 5 && (r.Dropped != 3 || r.Ahead < 300*time.Millisecond),
+			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > protocoltest.Patience),
+			r.Kind == trace.KindMessage && string(r.Raw) != protocol.EndOfStreamMessage,
+			r.Kind == trace.KindClose && r.Code != 1000,
+			r.Kind == trace.KindEnd && (r.Code != 1000 || r.Type != "completed" || r.Fault):
+			t.Errorf("%s", r.Line())
+		}
+		if runtime.GOOS == "linux" && r.Kind == trace.KindChunk && r.Socket != nil && (r.Socket.RTT <= 0 || r.Socket.Window <= 0) {
+			t.Errorf("no state of the socket: %+v", r.Socket)
+		}
+	}
+	if runtime.GOOS == "linux" {
+		book.find(t, "a socket's state", func(r trace.Record) bool { return r.Socket != nil })
+	}
+	if _, ok := s.Socket(); ok {
+		t.Error("a closed socket has a state")
+	}
+}
+
+// openLive makes a stream with the client and opens it.
+func openLive(t *testing.T, c *Client) *Stream {
+	t.Helper()
+	live, err := c.CreateStream(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.OpenStream(context.Background(), live.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRecordsOfALatePong answers the first ping only after the second: its round
+// trip is that of the first.
+func TestRecordsOfALatePong(t *testing.T) {
+	c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+		var pings []string
+		conn.SetPingHandler(func(p string) error {
+			if pings = append(pings, p); len(pings) == 2 {
+				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(protocoltest.Patience))
+			}
+			return nil
+		})
+		protocoltest.Drain(conn)
+	})
+	c.config.pingEvery = 50 * time.Millisecond
+	s := openLive(t, c)
+	defer s.Close()
+	pong := book.find(t, "a pong", func(r trace.Record) bool { return r.Kind == trace.KindPong && r.Dir == trace.Incoming })
+	if pong.Took < 50*time.Millisecond/2 {
+		t.Errorf("a round trip of %v", pong.Took)
+	}
+}
+
+func TestRecordsOfFailures(t *testing.T) {
+	t.Run("answers", func(t *testing.T) {
+		c, book := tattler(t, nil)
+		if _, err := c.Test(context.Background()); err == nil {
+			t.Error("no error")
+		}
+		live, err := c.CreateStream(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.OpenStream(context.Background(), live.URL); err == nil {
+			t.Error("no error")
+		}
+		checkSecrets(t, book.all())
+		page := book.find(t, "a page", func(r trace.Record) bool { return r.Code == http.StatusTeapot })
+		if !page.Fault || !strings.Contains(page.Text, `a web page, "no`) || page.Raw != nil {
+			t.Errorf("%s", page.Line())
+		}
+		refused := book.find(t, "a refusal", func(r trace.Record) bool { return r.Code == http.StatusUnauthorized })
+		if refused.Kind != trace.KindHandshake || !refused.Fault || string(refused.Raw) != `{"requestId":"r","message":"token [redacted] is not good"}` &&
+			string(refused.Raw) != `{"message":"token [redacted] is not good","requestId":"r"}` {
+			t.Errorf("%s", refused.Line())
+		}
+	})
+	t.Run("no answer", func(t *testing.T) {
+		book := &notebook{}
+		c := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1", Tracer: book})
+		_, err := c.Test(context.Background())
+		if err == nil {
+			t.Fatal("no error")
+		}
+		r := book.find(t, "a failure", func(r trace.Record) bool { return r.Kind == trace.KindFailure })
+		if !r.Fault || !strings.Contains(r.Text, "refuses connections") || !strings.Contains(r.Text, HintOf(err)) {
+			t.Errorf("%s", r.Line())
+		}
+		book.find(t, "a failed connection", func(r trace.Record) bool { return r.Kind == trace.KindConnect && r.Fault })
+	})
+	t.Run("a connection that breaks", func(t *testing.T) {
+		c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+			_, _, _ = conn.ReadMessage()
+			breakOff(t, conn)
+		})
+		s := openLive(t, c)
+		defer s.Close()
+		for seq := int64(0); ; seq++ {
+			if err := s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)); err != nil {
+				if !errors.Is(err, ErrStreamOver) {
+					t.Error(err)
+				}
+				break
+			}
+		}
+		end := book.find(t, "an end", func(r trace.Record) bool { return r.Kind == trace.KindEnd })
+		if !end.Fault || end.Type != Lost.String() || !strings.Contains(end.Text, "start again") {
+			t.Errorf("%s", end.Line())
+		}
+		checkSecrets(t, book.all())
+	})
+}
+
+// BenchmarkTracer is what a chunk costs more when somebody may look: the
+// record, the question to the socket, the log.
+func BenchmarkTracer(b *testing.B) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
+		b.Run(name, func(b *testing.B) {
+			var w *streamRecorder
+			if tap != nil {
+				w = &streamRecorder{recorder: &recorder{tracer: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: rawConn(conn)}
+			}
+			b.ReportAllocs()
+			for seq := int64(0); b.Loop(); seq++ {
+				now := time.Now()
+				if w != nil {
+					w.asked = time.Time{} // in real time each chunk asks
+				}
+				w.sending(now)
+				w.chunk(seq, now, now, 0, nil)
+			}
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"hubbub/protocol"
+)
+
+const (
+	maxBody       = 1 << 20          // bytes of a body that is read
+	maxErrorBody  = 64 << 10         // bytes of an error body that is read
+	maxRetryAfter = 60 * time.Second // longest wait before a retry
+	maxMessage    = 300              // characters of a service's text in an error
+	maxFields     = 8                // field messages kept of a 400
+)
+
+const hintWrongService = "something else may respond at this address: check --server, and whether a proxy or a log-in page is in between"
+
+// call does one operation and decodes its response into out. A response 429 or
+// 503 with a time to wait is obeyed once.
+func (c *Client) call(ctx context.Context, method, path string, body []byte, out any) error {
+	err := c.once(ctx, method, path, body, out)
+	var response *ResponseError
+	if !errors.As(err, &response) || !response.mayRetry(ctx) {
+		return err
+	}
+	if c.wait(ctx, response.RetryAfter) != nil {
+		return err // it says more than the end of the wait
+	}
+	return c.once(ctx, method, path, body, out)
+}
+
+// mayRetry reports whether the service asked to retry after a reasonable time.
+func (e *ResponseError) mayRetry(ctx context.Context) bool {
+	if e.Status != http.StatusTooManyRequests && e.Status != http.StatusServiceUnavailable {
+		return false
+	}
+	if e.RetryAfter <= 0 || e.RetryAfter > maxRetryAfter {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > e.RetryAfter
+}
+
+// Do sends a request as it is: without the API key, without a retry, and without
+// following redirections. It is for programs that examine single responses; an
+// error of the network has a hint.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.userAgent)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, explainNetwork(req.Context(), req.URL, c.timeout, err)
+	}
+	return resp, nil
+}
+
+// once does one operation without a retry.
+func (c *Client) once(ctx context.Context, method, path string, body []byte, out any) error {
+	var reader io.Reader
+	if body != nil {
+		reader = bytes.NewReader(body)
+	}
+	traced, record := c.recorder.request(ctx, method, c.base.JoinPath(path), body)
+	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, reader)
+	if err != nil {
+		return errors.New(c.redact(err.Error()))
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.userAgent)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	begun := time.Now()
+	resp, err := c.http.Do(req)
+	if err != nil {
+		err = explainNetwork(ctx, c.base, c.timeout, err)
+		record.failed(err)
+		return err
+	}
+	defer resp.Body.Close()
+	observe(resp, time.Since(begun))
+	if resp.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is good enough
+		record.answered(resp, text)
+		return c.responseError(resp, text)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	record.answered(resp, text)
+	switch {
+	case err != nil:
+		return explainNetwork(ctx, c.base, c.timeout, err)
+	case len(text) > maxBody:
+		return WithHint(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, maxBody)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return WithHint(hintWrongService, "the response to %s %s is not the service's JSON: %s",
+			method, path, c.redact(excerpt(resp.Header.Get("Content-Type"), text)))
+	}
+	return nil
+}
+
+// responseError reads the specified error bodies, and an excerpt of any other,
+// such as the page of a proxy.
+func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError {
+	e := &ResponseError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	var spec struct {
+		RequestID string                     `json:"requestId"`
+		Message   string                     `json:"message"`
+		Errors    []protocol.ValidationError `json:"errors"`
+	}
+	isJSON := json.Unmarshal(body, &spec) == nil
+	if isJSON {
+		e.Message = c.clean(spec.Message, maxMessage)
+		e.RequestID = c.clean(spec.RequestID, 64)
+		for _, f := range spec.Errors[:min(len(spec.Errors), maxFields)] {
+			e.Fields = append(e.Fields, FieldError{Field: c.clean(f.Field, 64), Message: c.clean(f.Message, maxMessage)})
+		}
+	}
+	if e.RequestID == "" {
+		e.RequestID = c.clean(resp.Header.Get("X-Request-Id"), 64)
+	}
+	if e.Message == "" && !isJSON && len(body) > 0 {
+		e.Message = c.clean(excerpt(resp.Header.Get("Content-Type"), body), maxMessage)
+	}
+	if e.Message == "" {
+		e.Message = http.StatusText(e.Status)
+	}
+	if e.Message == "" {
+		e.Message = "no reason given"
+	}
+	switch {
+	case resp.StatusCode/100 == 3:
+		if to, err := resp.Location(); err == nil {
+			to.User, to.RawQuery, to.Fragment = nil, "", ""
+			e.hint = "the service has moved to " + protocol.Clean(c.redact(to.String()), 200) + ": give its new address with --server"
+		}
+	case c.base.Scheme == "http" && bytes.Contains(body, []byte("HTTP request to an HTTPS server")):
+		e.hint = "the server expects TLS: write https:// instead of http://"
+	case e.Status == http.StatusProxyAuthRequired:
+		e.hint = "the proxy (HTTPS_PROXY) requires a user name and password: add them to its address"
+	case !isJSON && len(body) > 0 && e.Status < 500:
+		e.hint = hintWrongService
+	}
+	return e
+}
+
+// clean makes a service's text fit for a terminal, without the key.
+func (c *Client) clean(s string, maxRunes int) string { return protocol.Clean(c.redact(s), maxRunes) }
+
+// redact removes the API key from a text, for services that repeat it.
+func (c *Client) redact(s string) string {
+	if len(c.key) < 4 { // a shorter one would be found by chance
+		return s
+	}
+	return strings.ReplaceAll(s, c.key, "[API key]")
+}
+
+// excerpt is the beginning of a body that is not the service's JSON; of a web
+// page its title.
+func excerpt(contentType string, body []byte) string {
+	if len(body) == 0 {
+		return "it is empty"
+	}
+	text := string(body)
+	lower := strings.ToLower(text)
+	if len(lower) == len(text) { // else the positions differ
+		if i := strings.Index(lower, "<title"); i >= 0 {
+			if _, after, ok := strings.Cut(text[i:], ">"); ok {
+				title, _, _ := strings.Cut(after, "<")
+				return fmt.Sprintf("a web page, %q", protocol.Clean(title, 80))
+			}
+		}
+	}
+	if strings.Contains(strings.ToLower(contentType), "html") || strings.Contains(lower, "<html") {
+		return "a web page without a title"
+	}
+	if s := protocol.Clean(text, 120); s != "" {
+		return s
+	}
+	return "nothing readable"
+}
+
+// retryAfter parses the header Retry-After: seconds, or an HTTP date. Anything
+// else is 0, a time in the past one second.
+func retryAfter(header string, now time.Time) time.Duration {
+	header = strings.TrimSpace(header)
+	if s, err := strconv.ParseInt(header, 10, 64); err == nil {
+		if s > int64(math.MaxInt64/time.Second) {
+			return math.MaxInt64
+		}
+		return max(time.Second, time.Duration(s)*time.Second)
+	}
+	if t, err := http.ParseTime(header); err == nil {
+		return max(time.Second, t.Sub(now))
+	}
+	return 0
+}

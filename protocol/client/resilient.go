@@ -1,0 +1,461 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// A ResilientStream has two kinds of goroutine besides its callers:
+//   - The manager forwards the events of the current stream, merged into one
+//     session, and opens the next stream when it is lost. It alone writes to
+//     Updates and closes it.
+//   - The sender of each stream sends what waits in the send buffer, as fast as
+//     the service's pace allows, and ends with its stream.
+
+const (
+	// assumedLatency is how far behind its newest sample a service decides
+	// unless it is known.
+	assumedLatency = 2 * time.Second
+	// eventDelay is how much later than that its events may arrive.
+	eventDelay = 500 * time.Millisecond
+	// warmUp is audio before the cut that is retransmitted to a new stream.
+	warmUp = time.Second
+	// maxAhead is how far the audio may run ahead of real time on the clock of a
+	// stream: services close beyond 5 s.
+	maxAhead = 4700 * time.Millisecond
+	// attemptTimeout bounds one attempt, request and handshake.
+	attemptTimeout = 20 * time.Second
+	// ackTimeout is how long a service may take to answer the ping behind its
+	// first chunk; after that the chunk counts as received.
+	ackTimeout = 3 * time.Second
+)
+
+// ResilientOptions configure a ResilientStream.
+type ResilientOptions struct {
+	// Limit bounds the time without a stream; 0 = a lost stream is the end.
+	Limit time.Duration
+	// Live is a source that cannot wait: audio that the service does not accept
+	// in time is dropped and becomes a gap. Any other source waits.
+	Live bool
+	// Unpaced is a service that accepts audio ahead of real time.
+	Unpaced bool
+	// Latency is how far behind the newest sample the service decides;
+	// 0 = not known.
+	Latency time.Duration
+	// Ending, unless nil, is closed when the user ends the session: a stream
+	// that is lost then or later gets one more attempt.
+	Ending <-chan struct{}
+	// Enrolment is the people whom the service recognises; nil = nobody.
+	Enrolment *protocol.Enrolment
+}
+
+// input is the body of a request for a stream that resumes another one; "" = none.
+func (o *ResilientOptions) input(resume string) map[string]any {
+	input := map[string]any{}
+	if resume != "" {
+		input["resume"] = resume
+	}
+	if o.Enrolment != nil {
+		input["voiceprints"] = o.Enrolment.Voiceprints
+		if o.Enrolment.Matching != nil {
+			input["matching"] = o.Enrolment.Matching
+		}
+	}
+	return input
+}
+
+// ResilientStream is a stream that outlives its connections: a lost stream is
+// resumed by a new one, by the policy in reconnect.go. Its methods may be called
+// from any goroutine. The caller must receive from Updates until it is closed,
+// or call Close.
+//
+// It appears as one stream on the capture clock. Turns that are open when a
+// stream is lost end where the stream is known to have decided. Audio after that
+// is retransmitted, as far as it is buffered and the pace of the new stream
+// leaves time; the rest is a gap. The new stream is asked to continue the labels
+// of the old one; if it does not, its labels get names of their own.
+type ResilientStream struct {
+	client    *Client
+	o         ResilientOptions
+	buffer    *sendBuffer
+	reconnect reconnector
+	updates   chan Update
+	ctx       context.Context // ended by Close
+	cancel    context.CancelFunc
+	endSent   chan struct{} // closed when end_of_stream was sent
+	over      chan struct{} // closed by the manager at its very end
+
+	// Of the manager.
+	merger        *eventMerger
+	withoutResume bool // the service rejects the field resume
+
+	mu        sync.Mutex // for all below
+	stream    *Stream    // the newest
+	id        string     // its id
+	earlier   StreamStats
+	start     time.Time // when chunk 0 would have been sent
+	position  int64     // follows the newest chunk that was sent
+	newLabels []string
+	info      CloseInfo
+}
+
+// Update is an event or a change of the connection.
+type Update struct {
+	// Event has its timestamp on the capture clock. Events of the first stream
+	// are otherwise as received; those of later ones have a new Raw.
+	Event  protocol.Event
+	Change *ConnectionChange
+}
+
+// ConnectionChange says that a stream was lost, or that a new one continues.
+type ConnectionChange struct {
+	// Lost is why the stream ended; nil when a new one continues.
+	Lost error
+	// Gap is what no stream has decided, between the two.
+	Gap protocol.Span
+	// Resumed says that the new stream continues the labels of the old one.
+	Resumed bool
+}
+
+// OpenResilient opens a first stream; a failure is returned at once. ctx bounds
+// the opening only.
+func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*ResilientStream, error) {
+	live, err := c.CreateStream(ctx, o.input(""))
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.OpenStream(ctx, live.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Latency <= 0 {
+		o.Latency = assumedLatency
+	}
+	r := &ResilientStream{
+		client: c, o: o, buffer: newSendBuffer(o.Live), updates: make(chan Update, c.config.eventQueue),
+		reconnect: reconnector{limit: o.Limit, ending: o.Ending, backOff: c.config.backOff, now: c.config.now,
+			hint: "turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried"},
+		endSent: make(chan struct{}), over: make(chan struct{}),
+		merger: newEventMerger(), id: live.ID, stream: s,
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	go r.manage(s)
+	return r, nil
+}
+
+// Updates delivers events and changes in order. It is closed when the stream is
+// over.
+func (r *ResilientStream) Updates() <-chan Update { return r.updates }
+
+// Send accepts one chunk of ChunkSamples. seq is the chunk's number on the
+// capture clock and must grow. It does not wait for the service, but a source
+// that can wait is blocked while 5 s of audio wait. An error that is
+// ErrStreamOver says that the stream is over.
+func (r *ResilientStream) Send(ctx context.Context, seq int64, samples []float32) error {
+	if err := checkChunk(samples); err != nil {
+		return err
+	}
+	select {
+	case <-r.over:
+		return ErrStreamOver
+	default:
+	}
+	return r.buffer.put(ctx, bufferedChunk{seq, samples}, r.over)
+}
+
+// EndOfStream says that no more audio comes. It returns when that and all audio
+// before it was sent, or ErrStreamOver when the stream ended before.
+func (r *ResilientStream) EndOfStream(ctx context.Context) error {
+	r.buffer.end()
+	select {
+	case <-r.endSent:
+		return nil
+	case <-r.over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.endSent:
+		return nil
+	default:
+		return ErrStreamOver
+	}
+}
+
+// Wait blocks until the stream is over and says how it ended.
+func (r *ResilientStream) Wait() CloseInfo {
+	<-r.over
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}
+
+// Close ends the stream at once and returns when its goroutines have ended.
+func (r *ResilientStream) Close() error {
+	r.cancel()
+	_ = r.current().Close()
+	<-r.over
+	return nil
+}
+
+func (r *ResilientStream) current() *Stream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stream
+}
+
+// Stats are those of the current stream, except the counts, which include the
+// earlier ones, and Ahead, which is of the whole session.
+func (r *ResilientStream) Stats() StreamStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st := r.stream.Stats()
+	st.ChunksSent += r.earlier.ChunksSent
+	st.BytesSent += r.earlier.BytesSent
+	st.EventsReceived += r.earlier.EventsReceived
+	st.Undelivered += r.earlier.Undelivered
+	if st.Ahead = 0; !r.start.IsZero() {
+		st.Ahead = time.Duration(r.position)*protocol.ChunkDuration - r.client.config.now().Sub(r.start)
+	}
+	return st
+}
+
+// ID is the service's id of the newest stream.
+func (r *ResilientStream) ID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
+}
+
+// Sent is the time of the newest sample that was sent, in seconds of the capture
+// clock.
+func (r *ResilientStream) Sent() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return chunkTime(r.position)
+}
+
+// Status is the state of the connection.
+func (r *ResilientStream) Status() ConnectionStatus { return r.reconnect.state() }
+
+// NewLabels are the labels that a stream brought that did not continue those
+// before it: some of them may be people who have a label already. The slice is
+// shared: read only.
+func (r *ResilientStream) NewLabels() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.newLabels
+}
+
+// Waiting is how many chunks wait to be sent.
+func (r *ResilientStream) Waiting() int {
+	n, _ := r.buffer.waiting()
+	return n
+}
+
+// Dropped is how many chunks no stream was sent.
+func (r *ResilientStream) Dropped() int64 {
+	r.buffer.mu.Lock()
+	defer r.buffer.mu.Unlock()
+	return r.buffer.dropped
+}
+
+// Gaps are the stretches that no stream has decided, in order. The slice is
+// shared: read only.
+func (r *ResilientStream) Gaps() []protocol.Span {
+	r.buffer.mu.Lock()
+	defer r.buffer.mu.Unlock()
+	return r.buffer.gaps[:len(r.buffer.gaps):len(r.buffer.gaps)]
+}
+
+// manage is the manager goroutine.
+func (r *ResilientStream) manage(s *Stream) {
+	var info CloseInfo
+	defer func() {
+		if p := recover(); p != nil {
+			info = internalError("keeping the stream open", p)
+			_ = r.current().Close()
+		}
+		r.mu.Lock()
+		r.info = info
+		r.mu.Unlock()
+		r.cancel()
+		close(r.over)
+		close(r.updates)
+	}()
+	if r.o.Ending != nil {
+		stop := make(chan struct{})
+		defer close(stop)
+		go func() {
+			select {
+			case <-r.o.Ending:
+				r.buffer.admit()
+			case <-stop:
+			}
+		}()
+	}
+	for {
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			defer func() {
+				if p := recover(); p != nil {
+					s.abort(internalError("sending", p))
+				}
+			}()
+			r.sendChunks(s)
+		}()
+		r.forwardEvents(s)
+		info = s.Wait()
+		_ = s.Close() // the pinger
+		<-sent
+		idle := r.client.config.now().Sub(s.lastChunk())
+		if r.o.Limit <= 0 || r.ctx.Err() != nil || !retryAfterLoss(info, s.endOfStreamSent(), idle) {
+			return
+		}
+		next, err := r.resume(s, info)
+		if err != nil {
+			r.deliverEvents(r.merger.abandon())
+			info.Err = err
+			return
+		}
+		s = next
+	}
+}
+
+// resume ends what a lost stream has left open, and opens the stream that
+// continues.
+func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, err error) {
+	cut, ends := r.merger.cutAt(r.decided(lost))
+	r.reconnect.lost(lost.opened, info.Err)
+	r.deliverEvents(ends)
+	r.deliver(Update{Change: &ConnectionChange{Lost: info.Err}})
+	// A source that paused for too long is not worth a stream until it goes on.
+	if info.Reason == Policy && !r.buffer.waitForAudio(r.ctx, r.o.Ending) {
+		return nil, info.Err
+	}
+	var resumed bool
+	err = r.reconnect.run(r.ctx, func(context.Context) (at attemptStep, err error) {
+		next, resumed, at, err = r.openNext()
+		return at, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.replaceStream(next, resumed, cut)
+	return next, nil
+}
+
+// openNext makes one attempt to open the next stream.
+func (r *ResilientStream) openNext() (s *Stream, resumed bool, at attemptStep, err error) {
+	ctx, cancel := context.WithTimeout(r.ctx, attemptTimeout)
+	defer cancel()
+	resume := r.ID()
+	if r.withoutResume {
+		resume = ""
+	}
+	live, err := r.client.createStream(ctx, r.o.input(resume), r.client.once)
+	var response *ResponseError
+	if !r.withoutResume && errors.As(err, &response) && response.Status == http.StatusBadRequest {
+		r.withoutResume = true
+		live, err = r.client.createStream(ctx, r.o.input(""), r.client.once)
+	}
+	if err != nil {
+		return nil, false, creating, err
+	}
+	s, err = r.client.OpenStream(ctx, live.URL)
+	if err != nil {
+		return nil, false, opening, err
+	}
+	r.mu.Lock()
+	r.id = live.ID
+	r.mu.Unlock()
+	return s, live.Resumed, opening, nil
+}
+
+// replaceStream puts a new stream in the place of the lost one.
+func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
+	most := -1
+	if r.o.Live && !r.o.Unpaced {
+		most = int(maxAhead / protocol.ChunkDuration)
+	}
+	gap := r.buffer.rewind(cut-warmUp.Seconds(), cut, most)
+	ends := r.merger.nextStream(gap.End, resumed)
+	r.mu.Lock()
+	was := r.stream.Stats()
+	r.earlier.ChunksSent += was.ChunksSent
+	r.earlier.BytesSent += was.BytesSent
+	r.earlier.EventsReceived += was.EventsReceived
+	r.earlier.Undelivered += was.Undelivered
+	r.stream = s
+	r.mu.Unlock()
+	r.reconnect.connected()
+	if r.ctx.Err() != nil { // Close has closed the old one
+		_ = s.Close()
+	}
+	r.deliverEvents(ends)
+	r.deliver(Update{Change: &ConnectionChange{Gap: gap, Resumed: resumed}})
+}
+
+// forwardEvents delivers the events of one stream until its end.
+func (r *ResilientStream) forwardEvents(s *Stream) {
+	tick := time.NewTicker(r.client.config.decidedEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case e, ok := <-s.Events():
+			if !ok {
+				return
+			}
+			if !r.deliverEvents(r.merger.add(s.OnCaptureClock(e))) {
+				_ = s.Close()
+				return
+			}
+			r.mu.Lock()
+			r.newLabels = r.merger.newLabels[:len(r.merger.newLabels):len(r.merger.newLabels)]
+			r.mu.Unlock()
+		case <-tick.C:
+			decided := r.decided(s)
+			if !r.deliverEvents(r.merger.advance(decided)) {
+				_ = s.Close()
+				return
+			}
+			r.buffer.forget(max(decided, r.merger.last) - warmUp.Seconds())
+		}
+	}
+}
+
+// decided is the time up to which a stream has certainly decided and reported:
+// by its newest event, or by the audio that it has acknowledged.
+func (r *ResilientStream) decided(s *Stream) float64 {
+	acked, _ := s.acknowledged()
+	at := -1.0
+	if acked > 0 {
+		at = s.CaptureTime(float64(acked)*protocol.ChunkDuration.Seconds()) - (r.o.Latency + eventDelay).Seconds()
+	}
+	return max(at, r.merger.last, r.merger.cut)
+}
+
+// deliver delivers an update; false when the stream was closed.
+func (r *ResilientStream) deliver(u Update) bool {
+	select {
+	case r.updates <- u:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+func (r *ResilientStream) deliverEvents(events []protocol.Event) bool {
+	for _, e := range events {
+		if !r.deliver(Update{Event: e}) {
+			return false
+		}
+	}
+	return true
+}

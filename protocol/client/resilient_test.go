@@ -1,0 +1,345 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// TestResumes loses a stream in the middle: to the outside there is one
+// stream, nothing of the audio is missing, and each turn is there once.
+func TestResumes(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{
+		s.receives(0, 40, sending(cutConnection, "start 0.5 A", "end 1.5 A", "start 2 B")),
+		// The clock of the second stream begins at chunk 10, a second before
+		// the newest event of the first: its latency is so long that no pong
+		// tells of more.
+		s.receives(1, -1, sending(closeNormally, "start 0.1 A", "end 0.5 A", "start 0.9 B", "end 2.5 B")),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+	sendChunks(t, l, 0, 45)
+	wait(t, "the loss", func() bool { return l.Status().Losses == 1 })
+	sendChunks(t, l, 45, 60)
+	if err := l.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	lines, changes, end := receiveAll(t, l)
+	if want := []string{"start 0.5 A", "end 1.5 A", "start 2 B", "end 3.5 B"}; !slices.Equal(lines, want) {
+		t.Errorf("events %q, want %q", lines, want)
+	}
+	if end.Reason != Completed || end.Err != nil {
+		t.Errorf("the end: %+v", end)
+	}
+	if len(changes) != 2 || changes[0].Lost == nil || changes[1].Lost != nil || !changes[1].Resumed || changes[1].Gap.End > changes[1].Gap.Start {
+		t.Errorf("changes %+v", changes)
+	}
+	if !slices.Equal(s.asked, []string{"<nil>", "id0"}) {
+		t.Errorf("asked to go on with %q", s.asked)
+	}
+	var second []int64
+	for seq := int64(10); seq < 60; seq++ {
+		second = append(second, seq)
+	}
+	if !slices.Equal(s.got[1], second) {
+		t.Errorf("the second stream got %v", s.got[1])
+	}
+	if st := l.Status(); l.Dropped() != 0 || len(l.Gaps()) != 0 || st.Lost != nil || len(l.NewLabels()) != 0 {
+		t.Errorf("%+v, gaps %v", st, l.Gaps())
+	}
+	if got := l.Sent(); got != 6 {
+		t.Errorf("sent up to %g s", got)
+	}
+}
+
+// TestGap keeps a live source without a service for longer than a new
+// stream lets one catch up.
+func TestGap(t *testing.T) {
+	release := make(chan struct{})
+	s := &lossyService{t: t, resumes: false}
+	s.creates = []func(http.ResponseWriter) bool{nil, func(w http.ResponseWriter) bool {
+		<-release
+		return false
+	}}
+	s.streams = []script{
+		s.receives(0, 20, sending(cutConnection, "start 0.2 A", "end 1.1 A")),
+		s.receives(1, -1, sending(closeNormally, "start 0 A", "end 1 A")),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Live: true, Latency: time.Second}, nil)
+	sendChunks(t, l, 0, 20)
+	wait(t, "a request", func() bool { return s.requests() == 2 })
+	sendChunks(t, l, 20, 20+liveBuffer+100) // more than is kept at all
+	close(release)
+	wait(t, "the catching up", func() bool { return s.count(1) >= int(maxAhead/protocol.ChunkDuration) })
+	if err := l.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	lines, changes, end := receiveAll(t, l)
+	first := int64(20 + liveBuffer + 100 - int(maxAhead/protocol.ChunkDuration))
+	if len(s.got[1]) == 0 || s.got[1][0] != first {
+		t.Fatalf("the second stream got %v, want from %d on", s.got[1], first)
+	}
+	at := protocol.Round1ms(chunkTime(first))
+	if want := []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}; !slices.Equal(lines, want) {
+		t.Errorf("events %q, want %q", lines, want)
+	}
+	if gaps := l.Gaps(); len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
+		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)
+	}
+	if want := first - 20; l.Dropped() != want || !slices.Equal(l.NewLabels(), []string{"A#2"}) {
+		t.Errorf("%d dropped, want %d; new labels %q", l.Dropped(), want, l.NewLabels())
+	}
+	if end.Err != nil {
+		t.Error(end.Err)
+	}
+}
+
+// TestKeepsThePace sends a file that was held up: never more than 5 s ahead
+// of what the new stream's clock allows, and nothing of it is lost.
+func TestKeepsThePace(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	var began time.Time
+	var worst time.Duration
+	s.streams = []script{
+		s.receives(0, 5, cutConnection),
+		func(t *testing.T, conn *websocket.Conn) {
+			for n := 1; ; n++ {
+				kind, payload, err := conn.ReadMessage()
+				if err != nil || kind == websocket.TextMessage {
+					closeNormally(t, conn)
+					return
+				}
+				if n == 1 {
+					began = time.Now()
+				}
+				worst = max(worst, time.Duration(n)*protocol.ChunkDuration-time.Since(began))
+				s.mu.Lock()
+				s.got[1] = append(s.got[1], int64(math.Float32frombits(binary.LittleEndian.Uint32(payload))))
+				s.mu.Unlock()
+			}
+		},
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute}, nil)
+	go func() {
+		defer func() { _ = l.EndOfStream(context.Background()) }()
+		for seq := int64(0); seq < 60; seq++ {
+			if l.Send(context.Background(), seq, marked(seq)) != nil {
+				return
+			}
+		}
+	}()
+	_, _, end := receiveAll(t, l)
+	if end.Err != nil {
+		t.Fatal(end.Err)
+	}
+	if worst > 5*time.Second {
+		t.Errorf("%v ahead of real time", worst)
+	}
+	if n := len(s.got[1]); n != 60 || s.got[1][0] != 0 || s.got[1][n-1] != 59 {
+		t.Errorf("the second stream got %v", s.got[1])
+	}
+}
+
+// refuse answers a request with an error.
+func refuse(status int, header ...string) func(http.ResponseWriter) bool {
+	return func(w http.ResponseWriter) bool {
+		if len(header) == 2 {
+			w.Header().Set(header[0], header[1])
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"requestId":"r","message":"no"}`)
+		return true
+	}
+}
+
+// TestObeysRetryAfter waits as long as the service asks, and tries a failing
+// one again.
+func TestObeysRetryAfter(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503), refuse(429, "Retry-After", "1")}
+	s.streams = []script{s.receives(0, 3, cutConnection), s.receives(1, -1, closeNormally)}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, func(c *config) {
+		c.backOff = func(tries int, err error) time.Duration {
+			if tries < 3 {
+				return time.Millisecond
+			}
+			return backOff(tries, err)
+		}
+	})
+	sendChunks(t, l, 0, 10)
+	_ = l.EndOfStream(context.Background())
+	if _, _, end := receiveAll(t, l); end.Err != nil {
+		t.Fatal(end.Err)
+	}
+	if len(s.when) != 4 {
+		t.Fatalf("%d requests", len(s.when))
+	}
+	if waited := s.when[3].Sub(s.when[2]); waited < time.Second {
+		t.Errorf("came back after %v", waited)
+	}
+}
+
+// TestReconnectLimit ends with the reason, and does not try what is refused for
+// good.
+func TestReconnectLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit    time.Duration
+		create   func(http.ResponseWriter) bool
+		end      script
+		requests int // 0 = several
+		text     string
+	}{
+		"after its limit":       {300 * time.Millisecond, refuse(503), cutConnection, 0, "not replaced within 300ms: the connection ended without a close; the last attempt failed: the service answered 503"},
+		"never begun":           {0, refuse(503), cutConnection, 1, "the connection ended without a close"},
+		"wait beyond the limit": {5 * time.Second, refuse(429, "Retry-After", "600"), cutConnection, 2, "the service asks to wait 10m0s and 5s are left: the service answered 429"},
+		"no subscription":       {time.Minute, refuse(402), cutConnection, 2, "the service refuses a new one: the service answered 402"},
+		"key":                   {time.Minute, refuse(401), cutConnection, 2, "the service refuses a new one: the service answered 401"},
+		"our own fault": {time.Minute, refuse(503), func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1008, "too far ahead") }, 1,
+			`the service closed the stream: against the service's rules (1008 "too far ahead")`},
+		"service restarts": {100 * time.Millisecond, refuse(503), func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1001, "bye") }, 0, "1001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &lossyService{t: t}
+			s.creates = []func(http.ResponseWriter) bool{nil}
+			for range 1000 {
+				s.creates = append(s.creates, c.create)
+			}
+			s.streams = []script{s.receives(0, 3, sending(c.end, "start 0.1 A"))}
+			l := s.open(ResilientOptions{Limit: c.limit, Unpaced: true}, func(conf *config) {
+				conf.backOff = func(tries int, err error) time.Duration {
+					var answer *ResponseError
+					if errors.As(err, &answer) && answer.RetryAfter > 0 {
+						return answer.RetryAfter
+					}
+					return 20 * time.Millisecond
+				}
+			})
+			for seq := int64(0); seq < 10 && l.Send(context.Background(), seq, marked(seq)) == nil; seq++ {
+			}
+			lines, _, end := receiveAll(t, l)
+			if end.Err == nil || !strings.Contains(end.Err.Error(), c.text) || HintOf(end.Err) == "" {
+				t.Errorf("the end: %v (hint %q), want %q", end.Err, HintOf(end.Err), c.text)
+			}
+			if n := s.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
+				t.Errorf("%d requests", n)
+			}
+			// An open turn has its end where somebody else would not give it one.
+			if ended := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "end") }); ended != (c.requests != 1) {
+				t.Errorf("events %q", lines)
+			}
+			if err := l.Send(context.Background(), 10, marked(10)); !errors.Is(err, ErrStreamOver) {
+				t.Errorf("sending afterwards: %v", err)
+			}
+			if err := l.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
+				t.Errorf("ending afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// TestServiceWithoutResume leaves the field out that the specification does
+// not have, and gives labels that nobody vouches for names of their own.
+func TestServiceWithoutResume(t *testing.T) {
+	s := &lossyService{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(400)}
+	s.streams = []script{
+		s.receives(0, 10, sending(cutConnection, "start 0.1 SPEAKER_00", "end 0.6 SPEAKER_00")),
+		s.receives(1, -1, sending(closeNormally, "start 1 SPEAKER_00", "end 1.5 SPEAKER_00")),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
+	sendChunks(t, l, 0, 30)
+	_ = l.EndOfStream(context.Background())
+	lines, changes, end := receiveAll(t, l)
+	if end.Err != nil || len(lines) != 4 || !strings.HasSuffix(lines[2], " SPEAKER_00#2") || changes[1].Resumed {
+		t.Errorf("%q %+v %v", lines, changes, end.Err)
+	}
+	if !slices.Equal(s.asked, []string{"<nil>", "id0", "<nil>"}) {
+		t.Errorf("asked %q", s.asked)
+	}
+}
+
+// TestLostAfterEndOfStream resumes a stream that is lost when all audio has been
+// sent but not all decided.
+func TestLostAfterEndOfStream(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{
+		s.receives(0, -1, sending(cutConnection, "start 0.5 A", "end 1 A")),
+		s.receives(1, -1, sending(closeNormally, "start 1.2 B", "end 1.9 B")),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+	sendChunks(t, l, 0, 20)
+	_ = l.EndOfStream(context.Background())
+	lines, _, end := receiveAll(t, l)
+	if want := []string{"start 0.5 A", "end 1 A", "start 1.2 B", "end 1.9 B"}; !slices.Equal(lines, want) || end.Reason != Completed {
+		t.Errorf("%q, %+v", lines, end)
+	}
+}
+
+// TestLastAttempt has one more try for a user who wants to go.
+func TestLastAttempt(t *testing.T) {
+	s := &lossyService{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil}
+	for range 10 {
+		s.creates = append(s.creates, refuse(503))
+	}
+	s.streams = []script{s.receives(0, 3, cutConnection)}
+	ending := make(chan struct{})
+	l := s.open(ResilientOptions{Limit: time.Hour, Ending: ending}, func(c *config) {
+		c.backOff = func(tries int, _ error) time.Duration {
+			if tries == 1 {
+				return 0
+			}
+			return time.Hour / 2
+		}
+	})
+	sendChunks(t, l, 0, 5)
+	wait(t, "the back-off", func() bool { return l.Status().Attempts == 2 })
+	blocked := make(chan error, 1)
+	go func() { // a source that waits for room is let go as well
+		for seq := int64(5); seq < 2*waitingBuffer; seq++ {
+			if err := l.Send(context.Background(), seq, marked(seq)); err != nil {
+				blocked <- err
+				return
+			}
+		}
+		blocked <- nil
+	}()
+	close(ending)
+	_, _, end := receiveAll(t, l)
+	if err := <-blocked; err != nil && !errors.Is(err, ErrStreamOver) {
+		t.Error(err)
+	}
+	if n := s.requests(); end.Err == nil || n != 3 {
+		t.Errorf("%d requests, %v", n, end.Err)
+	}
+}
+
+// TestCloseDuringBackOff ends in the middle of the back-off.
+func TestCloseDuringBackOff(t *testing.T) {
+	s := &lossyService{t: t}
+	s.creates = []func(http.ResponseWriter) bool{nil, refuse(503)}
+	s.streams = []script{s.receives(0, 3, cutConnection)}
+	l := s.open(ResilientOptions{Limit: time.Hour}, func(c *config) {
+		c.backOff = func(tries int, _ error) time.Duration { return time.Duration(tries-1) * time.Hour / 3 }
+	})
+	sendChunks(t, l, 0, 5)
+	wait(t, "the back-off", func() bool { return l.Status().Attempts == 2 })
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, end := receiveAll(t, l); !errors.Is(end.Err, context.Canceled) {
+		t.Errorf("%v", end.Err)
+	}
+}

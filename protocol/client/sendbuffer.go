@@ -1,0 +1,291 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// Bounds of a send buffer, in chunks of 100 ms.
+const (
+	// liveBuffer is how much audio of a source that cannot wait is buffered
+	// while the service does not accept it: a minute.
+	liveBuffer = 600
+	// waitingBuffer is the same for a source that can wait: 5 s.
+	waitingBuffer = 50
+	// sentBuffer bounds the audio that was sent and may have to be
+	// retransmitted: more than any system has in flight.
+	sentBuffer = 3000
+	// maxGaps bounds the gaps that are remembered.
+	maxGaps = 1 << 14
+)
+
+// bufferedChunk is a chunk on its way to the service.
+type bufferedChunk struct {
+	seq     int64
+	samples []float32
+}
+
+// sendBuffer is the audio between a source and a stream that may be lost: the
+// chunks that were sent and may have to be retransmitted, then those that wait
+// to be sent.
+type sendBuffer struct {
+	live bool // the source cannot wait: the oldest waiting chunk is dropped
+
+	mu        sync.Mutex
+	chunks    []bufferedChunk // in order of seq
+	next      int             // index of the first that waits
+	reached   int64           // follows the newest chunk that any stream was sent
+	ended     bool
+	admitting bool
+	dropped   int64 // chunks that no stream was sent
+	gaps      []protocol.Span
+
+	added   chan struct{} // a chunk waits, or the end
+	removed chan struct{} // a chunk no longer waits
+}
+
+func newSendBuffer(live bool) *sendBuffer {
+	return &sendBuffer{live: live, added: make(chan struct{}, 1), removed: make(chan struct{}, 1)}
+}
+
+// notify sets a flag in the form of a channel with a buffer of one.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// put adds a chunk. Without room, a live buffer drops the oldest chunk that
+// waits; another one blocks until there is room, or ctx or over ends.
+func (b *sendBuffer) put(ctx context.Context, c bufferedChunk, over <-chan struct{}) error {
+	for {
+		b.mu.Lock()
+		switch waiting := len(b.chunks) - b.next; {
+		case b.live && waiting >= liveBuffer:
+			b.drop(b.next, b.next+1)
+			fallthrough
+		case b.live, b.admitting, waiting < waitingBuffer:
+			b.chunks = append(b.chunks, c)
+			b.mu.Unlock()
+			notify(b.added)
+			return nil
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.removed:
+		case <-over:
+			return ErrStreamOver
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// drop removes chunks. Those that no stream was sent are counted and become a
+// gap.
+func (b *sendBuffer) drop(from, to int) {
+	for _, c := range b.chunks[from:to] {
+		if c.seq >= b.reached {
+			b.dropped++
+			b.addGap(protocol.Span{Start: chunkTime(c.seq), End: chunkTime(c.seq + 1)})
+		}
+	}
+	b.chunks = slices.Delete(b.chunks, from, to)
+	if b.next >= to {
+		b.next -= to - from
+	} else {
+		b.next = min(b.next, from)
+	}
+}
+
+// addGap notes a stretch that no stream decides. Gaps come in order of their
+// starts.
+func (b *sendBuffer) addGap(s protocol.Span) {
+	n := len(b.gaps)
+	switch {
+	case !(s.End > s.Start):
+	case n > 0 && s.Start <= b.gaps[n-1].End:
+		b.gaps = append(b.gaps[:n-1:n-1], protocol.Span{Start: min(s.Start, b.gaps[n-1].Start), End: max(s.End, b.gaps[n-1].End)}) // the slice is shared
+	case n < maxGaps:
+		b.gaps = append(b.gaps, s)
+	}
+}
+
+// end says that no more chunks come.
+func (b *sendBuffer) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	notify(b.added)
+}
+
+// admit ends the waiting for room: a session that ends takes what is left.
+func (b *sendBuffer) admit() {
+	b.mu.Lock()
+	b.admitting = true
+	b.mu.Unlock()
+	notify(b.removed)
+}
+
+// waitForAudio blocks until a chunk waits or no more will come, or ending is
+// closed. It returns false when ctx ended first.
+func (b *sendBuffer) waitForAudio(ctx context.Context, ending <-chan struct{}) bool {
+	for {
+		if n, ended := b.waiting(); n > 0 || ended {
+			return true
+		}
+		select {
+		case <-b.added:
+		case <-ending:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// waiting is how many chunks wait to be sent; when there are none, ended says
+// that no more will come.
+func (b *sendBuffer) waiting() (n int, ended bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n = len(b.chunks) - b.next
+	return n, n == 0 && b.ended
+}
+
+// take is the oldest chunk that waits, for sending. Only the one goroutine that
+// sends may call it, and only while a chunk waits.
+func (b *sendBuffer) take() bufferedChunk {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.chunks[b.next]
+	b.next++
+	notify(b.removed)
+	return c
+}
+
+// sent notes that a chunk was written to the stream.
+func (b *sendBuffer) sent(seq int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reached = max(b.reached, seq+1)
+	if b.next > sentBuffer {
+		b.drop(0, b.next-sentBuffer)
+	}
+}
+
+// forget removes sent chunks that end before a time, in seconds: they will not
+// be retransmitted.
+func (b *sendBuffer) forget(before float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for n < b.next && chunkTime(b.chunks[n].seq+1) <= before {
+		n++
+	}
+	if n > 0 {
+		b.drop(0, n)
+	}
+}
+
+// rewind restarts sending for a new stream: at the chunk that contains the time
+// from, or later where more than most chunks would wait (most < 0: no bound).
+// The stretch between cut and that chunk is a gap, which is returned.
+func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next = 0
+	for b.next < len(b.chunks) && chunkTime(b.chunks[b.next].seq+1) <= from {
+		b.next++
+	}
+	if over := len(b.chunks) - b.next - most; most >= 0 && over > 0 {
+		b.drop(b.next, b.next+over)
+	}
+	gap = protocol.Span{Start: cut, End: cut}
+	if b.next < len(b.chunks) {
+		gap.End = max(cut, chunkTime(b.chunks[b.next].seq))
+	}
+	b.addGap(gap)
+	return gap
+}
+
+// chunkTime is the start of a chunk on the capture clock, in seconds.
+func chunkTime(seq int64) float64 { return float64(seq*protocol.ChunkSamples) / protocol.SampleRate }
+
+// sendChunks sends what waits to one stream until all is sent or the stream is
+// over.
+func (r *ResilientStream) sendChunks(s *Stream) {
+	for n := int64(0); ; {
+		waiting, ended := r.buffer.waiting()
+		switch {
+		case waiting > 0:
+			if !r.pace(s, n) {
+				return
+			}
+			c := r.buffer.take()
+			if s.Send(r.ctx, c.seq, c.samples) != nil {
+				return
+			}
+			n++
+			r.buffer.sent(c.seq)
+			r.noteSent(c.seq)
+		case ended:
+			if s.EndOfStream(r.ctx) == nil {
+				select {
+				case <-r.endSent:
+				default:
+					close(r.endSent)
+				}
+			}
+			return
+		default:
+			select {
+			case <-r.buffer.added:
+			case <-s.over:
+				return
+			}
+		}
+	}
+}
+
+func (r *ResilientStream) noteSent(seq int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.start.IsZero() {
+		r.start = r.client.config.now().Add(-time.Duration(seq) * protocol.ChunkDuration)
+	}
+	r.position = max(r.position, seq+1)
+}
+
+// pace waits until the n-th chunk of a stream may be sent; false when the stream
+// is over. Real time is counted from when the service is known to have received
+// the first chunk, which may have taken long.
+func (r *ResilientStream) pace(s *Stream, n int64) bool {
+	for !r.o.Unpaced && time.Duration(n+1)*protocol.ChunkDuration > maxAhead {
+		_, first := s.acknowledged()
+		now := s.config.now()
+		if at := s.firstChunk().Add(ackTimeout); first.IsZero() && now.After(at) {
+			first = at
+		}
+		wait := 20 * time.Millisecond
+		if !first.IsZero() {
+			wait = time.Duration(n+1)*protocol.ChunkDuration - maxAhead - now.Sub(first)
+		}
+		if wait <= 0 {
+			break
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-s.over:
+			t.Stop()
+			return false
+		}
+	}
+	return true
+}

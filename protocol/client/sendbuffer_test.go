@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// TestLiveBacklogDropsTheOldest fills the buffer of a source that cannot wait:
+// put never waits, and what is dropped is counted and marked as a gap.
+func TestLiveBacklogDropsTheOldest(t *testing.T) {
+	b := newSendBuffer(true)
+	const dropped = 100
+	for seq := range int64(liveBuffer + dropped) {
+		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, _ := b.waiting(); n != liveBuffer || b.dropped != dropped {
+		t.Errorf("%d chunks wait, %d were dropped", n, b.dropped)
+	}
+	if want := []protocol.Span{{Start: 0, End: dropped * protocol.ChunkDuration.Seconds()}}; !slices.Equal(b.gaps, want) {
+		t.Errorf("gaps %v, want %v", b.gaps, want)
+	}
+	if c := b.take(); c.seq != dropped {
+		t.Errorf("chunk %d is sent first, want %d", c.seq, dropped)
+	}
+}
+
+// TestPatientBacklogWaits: a source that can wait is held up while 5 s of audio
+// wait, and goes on when a chunk is taken.
+func TestPatientBacklogWaits(t *testing.T) {
+	b := newSendBuffer(false)
+	for seq := range int64(waitingBuffer) {
+		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := b.put(ctx, bufferedChunk{seq: waitingBuffer}, nil); err == nil {
+		t.Fatal("put did not wait for room")
+	}
+	put := make(chan error, 1)
+	go func() { put <- b.put(context.Background(), bufferedChunk{seq: waitingBuffer}, nil) }()
+	b.take()
+	if err := <-put; err != nil || b.dropped != 0 {
+		t.Errorf("%v, %d dropped", err, b.dropped)
+	}
+}

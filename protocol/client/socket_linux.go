@@ -1,0 +1,39 @@
+package client
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hubbub/protocol/trace"
+)
+
+// socketState queries the state of a TCP socket.
+func socketState(conn syscall.RawConn) (trace.SocketState, bool) {
+	var s trace.SocketState
+	known := false
+	err := conn.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return
+		}
+		known = true
+		s = trace.SocketState{
+			Unsent:      int(info.Notsent_bytes),
+			RTT:         time.Duration(info.Rtt) * time.Microsecond,
+			RTTVar:      time.Duration(info.Rttvar) * time.Microsecond,
+			MinRTT:      time.Duration(info.Min_rtt) * time.Microsecond,
+			Retransmits: int(info.Total_retrans),
+			Lost:        int(info.Lost),
+			Window:      int(info.Snd_cwnd),
+		}
+		if n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ); err == nil {
+			s.Unacked = n
+		}
+		if n, err := unix.IoctlGetInt(int(fd), unix.SIOCINQ); err == nil {
+			s.Unread = n
+		}
+	})
+	return s, known && err == nil
+}

@@ -1,0 +1,348 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// A Stream has three parties:
+//   - Writers are the callers of Send and EndOfStream, one at a time (the token
+//     in writeToken), each write bounded by writeTimeout.
+//   - The reader is a goroutine. It alone reads, delivers events, decides why
+//     the stream ended and closes the channel of events.
+//   - The pinger is a goroutine that sends pings until the reader has ended.
+//
+// Whoever finds that the stream cannot continue passes the cause to abort or
+// writeFailed, which makes the reader return.
+
+// config holds the bounds of streams. Tests shorten them.
+type config struct {
+	pingEvery    time.Duration
+	readTimeout  time.Duration // silence of the service, pongs included
+	writeTimeout time.Duration // for one message
+	drainTimeout time.Duration // silence after end_of_stream, pongs not counted
+	drainLimit   time.Duration // from end_of_stream to the close in all
+	writeGrace   time.Duration // to find the service's reason after a failed write
+	eventQueue   int           // events
+	maxMessage   int64         // bytes
+	now          func() time.Time
+
+	// Of streams that reconnect.
+	watchLimit   time.Duration // of an outage of a Watcher
+	decidedEvery time.Duration // how often a ResilientStream checks what was decided
+	backOff      func(attempt int, err error) time.Duration
+}
+
+func defaultConfig() config {
+	return config{
+		pingEvery:    2 * time.Second,
+		readTimeout:  9 * time.Second,
+		writeTimeout: 10 * time.Second,
+		drainTimeout: 10 * time.Second,
+		drainLimit:   60 * time.Second,
+		writeGrace:   time.Second,
+		eventQueue:   256,
+		maxMessage:   1 << 20,
+		now:          time.Now,
+		watchLimit:   DefaultReconnect,
+		decidedEvery: 250 * time.Millisecond,
+		backOff:      backOff,
+	}
+}
+
+// StreamStats are the counters of a stream.
+type StreamStats struct {
+	ChunksSent int64
+	BytesSent  int64 // of audio
+	// Ahead is the length of the audio so far, dropped chunks included, minus
+	// the time since the first chunk began to be sent: positive when ahead of
+	// real time, negative when behind. 0 before the first chunk.
+	Ahead          time.Duration
+	EventsReceived int64
+	// Undelivered counts events that were received but not delivered, because
+	// the stream was closed while nobody received from Events.
+	Undelivered int64
+	// RTT is the newest round-trip time of a ping; 0 before the first.
+	RTT    time.Duration
+	Opened time.Time
+}
+
+// Stream is an open stream. Its methods may be called from any goroutine. The
+// caller must receive from Events until it is closed, or call Close.
+type Stream struct {
+	conn   *websocket.Conn
+	config config
+	opened time.Time
+
+	events     chan protocol.Event
+	aborted    chan struct{} // closed by the first abort
+	pingNow    chan struct{}
+	over       chan struct{} // closed by the reader at its very end
+	goroutines sync.WaitGroup
+
+	receiveOnly bool // nothing is sent: the service ends the stream when it is over
+
+	writeToken chan struct{} // holds a token during a write
+	frame      []byte        // owned by the holder of the token
+
+	received, undelivered, rtt atomic.Int64
+	lastPing                   atomic.Pointer[ping]
+	recorder                   *streamRecorder // nil = not traced
+
+	mu          sync.Mutex // for all below
+	clock       clockMap
+	sent        int64 // chunks
+	nextSeq     int64
+	acked       int64     // chunks that the service has acknowledged by a pong
+	firstAcked  time.Time // when it acknowledged the first; zero before
+	firstBegun  time.Time // when the first chunk began to be sent; before it, the opening
+	lastBegun   time.Time // the same for the newest chunk
+	realStart   time.Time // when chunk 0 would have been sent; zero before the first
+	endSent     time.Time // when end_of_stream was sent; zero before
+	lastMessage time.Time
+	stalled     time.Duration // time spent waiting for the receiver of Events since endSent
+	writeErr    error         // the first failed write
+	abortInfo   *CloseInfo    // set by the first abort
+	info        CloseInfo     // set before over is closed
+}
+
+func newStream(conn *websocket.Conn, config config) *Stream {
+	now := config.now()
+	s := &Stream{
+		conn: conn, config: config, opened: now, lastMessage: now, firstBegun: now, lastBegun: now,
+		events:     make(chan protocol.Event, config.eventQueue),
+		aborted:    make(chan struct{}),
+		over:       make(chan struct{}),
+		pingNow:    make(chan struct{}, 1),
+		writeToken: make(chan struct{}, 1),
+		frame:      make([]byte, 0, protocol.ChunkBytes),
+	}
+	conn.SetReadLimit(config.maxMessage)
+	conn.SetPongHandler(s.pong)
+	return s
+}
+
+func (s *Stream) start() {
+	s.goroutines.Add(2)
+	go s.read()
+	go s.ping()
+}
+
+// Events delivers every message of the service in order, including those that
+// are unknown or cannot be parsed (Event.Err). It is closed when the stream is
+// over. Nothing is dropped: while nobody receives, the stream stops reading.
+func (s *Stream) Events() <-chan protocol.Event { return s.events }
+
+// checkChunk checks the length of a chunk.
+func checkChunk(samples []float32) error {
+	if len(samples) != protocol.ChunkSamples {
+		return fmt.Errorf("a chunk has %d samples, not %d", protocol.ChunkSamples, len(samples))
+	}
+	return nil
+}
+
+// Send sends one chunk of ChunkSamples. seq is the chunk's number on the capture
+// clock and must grow; a gap is audio that was dropped, and is remembered for
+// CaptureTime.
+//
+// ctx is observed until the write begins. The write itself is bounded by 10 s;
+// a failed write ends the stream. An error that is ErrStreamOver says that the
+// stream had ended.
+func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
+	if err := checkChunk(samples); err != nil {
+		return err
+	}
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	begun := s.config.now()
+	s.mu.Lock()
+	ended, next := !s.endSent.IsZero(), s.nextSeq
+	s.mu.Unlock()
+	switch {
+	case ended:
+		return errors.New("no chunk can follow end_of_stream")
+	case seq < next:
+		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
+	}
+	s.mu.Lock()
+	s.clock.add(s.sent, seq) // before the write: the answer may come before that returns
+	s.mu.Unlock()
+	s.frame = protocol.AppendChunk(s.frame[:0], samples)
+	s.recorder.sending(begun)
+	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
+		s.recorder.chunk(seq, begun, s.config.now(), 0, err)
+		return err
+	}
+	s.noteSent(seq, begun)
+	if s.recorder != nil {
+		s.recorder.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
+	}
+	return nil
+}
+
+// noteSent notes a chunk that was sent.
+func (s *Stream) noteSent(seq int64, begun time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent == 0 {
+		s.firstBegun = begun
+	}
+	s.lastBegun = begun
+	s.sent++
+	s.nextSeq = seq + 1
+	if s.realStart.IsZero() {
+		s.realStart = begun.Add(-time.Duration(seq) * protocol.ChunkDuration)
+		notify(s.pingNow)
+	}
+}
+
+func (s *Stream) chunksSent() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+// endOfStreamSent reports whether end_of_stream was sent.
+func (s *Stream) endOfStreamSent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.endSent.IsZero()
+}
+
+// firstChunk is when the first chunk began to be sent; before that, when the
+// stream was opened.
+func (s *Stream) firstChunk() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.firstBegun
+}
+
+// lastChunk is the same for the newest chunk.
+func (s *Stream) lastChunk() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastBegun
+}
+
+// acknowledge notes that the service has received so many chunks.
+func (s *Stream) acknowledge(chunks int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acked = max(s.acked, chunks)
+	if s.acked > 0 && s.firstAcked.IsZero() {
+		s.firstAcked = s.config.now()
+	}
+}
+
+// acknowledged is how many chunks the service has acknowledged, and when it did
+// so for the first; zero before.
+func (s *Stream) acknowledged() (chunks int64, first time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked, s.firstAcked
+}
+
+// EndOfStream says that no more audio comes, and returns when that was sent.
+// Events continue until the service closes the stream, which it must do within
+// 10 s of its last event: receive until Events is closed, then call Wait. A
+// second call does nothing.
+func (s *Stream) EndOfStream(ctx context.Context) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	s.mu.Lock()
+	if !s.endSent.IsZero() {
+		s.mu.Unlock()
+		return nil
+	}
+	s.endSent = s.config.now() // before the write: the close may come at once
+	s.mu.Unlock()
+	s.recorder.message(protocol.EndOfStreamMessage)
+	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {
+		return err
+	}
+	s.armRead()
+	return nil
+}
+
+// CaptureTime converts a time on the service's clock, in seconds, to the capture
+// clock. The service's clock does not include chunks that were dropped.
+func (s *Stream) CaptureTime(seconds float64) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock.capture(seconds, false)
+}
+
+// OnCaptureClock is the event with its timestamp on the capture clock. Where
+// audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
+// stays as received.
+func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
+	if e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		e.Timestamp = s.clock.capture(e.Timestamp, e.Type == protocol.TypeSpeakerEnd)
+	}
+	return e
+}
+
+// Wait blocks until the stream is over and says how it ended. It does not
+// receive from Events.
+func (s *Stream) Wait() CloseInfo {
+	<-s.over
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+// Stats are the stream's counters now.
+func (s *Stream) Stats() StreamStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := StreamStats{
+		ChunksSent: s.sent, BytesSent: s.sent * protocol.ChunkBytes,
+		EventsReceived: s.received.Load(), Undelivered: s.undelivered.Load(),
+		RTT: time.Duration(s.rtt.Load()), Opened: s.opened,
+	}
+	if s.sent > 0 {
+		st.Ahead = time.Duration(s.nextSeq)*protocol.ChunkDuration - s.config.now().Sub(s.realStart)
+	}
+	return st
+}
+
+// Close ends the stream at once, without waiting for the service, and returns
+// when its goroutines have ended. After the end it does nothing. Events that
+// were received can still be read from Events.
+func (s *Stream) Close() error {
+	s.abort(CloseInfo{Reason: Cancelled, Err: fmt.Errorf("the stream was closed by this side: %w", context.Canceled)})
+	s.goroutines.Wait()
+	return nil
+}
+
+// abort ends the stream for a cause, unless another came first.
+func (s *Stream) abort(cause CloseInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.abortInfo != nil {
+		return
+	}
+	s.abortInfo = &cause
+	close(s.aborted)
+	// Not conn.Close: that of TLS waits up to 5 s for a peer that is gone.
+	raw := s.conn.NetConn()
+	if t, ok := raw.(*tls.Conn); ok {
+		raw = t.NetConn()
+	}
+	_ = raw.Close()
+}

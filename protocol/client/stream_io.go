@@ -1,0 +1,314 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+// read is the reader goroutine.
+func (s *Stream) read() {
+	defer s.goroutines.Done()
+	var cause error
+	defer func() {
+		info := s.ending(cause)
+		s.mu.Lock()
+		s.info = info
+		s.mu.Unlock()
+		s.recorder.ended(info)
+		if info.Code != 0 {
+			_ = s.conn.Close() // the service is there: close TLS in order, too
+		} else {
+			s.abort(info)
+		}
+		close(s.events)
+		close(s.over)
+	}()
+	defer s.recovered("reading the stream")
+	for {
+		s.armRead()
+		kind, payload, err := s.conn.ReadMessage()
+		if err != nil {
+			cause = err
+			return
+		}
+		if !s.deliver(s.event(kind, payload)) {
+			return
+		}
+	}
+}
+
+// recovered ends the stream when one of its goroutines panics.
+func (s *Stream) recovered(doing string) {
+	if p := recover(); p != nil {
+		s.abort(internalError(doing, p))
+	}
+}
+
+// internalError is the end of a stream by a panic of our own.
+func internalError(doing string, panicked any) CloseInfo {
+	return CloseInfo{Reason: Lost, Err: &hintedError{hint: "this is a defect of hubbub", err: &networkError{
+		text:  protocol.Clean(fmt.Sprintf("internal error while %s: %v", doing, panicked), 200),
+		cause: &defect{panicked, debug.Stack()},
+	}}}
+}
+
+// defect is a recovered panic.
+type defect struct {
+	value any
+	stack []byte
+}
+
+func (d *defect) Error() string { return fmt.Sprintf("panic: %v", d.value) }
+
+// Stack is the stack of the panic.
+func (d *defect) Stack() []byte { return d.stack }
+
+// event parses one message.
+func (s *Stream) event(kind int, payload []byte) protocol.Event {
+	var e protocol.Event
+	if kind == websocket.TextMessage {
+		e, _ = protocol.ParseEvent(payload) // Event.Err has the error
+	} else {
+		text := fmt.Sprintf("binary message of %d bytes", len(payload))
+		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
+	}
+	e.Received = s.config.now()
+	s.received.Add(1)
+	s.recorder.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
+	return e
+}
+
+// deliver waits until the event is received or the stream is closed. It returns
+// false in the second case.
+func (s *Stream) deliver(e protocol.Event) bool {
+	select {
+	case s.events <- e:
+		s.noteMessage(0)
+		return true
+	default:
+	}
+	begun := s.config.now()
+	select {
+	case s.events <- e:
+		s.noteMessage(s.config.now().Sub(begun))
+		return true
+	case <-s.aborted:
+		s.undelivered.Add(1)
+		return false
+	}
+}
+
+func (s *Stream) noteMessage(stalled time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastMessage = s.config.now()
+	if !s.endSent.IsZero() {
+		s.stalled += stalled
+	}
+}
+
+// armRead sets the deadline of the next read: the service may be silent for
+// readTimeout; after end_of_stream for drainTimeout, pongs not counted, and for
+// drainLimit in all.
+func (s *Stream) armRead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writeErr != nil { // writeFailed has set a shorter one
+		return
+	}
+	now := s.config.now()
+	deadline := now.Add(s.config.readTimeout)
+	if !s.endSent.IsZero() {
+		since := s.endSent
+		if s.lastMessage.After(since) {
+			since = s.lastMessage
+		}
+		deadline = since.Add(s.config.drainTimeout)
+		if limit := s.endSent.Add(s.config.drainLimit + s.stalled); limit.Before(deadline) {
+			deadline = limit
+		}
+	}
+	_ = s.conn.SetReadDeadline(time.Now().Add(deadline.Sub(now)))
+}
+
+// pong measures the round-trip time. gorilla calls it from within the reader.
+func (s *Stream) pong(payload string) error {
+	now := s.config.now()
+	if p := s.lastPing.Load(); p != nil && len(payload) == 8 && binary.BigEndian.Uint64([]byte(payload)) == p.number {
+		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
+		s.acknowledge(p.sent)
+	}
+	s.recorder.ponged(payload, now)
+	s.armRead()
+	return nil
+}
+
+// ending decides why the stream ended, from the error of the last read. A close
+// frame of the service counts first, then what this side did, then the error.
+func (s *Stream) ending(cause error) CloseInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ended := !s.endSent.IsZero()
+	var frame *websocket.CloseError
+	isFrame := errors.As(cause, &frame)
+	if isFrame && frame.Code != websocket.CloseAbnormalClosure {
+		return closedBy(frame.Code, frame.Text, ended || s.receiveOnly && frame.Code == websocket.CloseNormalClosure)
+	}
+	if s.abortInfo != nil {
+		return *s.abortInfo
+	}
+	const again = "turns up to here are kept; check the network and start again"
+	if s.writeErr != nil {
+		cause = s.writeErr
+		if isTimeout(cause) {
+			return CloseInfo{Reason: TimedOut, Err: WithHint(again, "the service accepted no audio for %s", s.config.writeTimeout)}
+		}
+	}
+	switch {
+	case isTimeout(cause) && ended:
+		return CloseInfo{Reason: TimedOut, Err: WithHint("turns up to here are kept; the last ones may be missing",
+			"the service did not close the stream after end_of_stream (waited %s)", s.config.now().Sub(s.endSent).Round(100*time.Millisecond))}
+	case isTimeout(cause):
+		return CloseInfo{Reason: TimedOut, Err: WithHint(again, "the service sent nothing for %s", s.config.readTimeout)}
+	case errors.Is(cause, websocket.ErrReadLimit):
+		return CloseInfo{Reason: ProtocolError, Err: WithHint(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
+	case isFrame: // gorilla reports an end without a close frame as one
+		return CloseInfo{Reason: Lost, Err: WithHint(again, "the connection ended without a close")}
+	case isInvalidFrame(cause):
+		return CloseInfo{Reason: ProtocolError, Err: WithHint(hintWrongService, "what the service sent is not WebSocket: %s", protocol.Clean(cause.Error(), 200))}
+	}
+	return CloseInfo{Reason: Lost, Err: WithHint(again, "the connection broke: %s", lastCause(cause))}
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// isInvalidFrame reports whether err is gorilla's about a frame, and not the
+// network's.
+func isInvalidFrame(err error) bool {
+	var network net.Error
+	const prefix = "websocket: "
+	text := err.Error()
+	return !errors.As(err, &network) && len(text) > len(prefix) && text[:len(prefix)] == prefix
+}
+
+// ping is a ping that was sent.
+type ping struct {
+	number uint64
+	at     time.Time
+	sent   int64 // chunks before it
+}
+
+// lock waits for the write token; unlock must follow unless it fails.
+func (s *Stream) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.writeToken <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.aborted:
+		return s.overError()
+	case <-s.over:
+		return s.overError()
+	}
+	select { // the token may have come after the end
+	case <-s.aborted:
+	case <-s.over:
+	default:
+		return nil
+	}
+	s.unlock()
+	return s.overError()
+}
+
+func (s *Stream) unlock() { <-s.writeToken }
+
+// overError is ErrStreamOver with the reason, if that is known.
+func (s *Stream) overError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info := s.info
+	if info.Reason == 0 && s.abortInfo != nil {
+		info = *s.abortInfo
+	}
+	if info.Err != nil {
+		return fmt.Errorf("%w: %w", ErrStreamOver, info.Err)
+	}
+	return ErrStreamOver
+}
+
+// write sends one message. The caller holds the token.
+func (s *Stream) write(kind int, payload []byte) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout))
+	err := s.conn.WriteMessage(kind, payload)
+	if err == nil {
+		return nil
+	}
+	s.writeFailed(err)
+	// A close frame of the service says more than a broken pipe; the reader
+	// finds it within writeGrace.
+	select {
+	case <-s.over:
+	case <-s.aborted:
+	case <-time.After(2 * s.config.writeGrace):
+	}
+	return s.overError()
+}
+
+// writeFailed notes the first failed write and gives the reader writeGrace to
+// find a close frame.
+func (s *Stream) writeFailed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.writeErr != nil {
+		return
+	}
+	s.writeErr = err
+	_ = s.conn.SetReadDeadline(time.Now().Add(s.config.writeGrace))
+}
+
+// ping is the pinger goroutine. It sends a ping at once, for a first round-trip
+// time, one behind the first chunk, and then at intervals, which tells a silent
+// service from a dead one. A pong also acknowledges what was sent before its
+// ping.
+func (s *Stream) ping() {
+	defer s.goroutines.Done()
+	defer s.recovered("pinging")
+	every := time.NewTicker(s.config.pingEvery)
+	defer every.Stop()
+	for number := uint64(1); ; number++ {
+		s.lastPing.Store(&ping{number: number, at: s.config.now(), sent: s.chunksSent()})
+		payload := binary.BigEndian.AppendUint64(nil, number)
+		s.recorder.pinged(number, s.config.now()) // the pong may come before the write returns
+		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
+		var timeout net.Error
+		switch {
+		case err == nil || errors.Is(err, websocket.ErrCloseSent):
+		case errors.As(err, &timeout) && timeout.Timeout():
+			// A chunk is being written; its own deadline counts.
+		default:
+			s.writeFailed(err)
+		}
+		select {
+		case <-every.C:
+		case <-s.pingNow:
+		case <-s.aborted:
+			return
+		case <-s.over:
+			return
+		}
+	}
+}

@@ -1,0 +1,505 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+func TestStreamCompletes(t *testing.T) {
+	var chunks atomic.Int64
+	pinged := make(chan struct{})
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		ping := conn.PingHandler()
+		var once sync.Once
+		conn.SetPingHandler(func(p string) error { defer once.Do(func() { close(pinged) }); return ping(p) })
+		say(t, conn, string(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_00").Raw))
+		chunks.Store(int64(untilEnd(t, conn)))
+		say(t, conn, string(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.9, "SPEAKER_00").Raw)) // still arrives
+		protocoltest.CloseWith(conn, websocket.CloseNormalClosure, "bye")
+	}, nil)
+	before := time.Now()
+	for seq := range int64(10) {
+		mustSend(t, s, seq)
+	}
+	<-pinged // so that there is a round trip
+	for range 2 {
+		if err := s.EndOfStream(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, info := collect(t, s)
+	if info.Reason != Completed || info.Code != 1000 || info.Text != "bye" || info.Err != nil {
+		t.Errorf("%+v", info)
+	}
+	if len(events) != 2 || events[0].Type != protocol.TypeSpeakerStart || events[1].Timestamp != 0.9 || events[1].Received.Before(before) {
+		t.Errorf("%+v", events)
+	}
+	st := s.Stats()
+	if n := chunks.Load(); n != 10 || st.ChunksSent != n || st.BytesSent != n*protocol.ChunkBytes || st.EventsReceived != 2 || st.Undelivered != 0 {
+		t.Errorf("server got %d chunks, client says %+v", n, st)
+	}
+	if st.RTT <= 0 || st.Opened.IsZero() {
+		t.Errorf("%+v", st)
+	}
+	err := s.Send(context.Background(), 10, make([]float32, protocol.ChunkSamples))
+	if !errors.Is(err, ErrStreamOver) {
+		t.Errorf("Send after the end: %v", err)
+	}
+	if err := s.Close(); err != nil || s.Wait().Reason != Completed {
+		t.Errorf("Close after the end: %v, %+v", err, s.Wait())
+	}
+}
+
+func TestStreamTellsCloseCodesApart(t *testing.T) {
+	for _, c := range []struct {
+		code   int
+		text   string
+		ended  bool // after end_of_stream
+		reason Reason
+		says   string
+	}{
+		{1000, "", true, Completed, ""},
+		{1005, "", true, Completed, ""},
+		{1000, "done", false, EndedEarly, "before the audio did"},
+		{1005, "", false, EndedEarly, "before the audio did"},
+		{1001, "maintenance", false, GoingAway, "shutting down"},
+		{1001, "", true, GoingAway, "shutting down"},
+		{1012, "", false, GoingAway, "restarts"},
+		{1013, "", false, GoingAway, "overloaded"},
+		{1008, "audio more than 5 s ahead", false, Policy, `against the service's rules (1008 "audio more than 5 s ahead")`},
+		{1003, "", false, Policy, "kind of message"},
+		{1009, "", true, Policy, "too large"},
+		{4001, "", false, Policy, "service's own (4001)"},
+		{1011, "\x1b[2Jpanic", true, ServerError, `internal error of the service (1011 "[2Jpanic")`},
+	} {
+		t.Run(fmt.Sprintf("%d ended=%v", c.code, c.ended), func(t *testing.T) {
+			s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+				if c.ended {
+					untilEnd(t, conn)
+				}
+				protocoltest.CloseWith(conn, c.code, c.text)
+			}, nil)
+			if c.ended {
+				if err := s.EndOfStream(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, info := collect(t, s)
+			if info.Reason != c.reason || info.Code != c.code || info.Text != protocol.Clean(c.text, 200) {
+				t.Errorf("%+v", info)
+			}
+			checkEnd(t, info, c.says)
+		})
+	}
+}
+
+// checkEnd checks that the end is told in one line with a hint, unless it is
+// the good one.
+func checkEnd(t *testing.T, info CloseInfo, says string) {
+	t.Helper()
+	if info.Reason == Completed {
+		if info.Err != nil {
+			t.Errorf("completed with %v", info.Err)
+		}
+		return
+	}
+	if info.Err == nil || !strings.Contains(info.Err.Error(), says) || strings.ContainsAny(info.Err.Error(), "\n\x1b") {
+		t.Fatalf("%s: %v, want %q", info.Reason, info.Err, says)
+	}
+	if strings.Contains(info.Err.Error(), "tok-123") || strings.Contains(info.Err.Error(), testKey) {
+		t.Errorf("a secret is told: %v", info.Err)
+	}
+	if HintOf(info.Err) == "" && info.Reason != Cancelled {
+		t.Errorf("%v has no hint", info.Err)
+	}
+}
+
+// A service that is gone is noticed within 10 s, after several pings, whenever
+// the last of its answers came.
+func TestADeadServiceIsNoticedWithin10s(t *testing.T) {
+	c := defaultConfig()
+	if c.readTimeout+500*time.Millisecond > 10*time.Second || c.readTimeout < 4*c.pingEvery {
+		t.Errorf("silence counts as a loss after %v, pings are sent every %v", c.readTimeout, c.pingEvery)
+	}
+}
+
+func TestStreamWithoutAClose(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		script script
+		change func(*config)
+		ended  bool
+		reason Reason
+		says   string
+	}{
+		{name: "reset", reason: Lost, says: "connection reset", script: func(t *testing.T, conn *websocket.Conn) {
+			_, _, _ = conn.ReadMessage()
+			breakOff(t, conn)
+		}},
+		{name: "reset after end_of_stream", ended: true, reason: Lost, says: "connection reset", script: func(t *testing.T, conn *websocket.Conn) {
+			untilEnd(t, conn)
+			breakOff(t, conn)
+		}},
+		{name: "dropped", reason: Lost, says: "without a close", script: func(t *testing.T, conn *websocket.Conn) {
+			_, _, _ = conn.ReadMessage()
+			_ = conn.Close()
+		}},
+		{name: "garbage frame", reason: ProtocolError, says: "not WebSocket", script: func(t *testing.T, conn *websocket.Conn) {
+			_, _ = conn.NetConn().Write([]byte("\xf7\x7fthis is no frame"))
+			protocoltest.Drain(conn)
+		}},
+		{name: "close frame with a bad code", reason: ProtocolError, says: "not WebSocket", script: func(t *testing.T, conn *websocket.Conn) {
+			_, _ = conn.NetConn().Write([]byte{0x88, 2, 0, 7})
+			protocoltest.Drain(conn)
+		}},
+		{name: "2 MB message", reason: ProtocolError, says: "more than 1048576 bytes", script: func(t *testing.T, conn *websocket.Conn) {
+			_ = conn.WriteMessage(websocket.TextMessage, make([]byte, 2<<20))
+			protocoltest.Drain(conn)
+		}},
+		{name: "cut in the middle of a message", reason: Lost, says: "without a close", script: func(t *testing.T, conn *websocket.Conn) {
+			_, _ = conn.NetConn().Write([]byte("\x81\x7e\x10\x00{\"type\":"))
+			_ = conn.Close()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openStream(t, c.script, c.change)
+			_ = s.Send(context.Background(), 0, make([]float32, protocol.ChunkSamples)) // for scripts that wait for it
+			if c.ended {
+				if err := s.EndOfStream(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, info := collect(t, s)
+			if info.Reason != c.reason || info.Code != 0 {
+				t.Errorf("%+v", info)
+			}
+			checkEnd(t, info, c.says)
+			if err := s.Send(context.Background(), 1, make([]float32, protocol.ChunkSamples)); !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Send after the end: %v", err)
+			}
+		})
+	}
+}
+
+// A service that sends nothing, or does not close, is given up after the time of
+// the configuration.
+func TestStreamTimesOut(t *testing.T) {
+	t.Parallel()
+	c := defaultConfig()
+	for _, c := range []struct {
+		name   string
+		ended  bool // after end_of_stream
+		after  time.Duration
+		says   string
+		script script
+	}{
+		{"silent", false, c.readTimeout, fmt.Sprintf("the service sent nothing for %s", c.readTimeout), func(t *testing.T, conn *websocket.Conn) {
+			_, _ = io.Copy(io.Discard, conn.NetConn()) // answers no ping
+		}},
+		{"never closes", true, c.drainTimeout, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
+			protocoltest.Drain(conn) // and answers pings
+		}},
+		{"chatters on", true, c.drainLimit, "did not close the stream after end_of_stream", func(t *testing.T, conn *websocket.Conn) {
+			go protocoltest.Drain(conn)
+			for conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"news"}`)) == nil {
+				time.Sleep(time.Second)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := pipeStream(t, c.script, nil)
+				begun := time.Now()
+				mustSend(t, s, 0)
+				if c.ended {
+					if err := s.EndOfStream(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range s.Events() { // until the stream is over
+				}
+				info := s.Wait()
+				if took := time.Since(begun); info.Reason != TimedOut || info.Code != 0 || took != c.after {
+					t.Errorf("after %s, not %s: %+v", took, c.after, info)
+				}
+				checkEnd(t, info, c.says)
+			})
+		})
+	}
+}
+
+func TestStreamKeepsEveryMessage(t *testing.T) {
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		say(t, conn, `{"type":"transcript","data":"hi"}`)
+		say(t, conn, `{"type":"error","message":"Invalid chunk size"}`) // not an end
+		say(t, conn, `{"type":"diarization_speaker_end"}`)
+		say(t, conn, "no JSON\n")
+		say(t, conn, "")
+		_ = conn.WriteMessage(websocket.BinaryMessage, make([]byte, 2048))
+		say(t, conn, string(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A").Raw))
+		untilEnd(t, conn)
+		protocoltest.CloseWith(conn, 1000, "")
+	}, nil)
+	mustSend(t, s, 0)
+	if err := s.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	events, info := collect(t, s)
+	if info.Reason != Completed {
+		t.Fatalf("%+v", info)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprintf("%s|%s|%v", e.Type, e.Raw, e.Err != ""))
+	}
+	want := []string{
+		`transcript|{"type":"transcript","data":"hi"}|false`,
+		`error|{"type":"error","message":"Invalid chunk size"}|false`,
+		`diarization_speaker_end|{"type":"diarization_speaker_end"}|true`,
+		`|"no JSON"|true`,
+		`|""|true`,
+		`|"binary message of 2048 bytes"|true`,
+		`diarization_speaker_start|{"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"A"}}|false`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A consumer that takes longer than every time-out loses nothing and does not
+// make the service look dead.
+func TestStreamWaitsForItsConsumer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 2000
+		s := pipeStream(t, func(t *testing.T, conn *websocket.Conn) {
+			untilEnd(t, conn)
+			var reader sync.WaitGroup
+			reader.Go(func() { protocoltest.Drain(conn) }) // so that pings are answered
+			for i := range n {
+				say(t, conn, fmt.Sprintf(`{"type":"error","message":"%d"}`, i))
+			}
+			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Time{})
+			reader.Wait()
+		}, func(c *config) { c.eventQueue = 4 })
+		if err := s.EndOfStream(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		c := s.config
+		time.Sleep(2 * max(c.readTimeout, c.writeTimeout, c.drainTimeout, c.drainLimit))
+		var events []protocol.Event
+		for e := range s.Events() {
+			events = append(events, e)
+		}
+		if info := s.Wait(); info.Reason != Completed || len(events) != n || s.Stats().EventsReceived != n {
+			t.Fatalf("%d of %d events, %+v", len(events), n, info)
+		}
+		for i, e := range events {
+			if e.Message != fmt.Sprint(i) {
+				t.Fatalf("event %d is %q", i, e.Message)
+			}
+		}
+	})
+}
+
+func TestCloseFreesAReaderThatNobodyServes(t *testing.T) {
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		for range 100 {
+			if conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"x"}`)) != nil {
+				return
+			}
+		}
+		protocoltest.Drain(conn)
+	}, func(c *config) { c.eventQueue = 3 })
+	for deadline := time.Now().Add(protocoltest.Patience); s.Stats().EventsReceived < 4; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", s.Stats())
+		}
+	}
+	var closers sync.WaitGroup
+	for range 3 {
+		closers.Go(func() { _ = s.Close() })
+	}
+	closers.Wait()
+	events, info := collect(t, s)
+	if info.Reason != Cancelled || !errors.Is(info.Err, context.Canceled) {
+		t.Errorf("%+v", info)
+	}
+	if st := s.Stats(); len(events) != 3 || st.EventsReceived != 4 || st.Undelivered != 1 {
+		t.Errorf("%d events taken, %+v", len(events), st)
+	}
+	if err := s.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
+		t.Errorf("EndOfStream after Close: %v", err)
+	}
+}
+
+func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
+	tried := make(chan struct{})
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		if n := untilEnd(t, conn); n != 2 {
+			t.Errorf("server got %d chunks", n)
+		}
+		<-tried
+		protocoltest.CloseWith(conn, 1000, "")
+	}, nil)
+	ctx := context.Background()
+	mustSend(t, s, 0)
+	mustSend(t, s, 3)
+	if err := s.Send(ctx, 3, make([]float32, protocol.ChunkSamples)); err == nil {
+		t.Error("the same chunk was sent again")
+	}
+	for _, n := range []int{0, 1, protocol.ChunkSamples - 1, protocol.ChunkSamples + 1} {
+		if err := s.Send(ctx, 4, make([]float32, n)); err == nil {
+			t.Errorf("a chunk of %d samples was sent", n)
+		}
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := s.Send(over, 4, make([]float32, protocol.ChunkSamples)); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a cancelled context: %v", err)
+	}
+	if err := s.EndOfStream(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(ctx, 4, make([]float32, protocol.ChunkSamples)); err == nil || errors.Is(err, ErrStreamOver) {
+		t.Errorf("after end_of_stream: %v", err)
+	}
+	close(tried)
+	if _, info := collect(t, s); info.Reason != Completed {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestSendDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	defer close(over)
+	s := openStream(t, func(*testing.T, *websocket.Conn) { <-over }, // nothing is read
+		func(c *config) { c.writeTimeout, c.writeGrace = 200*time.Millisecond, 100*time.Millisecond })
+	var err error
+	for seq := int64(0); err == nil; seq++ {
+		if seq > 20000 {
+			t.Fatal("128 MB went nowhere")
+		}
+		err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+	}
+	if !errors.Is(err, ErrStreamOver) {
+		t.Errorf("%v", err)
+	}
+	_, info := collect(t, s)
+	if info.Reason != TimedOut {
+		t.Errorf("%+v", info)
+	}
+	checkEnd(t, info, "accepted no audio for 200ms")
+}
+
+// The service's reason must be found even when the pipe breaks first.
+func TestSendFindsTheServicesReason(t *testing.T) {
+	for range 10 {
+		s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+			for range 3 {
+				_, _, _ = conn.ReadMessage()
+			}
+			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "too fast"), time.Now().Add(protocoltest.Patience))
+			_ = conn.Close() // with chunks unread, so that a reset follows
+		}, nil)
+		var err error
+		for seq := int64(0); err == nil; seq++ {
+			err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
+		}
+		if !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), "too fast") {
+			t.Errorf("%v", err)
+		}
+		if _, info := collect(t, s); info.Reason != Policy || info.Text != "too fast" {
+			t.Errorf("%+v", info)
+		}
+	}
+}
+
+func TestStreamIsSafeForManyGoroutines(t *testing.T) {
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
+		go func() {
+			for conn.WriteMessage(websocket.TextMessage, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 1, "A").Raw) == nil {
+			}
+		}()
+		protocoltest.Drain(conn)
+	}, func(c *config) { c.pingEvery = time.Millisecond })
+	var all sync.WaitGroup
+	var seq atomic.Int64
+	for range 4 {
+		all.Go(func() {
+			for {
+				err := s.Send(context.Background(), seq.Add(1), make([]float32, protocol.ChunkSamples))
+				if errors.Is(err, ErrStreamOver) { // else another was faster with its number
+					return
+				}
+			}
+		})
+		all.Go(func() {
+			for range s.Events() {
+				s.Stats()
+				s.CaptureTime(1)
+			}
+		})
+	}
+	for deadline := time.Now().Add(protocoltest.Patience); s.Stats().ChunksSent < 50 || s.Stats().EventsReceived < 50; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", s.Stats())
+		}
+	}
+	_ = s.Close()
+	all.Wait()
+	if info := s.Wait(); info.Reason != Cancelled {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestAhead(t *testing.T) {
+	var now atomic.Int64
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) },
+		func(c *config) { c.now = func() time.Time { return time.Unix(1000, now.Load()) } })
+	at := func(d time.Duration, want time.Duration) {
+		t.Helper()
+		now.Store(int64(d))
+		if got := s.Stats().Ahead; got != want {
+			t.Errorf("after %s: ahead %s, want %s", d, got, want)
+		}
+	}
+	at(time.Second, 0) // nothing sent
+	mustSend(t, s, 5)
+	at(time.Second, 100*time.Millisecond)
+	at(1100*time.Millisecond, 0)
+	mustSend(t, s, 6)
+	at(1100*time.Millisecond, 100*time.Millisecond)
+	at(3*time.Second, -1800*time.Millisecond)
+	mustSend(t, s, 24) // what was dropped is not behind
+	at(3*time.Second, 0)
+	_ = s.Close()
+}
+
+func TestPanicEndsOnlyTheStream(t *testing.T) {
+	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) }, nil)
+	func() {
+		defer s.recovered("testing")
+		panic("oh\nno")
+	}()
+	_, info := collect(t, s)
+	if info.Reason != Lost {
+		t.Errorf("%+v", info)
+	}
+	checkEnd(t, info, "internal error while testing: oh no")
+}

@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// watchStep is what a server does with one connection of a watcher.
+type watchStep struct {
+	status int    // of a refusal; 0 = the connection is opened
+	retry  string // Retry-After of a refusal
+	do     func(conn *websocket.Conn)
+}
+
+// watch runs steps on a server over TLS, one for each connection. It returns a
+// client and the queries of the handshakes.
+func watch(t *testing.T, steps ...watchStep) (*Client, func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var queries []string
+	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{Watch: func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		n := len(queries)
+		queries = append(queries, r.URL.RawQuery)
+		mu.Unlock()
+		if r.URL.Path != "/v1/live/id-1/events" || r.Header.Get("Authorization") != "Bearer "+testKey || strings.Contains(r.URL.RawQuery, testKey) {
+			t.Errorf("handshake %s %v", r.URL, r.Header)
+		}
+		step := steps[min(n, len(steps)-1)]
+		if step.status != 0 {
+			if step.retry != "" {
+				w.Header().Set("Retry-After", step.retry)
+			}
+			protocoltest.Respond(step.status, `{"requestId":"r-1","message":"no"}`, "Content-Type", "application/json")(w, r)
+			return
+		}
+		if conn := protocoltest.Upgrade(w, r); conn != nil {
+			defer conn.Close()
+			step.do(conn)
+		}
+	}}.Handler(), nil)
+	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
+	c.config.watchLimit = time.Hour
+	c.config.backOff = func(_ int, err error) time.Duration {
+		var response *ResponseError
+		if errors.As(err, &response) && response.RetryAfter > 0 {
+			return response.RetryAfter
+		}
+		return time.Millisecond
+	}
+	return c, func() []string { mu.Lock(); defer mu.Unlock(); return append([]string(nil), queries...) }
+}
+
+func says(messages ...string) func(*websocket.Conn) {
+	return func(conn *websocket.Conn) {
+		for _, m := range messages {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(m))
+		}
+	}
+}
+
+func closes(code int, text string, messages ...string) func(*websocket.Conn) {
+	return func(conn *websocket.Conn) {
+		says(messages...)(conn)
+		protocoltest.CloseWith(conn, code, text)
+	}
+}
+
+const (
+	startA = `{"type":"diarization_speaker_start","data":{"timestamp":1,"speaker":"A"}}`
+	endA   = `{"type":"diarization_speaker_end","data":{"timestamp":2,"speaker":"A"}}`
+	startB = `{"type":"diarization_speaker_start","data":{"timestamp":3,"speaker":"B"}}`
+	error1 = `{"type":"error","message":"Invalid chunk size"}`
+	state1 = `{"type":"stream_state","data":{"status":"running","timestamp":2.5}}`
+)
+
+// Connections break in every way. Each message arrives once, in order; messages
+// about the state of the stream are not counted.
+func TestWatcherReconnects(t *testing.T) {
+	c, queries := watch(t,
+		watchStep{do: says(startA, error1, state1)},                                 // the connection is dropped
+		watchStep{status: 503, retry: "1"},                                          // nothing yet
+		watchStep{do: closes(websocket.CloseTryAgainLater, "slow", endA)},           // too slow
+		watchStep{do: closes(websocket.CloseGoingAway, "stopping")},                 // another node next
+		watchStep{do: closes(websocket.CloseNormalClosure, "done", startB, state1)}, // the end
+	)
+	var waits []time.Duration
+	backOff := c.config.backOff
+	c.config.backOff = func(attempt int, err error) time.Duration {
+		waits = append(waits, backOff(attempt, err))
+		return time.Millisecond
+	}
+	w, err := c.Watch(context.Background(), "id-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var got []string
+	states := 0
+	for e := range w.Events() {
+		if s, ok := protocol.ParseStreamState(e); ok {
+			states++
+			if s.Status != protocol.StatusRunning || s.Timestamp != 2.5 {
+				t.Errorf("%+v", s)
+			}
+			continue
+		}
+		got = append(got, string(e.Raw))
+	}
+	if strings.Join(got, "") != startA+error1+endA+startB || states != 2 {
+		t.Errorf("got %q and %d states", got, states)
+	}
+	if end := w.Wait(); end.Reason != Completed || end.Text != "done" || end.Err != nil {
+		t.Errorf("%+v", end)
+	}
+	if q := strings.Join(queries(), " "); q != " from=1 from=1 from=2 from=2" {
+		t.Errorf("asked for %q", q)
+	}
+	if st := w.Status(); st.Losses != 3 || st.Lost != nil || st.LastError != nil {
+		t.Errorf("%+v", st)
+	}
+	// The service asked for a second once; the rest is back-off.
+	if len(waits) != 4 || waits[1] != time.Second || waits[0] != time.Millisecond {
+		t.Errorf("waits %v", waits)
+	}
+}
+
+// A refusal that time does not change ends a watcher, at its start or later.
+func TestWatcherRefused(t *testing.T) {
+	for _, status := range []int{401, 402, 404} {
+		c, _ := watch(t, watchStep{status: status})
+		_, err := c.Watch(context.Background(), "id-1")
+		var answer *ResponseError
+		if !errors.As(err, &answer) || answer.Status != status || answer.Hint() == "" || strings.Contains(answer.Hint(), "token") {
+			t.Errorf("%d: %v", status, err)
+		}
+		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
+		w, err := c.Watch(context.Background(), "id-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for range w.Events() {
+			n++
+		}
+		if end := w.Wait(); end.Reason != Rejected || !errors.As(end.Err, &answer) || answer.Status != status || n != 1 || len(queries()) != 2 {
+			t.Errorf("%d later: %+v, %d messages, %q", status, end, n, queries())
+		}
+	}
+	c, _ := watch(t, watchStep{status: 404})
+	for _, id := range []string{"", "..", "a/b", `a\b`} {
+		if _, err := c.Watch(context.Background(), id); err == nil || HintOf(err) == "" {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+// Reconnecting has a limit, and Close ends a watcher at any time.
+func TestWatcherLimit(t *testing.T) {
+	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
+	c.config.watchLimit = 300 * time.Millisecond
+	w, err := c.Watch(context.Background(), "id-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range w.Events() {
+	}
+	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 300ms") || !strings.Contains(end.Err.Error(), "503") || len(queries()) < 3 {
+		t.Errorf("%+v after %q", end, queries())
+	}
+
+	for _, step := range []watchStep{{status: 503}, {do: func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() }}} {
+		c, _ := watch(t, watchStep{do: says(startA)}, step)
+		w, err := c.Watch(context.Background(), "id-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-w.Events()
+		_ = w.Close() // nobody receives any more
+		if end := w.Wait(); end.Reason != Cancelled {
+			t.Errorf("%+v", end)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package conform
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+)
+
+const (
+	// promptly is the time in which an immediate message must arrive.
+	promptly = 3 * time.Second
+	// closeWait is how long the close of a stream is waited for: longer than the
+	// 2 s that it may take, which tells late from never.
+	closeWait = 10 * time.Second
+	// statusWait is how long the final status is waited for after that.
+	statusWait = 5 * time.Second
+	// writeWait bounds one frame.
+	writeWait = 10 * time.Second
+	// maxMessages bounds the messages of a stream that are kept.
+	maxMessages = 10000
+)
+
+// message is a message of the service.
+type message struct {
+	protocol.Event
+	kind int           // of frame
+	sent time.Duration // audio sent when it arrived, at most
+}
+
+// ending is how a connection ended.
+type ending struct {
+	over bool
+	code int // of the close frame; 0 without one
+	text string
+	at   time.Time
+}
+
+func (e ending) String() string {
+	switch {
+	case !e.over:
+		return "the stream stayed open"
+	case e.code == 0:
+		return "the connection ended without a close frame"
+	case e.text == "":
+		return fmt.Sprintf("the stream was closed with %d", e.code)
+	}
+	return fmt.Sprintf("the stream was closed with %d %q", e.code, e.text)
+}
+
+// stream is an open stream, frame by frame. One goroutine reads; close ends it.
+type stream struct {
+	id   string
+	conn *websocket.Conn
+	over chan struct{} // closed by the reader at its end
+
+	mu       sync.Mutex
+	messages []message
+	more     chan struct{} // closed and replaced at every message
+	end      ending
+	chunks   int
+}
+
+func newStream(id string, conn *websocket.Conn) *stream {
+	w := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{})}
+	conn.SetReadLimit(1 << 20)
+	go w.read()
+	return w
+}
+
+func (w *stream) read() {
+	defer close(w.over)
+	for {
+		kind, raw, err := w.conn.ReadMessage()
+		at := time.Now()
+		w.mu.Lock()
+		if err != nil {
+			w.end = ending{over: true, at: at}
+			var c *websocket.CloseError
+			if errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure {
+				w.end.code, w.end.text = c.Code, protocol.Clean(c.Text, 125)
+			}
+		} else if len(w.messages) < maxMessages {
+			e, _ := protocol.ParseEvent(raw) // errors are in Err
+			e.Received = at
+			w.messages = append(w.messages, message{Event: e, kind: kind, sent: time.Duration(w.chunks) * protocol.ChunkDuration})
+		}
+		close(w.more)
+		w.more = make(chan struct{})
+		w.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// send sends a frame.
+func (w *stream) send(kind int, body []byte) error {
+	_ = w.conn.SetWriteDeadline(time.Now().Add(writeWait))
+	return w.conn.WriteMessage(kind, body)
+}
+
+func (w *stream) text(s string) error { return w.send(websocket.TextMessage, []byte(s)) }
+
+// chunk sends 100 ms of audio. It counts before it is sent: an event about it can
+// arrive before the write returns.
+func (w *stream) chunk(samples []float32) error {
+	w.mu.Lock()
+	w.chunks++
+	w.mu.Unlock()
+	return w.send(websocket.BinaryMessage, protocol.AppendChunk(nil, samples))
+}
+
+// sendInvalid sends 100 ms that contain a value which is not finite.
+func (w *stream) sendInvalid(value float64) error {
+	samples := make([]float32, protocol.ChunkSamples)
+	samples[protocol.ChunkSamples/2] = float32(value)
+	return w.chunk(samples)
+}
+
+// audio is the length of the audio that was sent.
+func (w *stream) audio() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(w.chunks) * protocol.ChunkDuration
+}
+
+// received are the messages so far, and the end of the stream if it has ended.
+func (w *stream) received() ([]message, ending) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]message(nil), w.messages...), w.end
+}
+
+// errorMessages are the texts of the error messages.
+func errorMessages(all []message) (out []string) {
+	for _, h := range all {
+		if h.Type == protocol.TypeError {
+			out = append(out, h.Message)
+		}
+	}
+	return out
+}
+
+// wait waits until enough returns true, or the stream is over, or d has passed.
+// It returns what enough returned last.
+func (w *stream) wait(ctx context.Context, d time.Duration, enough func([]message) bool) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		w.mu.Lock()
+		ok, over, more := enough(w.messages), w.end.over, w.more
+		w.mu.Unlock()
+		if ok || over {
+			return ok
+		}
+		select {
+		case <-more:
+		case <-t.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// waitError waits for error message number n, counted from 0.
+func (w *stream) waitError(ctx context.Context, n int, within time.Duration) bool {
+	return w.wait(ctx, within, func(all []message) bool { return len(errorMessages(all)) > n })
+}
+
+// waitEnd waits for the end of the stream.
+func (w *stream) waitEnd(ctx context.Context, d time.Duration) {
+	w.wait(ctx, d, func([]message) bool { return false })
+}
+
+// closeWith closes the stream with a code.
+func (w *stream) closeWith(ctx context.Context, code int) {
+	_ = w.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(writeWait))
+	w.waitEnd(ctx, promptly)
+	w.close()
+}
+
+// close drops the connection and waits for the reader.
+func (w *stream) close() {
+	raw := w.conn.NetConn()
+	if t, ok := raw.(*tls.Conn); ok { // its own Close waits for a peer that may be gone
+		raw = t.NetConn()
+	}
+	_ = raw.Close()
+	<-w.over
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.end.at.IsZero() {
+		w.end.at = time.Now()
+	}
+}
+
+var notFinite = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}

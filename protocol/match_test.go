@@ -1,0 +1,35 @@
+package protocol
+
+import "testing"
+
+// A recognised name stands for the label, also in turns from before the match; a
+// typed name comes first.
+func TestMatchedNames(t *testing.T) {
+	line := NewTimeline()
+	for _, e := range []Event{
+		NewSpeakerEvent(TypeSpeakerStart, 1, "SPEAKER_00"), NewSpeakerEvent(TypeSpeakerEnd, 2, "SPEAKER_00"),
+		NewMatchEvent(TypeSpeakerStart, 3, "SPEAKER_00", "Sam"),
+	} {
+		parsed, err := ParseEvent(e.Raw)
+		if err != nil || parsed.Match != e.Match {
+			t.Fatalf("%s: %+v, %v", e.Raw, parsed, err)
+		}
+		line.Apply(parsed)
+	}
+	if got := line.Apply(NewSpeakerEvent(TypeSpeakerEnd, 4, "SPEAKER_00")); len(got) != 1 || got[0].Match != "Sam" {
+		t.Errorf("finished: %+v", got)
+	}
+	for _, turn := range line.Snapshot().Turns() {
+		if turn.Match != "Sam" || turn.Speaker != "SPEAKER_00" {
+			t.Errorf("%+v", turn)
+		}
+	}
+	var notes Annotations
+	if s := notes.Speakers(line.Snapshot()); len(s) != 1 || s[0].Speaker != "Sam" || s[0].Label != "SPEAKER_00" {
+		t.Errorf("%+v", s)
+	}
+	notes, err := notes.Rename("SPEAKER_00", "Anna")
+	if s := notes.Speakers(line.Snapshot()); err != nil || s[0].Speaker != "Anna" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}

@@ -1,0 +1,277 @@
+package trace
+
+import (
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+)
+
+const (
+	blockSize    = 64      // entries that are copied and removed together
+	maxBlocks    = 64      // blocks that are kept besides the newest
+	maxLogBytes  = 4 << 20 // of messages that are kept
+	maxRunChunks = 100     // of one run: 10 s
+	paceWindow   = 50      // chunks over which the pace is measured: 5 s
+)
+
+// StallGap is the shortest gap between two chunks, or duration of a write, that
+// counts as a stall.
+const StallGap = 3 * protocol.ChunkDuration
+
+// Run is a run of chunks without anything else between them.
+type Run struct {
+	Chunks  int           // 0 = no run
+	First   int64         // number of its first record
+	Began   time.Time     // when its first chunk began to be sent
+	Gap     time.Duration // before its first chunk
+	Dropped int64         // chunks that were dropped before it
+	MaxGap  time.Duration // between its chunks
+	MaxTook time.Duration // longest write
+	Unacked int           // most unacknowledged bytes
+}
+
+// Entry is one line of a Log: a record, or a run of chunks with the record of its
+// newest.
+type Entry struct {
+	Record
+	Run Run
+}
+
+// Status is the state of the connection at one moment.
+type Status struct {
+	Streams  int       // opened so far
+	Opened   time.Time // when the newest one was opened; zero before
+	Over     bool      // the newest one has ended
+	End      Record    // its end
+	Messages [2]int64  // outgoing and incoming, chunks included
+	Bytes    [2]int64
+	Chunks   int64 // of the newest stream
+
+	// Pace is the seconds of audio sent per second, over the newest 5 s; MaxGap and
+	// MaxTook are the largest of these chunks.
+	Pace            float64
+	MaxGap, MaxTook time.Duration
+	Ahead           time.Duration // of the newest chunk
+	Waiting         int           // of the newest chunk; -1 = not known
+	Ping            time.Duration // newest round-trip time
+	PingAt          time.Time     // when it was measured
+	Unanswered      time.Time     // when the oldest unanswered ping was sent; zero = none
+	Lag, MaxLag     time.Duration // of events; negative = not known
+	LastReceived    time.Time     // when the service last sent something
+	Socket          *SocketState
+	MaxUnacked      int
+	Faults          int64
+}
+
+// Snapshot is a Log at one moment. It is never changed afterwards.
+type Snapshot struct {
+	// Version grows with every record.
+	Version int64
+	Status  Status
+	// Entries are the newest entries, Chunks the newest chunks one by one; Removed
+	// counts entries that were removed for newer ones.
+	Entries List[Entry]
+	Chunks  List[Record]
+	Removed int64
+}
+
+// Log is a Tracer that keeps the newest records: some thousand entries, in which
+// consecutive chunks are one run, and 4 MiB of messages. It never blocks.
+type Log struct {
+	mu       sync.Mutex // guards what follows
+	stamp    stamper
+	status   Status
+	entries  ring[Entry]
+	chunks   ring[Record]
+	recent   [paceWindow]Record // chunks of this stream
+	lastPing time.Time          // when the newest ping was sent
+}
+
+// NewLog returns an empty Log.
+func NewLog() *Log {
+	return &Log{status: Status{Waiting: -1, Lag: -1, MaxLag: -1}}
+}
+
+// SetWaiting sets the function that reports how many chunks wait to be sent. The
+// function must not block.
+func (l *Log) SetWaiting(waiting func() int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stamp.waiting = waiting
+}
+
+// Record adds a record.
+func (l *Log) Record(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stamp.stamp(&r)
+	l.note(&r)
+	if r.Kind == KindPing && r.Dir == Outgoing {
+		l.lastPing = r.At
+	}
+	if r.Kind != KindChunk || r.Fault {
+		l.entries.add(Entry{Record: r}, len(r.Raw)+len(r.Text))
+		return
+	}
+	l.chunks.add(r, 0)
+	if last := l.entries.newest(); last != nil && last.Run.Chunks > 0 && last.Run.Chunks < maxRunChunks && last.Stream == r.Stream &&
+		r.Gap <= StallGap && r.Dropped == 0 && r.Took <= StallGap && last.Took <= StallGap {
+		last.Record = r
+		last.Run.add(r)
+		return
+	}
+	e := Entry{Record: r, Run: Run{First: r.Number, Began: r.At.Add(-r.Took), Gap: r.Gap, Dropped: r.Dropped}}
+	e.Run.add(r)
+	l.entries.add(e, 0)
+}
+
+func (w *Run) add(r Record) {
+	if w.Chunks++; w.Chunks > 1 {
+		w.MaxGap = max(w.MaxGap, r.Gap)
+	}
+	w.MaxTook = max(w.MaxTook, r.Took)
+	if r.Socket != nil {
+		w.Unacked = max(w.Unacked, r.Socket.Unacked)
+	}
+}
+
+// note updates the status.
+func (l *Log) note(r *Record) {
+	s := &l.status
+	if r.Fault {
+		s.Faults++
+	}
+	switch r.Dir {
+	case Outgoing:
+		s.Messages[0]++
+		s.Bytes[0] += int64(r.Size)
+	case Incoming:
+		s.Messages[1]++
+		s.Bytes[1] += int64(r.Size)
+		s.LastReceived = r.At
+	}
+	if r.Socket != nil {
+		s.Socket = r.Socket
+	}
+	switch r.Kind {
+	case KindHandshake:
+		if r.Dir == Incoming && !r.Fault {
+			s.Streams, s.Opened, s.Over, s.Chunks = r.Stream, r.At, false, 0
+			s.Lag, s.MaxLag, s.Ping, s.PingAt, s.Unanswered, s.Waiting = -1, -1, 0, time.Time{}, time.Time{}, -1
+		}
+	case KindChunk:
+		if !r.Fault {
+			l.recent[s.Chunks%paceWindow] = *r
+			s.Chunks++
+			s.Ahead, s.Waiting = r.Ahead, r.Waiting
+		}
+	case KindPing:
+		if r.Dir == Outgoing && s.Unanswered.IsZero() {
+			s.Unanswered = r.At
+		}
+	case KindPong:
+		if r.Dir == Incoming && r.Took > 0 {
+			s.Ping, s.PingAt, s.Unanswered = r.Took, r.At, time.Time{}
+			if l.lastPing.After(r.At.Add(-r.Took)) { // a newer one was sent since
+				s.Unanswered = l.lastPing
+			}
+		}
+	case KindEvent:
+		if r.Lag >= 0 && (r.Type == protocol.TypeSpeakerStart || r.Type == protocol.TypeSpeakerEnd) {
+			s.Lag, s.MaxLag = r.Lag, max(s.MaxLag, r.Lag)
+		}
+	case KindEnd:
+		s.Over, s.End = true, *r
+	}
+}
+
+// Snapshot returns the log at this moment.
+func (l *Log) Snapshot() Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Snapshot{Version: l.stamp.number, Status: l.status, Entries: l.entries.list(), Chunks: l.chunks.list(), Removed: l.entries.removed}
+	n := min(s.Status.Chunks, paceWindow)
+	var gaps time.Duration
+	counted := 0
+	for i := range n {
+		r := &l.recent[i]
+		if r.Gap > 0 {
+			gaps += r.Gap
+			counted++
+		}
+		s.Status.MaxGap, s.Status.MaxTook = max(s.Status.MaxGap, r.Gap), max(s.Status.MaxTook, r.Took)
+		if r.Socket != nil {
+			s.Status.MaxUnacked = max(s.Status.MaxUnacked, r.Socket.Unacked)
+		}
+	}
+	if gaps > 0 {
+		s.Status.Pace = float64(counted) * protocol.ChunkDuration.Seconds() / gaps.Seconds()
+	}
+	return s
+}
+
+// Version is the version of the next Snapshot, at little cost.
+func (l *Log) Version() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stamp.number
+}
+
+// List is an immutable list.
+type List[T any] struct {
+	full [][]T
+	last []T
+}
+
+// Len is the number of elements.
+func (l List[T]) Len() int { return len(l.full)*blockSize + len(l.last) }
+
+// At is the i-th element, counted from the oldest. It must not be changed.
+func (l List[T]) At(i int) *T {
+	if b := i / blockSize; b < len(l.full) {
+		return &l.full[b][i%blockSize]
+	}
+	return &l.last[i-len(l.full)*blockSize]
+}
+
+// ring holds the newest elements of a list in blocks. Only the newest block ever
+// changes: that one is copied for a list, the others are shared.
+type ring[T any] struct {
+	full     [][]T
+	sizes    []int
+	last     []T
+	lastSize int
+	bytes    int
+	removed  int64
+}
+
+func (r *ring[T]) add(v T, size int) {
+	if len(r.last) == blockSize {
+		r.full, r.sizes = append(r.full, r.last), append(r.sizes, r.lastSize)
+		r.last, r.lastSize = nil, 0
+	}
+	if r.last == nil {
+		r.last = make([]T, 0, blockSize)
+	}
+	r.last = append(r.last, v)
+	r.lastSize += size
+	r.bytes += size
+	for len(r.full) > 0 && (len(r.full) > maxBlocks || r.bytes > maxLogBytes) {
+		r.bytes -= r.sizes[0]
+		r.removed += int64(len(r.full[0]))
+		// Lists share the old slice.
+		r.full, r.sizes = append([][]T(nil), r.full[1:]...), r.sizes[1:]
+	}
+}
+
+func (r *ring[T]) newest() *T {
+	if len(r.last) == 0 {
+		return nil
+	}
+	return &r.last[len(r.last)-1]
+}
+
+func (r *ring[T]) list() List[T] {
+	return List[T]{full: r.full[:len(r.full):len(r.full)], last: append([]T(nil), r.last...)}
+}

@@ -1,0 +1,71 @@
+package trace
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"hubbub/protocol"
+)
+
+const (
+	testKey   = "secret-key-8c1f"
+	testToken = "tok/en+5f.8=1c"
+)
+
+func TestRedactor(t *testing.T) {
+	r := NewRedactor("k3y")
+	if got := r.Text("k3y"); got != "k3y" {
+		t.Errorf("a key of three characters is found by chance: %q", got)
+	}
+	r = NewRedactor(testKey)
+	r.Add(testToken)
+	for raw, want := range map[string]string{
+		`{"a":"b"}`:                            `{"a":"b"}`,
+		`{"a": 1.50,"b":"\u00e9"}`:             `{"a": 1.50,"b":"\u00e9"}`, // as it came, byte by byte
+		`{"a":"` + testKey + `"}`:              `{"a":"[redacted]"}`,
+		`{"` + testKey + `":1.50}`:             `{"[redacted]":1.50}`,
+		`["tok\/en\u002b5f.8=1c",2]`:           `["[redacted]",2]`,
+		`{"url":"wss:\/\/h\/p?token=new&x=1"}`: `{"url":"wss://h/p?[redacted]"}`,
+		`{"url":"wss://h/p?token=new&x=1"}`:    `{"url":"wss://h/p?[redacted]"}`,
+		`{"url":"wss://h/p#token=new"}`:        `{"url":"wss://h/p?[redacted]"}`,
+		`{"accessToken":"unheard-of"}`:         `{"accessToken":"[redacted]"}`,
+		`{"x":"<b>&","y":"\n` + testKey + `"}`: `{"x":"<b>&","y":"\n[redacted]"}`,
+		`"plain text"`:                         `"plain text"`,
+	} {
+		if got := string(r.JSON(json.RawMessage(raw))); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", raw, got, want)
+		}
+	}
+	r.AddQuery(&url.URL{RawQuery: "from=12345&token=987654&x=abcdef"})
+	if got := r.Text("12345 987654 abcdef"); got != "12345 [redacted] [redacted]" {
+		t.Errorf("got %q", got)
+	}
+	for i := range 10 * maxSecrets {
+		r.Add(fmt.Sprintf("secret-%d", i))
+	}
+	if got := r.Text(testKey); len(r.words) > maxSecrets || got != redacted {
+		t.Errorf("%d words, and the key reads %q", len(r.words), got)
+	}
+}
+
+// FuzzRedactor looks for a spelling in which the key gets through.
+func FuzzRedactor(f *testing.F) {
+	f.Add(`{"a":"%s"}`, "x")
+	f.Add(`"%s"`, `\u0073`)
+	f.Add(`{"%s":["%s",{"token":"%s"}]}`, "://")
+	f.Fuzz(func(t *testing.T, form, extra string) {
+		r := NewRedactor(testKey)
+		raw := protocol.OneLine([]byte(strings.ReplaceAll(form, "%s", extra+testKey)))
+		clean := r.JSON(raw)
+		var v any
+		if err := json.Unmarshal(clean, &v); err != nil {
+			t.Fatalf("%q became %q: %v", raw, clean, err)
+		}
+		if strings.Contains(string(clean), testKey) || strings.Contains(fmt.Sprint(v), testKey) {
+			t.Errorf("%q became %q", raw, clean)
+		}
+	})
+}

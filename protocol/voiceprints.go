@@ -1,0 +1,128 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of the voiceprints of a request.
+const (
+	MaxVoiceprints     = 50
+	MaxVoiceprint      = 20_000 // characters
+	MaxVoiceprintLabel = 100    // characters
+)
+
+// LabelledVoiceprint is the voiceprint of a person under the label that a match
+// with that person has.
+type LabelledVoiceprint struct {
+	Label      string `json:"label"`
+	Voiceprint string `json:"voiceprint"`
+}
+
+// Matching is how speakers are matched with voiceprints.
+type Matching struct {
+	// Threshold is the confidence that a match needs, 0 to 100; nil = the
+	// service's default.
+	Threshold *float64 `json:"threshold,omitempty"`
+	// Exclusive says that a person matches one label at most; nil = true.
+	Exclusive *bool `json:"exclusive,omitempty"`
+}
+
+// Enrolment is the people whom a stream recognises: the fields voiceprints and
+// matching of POST /v1/live.
+type Enrolment struct {
+	Voiceprints []LabelledVoiceprint `json:"voiceprints,omitempty"`
+	Matching    *Matching            `json:"matching,omitempty"`
+}
+
+// ParseEnrolment takes the fields voiceprints and matching from a JSON object that
+// ValidateInput has accepted. shown is the object without the voiceprints
+// themselves, which are personal data and are not returned; their labels stay.
+// Null means that a field is not given. What a voiceprint contains is not checked.
+func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, bad *ValidationErrorResponse) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(input, &fields); err != nil {
+		return e, nil, Invalid("", "is not valid JSON")
+	}
+	if raw := fields["matching"]; given(raw) {
+		var err error
+		if e.Matching, err = parseMatching(raw); err != nil {
+			return e, nil, Invalid("matching", "%v", err)
+		}
+	}
+	raw := fields["voiceprints"]
+	if !given(raw) {
+		return e, input, nil
+	}
+	var list []struct {
+		Label      *string `json:"label"`
+		Voiceprint *string `json:"voiceprint"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return e, nil, Invalid("voiceprints", "must be an array of objects with the strings label and voiceprint")
+	}
+	if len(list) == 0 || len(list) > MaxVoiceprints {
+		return e, nil, Invalid("voiceprints", "must have 1 to %d entries", MaxVoiceprints)
+	}
+	labels := map[string]bool{}
+	var left []map[string]string
+	for i, v := range list {
+		field := fmt.Sprintf("voiceprints[%d]", i)
+		switch {
+		case v.Label == nil:
+			return e, nil, Invalid(field+".label", "is required")
+		case CheckVoiceprintLabel(*v.Label) != nil:
+			return e, nil, Invalid(field+".label", "%v", CheckVoiceprintLabel(*v.Label))
+		case labels[*v.Label]:
+			return e, nil, Invalid(field+".label", "is the label of another voiceprint")
+		case v.Voiceprint == nil || *v.Voiceprint == "":
+			return e, nil, Invalid(field+".voiceprint", "is required")
+		case utf8.RuneCountInString(*v.Voiceprint) > MaxVoiceprint:
+			return e, nil, Invalid(field+".voiceprint", "must have at most %d characters", MaxVoiceprint)
+		}
+		labels[*v.Label] = true
+		e.Voiceprints = append(e.Voiceprints, LabelledVoiceprint{*v.Label, *v.Voiceprint})
+		left = append(left, map[string]string{"label": *v.Label})
+	}
+	var err error
+	if fields["voiceprints"], err = json.Marshal(left); err == nil {
+		shown, err = json.Marshal(fields)
+	}
+	if err != nil { // strings and valid JSON always marshal
+		return e, nil, Invalid("", "is not valid JSON")
+	}
+	return e, shown, nil
+}
+
+func given(raw json.RawMessage) bool {
+	return len(raw) > 0 && !bytes.Equal(bytes.TrimSpace(raw), []byte("null"))
+}
+
+func parseMatching(raw json.RawMessage) (*Matching, error) {
+	var m Matching
+	if raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
+		return nil, fmt.Errorf("must be an object with the number threshold and the boolean exclusive")
+	}
+	if m.Threshold != nil && (math.IsNaN(*m.Threshold) || *m.Threshold < 0 || *m.Threshold > 100) {
+		return nil, fmt.Errorf("threshold must be 0 to 100")
+	}
+	return &m, nil
+}
+
+// CheckVoiceprintLabel checks the label of a voiceprint: 1 to MaxVoiceprintLabel
+// printable characters that do not begin with SPEAKER_ in any case.
+func CheckVoiceprintLabel(label string) error {
+	switch n := utf8.RuneCountInString(label); {
+	case n < 1 || n > MaxVoiceprintLabel:
+		return fmt.Errorf("must have 1 to %d characters", MaxVoiceprintLabel)
+	case Clean(label, MaxVoiceprintLabel) != label:
+		return fmt.Errorf("must have printable characters only, without space at the ends")
+	case len(label) >= 8 && strings.EqualFold(label[:8], "SPEAKER_"):
+		return fmt.Errorf("may not begin with SPEAKER_")
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+func TestAccessible(t *testing.T) {
+	var b bytes.Buffer
+	a := NewAccessible(&b)
+	s := State{Source: "meeting.wav", Server: "built-in server"}
+	say := func(f func()) {
+		if err := a.State(s); err != nil {
+			t.Fatal(err)
+		}
+		if f != nil {
+			f()
+		}
+	}
+	say(nil)
+	say(nil) // nothing new, nothing said
+	s.Conn = Open
+	say(func() { a.Turn(threeTurns[0]) })
+	s.Position, s.Sent, s.ChunksSent, s.Level.Peak = 20, 20, 200, 0.4
+	say(func() { a.Turn(threeTurns[2]) })
+	s.Dropped = 1
+	say(func() { a.Error("Invalid chunk size\x1b[2J") })
+	s.Dropped, s.Overflows = 4, 2
+	say(nil)
+	s.Conn = Draining
+	say(func() { a.Notice("recording kept in talk/") })
+	s.Conn, s.Finished = Closed, true
+	say(nil)
+	s.Conn, s.ConnReason = Failed, "connection lost"
+	say(nil)
+	s.Timeline.Lanes = []protocol.Lane{
+		{Speaker: "SPEAKER_00", Turns: threeTurns[:1], Talk: 61},
+		{Speaker: "SPEAKER_01", Turns: threeTurns[1:], Talk: 20.4},
+	}
+	a.Summary(s)
+	want := `Listening to meeting.wav.
+Connecting to built-in server.
+Connected to built-in server.
+SPEAKER_00, 0:01 to 0:03
+SPEAKER_00, 59:59 to 1:02:05
+Warning: 1 chunk dropped, 1 in all.
+Error: Invalid chunk size
+Warning: 3 chunks dropped, 4 in all.
+Warning: the device lost audio 2 times.
+Input ended, waiting for the last turns.
+recording kept in talk/
+Connection closed.
+Finished after 0:20.
+Connection failed: connection lost.
+0:20 of audio, 2 speakers.
+SPEAKER_00: 1:01, 75 percent, 1 turn.
+SPEAKER_01: 0:20, 25 percent, 2 turns.
+Warning: 4 chunks dropped, 0.4 seconds of audio never reached the server.
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+}
+
+// A turn is reported when it begins and when it is over; quiet reports neither,
+// and all of them report a service that is late, and gaps.
+func TestAccessibleDetail(t *testing.T) {
+	var b bytes.Buffer
+	a := NewAccessible(&b)
+	store := protocol.NewAnnotationsStore(protocol.Annotations{})
+	log := lateLog(time.Second, time.Millisecond, time.Second)
+	s := sampleState(fourSpeakers, 60, 1)
+	c := NewCommandLine(a, CommandOptions{Snapshot: func() State { return s }, Annotations: store, Wire: func() trace.Snapshot {
+		shot := log.Snapshot()
+		// The stream of the log is one of now.
+		shift := time.Since(time.Unix(1_000_000, 0))
+		shot.Status.Opened, shot.Status.PingAt = shot.Status.Opened.Add(shift), shot.Status.PingAt.Add(shift)
+		shot.Status.LastReceived = shot.Status.LastReceived.Add(shift)
+		return shot
+	}})
+	said := func(f func()) string {
+		b.Reset()
+		f()
+		if err := a.State(s); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	lane := func(label string, open bool) {
+		s.Timeline.Lanes = []protocol.Lane{{Speaker: label, Open: open, OpenSince: 59}}
+	}
+	said(func() { lane("SPEAKER_00", false) })
+	for _, x := range []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"a turn begins", func() { _ = c.Run("name 1 Anna"); lane("SPEAKER_00", true) }, "SPEAKER_00 is now Anna.\nAnna is speaking.\n"},
+		{"it goes on", func() {}, ""},
+		{"it ends", func() {
+			lane("SPEAKER_00", false)
+			_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 59, End: 60})
+		}, "Anna, 0:59 to 1:00\n"},
+		{"quiet", func() {
+			_ = c.Run("quiet")
+			lane("SPEAKER_00", true)
+			_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 59, End: 60})
+		}, "Quiet: problems only. Normal reports turns again.\n"},
+		{"late", func() { log = lateLog(14*time.Second, time.Millisecond, time.Second) },
+			"Warning: events arrive 14 s late: the service is overloaded or something buffers them.\n"},
+		{"still late", func() { log = lateLog(16*time.Second, time.Millisecond, time.Second) }, ""},
+		{"on time", func() { log = lateLog(time.Second, time.Millisecond, time.Second) }, "The service is on time again.\n"},
+		{"a gap", func() { s.Gaps = []protocol.Span{{Start: 12, End: 14.5}} }, "Warning: 2.5 seconds from 0:12 on never reached the service.\n"},
+		{"the same gap", func() {}, ""},
+		{"verbose", func() { _ = c.Run("verbose"); log = lateLog(3*time.Second, time.Millisecond, time.Second) },
+			"Verbose: turns, problems and lag.\nLag 3.0 seconds.\n"},
+		{"normal", func() {
+			_ = c.Run("normal")
+			log = lateLog(time.Second, time.Millisecond, time.Second)
+			lane("SPEAKER_01", true)
+		},
+			"Normal: turns and problems.\nSPEAKER_01 is speaking.\n"},
+	} {
+		if got := said(x.do); got != x.want {
+			t.Errorf("%s: got %q, want %q", x.name, got, x.want)
+		}
+	}
+}
+
+// TestWatchingInWords says of a stream of somebody else's whose it is, and
+// nothing of a sound that does not come here; of one's own, how others watch it.
+func TestWatchingInWords(t *testing.T) {
+	var b bytes.Buffer
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+sampleStream, sampleStream, true, Level{}, nil
+	a := NewAccessible(&b)
+	c := NewCommandLine(a, CommandOptions{Snapshot: func() State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
+	if err := a.State(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run("status"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Watching stream " + sampleStream + ". There is no sound here.\n", "Somebody else sends it"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %q", want, b.String())
+		}
+	}
+	for _, never := range []string{"dropped", "silent", "decibels", "Others watch", "Listening"} {
+		if strings.Contains(b.String(), never) {
+			t.Errorf("%q in %q", never, b.String())
+		}
+	}
+
+	b.Reset()
+	s.Watching, s.Source = false, "microphone"
+	if err := c.Run("status"); err != nil {
+		t.Fatal(err)
+	}
+	if err := NewAccessible(&b).State(s); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "Others watch it as stream "+sampleStream+".\n"); n != 2 {
+		t.Errorf("the id is said %d times: %q", n, b.String())
+	}
+}
+
+// TestNamesAreSpoken: what is said of turns and at the end has the names.
+func TestAccessibleUsesNames(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	_ = c.Run("name 1 Anna")
+	_ = c.Run("merge 3 1")
+	b.Reset()
+	_ = c.out.Turn(protocol.Turn{Speaker: "SPEAKER_02", Start: 1, End: 3})
+	_ = c.out.Summary(c.o.Snapshot())
+	got := b.String()
+	if !strings.HasPrefix(got, "Anna, 0:01 to 0:03\n1:00 of audio, 3 speakers.\nAnna: ") || strings.Contains(got, "SPEAKER_02") {
+		t.Errorf("%s", got)
+	}
+}

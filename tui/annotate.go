@@ -1,0 +1,420 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+// What the keys do with lanes and annotations: select, name, merge, mute,
+// bookmark, undo, export.
+
+// selectBy moves the selection by lanes; without one it begins at the first
+// lane, or at the last.
+func (m *model) selectBy(by int) {
+	s := m.session()
+	n := len(s.speakers)
+	if n == 0 {
+		return
+	}
+	i := s.index(m.selected)
+	switch {
+	case i >= 0:
+		i = min(max(i+by, 0), n-1)
+	case by > 0:
+		i = 0
+	default:
+		i = n - 1
+	}
+	m.selectLane(s, i)
+}
+
+// selectLane selects the i-th lane. Where lanes have one row, a notice shows
+// what the second row would.
+func (m *model) selectLane(s *session, i int) {
+	if i < 0 || i >= len(s.speakers) {
+		return
+	}
+	p := s.speakers[i]
+	m.selected = p.Label
+	if m.layout().pitch == 1 && m.choice == nil {
+		m.notify(fmt.Sprintf("%s  %s  %.0f%%  %s", p.name, talkTime(p.talk), 100*p.share, count(int64(p.turns), "turn")), p.style)
+	}
+}
+
+// withLane does something with the selected lane, or asks for one.
+func withLane(what string, do func(m *model, label string) tea.Cmd) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		s := m.session()
+		if len(s.speakers) == 0 {
+			m.notify("nobody has spoken yet", canvas.Dim)
+			return nil
+		}
+		if s.index(m.selected) >= 0 {
+			return do(m, m.selected)
+		}
+		m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.current())
+		return nil
+	}
+}
+
+// update changes the annotations, or shows why that is refused.
+func (m *model) update(f func(protocol.Annotations) (protocol.Annotations, error)) bool {
+	if err := m.annotations.Update(f); err != nil {
+		m.notify(err.Error(), canvas.Bad)
+		return false
+	}
+	return true
+}
+
+// rename asks for a speaker's name.
+func (m *model) rename(label string) tea.Cmd {
+	s := m.session()
+	p := s.speakers[s.index(label)]
+	text := p.name
+	if text == label { // only a name is worth editing
+		text = ""
+	}
+	m.askText(textInput{
+		label: "name of " + p.name + ":", style: p.style, limit: protocol.MaxNameRunes, before: text,
+		done: func(m *model, text string) tea.Cmd {
+			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) })
+			return nil
+		},
+	})
+	return nil
+}
+
+// merge asks which speaker another one is merged into.
+func (m *model) merge(label string) tea.Cmd {
+	s := m.session()
+	i := s.index(label)
+	if len(s.speakers) < 2 {
+		m.notify("there is nobody to merge with", canvas.Dim)
+		return nil
+	}
+	from := s.speakers[i].name
+	other := s.speakers[(i+1)%len(s.speakers)]
+	if i > 0 {
+		other = s.speakers[i-1]
+	}
+	m.askLane(laneChoice{
+		except: s.speakers[i].Label,
+		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
+		do: func(m *model, into string) tea.Cmd {
+			if into == label {
+				m.notify(from+" is one person already", canvas.Dim)
+				return nil
+			}
+			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) })
+			m.notify("merged "+from+" into "+m.session().name(into)+", u undoes it", canvas.Plain)
+			return nil
+		},
+	}, other.Label)
+	return nil
+}
+
+// joinNewLabel asks who a new label is: the selected one, or else the
+// first that has no answer yet. Choosing the label itself says that it is
+// another person.
+func (m *model) joinNewLabel() {
+	s := m.session()
+	label := ""
+	for _, l := range m.state.NewLabels {
+		l = protocol.Label(l)
+		if s.annotations.Root(l) != l || s.index(l) < 0 || m.separate[l] {
+			continue
+		}
+		if label == "" || l == m.selected {
+			label = l
+		}
+	}
+	if label == "" {
+		m.notify("no label of a new connection is left to join", canvas.Dim)
+		return
+	}
+	from := s.name(label)
+	m.askLane(laneChoice{
+		prompt: func(name string) string {
+			if name == from {
+				return from + " is new, a person of its own?"
+			}
+			return from + " came after the reconnection: is it " + name + "?"
+		},
+		do: func(m *model, into string) tea.Cmd {
+			if into == label {
+				if m.separate == nil {
+					m.separate = map[string]bool{}
+				}
+				m.separate[label] = true
+				m.notify(from+" stays a person of its own", canvas.Plain)
+				return nil
+			}
+			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
+				m.notify("joined "+from+" with "+m.session().name(into)+", u undoes it", canvas.Plain)
+			}
+			return nil
+		},
+	}, s.matchFor(label))
+}
+
+func (m *model) toggleMute(label string) tea.Cmd {
+	a, _ := m.annotations.Load()
+	muted := !a.Muted(label)
+	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(label, muted), nil })
+	name := m.session().name(label)
+	switch {
+	case m.solo != "":
+		m.notify(fmt.Sprintf("%s, but only %s counts until o", muteText(name, muted), m.session().name(m.solo)), canvas.Plain)
+	case muted:
+		m.notify(muteText(name, muted)+": not in the shares, u undoes it", canvas.Plain)
+	default:
+		m.notify(muteText(name, muted)+", u undoes it", canvas.Plain)
+	}
+	return nil
+}
+
+// muteText confirms a change of a mute.
+func muteText(name string, muted bool) string {
+	return name + map[bool]string{true: " is muted", false: " is no longer muted"}[muted]
+}
+
+func (m *model) toggleSolo(label string) tea.Cmd {
+	if m.solo != "" && m.session().index(m.solo) == m.session().index(label) {
+		m.solo = ""
+		m.notify("all lanes again", canvas.Plain)
+		return nil
+	}
+	m.solo = label
+	m.notify("only "+m.session().name(label)+", o shows all lanes again", canvas.Plain)
+	return nil
+}
+
+func (m *model) toggleSort() {
+	m.sortByTalk = !m.sortByTalk
+	m.notify(map[bool]string{true: "lanes sorted by talk time", false: "lanes in order of first speech"}[m.sortByTalk], canvas.Plain)
+}
+
+// undo reverts the newest change of names, merges, mutes and bookmarks.
+func (m *model) undo() {
+	was, is, ok := m.annotations.Undo()
+	if !ok {
+		m.notify("nothing to undo", canvas.Dim)
+		return
+	}
+	m.notify("undone: "+changeText(is, was), canvas.Plain)
+}
+
+// changeText names the change that leads from one state of the annotations to
+// the next.
+func changeText(from, to protocol.Annotations) string {
+	if a, b := from.Merges(), to.Merges(); len(b) > len(a) {
+		m := b[len(b)-1]
+		return "merge of " + Clean(from.Name(m.From)) + " into " + Clean(from.Name(m.Into))
+	}
+	if a, b := from.Moves(), to.Moves(); len(b) > len(a) {
+		m := b[len(b)-1]
+		return "the turn at " + clock(m.Start) + " given to " + Clean(to.Name(m.To))
+	}
+	if k, ok := missingBookmark(to, from); ok {
+		if _, replaced := missingBookmark(from, to); replaced {
+			return "note of the bookmark at " + clock(k.At)
+		}
+		return "bookmark at " + clock(k.At)
+	}
+	if k, ok := missingBookmark(from, to); ok {
+		return "removal of the bookmark at " + clock(k.At)
+	}
+	for _, label := range to.MutedLabels() {
+		if !from.Muted(label) {
+			return "mute of " + Clean(to.Name(label))
+		}
+	}
+	for _, label := range from.MutedLabels() {
+		if !to.Muted(label) {
+			return "unmute of " + Clean(to.Name(label))
+		}
+	}
+	names, before := to.Names(), from.Names()
+	for label, name := range names {
+		if before[label] != name {
+			return "name " + Clean(name) + " of " + Clean(label)
+		}
+	}
+	for label, name := range before {
+		if names[label] != name {
+			return "removal of the name " + Clean(name)
+		}
+	}
+	return "no change"
+}
+
+// missingBookmark is the first bookmark of a that b does not have.
+func missingBookmark(a, b protocol.Annotations) (k protocol.Bookmark, found bool) {
+	i := slices.IndexFunc(a.Bookmarks(), func(k protocol.Bookmark) bool { return !slices.Contains(b.Bookmarks(), k) })
+	if i < 0 {
+		return k, false
+	}
+	return a.Bookmarks()[i], true
+}
+
+// bookmarkJump is the bookmark that the last jump led to, and the view then.
+type bookmarkJump struct {
+	at   float64
+	view viewport
+}
+
+// addBookmark asks for the note of a bookmark: at the selected row of the list, at
+// the cursor, at the present, or when scrolled back, in the middle of the window. Its position is that of the key, not of the
+// end of the note.
+func (m *model) addBookmark() {
+	w := m.window()
+	at := w.position
+	switch {
+	case m.list != nil && m.list.selected != 0:
+		if r, ok := m.selectedRow(); ok {
+			at = r.at
+		}
+	case m.still() && m.cursor >= 0:
+		at = min(m.cursor, at)
+	case !w.follow:
+		at = min(max(w.middle(), 0), at)
+	}
+	m.askText(textInput{
+		label: "bookmark " + clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes,
+		done: func(m *model, note string) tea.Cmd {
+			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
+				m.bookmark = protocol.Round1ms(at)
+				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, clock(at), Clean(note)), canvas.Brand)
+			}
+			return nil
+		},
+	})
+}
+
+// jumpToBookmark goes to the next (+1) or the previous (-1) bookmark. It counts
+// from the bookmark reached last, while the view is still there; else from the
+// middle of the window.
+func (m *model) jumpToBookmark(by int) {
+	s := m.session()
+	if len(s.bookmarks) == 0 {
+		m.notify("no bookmarks yet: b sets one", canvas.Dim)
+		return
+	}
+	w := m.window()
+	from := w.middle()
+	if w.follow && s.Playback == nil {
+		from = s.Position
+	}
+	if m.jump == (bookmarkJump{m.bookmark, m.view}) {
+		from = m.bookmark
+	}
+	// The first bookmark after from, and the last one before it.
+	next := slices.IndexFunc(s.bookmarks, func(k protocol.Bookmark) bool { return k.At > from })
+	if next < 0 {
+		next = len(s.bookmarks)
+	}
+	i := next
+	if by < 0 {
+		i = next - 1
+		for i >= 0 && s.bookmarks[i].At >= from {
+			i--
+		}
+	}
+	if i < 0 || i >= len(s.bookmarks) {
+		m.notify(map[bool]string{true: "no bookmark after this", false: "no bookmark before this"}[by > 0], canvas.Dim)
+		return
+	}
+	k := s.bookmarks[i]
+	m.bookmark = k.At
+	m.centre(k.At)
+	m.jump = bookmarkJump{k.At, m.view}
+	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, B removes it)", m.glyphs.Bookmark, clock(k.At), Clean(k.Note), i+1, len(s.bookmarks)), canvas.Brand)
+	if m.o.Player != nil {
+		m.o.Player.Seek(k.At)
+	}
+}
+
+// centre moves the window so that a position is in its middle.
+func (m *model) centre(at float64) {
+	if w := m.window(); !m.view.showsAll() {
+		m.view.scrollTo(w, at+w.span/2)
+	}
+}
+
+// removeBookmark removes the bookmark that was set or reached last.
+func (m *model) removeBookmark() {
+	if !slices.ContainsFunc(m.session().bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
+		m.notify("[ and ] choose the bookmark to remove", canvas.Dim)
+		return
+	}
+	at := m.bookmark
+	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(at), nil })
+	m.notify("removed the bookmark at "+clock(at)+", u brings it back", canvas.Plain)
+}
+
+// describeNewest describes the selected lane's newest turn in the window.
+func (m *model) describeNewest() {
+	s := m.session()
+	i := s.index(m.selected)
+	if i < 0 {
+		m.notify("select a lane first, with up and down", canvas.Dim)
+		return
+	}
+	w := m.window()
+	m.describeTurn(s, i, w.at(0), w.end())
+}
+
+// describeTurn shows who spoke when and for how long: the last turn of a lane in
+// a stretch, in seconds.
+func (m *model) describeTurn(s *session, i int, from, to float64) {
+	p := s.speakers[i]
+	if p.Open && p.OpenSince < to && s.decided() > from {
+		m.notify(fmt.Sprintf("%s  since %s, still speaking", p.name, clockTenths(p.OpenSince)), p.style)
+		return
+	}
+	for k := len(p.Turns) - 1; k >= 0; k-- {
+		if t := p.Turns[k]; t.Start < to {
+			if t.End > from {
+				m.notify(fmt.Sprintf("%s  %s to %s, %.1f s", p.name, clockTenths(t.Start), clockTenths(t.End), t.End-t.Start), p.style)
+			}
+			return
+		}
+	}
+}
+
+// exportedMsg is the result of Options.Export.
+type exportedMsg struct {
+	text     string
+	err      error
+	revision int64
+}
+
+// export writes the files on a goroutine of Bubble Tea's.
+func (m *model) export() tea.Cmd {
+	if m.exporting {
+		return nil
+	}
+	m.exporting = true
+	m.notify("exporting", canvas.Dim)
+	a, revision := m.annotations.Load()
+	export := m.o.Export
+	return func() tea.Msg {
+		text, err := export(a)
+		return exportedMsg{text, err, revision}
+	}
+}
+
+func (m *model) exported(msg exportedMsg) {
+	m.exporting = false
+	if msg.err != nil {
+		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		return
+	}
+	m.annotations.MarkSaved(msg.revision)
+	m.notify(msg.text, canvas.Good)
+}

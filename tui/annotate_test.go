@@ -1,0 +1,232 @@
+package tui
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+func TestNamingAPerson(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	press(m, "2", "r")
+	typeText(m, "qx李雷") // letters that are keys otherwise
+	press(m, "left", "left", "backspace", "end", "enter")
+	screenHas(t, m, "q李雷")
+	screenHasNot(t, m, "SPEAKER_01")
+	if a, _ := m.annotations.Load(); a.Name("SPEAKER_01") != "q李雷" {
+		t.Errorf("the name is %q", a.Name("SPEAKER_01"))
+	}
+	press(m, "r", "esc")
+	screenHas(t, m, "q李雷")
+	press(m, "3", "r")
+	typeText(m, "q李雷")
+	press(m, "enter")
+	screenHas(t, m, "the name is in use")
+	press(m, "u")
+	screenHas(t, m, "undone: name q李雷 of SPEAKER_01")
+	screenHas(t, m, "SPEAKER_01")
+	press(m, "u")
+	screenHas(t, m, "nothing to undo")
+}
+
+func TestNamingAsksWhom(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	press(m, "r")
+	screenHas(t, m, "or 1-4")
+	press(m, "3")
+	screenHas(t, m, "name of SPEAKER_02:")
+	press(m, "esc")
+	// Keys that come together: the rest is the name.
+	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("rAnna")})
+	press(m, "enter")
+	screenHas(t, m, "Anna")
+	press(m, "r")
+	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(" von\nB\x1b[2J"), Paste: true})
+	press(m, "enter")
+	screenHas(t, m, "Anna von B[2J")
+}
+
+func TestMergingLanes(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	before := m.session().speakers
+	press(m, "4", "m")
+	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?")
+	press(m, "down", "down")
+	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?") // nobody is merged with themselves
+	press(m, "up", "up", "enter")
+	b := m.session()
+	if len(b.speakers) != 3 || b.index("SPEAKER_03") != 0 || m.selected != "SPEAKER_00" {
+		t.Fatalf("people %+v, selected %s", b.speakers, m.selected)
+	}
+	if got, want := b.speakers[0].talk, before[0].talk+before[3].talk; got > want+1e-9 || got < want-5 {
+		t.Errorf("together they talked %v s, apart %v s", got, want)
+	}
+	if b.speakers[2].style != canvas.Speaker(2) {
+		t.Errorf("after a merge the third speaker's colour is %v", b.speakers[2].style)
+	}
+	press(m, "u")
+	if n := len(m.session().speakers); n != 4 {
+		t.Errorf("after undo there are %d people", n)
+	}
+	screenHas(t, m, "undone: merge of SPEAKER_03 into SPEAKER_00")
+}
+
+// Solo shows one lane also when that one is muted, and the mute is back after it.
+// Mute, solo and sort say what they did, and undo what it undid.
+func TestMuteSoloSortConfirm(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	muted := func() (out []string) {
+		for _, p := range m.session().speakers {
+			if p.muted {
+				out = append(out, p.Label)
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		keys  []string
+		says  string
+		muted []string
+	}{
+		{[]string{"2", "x"}, "SPEAKER_01 is muted: not in the shares, u undoes it", []string{"SPEAKER_01"}},
+		{[]string{"o"}, "only SPEAKER_01, o shows all lanes again", []string{"SPEAKER_00", "SPEAKER_02", "SPEAKER_03"}},
+		{[]string{"1", "x"}, "SPEAKER_00 is muted, but only SPEAKER_01 counts until o", []string{"SPEAKER_00", "SPEAKER_02", "SPEAKER_03"}},
+		{[]string{"2", "o"}, "all lanes again", []string{"SPEAKER_00", "SPEAKER_01"}},
+		{[]string{"1", "x"}, "SPEAKER_00 is no longer muted, u undoes it", []string{"SPEAKER_01"}},
+		{[]string{"u"}, "undone: unmute of SPEAKER_00", []string{"SPEAKER_00", "SPEAKER_01"}},
+		{[]string{"s"}, "lanes sorted by talk time", nil},
+		{[]string{"s"}, "lanes in order of first speech", nil},
+	} {
+		press(m, c.keys...)
+		screenHas(t, m, c.says)
+		if got := muted(); c.muted != nil && !slices.Equal(got, c.muted) {
+			t.Errorf("after %v, %v are muted", c.keys, got)
+		}
+	}
+}
+
+// Undo names the bookmark and the name that it is about.
+func TestUndoNamesWhatItUndid(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	press(m, "b", "enter")
+	press(m, "B", "u")
+	screenHas(t, m, "undone: removal of the bookmark at 1:40")
+	press(m, "u")
+	screenHas(t, m, "undone: bookmark at 1:40")
+	press(m, "1", "r", "A", "enter", "r", "backspace", "enter", "u")
+	screenHas(t, m, "undone: removal of the name A")
+	press(m, "u")
+	screenHas(t, m, "undone: name A of SPEAKER_00")
+}
+
+// One key joins a label that came with a new connection.
+func TestJoinFresh(t *testing.T) {
+	store := protocol.NewAnnotationsStore(protocol.Annotations{})
+	line := protocol.NewTimeline()
+	at := 0.0
+	for _, label := range []string{"SPEAKER_00", "SPEAKER_01", "SPEAKER_01#2", "SPEAKER_00#2"} {
+		line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label))
+		line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at+2, label))
+		at += 2
+	}
+	s := State{Timeline: line.Snapshot(), Position: at, Sent: at, Conn: Open}
+	m := newModel(t.Context(), Options{Snapshot: func() State { return s }, Annotations: store}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	m.w, m.h = 110, 30
+	m.refresh()
+	press(m, "J")
+	if m.choice != nil || !strings.Contains(m.notice, "no label of a new connection") {
+		t.Errorf("J with nothing to join: %q", m.notice)
+	}
+	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_00#2"}
+	m.refresh()
+	press(m, "J")
+	if m.choice == nil || m.selected != "SPEAKER_01" {
+		t.Fatalf("J proposes %q", m.selected)
+	}
+	if text := m.choice.prompt("SPEAKER_01"); text != "SPEAKER_01#2 came after the reconnection: is it SPEAKER_01?" {
+		t.Errorf("J asks %q", text)
+	}
+	press(m, "enter")
+	a, _ := store.Load()
+	if a.Root("SPEAKER_01#2") != "SPEAKER_01" {
+		t.Errorf("merges %v", a.Merges())
+	}
+	// The other one is somebody new.
+	press(m, "J", "3")
+	a, _ = store.Load()
+	if m.choice != nil || a.Root("SPEAKER_00#2") != "SPEAKER_00#2" || !strings.Contains(m.notice, "person of its own") {
+		t.Errorf("merges %v, notice %q", a.Merges(), m.notice)
+	}
+	press(m, "J")
+	if m.choice != nil {
+		t.Error("J asks again")
+	}
+	press(m, "u")
+	if a, _ = store.Load(); a.Root("SPEAKER_01#2") != "SPEAKER_01#2" {
+		t.Error("u does not undo")
+	}
+}
+
+func TestBookmarks(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 40)
+	press(m, "b")
+	screenHas(t, m, "bookmark 5:00, note:")
+	m.later(sampleState(fourSpeakers, 320, 1)) // writing takes its time
+	typeText(m, "budget?")
+	press(m, "enter")
+	press(m, "home", "b", "enter", "end")
+	a, _ := m.annotations.Load()
+	k := a.Bookmarks()
+	if len(k) != 2 || k[1] != (protocol.Bookmark{At: 300, Note: "budget?"}) || k[0].At < 25 || k[0].At > 35 {
+		t.Fatalf("bookmarks %+v", k)
+	}
+	screenHas(t, m, "◆ bookmark")
+	press(m, "[")
+	screenHas(t, m, "◆ 5:00  budget?  (2 of 2")
+	press(m, "[")
+	screenHas(t, m, "(1 of 2")
+	if w := m.window(); w.at(0) > k[0].At || w.at(w.cells) < k[0].At {
+		t.Errorf("the window is at %v, the bookmark at %v", w.at(0), k[0].At)
+	}
+	press(m, "[")
+	screenHas(t, m, "no bookmark before this")
+	press(m, "]")
+	screenHas(t, m, "(2 of 2")
+	press(m, "B", "u", "]", "[", "B")
+	if a, _ := m.annotations.Load(); len(a.Bookmarks()) != 1 {
+		t.Errorf("bookmarks %+v", a.Bookmarks())
+	}
+}
+
+func TestExportFromTheScreen(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 60, 1), 120, 30)
+	press(m, "e")
+	screenHasNot(t, m, "exporting") // there is none
+	var got protocol.Annotations
+	fail := errors.New("no room on the disk")
+	m = newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }}, m.theme, m.glyphs)
+	m.refresh()
+	press(m, "b", "enter")
+	cmd := press(m, "e")
+	screenHas(t, m, "exporting")
+	if press(m, "e"); !m.exporting {
+		t.Error("two exports at once")
+	}
+	m.Update(runCommand(cmd))
+	screenHas(t, m, "no room on the disk")
+	if !m.annotations.Unsaved() || len(got.Bookmarks()) != 1 {
+		t.Errorf("exported %+v, unsaved %v", got, m.annotations.Unsaved())
+	}
+	fail = nil
+	m.Update(runCommand(press(m, "e")))
+	screenHas(t, m, "wrote x.html")
+	if m.annotations.Unsaved() {
+		t.Error("exported, but not kept")
+	}
+}

@@ -1,0 +1,234 @@
+// Package canvas is the screen as a grid of cells: what a cell holds, how wide
+// a character is, which glyphs a terminal can show, and which colours it has.
+// It knows nothing of what is drawn.
+package canvas
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Canvas is a grid of Width by Height cells. Drawing outside of it has no
+// effect, so that a rendered screen is never larger than its terminal.
+type Canvas struct {
+	Width, Height int
+	cells         []cell
+}
+
+// cell is one place of the grid. An empty text is a blank.
+type cell struct {
+	text         string
+	style        Style
+	continuation bool // part of the wide character to the left
+	variable     bool // terminals disagree about the width of text
+}
+
+// New returns an empty canvas.
+func New(width, height int) *Canvas {
+	return &Canvas{Width: width, Height: height, cells: make([]cell, width*height)}
+}
+
+func (c *Canvas) contains(x, y int) bool { return x >= 0 && y >= 0 && x < c.Width && y < c.Height }
+
+// Set puts one glyph of width 1 into a cell.
+func (c *Canvas) Set(x, y int, glyph string, s Style) {
+	if !c.contains(x, y) {
+		return
+	}
+	c.clearWide(x, y)
+	c.cells[y*c.Width+x] = cell{text: glyph, style: s}
+}
+
+// Text writes s from x on, at most width cells of it, and returns the number of
+// cells used. What does not fit on the canvas is cut.
+func (c *Canvas) Text(x, y, width int, s string, st Style) int {
+	used := 0
+	for len(s) > 0 {
+		cluster, w, fixed := nextCluster(s)
+		s = s[len(cluster):]
+		if w == 0 || hasControl(cluster) {
+			continue
+		}
+		if used+w > width || x+used+w > c.Width {
+			break
+		}
+		c.setCluster(x+used, y, cluster, w, !fixed, st)
+		used += w
+	}
+	return used
+}
+
+// TextRight writes s so that it ends before x, and returns the number of cells
+// used.
+func (c *Canvas) TextRight(x, y int, s string, st Style) int {
+	w := Width(s)
+	return c.Text(x-w, y, w, s, st)
+}
+
+// setCluster sets a character of w cells.
+func (c *Canvas) setCluster(x, y int, cluster string, w int, variable bool, st Style) {
+	if x < 0 || y < 0 || y >= c.Height || x+w > c.Width {
+		return
+	}
+	for i := range w {
+		c.clearWide(x+i, y)
+	}
+	for i := range w {
+		c.cells[y*c.Width+x+i] = cell{style: st, continuation: i > 0}
+	}
+	first := &c.cells[y*c.Width+x]
+	first.text, first.variable = cluster, variable
+}
+
+// clearWide blanks the wide character that covers a cell about to be
+// overwritten.
+func (c *Canvas) clearWide(x, y int) {
+	row := c.cells[y*c.Width : (y+1)*c.Width]
+	for x > 0 && row[x].continuation {
+		x--
+	}
+	for i := x + 1; i < c.Width && row[i].continuation; i++ {
+		row[x], row[i] = cell{}, cell{}
+	}
+}
+
+// hasControl is the last guard of the terminal: text that nobody has sanitized
+// is not drawn.
+func hasControl(cluster string) bool {
+	for _, r := range cluster {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Blank reports whether nothing was drawn into a cell of the canvas yet.
+func (c *Canvas) Blank(x, y int) bool {
+	return c.contains(x, y) && c.cells[y*c.Width+x].blank()
+}
+
+func (c cell) blank() bool {
+	return !c.continuation && (c.text == "" || c.text == " ") && c.style&reverse == 0
+}
+
+// Clear blanks a rectangle.
+func (c *Canvas) Clear(x, y, width, height int) {
+	for j := max(y, 0); j < min(y+height, c.Height); j++ {
+		for i := max(x, 0); i < min(x+width, c.Width); i++ {
+			c.clearWide(i, j)
+			c.cells[j*c.Width+i] = cell{}
+		}
+	}
+}
+
+// Box draws a frame with a title in its upper edge.
+func (c *Canvas) Box(x, y, width, height int, title string, g *Glyphs) {
+	right, bottom := x+width-1, y+height-1
+	for i := x + 1; i < right; i++ {
+		c.Set(i, y, g.BoxH, Faint)
+		c.Set(i, bottom, g.BoxH, Faint)
+	}
+	for j := y + 1; j < bottom; j++ {
+		c.Set(x, j, g.BoxV, Faint)
+		c.Set(right, j, g.BoxV, Faint)
+	}
+	c.Set(x, y, g.BoxTopLeft, Faint)
+	c.Set(right, y, g.BoxTopRight, Faint)
+	c.Set(x, bottom, g.BoxBottomLeft, Faint)
+	c.Set(right, bottom, g.BoxBottomRight, Faint)
+	c.Text(x+2, y, width-4, title, Dim)
+}
+
+// Segment is a part of a line that may be omitted when there is no room.
+type Segment struct {
+	Text  string
+	Style Style
+	// Rank says which segments are omitted first: those with the highest. A
+	// segment of rank 0 always stays.
+	Rank int
+}
+
+// Segments writes segments with gap cells between them and returns the number
+// of cells used. While they do not fit into width, the segment with the highest
+// rank is omitted; what is still too long is cut at its end.
+func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyphs) int {
+	kept := append([]Segment(nil), segments...)
+	for {
+		total, worst := -gap, -1
+		for i, s := range kept {
+			total += Width(s.Text) + gap
+			if s.Rank > 0 && (worst < 0 || s.Rank >= kept[worst].Rank) {
+				worst = i
+			}
+		}
+		if total <= width || worst < 0 {
+			break
+		}
+		kept = append(kept[:worst], kept[worst+1:]...)
+	}
+	used := 0
+	for i, s := range kept {
+		if i > 0 {
+			used += gap
+		}
+		room := width - used
+		if room <= 0 {
+			break
+		}
+		used += c.Text(x+used, y, room, Fit(s.Text, room, 0, g.Ellipsis), s.Style)
+	}
+	return used
+}
+
+// Render returns the canvas as text with escape sequences: Height lines, each
+// ending in the terminal's default style, without trailing blanks.
+func (c *Canvas) Render(t *Theme) string {
+	var b strings.Builder
+	b.Grow(c.Width * c.Height * 2)
+	for y := range c.Height {
+		if y > 0 {
+			b.WriteByte('\n')
+		}
+		row := c.cells[y*c.Width : (y+1)*c.Width]
+		end := len(row)
+		for end > 0 && row[end-1].blank() {
+			end--
+		}
+		current := Plain
+		for x, cl := range row[:end] {
+			if cl.continuation {
+				continue
+			}
+			want := cl.style
+			if cl.blank() && current&reverse == 0 {
+				want = current // a blank looks the same in any style
+			}
+			if want != current {
+				t.change(&b, current, want)
+				current = want
+			}
+			switch {
+			case cl.text == "":
+				b.WriteByte(' ')
+			case cl.variable && !t.plain:
+				w := 1
+				for x+w < len(row) && row[x+w].continuation {
+					w++
+				}
+				// Erase the cells, write, and set the cursor behind them: whatever
+				// width the terminal assumes, the rest of the line is in place.
+				b.WriteString(ansi.EraseCharacter(w))
+				b.WriteString(cl.text)
+				b.WriteString(ansi.CursorHorizontalAbsolute(x + w + 1))
+			default:
+				b.WriteString(cl.text)
+			}
+		}
+		if current != Plain {
+			t.change(&b, current, Plain)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package canvas
+
+import "math/bits"
+
+// Subcells is the number of steps that an edge has within one cell.
+const Subcells = 8
+
+// Glyphs are the characters that the screen draws with, each one cell wide in
+// every terminal.
+type Glyphs struct {
+	ASCII bool // nothing beyond ASCII
+	// Block[n] fills n eighths of a cell from the left.
+	Block [Subcells + 1]string
+	// blockRight[n] fills n eighths from the right, as well as that is possible
+	// without swapping the colours; used where reverse is false.
+	blockRight [Subcells + 1]string
+	// reverse says that the other part of a cell can be filled by swapping the
+	// colours.
+	reverse bool
+
+	PendingOpen, Pending          string // not decided yet, with and without an open turn
+	Rule, Tick, Grid              string
+	Thin, HalfThin                string // a bar thinner than a row
+	Speaking, Live, Idle          string
+	Recognised                    string // before a name that is that of a voiceprint
+	Failed, Done                  string
+	Arrow, Dot, Ellipsis          string
+	MeterLeft, MeterRight         string
+	Up, Down, Left, Right         string
+	Rise                          [Subcells + 1]string // Rise[n] fills n eighths from below
+	UpperHalf, LowerHalf          string
+	Overlap, Gap                  string // on the time axis: several speakers, never sent
+	GapFill                       string // in the lanes: never sent
+	Bookmark, BookmarkLine        string // on the time axis, and through the lanes
+	MapLeft, MapRight             string // around the window on the minimap
+	Selected                      string
+	BoxH, BoxV                    string
+	BoxTopLeft, BoxTopRight       string
+	BoxBottomLeft, BoxBottomRight string
+}
+
+var unicodeGlyphs = Glyphs{
+	Block:       [9]string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+	blockRight:  [9]string{" ", "▕", "▕", "▐", "▐", "▐", "█", "█", "█"},
+	reverse:     true,
+	PendingOpen: "▒", Pending: "░",
+	Rule: "─", Tick: "┬", Grid: "┊", Thin: "━", HalfThin: "╸",
+	Speaking: "●", Live: "●", Idle: "○", Recognised: "≈", Failed: "×", Done: "■",
+	Arrow: "→", Dot: "·", Ellipsis: "…",
+	MeterLeft: "▕", MeterRight: "▏",
+	Up: "↑", Down: "↓", Left: "←", Right: "→",
+	Rise:      [9]string{"▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	UpperHalf: "▀", LowerHalf: "▄",
+	Overlap: "━", Gap: "╳", GapFill: "╱", Bookmark: "◆", BookmarkLine: "┆",
+	MapLeft: "┣", MapRight: "┫", Selected: "▌",
+	BoxH: "─", BoxV: "│", BoxTopLeft: "╭", BoxTopRight: "╮", BoxBottomLeft: "╰", BoxBottomRight: "╯",
+}
+
+var asciiGlyphs = Glyphs{
+	ASCII:       true,
+	Block:       [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
+	blockRight:  [9]string{" ", "-", "-", "-", "-", "#", "#", "#", "#"},
+	PendingOpen: ":", Pending: ".",
+	Rule: "-", Tick: "+", Grid: " ", Thin: "=", HalfThin: "-",
+	Speaking: "*", Live: "*", Idle: "o", Recognised: "=", Failed: "x", Done: "#",
+	Arrow: "->", Dot: "|", Ellipsis: "~",
+	MeterLeft: "[", MeterRight: "]",
+	Up: "^", Down: "v", Left: "<", Right: ">",
+	Rise:      [9]string{" ", ".", ".", ":", ":", "=", "=", "#", "#"},
+	UpperHalf: "#", LowerHalf: "#",
+	Overlap: "=", Gap: "x", GapFill: "/", Bookmark: "@", BookmarkLine: " ",
+	MapLeft: "[", MapRight: "]", Selected: ">",
+	BoxH: "-", BoxV: "|", BoxTopLeft: "+", BoxTopRight: "+", BoxBottomLeft: "+", BoxBottomRight: "+",
+}
+
+// NewGlyphs returns the glyphs for a terminal: with ascii nothing beyond ASCII,
+// with plain nothing that needs swapped colours.
+func NewGlyphs(ascii, plain bool) *Glyphs {
+	g := unicodeGlyphs
+	if ascii {
+		g = asciiGlyphs
+	}
+	if plain {
+		g.reverse = false
+	}
+	return &g
+}
+
+// Partial returns the glyph for a cell of which the eighths in mask are filled,
+// bit 0 the leftmost, and whether its colours are swapped.
+//
+// One glyph has one edge. A cell with more of them keeps the filled amount, and
+// its place as well as possible: a short fill within the cell goes to the nearer
+// side, and so does a short gap, because a gap that is slightly displaced is
+// more accurate than none.
+func (g *Glyphs) Partial(mask uint8) (glyph string, swapped bool) {
+	n := bits.OnesCount8(mask)
+	switch {
+	case n == 0:
+		return "", false
+	case n == Subcells:
+		return g.Block[Subcells], false
+	}
+	if fromLeft(mask) {
+		return g.Block[n], false
+	}
+	if g.reverse {
+		return g.Block[Subcells-n], true
+	}
+	return g.blockRight[n], false
+}
+
+// fromLeft reports whether a partly filled cell is drawn filled from the left.
+func fromLeft(mask uint8) bool {
+	first, last := mask&1 != 0, mask&0x80 != 0
+	if first != last {
+		return first
+	}
+	var centre int // of the filled part, relative to the middle, in half eighths
+	for k := range Subcells {
+		if mask>>k&1 != 0 {
+			centre += 2*k - 7
+		}
+	}
+	return centre <= 0
+}

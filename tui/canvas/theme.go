@@ -1,0 +1,180 @@
+package canvas
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// Style is how a cell looks: a role, which the theme turns into a colour, and
+// the attributes bold and reverse.
+type Style uint16
+
+// The roles, each of which is a style without attributes.
+const (
+	Plain    Style = iota // the terminal's own colour
+	Brand                 // the product's name, the present
+	Dim                   // secondary text
+	Faint                 // rules and grids
+	Good                  // as it should be
+	Warn                  // needs attention
+	Bad                   // failed or lost
+	speaker0              // the first speaker; the others follow
+
+	speakers = 8
+	roles    = speaker0 + speakers
+	roleMask = 0xff
+
+	bold    Style = 1 << 8
+	reverse Style = 1 << 9
+)
+
+// Speaker is the style of the i-th speaker, counted from 0. The colours repeat
+// after eight.
+func Speaker(i int) Style { return speaker0 + Style(i%speakers) }
+
+// Bold is the style in bold.
+func (s Style) Bold() Style { return s | bold }
+
+// Reverse is the style with text and background swapped.
+func (s Style) Reverse() Style { return s | reverse }
+
+func (s Style) role() Style       { return s & roleMask }
+func (s Style) attributes() Style { return s &^ roleMask }
+
+// The backgrounds that the palette is chosen for: the darkest and the lightest
+// of common dark themes, and the same of light ones.
+var (
+	darkBackgrounds  = []string{"#000000", "#1e1e1e", "#282c34"}
+	lightBackgrounds = []string{"#ffffff", "#fafafa", "#fdf6e3"}
+)
+
+// palette has the colours of all roles. Those of text reach a contrast of
+// 4.5:1 on each background above, and the speakers' can be told apart with any
+// of the three kinds of colour blindness; a test computes both.
+var palette = [roles]lipgloss.AdaptiveColor{
+	Brand:        {Dark: "#7fd1c7", Light: "#00665e"},
+	Dim:          {Dark: "#a0a6ad", Light: "#5c6269"},
+	Faint:        {Dark: "#4a4f57", Light: "#c3c6ca"},
+	Good:         {Dark: "#7fd1a0", Light: "#1a6b3a"},
+	Warn:         {Dark: "#f0c050", Light: "#7d5200"},
+	Bad:          {Dark: "#ff8a80", Light: "#b3261e"},
+	speaker0:     {Dark: "#43cfff", Light: "#2168cf"},
+	speaker0 + 1: {Dark: "#f7be05", Light: "#bd3f0a"},
+	speaker0 + 2: {Dark: "#04b774", Light: "#005a5b"},
+	speaker0 + 3: {Dark: "#bd81c4", Light: "#9a3a97"},
+	speaker0 + 4: {Dark: "#e4ef5b", Light: "#5a704e"},
+	speaker0 + 5: {Dark: "#8b89ff", Light: "#4f2597"},
+	speaker0 + 6: {Dark: "#ef7a1d", Light: "#9d0e05"},
+	speaker0 + 7: {Dark: "#cacca3", Light: "#1e3543"},
+}
+
+// Background is the kind of background that colours are chosen for.
+type Background int
+
+// The backgrounds. DetectBackground asks the terminal, and assumes a dark one
+// when there is no answer.
+const (
+	DetectBackground Background = iota
+	DarkBackground
+	LightBackground
+)
+
+// Theme turns styles into escape sequences.
+type Theme struct {
+	colours [roles]string // SGR parameters of each role's colour; "" = none
+	plain   bool          // no escape sequences at all
+}
+
+// NewTheme chooses the colours for a terminal's colour profile. A plain theme
+// has no escape sequences at all.
+func NewTheme(p termenv.Profile, dark, plain bool) *Theme {
+	t := &Theme{plain: plain}
+	for r, c := range palette {
+		hex := c.Light
+		if dark {
+			hex = c.Dark
+		}
+		if hex == "" || plain || p == termenv.Ascii {
+			continue
+		}
+		if colour := p.Color(hex); colour != nil {
+			t.colours[r] = colour.Sequence(false)
+		}
+	}
+	return t
+}
+
+// DetectTheme chooses the colours for the terminal behind w: what it can show,
+// what NO_COLOR and TERM=dumb ask for, and its background.
+func DetectTheme(w io.Writer, b Background) *Theme {
+	profile := lipgloss.NewRenderer(w).ColorProfile()
+	if os.Getenv("NO_COLOR") != "" {
+		profile = termenv.Ascii
+	}
+	dark := b == DarkBackground
+	if b == DetectBackground {
+		// The default renderer has asked its terminal before the screen was
+		// taken over. Asking again would swallow keys.
+		dark = lipgloss.HasDarkBackground()
+	}
+	return NewTheme(profile, dark, os.Getenv("TERM") == "dumb")
+}
+
+// Plain reports whether the terminal gets no escape sequences at all.
+func (t *Theme) Plain() bool { return t.plain }
+
+// Paint is text in a style, from the default style and back to it.
+func (t *Theme) Paint(text string, s Style) string {
+	var b strings.Builder
+	t.change(&b, Plain, s)
+	b.WriteString(text)
+	t.change(&b, s, Plain)
+	return b.String()
+}
+
+// change writes the sequence that leads from one style to another.
+func (t *Theme) change(b *strings.Builder, from, to Style) {
+	if t.plain {
+		return
+	}
+	fc, tc := t.colours[from.role()], t.colours[to.role()]
+	if fc == tc && from.attributes() == to.attributes() {
+		return
+	}
+	if tc == "" && to.attributes() == 0 {
+		b.WriteString("\x1b[m")
+		return
+	}
+	// Attributes are turned off one by one: shorter than a reset followed by
+	// the colour.
+	b.WriteString("\x1b[")
+	sep := ""
+	put := func(code string) {
+		b.WriteString(sep + code)
+		sep = ";"
+	}
+	on, off := to.attributes()&^from, from.attributes()&^to
+	if off&bold != 0 {
+		put("22")
+	}
+	if off&reverse != 0 {
+		put("27")
+	}
+	if on&bold != 0 {
+		put("1")
+	}
+	if on&reverse != 0 {
+		put("7")
+	}
+	if tc != fc {
+		if tc == "" {
+			tc = "39"
+		}
+		put(tc)
+	}
+	b.WriteByte('m')
+}

@@ -1,0 +1,197 @@
+package canvas
+
+import (
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/muesli/termenv"
+)
+
+type rgb [3]float64 // linear light, 0..1
+
+func linear(t testing.TB, hex string) rgb {
+	t.Helper()
+	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 32)
+	if err != nil || len(hex) != 7 {
+		t.Fatalf("%q is no colour", hex)
+	}
+	var c rgb
+	for i := range c {
+		v := float64(n>>(16-8*i)&0xff) / 255
+		if v <= 0.04045 {
+			c[i] = v / 12.92
+		} else {
+			c[i] = math.Pow((v+0.055)/1.055, 2.4)
+		}
+	}
+	return c
+}
+
+// contrast is the contrast ratio of WCAG 2.1.
+func contrast(a, b rgb) float64 {
+	l := func(c rgb) float64 { return 0.2126*c[0] + 0.7152*c[1] + 0.0722*c[2] }
+	x, y := l(a), l(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func TestTextReachesContrast(t *testing.T) {
+	for r := Brand; r < roles; r++ {
+		want := 4.5
+		if r == Faint { // rules and grids, no text
+			want = 1.3
+		}
+		for _, bg := range darkBackgrounds {
+			if got := contrast(linear(t, palette[r].Dark), linear(t, bg)); got < want {
+				t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, palette[r].Dark, bg, got, want)
+			}
+		}
+		for _, bg := range lightBackgrounds {
+			if got := contrast(linear(t, palette[r].Light), linear(t, bg)); got < want {
+				t.Errorf("role %d: %s on %s has %.2f:1, want %.1f:1", r, palette[r].Light, bg, got, want)
+			}
+		}
+	}
+}
+
+// Colour blindness as Machado, Oliveira and Fernandes (2009) model it, at
+// full severity, in linear light.
+var sights = map[string][3]rgb{
+	"full":   {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+	"protan": {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+	"deutan": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+	"tritan": {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
+}
+
+func seen(c rgb, m [3]rgb) rgb {
+	var out rgb
+	for i := range out {
+		out[i] = min(max(m[i][0]*c[0]+m[i][1]*c[1]+m[i][2]*c[2], 0), 1)
+	}
+	return out
+}
+
+// oklab is Björn Ottosson's perceptual space (2020); distances in it are about
+// as large as differences look.
+func oklab(c rgb) rgb {
+	l := math.Cbrt(0.4122214708*c[0] + 0.5363325363*c[1] + 0.0514459929*c[2])
+	m := math.Cbrt(0.2119034982*c[0] + 0.6806995451*c[1] + 0.1073969566*c[2])
+	s := math.Cbrt(0.0883024619*c[0] + 0.2817188376*c[1] + 0.6299787005*c[2])
+	return rgb{
+		0.2104542553*l + 0.793617785*m - 0.0040720468*s,
+		1.9779984951*l - 2.428592205*m + 0.4505937099*s,
+		0.0259040371*l + 0.7827717662*m - 0.808675766*s,
+	}
+}
+
+func TestSpeakerColoursCanBeToldApart(t *testing.T) {
+	// A difference of 0.02 is just noticeable with the colours side by side;
+	// the speakers need three times as much, the first four, which are all that
+	// most sessions have, five times.
+	for sight, m := range sights {
+		for i := range speakers {
+			for j := range i {
+				for theme, pair := range map[string][2]string{
+					"dark":  {palette[Speaker(i)].Dark, palette[Speaker(j)].Dark},
+					"light": {palette[Speaker(i)].Light, palette[Speaker(j)].Light},
+				} {
+					a, b := oklab(seen(linear(t, pair[0]), m)), oklab(seen(linear(t, pair[1]), m))
+					want := 0.06
+					if i < 4 {
+						want = 0.10
+					}
+					if d := math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2])); d < want {
+						t.Errorf("%s, %s sight: speakers %d and %d, %v, differ by %.3f, want %.2f", theme, sight, j, i, pair, d, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sgr is the state of a terminal after SGR sequences.
+type sgr struct {
+	foreground string
+	attributes Style
+	unknown    string
+}
+
+func (s *sgr) apply(params string) {
+	ps := strings.Split(params, ";")
+	for i := 0; i < len(ps); i++ {
+		switch p := ps[i]; {
+		case p == "" || p == "0":
+			*s = sgr{unknown: s.unknown}
+		case p == "22":
+			s.attributes &^= bold
+		case p == "27":
+			s.attributes &^= reverse
+		case p == "39":
+			s.foreground = ""
+		case p == "1":
+			s.attributes |= bold
+		case p == "7":
+			s.attributes |= reverse
+		case p == "38" && i+2 < len(ps) && ps[i+1] == "5":
+			s.foreground, i = strings.Join(ps[i:i+3], ";"), i+2
+		case p == "38" && i+4 < len(ps) && ps[i+1] == "2":
+			s.foreground, i = strings.Join(ps[i:i+5], ";"), i+4
+		case len(p) == 2 && (p[0] == '3' || p[0] == '9'):
+			s.foreground = p
+		default:
+			s.unknown = params
+		}
+	}
+}
+
+func TestStyleChangesArriveWhereTheyShould(t *testing.T) {
+	for _, p := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI, termenv.Ascii} {
+		th := NewTheme(p, true, false)
+		var all []Style
+		for r := range roles {
+			all = append(all, r, r.Bold(), r.Reverse(), r.Bold().Reverse())
+		}
+		for _, from := range all {
+			for _, to := range all {
+				var b strings.Builder
+				th.change(&b, Plain, from)
+				th.change(&b, from, to)
+				var term sgr
+				for _, seq := range strings.Split(b.String(), "\x1b[")[1:] {
+					term.apply(strings.TrimSuffix(seq, "m"))
+				}
+				if want := (sgr{foreground: th.colours[to.role()], attributes: to.attributes()}); term != want {
+					t.Fatalf("profile %v, %v to %v: the terminal has %v, want %v, after %q", p, from, to, term, want, b.String())
+				}
+			}
+		}
+	}
+}
+
+// The environment can turn off colours, and escape sequences altogether.
+func TestDetectTheme(t *testing.T) {
+	t.Setenv("CLICOLOR_FORCE", "1") // what is not a terminal has no colours
+	t.Setenv("TERM", "xterm-256color")
+	t.Setenv("NO_COLOR", "")
+	style := Good.Bold()
+	for _, c := range []struct {
+		env  map[string]string
+		b    Background
+		want string
+	}{
+		{nil, DarkBackground, "\x1b[1;92mx\x1b[m"},
+		{nil, LightBackground, "\x1b[1;36mx\x1b[m"},
+		{map[string]string{"NO_COLOR": "1"}, DetectBackground, "\x1b[1mx\x1b[m"},
+		{map[string]string{"TERM": "dumb"}, DarkBackground, "x"},
+	} {
+		for k, v := range c.env {
+			t.Setenv(k, v)
+		}
+		theme := DetectTheme(io.Discard, c.b)
+		if got := theme.Paint("x", style); got != c.want || theme.Plain() != (c.want == "x") {
+			t.Errorf("%v: painted %q, want %q", c.env, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package canvas
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Terminals do not agree how wide a character of several code points is: a
+// family joined from three faces takes two cells in one terminal and six in
+// another, a Devanagari syllable one, two or three. Such a grapheme cluster gets
+// the largest of these widths, and Render places the cursor after it, so that
+// the rest of the line is in the same cells in every terminal.
+
+// nextCluster returns the first grapheme cluster of s, the cells it gets, and
+// whether every terminal agrees on that width.
+func nextCluster(s string) (cluster string, width int, fixed bool) {
+	if s == "" {
+		return "", 0, true
+	}
+	if b := s[0]; b >= 0x20 && b < 0x7f && (len(s) == 1 || s[1] < 0x80) { // the common case, without segmentation
+		return s[:1], 1, true
+	}
+	cluster, width = ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+	if utf8.RuneCountInString(cluster) == 1 {
+		return cluster, width, true
+	}
+	byRune := ansi.StringWidthWc(cluster)
+	return cluster, max(width, byRune), width == byRune && !strings.ContainsAny(cluster, zeroWidthJoiners)
+}
+
+// zeroWidthJoiners are the zero-width non-joiner and joiner.
+const zeroWidthJoiners = "\u200c\u200d"
+
+// Width is the number of cells that text takes on a Canvas.
+func Width(s string) (cells int) {
+	for s != "" {
+		cluster, w, _ := nextCluster(s)
+		cells += w
+		s = s[len(cluster):]
+	}
+	return cells
+}
+
+// FixedWidth reports whether every terminal agrees on the width of text.
+func FixedWidth(s string) bool {
+	for s != "" {
+		cluster, _, fixed := nextCluster(s)
+		if !fixed {
+			return false
+		}
+		s = s[len(cluster):]
+	}
+	return true
+}
+
+// FirstCluster is the length in bytes of the first grapheme cluster of s.
+func FirstCluster(s string) int {
+	cluster, _, _ := nextCluster(s)
+	return len(cluster)
+}
+
+// LastCluster is the index at which the last grapheme cluster of s begins.
+func LastCluster(s string) int {
+	at := 0
+	for at < len(s) {
+		n := FirstCluster(s[at:])
+		if at+n >= len(s) {
+			break
+		}
+		at += n
+	}
+	return at
+}
+
+// Head is the beginning of s that takes at most that many cells.
+func Head(s string, cells int) string {
+	at := 0
+	for at < len(s) {
+		cluster, w, _ := nextCluster(s[at:])
+		if cells -= w; cells < 0 {
+			break
+		}
+		at += len(cluster)
+	}
+	return s[:at]
+}
+
+// Tail is the end of s that takes at most that many cells.
+func Tail(s string, cells int) string {
+	excess := Width(s) - cells
+	for excess > 0 && s != "" {
+		cluster, w, _ := nextCluster(s)
+		excess -= w
+		s = s[len(cluster):]
+	}
+	return s
+}
+
+// Fit shortens text to a width in cells. The ellipsis stands in the middle,
+// because labels tend to differ at their ends; tail is how many cells of the
+// end remain.
+func Fit(s string, width, tail int, ellipsis string) string {
+	if Width(s) <= width {
+		return s
+	}
+	if width <= 0 {
+		return ""
+	}
+	room := width - Width(ellipsis)
+	if tail = min(tail, width-2); tail > 0 {
+		end := Tail(s, tail)
+		short := Head(s, room-Width(end)) + ellipsis + end
+		// Characters that join their neighbours can be wider when separated.
+		if Width(short) <= width {
+			return short
+		}
+	}
+	if room < 0 {
+		return Head(s, width)
+	}
+	return Head(s, room) + ellipsis
+}
+
+// Wrap breaks text into lines of at most width cells, at any character.
+func Wrap(s string, width int) (lines []string) {
+	for width > 0 && Width(s) > width {
+		line := Head(s, width)
+		if line == "" { // a character wider than the line
+			break
+		}
+		lines = append(lines, line)
+		s = s[len(line):]
+	}
+	return append(lines, s)
+}

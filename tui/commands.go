@@ -1,0 +1,435 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+// ErrQuit is what CommandLine.Run returns when the user quits.
+var ErrQuit = errors.New("quit")
+
+// CommandOptions are what the commands of a CommandLine act on. Their meaning is
+// that of Options.
+type CommandOptions struct {
+	Snapshot    func() State
+	Annotations *protocol.AnnotationsStore
+	Export      func(protocol.Annotations) (string, error)
+	Player      Player
+	Wire        func() trace.Snapshot
+}
+
+// CommandLine executes the commands of the accessible display: words, and a line
+// of answer for each. They do what the keys of the screen do. It is for one
+// goroutine.
+type CommandLine struct {
+	out       *Accessible
+	o         CommandOptions
+	quitAsked bool // quit has asked for confirmation
+}
+
+// NewCommandLine answers on out, and makes it use the names of o.Annotations.
+func NewCommandLine(out *Accessible, o CommandOptions) *CommandLine {
+	if o.Annotations == nil {
+		o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
+	}
+	out.use(o.Annotations, o.Wire)
+	return &CommandLine{out: out, o: o}
+}
+
+// command is one command. The table in commands is the only place that knows
+// them: Run and help read it.
+type command struct {
+	words []string // the help shows the first
+	args  string   // as the help shows them
+	help  string
+	needs func(CommandOptions) bool // nil = always available
+	do    func(c *CommandLine, args string) error
+}
+
+func commands() []command {
+	player := func(o CommandOptions) bool { return o.Player != nil }
+	return []command{
+		{words: []string{"help", "?", "h"}, help: "lists all commands", do: (*CommandLine).help},
+		{words: []string{"who", "w"}, help: "lists the speakers with their numbers, and who is speaking", do: (*CommandLine).who},
+		{words: []string{"last", "l"}, args: "[COUNT]", help: "lists the latest turns, five or COUNT", do: (*CommandLine).last},
+		{words: []string{"status", "s"}, help: "reports the connection and the input level", do: (*CommandLine).status},
+		{words: []string{"wire"}, args: "[COUNT]", help: "reports the connection in detail, with the latest messages, five or COUNT", needs: func(o CommandOptions) bool { return o.Wire != nil }, do: (*CommandLine).wire},
+		{words: []string{"name", "rename"}, args: "WHO NAME", help: "names a person; WHO is a number, a label or a name", do: (*CommandLine).name},
+		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first person into the second", do: (*CommandLine).merge},
+		{words: []string{"mute"}, args: "WHO", help: "excludes a person from the shares, or includes them again", do: (*CommandLine).mute},
+		{words: []string{"mark", "bookmark", "b"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).mark},
+		{words: []string{"marks", "bookmarks"}, help: "lists all bookmarks", do: (*CommandLine).marks},
+		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
+		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
+		{words: []string{"pause", "play", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
+		{words: []string{"seek", "go"}, args: "TIME", help: "goes to a position of the recording, 1:30 or 90", needs: player, do: (*CommandLine).seek},
+		{words: []string{"faster"}, help: "doubles the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(1); return c.printf("Faster.") }},
+		{words: []string{"slower"}, help: "halves the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(-1); return c.printf("Slower.") }},
+		{words: []string{"quiet"}, help: "reports problems only, no turns", do: setDetail(quiet, "Quiet: problems only. Normal reports turns again.")},
+		{words: []string{"normal"}, help: "reports who begins to speak, and finished turns", do: setDetail(normal, "Normal: turns and problems.")},
+		{words: []string{"verbose"}, help: "reports changes of the lag as well", do: setDetail(verbose, "Verbose: turns, problems and lag.")},
+		{words: []string{"quit", "q", "exit", "leave"}, help: "ends the session", do: (*CommandLine).quit},
+	}
+}
+
+// Run executes a line and answers on the display. Its error is ErrQuit, or that
+// of the output; a wrong command is no error.
+func (c *CommandLine) Run(line string) error {
+	word, args, _ := strings.Cut(strings.TrimSpace(Clean(line)), " ")
+	if word == "" {
+		return nil
+	}
+	for _, k := range commands() {
+		if k.needs != nil && !k.needs(c.o) {
+			continue
+		}
+		for _, w := range k.words {
+			if strings.EqualFold(w, word) {
+				if k.words[0] != "quit" {
+					c.quitAsked = false
+				}
+				return k.do(c, strings.TrimSpace(args))
+			}
+		}
+	}
+	return c.printf("There is no command %s. Type help for all of them.", word)
+}
+
+func (c *CommandLine) printf(format string, args ...any) error { return c.out.printf(format, args...) }
+
+func (c *CommandLine) session() *session { return newSession(c.o.Snapshot(), c.o.Annotations) }
+
+// setDetail is the command that chooses how much is reported unasked.
+func setDetail(d detail, answer string) func(*CommandLine, string) error {
+	return func(c *CommandLine, _ string) error {
+		c.out.setDetail(d)
+		return c.printf("%s", answer)
+	}
+}
+
+func (c *CommandLine) help(string) error {
+	for _, k := range commands() {
+		if k.needs == nil || k.needs(c.o) {
+			_ = c.printf("%s: %s.", strings.TrimSpace(k.words[0]+" "+k.args), k.help)
+		}
+	}
+	return c.out.failure()
+}
+
+func (c *CommandLine) who(string) error {
+	s := c.session()
+	if len(s.speakers) == 0 {
+		return c.printf("Nobody has spoken yet.")
+	}
+	for i, p := range s.speakers {
+		text := fmt.Sprintf("%d: %s, %s, %.0f percent, %s", i+1, p.name, talkTime(p.talk), 100*p.share, count(int64(p.turns), "turn"))
+		if p.muted {
+			text = fmt.Sprintf("%d: %s, muted, %s, %s", i+1, p.name, talkTime(p.talk), count(int64(p.turns), "turn"))
+		}
+		if s.speaking(p) {
+			text += ", speaking now"
+		}
+		_ = c.printf("%s.", text)
+	}
+	return c.out.failure()
+}
+
+// readCount reads the number of lines that a command is to print.
+func (c *CommandLine) readCount(args string) (n int, err error) {
+	if args == "" {
+		return 5, nil
+	}
+	if n, err = strconv.Atoi(args); err != nil || n < 1 || n > 1000 {
+		return 0, c.printf("%s is not a number from 1 to 1000.", args)
+	}
+	return n, nil
+}
+
+func (c *CommandLine) last(args string) error {
+	n, err := c.readCount(args)
+	if n == 0 {
+		return err
+	}
+	s := c.session()
+	s.bookmarks = nil
+	entries := s.latest(n)
+	if len(entries) == 0 {
+		return c.printf("No turn has ended yet.")
+	}
+	for i := len(entries) - 1; i >= 0; i-- { // the newest is last
+		e := entries[i]
+		_ = c.printf("%s, %s to %s.", s.speakers[e.lane].name, clock(e.turn.Start), clock(e.turn.End))
+	}
+	return c.out.failure()
+}
+
+func (c *CommandLine) status(string) error {
+	s := c.o.Snapshot()
+	_ = c.printf("%s", connSentence(s))
+	text := fmt.Sprintf("%s of audio from %s", clock(s.Position), Clean(s.Source))
+	if s.Length > 0 {
+		text += " of " + clock(s.Length)
+	}
+	if s.Watching {
+		_ = c.printf("%s. Somebody else sends it: there is no sound here.", text)
+	} else {
+		_ = c.printf("%s, %s dropped.", text, count(s.Dropped, "chunk"))
+	}
+	if s.Stream != "" && !s.Watching {
+		_ = c.printf("Others watch it as stream %s.", Clean(s.Stream))
+	}
+	if p := s.Playback; p != nil {
+		_ = c.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
+	}
+	if level := scaleDecibels(s.Level.RMS, meterFloor, 0); !s.Finished && !s.Watching {
+		switch {
+		case s.Level.Peak >= clipping:
+			_ = c.printf("The input is too loud.")
+		case level < 0.1:
+			_ = c.printf("The input is silent now.")
+		default:
+			_ = c.printf("The input is %.0f decibels below full scale.", (1-level)*-meterFloor)
+		}
+	}
+	if c.o.Annotations.Unsaved() {
+		_ = c.printf("Names and bookmarks are not saved yet.")
+	}
+	return c.out.failure()
+}
+
+// wire prints the state of the connection, then its latest messages and faults;
+// chunks and pings are omitted.
+func (c *CommandLine) wire(args string) error {
+	n, err := c.readCount(args)
+	if n == 0 {
+		return err
+	}
+	s := c.o.Wire()
+	for _, sentence := range wireSentences(s.Status, time.Now()) {
+		_ = c.printf("%s", sentence)
+	}
+	var lines []string
+	for i := s.Entries.Len() - 1; i >= 0 && len(lines) < n; i-- {
+		r := entryRow(s.Entries.At(i))
+		if !messageRecords.includes(r) && !faultRecords.includes(r) {
+			continue
+		}
+		text, _ := rowText(r)
+		direction := map[trace.Direction]string{trace.Outgoing: "sent ", trace.Incoming: "received "}[r.record.Dir]
+		lines = append(lines, fmt.Sprintf("%s, %s%s: %s.", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, text))
+	}
+	for i := len(lines) - 1; i >= 0; i-- { // the newest is last
+		_ = c.printf("%s", lines[i])
+	}
+	return c.out.failure()
+}
+
+// wireSentences are the state of the connection in sentences.
+func wireSentences(s trace.Status, now time.Time) (out []string) {
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Over && s.End.Fault:
+		add("The stream is over: %s, %s.", s.End.Type, Clean(s.End.Text))
+		return out
+	case s.Over:
+		add("The stream was closed, %d, %s.", s.End.Code, protocol.CodeMeaning(s.End.Code))
+		return out
+	case s.Opened.IsZero():
+		add("There is no stream yet.")
+		return out
+	}
+	add("The stream has been open for %s, %s sent, %s received.", clock(now.Sub(s.Opened).Seconds()),
+		count(s.Messages[0], "message"), count(s.Messages[1], "message"))
+	if s.Chunks > 0 {
+		ahead, _ := aheadText(s.Ahead)
+		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, ahead)
+		if s.Waiting >= 0 {
+			text += ", " + count(int64(s.Waiting), "chunk") + " in the queue"
+		}
+		add("%s.", text)
+	}
+	if s.MaxGap > trace.StallGap {
+		add("Warning: no chunk went out for %s within the last seconds.", millisText(s.MaxGap))
+	}
+	if waiting := now.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong {
+		add("Warning: no answer to a ping for %s.", durationText(waiting))
+	} else if s.Ping > 0 {
+		add("A ping takes %s.", millisText(s.Ping))
+	}
+	if t := s.Socket; t != nil {
+		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", millisText(t.RTT), count(int64(t.Retransmits), "segment"), bytesText(int64(t.Unacked)))
+	}
+	if s.Lag >= 0 {
+		add("The last event came %s after its audio, the slowest %s.", millisText(s.Lag), millisText(s.MaxLag))
+	}
+	if s.Faults > 0 {
+		add("%s so far.", count(s.Faults, "fault"))
+	}
+	return out
+}
+
+// find is the speaker that a number, a label or a name at the start of args
+// means, and the rest of args. Names may have several words.
+func find(s *session, args string) (p speaker, rest string, found bool) {
+	word, rest, _ := strings.Cut(args, " ")
+	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(s.speakers) {
+		return s.speakers[n-1], strings.TrimSpace(rest), true
+	}
+	longest := 0
+	for _, q := range s.speakers {
+		for _, name := range []string{q.name, q.Label} {
+			n := len(name)
+			if n > longest && len(args) >= n && strings.EqualFold(args[:n], name) && (len(args) == n || args[n] == ' ') {
+				p, rest, longest, found = q, strings.TrimSpace(args[n:]), n, true
+			}
+		}
+	}
+	return p, rest, found
+}
+
+// notFound reports that no speaker matches args.
+func (c *CommandLine) notFound(args string) error {
+	if args == "" {
+		return c.printf("Who? Type a number, a label or a name; who lists them.")
+	}
+	return c.printf("No speaker is called %s; who lists all.", args)
+}
+
+// refused answers that a change of the annotations is not possible.
+func (c *CommandLine) refused(err error) error { return c.printf("Nothing changed: %s.", err) }
+
+func (c *CommandLine) name(args string) error {
+	p, name, found := find(c.session(), args)
+	switch {
+	case !found:
+		return c.notFound(args)
+	case name == "":
+		return c.printf("Which name? Type name %s and the name.", p.name)
+	}
+	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
+		return c.refused(err)
+	}
+	return c.printf("%s is now %s.", p.name, c.session().name(p.Label))
+}
+
+func (c *CommandLine) merge(args string) error {
+	s := c.session()
+	from, rest, found := find(s, args)
+	if !found {
+		return c.notFound(args)
+	}
+	rest = strings.TrimSpace(strings.TrimPrefix(rest, "into "))
+	into, more, found := find(s, rest)
+	if !found || more != "" {
+		return c.notFound(rest)
+	}
+	if from.Label == into.Label {
+		return c.printf("%s is one person already.", from.name)
+	}
+	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
+		return c.refused(err)
+	}
+	return c.printf("Merged %s into %s. Undo reverts it.", from.name, c.session().name(into.Label))
+}
+
+func (c *CommandLine) mute(args string) error {
+	p, rest, found := find(c.session(), args)
+	if !found || rest != "" {
+		return c.notFound(args)
+	}
+	_ = c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.muted), nil })
+	return c.printf("%s.", muteText(p.name, !p.muted))
+}
+
+func (c *CommandLine) mark(note string) error {
+	at := c.o.Snapshot().Position
+	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
+		return c.refused(err)
+	}
+	return c.printf("Bookmark at %s.", clock(at))
+}
+
+func (c *CommandLine) marks(string) error {
+	a, _ := c.o.Annotations.Load()
+	if len(a.Bookmarks()) == 0 {
+		return c.printf("There are no bookmarks.")
+	}
+	for _, k := range a.Bookmarks() {
+		_ = c.printf("%s", strings.TrimSpace(clock(k.At)+" "+Clean(k.Note)))
+	}
+	return c.out.failure()
+}
+
+func (c *CommandLine) undo(string) error {
+	was, is, ok := c.o.Annotations.Undo()
+	if !ok {
+		return c.printf("There is nothing to undo.")
+	}
+	return c.printf("Undone: %s.", changeText(is, was))
+}
+
+func (c *CommandLine) export(string) error {
+	a, revision := c.o.Annotations.Load()
+	text, err := c.o.Export(a)
+	if err != nil {
+		_ = c.out.Error(err.Error())
+		if hint := errorHint(err); hint != "" {
+			_ = c.printf("%s", Clean(hint))
+		}
+		return c.out.failure()
+	}
+	c.o.Annotations.MarkSaved(revision)
+	return c.printf("%s", Clean(text))
+}
+
+func (c *CommandLine) pause(string) error {
+	c.o.Player.TogglePause()
+	if p := c.o.Snapshot().Playback; p != nil && p.Paused {
+		return c.printf("Paused.")
+	}
+	return c.printf("Playing.")
+}
+
+func (c *CommandLine) seek(args string) error {
+	at, ok := parseClock(args)
+	if !ok {
+		return c.printf("%q is no time; type 90, 1:30 or 1:02:03.", args)
+	}
+	c.o.Player.Seek(at)
+	return c.printf("At %s.", clock(at))
+}
+
+// parseClock reads seconds, m:ss or h:mm:ss.
+func parseClock(text string) (seconds float64, ok bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) > 3 {
+		return 0, false
+	}
+	for i, p := range parts {
+		v, err := strconv.ParseFloat(p, 64)
+		if err != nil || !(v >= 0 && v <= protocol.MaxTimestamp) || i > 0 && v >= 60 || i < len(parts)-1 && v != math.Trunc(v) {
+			return 0, false
+		}
+		seconds = seconds*60 + v
+	}
+	return seconds, true
+}
+
+func (c *CommandLine) quit(string) error {
+	if c.o.Annotations.Unsaved() && !c.quitAsked {
+		c.quitAsked = true
+		text := "Names and bookmarks are not saved. Quit again discards them"
+		if c.o.Export != nil {
+			text += ", export saves them"
+		}
+		return c.printf("%s.", text)
+	}
+	return ErrQuit
+}

@@ -1,0 +1,174 @@
+package tui
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hubbub/protocol"
+)
+
+// hinted is an error as other packages build them.
+type hinted struct{ error }
+
+func (hinted) Hint() string { return "Choose another folder." }
+
+func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
+	var b bytes.Buffer
+	store := protocol.NewAnnotationsStore(protocol.Annotations{})
+	s := sampleState(fourSpeakers, heard, 1)
+	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return s }, Annotations: store})
+	return c, &b, store
+}
+
+// TestCommands runs commands and expects the answers, in order.
+func TestCommands(t *testing.T) {
+	c, b, store := commandsAt(60)
+	fails := true
+	c.o.Export = func(a protocol.Annotations) (string, error) {
+		if fails {
+			return "", hinted{errors.New("cannot write")}
+		}
+		return "wrote 6 files", nil
+	}
+	for _, x := range []struct{ say, want string }{
+		{"", ""},
+		{"dance", "There is no command dance. Type help for all of them.\n"},
+		{"who", "1: SPEAKER_00, "},
+		{"name 1 Anna Löwe", "SPEAKER_00 is now Anna Löwe.\n"},
+		{"name 1", "Which name?"},
+		{"name 9 Ben", "No speaker is called 9 Ben; who lists all.\n"},
+		{"name SPEAKER_01 anna", "SPEAKER_01 is now anna.\n"},
+		{"name 2 Anna Löwe", "Nothing changed: the name is in use"},
+		{"NAME anna löwe Ann", "Anna Löwe is now Ann.\n"},
+		{"merge", "Who?"},
+		{"merge 1 1", "Ann is one person already.\n"},
+		{"merge 1 into 7", "No speaker is called 7"},
+		{"merge 2 1", "Merged anna into Ann. Undo reverts it.\n"},
+		{"who", "1: Ann, "},
+		{"undo", "Undone: merge of anna into Ann.\n"},
+		{"undo", "Undone: name Ann of SPEAKER_00.\n"},
+		{"mute 3", "SPEAKER_02 is muted.\n"},
+		{"who", "3: SPEAKER_02, muted, "},
+		{"undo", "Undone: mute of SPEAKER_02.\n"},
+		{"mute 3", "SPEAKER_02 is muted.\n"},
+		{"mute SPEAKER_02", "SPEAKER_02 is no longer muted.\n"},
+		{"undo", "Undone: unmute of SPEAKER_02.\n"},
+		{"mute SPEAKER_02", "SPEAKER_02 is no longer muted.\n"},
+		{"marks", "There are no bookmarks.\n"},
+		{"mark a note\x1b[2J", "Bookmark at 1:00.\n"},
+		{"marks", "1:00 a note\n"},
+		{"mark another", "Bookmark at 1:00.\n"},
+		{"undo", "Undone: note of the bookmark at 1:00.\n"},
+		{"last 2", "SPEAKER_0"},
+		{"last x", "x is not a number from 1 to 1000.\n"},
+		{"status", "Connected to built-in server.\n1:00 of audio from demo conversation, 0 chunks dropped.\n"},
+		{"status", "Names and bookmarks are not saved yet.\n"},
+		{"pause", "There is no command pause."},
+		{"quit", "Names and bookmarks are not saved. Quit again discards them, export saves them.\n"},
+		{"export", "Error: cannot write\nChoose another folder.\n"},
+		{"quit", "Names and bookmarks are not saved."},
+		{"help", "merge WHO WHOM: merges the first person into the second.\n"},
+	} {
+		b.Reset()
+		if err := c.Run(x.say); err != nil {
+			t.Fatalf("%q: %v", x.say, err)
+		}
+		if got := b.String(); !strings.Contains(got, x.want) || x.want == "" && got != "" {
+			t.Errorf("%q is answered %q, want %q in it", x.say, got, x.want)
+		}
+	}
+	fails = false
+	if err := c.Run("export"); err != nil || store.Unsaved() {
+		t.Errorf("%v, or exported but not saved", err)
+	}
+	if err := c.Run("quit"); err != ErrQuit {
+		t.Errorf("quit answers %v", err)
+	}
+}
+
+func TestQuitTwiceDiscardsChanges(t *testing.T) {
+	c, _, _ := commandsAt(60)
+	_ = c.Run("mark")
+	if err := c.Run("quit"); err != nil {
+		t.Fatalf("the first quit answers %v", err)
+	}
+	if err := c.Run("quit"); err != ErrQuit {
+		t.Errorf("the second quit answers %v", err)
+	}
+}
+
+func TestPlaybackCommands(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	p := &fakePlayer{}
+	c.o.Player = p
+	for _, line := range []string{"pause", "seek 1:02:03", "seek 90", "seek 1:75", "seek x", "seek 1.5:0", "faster", "faster", "slower"} {
+		if err := c.Run(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.toggled != 1 || p.speed != 1 || len(p.sought) != 2 || p.sought[0] != 3723 || p.sought[1] != 90 {
+		t.Errorf("%+v", p)
+	}
+	if n := strings.Count(b.String(), "is no time"); n != 3 {
+		t.Errorf("%d times are refused: %s", n, b.String())
+	}
+}
+
+// Whatever is typed: no panic, whole lines, nothing that moves the terminal.
+func TestCommandsSurviveAnything(t *testing.T) {
+	words := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"name", "merge", "who", "1", "2", "SPEAKER_01", "undo", "mute", "mark", "last", "into", "-1", "9999999999999999999"}))
+	rapid.Check(t, func(t *rapid.T) {
+		c, b, _ := commandsAt(30)
+		for range rapid.IntRange(1, 6).Draw(t, "lines") {
+			line := strings.Join(rapid.SliceOfN(words, 0, 4).Draw(t, "words"), " ")
+			if err := c.Run(line); err != nil && err != ErrQuit {
+				t.Fatal(err)
+			}
+		}
+		text := b.String()
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			t.Fatalf("half a line: %q", text)
+		}
+		for _, r := range text {
+			if r < 0x20 && r != '\n' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("%U is said: %q", r, text)
+			}
+		}
+	})
+}
+
+func TestWireCommand(t *testing.T) {
+	for _, c := range []struct {
+		end  bool
+		want []string
+	}{
+		{false, []string{"402 messages sent", "1.7 s behind", "3 segments retransmitted", "A ping takes 23 ms.", "received error: Invalid chunk size.", "received event: start SPEAKER_00 at 35.000 s, lag 1.0 s."}},
+		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
+	} {
+		var b strings.Builder
+		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return State{} }, Wire: sampleLog(c.end).Snapshot})
+		for _, line := range []string{"wire", "wire 0", "help"} {
+			if err := k.Run(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range append(c.want, "0 is not a number", "wire [COUNT]: reports the connection in detail") {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%q is not said:\n%s", want, b.String())
+			}
+		}
+		if strings.Contains(b.String(), "%!") {
+			t.Errorf("%s", b.String())
+		}
+	}
+	var b strings.Builder
+	k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return State{} }})
+	_ = k.Run("wire")
+	if !strings.Contains(b.String(), "There is no command wire") {
+		t.Errorf("%s", b.String())
+	}
+}

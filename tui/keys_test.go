@@ -1,0 +1,301 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+func TestFreezeStopsTheTimelineAndNothingElse(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	before := screenRows(m)
+	press(m, "space")
+	m.later(sampleState(fourSpeakers, 130, 1))
+	after := screenRows(m)
+	for y := 2; y < 28; y++ {
+		if before[y] != after[y] {
+			t.Errorf("row %d moved while frozen:\n%s\n%s", y, before[y], after[y])
+		}
+	}
+	screenHas(t, m, "FROZEN -0:30")
+	screenHas(t, m, "1300 chunks sent") // the audio goes on
+	press(m, "left")                    // scrolling in what is frozen
+	screenHas(t, m, "FROZEN")
+	press(m, "space")
+	screenHasNot(t, m, "FROZEN")
+	if w := m.window(); !w.follow || w.position != 130 {
+		t.Errorf("after the freeze the window is at %v, follow %v", w.position, w.follow)
+	}
+}
+
+func TestScrollingBackStandsStillWhileTheSessionGoesOn(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	press(m, "left")
+	at := m.window().at(0)
+	m.later(sampleState(fourSpeakers, 400, 1))
+	if got := m.window().at(0); got != at {
+		t.Errorf("the window moved from %v to %v", at, got)
+	}
+	screenHas(t, m, "BACK -1:4")
+	press(m, "end")
+	if !m.window().follow {
+		t.Error("end does not follow the present")
+	}
+	press(m, "home")
+	if w := m.window(); w.at(0) < -w.cellDur || w.at(0) > 2*w.cellDur {
+		t.Errorf("home goes to %v s", w.at(0))
+	}
+	press(m, "shift+left", "left", "left")
+	if w := m.window(); w.at(0) < -w.cellDur {
+		t.Errorf("scrolling goes to %v s, before the session", w.at(0))
+	}
+	for range 200 {
+		press(m, "right")
+	}
+	if !m.window().follow {
+		t.Error("scrolling on does not arrive at the present")
+	}
+}
+
+func TestZoomKeys(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	screenHas(t, m, "60 s across")
+	press(m, "+")
+	screenHas(t, m, "30 s across")
+	press(m, "+", "+", "+", "+", "+", "+")
+	screenHas(t, m, "5 s across")
+	for range 20 {
+		press(m, "-")
+	}
+	screenHas(t, m, "whole session")
+	if w := m.window(); w.first != 0 {
+		t.Errorf("the whole session begins in column %d", -w.first)
+	}
+	press(m, "+")
+	screenHas(t, m, "5 min across")
+}
+
+// Zooming out stops at the length of the session: no key in between changes
+// nothing.
+func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	press(m, "-")
+	screenHas(t, m, "whole session")
+	press(m, "-", "-", "-", "+")
+	screenHas(t, m, "60 s across")
+	// A session that is shorter than the view.
+	m = testModel(sampleState(fourSpeakers, 12, 1), 100, 30)
+	press(m, "-")
+	screenHas(t, m, "whole session")
+	press(m, "+")
+	screenHas(t, m, "10 s across")
+}
+
+// A message makes room for the keys: the answer to a key after 3 s, a problem
+// after 8 s, both at the next key, and where there is room they share the line.
+func TestMessagesMakeRoomForTheKeys(t *testing.T) {
+	s := sampleState(fourSpeakers, 100, 1)
+	m := testModel(s, 120, 30)
+	press(m, "s")
+	screenHas(t, m, "lanes sorted by talk time   q quit  ? help")
+	s.Position += 4
+	m.later(s)
+	screenHasNot(t, m, "lanes sorted")
+	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
+	s.Position += 4
+	m.later(s)
+	screenHas(t, m, "the disk is full   q quit")
+	press(m, "+")
+	screenHasNot(t, m, "the disk is full")
+	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
+	s.Position += 9
+	m.later(s)
+	screenHasNot(t, m, "the disk is full")
+}
+
+func TestQuickKeysArriveTogether(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("--")})
+	screenHas(t, m, "5 min across")
+	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("++q"), Paste: true})
+	screenHas(t, m, "5 min across")
+	cmd := press(m, "??q")
+	if cmd == nil {
+		t.Fatal("q after other keys does nothing")
+	}
+	if _, ok := cmd().(tea.QuitMsg); !ok {
+		t.Error("q after other keys does not quit")
+	}
+}
+
+func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
+	m := testModel(sampleState(sampleTurns(8, 200, 3), 190, 1), 60, 9)
+	screenHas(t, m, "SPEAKER_00")
+	screenHasNot(t, m, "SPEAKER_07")
+	screenHas(t, m, "↓ 3")
+	press(m, "down", "down", "down", "down", "down", "down", "down", "down")
+	screenHas(t, m, "SPEAKER_07")
+	screenHas(t, m, "↑ 3")
+	press(m, "up", "up", "up", "up", "up", "up", "up")
+	screenHas(t, m, "SPEAKER_00")
+}
+
+func TestEveryKeyIsBoundOnce(t *testing.T) {
+	for _, o := range []Options{{}, {Player: &fakePlayer{}, Wire: noWire}} {
+		seen := map[string][]screen{}
+		for _, b := range newBindings() {
+			if b.needs != nil && !b.needs(o) {
+				continue
+			}
+			for _, k := range b.keys {
+				for _, on := range seen[k] {
+					if on == b.on || on == anyScreen || b.on == anyScreen {
+						t.Errorf("%q is bound twice", k)
+					}
+				}
+				seen[k] = append(seen[k], b.on)
+			}
+		}
+	}
+}
+
+func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
+	for _, ascii := range []bool{false, true} {
+		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
+			m := testModel(sampleState(fourSpeakers, 60, 1), size[0], size[1])
+			// With everything that a session can have.
+			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &fakePlayer{}, Wire: noWire}, m.theme, canvas.NewGlyphs(ascii, false))
+			full.w, full.h = size[0], size[1]
+			full.refresh()
+			m = full
+			text, pages := "", 0
+			for press(m, "?"); m.help > 0; press(m, "?") {
+				text += ansi.Strip(m.View())
+				pages++
+			}
+			if pages > 4 {
+				t.Errorf("%v: the help has %d pages", size, pages)
+			}
+			for _, b := range m.bindings {
+				if b.help == "" || b.on == wireScreen || b.on == listScreen {
+					continue
+				}
+				want := b.help
+				if size[1] < 20 {
+					want = b.shortHelp()
+				}
+				if !strings.Contains(text, b.keyText(ascii)+" ") || !strings.Contains(text, want) {
+					t.Errorf("%v, ascii %v: the help lacks %q, %q:\n%s", size, ascii, b.keyText(ascii), want, text)
+				}
+			}
+			press(m, "?", "esc")
+			screenHasNot(t, m, "suspend")
+		}
+	}
+}
+
+func TestQuitting(t *testing.T) {
+	for _, c := range []struct {
+		key         string
+		interrupted bool
+	}{{"q", false}, {"ctrl+c", true}} {
+		calls := 0
+		m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+		m.o.Interrupt = func() { calls++ }
+		cmd := press(m, c.key)
+		if cmd == nil {
+			t.Fatalf("%s does nothing", c.key)
+		}
+		if _, ok := cmd().(tea.QuitMsg); !ok {
+			t.Errorf("%s does not quit", c.key)
+		}
+		press(m, c.key)
+		if calls != 1 || m.interrupted != c.interrupted {
+			t.Errorf("%s: Interrupt called %d times, interrupted %v", c.key, calls, m.interrupted)
+		}
+	}
+}
+
+func TestQuittingAsksForUnsavedChanges(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 60, 1), 100, 30)
+	press(m, "b", "enter")
+	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
+		t.Fatal("q quits, and the bookmark is lost")
+	}
+	screenHas(t, m, "q again quits")
+	press(m, "+") // something else: q asks again
+	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
+		t.Fatal("q quits without asking again")
+	}
+	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
+		t.Error("q twice does not quit")
+	}
+	m = testModel(sampleState(fourSpeakers, 60, 1), 100, 30)
+	press(m, "b", "enter")
+	_, revision := m.annotations.Load()
+	m.annotations.MarkSaved(revision)
+	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
+		t.Error("q asks about what is saved")
+	}
+}
+
+func TestPlaybackKeys(t *testing.T) {
+	p := &fakePlayer{}
+	s := sampleState(fourSpeakers, 300, 1)
+	s.Playback = &Playback{Paused: true, Speed: 2}
+	m := newModel(t.Context(), Options{Snapshot: func() State { return s }, Player: p}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	m.refresh()
+	screenHas(t, m, "PAUSED")
+	press(m, "p", "space", ",", ".", ">", "<", ">")
+	if p.toggled != 2 || m.frozen != nil || p.speed != 1 || len(p.sought) != 2 || p.sought[0] != 290 || p.sought[1] != 310 {
+		t.Errorf("%+v", p)
+	}
+	s.Playback = &Playback{Speed: 2}
+	m.refresh()
+	screenHas(t, m, "2x")
+}
+
+func TestMouse(t *testing.T) {
+	s := sampleState(fourSpeakers, 300, 1)
+	s.Timeline.Lanes[1].Turns = append([]protocol.Turn(nil), s.Timeline.Lanes[1].Turns...)
+	m := testModel(s, 100, 30)
+	click := func(x, y int, button tea.MouseButton, action tea.MouseAction) {
+		m.Update(tea.MouseMsg{X: x, Y: y, Button: button, Action: action})
+	}
+	l, w := m.layout(), m.window()
+	lane := 2
+	turns := s.Timeline.Lanes[lane].Turns
+	turn := turns[len(turns)-1]
+	for k := len(turns) - 1; turn.End-turn.Start < 2 || w.column(turn.End) >= w.cells-3; k-- {
+		turn = turns[k]
+	}
+	click(l.gutter+w.column((turn.Start+turn.End)/2), l.lanesY+lane*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
+	screenHas(t, m, "SPEAKER_02  "+clockTenths(turn.Start)+" to "+clockTenths(turn.End))
+	if m.selected != "SPEAKER_02" {
+		t.Errorf("selected is %q", m.selected)
+	}
+	click(0, 0, tea.MouseButtonWheelUp, tea.MouseActionPress)
+	if m.window().follow {
+		t.Error("the wheel does not scroll")
+	}
+	m.Update(tea.MouseMsg{Button: tea.MouseButtonWheelDown, Ctrl: true, Action: tea.MouseActionPress})
+	screenHas(t, m, "2 min across")
+	m.Update(tea.MouseMsg{Button: tea.MouseButtonWheelUp, Ctrl: true, Action: tea.MouseActionPress})
+	screenHas(t, m, "60 s across")
+	before := m.view
+	click(50, 10, tea.MouseButtonLeft, tea.MouseActionMotion)
+	if m.view != before {
+		t.Error("dragging does something")
+	}
+	click(l.gutter, l.mapY, tea.MouseButtonLeft, tea.MouseActionPress)
+	if w := m.window(); w.at(0) > w.cellDur {
+		t.Errorf("a click at the minimap's start goes to %v", w.at(0))
+	}
+	press(m, "M")
+	screenHas(t, m, "mouse on")
+}

@@ -1,0 +1,442 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+// The list of all turns and bookmarks, oldest first: beside the timeline where
+// there is room, else in its place.
+//
+//	turns of Anna                                  12
+//	 0:42  Anna Löwe      2.1 s  ━━━━╸
+//	▌0:47  李雷            0.8 s  ━╸                    selected
+//	       so we ship it                              what was said
+//	 0:49  ◆ decision: ship it on Friday
+
+const (
+	// sideWidth is the width of a screen from which on the list is beside the
+	// timeline.
+	sideWidth = 120
+	// maxListFilter bounds the text of a filter, in runes.
+	maxListFilter = 60
+)
+
+// listView is the state of the list.
+type listView struct {
+	rowCursor
+	filter listFilter
+	cache  listCache
+}
+
+// listFilter is what the list shows. The zero value is everything.
+type listFilter struct {
+	who  string // label of the only speaker; "" = everybody, and bookmarks
+	text string // words that a row must have
+}
+
+// listRow is a finished turn, a line of its text, or a bookmark.
+type listRow struct {
+	at    float64 // seconds
+	label string  // of the speaker; "" = a bookmark
+	name  string
+	lane  int // Index of the speaker
+	turn  protocol.Turn
+	note  string
+	line  int    // of the turn's text, from 1; 0 = the turn itself
+	said  string // the line
+}
+
+// maxTextLines bounds the lines of a turn, for ids.
+const maxTextLines = 1<<12 - 1
+
+// id grows along the list and stays with the row: a label has one turn at a time.
+func (r listRow) id() int64 {
+	order := int64(1)
+	if r.label != "" {
+		order = int64(r.lane) + 2
+	}
+	return int64(r.at*1000+0.5)<<20 | order<<12 | int64(r.line)
+}
+
+// text is the row for the clipboard.
+func (r listRow) text() string {
+	if r.label == "" {
+		return strings.TrimRight(fmt.Sprintf("%s  bookmark: %s", clock(r.at), r.note), ": ") + "\n"
+	}
+	said := Clean(r.turn.Text)
+	if said != "" {
+		said = ": " + said
+	}
+	return fmt.Sprintf("%s to %s  %s%s\n", clockTenths(r.turn.Start), clockTenths(r.turn.End), r.name, said)
+}
+
+// listCache keeps the rows: sorting hours of turns on every redraw would cost too
+// much.
+type listCache struct {
+	key  listKey
+	rows []listRow
+}
+
+// listKey changes when the rows do.
+type listKey struct {
+	filter   listFilter
+	revision int64 // of the annotations
+	turns    int
+	events   int64
+	texts    int
+	width    int // of the lines of text
+	decided  float64
+}
+
+// listRows are the rows that the filter leaves, oldest first.
+func (m *model) listRows(s *session) []listRow {
+	v := m.list
+	_, revision := m.annotations.Load()
+	_, _, width, _ := m.listLayout(m.layout())
+	width = max(width-textIndent(s), 10)
+	key := listKey{v.filter, revision, 1, s.Timeline.Counts.Events, s.Timeline.Texts, width, s.Timeline.Decided}
+	for _, p := range s.speakers {
+		key.turns += len(p.Turns)
+	}
+	if v.cache.key == key {
+		return v.cache.rows
+	}
+	words := strings.Fields(strings.ToLower(v.filter.text))
+	who := ""
+	if v.filter.who != "" {
+		who = s.annotations.Root(v.filter.who)
+	}
+	var rows []listRow
+	add := func(r listRow) {
+		text := strings.ToLower(r.name + " " + r.note + " " + r.turn.Text)
+		if who != "" && r.label != who || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			return
+		}
+		rows = append(rows, r)
+		if r.turn.Text == "" {
+			return
+		}
+		for i, line := range strings.Split(ansi.Wrap(Clean(r.turn.Text), width, ""), "\n") {
+			r.line, r.said = min(i+1, maxTextLines), line
+			rows = append(rows, r)
+		}
+	}
+	for _, p := range s.speakers {
+		for _, t := range p.Turns {
+			add(listRow{at: t.Start, label: p.Label, name: p.name, lane: p.Index, turn: t})
+		}
+	}
+	for _, k := range s.bookmarks {
+		add(listRow{at: k.At, note: Clean(k.Note)})
+	}
+	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.id(), b.id()) })
+	v.cache = listCache{key, rows}
+	return rows
+}
+
+// listLayout is the position of the list: its left column, width, first row and
+// number of rows, without the title above.
+func (m *model) listLayout(l layout) (x, y, w, h int) {
+	if l.side > 0 {
+		return l.w - l.side, 2, l.side - 1, l.stateY - 2
+	}
+	return 0, 2, l.w - 1, l.stateY - 2
+}
+
+func (m *model) drawList(c *canvas.Canvas, l layout, s *session) {
+	v, rows := m.list, m.listRows(s)
+	x, y, w, h := m.listLayout(l)
+	title := "turns and bookmarks"
+	if who := v.filter.who; who != "" {
+		title = "turns of " + s.name(who)
+	}
+	if v.filter.text != "" {
+		title += fmt.Sprintf(", %q", v.filter.text)
+	}
+	turns := 0
+	for _, r := range rows {
+		if r.line == 0 {
+			turns++
+		}
+	}
+	n, style := fmt.Sprint(turns), canvas.Dim
+	if p := m.problem(0); p.Text != "" && l.side == 0 { // its line is the list's
+		title, style = p.Text, p.Style
+	}
+	c.TextRight(x+w, y-1, n, canvas.Dim)
+	c.Text(x+1, y-1, w-len(n)-2, canvas.Fit(title, w-len(n)-2, 0, m.glyphs.Ellipsis), style)
+	if len(rows) == 0 {
+		text := "no turn has ended yet"
+		if v.filter != (listFilter{}) {
+			text = "no turn matches " + m.glyphs.Dot + " esc shows all"
+		}
+		c.Text(x+1, y+h/2, w-1, text, canvas.Dim)
+		return
+	}
+	id := func(i int) int64 { return rows[i].id() }
+	top, selected := v.top(len(rows), h, id), v.index(len(rows), id)
+	for i := range min(h, len(rows)-top) {
+		m.drawListRow(c, x, y+i, w, s, rows[top+i], v.selected != 0 && top+i == selected)
+	}
+}
+
+func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *session, r listRow, selected bool) {
+	end := x + w
+	if selected {
+		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
+	}
+	if r.line > 0 {
+		x += textIndent(s)
+		c.Text(x, y, end-x, r.said, textStyle(s, r))
+		return
+	}
+	at := clock(r.at)
+	if s.Position >= 3600 {
+		at = fmt.Sprintf("%7s", at)
+	} else {
+		at = fmt.Sprintf("%5s", at)
+	}
+	timeStyle := canvas.Dim
+	if selected {
+		timeStyle = canvas.Plain.Bold()
+	}
+	x += 1 + c.Text(x+1, y, w-1, at, timeStyle) + 2
+	if r.label == "" {
+		text := strings.TrimSpace(m.glyphs.Bookmark + " " + r.note)
+		c.Text(x, y, end-x, canvas.Fit(text, end-x, 0, m.glyphs.Ellipsis), canvas.Brand)
+		return
+	}
+	style, shown := canvas.Speaker(r.lane), r.name
+	if i := s.index(r.label); i >= 0 {
+		shown = s.speakers[i].marked(m.glyphs)
+		if s.speakers[i].muted {
+			style = canvas.Dim
+		}
+	}
+	nameStyle := style
+	if selected {
+		nameStyle = style.Bold()
+	}
+	name := min(max((end-x)/2, 10), 24)
+	c.Text(x, y, name, canvas.Fit(shown, name, 3, m.glyphs.Ellipsis), nameStyle)
+	x += name + 1
+	length := r.turn.End - r.turn.Start
+	c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)
+	if x+9 < end {
+		c.Text(x+9, y, end-x-9, thinBar(length*latestScale, m.glyphs), style)
+	}
+}
+
+// textIndent is the column of names and text.
+func textIndent(s *session) int {
+	if s.Position >= 3600 {
+		return 10
+	}
+	return 8
+}
+
+// textStyle is that of the text of a turn: faint when its speaker is muted.
+func textStyle(s *session, r listRow) canvas.Style {
+	if i := s.index(r.label); i >= 0 && s.speakers[i].muted {
+		return canvas.Dim
+	}
+	return canvas.Plain
+}
+
+func (m *model) openList() { m.list = &listView{} }
+
+func (m *model) closeList() { m.list = nil }
+
+// listBack undoes one thing at a time: the help, the selection, the filter, the list.
+func (m *model) listBack() {
+	v := m.list
+	switch {
+	case m.help > 0:
+		m.help = 0
+	case m.notice != "":
+		m.notice = ""
+	case v.selected != 0:
+		v.selected = 0
+	case v.filter != (listFilter{}):
+		v.filter = listFilter{}
+	default:
+		m.closeList()
+	}
+}
+
+// listBy selects the row above (-1) or below (1), or goes a page.
+func listBy(by int, page bool) func(*model) tea.Cmd {
+	return action(func(m *model) { m.moveListRow(by, page) })
+}
+
+func (m *model) moveListRow(by int, page bool) {
+	s := m.session()
+	rows := m.listRows(s)
+	_, _, _, h := m.listLayout(m.layout())
+	if page {
+		by *= max(h-1, 1)
+	}
+	m.list.move(len(rows), h, by, func(i int) int64 { return rows[i].id() })
+}
+
+func (m *model) toNewestTurn() { m.list.rowCursor = rowCursor{} }
+
+func (m *model) toOldestTurn() {
+	m.toNewestTurn()
+	if rows := m.listRows(m.session()); len(rows) > 0 {
+		m.list.selected = rows[0].id()
+	}
+}
+
+// selectedRow is the selected row, or the newest without a selection.
+func (m *model) selectedRow() (listRow, bool) {
+	rows := m.listRows(m.session())
+	i := m.list.index(len(rows), func(i int) int64 { return rows[i].id() })
+	if i < 0 {
+		m.notify("there is no turn in the list", canvas.Dim)
+		return listRow{}, false
+	}
+	return rows[i], true
+}
+
+// onlyTurnsOf shows the turns of one lane only, or of everybody again.
+func (m *model) onlyTurnsOf(lane int) {
+	s := m.session()
+	if lane >= len(s.speakers) {
+		return
+	}
+	label := s.speakers[lane].Label
+	if f := &m.list.filter; f.who != "" && s.annotations.Root(f.who) == label {
+		f.who = ""
+	} else {
+		f.who = label
+	}
+	m.toNewestTurn()
+}
+
+func (m *model) askListFilter() {
+	m.askText(textInput{
+		label: "only rows with:", style: canvas.Brand, limit: maxListFilter, before: m.list.filter.text,
+		done: func(m *model, text string) tea.Cmd {
+			if m.list != nil {
+				m.list.filter.text = text
+				m.toNewestTurn()
+			}
+			return nil
+		},
+	})
+}
+
+// jumpToRow shows the selected row on the timeline, and plays a recording from
+// there.
+func (m *model) jumpToRow() {
+	r, ok := m.selectedRow()
+	if !ok {
+		return
+	}
+	if m.layout().side == 0 {
+		m.closeList()
+	}
+	m.centre(r.at)
+	if m.still() {
+		m.cursor = r.at
+	}
+	if m.o.Player != nil {
+		m.o.Player.Seek(r.at)
+	}
+	if r.label == "" {
+		m.bookmark = r.at
+		m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, clock(r.at), r.note), canvas.Brand)
+		return
+	}
+	m.notify(fmt.Sprintf("%s  %s to %s", r.name, clockTenths(r.turn.Start), clockTenths(r.turn.End)), canvas.Speaker(r.lane))
+}
+
+// copyRows sends the selected row to the terminal's clipboard; without a
+// selection, all rows.
+func (m *model) copyRows() tea.Cmd {
+	rows := m.listRows(m.session())
+	if m.list.selected != 0 {
+		r, ok := m.selectedRow()
+		if !ok {
+			return nil
+		}
+		r.line = 0
+		rows = []listRow{r}
+	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r listRow) bool { return r.line > 0 })
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(r.text())
+	}
+	return m.copyText(b.String(), count(int64(len(rows)), "row"), "select one row, or export with e")
+}
+
+// reassign asks whose turn the selected one is.
+func (m *model) reassign() {
+	r, ok := m.selectedRow()
+	s := m.session()
+	switch {
+	case !ok:
+		return
+	case r.label == "":
+		m.notify("a bookmark has no speaker", canvas.Dim)
+		return
+	case len(s.speakers) < 2:
+		m.notify("there is no other speaker", canvas.Dim)
+		return
+	}
+	other := s.speakers[0]
+	if other.Label == r.label {
+		other = s.speakers[1]
+	}
+	m.askLane(laneChoice{
+		except: r.label,
+		prompt: func(name string) string {
+			return "the turn of " + r.name + " at " + clock(r.at) + " is " + name + "'s?"
+		},
+		do: func(m *model, to string) tea.Cmd {
+			if to == r.label {
+				m.notify("it is "+r.name+"'s turn already", canvas.Dim)
+				return nil
+			}
+			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
+				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
+			}) {
+				m.notify("the turn at "+clock(r.at)+" is "+m.session().name(to)+"'s now, u undoes it", canvas.Plain)
+			}
+			return nil
+		},
+	}, other.Label)
+}
+
+// clickList handles the mouse on the list, and reports whether it was there.
+func (m *model) clickList(msg tea.MouseMsg) bool {
+	x, y, w, h := m.listLayout(m.layout())
+	if msg.X < x || msg.X > x+w {
+		return false
+	}
+	m.dirty = true
+	switch msg.Button {
+	case tea.MouseButtonWheelUp:
+		m.moveListRow(-3, false)
+	case tea.MouseButtonWheelDown:
+		m.moveListRow(3, false)
+	case tea.MouseButtonLeft:
+		rows := m.listRows(m.session())
+		i := m.list.top(len(rows), h, func(i int) int64 { return rows[i].id() }) + msg.Y - y
+		if msg.Y >= y && msg.Y < y+h && i < len(rows) {
+			m.list.rowCursor = rowCursor{rows[i].id(), msg.Y - y}
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package tui
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
+)
+
+func TestListFollowsTheEndOrStays(t *testing.T) {
+	s := sampleState(fourSpeakers, 300, 1)
+	m := testModel(s, 80, 24)
+	press(m, "t")
+	screenHas(t, m, "turns and bookmarks")
+	last := func() string {
+		rows := screenRows(m)
+		return strings.TrimSpace(rows[len(rows)-3])
+	}
+	newest := last()
+	m.later(sampleState(fourSpeakers, 320, 1))
+	if last() == newest {
+		t.Errorf("the list does not follow the newest turn: %q", newest)
+	}
+	press(m, "up", "up", "up")
+	before := screenRows(m)
+	m.later(sampleState(fourSpeakers, 400, 1))
+	for y, row := range screenRows(m)[2:21] {
+		if row != before[y+2] {
+			t.Fatalf("row %d moved although a turn is selected:\n%s\n%s", y, before[y+2], row)
+		}
+	}
+	press(m, "home")
+	screenHas(t, m, "▌ 0:00")
+	press(m, "end", "esc")
+	if m.list != nil {
+		t.Error("esc does not close the list")
+	}
+}
+
+func TestListFiltersBySpeakerAndText(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 80, 24)
+	press(m, "1", "r")
+	typeText(m, "Anna")
+	press(m, "enter", "b")
+	typeText(m, "budget")
+	press(m, "enter", "t")
+	screenHas(t, m, "◆ budget")
+	press(m, "2")
+	screenHas(t, m, "turns of SPEAKER_01")
+	screenHasNot(t, m, "Anna")
+	screenHasNot(t, m, "budget")
+	press(m, "2", "/")
+	typeText(m, "BUDG")
+	press(m, "enter")
+	screenHas(t, m, "budget")
+	screenHasNot(t, m, "Anna")
+	press(m, "esc")
+	screenHas(t, m, "Anna")
+}
+
+func TestListJumps(t *testing.T) {
+	p := &fakePlayer{}
+	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	m.o.Player = p
+	press(m, "t", "home", "down", "enter")
+	rows := m.listRows(m.session())
+	if len(p.sought) != 1 || p.sought[0] != rows[1].at {
+		t.Errorf("sought %v, the turn is at %v", p.sought, rows[1].at)
+	}
+	if w := m.window(); w.follow || w.column(rows[1].at) < 0 || w.column(rows[1].at) >= w.cells {
+		t.Errorf("the timeline shows %v to %v", w.at(0), w.end())
+	}
+	if m.list == nil {
+		t.Error("the list beside the timeline is closed")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	press(m, "enter")
+	if m.list != nil {
+		t.Error("the list stays in the place of the timeline")
+	}
+}
+
+func TestListCopies(t *testing.T) {
+	t.Setenv("TMUX", "")
+	t.Setenv("STY", "")
+	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+	var out strings.Builder
+	m.o.Output = &out
+	runCommand(press(m, "t", "up", "y"))
+	rows := m.listRows(m.session())
+	r := rows[len(rows)-2]
+	text := fmt.Sprintf("%s to %s  %s\n", clockTenths(r.turn.Start), clockTenths(r.turn.End), r.name)
+	if !strings.Contains(out.String(), base64.StdEncoding.EncodeToString([]byte(text))) {
+		t.Errorf("%q does not copy %q", out.String(), text)
+	}
+	screenHas(t, m, "1 row sent")
+	runCommand(press(m, "end", "y"))
+	screenHas(t, m, fmt.Sprintf("%d rows sent", len(rows)))
+}
+
+// One turn is given to another speaker, and back by undo; exports and replays
+// take the same annotations.
+func TestListReassignsATurn(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	press(m, "t", "up", "up")
+	r, _ := m.selectedRow()
+	s := m.session()
+	to := (s.index(r.label) + 1) % 4
+	before := len(s.speakers[to].Turns)
+	press(m, ">", fmt.Sprint(to+1))
+	screenHas(t, m, "the turn at "+clock(r.at)+" is "+s.speakers[to].name+"'s now, u undoes it")
+	a, _ := m.annotations.Load()
+	if got := a.Owner(r.turn); got != s.speakers[to].Label {
+		t.Errorf("the turn is of %s", got)
+	}
+	if got := len(m.session().speakers[to].Turns); got != before+1 {
+		t.Errorf("%d turns, before there were %d", got, before)
+	}
+	press(m, "u")
+	screenHas(t, m, "undone: the turn at "+clock(r.at)+" given to "+s.speakers[to].name)
+	if a, _ := m.annotations.Load(); !a.Equal(protocol.Annotations{}) {
+		t.Error("undo leaves the turn with the other speaker")
+	}
+	press(m, ">", "esc")
+	if m.annotations.Unsaved() == false {
+		t.Error("undo is no change")
+	}
+}
+
+func TestCursorOfAFrozenView(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 80, 24)
+	press(m, "space", "left", "left", "left")
+	m.later(sampleState(fourSpeakers, 330, 1))
+	w := m.window()
+	want := 300 - 3*w.cellDur
+	if math.Abs(m.cursor-want) > 1e-6 || !w.follow {
+		t.Fatalf("the cursor is at %v, want %v; the window follows: %v", m.cursor, want, w.follow)
+	}
+	screenHas(t, m, "FROZEN "+clockTenths(want))
+	press(m, "b", "enter")
+	if s := m.session(); len(s.bookmarks) != 1 || s.bookmarks[0].At != protocol.Round1ms(want) {
+		t.Errorf("bookmarks %v, want one at %v", s.bookmarks, want)
+	}
+	for range 2 * w.cells { // past the edge, the window goes with it
+		press(m, "left")
+	}
+	if w := m.window(); w.follow || w.column(m.cursor) < 0 || w.column(m.cursor) >= w.cells {
+		t.Errorf("the cursor at %v is outside %v to %v", m.cursor, w.at(0), w.end())
+	}
+	press(m, "space")
+	if m.cursor != -1 {
+		t.Error("the cursor stays in a view that moves")
+	}
+}
+
+func TestCursorOfAPausedReplay(t *testing.T) {
+	s := sampleState(fourSpeakers, 300, 1)
+	s.Playback = &Playback{Paused: true, Speed: 1}
+	m := testModel(s, 80, 24)
+	press(m, "left", "left", "b", "enter")
+	if k := m.session().bookmarks; len(k) != 1 || k[0].At >= 300 || k[0].At < 295 {
+		t.Errorf("bookmarks %v", k)
+	}
+}
+
+func TestCommandsByName(t *testing.T) {
+	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	typeText(m, ":zoo")
+	screenHas(t, m, "zoom in  zoom out")
+	press(m, "tab")
+	screenHas(t, m, ": zoom")
+	typeText(m, "o")
+	press(m, "tab", "enter")
+	screenHas(t, m, "2 min across")
+	typeText(m, ":nosuch")
+	press(m, "enter")
+	screenHas(t, m, "there is no command nosuch")
+	typeText(m, ":turns")
+	press(m, "enter")
+	screenHas(t, m, "turns and bookmarks")
+	typeText(m, ":reass") // a command of the list
+	press(m, "enter")
+	screenHas(t, m, "is SPEAKER_0")
+	press(m, "esc")
+	typeText(m, ":sort") // one of the timeline beside it
+	press(m, "enter")
+	screenHas(t, m, "sorted by talk time")
+	typeText(m, ":quit")
+	cmd := press(m, "enter")
+	if cmd == nil {
+		t.Fatal("quit does nothing")
+	}
+	if _, ok := cmd().(tea.QuitMsg); !ok {
+		t.Error("quit does not quit")
+	}
+}
+
+// Every key is a command, and every command has a name of its own on its screen.
+func TestEveryKeyHasAName(t *testing.T) {
+	type command struct {
+		on   screen
+		name string
+	}
+	for _, o := range []Options{{}, {Player: &fakePlayer{}}} {
+		seen := map[command]bool{}
+		for _, b := range newBindings() {
+			if b.needs != nil && !b.needs(o) || b.digit != nil || b.keys[0] == ":" {
+				continue
+			}
+			c := command{b.on, b.name}
+			if b.name == "" || seen[c] || b.name != ansi.Strip(strings.ToLower(b.name)) {
+				t.Errorf("the keys %q have the name %q", b.keys, b.name)
+			}
+			seen[c] = true
+		}
+	}
+}

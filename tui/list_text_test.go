@@ -1,0 +1,89 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+// saidState is a session with words of several scripts.
+func saidState() State {
+	return sampleState([]protocol.Turn{
+		{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: strings.Repeat("the quick brown fox jumps over the lazy dog ", 4) + "at last"},
+		{Speaker: "SPEAKER_01", Start: 9, End: 12, Text: strings.Repeat("我们星期五发布这个版本", 6)},
+		{Speaker: "SPEAKER_02", Start: 13, End: 15, Text: "שלום לכולם, נתחיל בבקשה \x1b[2Jעכשיו"},
+		{Speaker: "SPEAKER_03", Start: 16, End: 17},
+	}, 20, 1)
+}
+
+// TestListShowsWhatWasSaid: the text is wrapped at words below its turn, within the
+// screen, and each of its lines stands for the turn.
+func TestListShowsWhatWasSaid(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {40, 8}, {120, 34}} {
+		m := testModel(saidState(), size[0], size[1])
+		press(m, "t")
+		seen := ""
+		for range 40 {
+			for _, row := range screenRows(m) {
+				if canvas.Width(row) > size[0] {
+					t.Fatalf("%v: %q is too wide", size, row)
+				}
+				seen += row + "\n"
+			}
+			press(m, "up")
+		}
+		for _, want := range []string{"the lazy dog", "at last", "我们星期五", "שלום לכולם"} {
+			if !strings.Contains(strings.Join(strings.Fields(seen), " "), want) {
+				t.Errorf("%v: the list does not show %q", size, want)
+			}
+		}
+	}
+}
+
+func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
+	var out bytes.Buffer
+	m := testModel(saidState(), 80, 24)
+	m.o.Output = &out
+	press(m, "t", "/")
+	typeText(m, "Quick DOG")
+	press(m, "enter")
+	screenHas(t, m, "the quick brown")
+	screenHasNot(t, m, "SPEAKER_01")
+	if row := screenRows(m)[1]; !strings.HasSuffix(strings.TrimSpace(row), " 1") {
+		t.Errorf("the title counts lines, not turns: %q", row)
+	}
+	want := base64.StdEncoding.EncodeToString([]byte("0:01.0 to 0:08.0  SPEAKER_00: " + strings.Repeat("the quick brown fox jumps over the lazy dog ", 4) + "at last\n"))
+	for _, keys := range [][]string{{"y"}, {"up", "y"}} { // all rows; a line of the text
+		out.Reset()
+		runCommand(press(m, keys...))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%v copies %q", keys, out.String())
+		}
+		screenHas(t, m, "1 row sent")
+	}
+}
+
+// A text that arrives late appears without an event of the service.
+func TestListShowsLateText(t *testing.T) {
+	s := saidState()
+	text := s.Timeline.Lanes[0].Turns[0].Text
+	without := s
+	without.Timeline.Lanes = slices.Clone(s.Timeline.Lanes)
+	without.Timeline.Lanes[0].Turns = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 8}}
+	m := testModel(without, 80, 24)
+	press(m, "t")
+	screenHasNot(t, m, "the quick brown fox")
+	s.Timeline.Texts++
+	m.later(s)
+	screenHas(t, m, "the quick brown fox")
+	if got := ansi.Strip(m.View()); !strings.Contains(strings.Join(strings.Fields(got), " "), text) {
+		t.Errorf("the text is not whole:\n%s", got)
+	}
+}

@@ -1,0 +1,173 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"hubbub/tui/canvas"
+)
+
+// The presenter view: who is speaking, in letters that can be read from the back
+// of a room, and the shares of talk time. It always shows the present.
+//
+//	           ▄▀▀▄ █▄ █ █▄ █ ▄▀▀▄
+//	           █▀▀█ █ ▀█ █ ▀█ █▀▀█            one name for each who is speaking
+//
+//	████████████████▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒        shares
+//	Anna 46%   SPEAKER_01 33%   Ben 21%
+//	○ reconnecting                  0:42      problems, position
+//	                          f timeline      keys
+
+// maxLargeNames is how many names are drawn at the same time.
+const maxLargeNames = 3
+
+func (m *model) drawPresenter(c *canvas.Canvas) {
+	s := m.annotate(m.state)
+	const footer = 2
+	shares := 0 // rows
+	if m.h >= 8 && len(s.speakers) > 0 {
+		shares = 3
+	}
+	top, height := 1, m.h-1-footer-shares
+	var speaking []speaker
+	for _, p := range s.speakers {
+		if s.speaking(p) && !p.muted {
+			speaking = append(speaking, p)
+		}
+	}
+	m.drawPresenterState(c, s)
+	if len(speaking) == 0 {
+		text := "nobody is speaking"
+		switch {
+		case s.Finished:
+			text = "the session is over"
+		case len(s.speakers) == 0:
+			text = "listening for the first voice"
+		}
+		c.Text((m.w-canvas.Width(text))/2, top+height/2, m.w, text, canvas.Dim)
+	}
+	more := max(len(speaking)-maxLargeNames, 0)
+	speaking = speaking[:len(speaking)-more]
+	for i, p := range speaking {
+		y := top + height*i/len(speaking)
+		m.drawLargeName(c, p, y, top+height*(i+1)/len(speaking)-y)
+	}
+	if more > 0 {
+		c.TextRight(m.w-1, top+height-1, fmt.Sprintf("and %d more", more), canvas.Dim)
+	}
+	if shares > 0 {
+		m.drawShares(c, s, m.h-footer-shares)
+	}
+}
+
+// drawPresenterState draws the position and, only if there are any, the problems
+// of the connection.
+func (m *model) drawPresenterState(c *canvas.Canvas, s *session) {
+	var segments []canvas.Segment
+	if s.Conn != Open && s.Conn != Draining || s.Finished {
+		segments = append(segments, m.connSegment())
+	}
+	if p := m.problem(1); p.Text != "" {
+		segments = append(segments, p)
+	}
+	if s.Dropped > 0 {
+		segments = append(segments, segment(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0))
+	}
+	c.TextRight(m.w-1, m.h-2, clock(s.Position), canvas.Dim)
+	c.Segments(1, m.h-2, m.w-10, segments, 3, m.glyphs)
+}
+
+// drawLargeName draws a name as large as possible, on one line or two. A name
+// that the font does not have is drawn as text between two bars.
+func (m *model) drawLargeName(c *canvas.Canvas, p speaker, y, height int) {
+	scaleStep := 1
+	if m.glyphs.ASCII { // no half cells
+		scaleStep = 2
+	}
+	lines, scale := largestText(p.name, m.w-4, height-2, scaleStep)
+	if scale == 0 {
+		middle := y + height/2
+		name := canvas.Fit(p.name, m.w-4, 3, m.glyphs.Ellipsis)
+		c.Text((m.w-canvas.Width(name))/2, middle, m.w-2, name, p.style.Bold())
+		if height >= 5 {
+			for x := 2; x < m.w-2; x++ {
+				c.Set(x, middle-2, m.glyphs.Block[canvas.Subcells], p.style)
+				c.Set(x, middle+2, m.glyphs.Block[canvas.Subcells], p.style)
+			}
+		}
+		return
+	}
+	rows := canvas.BigTextRows(scale)
+	top := y + max((height-rows*len(lines))/2, 0)
+	for i, line := range lines {
+		c.BigText((m.w-line.Width()*scale)/2, top+i*rows, scale, line, p.style, m.glyphs)
+	}
+}
+
+// largestText finds the lines and the scale, a multiple of step, with which a
+// name is largest; scale 0 = the font does not have it, or there is no room.
+func largestText(name string, w, h, step int) (best []canvas.BigText, scale int) {
+	try := func(parts ...string) {
+		var lines []canvas.BigText
+		width := 1
+		for _, part := range parts {
+			line, ok := canvas.NewBigText(part)
+			if !ok {
+				return
+			}
+			lines = append(lines, line)
+			width = max(width, line.Width())
+		}
+		s := w / width / step * step
+		for s > 0 && canvas.BigTextRows(s)*len(lines) > h {
+			s -= step
+		}
+		if s > scale {
+			best, scale = lines, s
+		}
+	}
+	try(name)
+	for i, r := range name {
+		if strings.ContainsRune(" _-", r) && i > 0 && i+1 < len(name) {
+			try(name[:i], name[i+1:])
+		}
+	}
+	return best, scale
+}
+
+// drawShares draws the shares of talk time: a bar, and two rows of names. Names
+// without room are on the timeline.
+func (m *model) drawShares(c *canvas.Canvas, s *session, y int) {
+	width := m.w - 4
+	sum, x := 0.0, 0
+	var segments []canvas.Segment
+	for _, p := range s.speakers {
+		if p.muted {
+			continue
+		}
+		sum += p.share
+		end := int(sum*float64(width) + 0.5)
+		for ; x < end; x++ {
+			// The border between two speakers is visible without colours.
+			n := canvas.Subcells
+			if x == end-1 && end < width {
+				n--
+			}
+			c.Set(2+x, y, m.glyphs.Block[n], p.style)
+		}
+		segments = append(segments, segment(fmt.Sprintf("%s %.0f%%", p.marked(m.glyphs), 100*p.share), p.style, 0))
+	}
+	const gap = 3
+	for row := range 2 {
+		used, n := 0, 0
+		for n < len(segments) && used+canvas.Width(segments[n].Text) <= width {
+			used += canvas.Width(segments[n].Text) + gap
+			n++
+		}
+		if n == 0 && len(segments) > 0 { // too long for a row of its own
+			n = 1
+		}
+		c.Segments(2, y+1+row, width, segments[:n], gap, m.glyphs)
+		segments = segments[n:]
+	}
+}

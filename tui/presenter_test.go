@@ -1,0 +1,37 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+func TestStageShowsWhoSpeaks(t *testing.T) {
+	for _, name := range []string{"Anna", "李雷", "Çağla Öz", "Вера", "نورا"} {
+		for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
+			s := sampleState(fourSpeakers, 60, 1)
+			for i := range s.Timeline.Lanes {
+				s.Timeline.Lanes[i].Open = i == 1
+				s.Timeline.Lanes[i].OpenSince = 58
+			}
+			m := testModel(s, size[0], size[1])
+			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_01", name) })
+			press(m, "f")
+			v := ansi.Strip(m.View())
+			if _, big := canvas.NewBigText(name); big && size[0] >= 80 {
+				if n := strings.Count(v, "█") + strings.Count(v, "▀") + strings.Count(v, "▄"); n < 100 {
+					t.Errorf("%s, %v: %d cells are lit:\n%s", name, size, n, v)
+				}
+			}
+			if !strings.Contains(v, name+" ") && !strings.Contains(v, name+"\n") {
+				t.Errorf("%s, %v: the name is not there:\n%s", name, size, v)
+			}
+			press(m, "esc")
+			screenHas(t, m, "across")
+		}
+	}
+}

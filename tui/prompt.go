@@ -1,0 +1,207 @@
+package tui
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+// The prompt, in place of the line of keys: a line of text, or the choice of a
+// lane.
+//
+//	name of SPEAKER_01: Anna█                            enter save  esc cancel
+//	merge SPEAKER_03 into Anna?  ↑ ↓ or 1-4  enter yes  esc no
+
+// textInput is a line of text that is being typed. The cursor is between before
+// and after, and moves by characters as users see them.
+type textInput struct {
+	label         string
+	style         canvas.Style
+	limit         int // runes
+	before, after string
+	complete      func(text string) []string // what the text may become; nil = anything
+	done          func(m *model, text string) tea.Cmd
+}
+
+// askText begins a text input. Enter ends it with done, esc without.
+func (m *model) askText(t textInput) { m.input = &t }
+
+// inputKey is for the keys while text is typed.
+func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
+	t := m.input
+	switch msg.Type {
+	case tea.KeyEnter:
+		m.input = nil
+		return t.done(m, strings.TrimSpace(t.before+t.after))
+	case tea.KeyEsc:
+		m.input = nil
+	case tea.KeyRunes, tea.KeySpace:
+		if !msg.Alt {
+			t.insert(string(msg.Runes))
+		}
+	case tea.KeyBackspace, tea.KeyCtrlH:
+		t.before = t.before[:canvas.LastCluster(t.before)]
+	case tea.KeyDelete, tea.KeyCtrlD:
+		t.after = t.after[canvas.FirstCluster(t.after):]
+	case tea.KeyLeft, tea.KeyCtrlB:
+		i := canvas.LastCluster(t.before)
+		t.before, t.after = t.before[:i], t.before[i:]+t.after
+	case tea.KeyRight, tea.KeyCtrlF:
+		i := canvas.FirstCluster(t.after)
+		t.before, t.after = t.before+t.after[:i], t.after[i:]
+	case tea.KeyTab:
+		t.completeText()
+	case tea.KeyHome, tea.KeyCtrlA:
+		t.before, t.after = "", t.before+t.after
+	case tea.KeyEnd, tea.KeyCtrlE:
+		t.before, t.after = t.before+t.after, ""
+	case tea.KeyCtrlU:
+		t.before = ""
+	case tea.KeyCtrlK:
+		t.after = ""
+	case tea.KeyCtrlW:
+		trimmed := strings.TrimRight(t.before, " ")
+		t.before = trimmed[:strings.LastIndexByte(trimmed, ' ')+1]
+	}
+	return nil
+}
+
+// insert adds the characters that a name or a note may have, up to the limit.
+// White space becomes blanks.
+func (t *textInput) insert(text string) {
+	for _, r := range text {
+		if utf8.RuneCountInString(t.before)+utf8.RuneCountInString(t.after) >= t.limit {
+			return
+		}
+		if r == '\t' || r == '\n' || r == '\r' {
+			r = ' '
+		}
+		if r == ' ' || protocol.IsJoiner(r) || protocol.Clean(string(r), 2) != "" {
+			t.before += string(r)
+		}
+	}
+}
+
+// laneChoice is a question that is answered by choosing a lane. While it is
+// asked, the selection moves among the answers.
+type laneChoice struct {
+	prompt func(name string) string
+	do     func(m *model, label string) tea.Cmd
+	except string // label of a speaker who is no answer; "" = everybody is
+}
+
+// askLane asks for a lane, and selects a proposal.
+func (m *model) askLane(q laneChoice, proposal string) {
+	m.selected = proposal
+	m.choice = &q
+}
+
+// choiceKey is for the keys while a lane is asked for.
+func (m *model) choiceKey(name string) tea.Cmd {
+	switch name {
+	case "up", "k", "left":
+		m.selectAnswer(-1)
+	case "down", "j", "right", "tab":
+		m.selectAnswer(1)
+	case "esc", "q":
+		m.choice = nil
+	case "enter", " ":
+		return m.chooseSelected()
+	default:
+		if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
+			if s := m.session(); int(name[0]-'1') < len(s.speakers) {
+				m.selected = s.speakers[name[0]-'1'].Label
+				return m.chooseSelected()
+			}
+		}
+	}
+	return nil
+}
+
+// selectAnswer moves the selection to the next lane that is an answer.
+func (m *model) selectAnswer(by int) {
+	before := m.selected
+	m.selectBy(by)
+	if m.choice.except != "" && m.selected == m.choice.except {
+		if m.selectBy(by); m.selected == m.choice.except { // there is none
+			m.selected = before
+		}
+	}
+}
+
+func (m *model) chooseSelected() tea.Cmd {
+	q := m.choice
+	m.choice = nil
+	if m.session().index(m.selected) < 0 {
+		return nil
+	}
+	return q.do(m, m.selected)
+}
+
+// drawPrompt draws the text input or the choice, if there is one.
+func (m *model) drawPrompt(c *canvas.Canvas, s *session, y int) bool {
+	switch {
+	case m.input != nil:
+		m.drawInput(c, y)
+	case m.choice != nil:
+		m.drawChoice(c, s, y)
+	default:
+		return false
+	}
+	return true
+}
+
+// drawInput draws the label, the text around the cursor and, where there is
+// room, the keys that end it.
+func (m *model) drawInput(c *canvas.Canvas, y int) {
+	t := m.input
+	right := m.w - 1
+	if m.w >= 70 {
+		keys := "enter save  esc cancel"
+		if t.complete != nil {
+			keys = "tab completes  enter runs"
+		}
+		right -= c.TextRight(right, y, keys, canvas.Dim) + 2
+	}
+	label := canvas.Fit(t.label, max(right-14, 8), 6, m.glyphs.Ellipsis)
+	x := 1 + c.Text(1, y, right, label, t.style.Bold()) + 1
+	room := max(right-x-1, 1)
+	before := t.before
+	if w := canvas.Width(before); w > room-1 { // the end is where the user types
+		before = m.glyphs.Ellipsis + canvas.Tail(before, room-1-canvas.Width(m.glyphs.Ellipsis))
+	}
+	x += c.Text(x, y, room, before, canvas.Plain)
+	under, after := " ", t.after
+	if after != "" {
+		n := canvas.FirstCluster(after)
+		under, after = after[:n], after[n:]
+	}
+	x += c.Text(x, y, max(right-x, 1), under, canvas.Plain.Reverse())
+	x += c.Text(x, y, max(right-x, 0), after, canvas.Plain) + 1
+	if t.complete != nil {
+		matches := strings.Join(t.complete(t.before+t.after), "  ")
+		c.Text(x, y, max(right-x, 0), canvas.Fit(matches, max(right-x, 0), 0, m.glyphs.Ellipsis), canvas.Dim)
+	}
+}
+
+func (m *model) drawChoice(c *canvas.Canvas, s *session, y int) {
+	name, style := "", canvas.Plain
+	if i := s.index(m.selected); i >= 0 {
+		name, style = s.speakers[i].name, s.speakers[i].style
+	}
+	upDown := "↑ ↓"
+	if m.glyphs.ASCII {
+		upDown = "up down"
+	}
+	c.Segments(1, y, m.w-2, []canvas.Segment{
+		segment(m.choice.prompt(name), style.Bold(), 0),
+		segment(upDown+" or 1-"+strconv.Itoa(min(len(s.speakers), 9)), canvas.Dim, 2),
+		segment("enter yes", canvas.Dim, 1),
+		segment("esc no", canvas.Dim, 1),
+	}, 2, m.glyphs)
+}

@@ -1,0 +1,61 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// TestTextInput edits a line with the keys of a terminal; | is the cursor.
+func TestTextInput(t *testing.T) {
+	for _, c := range []struct {
+		start string
+		key   tea.KeyType
+		want  string
+	}{
+		{"ab|cd", tea.KeyLeft, "a|bcd"},
+		{"|cd", tea.KeyLeft, "|cd"},
+		{"ab|cd", tea.KeyRight, "abc|d"},
+		{"ab|", tea.KeyCtrlF, "ab|"},
+		{"ab|cd", tea.KeyHome, "|abcd"},
+		{"ab|cd", tea.KeyCtrlE, "abcd|"},
+		{"ab|cd", tea.KeyBackspace, "a|cd"},
+		{"ab|cd", tea.KeyDelete, "ab|d"},
+		{"ab|cd", tea.KeyCtrlU, "|cd"},
+		{"ab|cd", tea.KeyCtrlK, "ab|"},
+		{"one two |x", tea.KeyCtrlW, "one |x"},
+		{"x👨\u200d👩\u200d👧|", tea.KeyBackspace, "x|"}, // a character as users see it
+		{"|e\u0301x", tea.KeyDelete, "|x"},
+	} {
+		before, after, _ := strings.Cut(c.start, "|")
+		m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+		m.askText(textInput{label: "name:", limit: 10, before: before, after: after})
+		m.Update(tea.KeyMsg{Type: c.key})
+		if got := m.input.before + "|" + m.input.after; got != c.want {
+			t.Errorf("%v changes %q to %q, want %q", c.key, c.start, got, c.want)
+		}
+	}
+}
+
+// A text input keeps its limit, shows the cursor, and ends with the text or
+// without.
+func TestTextInputEnds(t *testing.T) {
+	got := "nothing"
+	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+	input := textInput{label: "name:", limit: 5, done: func(_ *model, text string) tea.Cmd { got = text; return nil }}
+	m.askText(input)
+	typeText(m, " abcdefgh")
+	screenHas(t, m, "name:  abcd")
+	screenHas(t, m, "enter save  esc cancel")
+	press(m, "enter")
+	if got != "abcd" || m.input != nil {
+		t.Errorf("entered %q", got)
+	}
+	m.askText(input)
+	typeText(m, "x")
+	press(m, "esc")
+	if got != "abcd" || m.input != nil {
+		t.Errorf("esc entered %q", got)
+	}
+}

@@ -1,0 +1,112 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// sampleTurns are the turns of people who mostly wait for each other and
+// sometimes overlap. The same arguments give the same turns.
+func sampleTurns(people int, length float64, seed uint64) []protocol.Turn {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var turns []protocol.Turn
+	free := make([]float64, people) // when each of them has finished
+	at, who := 0.6, 0
+	for at < length {
+		d := 0.4 + 5*r.Float64()*r.Float64()
+		if r.IntN(4) == 0 {
+			d += 4 * r.Float64()
+		}
+		start := protocol.Round1ms(max(at, free[who]+0.2))
+		end := protocol.Round1ms(start + d)
+		turns = append(turns, protocol.Turn{Speaker: fmt.Sprintf("SPEAKER_%02d", who), Start: start, End: end})
+		free[who] = end
+		at = end + 0.7*r.Float64() - 0.1
+		if r.IntN(5) == 0 {
+			at = end - min(1.2, d/2)
+		}
+		next := r.IntN(people)
+		// At first in order: labels are in order of first speech.
+		if seen := len(turns); seen < people {
+			next = seen
+		} else if next == who {
+			next = (next + 1) % people
+		}
+		who = next
+	}
+	return turns
+}
+
+// sampleLevels are the levels of such a session, in words and pauses.
+var sampleLevels = func() []Level {
+	r := rand.New(rand.NewPCG(3, 4))
+	levels := make([]Level, 4000*10)
+	loud := float32(0)
+	for i := range levels {
+		if i%7 == 0 {
+			loud = 0.25 * r.Float32() * r.Float32()
+		}
+		rms := loud*(0.6+0.4*r.Float32()) + 0.002
+		levels[i] = Level{RMS: rms, Peak: min(rms*(3+2*r.Float32()), 1)}
+	}
+	return levels
+}()
+
+// sampleState is the state at a position, with a latency, both in seconds: what
+// is older than the latency is decided.
+func sampleState(turns []protocol.Turn, position, latency float64) State {
+	s := State{
+		Position: position, Sent: position,
+		Latency: time.Duration(latency * float64(time.Second)),
+		Levels:  sampleLevels[:min(int(position*10), len(sampleLevels))],
+		Level:   Level{RMS: float32(0.06 + 0.05*math.Sin(position*3)), Peak: float32(0.3 + 0.1*math.Sin(position*3))},
+		Source:  "demo conversation", Server: "built-in server",
+		Conn: Open, ChunksSent: int64(position * 10),
+	}
+	decided := position - latency
+	byLabel := map[string]int{}
+	for _, t := range turns {
+		if t.Start > decided {
+			break
+		}
+		i, ok := byLabel[t.Speaker]
+		if !ok {
+			i = len(s.Timeline.Lanes)
+			byLabel[t.Speaker] = i
+			s.Timeline.Lanes = append(s.Timeline.Lanes, protocol.Lane{Speaker: t.Speaker})
+		}
+		lane := &s.Timeline.Lanes[i]
+		s.Timeline.Decided = max(s.Timeline.Decided, t.Start)
+		if t.End > decided {
+			lane.Open, lane.OpenSince = true, t.Start
+			continue
+		}
+		s.Timeline.Decided = max(s.Timeline.Decided, t.End)
+		lane.Turns = append(lane.Turns, t)
+		lane.Talk += t.End - t.Start
+	}
+	return s
+}
+
+// sampleAnnotations are names of several scripts, a merge and bookmarks.
+func sampleAnnotations(at float64) (a protocol.Annotations) {
+	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
+		a, _ = a.Rename(label, name)
+	}
+	a, _ = a.Merge("SPEAKER_05", "SPEAKER_04")
+	a, _ = a.Bookmark(at-12.3, "decision: ship it on Friday")
+	a, _ = a.Bookmark(at/3, "question about the budget")
+	return a
+}
+
+var fourSpeakers = sampleTurns(4, 4000, 7)
+
+var threeTurns = []protocol.Turn{
+	{Speaker: "SPEAKER_00", Start: 1.24, End: 3.863},
+	{Speaker: "SPEAKER_01", Start: 3.5, End: 4},
+	{Speaker: "SPEAKER_00", Start: 3599.9996, End: 3725.0494},
+}

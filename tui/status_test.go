@@ -1,0 +1,292 @@
+package tui
+
+import (
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+func TestStateLine(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	for _, c := range []struct {
+		name   string
+		change func(*State)
+		want   string
+	}{
+		{"connected", func(s *State) {}, "● connected"},
+		{"on time", func(s *State) { s.Ahead = -100 * time.Millisecond }, "real time"},
+		{"behind", func(s *State) { s.Ahead = -1200 * time.Millisecond }, "1.2 s behind"},
+		{"ahead", func(s *State) { s.Ahead = 75 * time.Second }, "1:15 ahead"},
+		{"dropped", func(s *State) { s.Dropped = 7 }, " 7 dropped "},
+		{"overflow", func(s *State) { s.Overflows = 1 }, "1 overflow"},
+		{"connecting", func(s *State) { s.Conn = Connecting }, "○ connecting"},
+		{"failed", func(s *State) { s.Conn, s.ConnReason = Failed, "connection refused" }, "× failed: connection refused"},
+		{"finishing", func(s *State) { s.Conn = Draining }, "○ finishing"},
+		{"finished", func(s *State) { s.Conn, s.Finished = Closed, true }, "■ finished · q to quit"},
+		{"way", func(s *State) {}, "demo conversation → built-in server"},
+		{"elapsed", func(s *State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
+	} {
+		x := s
+		c.change(&x)
+		m := testModel(x, 120, 24)
+		if line := screenRows(m)[22]; !strings.Contains(line, c.want) {
+			t.Errorf("%s: the state line is %q, want %q in it", c.name, line, c.want)
+		}
+	}
+}
+
+// lateLog is 60 s of a stream whose events come so late, and whose newest pong
+// took as long as reply and came that long ago.
+func lateLog(lag, pong, ago time.Duration) *trace.Log {
+	l, now := trace.NewLog(), time.Unix(1_000_000, 0)
+	put := func(ago time.Duration, r trace.Record) {
+		r.At, r.Stream = now.Add(-ago), 1
+		l.Record(r)
+	}
+	put(time.Minute, trace.Record{Kind: trace.KindHandshake, Dir: trace.Incoming, Code: 101})
+	put(ago+pong, trace.Record{Kind: trace.KindPing, Dir: trace.Outgoing})
+	put(ago, trace.Record{Kind: trace.KindEvent, Dir: trace.Incoming, Type: protocol.TypeSpeakerStart, Lag: lag})
+	put(ago, trace.Record{Kind: trace.KindPong, Dir: trace.Incoming, Took: pong})
+	if ago > 2*time.Second {
+		put(ago-2*time.Second, trace.Record{Kind: trace.KindPing, Dir: trace.Outgoing})
+	}
+	return l
+}
+
+// The main screen shows how late the service is, in figures and in words, and
+// hatches as much as is undecided.
+func TestLateService(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name           string
+		lag, pong, ago time.Duration
+		line, problem  string
+		undecided      float64 // seconds
+	}{
+		{"well", time.Second, 20 * ms, 500 * ms, "lag 1.0 s   last reply 0 s ago", "", 1},
+		{"jitter", 1400 * ms, 200 * ms, 1500 * ms, "lag 1.4 s   last reply 1 s ago", "", 1},
+		{"late", 14 * time.Second, 20 * ms, time.Second, "lag 14.0 s   last reply 1 s ago",
+			"events arrive 14 s late: the service is overloaded or something buffers them", 14},
+		{"slow", 7 * time.Second, 6 * time.Second, time.Second, "lag 7.0 s   last reply 1 s ago",
+			"audio arrives 6 s late: the service or the connection is too slow", 7},
+		{"silent", time.Second, time.Millisecond, 5 * time.Second, "lag 1.0 s   last reply 5 s ago",
+			"nothing received for 5 s: the service or the network hangs", 6},
+	} {
+		for _, w := range []int{80, 120} {
+			s := sampleState(fourSpeakers, 60, 1)
+			s.Timeline.Lanes = []protocol.Lane{{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 1, End: 2}}}}
+			s.Timeline.Decided = 2
+			m := testModel(s, w, 24)
+			m.o.Wire = lateLog(c.lag, c.pong, c.ago).Snapshot
+			m.countersAt = 0 // they are taken once a second
+			m.later(s)
+			rows := screenRows(m)
+			if !strings.Contains(rows[22], c.line) {
+				t.Errorf("%s, %d columns: the state line is %q", c.name, w, rows[22])
+			}
+			if got := strings.TrimSpace(rows[1]); got != c.problem {
+				t.Errorf("%s, %d columns: the problem is %q", c.name, w, got)
+			}
+			if got, want := strings.Count(rows[2], m.glyphs.Pending), int(math.Round(c.undecided/m.window().cellDur)); got != want {
+				t.Errorf("%s, %d columns: %d cells are hatched, %d are undecided: %q", c.name, w, got, want, rows[2])
+			}
+		}
+		m := testModel(sampleState(fourSpeakers, 60, 1), 100, 9) // no row for the problem
+		m.o.Wire = lateLog(c.lag, c.pong, c.ago).Snapshot
+		m.later(m.state)
+		screenHas(t, m, c.problem)
+		m = testModel(sampleState(fourSpeakers, 60, 1), 120, 24)
+		m.o.Wire = lateLog(c.lag, c.pong, c.ago).Snapshot
+		m.later(m.state)
+		press(m, "f")
+		screenHas(t, m, c.problem)
+	}
+}
+
+// A replay has no connection, and sends nothing.
+func TestStateLineOfAReplay(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Playback, s.Length, s.Server = &Playback{Speed: 1}, 75, ""
+	m := testModel(s, 120, 24)
+	if line := screenRows(m)[22]; !strings.Contains(line, "● playing   recording of 1:15") || strings.Contains(line, "connected") || strings.Contains(line, "sent") || strings.Contains(line, "dropped") {
+		t.Errorf("the state line is %q", line)
+	}
+	s.Playback = &Playback{Speed: 1, Paused: true}
+	m = testModel(s, 120, 24)
+	if line := screenRows(m)[22]; !strings.Contains(line, "○ paused") {
+		t.Errorf("the state line is %q", line)
+	}
+}
+
+// A narrow header keeps the end of a path.
+func TestHeaderKeepsTheEndOfAPath(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Source = "/home/somebody/recordings/2026/november/weekly meeting of the board.flac"
+	for _, w := range []int{60, 80} {
+		if line := screenRows(testModel(s, w, 24))[0]; !strings.Contains(line, "…") || !strings.Contains(line, "board.flac") {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+}
+
+// The locale C has no characters beyond ASCII.
+func TestLocaleC(t *testing.T) {
+	for _, c := range []struct {
+		all, ctype, lang string
+		ascii            bool
+	}{
+		{"C", "", "en_GB.UTF-8", true}, {"POSIX", "", "", true}, {"", "C", "en_GB.UTF-8", true}, {"", "", "C", true},
+		{"C.UTF-8", "", "C", false}, {"", "", "", false}, {"", "", "en_GB.UTF-8", false},
+	} {
+		t.Setenv("LC_ALL", c.all)
+		t.Setenv("LC_CTYPE", c.ctype)
+		t.Setenv("LANG", c.lang)
+		m, _ := newProgram(t.Context(), Options{}, io.Discard)
+		if m.glyphs.ASCII != c.ascii && !m.theme.Plain() {
+			t.Errorf("%+v: ASCII is %v", c, m.glyphs.ASCII)
+		}
+		if asciiLocale() != c.ascii {
+			t.Errorf("%+v: %v", c, asciiLocale())
+		}
+	}
+}
+
+func TestElapsedStandsStillWhenFinished(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Started = time.Unix(1_000_000-60, 0)
+	m := testModel(s, 120, 24)
+	s.Finished, s.Conn = true, Closed
+	m.now = func() time.Time { return time.Unix(1_000_600, 0) }
+	m.later(s)
+	screenHas(t, m, "1:00 elapsed")
+}
+
+func TestMeter(t *testing.T) {
+	for _, c := range []struct {
+		level Level
+		want  string // of 14 cells
+	}{
+		{Level{}, "▕              ▏"},
+		{Level{RMS: 1, Peak: 1}, "▕██████████████▏"},
+		{Level{RMS: 0.0316228, Peak: 0.1}, "▕███████  │    ▏"}, // -30 and -20 dB
+		{Level{RMS: float32(math.NaN()), Peak: float32(math.NaN())}, "▕              ▏"},
+	} {
+		s := sampleState(fourSpeakers, 60, 1)
+		s.Level = c.level
+		m := testModel(s, 100, 24)
+		if got := screenRows(m)[0]; !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q, want %q in it", c.level, got, c.want)
+		}
+	}
+}
+
+func TestPeakIsHeldForAMoment(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Level = Level{RMS: 0.01, Peak: 0.5}
+	m := testModel(s, 100, 24)
+	s.Level, s.Position = Level{RMS: 0.01, Peak: 0.02}, 61
+	m.later(s)
+	if m.peak != 0.5 {
+		t.Errorf("after a second the peak is %v", m.peak)
+	}
+	s.Position = 62
+	m.later(s)
+	if m.peak != 0.02 {
+		t.Errorf("after two seconds the peak is %v", m.peak)
+	}
+}
+
+const sampleStream = "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10"
+
+// TestWatchingOnScreen shows the id where it can be read whole, and that a
+// stream has not begun.
+func TestWatchingOnScreen(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Stream = sampleStream
+	for _, size := range [][2]int{{80, 24}, {120, 34}, {200, 40}} {
+		m := testModel(s, size[0], size[1])
+		press(m, "?")
+		if v := string(plainScreen(m)); !strings.Contains(v, "stream "+sampleStream) {
+			t.Errorf("%v: the help does not name the stream:\n%s", size, v)
+		}
+	}
+	s = State{Stream: sampleStream, Watching: true, Source: "stream " + sampleStream, SourceNotice: "not begun", Conn: Open}
+	v := string(plainScreen(testModel(s, 80, 24)))
+	for _, want := range []string{"watching stream " + sampleStream, "not begun", "waiting for its sender to begin", "nothing sent from here"} {
+		if !strings.Contains(v, want) {
+			t.Errorf("no %q in\n%s", want, v)
+		}
+	}
+}
+
+// A lost connection is shown in the header, and instead of the lanes while
+// there are none.
+func TestNoConnection(t *testing.T) {
+	for _, c := range []struct {
+		retry *Retry
+		want  string
+	}{{nil, "no connection"}, {&Retry{Try: 2}, "no connection, try 2"}, {&Retry{Try: 3, In: 8}, "no connection, try 3 in 8 s"}} {
+		s := sampleState(fourSpeakers, 60, 1)
+		s.Conn, s.Retry = Reconnecting, c.retry
+		if got := screenRows(testModel(s, 80, 24))[0]; !strings.Contains(got, "hubbub  "+c.want+"  ") {
+			t.Errorf("%+v: the header is %q, want %q in it", c.retry, got, c.want)
+		}
+		s.Timeline.Lanes = nil
+		if got := strings.Join(screenRows(testModel(s, 80, 24))[1:], "\n"); !strings.Contains(got, "  "+c.want+"\n") {
+			t.Errorf("%+v: without lanes the screen is\n%s", c.retry, got)
+		}
+	}
+	s := State{Conn: Connecting, Server: "built-in server"}
+	screenHas(t, testModel(s, 80, 24), "connecting to built-in server")
+	s = State{Conn: Closed, Finished: true}
+	screenHas(t, testModel(s, 80, 24), "nobody spoke")
+}
+
+// What is wrong with the microphone is on every screen, and said once.
+func TestInputProblem(t *testing.T) {
+	const text = `no audio from "desk" since 0:58: trying to reopen it until 2:58`
+	s := sampleState(fourSpeakers, 60, 1)
+	s.InputProblem, s.InputLost = text, true
+	for _, size := range [][2]int{{120, 34}, {80, 24}, {100, 9}, {80, 5}} {
+		screenHas(t, testModel(s, size[0], size[1]), text)
+	}
+	m := testModel(s, 120, 34)
+	press(m, "f")
+	screenHas(t, m, text)
+	var b strings.Builder
+	a := NewAccessible(&b)
+	for range 2 {
+		_ = a.State(s)
+	}
+	if n := strings.Count(b.String(), "Warning: "+text+"."); n != 1 {
+		t.Errorf("said %d times: %s", n, b.String())
+	}
+}
+
+// The header shows a recording; one that has stopped is named until the end.
+func TestRecordingState(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Recording = &Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000}
+	screenHas(t, testModel(s, 120, 34), "REC 0:58 1.9 MB, 12 GB free")
+	screenHas(t, testModel(s, 80, 24), "REC 0:58 1.9 MB  ")
+	const text = "recording stopped at 14:03:22, after 58s: the disk is full"
+	s.Recording.Stopped = text
+	for _, size := range [][2]int{{120, 34}, {80, 24}} {
+		screenHas(t, testModel(s, size[0], size[1]), " REC stopped at 0:58 ")
+		screenHas(t, testModel(s, size[0], size[1]), text)
+	}
+	screenHas(t, testModel(s, 80, 5), text)
+	var b strings.Builder
+	a := NewAccessible(&b)
+	for range 2 {
+		_ = a.State(s)
+	}
+	if n := strings.Count(b.String(), "Warning: "+text+"."); n != 1 {
+		t.Errorf("said %d times: %s", n, b.String())
+	}
+}

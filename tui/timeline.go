@@ -1,0 +1,326 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+
+	"hubbub/protocol"
+	"hubbub/tui/canvas"
+)
+
+// The timeline: lanes, input level and time axis, on the same columns.
+//
+//	 ● SPEAKER_00  0:21   ▐█████▋      ▕███▎           ╱╱       ▐██▒▒   lane: name, talk time, turns
+//	   6 turns      38%     ┊               ┊          ╱╱   ┊           its second row: turns, share
+//	▌  Anna        0:09           ▐████▌       ┆       ╱╱           ░░  selected; bookmark; gap; undecided
+//	   input level       ▁▂▄▅▃▂▁▄▅▆▅▃▁▂▄▅▄▃▂▁▁▂▄▅▆▅▄▃▂▁▂▄▅▃▂▁▂▃▄▂       input level
+//	                    ───┬────━━━────────┬───◆───────╳╳──┬─────────   axis: overlap, bookmark, gap
+//	   ↑ 2  ↓ 1           0:10            0:20            0:30   0:42   labels; hidden lanes
+
+// drawLanes draws a lane for each speaker. It returns the coverage of each cell
+// in which several speakers who are not muted spoke at once.
+func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *session) (overlap []uint8) {
+	if len(s.speakers) == 0 {
+		m.drawNoSpeakers(c, l, s.State)
+		m.drawUndecided(c, l, w, s.State, l.lanesY, nil, canvas.Plain)
+		return nil
+	}
+	speech, once := make([]uint8, w.cells), make([]uint8, w.cells)
+	overlap = make([]uint8, w.cells)
+	for i, p := range s.speakers {
+		w.coverSpeech(speech, s.State, p.Lane)
+		if !p.muted {
+			for k, covered := range speech {
+				overlap[k] |= once[k] & covered
+				once[k] |= covered
+			}
+		}
+		if i < m.view.top || i-m.view.top >= l.visible {
+			continue
+		}
+		y := l.lanesY + (i-m.view.top)*l.pitch
+		m.drawName(c, l, y, i, s)
+		m.drawGrid(c, l, w, y, l.bar)
+		m.drawGaps(c, l, w, s, y)
+		style := p.style
+		if p.muted {
+			style = canvas.Faint
+		}
+		m.drawUndecided(c, l, w, s.State, y, &p.Lane, style)
+		m.drawTurns(c, l, y, style, speech)
+	}
+	return overlap
+}
+
+// drawName draws the i-th speaker's part of the gutter.
+func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *session) {
+	p := s.speakers[i]
+	style, timeStyle := p.style, canvas.Plain
+	if p.muted {
+		style = canvas.Dim
+	}
+	if s.speaking(p) {
+		style, timeStyle = style.Bold(), timeStyle.Bold()
+		c.Set(1, y, m.glyphs.Speaking, style)
+	}
+	if m.choice != nil && i < 9 { // the key that chooses this lane
+		c.Set(1, y, strconv.Itoa(i+1), canvas.Brand.Bold())
+	}
+	if p.Recognised {
+		c.Set(2, y, m.glyphs.Recognised, style)
+	}
+	nameStyle := style
+	if m.selected != "" && s.index(m.selected) == i {
+		for j := range max(l.pitch-1, 1) {
+			c.Set(0, y+j, m.glyphs.Selected, canvas.Brand.Bold())
+		}
+		nameStyle = style.Reverse()
+	}
+	c.Text(3, y, l.name, canvas.Fit(p.name, l.name, 3, m.glyphs.Ellipsis), nameStyle)
+	end := 3 + l.name + 1 + l.talk
+	c.TextRight(end, y, talkTime(p.talk), timeStyle)
+	if l.pitch > 1 {
+		share := fmt.Sprintf("%.0f%%", 100*p.share)
+		if p.muted {
+			share = "muted"
+		}
+		c.Text(3, y+1, l.name, count(int64(p.turns), "turn"), canvas.Dim)
+		c.TextRight(end, y+1, share, canvas.Dim)
+	}
+}
+
+// drawGrid continues the ticks of the axis upwards.
+func (m *model) drawGrid(c *canvas.Canvas, l layout, w window, y, rows int) {
+	if m.glyphs.Grid == " " {
+		return
+	}
+	w.ticks(func(col int, _ float64) {
+		for j := range rows {
+			c.Set(l.gutter+col, y+j, m.glyphs.Grid, canvas.Faint)
+		}
+	})
+}
+
+// drawGaps draws through a lane what belongs to no speaker: stretches that never
+// reached the service, and the lines of bookmarks.
+func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *session, y int) {
+	column := func(col int, glyph string, style canvas.Style) {
+		for j := range l.bar {
+			c.Set(l.gutter+col, y+j, glyph, style)
+		}
+	}
+	w.gaps(s.Gaps, func(col int) { column(col, m.glyphs.GapFill, canvas.Faint) })
+	if m.glyphs.BookmarkLine != " " {
+		w.bookmarks(s.bookmarks, func(col int) { column(col, m.glyphs.BookmarkLine, canvas.Brand) })
+	}
+}
+
+// drawTurns draws the covered part of each cell of a lane.
+func (m *model) drawTurns(c *canvas.Canvas, l layout, y int, style canvas.Style, speech []uint8) {
+	for i, covered := range speech {
+		glyph, swapped := m.glyphs.Partial(covered)
+		if glyph == "" {
+			continue
+		}
+		cellStyle := style
+		if swapped {
+			cellStyle = style.Reverse()
+		}
+		for j := range l.bar {
+			c.Set(l.gutter+i, y+j, glyph, cellStyle)
+		}
+	}
+}
+
+// drawUndecided hatches what was captured and is not decided yet: in the colour
+// of a lane whose turn is open, in grey for the others.
+func (m *model) drawUndecided(c *canvas.Canvas, l layout, w window, s State, y int, lane *protocol.Lane, style canvas.Style) {
+	last := w.column(s.Position)
+	first := last + 1 - w.undecided(s)
+	glyph, cellStyle := m.glyphs.Pending, canvas.Dim
+	if lane != nil && lane.Open {
+		first = max(first, w.column(lane.OpenSince))
+		glyph, cellStyle = m.glyphs.PendingOpen, style
+	}
+	for i := max(first, 0); i <= min(last, w.cells-1); i++ {
+		for j := range l.bar {
+			c.Set(l.gutter+i, y+j, glyph, cellStyle)
+		}
+	}
+}
+
+// drawNoSpeakers says what the screen is waiting for before anybody has spoken.
+func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s State) {
+	text, style := "listening for the first voice", canvas.Dim
+	switch {
+	case s.Conn == Failed:
+		text, style = "no connection", canvas.Bad
+		if s.ConnReason != "" {
+			text += ": " + Clean(s.ConnReason)
+		}
+	case s.Finished:
+		text = "nobody spoke"
+	case s.Conn == Reconnecting:
+		text = retryText(s)
+	case s.Conn == Connecting:
+		text = "connecting"
+		if s.Server != "" {
+			text += " to " + Clean(s.Server)
+		}
+	case s.Watching && s.Position == 0:
+		text = "waiting for its sender to begin"
+	}
+	text = canvas.Fit(text, l.right()-6, 0, m.glyphs.Ellipsis)
+	c.Text((l.right()-canvas.Width(text))/2, l.lanesY+(l.axisY-l.lanesY)/2, l.right(), text, style)
+}
+
+// drawInputLevel draws the input level as a lane of its own. A cell that is not
+// complete yet stays empty: the meter in the header shows the moment, and a line
+// that changes ten times a second costs a slow network too much.
+func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *session) {
+	if l.levelH == 0 {
+		return
+	}
+	bottom := l.levelY + l.levelH - 1
+	c.Text(3, bottom, l.gutter-4, "input level", canvas.Dim)
+	m.drawGrid(c, l, w, l.levelY, l.levelH)
+	complete := min(w.column(min(s.Position, float64(len(s.Levels))/float64(chunksPerSecond))), w.cells)
+	if s.Finished {
+		complete = min(complete+1, w.cells)
+	}
+	for i := range complete {
+		level, ok := levelBetween(s.Levels, w.at(i), w.at(i+1))
+		if !ok {
+			continue
+		}
+		style := canvas.Dim
+		if level.Peak >= clipping {
+			style = canvas.Bad
+		}
+		eighths := int(math.Round(scaleDecibels(level.RMS, laneFloor, laneTop) * float64(canvas.Subcells*l.levelH)))
+		for j := range l.levelH {
+			if n := min(max(eighths-canvas.Subcells*j, 0), canvas.Subcells); n > 0 {
+				c.Set(l.gutter+i, bottom-j, m.glyphs.Rise[n], style)
+			}
+		}
+	}
+}
+
+// The range of the lane in dB of full scale: less than the meter's, so that
+// speech uses its whole height.
+const laneFloor, laneTop = -52, -12
+
+// maxCellLevels bounds how many levels of a cell are read: a cell can be many
+// minutes long.
+const maxCellLevels = 64
+
+// levelBetween is the RMS of a stretch of the levels, in seconds, and its
+// highest peak. false = there are none.
+func levelBetween(levels []Level, from, to float64) (Level, bool) {
+	index := func(seconds float64) int { return int(math.Floor(seconds*float64(chunksPerSecond) + 0.5)) }
+	lo, hi := max(index(from), 0), min(index(to), len(levels))
+	if lo >= hi {
+		if lo >= len(levels) || hi < 0 || to <= 0 {
+			return Level{}, false
+		}
+		hi = min(lo+1, len(levels)) // a cell shorter than a chunk
+	}
+	power, n, peak := 0.0, 0, float32(0)
+	// The levels that are read have fixed positions on the stream clock, so that
+	// a cell keeps its shape.
+	step := max((hi-lo)/maxCellLevels, 1)
+	for i := (lo + step - 1) / step * step; i < hi; i += step {
+		power += float64(levels[i].RMS) * float64(levels[i].RMS)
+		peak = max(peak, levels[i].Peak)
+		n++
+	}
+	return Level{RMS: float32(math.Sqrt(power / float64(max(n, 1)))), Peak: peak}, true
+}
+
+// scaleDecibels maps a linear level to 0..1 of a range in dB of full scale.
+func scaleDecibels(level float32, floor, top float64) float64 {
+	if !(level > 0) { // NaN as well
+		return 0
+	}
+	return min(max((20*math.Log10(float64(level))-floor)/(top-floor), 0), 1)
+}
+
+// drawAxis draws the time axis, what concerns all lanes (overlap, gaps,
+// bookmarks), and how many lanes are above and below the visible ones.
+func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overlap []uint8) {
+	labelY := l.axisY
+	if l.axisH > 1 {
+		labelY++
+		m.drawRule(c, l, w, s, overlap)
+	}
+
+	// The position at the right edge is always shown; a label that would touch
+	// it is omitted.
+	right, rightStyle := clock(w.position), canvas.Brand.Bold()
+	if !w.follow {
+		right, rightStyle = clock(w.end()), canvas.Dim
+	}
+	limit := w.cells - canvas.Width(right)
+	if m.view.showsAll() {
+		limit = min(max(w.column(w.position)+1-canvas.Width(right), 0), limit)
+	}
+	c.Text(l.gutter+limit, labelY, w.cells, right, rightStyle)
+	w.ticks(func(col int, at float64) {
+		label := clock(at)
+		n := canvas.Width(label)
+		x := max(col-n/2, 0)
+		if x+n < limit {
+			c.Text(l.gutter+x, labelY, n, label, canvas.Dim)
+		}
+	})
+	if l.axisH == 1 { // no rule: bookmarks are between the labels
+		w.bookmarks(s.bookmarks, func(col int) {
+			if c.Blank(l.gutter+col, labelY) {
+				c.Set(l.gutter+col, labelY, m.glyphs.Bookmark, canvas.Brand.Bold())
+			}
+		})
+	}
+
+	x := 3
+	if above := m.view.top; above > 0 {
+		x += c.Text(x, labelY, 8, m.glyphs.Up+" "+strconv.Itoa(above), canvas.Warn) + 2
+	}
+	if below := len(s.speakers) - l.visible - m.view.top; below > 0 {
+		c.Text(x, labelY, 8, m.glyphs.Down+" "+strconv.Itoa(below), canvas.Warn)
+	}
+}
+
+func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *session, overlap []uint8) {
+	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.axisY, glyph, style) }
+	for i := max(-w.first, 0); i < w.cells; i++ {
+		set(i, m.glyphs.Rule, canvas.Faint)
+	}
+	w.ticks(func(col int, _ float64) { set(col, m.glyphs.Tick, canvas.Faint) })
+	// A cell of many seconds nearly always has some overlap; marked are those
+	// with overlap in a quarter of it.
+	least := 1
+	if w.cellDur > 2 {
+		least = canvas.Subcells / 4
+	}
+	for i, covered := range overlap {
+		if bits.OnesCount8(covered) >= least {
+			set(i, m.glyphs.Overlap, canvas.Warn.Bold())
+		}
+	}
+	w.gaps(s.Gaps, func(col int) { set(col, m.glyphs.Gap, canvas.Bad.Bold()) })
+	w.bookmarks(s.bookmarks, func(col int) { set(col, m.glyphs.Bookmark, canvas.Brand.Bold()) })
+}
+
+// drawCursor draws the cursor of a view that stands still. The badge has its
+// position.
+func (m *model) drawCursor(c *canvas.Canvas, l layout, w window) {
+	column := w.column(m.cursor)
+	if !m.still() || m.cursor < 0 || column < 0 || column >= w.cells {
+		return
+	}
+	for y := l.lanesY; y < l.axisY; y++ {
+		c.Set(l.gutter+column, y, m.glyphs.BoxV, canvas.Brand.Bold())
+	}
+}

@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hubbub/protocol"
+)
+
+func TestSpeakingIsMarked(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	m := testModel(s, 80, 24)
+	l := m.layout()
+	open := 0
+	for i, lane := range s.Timeline.Lanes {
+		marked := strings.Contains(screenRows(m)[l.lanesY+i*l.pitch][:8], "●")
+		if marked != lane.Open {
+			t.Errorf("%s: marked %v, open %v", lane.Speaker, marked, lane.Open)
+		}
+		if lane.Open {
+			open++
+		}
+	}
+	if open == 0 {
+		t.Fatal("the test wants somebody to speak at 60 s")
+	}
+}
+
+func TestOverlapIsTwoLanesAtOnce(t *testing.T) {
+	s := State{Position: 20, Sent: 20, Conn: Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
+		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
+		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 6, End: 14}}, Talk: 8},
+	}}}
+	m := testModel(s, 80, 24)
+	w, l := m.window(), m.layout()
+	for i := range 2 {
+		row := []rune(screenRows(m)[l.lanesY+i*l.pitch])
+		if got := string(row[l.gutter+w.column(8)]); got != "█" {
+			t.Errorf("at 8 s lane %d has %q", i, got)
+		}
+	}
+}
+
+// undecided counts hatched cells in a row.
+func undecided(row string) int { return strings.Count(row, "░") + strings.Count(row, "▒") }
+
+func TestUndecidedGrowsWhenAudioIsNotSent(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	s.Timeline.Lanes = s.Timeline.Lanes[:1]
+	m := testModel(s, 100, 24)
+	if n := undecided(screenRows(m)[2]); n < 1 || n > 3 {
+		t.Errorf("a latency of 1 s hatches %d cells", n)
+	}
+	s.Sent, s.Timeline.Decided = 50, 49
+	s.Timeline.Lanes[0].Open = false
+	m = testModel(s, 100, 24)
+	if n := undecided(screenRows(m)[2]); n < 10 {
+		t.Errorf("10 s that wait to be sent hatch %d cells", n)
+	}
+	s.Finished = true
+	m = testModel(s, 100, 24)
+	if n := undecided(screenRows(m)[2]); n != 0 {
+		t.Errorf("a finished session hatches %d cells", n)
+	}
+}
+
+// A gap of a tenth of a second is seen at any zoom.
+func TestGapsAreSeen(t *testing.T) {
+	s := sampleState(fourSpeakers, 3000, 1)
+	s.Gaps = []protocol.Span{{Start: 2990, End: 2990.1}}
+	for range 12 {
+		m := testModel(s, 100, 24)
+		press(m, "-")
+		screenHas(t, m, "╳")
+	}
+}
+
+func TestOverlapIsMarkedOnTheRule(t *testing.T) {
+	s := State{Position: 20, Sent: 20, Conn: Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
+		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
+		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 6, End: 14}}, Talk: 8},
+	}}}
+	m := testModel(s, 80, 24)
+	l, w := m.layout(), m.window()
+	row := []rune(screenRows(m)[l.axisY])
+	for at, want := range map[float64]bool{4: false, 8: true, 12: false} {
+		if got := string(row[l.gutter+w.column(at)]) == "━"; got != want {
+			t.Errorf("at %v s overlap is marked: %v", at, got)
+		}
+	}
+	press(m, "1", "x")
+	if strings.Contains(screenRows(m)[l.axisY], "━") {
+		t.Error("who is muted overlaps")
+	}
+}
+
+// The levels of a window are those of its seconds, whatever the zoom.
+func TestLoudness(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 300).Draw(t, "n")
+		levels := sampleLevels[:n]
+		from := rapid.Float64Range(-5, 40).Draw(t, "from")
+		to := from + rapid.Float64Range(0.01, 6).Draw(t, "length")
+		got, ok := levelBetween(levels, from, to)
+		// Chunks that lie within for sure, and those that may.
+		var within, around Level
+		quiet := float32(1)
+		for i, l := range levels {
+			if at := float64(i)/10 + 0.05; at > from-0.11 && at < to+0.11 {
+				around.RMS, around.Peak, quiet = max(around.RMS, l.RMS), max(around.Peak, l.Peak), min(quiet, l.RMS)
+				if at > from+0.06 && at < to-0.06 {
+					within.Peak = max(within.Peak, l.Peak)
+				}
+			}
+		}
+		const hair = 1e-6
+		if ok && (got.RMS < quiet-hair || got.RMS > around.RMS+hair || got.Peak < within.Peak || got.Peak > around.Peak) || !ok && within.Peak > 0 {
+			t.Fatalf("%v to %v of %d: %v, want peaks of %v to %v and an RMS of %v to %v", from, to, n, got, within.Peak, around.Peak, quiet, around.RMS)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package tui
+
+import (
+	"fmt"
+
+	"hubbub/tui/canvas"
+)
+
+// The help of the wire view has another page, or several: what its figures mean.
+//
+//	figures 1 of 1, ? goes on
+//	lag 1.0 s, most 1.2 s   from the sending of audio to the arrival of its event; the
+//	                        longest of this stream
+//	ping 0.4 ms             from a ping to its pong
+
+// wireFiguresHelp explains the figures in the order in which the view has them.
+var wireFiguresHelp = []struct{ figure, text string }{
+	{"sent, received", "messages and bytes of the session, audio included"},
+	{"open", "time since this stream was opened"},
+	{"lag, most", "from sending audio to its event; the longest so far"},
+	{"last reply", "time since anything was received, pongs included"},
+	{"pace", "seconds of audio sent per second, over 5 s"},
+	{"behind, ahead", "audio sent, compared with the time since the first chunk"},
+	{"queue", "chunks of 100 ms that wait to be sent"},
+	{"retransmitted", "TCP segments that were sent again"},
+	{"ping, no pong for", "round trip of a ping; age of the oldest without a pong"},
+	{"fault", "error messages, refusals and lost streams so far"},
+	{"unacknowledged", "bytes without a TCP acknowledgement; not sent: still here"},
+	{"RTT", "round-trip time, as TCP measures it"},
+	{"lost, unread", "segments that TCP counts as lost; bytes not read yet"},
+	{"largest gap", "longest time between chunks, over 5 s; normally 100 ms"},
+	{"longest write", "longest time to write a chunk to the system, over 5 s"},
+	{"session", "time on the session's clock, which a resume continues"},
+}
+
+// wireFiguresLines are the explanations on lines of the screen's width.
+func (m *model) wireFiguresLines() (figures, texts []string) {
+	width := 0
+	for _, f := range wireFiguresHelp {
+		width = max(width, canvas.Width(f.figure))
+	}
+	for _, f := range wireFiguresHelp {
+		figure := f.figure
+		for _, line := range canvas.Wrap(f.text, max(m.w-width-5, 10)) {
+			figures, texts = append(figures, figure), append(texts, line)
+			figure = ""
+		}
+	}
+	return figures, texts
+}
+
+// wireFiguresPages is how many pages the explanations need; 0 on another screen.
+func (m *model) wireFiguresPages() int {
+	if m.screen() != wireScreen {
+		return 0
+	}
+	figures, _ := m.wireFiguresLines()
+	perPage := max(m.h-1, 1)
+	return (len(figures) + perPage - 1) / perPage
+}
+
+// drawWireFigures draws a page of them, from 1, over the whole screen.
+func (m *model) drawWireFigures(c *canvas.Canvas, page int) {
+	c.Clear(0, 0, m.w, m.h)
+	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, ? goes on", page, m.wireFiguresPages()), canvas.Dim)
+	figures, texts := m.wireFiguresLines()
+	width := 0
+	for _, f := range figures {
+		width = max(width, canvas.Width(f))
+	}
+	rows := max(m.h-1, 1)
+	for i := (page - 1) * rows; i < min(page*rows, len(texts)); i++ {
+		y := 1 + i - (page-1)*rows
+		c.Text(1, y, width, figures[i], canvas.Brand.Bold())
+		c.Text(1+width+3, y, m.w-width-5, texts[i], canvas.Plain)
+	}
+}

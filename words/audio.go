@@ -1,0 +1,142 @@
+package words
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+)
+
+const (
+	sampleRate = 16000
+	// kept is how much audio is kept, in seconds: 9.6 MB. The beginning of a turn
+	// that is longer has no words.
+	kept = 300
+	// margin is how much audio before and after a turn is recognised with it, in
+	// seconds.
+	margin = 0.2
+	// maxPart is how long a part of a turn may be, in seconds.
+	maxPart = 15.0
+	// minTurn is the shortest turn that is recognised, in seconds.
+	minTurn = 0.4
+)
+
+// audio is the newest audio of a session. Any goroutine may use it.
+type audio struct {
+	mu      sync.Mutex
+	samples []int16 // a ring: sample n is at n % len
+	end     int64   // samples so far; the newest len of them are there
+	used    []span  // what was recognised already, in order and without overlap
+}
+
+// span is a stretch in samples.
+type span struct{ from, to int64 }
+
+func newAudio() *audio { return &audio{samples: make([]int16, kept*sampleRate)} }
+
+// add takes samples from position on. What was left out before is silence.
+func (a *audio) add(position int64, samples []float32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.end = max(a.end, position-int64(len(a.samples))); a.end < position; a.end++ {
+		a.samples[a.end%int64(len(a.samples))] = 0
+	}
+	for _, s := range samples[min(a.end-position, int64(len(samples))):] {
+		a.samples[a.end%int64(len(a.samples))] = int16(math.Round(float64(min(max(s, -1), 1)) * math.MaxInt16))
+		a.end++
+	}
+}
+
+// take returns the audio of a turn, in seconds, with its context, in parts that
+// are cut at pauses. What another turn has taken before is silent, so that the
+// words of overlapping speech are not attributed twice. Less than minTurn gives no
+// parts.
+func (a *audio) take(start, end float64) (parts [][]int16) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	turn := span{int64(math.Round(start * sampleRate)), int64(math.Round(end * sampleRate))}
+	turn.from, turn.to = max(turn.from, a.end-int64(len(a.samples)), 0), min(turn.to, a.end)
+	around := int64(margin * sampleRate)
+	all := span{max(turn.from-around, a.end-int64(len(a.samples)), 0), min(turn.to+around, a.end)}
+	if turn.to <= turn.from {
+		return nil
+	}
+	samples := make([]int16, 0, all.to-all.from)
+	for n := all.from; n < all.to; n++ {
+		samples = append(samples, a.samples[n%int64(len(a.samples))])
+	}
+	left := turn.to - turn.from
+	for _, u := range a.used {
+		from, to := max(u.from, all.from), min(u.to, all.to)
+		if from < to {
+			clear(samples[from-all.from : to-all.from])
+		}
+		left -= max(min(u.to, turn.to)-max(u.from, turn.from), 0)
+	}
+	if float64(left) < minTurn*sampleRate {
+		return nil
+	}
+	a.use(turn)
+	return cut(samples)
+}
+
+// use notes that a stretch was recognised, and forgets those whose audio is gone.
+func (a *audio) use(s span) {
+	out := a.used[:0:0]
+	for _, u := range a.used {
+		switch {
+		case u.to < a.end-int64(len(a.samples)):
+		case u.to < s.from || u.from > s.to:
+			out = append(out, u)
+		default:
+			s = span{min(s.from, u.from), max(s.to, u.to)}
+		}
+	}
+	out = append(out, s)
+	slices.SortFunc(out, func(a, b span) int { return int(a.from - b.from) })
+	a.used = out
+}
+
+// cut cuts samples into parts of at most maxPart, at the quietest moment of the
+// second half of each.
+func cut(samples []int16) (parts [][]int16) {
+	const most, step = int(maxPart * sampleRate), sampleRate / 10
+	for len(samples) > most {
+		at, quietest := most, math.Inf(1)
+		for from := most / 2; from+step <= most; from += step / 2 {
+			power := 0.0
+			for _, s := range samples[from : from+step] {
+				power += float64(s) * float64(s)
+			}
+			if power < quietest {
+				at, quietest = from+step/2, power
+			}
+		}
+		parts = append(parts, samples[:at])
+		samples = samples[at:]
+	}
+	return append(parts, samples)
+}
+
+// wav is samples as a WAV file: 16 kHz, mono, 16 bits.
+func wav(samples []int16) []byte {
+	size := uint32(2 * len(samples))
+	b := make([]byte, 0, 44+size)
+	le := binary.LittleEndian
+	b = append(b, "RIFF"...)
+	b = le.AppendUint32(b, 36+size)
+	b = append(b, "WAVEfmt "...)
+	b = le.AppendUint32(b, 16)
+	b = le.AppendUint16(b, 1) // PCM
+	b = le.AppendUint16(b, 1) // channels
+	b = le.AppendUint32(b, sampleRate)
+	b = le.AppendUint32(b, 2*sampleRate)
+	b = le.AppendUint16(b, 2)
+	b = le.AppendUint16(b, 16)
+	b = append(b, "data"...)
+	b = le.AppendUint32(b, size)
+	for _, s := range samples {
+		b = le.AppendUint16(b, uint16(s))
+	}
+	return b
+}

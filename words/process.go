@@ -1,0 +1,83 @@
+package words
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	// processTimeout bounds a process.
+	processTimeout = 60 * time.Second
+	// maxMessage bounds what is kept of a process's standard error, in bytes.
+	maxMessage = 4 << 10
+)
+
+// process is a recogniser that is started for each turn: WAV on standard input,
+// text on standard output, exit code 0.
+type process struct {
+	args    []string
+	timeout time.Duration
+}
+
+func newProcess(args []string) (*process, error) {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return nil, &Error{what: fmt.Sprintf("the recogniser %s cannot be run: %v", args[0], errors.Unwrap(err)), hint: "Install it, or give its path in --words."}
+	}
+	return &process{append([]string{path}, args[1:]...), processTimeout}, nil
+}
+
+// bounded keeps the first bytes of an output and discards what follows.
+type bounded struct {
+	kept bytes.Buffer // a field: its ReadFrom has no bound
+	max  int
+	full func() // called once the output is longer
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := b.max - b.kept.Len(); len(p) > room {
+		b.kept.Write(p[:room])
+		if b.full != nil {
+			b.full()
+		}
+		return len(p), nil
+	}
+	return b.kept.Write(p)
+}
+
+// Recognise runs the process. A process that floods its output or does not end is
+// killed.
+func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	flooded := false
+	cmd := exec.CommandContext(limited, p.args[0], p.args[1:]...)
+	text := &bounded{max: maxText, full: func() { flooded = true; cancel() }}
+	message := &bounded{max: maxMessage}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(wav), text, message
+	cmd.WaitDelay = time.Second // for children that keep the output open
+	err := cmd.Run()
+	fail := func(what, hint string) (string, error) {
+		return "", &Error{what: "the recogniser " + p.args[0] + " " + what, hint: hint}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case flooded:
+		return fail(fmt.Sprintf("writes more than %d kB for one turn", maxText>>10), "It must write the words, and nothing else, on standard output.")
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
+		return fail(fmt.Sprintf("did not end within %d s", int(p.timeout.Seconds())), "It must end when its standard input ends; try it with a short WAV file.")
+	case err != nil:
+		what := err.Error()
+		if lines := strings.Split(strings.TrimSpace(message.kept.String()), "\n"); lines[len(lines)-1] != "" {
+			what += ": " + clean(lines[len(lines)-1])
+		}
+		return fail("failed: "+what, "Try the command by itself: a WAV file on standard input, the words on standard output.")
+	}
+	return clean(text.kept.String()), nil
+}

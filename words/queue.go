@@ -1,0 +1,253 @@
+package words
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"hubbub/protocol"
+)
+
+const (
+	// atOnce is how many turns are recognised at once.
+	atOnce = 2
+	// maxWaiting bounds the turns that wait.
+	maxWaiting = 256
+	// firstInterval and maxInterval bound the time after a failure in which no
+	// turn is recognised; it doubles with each.
+	firstInterval = time.Second
+	maxInterval   = time.Minute
+)
+
+// Text is a turn with its words.
+type Text struct {
+	Turn protocol.Turn
+	Text string // "" = nothing was recognised
+}
+
+// Stats counts turns.
+type Stats struct {
+	Recognised, Failed int64
+	Dropped            int64 // the queue was full
+	Skipped            int64 // too short, or their audio was gone or another turn's
+}
+
+// Options are what a Queue needs.
+type Options struct {
+	Recogniser Recogniser
+	// Deliver gets every turn, in the order in which they were added, with its
+	// words. It is called from one goroutine.
+	Deliver func(Text)
+	// Failed gets the first failure of a row of them.
+	Failed func(error)
+}
+
+// Queue recognises the finished turns of a session in order, at most two at a
+// time. It has two goroutines and those of the turns that are recognised; Close
+// ends them.
+type Queue struct {
+	o       Options
+	audio   *audio
+	ctx     context.Context
+	cancel  context.CancelFunc
+	turns   chan protocol.Turn
+	started chan *job
+	done    sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	stats   Stats
+	next    time.Duration // the interval after the next failure
+	resume  time.Time     // no turn is recognised before
+	failing bool
+}
+
+// job is a turn that is recognised.
+type job struct {
+	turn protocol.Turn
+	text chan string
+}
+
+// NewQueue starts a queue.
+func NewQueue(o Options) *Queue {
+	q := &Queue{
+		o: o, audio: newAudio(), next: firstInterval,
+		turns: make(chan protocol.Turn, maxWaiting), started: make(chan *job, atOnce),
+	}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+	q.done.Go(q.start)
+	q.done.Go(q.deliver)
+	return q
+}
+
+// Audio takes samples of the session at 16 kHz, from a position in samples on.
+func (q *Queue) Audio(position int64, samples []float32) { q.audio.add(position, samples) }
+
+// Turn adds a finished turn, whose audio was added before. It never waits; false =
+// the queue is full, and the turn is not delivered.
+func (q *Queue) Turn(t protocol.Turn) bool {
+	select {
+	case q.turns <- t:
+		return true
+	default:
+		q.count(func(s *Stats) { s.Dropped++ })
+		return false
+	}
+}
+
+// Stats counts what became of the turns.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.stats
+}
+
+func (q *Queue) count(f func(*Stats)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f(&q.stats)
+}
+
+// Drain ends the queue after the turns that were added, or when ctx ends. Turn must
+// not be called any more.
+func (q *Queue) Drain(ctx context.Context) {
+	close(q.turns)
+	defer context.AfterFunc(ctx, q.cancel)()
+	q.done.Wait()
+	q.cancel()
+}
+
+// Close ends the queue at once. Turn must not be called any more.
+func (q *Queue) Close() {
+	q.cancel()
+	q.done.Wait()
+}
+
+// start starts the turns in order. The buffer of started, and its reader, are what
+// limits their number.
+func (q *Queue) start() {
+	var running sync.WaitGroup
+	defer close(q.started)
+	defer running.Wait()
+	slots := make(chan struct{}, atOnce)
+	for {
+		var j *job
+		select {
+		case <-q.ctx.Done():
+			return
+		case t, more := <-q.turns:
+			if !more {
+				return
+			}
+			j = &job{t, make(chan string, 1)}
+		}
+		// After a failure, one turn at a time finds out whether that is over.
+		taken := 0
+		for most := 1; taken < most; taken++ {
+			select {
+			case <-q.ctx.Done():
+				return
+			case slots <- struct{}{}:
+			}
+			if q.isFailing() {
+				most = atOnce
+			}
+		}
+		if !q.waitInterval() {
+			return
+		}
+		parts := q.audio.take(j.turn.Start, j.turn.End)
+		running.Go(func() {
+			j.text <- q.recognise(parts)
+			for range taken {
+				<-slots
+			}
+		})
+		select {
+		case <-q.ctx.Done():
+			return
+		case q.started <- j:
+		}
+	}
+}
+
+func (q *Queue) isFailing() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failing
+}
+
+// waitInterval waits for the end of the interval after a failure; false = the
+// queue was ended.
+func (q *Queue) waitInterval() bool {
+	q.mu.Lock()
+	wait := time.Until(q.resume)
+	q.mu.Unlock()
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-q.ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// deliver passes the turns on in order.
+func (q *Queue) deliver() {
+	for j := range q.started {
+		select {
+		case text := <-j.text:
+			q.o.Deliver(Text{j.turn, text})
+		case <-q.ctx.Done():
+		}
+	}
+}
+
+// recognise returns the words of the parts of a turn.
+func (q *Queue) recognise(parts [][]int16) string {
+	if len(parts) == 0 {
+		q.count(func(s *Stats) { s.Skipped++ })
+		return ""
+	}
+	var all []string
+	for _, p := range parts {
+		text, err := q.o.Recogniser.Recognise(q.ctx, wav(p))
+		if err != nil {
+			q.failed(err)
+			return ""
+		}
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Recognised++
+	q.failing, q.next = false, firstInterval
+	return strings.Join(all, " ")
+}
+
+// failed sets when the next attempt is made, and reports the first failure.
+func (q *Queue) failed(err error) {
+	if q.ctx.Err() != nil {
+		return
+	}
+	q.mu.Lock()
+	q.stats.Failed++
+	wait := q.next
+	if e := (*Error)(nil); errors.As(err, &e) {
+		wait = max(wait, e.retryAfter)
+	}
+	q.resume, q.next = time.Now().Add(wait), min(2*q.next, maxInterval)
+	first := !q.failing
+	q.failing = true
+	q.mu.Unlock()
+	if first {
+		q.o.Failed(err)
+	}
+}

@@ -1,0 +1,224 @@
+package words
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mewkiz/flac"
+
+	"hubbub/protocol"
+)
+
+// recogniser is a function as a Recogniser.
+type recogniser func(ctx context.Context, wav []byte) (string, error)
+
+func (r recogniser) Recognise(ctx context.Context, wav []byte) (string, error) { return r(ctx, wav) }
+
+// demoSpeech is the beginning of the first turn of the demo conversation.
+func demoSpeech(t *testing.T) (samples []int16) {
+	t.Helper()
+	stream, err := flac.ParseFile("../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for len(samples) < 4*sampleRate {
+		frame, err := stream.ParseNext()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range frame.Subframes[0].Samples {
+			samples = append(samples, int16(s))
+		}
+	}
+	return samples[sampleRate/2:]
+}
+
+// turnAt is a turn of a second.
+func turnAt(start float64) protocol.Turn {
+	return protocol.Turn{Speaker: "A", Start: start, End: start + 1}
+}
+
+func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most, calls atomic.Int32
+		var got []Text
+		q := NewQueue(Options{
+			Recogniser: recogniser(func(context.Context, []byte) (string, error) {
+				most.Store(max(most.Load(), running.Add(1)))
+				defer running.Add(-1)
+				n := calls.Add(1)
+				time.Sleep(time.Duration(1+n%2) * time.Second) // the second is done before the first
+				return "words", nil
+			}),
+			Deliver: func(x Text) { got = append(got, x) },
+			Failed:  func(err error) { t.Error(err) },
+		})
+		q.Audio(0, make([]float32, 20*sampleRate))
+		for i := range 6 {
+			q.Turn(turnAt(float64(2 * i)))
+		}
+		q.Drain(t.Context())
+		if len(got) != 6 || !slices.IsSortedFunc(got, func(a, b Text) int { return int(a.Turn.Start - b.Turn.Start) }) || got[5].Text != "words" {
+			t.Errorf("delivered %v", got)
+		}
+		if most.Load() != atOnce || q.Stats().Recognised != 6 {
+			t.Errorf("%d at once, %+v", most.Load(), q.Stats())
+		}
+	})
+}
+
+// A recogniser that fails is asked again after growing intervals, reported once, and
+// costs words only; what it says in Retry-After is respected.
+func TestQueueWaitsAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var at []time.Duration
+		began, broken, reported, delivered := time.Now(), true, 0, 0
+		var after time.Duration
+		q := NewQueue(Options{
+			Recogniser: recogniser(func(context.Context, []byte) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				at = append(at, time.Since(began))
+				if broken {
+					return "", &Error{what: "broken", retryAfter: after}
+				}
+				return "well", nil
+			}),
+			Deliver: func(Text) { delivered++ },
+			Failed:  func(error) { reported++ },
+		})
+		q.Audio(0, make([]float32, 100*sampleRate))
+		next := 0.0
+		attempt := func() {
+			q.Turn(turnAt(next))
+			next += 2
+			synctest.Wait()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+		}
+		for range 3 {
+			q.Turn(turnAt(next))
+			next += 2
+			synctest.Wait()
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		mu.Lock()
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("attempts at %v, want %v", at, want)
+		}
+		after = time.Minute
+		mu.Unlock()
+		attempt()
+		mu.Lock()
+		broken = false
+		mu.Unlock()
+		attempt()
+		mu.Lock()
+		broken = true
+		mu.Unlock()
+		attempt()
+		if reported != 2 || delivered != 6 {
+			t.Errorf("reported %d times, want 2; delivered %d, want 6", reported, delivered)
+		}
+		if s := q.Stats(); s.Failed != 5 || s.Recognised != 1 {
+			t.Errorf("%+v", s)
+		}
+		q.Close()
+	})
+}
+
+func TestQueueIsBoundedAndCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(Options{
+			Recogniser: recogniser(func(ctx context.Context, _ []byte) (string, error) { <-ctx.Done(); return "", ctx.Err() }),
+			Deliver:    func(Text) {}, Failed: func(err error) { t.Error(err) },
+		})
+		q.Audio(0, make([]float32, 10*sampleRate))
+		for i := range 300 {
+			q.Turn(turnAt(float64(i % 8)))
+		}
+		if s := q.Stats(); s.Dropped < 300-maxWaiting-atOnce-2 {
+			t.Errorf("%+v", s)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		q.Drain(ctx) // ends with ctx although the recogniser hangs
+	})
+}
+
+// lengths are the lengths of parts in seconds.
+func lengths(parts [][]int16) (out []float64) {
+	for _, p := range parts {
+		out = append(out, float64(len(p))/sampleRate)
+	}
+	return out
+}
+
+func TestAudioOfATurn(t *testing.T) {
+	a := newAudio()
+	ramp := make([]float32, 100*sampleRate)
+	for i := range ramp {
+		ramp[i] = 0.5
+	}
+	a.add(0, ramp)
+	if got := lengths(a.take(10, 12)); !slices.Equal(got, []float64{2.4}) {
+		t.Errorf("with context: %v", got)
+	}
+	if got := a.take(20, 20.39); got != nil {
+		t.Errorf("a short turn: %v", lengths(got))
+	}
+	// What another turn has taken is silent, or leaves too little.
+	part := a.take(11, 13)[0]
+	if at := func(seconds float64) int16 { return part[int((seconds-10.8)*sampleRate)] }; at(11.5) != 0 || at(12.5) == 0 {
+		t.Errorf("at 11.5 s %d, at 12.5 s %d", at(11.5), at(12.5))
+	}
+	if got := a.take(10.5, 12.8); got != nil {
+		t.Errorf("speech that was recognised: %v", lengths(got))
+	}
+	// Audio that is gone, or never came.
+	a.add(a.end+10*sampleRate, make([]float32, 300*sampleRate))
+	if got := a.take(5, 9); got != nil {
+		t.Errorf("audio that is gone: %v", lengths(got))
+	}
+	if got := a.take(1000, 1001); got != nil {
+		t.Errorf("audio to come: %v", lengths(got))
+	}
+}
+
+func TestLongTurnsAreCutAtPauses(t *testing.T) {
+	samples := make([]int16, 40*sampleRate)
+	for i := range samples {
+		samples[i] = 1000
+	}
+	clear(samples[12*sampleRate : 12*sampleRate+sampleRate/5])
+	clear(samples[22*sampleRate : 22*sampleRate+sampleRate/5])
+	got := lengths(cut(samples))
+	sum := 0.0
+	for _, l := range got {
+		sum += l
+		if l > maxPart {
+			t.Errorf("a part of %v s", l)
+		}
+	}
+	if len(got) < 3 || got[0] < 12 || got[0] > 12.2 || got[0]+got[1] < 22 || got[0]+got[1] > 22.2 || sum != 40 {
+		t.Errorf("parts %v", got)
+	}
+}
+
+func TestErrorsHaveHints(t *testing.T) {
+	err := fmt.Errorf("wrapped: %w", &Error{what: "a", hint: "b"})
+	var h interface{ Hint() string }
+	if !errors.As(err, &h) || h.Hint() != "b" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,66 @@
+// Package words gets the words of turns from a recogniser of speech that the user
+// already has: an HTTP endpoint in the form of OpenAI's, or a process per turn.
+//
+// Where to look: endpoint.go and process.go are the recognisers, queue.go passes
+// them the finished turns of a session, audio.go keeps the audio for that and cuts
+// it.
+package words
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// Recogniser turns speech into text. It is called from several goroutines.
+type Recogniser interface {
+	// Recognise returns the words of a WAV file, 16 kHz, mono, 16 bits. Its error
+	// is an *Error, or that of ctx.
+	Recognise(ctx context.Context, wav []byte) (string, error)
+}
+
+// Error is a failure of a recogniser.
+type Error struct {
+	what, hint string
+	retryAfter time.Duration // at least that long until the next attempt; 0 = unknown
+}
+
+func (e *Error) Error() string { return e.what }
+
+// Hint is what to do about it.
+func (e *Error) Hint() string { return e.hint }
+
+// maxText bounds what a recogniser may answer, in bytes.
+const maxText = 64 << 10
+
+// New returns the recogniser of a specification: the URL of an endpoint, or the
+// command line of a process, which is split into words as a shell does, and run
+// without one. model and key are for an endpoint.
+func New(spec, model, key string) (Recogniser, error) {
+	if scheme, _, ok := strings.Cut(spec, "://"); ok && !strings.ContainsAny(scheme, " \t'\"") {
+		u, err := url.Parse(spec)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, &Error{what: fmt.Sprintf("%q is no address of a recogniser", spec), hint: "Give http://HOST:PORT, or the command of a process."}
+		}
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/v1/audio/transcriptions"
+		}
+		return newEndpoint(u, model, key), nil
+	}
+	args, err := shellquote.Split(spec)
+	if err == nil && len(args) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, &Error{what: fmt.Sprintf("%q is no command of a recogniser: %v", spec, err), hint: "Check the quotes, or give http://HOST:PORT."}
+	}
+	return newProcess(args)
+}
+
+// clean is the text of a recogniser on one line.
+func clean(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,183 @@
+package words
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// selfProcess is this binary as a recogniser.
+func selfProcess(t *testing.T, behaviour, args string) *process {
+	t.Helper()
+	t.Setenv(asRecogniser, behaviour)
+	r, err := New("'"+os.Args[0]+"' "+args, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.(*process)
+}
+
+func TestProcess(t *testing.T) {
+	r := selfProcess(t, "length", `-a 'two words' "it's"`)
+	text, err := r.Recognise(t.Context(), wav(make([]int16, 100)))
+	if want := "RIFF of 244 bytes, -a|two words|it's"; err != nil || text != want {
+		t.Errorf("got %q, %v, want %q", text, err, want)
+	}
+}
+
+func TestProcessThatFails(t *testing.T) {
+	for behaviour, want := range map[string]string{
+		"exit":  "failed: exit status 3: the model is missing",
+		"flood": "writes more than 64 kB",
+		"hang":  "did not end within 1 s",
+	} {
+		r := selfProcess(t, behaviour, "")
+		if behaviour == "hang" {
+			r.timeout = time.Second
+		}
+		_, err := r.Recognise(t.Context(), nil)
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) || e.Hint() == "" {
+			t.Errorf("%s: %v, want %q", behaviour, err, want)
+		}
+	}
+}
+
+func TestSpecifications(t *testing.T) {
+	for spec, want := range map[string]string{
+		"":                        "it is empty",
+		"'whisper":                "no command",
+		"/nowhere/whisper -m x":   "cannot be run: stat",
+		"ftp://host":              "no address",
+		"http:///v1":              "no address",
+		"no-such-program-for-asr": "cannot be run",
+	} {
+		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", spec, err, want)
+		}
+	}
+	for spec, want := range map[string]string{
+		"http://localhost:8000":       "http://localhost:8000/v1/audio/transcriptions",
+		"https://host/":               "https://host/v1/audio/transcriptions",
+		"http://localhost/inference":  "http://localhost/inference",
+		"https://host/v2/stt?lang=de": "https://host/v2/stt?lang=de",
+	} {
+		r, err := New(spec, "", "")
+		if err != nil || r.(*endpoint).url != want {
+			t.Errorf("%q: %+v, %v, want %s", spec, r, err, want)
+		}
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file, header, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		data, _ := io.ReadAll(file)
+		fmt.Fprintf(w, `{"text":" %s %s %s %s %s\n %d bytes","usage":{}}`, r.URL.Path, r.Header.Get("Authorization"), header.Filename, r.FormValue("model"), r.FormValue("response_format"), len(data))
+	}))
+	defer s.Close()
+	r, err := New(s.URL, "whisper-1", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Recognise(t.Context(), wav(make([]int16, 10)))
+	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	r.(*endpoint).client.CloseIdleConnections()
+}
+
+func TestEndpointThatFails(t *testing.T) {
+	answer := http.NotFound
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	defer s.Close()
+	status := func(code int, after string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			w.WriteHeader(code)
+		}
+	}
+	body := func(text string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+	}
+	for _, c := range []struct {
+		name, want, hint string
+		answer           func(http.ResponseWriter, *http.Request)
+		after            time.Duration
+	}{
+		{"401", "answers 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
+		{"429", "answers 429", "by themselves", status(429, "7"), 7 * time.Second},
+		{"500", "answers 500", "log", status(500, ""), 0},
+		{"404", "answers 404", "--words-model", status(404, ""), 0},
+		{"HTML", "does not answer with a JSON object", "--words", body("<!doctype html>"), 0},
+		{"no text", "does not answer with a JSON object", "--words", body(`{"error":"x"}`), 0},
+		{"flood", "more than 64 kB", "--words", body(`{"text":"` + strings.Repeat("a", 100_000) + `"}`), 0},
+		{"hang", "no answer for 1 s", "--words", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, 0},
+	} {
+		answer = c.answer
+		r, err := New(s.URL, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := r.(*endpoint).client
+		client.Transport = &http.Transport{DisableKeepAlives: true}
+		if c.name == "hang" {
+			client.Timeout = time.Second
+		}
+		_, err = r.Recognise(t.Context(), nil)
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(e.Hint(), c.hint) || e.retryAfter != c.after {
+			t.Errorf("%s: %v, %+v, want %q", c.name, err, e, c.want)
+		}
+	}
+	s.Close()
+	r, _ := New(s.URL, "", "")
+	if _, err := r.Recognise(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "cannot be reached: ") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("a closed port: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Recognise(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+// TestPocketsphinx runs a real recogniser. Its accuracy does not matter.
+func TestPocketsphinx(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts a recogniser")
+	}
+	if _, err := exec.LookPath("pocketsphinx_continuous"); err != nil {
+		if os.Getenv("HUBBUB_REQUIRE_POCKETSPHINX") != "" {
+			t.Fatal("pocketsphinx is required and not installed")
+		}
+		t.Skip("pocketsphinx is not installed")
+	}
+	r, err := New("pocketsphinx_continuous -infile /dev/stdin -logfn /dev/null", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := r.Recognise(t.Context(), wav(demoSpeech(t)))
+	if err != nil || len(strings.Fields(text)) < 3 {
+		t.Errorf("got %q, %v", text, err)
+	}
+	t.Logf("%q", text)
+}
