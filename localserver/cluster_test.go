@@ -173,12 +173,10 @@ func (h *host) openAt(l protocol.LiveStream) *testStream {
 		}
 		return err == nil
 	})
-	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(2 * testTimeout))
-	return &testStream{conn, h.t, l.ID}
+	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
 }
 
-// goesOn sends two chunks and receives two events.
+// exchange sends two chunks and receives two events.
 func (s *testStream) exchange() {
 	s.t.Helper()
 	s.chunks(2)
@@ -217,7 +215,7 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 			in.Go(func() {
 				conn, res, err := h.dial.Dial(h.here(l.URL), nil)
 				if err == nil {
-					got <- &testStream{conn, t, l.ID}
+					got <- &testStream{newClientConn(t, conn), t, l.ID}
 				} else if res == nil || res.StatusCode != http.StatusUnauthorized {
 					t.Errorf("refused with %v %v", res, err)
 				}
@@ -229,7 +227,6 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 			t.Errorf("the token worked %d times", len(got))
 		}
 		for s := range got {
-			_ = s.SetReadDeadline(time.Now().Add(testTimeout))
 			s.end()
 			if _, code, _ := s.rest(); code != 1000 {
 				t.Errorf("code %d", code)

@@ -171,7 +171,7 @@ func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testStream{Conn: conn, t: t, id: l.ID}
+	s := &testStream{newClientConn(t, conn), t, l.ID}
 	s.chunks(2)
 	s.text("not a valid message")
 	s.end()

@@ -220,7 +220,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 
 // testStream is the client's end of an open stream.
 type testStream struct {
-	*websocket.Conn
+	*clientConn
 	t  testing.TB
 	id string
 }
@@ -232,9 +232,7 @@ func (h *host) open() *testStream {
 	if err != nil {
 		h.t.Fatalf("dial: %v %v", err, res)
 	}
-	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
-	return &testStream{conn, h.t, l.ID}
+	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
 }
 
 var quiet = make([]byte, protocol.ChunkBytes)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,7 +81,7 @@ func (n *natsServer) start() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if n.t.Failed() {
-			n.t.Logf("output of %s: %s", n.url, last(output.String(), 4000))
+			n.t.Logf("the last output of %s: %s", n.url, lastLines(output.String(), 12))
 		}
 	})
 	eventually(n.t, "nats-server", func() bool {
@@ -92,8 +93,14 @@ func (n *natsServer) start() {
 	})
 }
 
-// last returns the end of a text.
-func last(text string, bytes int) string { return text[max(0, len(text)-bytes):] }
+// lastLines returns the end of a server's output, without the lines about
+// routes: a server that is down would fill it with those.
+func lastLines(output string, n int) string {
+	lines := slices.DeleteFunc(strings.Split(output, "\n"), func(line string) bool {
+		return line == "" || strings.Contains(strings.ToLower(line), "route")
+	})
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
 
 func (n *natsServer) kill()    { _ = n.cmd.Process.Kill(); _ = n.cmd.Wait() }
 func (n *natsServer) pause()   { _ = n.cmd.Process.Signal(syscall.SIGSTOP) }

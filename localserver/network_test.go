@@ -59,9 +59,7 @@ func (n *network) open(h *host) *testStream {
 	if err != nil {
 		n.t.Fatalf("dial: %v %v", err, res)
 	}
-	n.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
-	s := &testStream{conn, n.t, l.ID}
+	s := &testStream{newClientConn(n.t, conn), n.t, l.ID}
 	n.opened = append(n.opened, s)
 	return s
 }
@@ -174,7 +172,6 @@ func TestFaultsOfTheNetwork(t *testing.T) {
 			s := n.open(h)
 			frame := make([]byte, 20<<20)
 			for range 3 {
-				_ = s.SetReadDeadline(time.Now().Add(2 * testTimeout))
 				if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
 					t.Fatal(err)
 				}

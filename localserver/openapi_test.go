@@ -216,7 +216,7 @@ func (d *documented) refusedHandshake(path, address, key string, want int) {
 }
 
 // messages compares all messages of a connection, which are of three types.
-func (d *documented) messages(conn *websocket.Conn, schema string) {
+func (d *documented) messages(conn *clientConn, schema string) {
 	d.host.t.Helper()
 	types := map[string]int{}
 	for {
@@ -315,11 +315,11 @@ func (d *documented) stream() {
 	d.holds("GET", openPath, reply{Response: res})
 	d.ask("POST", "/v1/live", "/v1/live", testKey, "", 429) // the limit is one stream
 	d.refusedHandshake(openPath, d.waiting, "", 429)
-	s := &testStream{Conn: conn, t: t}
+	s := &testStream{clientConn: newClientConn(t, conn), t: t}
 	s.chunks(1)
 	_ = s.WriteMessage(websocket.BinaryMessage, quiet[1:])
 	s.end()
-	d.messages(conn, "StreamMessage")
+	d.messages(s.clientConn, "StreamMessage")
 	eventually(t, "done", func() bool {
 		time.Sleep(100 * time.Millisecond) // requests are limited
 		return strings.Contains(string(d.ask("GET", statusPath, "/v1/live/"+d.ended.ID, testKey, "", 200).body), `"done"`)
@@ -346,7 +346,7 @@ func (d *documented) watching() {
 		d.host.t.Fatal(err)
 	}
 	d.holds("GET", watchPath, reply{Response: res})
-	d.messages(conn, "WatchMessage")
+	d.messages(newClientConn(d.host.t, conn), "WatchMessage")
 	address := d.watchAddress(d.ended.ID, "")
 	d.refusedHandshake(watchPath, address+"?from=x", testKey, 400)
 	d.refusedHandshake(watchPath, address, "wrong", 401)

@@ -30,9 +30,7 @@ func (h *host) openWithKey(key string) *testStream {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
-	return &testStream{conn, h.t, l.ID}
+	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
 }
 
 // A revoked key is refused, and so are the tokens that it got; its streams and
@@ -50,9 +48,7 @@ func TestRevokedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() })
-		_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
-		return &testStream{conn, t, staying.id}
+		return &testStream{newClientConn(t, conn), t, staying.id}
 	}
 	endingWatcher, stayingWatcher := watch(revoked), watch(other)
 

@@ -21,7 +21,7 @@ import (
 
 // testWatcher is the client's end of a watcher.
 type testWatcher struct {
-	*websocket.Conn
+	*clientConn
 	t testing.TB
 }
 
@@ -38,9 +38,7 @@ func (h *host) watch(id, query string) *testWatcher {
 	if err != nil {
 		h.t.Fatalf("watch: %v %v", err, res)
 	}
-	h.t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(2 * testTimeout))
-	return &testWatcher{conn, h.t}
+	return &testWatcher{newClientConn(h.t, conn), h.t}
 }
 
 // refusedWatch checks that a handshake is refused.
@@ -323,11 +321,10 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		t.Fatalf("%v %v", err, res)
 	}
 	defer func() { _ = conn.Close() }()
-	slow, got := &testWatcher{conn, t}, &seen{}
 	quick, whole := h.watch(sender.id, ""), &seen{}
 	quick.until(whole, "everything", func() bool { return len(whole.events) == 1+len(many) })
 	eventually(t, "a slow watcher", func() bool { return h.metric("hubbub_watchers_slow_total") == 1 })
-	_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+	slow, got := &testWatcher{newClientConn(t, conn), t}, &seen{} // it reads from now on
 	slow.rest(got)
 	if got.code != websocket.CloseTryAgainLater || got.text == "" || len(got.events) == 0 || len(got.events) > len(many) {
 		t.Errorf("%d messages, closed with %d %q", len(got.events), got.code, got.text)

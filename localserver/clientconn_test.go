@@ -1,0 +1,75 @@
+package localserver
+
+import (
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// clientConn is a client's end of a WebSocket that is read all the time, as
+// real clients do. A connection that nobody reads answers no pings, and the
+// service closes it after 15 s: on a busy machine a test may take longer than
+// that between two messages.
+type clientConn struct {
+	*websocket.Conn
+	pongs    atomic.Int64
+	messages chan message // closed at the end
+	err      error        // why it ended, valid when messages is closed
+}
+
+type message struct {
+	kind int
+	raw  []byte
+}
+
+// newClientConn reads a connection, and closes it after the test.
+func newClientConn(t testing.TB, conn *websocket.Conn) *clientConn {
+	c := &clientConn{Conn: conn, messages: make(chan message, 1024)}
+	c.SetPongHandler(func(string) error { c.pongs.Add(1); return nil })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(c.messages)
+		for {
+			kind, raw, err := conn.ReadMessage()
+			if err != nil {
+				c.err = err
+				return
+			}
+			select {
+			case c.messages <- message{kind, raw}:
+			case <-t.Context().Done():
+				c.err = t.Context().Err()
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-ended
+	})
+	return c
+}
+
+// ReadMessage returns the next message, which has to arrive within testTimeout.
+func (c *clientConn) ReadMessage() (kind int, raw []byte, err error) {
+	return c.readWithin(testTimeout)
+}
+
+// readWithin returns the next message, or os.ErrDeadlineExceeded.
+func (c *clientConn) readWithin(d time.Duration) (kind int, raw []byte, err error) {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case m, ok := <-c.messages:
+		if !ok {
+			return 0, nil, c.err
+		}
+		return m.kind, m.raw, nil
+	case <-late.C:
+		return 0, nil, os.ErrDeadlineExceeded
+	}
+}
