@@ -34,11 +34,11 @@ release:
 # The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
 RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0
 
-## test: install what the tests need and run all of them
+## test: install what the tests need and run all of them; what fails is run again, twice at most
 test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
-	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) $(GO) test $(RACE) -timeout 14m ./...
+	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) -timeout 14m
 
 ## check: format, lint, and the tests that start no other program; most of them wait, so more run at once than there are cores
 check:
