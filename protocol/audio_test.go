@@ -21,7 +21,7 @@ func TestChunkRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := AppendChunk(nil, out); !bytes.Equal(again, frame) {
-			t.Fatal("changed on the way")
+			t.Fatal("decoding changed the samples")
 		}
 	})
 }

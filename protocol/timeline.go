@@ -171,17 +171,23 @@ func (t *Timeline) end(label string, at float64) []Turn {
 		return nil
 	}
 	l.Open = false
-	pieces := l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: at})
-	if len(pieces) != 1 || pieces[0].Start != l.OpenSince || pieces[0].End != at {
+	rest := l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: at})
+	if len(rest) != 1 || rest[0].Start != l.OpenSince || rest[0].End != at {
 		t.counts.Degenerate++
 	}
-	if t.turns+len(pieces) > MaxTurns {
+	return t.add(l, rest)
+}
+
+// add adds turns that are in order and overlap none of the lane's, and returns them
+// with the lane's match.
+func (t *Timeline) add(l *Lane, turns []Turn) []Turn {
+	if t.turns+len(turns) > MaxTurns {
 		t.counts.Refused++
 		return nil
 	}
-	t.turns += len(pieces)
-	l.insert(pieces)
-	return l.matched(slices.Clone(pieces))
+	t.turns += len(turns)
+	l.insert(turns)
+	return l.matched(slices.Clone(turns))
 }
 
 // EndOpen ends every open turn at a time in seconds, as at the end of a session
@@ -200,14 +206,7 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 		if !(at >= 0 && at <= MaxTimestamp) {
 			continue
 		}
-		pieces := l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: Round1ms(at)})
-		if t.turns+len(pieces) > MaxTurns {
-			t.counts.Refused++
-			continue
-		}
-		t.turns += len(pieces)
-		l.insert(pieces)
-		finished = append(finished, l.matched(slices.Clone(pieces))...)
+		finished = append(finished, t.add(l, l.missing(Turn{Speaker: l.Speaker, Start: l.OpenSince, End: Round1ms(at)}))...)
 	}
 	slices.SortStableFunc(finished, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return finished
@@ -283,18 +282,18 @@ func (l *Lane) missing(turn Turn) []Turn {
 		}
 		return 1
 	})
-	var pieces []Turn
+	var rest []Turn
 	from := turn.Start
 	for ; i < len(l.Turns) && l.Turns[i].Start < turn.End; i++ {
 		if has := l.Turns[i]; has.Start > from {
-			pieces = append(pieces, Turn{Speaker: turn.Speaker, Start: from, End: has.Start})
+			rest = append(rest, Turn{Speaker: turn.Speaker, Start: from, End: has.Start})
 		}
 		from = l.Turns[i].End
 	}
 	if from < turn.End {
-		pieces = append(pieces, Turn{Speaker: turn.Speaker, Start: from, End: turn.End})
+		rest = append(rest, Turn{Speaker: turn.Speaker, Start: from, End: turn.End})
 	}
-	return pieces
+	return rest
 }
 
 // insert adds turns that are in order and overlap none of the lane's. Snapshots

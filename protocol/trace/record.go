@@ -57,7 +57,7 @@ const (
 	Incoming Direction = "in"
 )
 
-// Record is one thing that happened on the connection. Fields that do not apply
+// Record is one occurrence on the connection. Fields that do not apply
 // to its kind are zero. All texts are cleaned for one line of a terminal.
 type Record struct {
 	// Number counts the records of a tracer, from 1. At is when it happened: when

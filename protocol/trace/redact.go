@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,8 +13,8 @@ import (
 )
 
 // Redactor removes secrets from texts and JSON values: API keys, tokens of
-// streams, voiceprints, and the queries of addresses. The zero value knows no secret. It is
-// safe for concurrent use.
+// streams, voiceprints, and the queries of addresses. The zero value knows no
+// secret. It is safe for concurrent use.
 type Redactor struct {
 	mu    sync.Mutex
 	words []string
@@ -43,13 +44,11 @@ func (r *Redactor) Add(word string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, w := range r.words {
-		if w == word {
-			return
-		}
+	if slices.Contains(r.words, word) {
+		return
 	}
 	if len(r.words) == maxSecrets {
-		r.words = append(r.words[:1], r.words[2:]...)
+		r.words = slices.Delete(slices.Clone(r.words), 1, 2) // Text reads the old slice without the lock
 	}
 	r.words = append(r.words, word)
 }
@@ -152,8 +151,10 @@ func (r *Redactor) walk(v any) (clean any, changed bool) {
 		s := r.Text(v)
 		return s, s != v
 	case json.Number:
-		s := r.Text(string(v))
-		return map[bool]any{true: s, false: v}[s != string(v)], s != string(v)
+		if s := r.Text(string(v)); s != string(v) {
+			return s, true
+		}
+		return v, false
 	case []any:
 		for i := range v {
 			var c bool
