@@ -4,11 +4,12 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/hint"
 )
 
 // TestALSAConfigWithoutAudio: a configuration that defines no device is an error
@@ -22,8 +23,7 @@ func TestALSAConfigWithoutAudio(t *testing.T) {
 		}
 		t.Setenv("ALSA_CONFIG_PATH", path+":"+filepath.Join(dir, "missing"))
 		_, err := Devices(context.Background())
-		var h interface{ Hint() string }
-		if err == nil || !strings.Contains(err.Error(), path) || !errors.As(err, &h) || !strings.Contains(h.Hint(), "ALSA_CONFIG_PATH") {
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(hint.Of(err), "ALSA_CONFIG_PATH") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

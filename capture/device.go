@@ -57,7 +57,7 @@ func Devices(ctx context.Context) ([]Device, error) {
 // substring, and the default device's host API over others.
 func pickDevice(all []Device, want string) (Device, error) {
 	if len(all) == 0 {
-		return Device{}, &hinted{fmt.Errorf("%w on this machine", errNoDevice), "Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE."}
+		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w on this machine", errNoDevice)
 	}
 	want = strings.TrimSpace(want)
 	if want == "" {

@@ -2,11 +2,14 @@ package capture
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+
+	"hubbub/hint"
 )
 
 // isContext reports whether err is the end of a context.
@@ -47,12 +50,7 @@ func (d *decoded) Close() error {
 
 // named prefixes an error with the input's name and keeps its hint.
 func named(name string, err error) error {
-	hint := damagedHint
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		hint = h.Hint()
-	}
-	return fail(hint, "%s: %w", name, err)
+	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
 // describe adds the decoder's format to info.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 // TestNoAudio: the error for an input without audio names the cause and has a
@@ -36,8 +38,8 @@ func TestNoAudio(t *testing.T) {
 			t.Errorf("%s: opens", name)
 			continue
 		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint(err) == "" {
-			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint(err), c.want)
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), c.want)
 		}
 	}
 }

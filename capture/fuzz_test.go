@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	"hubbub/hint"
 )
 
 // openBytes opens an input in memory, as a file or as a pipe.
@@ -32,7 +34,7 @@ func survive(t *testing.T, b []byte) {
 	for _, pipe := range []bool{false, true} {
 		src, err := openBytes(b, pipe)
 		if err != nil {
-			if hint(err) == "" {
+			if hint.Of(err) == "" {
 				t.Fatalf("no hint: %v", err)
 			}
 			continue
@@ -49,7 +51,7 @@ func survive(t *testing.T, b []byte) {
 				break
 			}
 			if err != nil {
-				if hint(err) == "" {
+				if hint.Of(err) == "" {
 					t.Fatalf("no hint: %v", err)
 				}
 				break

@@ -82,14 +82,6 @@ func power(x []float32, rate int, freq float64) (at, rest float64) {
 
 func db(ratio float64) float64 { return 10 * math.Log10(ratio) }
 
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
-}
-
 // write makes a file for a test.
 func write(t testing.TB, name string, b []byte) string {
 	t.Helper()

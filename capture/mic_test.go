@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 // fakeDevice is a native stream for tests.
@@ -106,7 +108,7 @@ func TestMicThatFails(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, failAt: 4, period: time.Millisecond}
 	src := openFake(t, d, time.Minute)
 	x, err := drain(src, ChunkSamples)
-	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "fake") || !strings.Contains(err.Error(), "unavailable") || hint(err) == "" {
+	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "fake") || !strings.Contains(err.Error(), "unavailable") || hint.Of(err) == "" {
 		t.Errorf("%d samples, then %v", len(x), err)
 	}
 	if err := src.Close(); err != nil || d.closed.Load() != 1 {
@@ -118,7 +120,7 @@ func TestMicThatStalls(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, stallAt: 4, release: make(chan struct{}), period: time.Millisecond}
 	src := openFake(t, d, 200*time.Millisecond)
 	x, err := drain(src, ChunkSamples)
-	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "stopped delivering audio") || hint(err) == "" {
+	if len(x) != 3*ChunkSamples || err == nil || !strings.Contains(err.Error(), "stopped delivering audio") || hint.Of(err) == "" {
 		t.Errorf("%d samples, then %v", len(x), err)
 	}
 	_ = src.Close()
@@ -218,14 +220,14 @@ func TestPickDevice(t *testing.T) {
 		"12":       {"no capture device matches", "0 Built-in"},
 	} {
 		_, err := pickDevice(all, want)
-		if err == nil || !strings.Contains(err.Error(), text[0]) || !strings.Contains(hint(err), text[1]) {
-			t.Errorf("%q: %v, hint %q", want, err, hint(err))
+		if err == nil || !strings.Contains(err.Error(), text[0]) || !strings.Contains(hint.Of(err), text[1]) {
+			t.Errorf("%q: %v, hint %q", want, err, hint.Of(err))
 		}
 	}
-	if _, err := pickDevice(all[:1], ""); err == nil || !strings.Contains(hint(err), "mic:NAME") {
+	if _, err := pickDevice(all[:1], ""); err == nil || !strings.Contains(hint.Of(err), "mic:NAME") {
 		t.Error(err)
 	}
-	if _, err := pickDevice(nil, "x"); !errors.Is(err, errNoDevice) || hint(err) == "" {
+	if _, err := pickDevice(nil, "x"); !errors.Is(err, errNoDevice) || hint.Of(err) == "" {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/hint"
 )
 
 // device is what the next opening of a fake microphone finds.
@@ -232,7 +234,7 @@ func TestOutageEnds(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), `"desk"`) || !strings.Contains(err.Error(), "did not come back within 2 minutes") || hint(err) == "" {
+			if err == nil || !strings.Contains(err.Error(), `"desk"`) || !strings.Contains(err.Error(), "did not come back within 2 minutes") || hint.Of(err) == "" {
 				t.Error(err)
 			}
 			x.check(t, 123)

@@ -126,12 +126,7 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *notes) (d
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
-		hint := damagedHint
-		var h interface{ Hint() string }
-		if errors.As(err, &h) {
-			hint = h.Hint()
-		}
-		return nil, fail(hint, "%s: %w", input, err)
+		return nil, named(input, err)
 	}
 	return d, nil
 }

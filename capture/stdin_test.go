@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"hubbub/hint"
 )
 
 func rawFloats(x []float32) []byte {
@@ -78,7 +80,7 @@ func TestInputThatIsNoAudio(t *testing.T) {
 		"ogg":     {append([]byte("OggS"), make([]byte, 99)...), "Ogg"},
 	} {
 		_, err := openReader(t, bytes.NewReader(c.b))
-		if err == nil || !strings.Contains(err.Error(), c.want) || hint(err) == "" {
+		if err == nil || !strings.Contains(err.Error(), c.want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v; want %q in it", name, err, c.want)
 		}
 	}
@@ -169,7 +171,7 @@ func (panickyReader) Read([]byte) (int, error) { panic("reader") }
 
 func TestAReaderThatFails(t *testing.T) {
 	for _, r := range []io.Reader{failing{}, panickyReader{}} {
-		if _, err := openReader(t, r); err == nil || hint(err) == "" {
+		if _, err := openReader(t, r); err == nil || hint.Of(err) == "" {
 			t.Errorf("%T: %v", r, err)
 		}
 	}
@@ -180,7 +182,7 @@ func TestAReaderThatFails(t *testing.T) {
 	}
 	got, err := drain(src, 100)
 	same(t, "before the failure", got, x, 0)
-	if err == nil || !strings.Contains(err.Error(), "input/output") || hint(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "input/output") || hint.Of(err) == "" {
 		t.Error(err)
 	}
 }

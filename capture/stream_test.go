@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
+
 	"pgregory.net/rapid"
 )
 
@@ -306,7 +308,7 @@ func TestParsePace(t *testing.T) {
 			t.Errorf("%v: %v, %v", p, got, err)
 		}
 	}
-	if _, err := ParsePace("slow"); err == nil || hint(err) == "" {
+	if _, err := ParsePace("slow"); err == nil || hint.Of(err) == "" {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/hint"
 )
 
 // The virtual microphone: audio is played to a null sink of PulseAudio, and
@@ -70,7 +71,7 @@ func microphoneChild() {
 	}
 	delay := time.Since(last)
 	_, _ = w.Close(), src.Close()
-	report(captureReport{Error: fmt.Sprint(err), Hint: hint(err), Delay: delay.Seconds(), Took: last.Sub(first).Seconds(), Captured: float64(captured) / SampleRate,
+	report(captureReport{Error: fmt.Sprint(err), Hint: hint.Of(err), Delay: delay.Seconds(), Took: last.Sub(first).Seconds(), Captured: float64(captured) / SampleRate,
 		Overflows: src.(overflower).overflows(), Notices: src.(noticer).notices()})
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
 )
@@ -305,8 +307,8 @@ func TestInvalidWAVHeaders(t *testing.T) {
 			t.Errorf("%s: opens", name)
 			continue
 		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint(err) == "" {
-			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint(err), c.want)
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), c.want)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/go-audio/wav"
 )
 
@@ -192,7 +194,7 @@ func TestKilledRecorder(t *testing.T) {
 }
 
 func TestDiskThatFails(t *testing.T) {
-	if _, err := CreateWAV(filepath.Join(t.TempDir(), "none", "audio.wav")); err == nil || hint(err) == "" {
+	if _, err := CreateWAV(filepath.Join(t.TempDir(), "none", "audio.wav")); err == nil || hint.Of(err) == "" {
 		t.Error(err)
 	}
 	w, err := CreateWAV("/dev/full")
@@ -200,7 +202,7 @@ func TestDiskThatFails(t *testing.T) {
 		_ = w.Close()
 		t.Skip("no /dev/full here")
 	}
-	if hint(err) == "" {
+	if hint.Of(err) == "" {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package localserver
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -152,8 +152,7 @@ func TestServerEndsWithoutStore(t *testing.T) {
 		t.Errorf("/healthz: %d", w.Code)
 	}
 	err = h.Wait()
-	var hint interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), "store") || !errors.As(err, &hint) || hint.Hint() == "" {
+	if err == nil || !strings.Contains(err.Error(), "store") || hint.Of(err) == "" {
 		t.Errorf("the server ended with %v", err)
 	}
 	if _, code, _ := s.rest(); code != websocket.CloseGoingAway {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"hubbub/hint"
 )
 
 // The limits of an HTTP connection. A stream has its own after its handshake.
@@ -27,26 +29,26 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if err == nil {
 		return l, nil
 	}
-	hint := "Give another address, such as 127.0.0.1:8580; port 0 picks a free one."
+	next := "Give another address, such as 127.0.0.1:8580; port 0 picks a free one."
 	var dns *net.DNSError
 	var wrong *net.AddrError
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		hint = "Another program listens there: stop it, or choose another port; port 0 picks a free one."
+		next = "Another program listens there: stop it, or choose another port; port 0 picks a free one."
 		err = errors.New("the address is in use")
 	case errors.Is(err, syscall.EACCES):
-		hint = "Ports below 1024 need special rights: choose a higher one, such as 8580."
+		next = "Ports below 1024 need special rights: choose a higher one, such as 8580."
 		err = errors.New("permission denied")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		hint = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
+		next = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
 		err = errors.New("the address is not one of this machine")
 	case errors.As(err, &dns):
-		hint = "Check the host's name, or give an address in numbers, such as 127.0.0.1."
+		next = "Check the host's name, or give an address in numbers, such as 127.0.0.1."
 		err = errors.New("the host is not known")
 	case errors.As(err, &wrong):
 		err = errors.New(wrong.Err)
 	}
-	return nil, &hinted{fmt.Errorf("cannot listen on %s: %w", addr, err), hint}
+	return nil, hint.Add(fmt.Errorf("cannot listen on %s: %w", addr, err), next)
 }
 
 func (s *Server) newHTTPServer(h http.Handler) *http.Server {

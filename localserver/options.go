@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/store"
@@ -119,39 +120,44 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return o, &hinted{fmt.Errorf("listen address %q is not HOST:PORT", addr),
-				"Give one such as 127.0.0.1:8580; port 0 picks a free one."}
+			return o, hint.Add(fmt.Errorf("listen address %q is not HOST:PORT", addr),
+				"Give one such as 127.0.0.1:8580; port 0 picks a free one.")
+
 		}
 	}
 	if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
-		return o, &hinted{errors.New("the server has no API key"),
-			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'."}
+		return o, hint.Add(errors.New("the server has no API key"),
+			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'.")
+
 	}
 	for _, k := range o.APIKeys {
 		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {
-			return o, &hinted{errors.New("an API key is empty or contains white space"),
-				"Choose a key of letters and digits; it is sent in an HTTP header."}
+			return o, hint.Add(errors.New("an API key is empty or contains white space"),
+				"Choose a key of letters and digits; it is sent in an HTTP header.")
+
 		}
 	}
 	if err := checkPublicURL(o.PublicURL); err != nil {
 		return o, err
 	}
 	if o.MaxStreams < 0 {
-		return o, &hinted{fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more."}
+		return o, hint.Add(fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more.")
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = DefaultMaxStreams()
 	}
 	if o.MaxAccountStreams < 0 || o.MaxAccountStreams > MaxAccountStreams {
-		return o, &hinted{fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
-			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams)}
+		return o, hint.Add(fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
+			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams))
+
 	}
 	if o.MaxAccountStreams == 0 {
 		o.MaxAccountStreams = min(o.MaxStreams, MaxAccountStreams)
 	}
 	if o.RatePerMinute > MaxRatePerMinute {
-		return o, &hinted{fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
-			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute)}
+		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
+			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
+
 	}
 	if o.MaxWatchers <= 0 {
 		o.MaxWatchers = max(4*o.MaxStreams, 16)
@@ -160,13 +166,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.RatePerMinute = DefaultRatePerMinute
 	}
 	if o.MaxMedia < 0 {
-		return o, &hinted{fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more."}
+		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")
 	}
 	if o.MaxMedia == 0 {
 		o.MaxMedia = DefaultMaxMedia
 	}
 	if o.AccountStorage < 0 {
-		return o, &hinted{fmt.Errorf("%d bytes of media for an account is out of range", o.AccountStorage), "Give 1 or more."}
+		return o, hint.Add(fmt.Errorf("%d bytes of media for an account is out of range", o.AccountStorage), "Give 1 or more.")
 	}
 	if o.AccountStorage == 0 {
 		o.AccountStorage = DefaultAccountStorage
@@ -191,18 +197,9 @@ func checkPublicURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return &hinted{fmt.Errorf("public address %q cannot be used by clients", s),
-			"Give one such as https://hubbub.example.org."}
+		return hint.Add(fmt.Errorf("public address %q cannot be used by clients", s),
+			"Give one such as https://hubbub.example.org.")
+
 	}
 	return nil
 }
-
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-func (h *hinted) Hint() string  { return h.hint }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/store"
@@ -233,8 +234,9 @@ func (s *Server) monitorStore() {
 	case <-s.store.Lost():
 		ctx, cancel := context.WithTimeout(s.ctx, lostTimeout)
 		defer cancel()
-		err := &hinted{fmt.Errorf("the connection to the store was closed: %w", s.store.Err()),
-			"Start the server again; the log above says what led to this."}
+		err := hint.Add(fmt.Errorf("the connection to the store was closed: %w", s.store.Err()),
+			"Start the server again; the log above says what led to this.")
+
 		s.log.Error("the server stops", "error", err)
 		_ = s.stop(ctx, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
@@ -223,9 +224,8 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 				_ = s.Shutdown(context.Background())
 				t.Fatal("it started")
 			}
-			var h interface{ Hint() string }
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") ||
-				!errors.As(err, &h) || h.Hint() == "" {
+				hint.Of(err) == "" {
 				t.Errorf("%v (%T)", err, err)
 			}
 		})

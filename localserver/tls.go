@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/localserver/store"
 )
 
@@ -79,7 +80,7 @@ func ParseTLS(s string) (TLSConfig, error) {
 	if cert, key, ok := strings.Cut(s, ","); ok && cert != "" && key != "" {
 		return TLSConfig{Mode: TLSFiles, Cert: cert, Key: key}, nil
 	}
-	return TLSConfig{}, &hinted{fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files."}
+	return TLSConfig{}, hint.Add(fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files.")
 }
 
 // certificate is a self-signed certificate, or one in files of the operator.
@@ -110,7 +111,7 @@ func (s *Server) certificate() (*certificate, error) {
 	if dir := s.options.DataDir; dir != "" {
 		file := filepath.Join(dir, caFile)
 		if err := writeCA(file, c.caPEM); err != nil {
-			return nil, &hinted{fmt.Errorf("the certificate for clients cannot be stored: %w", err), "Check the permissions of the data folder."}
+			return nil, hint.Add(fmt.Errorf("the certificate for clients cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 		attributes = append(attributes, "ca", file)
 	}
@@ -141,7 +142,7 @@ func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error
 				return c, nil
 			}
 		} else if !errors.Is(err, os.ErrNotExist) {
-			return nil, &hinted{fmt.Errorf("the certificate cannot be read: %w", err), "Check the permissions of the data folder."}
+			return nil, hint.Add(fmt.Errorf("the certificate cannot be read: %w", err), "Check the permissions of the data folder.")
 		}
 	}
 	raw, err := createCertificate(names, addresses, now)
@@ -150,7 +151,7 @@ func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error
 	}
 	if dir != "" {
 		if err := store.WriteFile(file, raw); err != nil {
-			return nil, &hinted{fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder."}
+			return nil, hint.Add(fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 	}
 	return parseCertificate(raw)
@@ -276,11 +277,11 @@ type fileVersion struct {
 func loadPair(cert, key string, log *slog.Logger, now func() time.Time) (*pairFiles, error) {
 	p := &pairFiles{cert: cert, key: key, log: log, now: now}
 	if err := p.load(); err != nil {
-		hint := "Give the certificate (with its chain) and its private key, both as PEM: --tls CERT,KEY."
+		next := "Give the certificate (with its chain) and its private key, both as PEM: --tls CERT,KEY."
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			hint = "Check the paths of --tls CERT,KEY, and that both files are readable."
+			next = "Check the paths of --tls CERT,KEY, and that both files are readable."
 		}
-		return nil, &hinted{fmt.Errorf("the TLS certificate cannot be used: %s", oneLine(err)), hint}
+		return nil, hint.Add(fmt.Errorf("the TLS certificate cannot be used: %s", oneLine(err)), next)
 	}
 	return p, nil
 }

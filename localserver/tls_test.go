@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 func verified(t *testing.T, c *certificate, name string, at time.Time) error {
@@ -174,7 +176,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 			t.Fatalf("%s: %v %s", name, err, config)
 		}
 		s := &Server{options: Options{TLS: config}, now: time.Now}
-		if _, err = s.certificate(); err == nil || strings.Contains(err.Error(), "\n") || err.(*hinted).Hint() == "" {
+		if _, err = s.certificate(); err == nil || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

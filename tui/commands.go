@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 )
@@ -380,8 +381,8 @@ func (c *CommandLine) export(string) error {
 	text, err := c.o.Export(a)
 	if err != nil {
 		_ = c.out.Error(err.Error())
-		if hint := errorHint(err); hint != "" {
-			_ = c.printf("%s", Clean(hint))
+		if next := hint.Of(err); next != "" {
+			_ = c.printf("%s", Clean(next))
 		}
 		return c.out.failure()
 	}

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 )
@@ -63,19 +63,10 @@ func Clean(s string) string {
 // errorText is an error on one line, with its hint.
 func errorText(err error, g *canvas.Glyphs) string {
 	text := err.Error()
-	if hint := errorHint(err); hint != "" {
-		text += " " + g.Dot + " " + hint
+	if next := hint.Of(err); next != "" {
+		text += " " + g.Dot + " " + next
 	}
 	return text
-}
-
-// errorHint is what to do about an error, or "".
-func errorHint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
 }
 
 // count is "1 chunk", "2 chunks".

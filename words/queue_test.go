@@ -2,7 +2,6 @@ package words
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/mewkiz/flac"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -217,8 +217,7 @@ func TestLongTurnsAreCutAtPauses(t *testing.T) {
 
 func TestErrorsHaveHints(t *testing.T) {
 	err := fmt.Errorf("wrapped: %w", &Error{what: "a", hint: "b"})
-	var h interface{ Hint() string }
-	if !errors.As(err, &h) || h.Hint() != "b" {
+	if hint.Of(err) != "b" {
 		t.Error(err)
 	}
 }

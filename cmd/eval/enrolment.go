@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
@@ -40,7 +41,7 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 		err = json.Unmarshal(raw, &e.enrolled)
 	}
 	if err != nil {
-		return nil, &hinted{fmt.Errorf("the set of enrolled people cannot be read: %w", err), "make it with localserver/engine/training/enrolment.py"}
+		return nil, hint.Add(fmt.Errorf("the set of enrolled people cannot be read: %w", err), "make it with localserver/engine/training/enrolment.py")
 	}
 	meetings, people := cmp.Or(m.meetings, filepath.Join(m.enrolment, "meetings")), cmp.Or(m.people, filepath.Join(m.enrolment, "people"))
 	sets, err := findSets(filepath.Dir(meetings), []string{filepath.Base(meetings)})

@@ -16,6 +16,7 @@ import (
 	"github.com/go-audio/wav"
 	"github.com/mewkiz/flac"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
 )
 
@@ -178,8 +179,7 @@ func TestMistakesAreExplained(t *testing.T) {
 			t.Errorf("%v: %v, want %q in it", c.args, err, c.text)
 			continue
 		}
-		var hint interface{ Hint() string }
-		if errors.As(err, &hint) != c.hint {
+		if (hint.Of(err) != "") != c.hint {
 			t.Errorf("%v: %v: a hint is %v", c.args, err, !c.hint)
 		}
 		var usage *usageError

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
@@ -38,9 +39,8 @@ func main() {
 		os.Exit(130)
 	}
 	fmt.Fprintln(os.Stderr, "eval:", err)
-	var hint interface{ Hint() string }
-	if errors.As(err, &hint) {
-		fmt.Fprintln(os.Stderr, hint.Hint())
+	if next := hint.Of(err); next != "" {
+		fmt.Fprintln(os.Stderr, next)
 	}
 	var usage *usageError
 	if errors.As(err, &usage) {
@@ -239,22 +239,12 @@ func (s settings) find() ([]set, error) {
 	return findSets(s.dir, s.sets)
 }
 
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-func (h *hinted) Hint() string  { return h.hint }
-
 // usageError is a mistake in the flags.
 type usageError struct{ err error }
 
 func (u *usageError) Error() string { return u.err.Error() }
 func (u *usageError) Unwrap() error { return u.err }
 
-func usagef(hint, format string, args ...any) error {
-	return &usageError{&hinted{fmt.Errorf(format, args...), hint}}
+func usagef(next, format string, args ...any) error {
+	return &usageError{hint.Errorf(next, format, args...)}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
@@ -86,10 +87,10 @@ func (m *meter) runProgram(ctx context.Context, r recording, seconds float64, la
 		return o, nil, ctx.Err()
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return o, nil, &hinted{fmt.Errorf("%s: exit code %d", m.program, exit.ExitCode()), strings.TrimSpace(stderr.String())}
+		return o, nil, hint.Add(fmt.Errorf("%s: exit code %d", m.program, exit.ExitCode()), strings.TrimSpace(stderr.String()))
 	}
 	if err != nil {
-		return o, nil, &hinted{err, "build it first: make build, then --program bin/hubbub"}
+		return o, nil, hint.Add(err, "build it first: make build, then --program bin/hubbub")
 	}
 	o.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	turns, err := readTurns(r.name, &stdout)

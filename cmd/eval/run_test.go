@@ -3,12 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hubbub/hint"
 )
 
 // Client, TLS and server change nothing: the program's turns are those of the engine
@@ -57,8 +58,7 @@ func TestAProgramThatFails(t *testing.T) {
 	}
 	dir := makeSet(t)
 	_, err := eval(t, "--dir", dir, "--program", filepath.Join(dir, "none"))
-	var hint *hinted
-	if !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "make build") {
+	if !strings.Contains(hint.Of(err), "make build") {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	_, err = eval(t, "--dir", dir, "--program", "false")

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hubbub/capture"
+	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 )
@@ -59,8 +60,9 @@ func findSets(dir string, names []string) ([]set, error) {
 		}
 	}
 	if len(sets) == 0 {
-		return nil, &hinted{fmt.Errorf("none of the sets %s is in %s", strings.Join(names, ", "), dir),
-			"name their folder by --dir, or one recording by --ref X.rttm --wav X.wav"}
+		return nil, hint.Add(fmt.Errorf("none of the sets %s is in %s", strings.Join(names, ", "), dir),
+			"name their folder by --dir, or one recording by --ref X.rttm --wav X.wav")
+
 	}
 	return sets, nil
 }
@@ -104,8 +106,9 @@ func readRecording(audio, ref, uem string) (recording, error) {
 		}
 	}
 	if len(r.ref) == 0 {
-		return r, &hinted{fmt.Errorf("%s holds no turn of %s", ref, r.name),
-			"the second field of its lines must be the audio's name without ending"}
+		return r, hint.Add(fmt.Errorf("%s holds no turn of %s", ref, r.name),
+			"the second field of its lines must be the audio's name without ending")
+
 	}
 	if uem == "" {
 		return r, nil

@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/tui"
 )
 

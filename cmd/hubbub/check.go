@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/check"
 )

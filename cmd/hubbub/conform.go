@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 	"hubbub/protocol/conform"
 )
 

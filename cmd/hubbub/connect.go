@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
@@ -83,7 +83,7 @@ func (f *serviceFlags) completeFromSettings(cmd *cobra.Command) error {
 func serverAddress(server string) (*url.URL, error) {
 	u, err := client.ParseAddress(server)
 	if err != nil {
-		return nil, &usageError{err.Error(), client.HintOf(err)}
+		return nil, &usageError{err.Error(), hint.Of(err)}
 	}
 	return u, nil
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
 	"hubbub/protocol/export"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 	"hubbub/protocol/export"
 )
 

@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"strings"
 
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 	"hubbub/protocol/client"
 
 	"github.com/zalando/go-keyring"

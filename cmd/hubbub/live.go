@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/voices"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/words"

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/load"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/hint"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 )

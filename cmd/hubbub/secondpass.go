@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/faults"
 )

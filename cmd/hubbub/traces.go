@@ -15,7 +15,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 )
 
 // flushTime bounds the sending of the last spans when a server stops.

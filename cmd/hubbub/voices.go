@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/voices"
+	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/voices"
+	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"

@@ -22,6 +22,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"hubbub/hint"
 	"hubbub/localserver/store"
 )
 
@@ -245,8 +246,7 @@ func TestSpecIsValidated(t *testing.T) {
 	for _, spec := range []Spec{{"", PlanPro, time.Hour}, {"a b", PlanPro, time.Hour}, {"a\n", PlanPro, time.Hour}, {strings.Repeat("a", 129), PlanPro, time.Hour},
 		{"a", "gold", time.Hour}, {"a", "", time.Hour}, {"a", PlanPro, 0}, {"a", PlanPro, -time.Hour}} {
 		_, err := Create(dir, spec, time.Now())
-		var h interface{ Hint() string }
-		if !errors.As(err, &h) || h.Hint() == "" {
+		if hint.Of(err) == "" {
 			t.Errorf("%+v: %v", spec, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/hint"
 	"hubbub/localserver/store"
 )
 
@@ -67,7 +68,7 @@ func (k *Keyring) Join(ctx context.Context, s store.SharedKeys) error {
 	if e.folder != "" {
 		var err error
 		if e.origin, err = folderOrigin(e.folder); err != nil {
-			return &hinted{fmt.Errorf("the data folder cannot be used: %w", err), "Check its permissions."}
+			return hint.Add(fmt.Errorf("the data folder cannot be used: %w", err), "Check its permissions.")
 		}
 	}
 	if err := e.run(ctx); err != nil {

@@ -87,13 +87,3 @@ func (k *Keyring) Refresh(ctx context.Context) error {
 	}
 	return err
 }
-
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-func (h *hinted) Hint() string  { return h.hint }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"hubbub/hint"
 	"hubbub/localserver/store"
 )
 
@@ -104,15 +105,16 @@ func Revoke(dataDir, key string, now time.Time) (r Record, known bool, err error
 	var c claims
 	if _, _, err := jwt.NewParser().ParseUnverified(key, &c); err == nil {
 		if id = c.ID; id == "" {
-			return r, false, &hinted{errors.New("the API key has no ID (claim jti)"),
-				"Remove its signing key; that revokes all API keys that it signed."}
+			return r, false, hint.Add(errors.New("the API key has no ID (claim jti)"),
+				"Remove its signing key; that revokes all API keys that it signed.")
+
 		}
 		if c.ExpiresAt != nil {
 			expires = &c.ExpiresAt.Time
 		}
 	}
 	if id == "" || len(id) > maxID {
-		return r, false, &hinted{errors.New("this is not the ID of an API key"), "'hubbub key list' lists the IDs."}
+		return r, false, hint.Add(errors.New("this is not the ID of an API key"), "'hubbub key list' lists the IDs.")
 	}
 	named, err := readRecords(dataDir)
 	if r, known = named[recordName(id)]; !known {
@@ -139,7 +141,7 @@ func writeRecord(dataDir string, r Record) error {
 		err = store.WriteFile(filepath.Join(folder, recordName(r.ID)+recordSuffix), append(raw, '\n'))
 	}
 	if err != nil {
-		return &hinted{fmt.Errorf("the record of the API key could not be saved: %w", err), "Choose a data folder that you may write to."}
+		return hint.Add(fmt.Errorf("the record of the API key could not be saved: %w", err), "Choose a data folder that you may write to.")
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"hubbub/hint"
 	"hubbub/localserver/store"
 )
 
@@ -157,7 +158,7 @@ func createSigningKey(dataDir, algorithm string, now time.Time) (signingKey, err
 		block.Type, block.Bytes = hmacBlock, make([]byte, minSecret)
 		_, _ = rand.Read(block.Bytes) // never returns an error
 	default:
-		return signingKey{}, &hinted{fmt.Errorf("unknown algorithm %q", algorithm), "Choose EdDSA or HS256."}
+		return signingKey{}, hint.Add(fmt.Errorf("unknown algorithm %q", algorithm), "Choose EdDSA or HS256.")
 	}
 	var salt [4]byte
 	_, _ = rand.Read(salt[:])
@@ -170,7 +171,7 @@ func createSigningKey(dataDir, algorithm string, now time.Time) (signingKey, err
 		err = store.WriteFile(filepath.Join(folder, id+keySuffix), raw)
 	}
 	if err != nil {
-		return signingKey{}, &hinted{fmt.Errorf("the signing key could not be saved: %w", err), "Choose a data folder that you may write to."}
+		return signingKey{}, hint.Add(fmt.Errorf("the signing key could not be saved: %w", err), "Choose a data folder that you may write to.")
 	}
 	return parseSigningKey(id, raw)
 }
@@ -190,13 +191,13 @@ var accountName = regexp.MustCompile(`\A[A-Za-z0-9._@-]{1,128}\z`)
 func Create(dataDir string, spec Spec, now time.Time) (string, error) {
 	switch {
 	case dataDir == "":
-		return "", &hinted{errors.New("an API key needs the data folder of its server"), "Give the folder that the server was given with --data."}
+		return "", hint.Add(errors.New("an API key needs the data folder of its server"), "Give the folder that the server was given with --data.")
 	case !accountName.MatchString(spec.Account):
-		return "", &hinted{fmt.Errorf("account %q is not a name", spec.Account), "Use up to 128 letters, digits, '.', '_', '@' and '-'."}
+		return "", hint.Add(fmt.Errorf("account %q is not a name", spec.Account), "Use up to 128 letters, digits, '.', '_', '@' and '-'.")
 	case !slices.Contains([]string{PlanPro, PlanNone}, spec.Plan):
-		return "", &hinted{fmt.Errorf("unknown plan %q", spec.Plan), "Choose pro, or none for a key without subscription."}
+		return "", hint.Add(fmt.Errorf("unknown plan %q", spec.Plan), "Choose pro, or none for a key without subscription.")
 	case spec.Expires < time.Second:
-		return "", &hinted{fmt.Errorf("an API key cannot expire after %v", spec.Expires), "Give a time such as 720h."}
+		return "", hint.Add(fmt.Errorf("an API key cannot expire after %v", spec.Expires), "Give a time such as 720h.")
 	}
 	keys, err := readSigningKeys(dataDir)
 	newest := len(keys) - 1
@@ -208,7 +209,7 @@ func Create(dataDir string, spec Spec, now time.Time) (string, error) {
 	case newest >= 0:
 		key = keys[newest]
 	case err != nil:
-		return "", &hinted{err, "Check the files in the folder keys of the data folder."}
+		return "", hint.Add(err, "Check the files in the folder keys of the data folder.")
 	default:
 		if key, err = createSigningKey(dataDir, EdDSA, now); err != nil {
 			return "", err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine/inference"
 )
 
@@ -51,22 +52,14 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxSpeakers = MaxSpeakers
 	}
 	if c.Latency < MinLatency || c.Latency > MaxLatency {
-		return c, &hinted{fmt.Errorf("a latency of %v is out of range", c.Latency),
-			fmt.Sprintf("choose %v to %v", MinLatency, MaxLatency)}
+		return c, hint.Add(fmt.Errorf("a latency of %v is out of range", c.Latency),
+			fmt.Sprintf("choose %v to %v", MinLatency, MaxLatency))
+
 	}
 	if c.MaxSpeakers < 1 || c.MaxSpeakers > MaxSpeakers {
-		return c, &hinted{fmt.Errorf("at most %d speakers is out of range", c.MaxSpeakers),
-			fmt.Sprintf("choose 1 to %d", MaxSpeakers)}
+		return c, hint.Add(fmt.Errorf("at most %d speakers is out of range", c.MaxSpeakers),
+			fmt.Sprintf("choose 1 to %d", MaxSpeakers))
+
 	}
 	return c, nil
 }
-
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-func (h *hinted) Hint() string  { return h.hint }

@@ -1,11 +1,12 @@
 package engine
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 func TestConfig(t *testing.T) {
@@ -30,8 +31,7 @@ func TestConfig(t *testing.T) {
 			}
 			continue
 		}
-		var hint interface{ Hint() string }
-		if err == nil || err.Error() != c.text || !errors.As(err, &hint) || hint.Hint() != c.hint {
+		if err == nil || err.Error() != c.text || hint.Of(err) != c.hint {
 			t.Errorf("%+v: %v, want %q and the hint %q", c.config, err, c.text, c.hint)
 		}
 		if (c.config.Validate() == nil) != (err == nil) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hubbub/hint"
 )
 
 // mediaStream holds the bytes of media objects: most of what is on a disk.
@@ -80,7 +82,7 @@ func Purge(dir string, all bool) (freed int64, err error) {
 // lockStore locks a data folder that is there.
 func lockStore(dir string) (*folderLock, error) {
 	if _, err := os.Stat(streamsFolder(dir)); err != nil {
-		return nil, &hinted{fmt.Errorf("there is no store in %s", dir), "Give the folder that the server was given with --data."}
+		return nil, hint.Add(fmt.Errorf("there is no store in %s", dir), "Give the folder that the server was given with --data.")
 	}
 	return lockFolder(dir)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 // sessionsOnDisk creates a store with sessions, an object and events, and
@@ -166,8 +168,7 @@ func TestCheck(t *testing.T) {
 	if _, err := Purge(dir, true); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("purge beside a server: %v", err)
 	}
-	var h interface{ Hint() string }
-	if _, err := Check(t.TempDir()); !errors.As(err, &h) {
+	if _, err := Check(t.TempDir()); hint.Of(err) == "" {
 		t.Errorf("check of an empty folder: %v", err)
 	}
 }

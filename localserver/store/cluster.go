@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -53,8 +55,9 @@ func (s *Store) connect(o Options) error {
 		}),
 	)
 	if err != nil {
-		return &hinted{fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
-			"Check that its servers run, and that the address and the credentials are right."}
+		return hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
+			"Check that its servers run, and that the address and the credentials are right.")
+
 	}
 	s.js, err = jetstream.New(s.conn)
 	return err
@@ -103,8 +106,9 @@ func (s *Store) setUpCluster(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return &hinted{fmt.Errorf("the store could not be set up on the NATS cluster: %w", err),
-				fmt.Sprintf("The cluster needs JetStream, and %d servers that are up.", clusterReplicas)}
+			return hint.Add(fmt.Errorf("the store could not be set up on the NATS cluster: %w", err),
+				fmt.Sprintf("The cluster needs JetStream, and %d servers that are up.", clusterReplicas))
+
 		case <-time.After(clusterRedial):
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/hint"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -69,8 +71,9 @@ func (e *embedded) start() (err error) {
 			err = fmt.Errorf("the NATS server panicked: %v", p)
 		}
 		if err != nil {
-			err = &hinted{fmt.Errorf("the store could not be started: %w", err),
-				"Check that its folder is writable and its disk has space."}
+			err = hint.Add(fmt.Errorf("the store could not be started: %w", err),
+				"Check that its folder is writable and its disk has space.")
+
 			if server != nil {
 				server.Shutdown()
 				server.WaitForShutdown()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 // smallDisk mounts a file system of 64 MiB, where that is permitted.
@@ -162,8 +164,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Open(ctx, Options{Dir: dir})
-	var h interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), "is full") || !errors.As(err, &h) || !strings.Contains(h.Hint(), "hubbub store purge") {
+	if err == nil || !strings.Contains(err.Error(), "is full") || !strings.Contains(hint.Of(err), "hubbub store purge") {
 		t.Fatalf("on a full disk: %v", err)
 	}
 	if err := os.Truncate(filler, size-4<<20); err != nil {

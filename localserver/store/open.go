@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -94,8 +96,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 			return
 		}
 		_ = s.Close()
-		var h *hinted
-		if full := checkSpace(o.Dir, leastReserve); full != nil && !errors.As(err, &h) {
+		if full := checkSpace(o.Dir, leastReserve); full != nil && hint.Of(err) == "" {
 			o.Logger.Error("the store could not be opened", "error", err)
 			err = full // the likely cause
 		}
@@ -119,8 +120,9 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		// JetStream needs a folder even for a store in memory.
 		removeScratch()
 		if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
-			return nil, &hinted{fmt.Errorf("no temporary folder for the store: %w", err),
-				"Make the folder for temporary files writable, or set TMPDIR."}
+			return nil, hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
+				"Make the folder for temporary files writable, or set TMPDIR.")
+
 		}
 		s.scratch = dir
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"hubbub/hint"
 )
 
 const (
@@ -77,6 +79,7 @@ func checkSpace(dir string, need int64) error {
 	if dir == "" || err != nil || free >= need {
 		return nil
 	}
-	return &hinted{fmt.Errorf("the disk of data folder %s is full: %d KiB are free", dir, free>>10),
-		"Free some space there, or delete the stored media: hubbub store purge --data " + dir}
+	return hint.Add(fmt.Errorf("the disk of data folder %s is full: %d KiB are free", dir, free>>10),
+		"Free some space there, or delete the stored media: hubbub store purge --data "+dir)
+
 }

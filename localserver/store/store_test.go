@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -328,8 +330,7 @@ func TestFolderIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)
 	_, err := Open(context.Background(), Options{Dir: dir})
-	var h interface{ Hint() string }
-	if err == nil || !strings.Contains(err.Error(), "in use") || !errors.As(err, &h) || h.Hint() == "" {
+	if err == nil || !strings.Contains(err.Error(), "in use") || hint.Of(err) == "" {
 		t.Fatalf("second store on the same folder: %v", err)
 	}
 	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
@@ -350,8 +351,7 @@ func TestInvalidFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(context.Background(), Options{Dir: filepath.Join(file, "below")})
-	var h interface{ Hint() string }
-	if !errors.As(err, &h) {
+	if hint.Of(err) == "" {
 		t.Fatalf("no hint: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/trace"
@@ -124,7 +125,7 @@ func (c *checker) run(ctx context.Context) []Stage {
 			s.State, s.Seen = Skipped, "interrupted"
 			return results
 		}
-		s.State, s.Cause, s.Next = Failed, err.Error(), client.HintOf(err)
+		s.State, s.Cause, s.Next = Failed, err.Error(), hint.Of(err)
 		if s.Next == "" {
 			s.Next = "Try again; if it fails again, give --report FILE to the operator of the service."
 		}

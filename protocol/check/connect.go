@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 )
@@ -64,7 +65,7 @@ func (c *checker) proxyError(err error) error {
 	if c.proxy == "" {
 		return err
 	}
-	return client.WithHint("The environment sets this proxy in HTTPS_PROXY or HTTP_PROXY: correct its address, or exclude the service with NO_PROXY.",
+	return hint.Errorf("The environment sets this proxy in HTTPS_PROXY or HTTP_PROXY: correct its address, or exclude the service with NO_PROXY.",
 		"the proxy cannot be reached: %w", err)
 }
 
@@ -97,11 +98,11 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 	}
 	var name x509.HostnameError
 	if errors.As(err, &name) {
-		return client.WithHint("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
+		return hint.Errorf("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
 			"%w, by %s", err, info.Issuer)
 	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
-		return client.WithHint("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
+		return hint.Errorf("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
 			"%w: %s", err, info.Issuer)
 	}
 	return err
@@ -148,10 +149,10 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 	switch {
 	case info.Status == http.StatusUnauthorized:
 		if end, ok := keyExpiry(c.Key); ok && end.Before(time.Now()) {
-			return client.WithHint("Get a new API key.", "%w; the key expired on %s", err, end.UTC().Format(time.RFC3339))
+			return hint.Errorf("Get a new API key.", "%w; the key expired on %s", err, end.UTC().Format(time.RFC3339))
 		}
 		if skew := c.skewText(); skew != "" {
-			return client.WithHint("Set this machine's clock (NTP), then check the API key: it is wrong or expired.", "%w; %s", err, skew)
+			return hint.Errorf("Set this machine's clock (NTP), then check the API key: it is wrong or expired.", "%w; %s", err, skew)
 		}
 	case info.Status == http.StatusNetworkAuthenticationRequired,
 		info.Status/100 == 3 && info.Location != "" && !strings.Contains(c.Client.BaseURL(), "://"+info.Location):
@@ -159,13 +160,13 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		if to == "" {
 			to = "a log-in page"
 		}
-		return client.WithHint("A captive portal may be in between: open a web page in a browser and log in to this network. Or the service has moved: give its new address with --server.",
+		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Or the service has moved: give its new address with --server.",
 			"%w; it redirects to %s", err, to)
 	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
-		return client.WithHint("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
+		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
 	case info.Status == 0 && timedOut(err):
-		return client.WithHint("The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.", "%w", err)
+		return hint.Errorf("The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.", "%w", err)
 	}
 	return err
 }
@@ -225,20 +226,20 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 	if errors.As(err, &response) {
 		switch response.Status {
 		case http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusBadGateway:
-			return client.WithHint(webSocketHint, "%w", err)
+			return hint.Errorf(webSocketHint, "%w", err)
 		case http.StatusUnauthorized:
-			return client.WithHint("The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).", "%w", err)
+			return hint.Errorf("The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).", "%w", err)
 		}
 		if response.Status/100 == 2 {
-			return client.WithHint(webSocketHint, "%w", err)
+			return hint.Errorf(webSocketHint, "%w", err)
 		}
 		return err
 	}
 	if c.proxy != "" {
-		return client.WithHint(webSocketHint, "through the proxy %s: %w", c.proxy, err)
+		return hint.Errorf(webSocketHint, "through the proxy %s: %w", c.proxy, err)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
-		return client.WithHint(webSocketHint, "%w", err)
+		return hint.Errorf(webSocketHint, "%w", err)
 	}
 	return err
 }

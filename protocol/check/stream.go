@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/trace"
@@ -82,7 +83,7 @@ func (st *stream) faultError() error {
 	if len(st.faults) == 0 {
 		return nil
 	}
-	return client.WithHint("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
+	return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
 		"the service rejects the audio: %q", st.faults[0])
 }
 
@@ -98,7 +99,7 @@ func (st *stream) sendError(err error) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if len(st.faults) > 0 {
-		err = client.WithHint(client.HintOf(err), "%w; before that it sent the error %q", err, st.faults[0])
+		err = hint.Errorf(hint.Of(err), "%w; before that it sent the error %q", err, st.faults[0])
 	}
 	return err
 }
@@ -120,7 +121,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		timeout := time.AfterFunc(c.Limit, func() { _ = st.Close() })
 		err := st.Send(ctx, int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
 		if !timeout.Stop() {
-			return client.WithHint("Likely cause: "+trace.CauseSlow+". A stream needs 64 kB/s (512 kbit/s).",
+			return hint.Errorf("Likely cause: "+trace.CauseSlow+". A stream needs 64 kB/s (512 kbit/s).",
 				"the service accepted no audio for %v", c.Limit)
 		}
 		if err != nil {
@@ -170,7 +171,7 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 		s.notice("so little speech may not give an event", fmt.Sprintf("Send more with --seconds %d.", 2*enoughSpeech))
 		return nil
 	}
-	return client.WithHint("Silence or noise gives no events, but this was speech: the engine of the service may not run, or something in between delays messages.",
+	return hint.Errorf("Silence or noise gives no events, but this was speech: the engine of the service may not run, or something in between delays messages.",
 		"the service received %d s of clear speech and sent no event", seconds)
 }
 
@@ -221,7 +222,7 @@ func Percentile(sorted []float32, p int) float64 {
 func (c *checker) close(_ context.Context, s *Stage) error {
 	s.Millis = millis(c.stream.closeTook)
 	if c.stream.notClosed {
-		return client.WithHint("The service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
+		return hint.Errorf("The service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
 			"the service did not close the stream within %v after end_of_stream", c.Limit)
 	}
 	closed := c.stream.Wait()

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 )
@@ -147,7 +148,7 @@ func (c *Client) createStream(ctx context.Context, input map[string]any,
 		return protocol.LiveStream{}, err
 	}
 	if out.ID == "" || out.URL == "" {
-		return protocol.LiveStream{}, WithHint(hintWrongService, "the service created a stream but returned no id and url")
+		return protocol.LiveStream{}, hint.Errorf(hintWrongService, "the service created a stream but returned no id and url")
 	}
 	return out, nil
 }
@@ -182,44 +183,44 @@ func ShownAddress(raw string) string {
 // ParseAddress checks and normalises the address of a service. Its errors have a
 // hint.
 func ParseAddress(raw string) (*url.URL, error) {
-	const hint = "give it as https://HOST, with :PORT and a path if the service has them"
+	const fix = "give it as https://HOST, with :PORT and a path if the service has them"
 	raw = strings.TrimSpace(raw)
 	shown := protocol.Clean(ShownAddress(raw), 200)
 	if raw == "" {
-		return nil, WithHint(hint, "the address of the service is empty")
+		return nil, hint.Errorf(fix, "the address of the service is empty")
 	}
 	u, err := url.Parse(raw)
 	if !strings.Contains(raw, "://") {
-		fix := "write https://" + strings.TrimLeft(shown, "/")
+		scheme := "write https://" + strings.TrimLeft(shown, "/")
 		if shown == hidden {
-			fix = hint
+			scheme = fix
 		}
-		return nil, WithHint(fix, "the address of the service has no scheme: %s", shown)
+		return nil, hint.Errorf(scheme, "the address of the service has no scheme: %s", shown)
 	}
 	if err != nil { // its text repeats the address, which may contain a password
-		return nil, WithHint(hint, "the address of the service cannot be parsed")
+		return nil, hint.Errorf(fix, "the address of the service cannot be parsed")
 	}
 	switch u.Scheme = strings.ToLower(u.Scheme); u.Scheme {
 	case "https", "http":
 	case "ws", "wss":
 		http := map[string]string{"ws": "http", "wss": "https"}[u.Scheme]
-		return nil, WithHint("give the address of the HTTP operations, it begins with "+http+"://; the service returns the address of the stream",
+		return nil, hint.Errorf("give the address of the HTTP operations, it begins with "+http+"://; the service returns the address of the stream",
 			"the address of the service begins with %s://", u.Scheme)
 	default:
-		return nil, WithHint(hint, "the address of the service begins with %s://, which is not https://", protocol.Clean(u.Scheme, 20))
+		return nil, hint.Errorf(fix, "the address of the service begins with %s://, which is not https://", protocol.Clean(u.Scheme, 20))
 	}
 	switch {
 	case u.User != nil:
-		return nil, WithHint("remove them and give the API key with --api-key or HUBBUB_API_KEY", "the address of the service contains a user name or password")
+		return nil, hint.Errorf("remove them and give the API key with --api-key or HUBBUB_API_KEY", "the address of the service contains a user name or password")
 	case u.Hostname() == "":
-		return nil, WithHint(hint, "the address of the service has no host name: %s", shown)
+		return nil, hint.Errorf(fix, "the address of the service has no host name: %s", shown)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, WithHint(hint, "the address of the service may not have a part after ? or #")
+		return nil, hint.Errorf(fix, "the address of the service may not have a part after ? or #")
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	if strings.HasSuffix(u.Path, "/v1") {
-		return nil, WithHint("remove /v1 from its end; hubbub adds it", "the address of the service ends in /v1")
+		return nil, hint.Errorf("remove /v1 from its end; hubbub adds it", "the address of the service ends in /v1")
 	}
 	return u, nil
 }
@@ -227,14 +228,14 @@ func ParseAddress(raw string) (*url.URL, error) {
 // parseKey checks that the key can be sent in a header. Its errors do not show
 // the key.
 func parseKey(key string) (string, error) {
-	const hint = "give it with --api-key or HUBBUB_API_KEY"
+	const fix = "give it with --api-key or HUBBUB_API_KEY"
 	key = strings.TrimSpace(key)
 	if key == "" {
-		return "", WithHint(hint, "there is no API key for the service")
+		return "", hint.Errorf(fix, "there is no API key for the service")
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {
-			return "", WithHint(hint+", as one word without line breaks", "the API key contains a character that keys cannot have")
+			return "", hint.Errorf(fix+", as one word without line breaks", "the API key contains a character that keys cannot have")
 		}
 	}
 	return key, nil

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 )
@@ -110,8 +111,8 @@ func TestErrorBodies(t *testing.T) {
 			if !errors.As(err, &e) || e.Status != c.status {
 				t.Fatalf("%v", err)
 			}
-			if !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
-				t.Errorf("got  %s\n     %s\nwant %s, %s", err, HintOf(err), c.says, c.hint)
+			if !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+				t.Errorf("got  %s\n     %s\nwant %s, %s", err, hint.Of(err), c.says, c.hint)
 			}
 			checkText(t, err)
 		})
@@ -121,12 +122,12 @@ func TestErrorBodies(t *testing.T) {
 // checkText checks what holds for every error that a user sees.
 func checkText(t *testing.T, err error) {
 	t.Helper()
-	for _, text := range []string{err.Error(), HintOf(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+	for _, text := range []string{err.Error(), hint.Of(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
 		if strings.Contains(text, testKey) {
 			t.Errorf("the key is told: %s", text)
 		}
 	}
-	for _, text := range []string{err.Error(), HintOf(err)} {
+	for _, text := range []string{err.Error(), hint.Of(err)} {
 		if text == "" || strings.ContainsAny(text, "\n\r\t\x1b\x00") || len(text) > 800 {
 			t.Errorf("not one line for a person: %q", text)
 		}
@@ -256,8 +257,8 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, other.URL+"/v2?key="+testKey, http.StatusMovedPermanently)
 	})
 	_, err := c.Test(context.Background())
-	if err == nil || !strings.Contains(HintOf(err), "moved to "+other.URL+"/v2:") || elsewhere.Load() != 0 {
-		t.Errorf("%v; %s; asked elsewhere: %d", err, HintOf(err), elsewhere.Load())
+	if err == nil || !strings.Contains(hint.Of(err), "moved to "+other.URL+"/v2:") || elsewhere.Load() != 0 {
+		t.Errorf("%v; %s; asked elsewhere: %d", err, hint.Of(err), elsewhere.Load())
 	}
 	checkText(t, err)
 }
@@ -306,8 +307,8 @@ func TestNewClientRefuses(t *testing.T) {
 		{"https://example.org", testKey + "ü", "character that keys cannot have", "one word"},
 	} {
 		_, err := New(Options{BaseURL: c.base, APIKey: c.key})
-		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
-			t.Errorf("%q: %v (%s), want %s (%s)", c.base, err, HintOf(err), c.says, c.hint)
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+			t.Errorf("%q: %v (%s), want %s (%s)", c.base, err, hint.Of(err), c.says, c.hint)
 			continue
 		}
 		checkText(t, err)
@@ -338,8 +339,8 @@ func TestAddressesShowNoSecret(t *testing.T) {
 		if shown := ShownAddress(address); strings.Contains(shown, secret) {
 			t.Errorf("%s is shown as %s", address, shown)
 		}
-		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+HintOf(err), secret) {
-			t.Errorf("%s: %v; %s", address, err, HintOf(err))
+		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+hint.Of(err), secret) {
+			t.Errorf("%s: %v; %s", address, err, hint.Of(err))
 		}
 	}
 	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {

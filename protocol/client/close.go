@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -101,7 +102,7 @@ func CloseInfoOf(err error) CloseInfo {
 // that its end was expected: end_of_stream had been sent.
 func closedBy(code int, text string, ended bool) CloseInfo {
 	info := CloseInfo{Code: code, Text: protocol.Clean(text, 123)}
-	hint := ""
+	fix := ""
 	switch code {
 	case websocket.CloseNormalClosure, websocket.CloseNoStatusReceived:
 		if ended {
@@ -109,23 +110,23 @@ func closedBy(code int, text string, ended bool) CloseInfo {
 			return info
 		}
 		info.Reason = EndedEarly
-		info.Err = WithHint("turns up to here are kept; start again for the rest; if it happens again, ask the operator of the service",
+		info.Err = hint.Errorf("turns up to here are kept; start again for the rest; if it happens again, ask the operator of the service",
 			"the service ended the stream before the audio did%s", quoted(code, info.Text))
 		return info
 	case websocket.CloseGoingAway, websocket.CloseServiceRestart, websocket.CloseTryAgainLater:
-		info.Reason, hint = GoingAway, "turns up to here are kept; start again in a moment"
+		info.Reason, fix = GoingAway, "turns up to here are kept; start again in a moment"
 	case websocket.ClosePolicyViolation:
-		info.Reason, hint = Policy, "the text names the rule; common ones: audio more than 5 s ahead of real time (use --pace realtime), or 60 s without audio"
+		info.Reason, fix = Policy, "the text names the rule; common ones: audio more than 5 s ahead of real time (use --pace realtime), or 60 s without audio"
 	case websocket.CloseProtocolError, websocket.CloseUnsupportedData, websocket.CloseInvalidFramePayloadData,
 		websocket.CloseMessageTooBig, websocket.CloseMandatoryExtension:
-		info.Reason, hint = Policy, "client and service may be of different versions, or a proxy between them changes the stream"
+		info.Reason, fix = Policy, "client and service may be of different versions, or a proxy between them changes the stream"
 	default:
-		info.Reason, hint = ServerError, "the service failed; turns up to here are kept, try again"
+		info.Reason, fix = ServerError, "the service failed; turns up to here are kept, try again"
 		if code >= 3000 && code <= 4999 {
-			info.Reason, hint = Policy, "look the code up in the documentation of the service"
+			info.Reason, fix = Policy, "look the code up in the documentation of the service"
 		}
 	}
-	info.Err = WithHint(hint, "the service closed the stream: %s%s", protocol.CodeMeaning(code), quoted(code, info.Text))
+	info.Err = hint.Errorf(fix, "the service closed the stream: %s%s", protocol.CodeMeaning(code), quoted(code, info.Text))
 	return info
 }
 

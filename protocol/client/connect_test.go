@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol/protocoltest"
 
 	"github.com/gorilla/websocket"
@@ -58,8 +59,8 @@ func TestTrust(t *testing.T) {
 				return
 			}
 			for _, err := range []error{err, wsErr} {
-				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), "--ca FILE") || !strings.Contains(HintOf(err), "--insecure") {
-					t.Errorf("%v; %s", err, HintOf(err))
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), "--ca FILE") || !strings.Contains(hint.Of(err), "--insecure") {
+					t.Errorf("%v; %s", err, hint.Of(err))
 				}
 				checkText(t, err)
 			}
@@ -112,8 +113,8 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, okAnswer, c.change)
 			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
 			_, err := client.Test(context.Background())
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
-				t.Fatalf("%v; %s", err, HintOf(err))
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+				t.Fatalf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
 		})
@@ -155,12 +156,12 @@ func TestConnectionsThatFail(t *testing.T) {
 			_, err := client.Test(context.Background())
 			_, wsErr := client.OpenStream(context.Background(), ws)
 			for _, err := range []error{err, wsErr} {
-				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
-					t.Errorf("got  %v\n     %s\nwant %s, %s", err, HintOf(err), c.says, c.hint)
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+					t.Errorf("got  %v\n     %s\nwant %s, %s", err, hint.Of(err), c.says, c.hint)
 					continue
 				}
 				checkText(t, err)
-				if strings.Contains(err.Error()+HintOf(err), "tok-123") {
+				if strings.Contains(err.Error()+hint.Of(err), "tok-123") {
 					t.Errorf("the token is told: %v", err)
 				}
 			}
@@ -172,8 +173,8 @@ func TestProxyThatIsGone(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
 	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", testKey), Host: "127.0.0.1:1"})
 	_, err := client.Test(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "the proxy on the way to nowhere.example:443 cannot be used") || !strings.Contains(HintOf(err), "HTTPS_PROXY") {
-		t.Fatalf("%v; %s", err, HintOf(err))
+	if err == nil || !strings.Contains(err.Error(), "the proxy on the way to nowhere.example:443 cannot be used") || !strings.Contains(hint.Of(err), "HTTPS_PROXY") {
+		t.Fatalf("%v; %s", err, hint.Of(err))
 	}
 	checkText(t, err)
 }
@@ -260,8 +261,8 @@ func TestHandshakeRejected(t *testing.T) {
 			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
 			_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(address, "https")+"/s?token=tok-123")
 			var e *ResponseError
-			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.says) || !strings.Contains(HintOf(err), c.hint) {
-				t.Fatalf("%v; %s", err, HintOf(err))
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
+				t.Fatalf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
 			if info := CloseInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {

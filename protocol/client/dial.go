@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -80,14 +81,14 @@ func (c *Client) streamDialer() *websocket.Dialer {
 func (c *Client) streamURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, WithHint(hintWrongService, "the service returned a stream address that cannot be parsed")
+		return nil, hint.Errorf(hintWrongService, "the service returned a stream address that cannot be parsed")
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, WithHint(hintWrongService, "the service returned an address that is no stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
+		return nil, hint.Errorf(hintWrongService, "the service returned an address that is no stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
 	case u.Scheme == "ws" && c.base.Scheme == "https":
-		return nil, WithHint("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
+		return nil, hint.Errorf("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
 			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
 	}
 	u.Fragment = ""
@@ -129,14 +130,14 @@ func tlsConfig(o Options) (*tls.Config, error) {
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {
-			hint := "--ca takes a file with certificates in PEM format"
+			fix := "--ca takes a file with certificates in PEM format"
 			if errors.Is(err, fs.ErrPermission) {
-				hint = "give this user permission to read the file"
+				fix = "give this user permission to read the file"
 			}
-			return nil, WithHint(hint, "reading the certificates of --ca: %w", err)
+			return nil, hint.Errorf(fix, "reading the certificates of --ca: %w", err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, WithHint("it must have at least one block that begins with -----BEGIN CERTIFICATE-----",
+			return nil, hint.Errorf("it must have at least one block that begins with -----BEGIN CERTIFICATE-----",
 				"the file of --ca, %s, holds no certificate in PEM format", protocol.Clean(o.CAFile, 200))
 		}
 	}

@@ -14,34 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
-
-// hintedError is an error with a hint.
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (h *hintedError) Error() string { return h.err.Error() }
-func (h *hintedError) Unwrap() error { return h.err }
-
-// Hint says in one line what to do next.
-func (h *hintedError) Hint() string { return h.hint }
-
-// WithHint is fmt.Errorf with a hint: what to do next, in one line.
-func WithHint(hint, format string, args ...any) error {
-	return &hintedError{err: fmt.Errorf(format, args...), hint: hint}
-}
-
-// HintOf is the hint of err, or "".
-func HintOf(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
-}
 
 // FieldError is what a service says about one field of a request.
 type FieldError struct {
@@ -115,8 +90,7 @@ func (e *ResponseError) Hint() string {
 	return "check the address (--server) and the API key (--api-key)"
 }
 
-// explainNetwork turns an error of the network, on the way to the host of u, into
-// one line that says what happened and a hint that says what to do. It keeps the
+// explainNetwork turns an error of the connection to the host of u into one line that says what happened and a hint that says what to do. It keeps the
 // cause for errors.Is, but shows no more of an address than host and port: the
 // address of a stream contains a token.
 func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err error) error {
@@ -126,8 +100,8 @@ func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err 
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
 		timeout = 0 // the caller's is shorter
 	}
-	what, hint := networkCause(u, timeout, err)
-	return &hintedError{err: &networkError{text: what, cause: err}, hint: hint}
+	what, fix := networkCause(u, timeout, err)
+	return hint.Add(&networkError{text: what, cause: err}, fix)
 }
 
 // networkError shows its own text instead of the cause's.

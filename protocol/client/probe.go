@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -35,7 +36,7 @@ func (c *Client) Probe() (*Probe, error) {
 	if t, ok := c.http.Transport.(*http.Transport); ok && t.Proxy != nil {
 		proxy, err := t.Proxy(&http.Request{URL: c.base})
 		if err != nil { // its text may contain the password of the proxy
-			return nil, WithHint("check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "the address of the proxy cannot be parsed")
+			return nil, hint.Errorf("check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "the address of the proxy cannot be parsed")
 		}
 		if proxy != nil {
 			p.proxy, p.Proxy = proxy, hostPort(proxy)
@@ -127,7 +128,7 @@ func (p *Probe) TLS(ctx context.Context) (TLSInfo, error) {
 	state := conn.ConnectionState()
 	info := TLSInfo{Version: tls.VersionName(state.Version)}
 	if len(state.PeerCertificates) == 0 {
-		return info, WithHint("check the port in --server", "%s presents no certificate", hostPort(base))
+		return info, hint.Errorf("check the port in --server", "%s presents no certificate", hostPort(base))
 	}
 	leaf := state.PeerCertificates[0]
 	info.Issuer, info.Subject, info.NotAfter = issuerName(leaf), certificateNames(leaf), leaf.NotAfter
@@ -162,9 +163,9 @@ func (p *Probe) tunnel(ctx context.Context) error {
 	_ = resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return WithHint("add its user name and password to HTTPS_PROXY", "the proxy %s requires a user name and password (407)", p.Proxy)
+		return hint.Errorf("add its user name and password to HTTPS_PROXY", "the proxy %s requires a user name and password (407)", p.Proxy)
 	case resp.StatusCode/100 != 2:
-		return WithHint("ask the operator of the proxy to allow it, or exclude the service with NO_PROXY",
+		return hint.Errorf("ask the operator of the proxy to allow it, or exclude the service with NO_PROXY",
 			"the proxy %s opens no tunnel to %s: it answered %d %s", p.Proxy, target, resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	return nil
@@ -229,7 +230,7 @@ func (c *Client) TestOnce(ctx context.Context) (protocol.TestResponse, ResponseI
 	var info ResponseInfo
 	err := c.once(context.WithValue(ctx, infoKey{}, &info), http.MethodGet, "/v1/test", nil, &out)
 	if err == nil && out.Status == "" {
-		err = WithHint(hintWrongService, "the response to GET /v1/test is JSON, but not the service's: it has no status")
+		err = hint.Errorf(hintWrongService, "the response to GET /v1/test is JSON, but not the service's: it has no status")
 	}
 	return out, info, err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol/protocoltest"
 )
 
@@ -100,7 +101,7 @@ func TestProbeThroughAProxy(t *testing.T) {
 	for status, want := range map[string]string{"407 No": "user name and password", "403 Forbidden": "no tunnel to"} {
 		proxy, _ := tunnels(t, status)
 		_, err := probeTo(t, newTestClient(t, Options{BaseURL: address, CACert: ca}), proxy)
-		if err == nil || !strings.Contains(err.Error(), want) || HintOf(err) == "" || strings.Contains(err.Error(), "hidden") {
+		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v", status, err)
 		}
 	}
@@ -120,7 +121,7 @@ func TestProbeTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, http.NotFoundHandler(), tt.change)
 			info, err := probeTo(t, newTestClient(t, Options{BaseURL: address, CACert: ca}), nil)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || HintOf(err) == "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || hint.Of(err) == "" {
 				t.Errorf("%v", err)
 			}
 			if info.Verified || info.NameMatches != tt.match || info.Issuer == "" || info.NotAfter.IsZero() {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/hint"
+
 	"github.com/gorilla/websocket"
 )
 
@@ -215,9 +217,9 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 		case ctx.Err() != nil:
 			return fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
 		case !retryAfterRefusal(at, err):
-			return WithHint(HintOf(err), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, err)
+			return hint.Errorf(hint.Of(err), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, err)
 		case last:
-			return WithHint(HintOf(err), "%w: %w; the last attempt failed: %w", errNotResumed, lost, err)
+			return hint.Errorf(hint.Of(err), "%w: %w; the last attempt failed: %w", errNotResumed, lost, err)
 		}
 	}
 }
@@ -227,12 +229,12 @@ func (r *reconnector) limitReached(lost, failed error, wait, left time.Duration)
 	var response *ResponseError
 	switch {
 	case failed == nil:
-		return WithHint(r.hint, "%w: %w", errNotResumed, lost)
+		return hint.Errorf(r.hint, "%w: %w", errNotResumed, lost)
 	case errors.As(failed, &response) && response.RetryAfter >= wait && left > 0:
-		return WithHint(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
+		return hint.Errorf(r.hint, "%w: %w; the service asks to wait %s and %s are left: %w",
 			errNotResumed, lost, wait.Round(time.Second), left.Round(time.Second), failed)
 	}
-	return WithHint(r.hint, "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
+	return hint.Errorf(r.hint, "%w within %s: %w; the last attempt failed: %w", errNotResumed, r.limit, lost, failed)
 }
 
 // wait waits before an attempt. It reports whether that is the last one.

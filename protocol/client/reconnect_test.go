@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"hubbub/hint"
 )
 
 // TestRetryPolicy is the table on top of reconnect.go.
@@ -40,7 +42,7 @@ func TestRetryPolicy(t *testing.T) {
 		{"3000", closed(3000, false), false, 0, false},
 		{"4999", closed(4999, false), false, 0, false},
 		{"garbage", CloseInfo{Reason: ProtocolError}, false, 0, false},
-		{"own fault", CloseInfo{Reason: Lost, Err: WithHint("", "x: %w", &defect{})}, false, 0, false},
+		{"own fault", CloseInfo{Reason: Lost, Err: hint.Errorf("", "x: %w", &defect{})}, false, 0, false},
 		{"closed here", CloseInfo{Reason: Cancelled}, false, 0, false},
 		{"never opened", CloseInfo{Reason: Rejected}, false, 0, false},
 	} {

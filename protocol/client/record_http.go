@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 )
@@ -140,8 +141,8 @@ func (x *exchangeRecorder) failed(err error) {
 		return
 	}
 	r := trace.Record{Kind: trace.KindFailure, Stream: x.stream, Took: time.Since(x.begun), Fault: true, Text: x.what + ": " + err.Error()}
-	if hint := HintOf(err); hint != "" {
-		r.Text += ": " + hint
+	if next := hint.Of(err); next != "" {
+		r.Text += ": " + next
 	}
 	x.record(r)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 )
@@ -247,8 +248,8 @@ func (w *streamRecorder) ended(info CloseInfo) {
 	r := trace.Record{Kind: trace.KindEnd, Code: info.Code, Type: info.Reason.String()}
 	if info.Err != nil {
 		r.Fault, r.Text = true, info.Err.Error()
-		if hint := HintOf(info.Err); hint != "" {
-			r.Text += ": " + hint
+		if next := hint.Of(info.Err); next != "" {
+			r.Text += ": " + next
 		}
 	}
 	w.put(r)

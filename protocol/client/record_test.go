@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 	"hubbub/protocol/trace"
@@ -256,7 +257,7 @@ func TestRecordsOfFailures(t *testing.T) {
 			t.Fatal("no error")
 		}
 		r := book.find(t, "a failure", func(r trace.Record) bool { return r.Kind == trace.KindFailure })
-		if !r.Fault || !strings.Contains(r.Text, "refuses connections") || !strings.Contains(r.Text, HintOf(err)) {
+		if !r.Fault || !strings.Contains(r.Text, "refuses connections") || !strings.Contains(r.Text, hint.Of(err)) {
 			t.Errorf("%s", r.Line())
 		}
 		book.find(t, "a failed connection", func(r trace.Record) bool { return r.Kind == trace.KindConnect && r.Fault })

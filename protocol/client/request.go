@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -103,10 +104,10 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	case err != nil:
 		return explainNetwork(ctx, c.base, c.timeout, err)
 	case len(text) > maxBody:
-		return WithHint(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, maxBody)
+		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, maxBody)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return WithHint(hintWrongService, "the response to %s %s is not the service's JSON: %s",
+		return hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s",
 			method, path, c.redact(excerpt(resp.Header.Get("Content-Type"), text)))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 )
@@ -229,8 +230,8 @@ func TestReconnectLimit(t *testing.T) {
 			for seq := int64(0); seq < 10 && l.Send(context.Background(), seq, marked(seq)) == nil; seq++ {
 			}
 			lines, _, end := receiveAll(t, l)
-			if end.Err == nil || !strings.Contains(end.Err.Error(), c.text) || HintOf(end.Err) == "" {
-				t.Errorf("the end: %v (hint %q), want %q", end.Err, HintOf(end.Err), c.text)
+			if end.Err == nil || !strings.Contains(end.Err.Error(), c.text) || hint.Of(end.Err) == "" {
+				t.Errorf("the end: %v (hint %q), want %q", end.Err, hint.Of(end.Err), c.text)
 			}
 			if n := s.requests(); c.requests > 0 && n != c.requests || c.requests == 0 && n < 2 {
 				t.Errorf("%d requests", n)

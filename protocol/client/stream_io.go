@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -55,10 +56,10 @@ func (s *Stream) recovered(doing string) {
 
 // internalError is the end of a stream by a panic of our own.
 func internalError(doing string, panicked any) CloseInfo {
-	return CloseInfo{Reason: Lost, Err: &hintedError{hint: "this is a defect of hubbub", err: &networkError{
+	return CloseInfo{Reason: Lost, Err: hint.Add(&networkError{
 		text:  protocol.Clean(fmt.Sprintf("internal error while %s: %v", doing, panicked), 200),
 		cause: &defect{panicked, debug.Stack()},
-	}}}
+	}, "this is a defect of hubbub")}
 }
 
 // defect is a recovered panic.
@@ -170,23 +171,23 @@ func (s *Stream) ending(cause error) CloseInfo {
 	if s.writeErr != nil {
 		cause = s.writeErr
 		if isTimeout(cause) {
-			return CloseInfo{Reason: TimedOut, Err: WithHint(again, "the service accepted no audio for %s", s.config.writeTimeout)}
+			return CloseInfo{Reason: TimedOut, Err: hint.Errorf(again, "the service accepted no audio for %s", s.config.writeTimeout)}
 		}
 	}
 	switch {
 	case isTimeout(cause) && ended:
-		return CloseInfo{Reason: TimedOut, Err: WithHint("turns up to here are kept; the last ones may be missing",
+		return CloseInfo{Reason: TimedOut, Err: hint.Errorf("turns up to here are kept; the last ones may be missing",
 			"the service did not close the stream after end_of_stream (waited %s)", s.config.now().Sub(s.endSent).Round(100*time.Millisecond))}
 	case isTimeout(cause):
-		return CloseInfo{Reason: TimedOut, Err: WithHint(again, "the service sent nothing for %s", s.config.readTimeout)}
+		return CloseInfo{Reason: TimedOut, Err: hint.Errorf(again, "the service sent nothing for %s", s.config.readTimeout)}
 	case errors.Is(cause, websocket.ErrReadLimit):
-		return CloseInfo{Reason: ProtocolError, Err: WithHint(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
+		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
 	case isFrame: // gorilla reports an end without a close frame as one
-		return CloseInfo{Reason: Lost, Err: WithHint(again, "the connection ended without a close")}
+		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close")}
 	case isInvalidFrame(cause):
-		return CloseInfo{Reason: ProtocolError, Err: WithHint(hintWrongService, "what the service sent is not WebSocket: %s", protocol.Clean(cause.Error(), 200))}
+		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "what the service sent is not WebSocket: %s", protocol.Clean(cause.Error(), 200))}
 	}
-	return CloseInfo{Reason: Lost, Err: WithHint(again, "the connection broke: %s", lastCause(cause))}
+	return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection broke: %s", lastCause(cause))}
 }
 
 func isTimeout(err error) bool {

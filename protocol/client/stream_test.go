@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 )
@@ -122,7 +123,7 @@ func checkEnd(t *testing.T, info CloseInfo, says string) {
 	if strings.Contains(info.Err.Error(), "tok-123") || strings.Contains(info.Err.Error(), testKey) {
 		t.Errorf("a secret is told: %v", info.Err)
 	}
-	if HintOf(info.Err) == "" && info.Reason != Cancelled {
+	if hint.Of(info.Err) == "" && info.Reason != Cancelled {
 		t.Errorf("%v has no hint", info.Err)
 	}
 }

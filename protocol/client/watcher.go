@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 
@@ -122,7 +123,7 @@ func (w *Watcher) forward(ctx context.Context, stream *Stream) (n int) {
 // its first from messages.
 func (c *Client) openWatch(ctx context.Context, id string, from int) (*Stream, error) {
 	if !validID(id) {
-		return nil, WithHint("give the id that the sender shows: hubbub live prints it at the start, and under ?",
+		return nil, hint.Errorf("give the id that the sender shows: hubbub live prints it at the start, and under ?",
 			"%q is not the id of a stream", protocol.Clean(id, 64))
 	}
 	u := *c.base

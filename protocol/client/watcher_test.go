@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
 )
@@ -159,7 +160,7 @@ func TestWatcherRefused(t *testing.T) {
 	}
 	c, _ := watch(t, watchStep{status: 404})
 	for _, id := range []string{"", "..", "a/b", `a\b`} {
-		if _, err := c.Watch(context.Background(), id); err == nil || HintOf(err) == "" {
+		if _, err := c.Watch(context.Background(), id); err == nil || hint.Of(err) == "" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

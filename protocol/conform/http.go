@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 )
@@ -227,18 +228,18 @@ func (r *response) invalid() error {
 
 // reachable returns an error unless there is a service that accepts the key.
 func (p *prober) reachable(ctx context.Context) error {
-	const hint = "check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection"
+	const fix = "check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection"
 	r, err := p.attempt(ctx, request{method: "GET", path: "/v1/test"})
 	var v *verdict
 	switch {
 	case errors.As(err, &v):
-		return client.WithHint(hint, "%s", v.seen)
+		return hint.Errorf(fix, "%s", v.seen)
 	case err != nil:
 		return err
 	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return client.WithHint("check the API key (--api-key or HUBBUB_API_KEY)", "the service rejects the API key: GET /v1/test answered %d", r.status)
+		return hint.Errorf("check the API key (--api-key or HUBBUB_API_KEY)", "the service rejects the API key: GET /v1/test answered %d", r.status)
 	case bytes.Contains(bytes.ToLower(r.body), []byte("<html")):
-		return client.WithHint(hint, "GET /v1/test answered %d with a web page: this is not the service", r.status)
+		return hint.Errorf(fix, "GET /v1/test answered %d with a web page: this is not the service", r.status)
 	}
 	return nil
 }

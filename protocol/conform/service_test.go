@@ -3,7 +3,6 @@ package conform
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
@@ -338,8 +338,7 @@ func TestNoService(t *testing.T) {
 		"http://127.0.0.1:1": "refuses connections", page.URL: "web page", locked.URL: "rejects the API key",
 	} {
 		_, err := runRules(t, address, Options{})
-		var h interface{ Hint() string }
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &h) || h.Hint() == "" {
+		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

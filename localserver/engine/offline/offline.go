@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
@@ -47,26 +48,17 @@ type Options struct {
 func (o Options) Validate() error {
 	for _, n := range []int{o.Speakers, o.MinSpeakers, o.MaxSpeakers} {
 		if n < 0 || n > MaxSpeakers {
-			return &hinted{fmt.Errorf("%d speakers is out of range", n), fmt.Sprintf("choose 1 to %d", MaxSpeakers)}
+			return hint.Add(fmt.Errorf("%d speakers is out of range", n), fmt.Sprintf("choose 1 to %d", MaxSpeakers))
 		}
 	}
 	switch {
 	case o.MaxSpeakers > 0 && o.MinSpeakers > o.MaxSpeakers:
-		return &hinted{fmt.Errorf("at least %d and at most %d speakers contradict each other", o.MinSpeakers, o.MaxSpeakers), "choose a minimum that is not above the maximum"}
+		return hint.Add(fmt.Errorf("at least %d and at most %d speakers contradict each other", o.MinSpeakers, o.MaxSpeakers), "choose a minimum that is not above the maximum")
 	case o.Speakers > 0 && (o.MinSpeakers > o.Speakers || o.MaxSpeakers > 0 && o.MaxSpeakers < o.Speakers):
-		return &hinted{fmt.Errorf("exactly %d speakers is not within the bounds", o.Speakers), "give the number, or bounds"}
+		return hint.Add(fmt.Errorf("exactly %d speakers is not within the bounds", o.Speakers), "give the number, or bounds")
 	}
 	return nil
 }
-
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Hint() string  { return h.hint }
 
 func (o Options) min() int { return max(o.Speakers, o.MinSpeakers, 1) }
 

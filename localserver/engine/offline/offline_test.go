@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
 )
 
@@ -275,8 +276,7 @@ func TestAgglomerate(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	err := Options{Speakers: 21}.Validate()
-	var h interface{ Hint() string }
-	if !errors.As(err, &h) || !strings.Contains(h.Hint(), "1 to 20") {
+	if !strings.Contains(hint.Of(err), "1 to 20") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,6 +23,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"hubbub/hint"
 )
 
 //go:embed engine.hubw
@@ -50,22 +52,12 @@ var (
 	ErrContent = errors.New("unfit weights")
 )
 
-// hinted is an error that also says what to do next.
-type hinted struct {
-	err  error
-	hint string
-}
-
-func (h *hinted) Error() string { return h.err.Error() }
-func (h *hinted) Unwrap() error { return h.err }
-func (h *hinted) Hint() string  { return h.hint }
-
 func refuse(kind error, format string, args ...any) error {
-	hint := "Rebuild the program from a clean checkout, or export the weights again."
+	next := "Rebuild the program from a clean checkout, or export the weights again."
 	if kind == ErrFormat {
-		hint = "Use weights that were exported for this version of the program."
+		next = "Use weights that were exported for this version of the program."
 	}
-	return &hinted{fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...)), hint}
+	return hint.Errorf(next, "%w: %s", kind, fmt.Sprintf(format, args...))
 }
 
 // File is a parsed weights file. It is immutable and may be shared by any number

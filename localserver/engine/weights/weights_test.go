@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/hint"
 	"hubbub/localserver/engine/weights/weightstest"
 )
 
@@ -90,8 +91,7 @@ func TestUnknownFormatVersionIsNamed(t *testing.T) {
 	data := sample(t)
 	data[7] = '2'
 	_, err := Parse(seal(data))
-	var h interface{ Hint() string }
-	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "HUBBUBW2") || !errors.As(err, &h) || h.Hint() == "" {
+	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "HUBBUBW2") || hint.Of(err) == "" {
 		t.Fatalf("%v", err)
 	}
 }

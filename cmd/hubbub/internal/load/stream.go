@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 )

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 )

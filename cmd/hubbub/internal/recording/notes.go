@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 

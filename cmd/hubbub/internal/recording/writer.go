@@ -16,7 +16,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 )
 

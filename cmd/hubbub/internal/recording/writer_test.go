@@ -11,7 +11,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 )

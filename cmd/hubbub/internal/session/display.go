@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/tui"
 	"hubbub/tui/canvas"

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol/trace"
 	"hubbub/tui"
 )

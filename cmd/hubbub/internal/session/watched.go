@@ -9,8 +9,8 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/cmd/hubbub/internal/hint"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/tui"

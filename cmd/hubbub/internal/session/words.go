@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/words"
 )

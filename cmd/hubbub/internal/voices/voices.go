@@ -17,7 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hubbub/cmd/hubbub/internal/hint"
+	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 )

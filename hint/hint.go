@@ -2,7 +2,10 @@
 // program prints the error in one line and the hint in the next.
 package hint
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 type hinted struct {
 	error
@@ -18,6 +21,11 @@ func Add(err error, hint string) error {
 		return nil
 	}
 	return &hinted{err, hint}
+}
+
+// Errorf is fmt.Errorf with a hint.
+func Errorf(hint, format string, args ...any) error {
+	return &hinted{fmt.Errorf(format, args...), hint}
 }
 
 // Of returns the hint of an error of any package: that of the outermost error
