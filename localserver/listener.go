@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,9 @@ const (
 	answerTimeout  = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeader      = 16 << 10
+	// maxHeaderRead is how much of larger headers is read, so that they are
+	// answered over HTTP/2 like over HTTP/1.1.
+	maxHeaderRead = 256 << 10
 )
 
 // listen opens the port. Its errors carry a hint.
@@ -58,20 +62,18 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 		ReadTimeout:                  requestTimeout,
 		WriteTimeout:                 answerTimeout,
 		IdleTimeout:                  idleTimeout,
-		MaxHeaderBytes:               maxHeader,
+		MaxHeaderBytes:               maxHeaderRead,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
+		ConnContext:                  withConn,
+		ConnState:                    idle,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 
-// serve accepts connections until the server stops.
-func (s *Server) serve(h *http.Server, l net.Listener) {
-	var err error
-	if h.TLSConfig != nil {
-		err = h.ServeTLS(l, "", "")
-	} else {
-		err = h.Serve(l)
-	}
+// serve accepts connections until the server stops, with TLS if there is a
+// configuration.
+func (s *Server) serve(h *http.Server, l net.Listener, config *tls.Config) {
+	err := h.Serve(&httpListener{Listener: l, tls: config, answer: s.answerUnread, log: s.log})
 	if !errors.Is(err, http.ErrServerClosed) {
 		_ = s.stop(s.ctx, fmt.Errorf("the server can take no more connections: %w", err))
 	}

@@ -36,7 +36,11 @@ func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 	for pattern, h := range patterns {
 		mux.Handle(pattern, completed(h))
 	}
-	h := s.faults.Wrap(jsonErrors(mux), refuse, s.streams.drain)
+	return handled(s.wrap(s.faults.Wrap(jsonErrors(mux), refuse, s.streams.drain)))
+}
+
+// wrap adds to a handler what is done for every request.
+func (s *Server) wrap(h http.Handler) http.Handler {
 	wraps := []middleware{withRecovery(s.log), s.metrics.instrument, withAccessLog(s.log)}
 	if s.options.Traces != nil {
 		wraps = append(wraps, withTraces(s.options.Traces))
@@ -81,10 +85,15 @@ func (s *Server) patterns() map[string]http.Handler {
 }
 
 // jsonErrors answers in JSON what a ServeMux answers in plain text: unknown
-// paths and wrong methods. It refuses addresses that are too long. It does not
-// redirect: a path that is not clean is unknown.
+// paths and wrong methods. It refuses headers and addresses that are too long.
+// It does not redirect: a path that is not clean is unknown.
 func jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if headerSize(r.Header) > maxHeader {
+			w.Header().Set("Connection", "close")
+			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, headersTooLarge)
+			return
+		}
 		if len(r.RequestURI) > maxTarget {
 			refuse(w, r, http.StatusRequestURITooLong, fmt.Sprintf("The address is longer than %d bytes", maxTarget))
 			return
@@ -106,6 +115,19 @@ func jsonErrors(mux *http.ServeMux) http.Handler {
 		}
 		refuse(w, r, http.StatusNotFound, "There is nothing under this path")
 	})
+}
+
+// headersTooLarge answers headers of more than maxHeader bytes.
+const headersTooLarge = "The request headers are too large"
+
+// headerSize is the size of the headers in HTTP/1.1, in bytes.
+func headerSize(h http.Header) (size int) {
+	for name, values := range h {
+		for _, v := range values {
+			size += len(name) + len(": ") + len(v) + len("\r\n")
+		}
+	}
+	return size
 }
 
 // isClean reports whether a ServeMux would serve the path without a redirect.

@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -150,13 +151,18 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
 	}
 	s.http = s.newHTTPServer(s.routes())
+	var config *tls.Config
 	if s.tls != nil {
-		s.http.TLSConfig = s.tls.config()
+		config = s.tls.config()
+		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
+		s.http.Protocols = new(http.Protocols)
+		s.http.Protocols.SetHTTP1(true)
+		s.http.Protocols.SetUnencryptedHTTP2(true)
 	}
-	go s.serve(s.http, s.listener)
+	go s.serve(s.http, s.listener, config)
 	if s.metricsListener != nil {
 		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
-		go s.serve(s.metricsHTTP, s.metricsListener)
+		go s.serve(s.metricsHTTP, s.metricsListener, nil)
 		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
 	}
 	go s.monitorStore()

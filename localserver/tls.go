@@ -244,10 +244,13 @@ func (c *certificate) covers(host string) bool {
 
 // config is the configuration of the listener.
 func (c *certificate) config() *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if c.files != nil {
-		return &tls.Config{GetCertificate: c.files.current, MinVersion: tls.VersionTLS12}
+		config.GetCertificate = c.files.current
+	} else {
+		config.Certificates = []tls.Certificate{c.pair}
 	}
-	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
+	return config
 }
 
 // fileCheckInterval is how often the files of a certificate are checked for

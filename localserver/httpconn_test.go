@@ -1,0 +1,121 @@
+package localserver
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unread are requests that net/http answers by itself.
+var unread = map[string]struct {
+	request string
+	status  int
+}{
+	"no HTTP":           {"this is no HTTP\r\n\r\n", 400},
+	"bytes":             {strings.Repeat("\x00\x01\x02\x03\xff", 5) + "\r\n\r\n", 400},
+	"no host":           {"GET /v1/test HTTP/1.1\r\n\r\n", 400},
+	"invalid host":      {"GET /v1/test HTTP/1.1\r\nHost: a b\r\n\r\n", 400},
+	"two lengths":       {"POST /v1/live HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+	"invalid header":    {"GET /v1/test HTTP/1.1\r\nHost: x\r\nA b: c\r\n\r\n", 400},
+	"expectation":       {"POST /v1/live HTTP/1.1\r\nHost: x\r\nExpect: a-reply\r\nContent-Length: 2\r\n\r\n{}", 417},
+	"large headers":     {"GET /v1/test HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", maxHeader) + "\r\n\r\n", 431},
+	"very large":        {"GET /v1/test HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", maxHeaderRead+8<<10) + "\r\n\r\n", 431},
+	"transfer encoding": {"POST /v1/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+	"version":           {"GET /v1/test HTTP/3.7\r\nHost: x\r\n\r\n", 505},
+}
+
+// A request that cannot be read is answered like any other that is refused: in
+// JSON, with a request id that is in the log, and counted.
+func TestUnreadRequests(t *testing.T) {
+	const good = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+	for mode, dial := range map[string]func(*host) (net.Conn, error){
+		"plain": func(h *host) (net.Conn, error) { return net.Dial("tcp", h.Addr().String()) },
+		"TLS":   func(h *host) (net.Conn, error) { return tls.Dial("tcp", h.Addr().String(), h.dial.TLSClientConfig) },
+	} {
+		t.Run(mode, func(t *testing.T) {
+			var log logBuffer
+			h := serve(t, log.use, func(o *setup) {
+				if mode == "plain" {
+					plain(o)
+				}
+			})
+			for name, c := range unread {
+				for after, before := range map[string]string{"first": "", "second": good} {
+					t.Run(name+" "+after, func(t *testing.T) {
+						conn, err := dial(h)
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer conn.Close()
+						_ = conn.SetDeadline(time.Now().Add(testTimeout))
+						go func() { _, _ = io.WriteString(conn, before+c.request) }()
+						in := bufio.NewReader(conn)
+						if before != "" {
+							res, err := http.ReadResponse(in, nil)
+							if err != nil {
+								t.Fatal(err)
+							}
+							if res := read(t, res); res.StatusCode != 200 {
+								t.Fatalf("the request before: %d %s", res.StatusCode, res.body)
+							}
+						}
+						res, err := http.ReadResponse(in, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						e := read(t, res).apiError(t, c.status)
+						if !res.Close || res.Header.Get("Date") == "" {
+							t.Errorf("%v", res.Header)
+						}
+						eventually(t, "a line in the log", func() bool { return log.count("request="+e.RequestID) == 1 })
+					})
+				}
+			}
+			if n := h.metric(`hubbub_requests_total{code="505",method="other",route="none"}`); n != 2 {
+				t.Errorf("%v answers of 505 are counted", n)
+			}
+		})
+	}
+}
+
+func TestPlainRequestToTLS(t *testing.T) {
+	h := serve(t)
+	res, open := h.raw("GET /v1/test HTTP/1.1\r\nHost: x\r\n\r\n", false)
+	e := res.apiError(t, 400)
+	if !strings.Contains(e.Message, "https") || open {
+		t.Errorf("%q, open %v", e.Message, open)
+	}
+}
+
+func TestLargeHeadersOverHTTP2(t *testing.T) {
+	h := serve(t)
+	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	r, _ := http.NewRequest("GET", h.url+"/v1/test", nil)
+	r.Header.Set("X", strings.Repeat("x", 100<<10))
+	if res := h.send(r); res.ProtoMajor != 2 {
+		t.Error(res.Proto)
+	} else {
+		res.apiError(t, 431)
+	}
+}
+
+// What a handler writes is not changed, whatever it looks like.
+func TestObjectThatLooksLikeAnAnswer(t *testing.T) {
+	body := bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request.\n"), 1<<14)
+	for range 2 {
+		h := serve(t, plain)
+		h.at("PUT", h.ask("input", "media://x"), bytes.NewReader(body))
+		out := h.ask("output", "media://x")
+		for range 2 {
+			if res := h.at("GET", out, nil); !bytes.Equal(res.body, body) {
+				t.Errorf("%d, %d bytes of %d", res.StatusCode, len(res.body), len(body))
+			}
+		}
+	}
+}
