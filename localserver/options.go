@@ -122,19 +122,16 @@ func (o Options) withDefaults() (Options, error) {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return o, hint.Add(fmt.Errorf("listen address %q is not HOST:PORT", addr),
 				"Give one such as 127.0.0.1:8580; port 0 picks a free one.")
-
 		}
 	}
 	if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
 		return o, hint.Add(errors.New("the server has no API key"),
 			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'.")
-
 	}
 	for _, k := range o.APIKeys {
 		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {
 			return o, hint.Add(errors.New("an API key is empty or contains white space"),
 				"Choose a key of letters and digits; it is sent in an HTTP header.")
-
 		}
 	}
 	if err := checkPublicURL(o.PublicURL); err != nil {
@@ -149,7 +146,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxAccountStreams < 0 || o.MaxAccountStreams > MaxAccountStreams {
 		return o, hint.Add(fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
 			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams))
-
 	}
 	if o.MaxAccountStreams == 0 {
 		o.MaxAccountStreams = min(o.MaxStreams, MaxAccountStreams)
@@ -157,7 +153,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RatePerMinute > MaxRatePerMinute {
 		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
 			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
-
 	}
 	if o.MaxWatchers <= 0 {
 		o.MaxWatchers = max(4*o.MaxStreams, 16)
@@ -199,7 +194,6 @@ func checkPublicURL(s string) error {
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return hint.Add(fmt.Errorf("public address %q cannot be used by clients", s),
 			"Give one such as https://hubbub.example.org.")
-
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"hubbub/protocol"
 )
 
 const (
@@ -120,23 +122,10 @@ func cut(samples []int16) (parts [][]int16) {
 
 // wav is samples as a WAV file: 16 kHz, mono, 16 bits.
 func wav(samples []int16) []byte {
-	size := uint32(2 * len(samples))
-	b := make([]byte, 0, 44+size)
-	le := binary.LittleEndian
-	b = append(b, "RIFF"...)
-	b = le.AppendUint32(b, 36+size)
-	b = append(b, "WAVEfmt "...)
-	b = le.AppendUint32(b, 16)
-	b = le.AppendUint16(b, 1) // PCM
-	b = le.AppendUint16(b, 1) // channels
-	b = le.AppendUint32(b, sampleRate)
-	b = le.AppendUint32(b, 2*sampleRate)
-	b = le.AppendUint16(b, 2)
-	b = le.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	b = le.AppendUint32(b, size)
+	header := protocol.WAVHeader(int64(2 * len(samples)))
+	b := append(make([]byte, 0, len(header)+2*len(samples)), header...)
 	for _, s := range samples {
-		b = le.AppendUint16(b, uint16(s))
+		b = binary.LittleEndian.AppendUint16(b, uint16(s))
 	}
 	return b
 }

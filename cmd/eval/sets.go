@@ -62,7 +62,6 @@ func findSets(dir string, names []string) ([]set, error) {
 	if len(sets) == 0 {
 		return nil, hint.Add(fmt.Errorf("none of the sets %s is in %s", strings.Join(names, ", "), dir),
 			"name their folder by --dir, or one recording by --ref X.rttm --wav X.wav")
-
 	}
 	return sets, nil
 }
@@ -108,7 +107,6 @@ func readRecording(audio, ref, uem string) (recording, error) {
 	if len(r.ref) == 0 {
 		return r, hint.Add(fmt.Errorf("%s holds no turn of %s", ref, r.name),
 			"the second field of its lines must be the audio's name without ending")
-
 	}
 	if uem == "" {
 		return r, nil

@@ -23,8 +23,8 @@ import (
 	"hubbub/localserver/stream"
 )
 
-// The bars of a run: part of a core, and what memory may grow by when the
-// first tenth of the run is over.
+// The limits of a run: the share of a core, and the growth of memory after the
+// first tenth of the run.
 const (
 	maxCore   = 3.0 // percent
 	maxGrowth = 8.0 // MB
@@ -42,7 +42,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
 	long := fs.Duration("for", time.Hour, "how long the session is")
-	every := fs.Duration("every", 30*time.Second, "how often to look")
+	every := fs.Duration("every", 30*time.Second, "interval of the samples")
 	size := fs.String("size", "120x34", "columns x rows")
 	people := fs.Int("people", 8, "how many people talk")
 	if err := fs.Parse(args); err != nil {
@@ -90,7 +90,8 @@ func run(ctx context.Context, args []string) error {
 	return watch(ctx, t, *long, *every)
 }
 
-// watch samples until the session is over, and judges.
+// watch samples until the session is over, and returns an error if a limit is
+// exceeded.
 func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
 	fmt.Printf("%8s %9s %9s %9s %8s %8s %9s\n", "s", "RSS MB", "anon MB", "peak MB", "CPU s", "% core", "B/s")
 	begin, last, settled := time.Now(), sample{}, sample{}
@@ -120,7 +121,7 @@ func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
 	fmt.Printf("whole run: %.2f %% of a core, %.1f MB more than after %.0f s, %.0f B/s to the terminal\n",
 		core, growth, settled.at.Seconds(), float64(last.bytes)/last.at.Seconds())
 	if core > maxCore || growth > maxGrowth {
-		return fmt.Errorf("the bars are %.0f %% of a core and %.0f MB", maxCore, maxGrowth)
+		return fmt.Errorf("the limits are %.0f %% of a core and %.0f MB", maxCore, maxGrowth)
 	}
 	return nil
 }

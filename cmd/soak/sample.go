@@ -13,7 +13,7 @@ import (
 // Linux shows to programs as 100 on every machine.
 const clockTick = 10 * time.Millisecond
 
-// sample is one look at a process.
+// sample is the state of a process at one moment.
 type sample struct {
 	at              time.Duration
 	rss, anon, peak float64 // MB; anon is what is the process's own, without the program's text
@@ -56,7 +56,7 @@ func (t *terminal) sample(at time.Duration) (sample, error) {
 			s.peak = kb / 1024
 		}
 	}
-	if st, err := os.Stat(t.said); err == nil {
+	if st, err := os.Stat(t.output); err == nil {
 		s.bytes = st.Size()
 	}
 	return s, nil

@@ -15,12 +15,12 @@ import (
 type terminal struct {
 	socket string
 	pid    int
-	said   string // file that gets every byte that the program writes
+	output   string // file that gets every byte that the program writes
 }
 
 // openTerminal starts the program and waits until it is there.
 func openTerminal(ctx context.Context, dir string, w, h int, env string, command []string) (*terminal, error) {
-	t := &terminal{socket: filepath.Join(dir, "tmux"), said: filepath.Join(dir, "said")}
+	t := &terminal{socket: filepath.Join(dir, "tmux"), output: filepath.Join(dir, "output")}
 	pid, begin := filepath.Join(dir, "pid"), filepath.Join(dir, "begin")
 	// The program waits until every byte of it is counted.
 	line := fmt.Sprintf("echo $$ >%s; while ! test -e %s; do sleep 0.1; done; exec %s", quote(pid), quote(begin), quoteAll(command))
@@ -29,7 +29,7 @@ func openTerminal(ctx context.Context, dir string, w, h int, env string, command
 	if err != nil {
 		return nil, err
 	}
-	err = t.tmux(ctx, "pipe-pane", "-o", "exec cat >"+quote(t.said))
+	err = t.tmux(ctx, "pipe-pane", "-o", "exec cat >"+quote(t.output))
 	for ; err == nil && t.pid == 0; time.Sleep(50 * time.Millisecond) {
 		raw, _ := os.ReadFile(pid)
 		t.pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))

@@ -29,7 +29,7 @@ const (
 	// RefreshTimeout bounds one exchange.
 	RefreshTimeout = 2 * time.Second
 	// revokedOrigin is where revocations are published. They belong to no data
-	// folder: whoever knows of one withholds the key.
+	// folder: every node that knows of one rejects the key.
 	revokedOrigin = "revoked"
 	// originFile holds the name of a data folder among those of a cluster.
 	originFile = "origin"
@@ -38,8 +38,8 @@ const (
 // exchange distributes signing keys and revocations over the nodes of a cluster.
 // A node with a data folder publishes the keys in it and withdraws those that
 // were removed from it. Of an Ed25519 key only the public half is published. A
-// revocation is published by whoever has it, and withdrawn when the key has
-// expired.
+// revocation is published by every node that has it, and withdrawn when the key
+// has expired.
 //
 // While the store does not answer, the keys of the last exchange stay valid.
 type exchange struct {
@@ -167,8 +167,8 @@ func (e *exchange) refresh(ctx context.Context) error {
 }
 
 // find returns a signing key of another node. An unknown id may be that of a
-// new key, so it causes a refresh, but at most one per RefreshInterval
-// whoever sends unknown ids.
+// new key, so it causes a refresh, but at most one per RefreshInterval for all
+// unknown ids.
 func (e *exchange) find(id string) (signingKey, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

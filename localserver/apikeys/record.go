@@ -107,7 +107,6 @@ func Revoke(dataDir, key string, now time.Time) (r Record, known bool, err error
 		if id = c.ID; id == "" {
 			return r, false, hint.Add(errors.New("the API key has no ID (claim jti)"),
 				"Remove its signing key; that revokes all API keys that it signed.")
-
 		}
 		if c.ExpiresAt != nil {
 			expires = &c.ExpiresAt.Time
@@ -170,7 +169,7 @@ func readRecords(dataDir string) (map[string]Record, error) {
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("record %s cannot be used: %w", e.Name(), err))
-			// Nobody knows whether the key was revoked.
+			// It is not known whether the key was revoked.
 			r = Record{Revoked: &time.Time{}}
 		}
 		named[name] = r

@@ -186,8 +186,8 @@ type Spec struct {
 var accountName = regexp.MustCompile(`\A[A-Za-z0-9._@-]{1,128}\z`)
 
 // Create returns an API key, a JWT, that every server on the same data folder
-// accepts, also one that is running, and saves its record for List. It creates the first signing key if there
-// is none. Its errors carry a hint.
+// accepts, also one that is running, and saves its record for List. It creates
+// the first signing key if there is none. Its errors carry a hint.
 func Create(dataDir string, spec Spec, now time.Time) (string, error) {
 	switch {
 	case dataDir == "":

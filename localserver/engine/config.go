@@ -54,12 +54,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Latency < MinLatency || c.Latency > MaxLatency {
 		return c, hint.Add(fmt.Errorf("a latency of %v is out of range", c.Latency),
 			fmt.Sprintf("choose %v to %v", MinLatency, MaxLatency))
-
 	}
 	if c.MaxSpeakers < 1 || c.MaxSpeakers > MaxSpeakers {
 		return c, hint.Add(fmt.Errorf("at most %d speakers is out of range", c.MaxSpeakers),
 			fmt.Sprintf("choose 1 to %d", MaxSpeakers))
-
 	}
 	return c, nil
 }

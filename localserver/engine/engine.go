@@ -68,7 +68,7 @@ type Event struct {
 	// Speaker counts from 0 in order of first speech, below MaxSpeakers.
 	Speaker int
 	// Match is the label of the enrolled person whom the speaker of a Start was
-	// recognised as; "" = nobody, or not decided yet. Once it is set, every later
+	// recognised as; "" = none, or not decided yet. Once it is set, every later
 	// Start of the speaker has the same one.
 	Match string
 }

@@ -183,7 +183,7 @@ func (c *Conn) tcp() net.Conn {
 func (c *Conn) NextReader() (int, io.Reader, error) {
 	kind, body, err := c.Conn.NextReader()
 	if err != nil {
-		c.end() // nobody waits for delayed messages
+		c.end() // delayed messages cannot be delivered
 		return kind, body, err
 	}
 	if c.anyBegun(c.mute) {

@@ -57,7 +57,6 @@ func (s *Store) connect(o Options) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
 			"Check that its servers run, and that the address and the credentials are right.")
-
 	}
 	s.js, err = jetstream.New(s.conn)
 	return err

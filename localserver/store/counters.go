@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -67,8 +65,7 @@ type use struct {
 // compare-and-set, on their own clocks. A call whose answer is lost recognizes
 // its own uses, so that none is counted twice.
 func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (count Count, err error) {
-	sum := sha256.Sum256([]byte(key))
-	key = hex.EncodeToString(sum[:])
+	key = hashOf(key)
 	limit = min(limit, MaxCounted)
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never returns an error

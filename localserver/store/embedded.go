@@ -157,7 +157,7 @@ func (s *Store) tend() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.life.Done():
+		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
@@ -169,7 +169,7 @@ func (s *Store) tend() {
 			continue
 		}
 		s.log.Error("the store is started again after a failed write", "error", err)
-		if err := s.restart(); err != nil && s.life.Err() == nil {
+		if err := s.restart(); err != nil && s.ctx.Err() == nil {
 			s.log.Error("the store could not be started again", "error", err)
 		}
 	}
@@ -182,7 +182,7 @@ func (s *Store) restart() error {
 	}
 	// What was in memory is gone: it is set up again, into handles of no use.
 	again := &Store{embedded: s.embedded, js: s.js, replicas: s.replicas}
-	ctx, cancel := context.WithTimeout(s.life, startTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, startTimeout)
 	defer cancel()
 	return retry(ctx, func(ctx context.Context) error { return again.setUp(ctx, jetstream.FileStorage) })
 }

@@ -21,7 +21,6 @@ func lockFolder(dir string) (*folderLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, hint.Add(fmt.Errorf("data folder %s cannot be made: %w", dir, unwrapPath(err)),
 			"Choose a folder that you may write to.")
-
 	}
 	file := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 	switch got, err := file.TryLock(); {
@@ -32,7 +31,6 @@ func lockFolder(dir string) (*folderLock, error) {
 	case !got:
 		return nil, hint.Add(fmt.Errorf("data folder %s is in use by another hubbub", dir),
 			"Stop the other one, or give this one a folder of its own.")
-
 	}
 	return &folderLock{file}, nil
 }

@@ -126,8 +126,8 @@ const (
 	permitPrefix       = "u."
 )
 
-// hashOf is the form in which accounts and names are part of a key, so that
-// they can be any string.
+// hashOf is the form in which accounts and names are part of a key, so that they
+// can be any string, and in which tokens are stored.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

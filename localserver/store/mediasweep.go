@@ -114,17 +114,17 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 var ended = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // displace takes the record of a key away from its blob: take replaces or
-// removes the record, in the revision that it is given. Unless is is nil, there
-// has to be a record that it is true for, otherwise ErrNotFound is returned;
-// without a record the revision is 0. The blob gets its entry before it loses
+// removes the record, in the revision that it is given. Unless match is nil, a
+// record for which it is true must exist, or ErrNotFound is returned; without a
+// record the revision is 0. The blob gets its entry before it loses
 // its record, and is removed afterwards unless it may have readers.
-func (s *Store) displace(ctx context.Context, key string, now time.Time, is func(mediaRecord, time.Time) bool, take func(revision uint64) error) error {
+func (s *Store) displace(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool, take func(revision uint64) error) error {
 	for {
 		rec, revision, err := s.mediaRecord(ctx, key)
-		if err == nil && is != nil && !is(rec, now) {
+		if err == nil && match != nil && !match(rec, now) {
 			return ErrNotFound
 		}
-		if err != nil && (is != nil || !errors.Is(err, ErrNotFound)) {
+		if err != nil && (match != nil || !errors.Is(err, ErrNotFound)) {
 			return err
 		}
 		if revision > 0 {
@@ -147,10 +147,10 @@ func (s *Store) displace(ctx context.Context, key string, now time.Time, is func
 	}
 }
 
-// removeRecord removes the record of a key, if there is one that is is true
-// for; otherwise it returns ErrNotFound.
-func (s *Store) removeRecord(ctx context.Context, key string, now time.Time, is func(mediaRecord, time.Time) bool) error {
-	return s.displace(ctx, key, now, is, func(revision uint64) error { return s.purgeKey(ctx, key, revision) })
+// removeRecord removes the record of a key if match is true for it; otherwise it
+// returns ErrNotFound.
+func (s *Store) removeRecord(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool) error {
+	return s.displace(ctx, key, now, match, func(revision uint64) error { return s.purgeKey(ctx, key, revision) })
 }
 
 // removeDisplaced removes a blob that has lost its record, unless it may have

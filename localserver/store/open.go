@@ -46,8 +46,8 @@ type Store struct {
 	log      *slog.Logger
 	dir      string // of an embedded store on disk
 
-	life       context.Context // ended by Close
-	end        context.CancelFunc
+	ctx        context.Context // canceled by Close
+	cancel     context.CancelFunc
 	background sync.WaitGroup
 	probes     probes
 	damage     Damage
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}
 	s := &Store{replicas: 1, lost: make(chan struct{}), onError: o.OnError, log: o.Logger}
 	s.media.quota = o.AccountStorage
-	s.life, s.end = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err == nil {
 			return
@@ -122,7 +122,6 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
 			return nil, hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
 				"Make the folder for temporary files writable, or set TMPDIR.")
-
 		}
 		s.scratch = dir
 	}
@@ -147,7 +146,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err = s.setUp(ctx, storage); err != nil {
 		return nil, fmt.Errorf("the store could not be opened: %w", err)
 	}
-	// Nobody else writes or reads: what an earlier process left is abandoned.
+	// The lock excludes other processes: unfinished writes are of an earlier one.
 	if _, err := s.sweepEntries(ctx, ended); err != nil {
 		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
 	}
@@ -218,8 +217,8 @@ func (s *Store) closed(*nats.Conn) {
 	}
 }
 
-// Lost is closed when the connection to the store is closed for good and Close
-// was not called: from then on every call fails. Err says why.
+// Lost is closed when the NATS client gives up the connection to the store and
+// Close was not called: from then on every call fails. Err says why.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
 // Err is nil while the store can be used, or may become usable again without
@@ -238,7 +237,7 @@ func (s *Store) Err() error {
 // written.
 func (s *Store) Close() error {
 	s.closing.Store(true)
-	s.end()
+	s.cancel()
 	s.background.Wait()
 	if s.conn != nil {
 		s.conn.Close()

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"time"
@@ -117,8 +115,7 @@ func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time
 // whether it changed them, and writes them back, until no other write came in
 // between.
 func (s *Store) changeQuota(ctx context.Context, account string, step func(context.Context, openStreams) (bool, error)) error {
-	sum := sha256.Sum256([]byte(account))
-	key := hex.EncodeToString(sum[:])
+	key := hashOf(account)
 	return retry(ctx, func(ctx context.Context) error {
 		open := openStreams{}
 		var revision uint64

@@ -81,5 +81,4 @@ func checkSpace(dir string, need int64) error {
 	}
 	return hint.Add(fmt.Errorf("the disk of data folder %s is full: %d KiB are free", dir, free>>10),
 		"Free some space there, or delete the stored media: hubbub store purge --data "+dir)
-
 }

@@ -12,7 +12,7 @@ import (
 // element is one element of a subject or of a key. Its characters have no
 // special meaning to NATS. The length keeps every protocol line far below the
 // 4,096 bytes at which a NATS server reports an error that makes the client
-// close its connection for good.
+// close its connection without reconnecting.
 var element = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,128}\z`)
 
 // maxElements bounds the elements of a subject.

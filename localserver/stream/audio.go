@@ -12,14 +12,10 @@ import (
 	"hubbub/protocol"
 )
 
-const (
-	// queuedAudio is how many chunks of a stream's audio wait for the store,
-	// half a minute. Beyond it the recording is given up, because a gap would
-	// shift everything after it.
-	queuedAudio = 300
-	// wavHeaderSize is the length of the header of a WAV file, in bytes.
-	wavHeaderSize = 44
-)
+// queuedAudio is how many chunks of a stream's audio wait for the store, half a
+// minute. Beyond it the recording is abandoned, because a gap would shift
+// everything after it.
+const queuedAudio = 300
 
 var errAudioTooLarge = errors.New("the audio is larger than media may be")
 
@@ -74,7 +70,7 @@ func (r *recorder) write(ctx context.Context) (kept bool, err error) {
 		return false, err
 	}
 	defer w.Abort()
-	size := int64(wavHeaderSize)
+	size := int64(protocol.WAVHeaderBytes)
 	for pcm := range r.queue {
 		if size += int64(len(pcm)); size > r.to.MaxBytes {
 			return false, errAudioTooLarge
@@ -86,7 +82,7 @@ func (r *recorder) write(ctx context.Context) (kept bool, err error) {
 	if !r.keep {
 		return false, nil
 	}
-	_, err = w.Commit(wavHeader(size - wavHeaderSize))
+	_, err = w.Commit(protocol.WAVHeader(size - protocol.WAVHeaderBytes))
 	return err == nil, err
 }
 
@@ -128,18 +124,4 @@ func (r *recorder) wait() {
 	if r != nil {
 		<-r.done
 	}
-}
-
-// wavHeader is the header of a WAV file: PCM with 16 bits, 16 kHz, mono.
-func wavHeader(bytes int64) []byte {
-	const rate = protocol.SampleRate
-	length := uint32(min(bytes, math.MaxUint32-wavHeaderSize)) // the maximum from 37 hours on
-	h := append(make([]byte, 0, wavHeaderSize), "RIFF"...)
-	h = binary.LittleEndian.AppendUint32(h, length+wavHeaderSize-8)
-	h = append(h, "WAVEfmt "...)
-	for _, v := range []uint32{16, 1 | 1<<16, rate, 2 * rate, 2 | 16<<16} { // format 1, channels 1; block 2, bits 16
-		h = binary.LittleEndian.AppendUint32(h, v)
-	}
-	h = append(h, "data"...)
-	return binary.LittleEndian.AppendUint32(h, length)
 }

@@ -132,7 +132,7 @@ func (s *Session) recordEndLate(ctx context.Context, drain <-chan struct{}, end 
 	call, cancel := context.WithTimeout(ctx, lateTimeout)
 	defer cancel()
 	s.finishJournal(call, end)
-	patience := time.Now().Add(lateTimeout)
+	deadline := time.Now().Add(lateTimeout)
 	attempt := func() bool {
 		// A call whose answer is lost must not take the time of all others.
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -141,7 +141,7 @@ func (s *Session) recordEndLate(ctx context.Context, drain <-chan struct{}, end 
 	}
 	for wait := retryInterval; !attempt(); wait = min(2*wait, maxRetryInterval) {
 		stopping := drain
-		if time.Now().Before(patience) {
+		if time.Now().Before(deadline) {
 			stopping = nil
 		}
 		select {

@@ -35,7 +35,7 @@ type journal struct {
 	sessions store.Sessions
 	id       string
 	log      *slog.Logger
-	announce func(store.Pulse) error // to the watchers; nil = to nobody
+	announce func(store.Pulse) error // to the watchers; nil = to none
 	received atomic.Int64            // audio, a time.Duration
 
 	mu        sync.Mutex
@@ -219,7 +219,7 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 }
 
 // announceProgress tells the watchers the progress of the stream. An error is
-// ignored, because watchers look by themselves as well, if less often.
+// ignored, because watchers also poll the store, less often.
 func (j *journal) announceProgress(over bool) {
 	if j.announce == nil {
 		return

@@ -34,7 +34,7 @@ type PendingFinish struct {
 	Stream string `json:"stream"`
 	// Events are those that are not known to be stored. First is the number of
 	// the first one in its stream. Attempted is how many of them the store may
-	// have already: they have to be sent again in one call.
+	// have already: they have to be appended again in one call.
 	Events    []string     `json:"events,omitempty"`
 	First     int          `json:"first"`
 	Attempted int          `json:"trying,omitempty"`

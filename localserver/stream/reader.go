@@ -155,7 +155,7 @@ func (r *reader) reject(message string) {
 	r.tellWatchers(message)
 }
 
-// endingOf tells from a read error how the client left.
+// endingOf is how the client ended the connection, from a read error.
 func endingOf(err error) ending {
 	end := connectionLost
 	var c *websocket.CloseError

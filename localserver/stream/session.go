@@ -70,7 +70,7 @@ type Session struct {
 	snapshots *snapshotWriter // nil for a diarizer without snapshots
 
 	chunks   chan []float32 // full buffers, from the reader to the worker; closed at the end of the input
-	free     chan []float32 // empty buffers, on their way back; together there are queuedChunks
+	free     chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
 	input    ending         // why chunks was closed
 	stop     chan struct{}  // closed when the worker takes no more chunks
 	arrivals arrivals       // of the chunks

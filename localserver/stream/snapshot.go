@@ -18,7 +18,7 @@ import (
 // account can continue with the same labels: when the stream ends, when a label
 // is sent for the first time, and every few seconds while the stream runs. So a
 // node that dies loses little, and no label that a client has seen is given to
-// somebody else.
+// another person.
 
 const (
 	// snapshotInterval bounds how often the snapshot of a running stream is

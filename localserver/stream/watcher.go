@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// lookInterval is how often a watcher looks at the record of a stream that
+	// pollInterval is how often a watcher reads the record of a stream that
 	// announces no progress: its node may be dead, or not yet chosen.
-	lookInterval = 2 * time.Second
+	pollInterval = 2 * time.Second
 	// slowTimeout is how long a watcher with a full queue may not read.
 	slowTimeout = 5 * time.Second
 	// maxCloseText bounds the text of a close frame, in bytes (RFC 6455,
@@ -41,8 +41,8 @@ type WatcherConfig struct {
 // Watcher is one connection that watches a stream.
 //
 // It is independent of the stream's Session: it reads what the session's
-// journal has written to the store. So it works on every node, sees what was
-// said before it came, and cannot delay the stream. Pulses tell it when to
+// journal has written to the store. So it works on every node, also gets the
+// events from before it connected, and cannot delay the stream. Pulses tell it when to
 // read. It has three goroutines: reader, writer, and the one that runs it,
 // which ends the others.
 type Watcher struct {
@@ -142,8 +142,8 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		stop = func() {}
 	}
 	defer stop()
-	look := time.NewTimer(0)
-	defer look.Stop()
+	poll := time.NewTimer(0)
+	defer poll.Stop()
 	stopping := false
 	for {
 		select {
@@ -152,10 +152,10 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 				if _, end := w.forward(reading, protocol.StatusRunning); end != nil {
 					return *end
 				}
-				look.Reset(lookInterval)
+				poll.Reset(pollInterval)
 				continue
 			}
-		case <-look.C:
+		case <-poll.C:
 		case <-drain:
 			drain, stopping = nil, true
 		case <-w.config.Revoked:
@@ -165,7 +165,7 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		case <-ctx.Done():
 			return ending{cause: shutdown.cause}
 		}
-		look.Reset(lookInterval)
+		poll.Reset(pollInterval)
 		// First the record, then the events: if the record says that the stream
 		// is over, the events are complete.
 		rec, err := w.config.Record(reading)
@@ -201,8 +201,8 @@ func streamOver(rec store.Session) ending {
 }
 
 // forward sends what is stored and not yet sent, and then the error messages and
-// the progress of the stream. It reports whether that was everything stored so far. An end that is
-// not nil says how to disconnect the client.
+// the progress of the stream. It reports whether that was everything stored so far. An
+// end that is not nil says how to disconnect the client.
 func (w *Watcher) forward(ctx context.Context, status string) (complete bool, end *ending) {
 	pulse := w.newest.Load()
 	for {

@@ -115,7 +115,7 @@ func TestWatchWithoutPulses(t *testing.T) {
 		sender := s.open(manyTurns(), func(c *Config) { c.Unpaced = true })
 		w := s.watch(0)
 		sender.chunks(4)
-		time.Sleep(10 * lookInterval)
+		time.Sleep(10 * pollInterval)
 		if !slices.Equal(w.own(), sender.own()) || w.lastState().Timestamp != 0.3 { // of the newest event: no pulse tells more
 			t.Errorf("got %q, sent %q, %+v", w.own(), sender.own(), w.lastState())
 		}

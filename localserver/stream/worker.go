@@ -34,13 +34,13 @@ func (s *Session) work(drain <-chan struct{}) ending {
 		case <-s.config.Revoked:
 			return keyRevoked
 		case <-drain:
-			return s.workOff()
+			return s.finishQueued()
 		}
 	}
 }
 
-// workOff processes the chunks that have arrived and no more.
-func (s *Session) workOff() ending {
+// finishQueued processes the chunks that have arrived, and no later ones.
+func (s *Session) finishQueued() ending {
 	for {
 		select {
 		case samples, ok := <-s.chunks:

@@ -111,7 +111,7 @@ func (w *writer) run(readerDone <-chan struct{}) {
 	defer deadline.Stop()
 	for {
 		select {
-		case <-w.queue: // nobody may wait for this goroutine, and done is not closed yet
+		case <-w.queue: // send must not block on this goroutine, and done is not closed yet
 			continue
 		case <-readerDone:
 		case <-deadline.C:

@@ -118,18 +118,18 @@ func turnLines(script []string) (out []string) {
 
 // The rules that take a minute or more are tested on results.
 func TestSlowRules(t *testing.T) {
-	said := script(t, `{"type":"error","message":"No audio for 60 s"}`)
+	closing := script(t, `{"type":"error","message":"No audio for 60 s"}`)
 	closed := ending{over: true, code: websocket.ClosePolicyViolation}
 	for name, tt := range map[string]struct {
 		talk exchange
 		want string // part of what was seen where it differs; "" where it holds
 	}{
-		"right":       {exchange{messages: said, end: closed, closeTook: 60 * time.Second}, ""},
-		"too early":   {exchange{messages: said, end: closed, closeTook: 30 * time.Second}, "30s after"},
-		"never":       {exchange{messages: said}, "stayed open"},
+		"right":       {exchange{messages: closing, end: closed, closeTook: 60 * time.Second}, ""},
+		"too early":   {exchange{messages: closing, end: closed, closeTook: 30 * time.Second}, "30s after"},
+		"never":       {exchange{messages: closing}, "stayed open"},
 		"no message":  {exchange{end: closed, closeTook: 61 * time.Second}, "1008"},
-		"other close": {exchange{messages: said, end: ending{over: true, code: 1000}, closeTook: 60 * time.Second}, "1000"},
-		"no close":    {exchange{messages: said, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
+		"other close": {exchange{messages: closing, end: ending{over: true, code: 1000}, closeTook: 60 * time.Second}, "1000"},
+		"no close":    {exchange{messages: closing, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
 	} {
 		p := newProber(Options{})
 		_, _ = p.silenceOnce.get(func() (*exchange, error) { return &tt.talk, nil })

@@ -218,8 +218,8 @@ func (r *response) invalid() error {
 	}
 	for _, e := range list {
 		field, isText := e["field"].(string)
-		message, said := e["message"].(string)
-		if !isText || field == "" || !said || message == "" {
+		message, hasMessage := e["message"].(string)
+		if !isText || field == "" || !hasMessage || message == "" {
 			return differs(`%s: an entry of "errors" has no field and message`, r)
 		}
 	}

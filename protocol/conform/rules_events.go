@@ -153,7 +153,7 @@ func received(all []message) (string, error) {
 	return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000), nil
 }
 
-// pairs and the rules after it each test one thing, whatever else is wrong: a
+// pairs and the rules after it each test one property, whatever else is wrong: a
 // fault is reported by its rule, and not by those that follow from it.
 func pairs(all []message) (string, error) {
 	list, err := turns(all)

@@ -48,8 +48,8 @@ func streamChunk(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if said := errorMessages(t.messages); len(said) > 0 {
-		return "", differs("during %.1f s of audio it sent the error %q", t.sent.Seconds(), said[0])
+	if texts := errorMessages(t.messages); len(texts) > 0 {
+		return "", differs("during %.1f s of audio it sent the error %q", t.sent.Seconds(), texts[0])
 	}
 	if want := len(p.Speech) / protocol.ChunkSamples; t.sent < time.Duration(want)*protocol.ChunkDuration {
 		return "", differs("after %.1f s of audio %s", t.sent.Seconds(), t.end)
@@ -60,9 +60,9 @@ func streamChunk(ctx context.Context, p *prober) (string, error) {
 // wrongSizes are sizes of frames that are not chunks, in bytes.
 var wrongSizes = []int{0, 1, 3200, 6396, 6399, 6401, 12800}
 
-// expectErrors sends frames that must each get an error message. said are the
+// expectErrors sends frames that must each get an error message. texts are the
 // messages, "" for a missing one.
-func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error) (said []string, t *exchange, err error) {
+func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error) (texts []string, t *exchange, err error) {
 	w, err := p.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error
 				message = messages[i]
 			}
 		}
-		said = append(said, message)
+		texts = append(texts, message)
 		if message == "" {
 			break // later messages could not be told from this one
 		}
@@ -88,11 +88,11 @@ func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error
 	_ = w.chunk(make([]float32, protocol.ChunkSamples))
 	t = &exchange{id: w.id}
 	p.finish(ctx, w, t)
-	return said, t, ctx.Err()
+	return texts, t, ctx.Err()
 }
 
 // wrongFrames sends a frame of each wrong size.
-func (p *prober) wrongFrames(ctx context.Context) (said []string, t *exchange, err error) {
+func (p *prober) wrongFrames(ctx context.Context) (texts []string, t *exchange, err error) {
 	var send []func(*stream) error
 	for _, n := range wrongSizes {
 		send = append(send, func(w *stream) error { return w.send(websocket.BinaryMessage, make([]byte, n)) })
@@ -101,32 +101,32 @@ func (p *prober) wrongFrames(ctx context.Context) (said []string, t *exchange, e
 }
 
 func streamSize(ctx context.Context, p *prober) (string, error) {
-	said, t, err := p.wrongFrames(ctx)
+	texts, t, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i, n := range wrongSizes {
-		if i >= len(said) {
+		if i >= len(texts) {
 			return "", differs("before a frame of %d bytes, %s", n, t.end)
 		}
-		if said[i] == "" {
+		if texts[i] == "" {
 			return "", differs("no error message for a frame of %d bytes within %v; %s", n, promptly, t.end)
 		}
 	}
-	return fmt.Sprintf("%q", said[0]), nil
+	return fmt.Sprintf("%q", texts[0]), nil
 }
 
 func streamSizeText(ctx context.Context, p *prober) (string, error) {
-	said, t, err := p.wrongFrames(ctx)
+	texts, t, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
-	for i, message := range said {
+	for i, message := range texts {
 		if message != protocol.ErrChunkSize.Error() {
 			return "", differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
 		}
 	}
-	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(said)), closedNormally(t)
+	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts)), closedNormally(t)
 }
 
 // closedNormally requires that a stream was closed with 1000.
@@ -188,16 +188,16 @@ func streamNotFinite(ctx context.Context, p *prober) (string, error) {
 	for _, v := range notFinite {
 		send = append(send, func(w *stream) error { return w.sendInvalid(v) })
 	}
-	said, t, err := p.expectErrors(ctx, send...)
+	texts, t, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, v := range notFinite {
-		if i >= len(said) || said[i] == "" {
+		if i >= len(texts) || texts[i] == "" {
 			return "", differs("no error message for a chunk with %v within %v; %s", v, promptly, t.end)
 		}
 	}
-	return fmt.Sprintf("%q", said[0]), closedNormally(t)
+	return fmt.Sprintf("%q", texts[0]), closedNormally(t)
 }
 
 func streamNotFiniteClock(ctx context.Context, p *prober) (string, error) {
@@ -220,16 +220,16 @@ func streamText(ctx context.Context, p *prober) (string, error) {
 	for _, text := range wrongTexts {
 		send = append(send, func(w *stream) error { return w.text(text) })
 	}
-	said, t, err := p.expectErrors(ctx, send...)
+	texts, t, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, text := range wrongTexts {
-		if i >= len(said) || said[i] == "" {
+		if i >= len(texts) || texts[i] == "" {
 			return "", differs("no error message for the text frame %s within %v; %s", text, promptly, t.end)
 		}
 	}
-	return fmt.Sprintf("%q", said[0]), closedNormally(t)
+	return fmt.Sprintf("%q", texts[0]), closedNormally(t)
 }
 
 func streamPace(ctx context.Context, p *prober) (string, error) {
@@ -237,8 +237,8 @@ func streamPace(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if said := errorMessages(t.messages); len(said) > 0 {
-		return "", differs("for %v of audio at once it sent the error %q; %s", t.sent, said[0], t.end)
+	if texts := errorMessages(t.messages); len(texts) > 0 {
+		return "", differs("for %v of audio at once it sent the error %q; %s", t.sent, texts[0], t.end)
 	}
 	return fmt.Sprintf("%v at once", t.sent), closedNormally(t)
 }
@@ -267,24 +267,24 @@ func streamSilence(ctx context.Context, p *prober) (string, error) {
 	if !t.end.over || t.closeTook < 59*time.Second {
 		return "", differs("%v after the last chunk, %s", t.closeTook.Round(time.Second), t.end)
 	}
-	said := errorMessages(t.messages)
-	if len(said) == 0 || t.end.code != websocket.ClosePolicyViolation {
-		return "", differs("it sent the errors %q, and %s", said, t.end)
+	texts := errorMessages(t.messages)
+	if len(texts) == 0 || t.end.code != websocket.ClosePolicyViolation {
+		return "", differs("it sent the errors %q, and %s", texts, t.end)
 	}
-	return fmt.Sprintf("after %v %q, close 1008", t.closeTook.Round(100*time.Millisecond), said[0]), nil
+	return fmt.Sprintf("after %v %q, close 1008", t.closeTook.Round(100*time.Millisecond), texts[0]), nil
 }
 
 // brokenRule requires an error message and a close with 1008.
 func brokenRule(w *stream, of string) (string, error) {
 	all, end := w.received()
-	said := errorMessages(all)
+	texts := errorMessages(all)
 	switch {
 	case end.code != websocket.ClosePolicyViolation:
-		return "", differs("%s it sent the errors %q, and %s", of, said, end)
-	case len(said) == 0:
+		return "", differs("%s it sent the errors %q, and %s", of, texts, end)
+	case len(texts) == 0:
 		return "", differs("%s it sent no error message, and %s", of, end)
 	}
-	return fmt.Sprintf("%q, close 1008", said[0]), nil
+	return fmt.Sprintf("%q, close 1008", texts[0]), nil
 }
 
 // expectNormalEnd requires a close with 1000 soon after end_of_stream.

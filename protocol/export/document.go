@@ -11,8 +11,8 @@ import (
 // maxText is the maximum length of a name or title, in characters.
 const maxText = 200
 
-// maxSaid is the maximum length of the text of a turn, in characters.
-const maxSaid = 64 << 10
+// maxTurnText is the maximum length of the text of a turn, in characters.
+const maxTurnText = 64 << 10
 
 // Info is what is known of a session besides its turns.
 type Info struct {
@@ -74,7 +74,7 @@ func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document
 	for i, p := range notes.Speakers(lanes(turns)) {
 		s := Speaker{Label: p.Label, Labels: p.Labels, Name: p.Lane.Speaker, Turns: len(p.Turns), First: p.Turns[0].Start}
 		for _, t := range p.Turns {
-			d.Turns = append(d.Turns, Turn{i, t.Start, t.End, protocol.Clean(t.Text, maxSaid)})
+			d.Turns = append(d.Turns, Turn{i, t.Start, t.End, protocol.Clean(t.Text, maxTurnText)})
 			s.Talk += t.End - t.Start
 			s.Longest = max(s.Longest, protocol.Round1ms(t.End-t.Start))
 			d.Length = max(d.Length, t.End)

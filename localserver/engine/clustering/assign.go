@@ -24,7 +24,7 @@ func (c *Clusterer) assign(w *Window) {
 	c.assigned, c.scores = c.assigned[:0], c.scores[:0]
 	rejection := c.p.RejectionThreshold
 	if len(c.speakers) == c.max {
-		rejection = -1 // nobody new is possible: the nearest speaker in any case
+		rejection = -1 // no new speaker is possible: the nearest one in any case
 	}
 	for i := range c.segments {
 		s := &c.segments[i]
@@ -40,7 +40,7 @@ func (c *Clusterer) assign(w *Window) {
 		c.scores = append(c.scores, scores)
 		c.assigned = append(c.assigned, noSpeaker)
 	}
-	if len(c.speakers) == 0 { // whoever talks will be the first speaker
+	if len(c.speakers) == 0 { // all speech will be that of the first speaker
 		for i := range c.assigned {
 			if !c.overlapsSpeaker(w, i, 0) {
 				c.assigned[i] = 0

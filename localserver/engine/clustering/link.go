@@ -3,8 +3,8 @@ package clustering
 // Consecutive stored segments that one local speaker says without a pause are
 // linked. They are of one person in 96 % of the cases, others in 55 % (104 recordings,
 // docs/experiments/engine-links.md). A link holds where the embedding does not: a
-// person who turns away, or a sentence that was recorded elsewhere, sounds like
-// somebody new for seconds.
+// person who turns away, or a sentence that was recorded elsewhere, has the
+// embedding of a new speaker for seconds.
 
 // maxPause is the longest pause, in frames, inside a link.
 const maxPause = 20

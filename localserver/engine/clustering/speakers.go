@@ -76,7 +76,7 @@ func (c *Clusterer) nearestSpeaker(g *segmentCluster, before int) (k int, excess
 // createSpeakers creates a speaker for each segment cluster that is far enough
 // below the threshold of every speaker. Single segments are too short to decide
 // it. Two consecutive windows, which cut the speech differently, must each have
-// such a cluster: a single odd embedding then creates nobody.
+// such a cluster: a single outlier then creates no speaker.
 func (c *Clusterer) createSpeakers(w *Window) {
 	confirmed := c.candidate
 	c.candidate = false
@@ -111,7 +111,8 @@ const mergeMinSegments = 6
 // sounds different for some seconds can get a second speaker; with more stored
 // segments of both, their centroids become similar. The speaker with more speech
 // remains. The number of the other is not used again, so nothing is merged once
-// all numbers are taken: somebody new needs one. What is committed stays.
+// all numbers are taken: no speaker could be created after it. Committed frames
+// keep their labels.
 func (c *Clusterer) mergeSpeakers() {
 	if len(c.speakers) == c.max {
 		return

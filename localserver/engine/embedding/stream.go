@@ -107,8 +107,8 @@ func (s *Stream) First() int { return max(s.Trunk().First(), s.attention.First()
 
 // Embed writes the embedding of steps from, from+1, ... to dst (Size values,
 // length 1). mask weighs the steps from 0 to 1, by how much of the 40 ms is the
-// speaker's. Steps that are not held any more, or are still to come, are left out. Embed
-// reports false, and writes nothing, when no step is left.
+// speaker's. Steps that are no longer held, or not computed yet, are left out.
+// Embed reports false, and writes nothing, when no step is left.
 func (s *Stream) Embed(from int, mask, dst []float32) bool {
 	trunk, p := s.Trunk(), &s.sums
 	*p = sums{}

@@ -51,7 +51,7 @@ type LabelReport struct {
 }
 
 // PerSpeaker is the mean number of substantial labels of a true speaker: 1 when
-// nobody is split, NaN when no speaker was found.
+// no speaker is split, NaN when no speaker was found.
 func (l LabelReport) PerSpeaker() float64 { return float64(l.Substantial) / float64(l.Found) }
 
 // SwitchesPerMinute is the switches per minute of matched single-speaker speech;

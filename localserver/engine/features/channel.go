@@ -8,7 +8,8 @@ import (
 
 // Channel is the state of the normalisation: what a stream has learnt of its
 // microphone and room. A later stream of the same conversation continues with
-// it, because under another mean the embeddings of a speaker differ. Levels and means are natural logarithms of power.
+// it, because under another mean the embeddings of a speaker differ. Levels and
+// means are natural logarithms of power.
 type Channel struct {
 	Mean   [Bands]float64 // running mean of each band, without the prior
 	Share  float64        // of the prior in the mean, 1 at the beginning
@@ -16,7 +17,7 @@ type Channel struct {
 	Level  float64        // of loud speech
 	Floor  float64        // mean over the bands of the background
 	Weight float64        // of the newest frame in the mean
-	Heard  bool           // there was a signal: Level and Floor have values
+	Signal bool           // there was a signal: Level and Floor have values
 }
 
 func newChannel() Channel { return Channel{Share: 1, Count: priorCount} }
@@ -27,8 +28,8 @@ func (c *Channel) follow(power float64) {
 		return
 	}
 	now := math.Log(power)
-	if !c.Heard {
-		c.Level, c.Heard, c.Floor = now+levelStart, true, math.Inf(1)
+	if !c.Signal {
+		c.Level, c.Signal, c.Floor = now+levelStart, true, math.Inf(1)
 	}
 	if now > c.Level {
 		c.Level += levelAttack * (now - c.Level)
@@ -62,7 +63,7 @@ func (c *Channel) weigh(frame float64) {
 // channelBytes is the length of a written Channel.
 var channelBytes = binary.Size(Channel{})
 
-// mostLog bounds a mean, a level and a floor, which are natural logarithms of energies.
+// maxLogPower bounds a mean, a level and a floor, which are natural logarithms of energies.
 const maxLogPower = 100
 
 // errChannel reports bytes that Append did not write.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A stream that goes on with the channel of another one gives the frames that
-// the other one would have given; one that does not, does not.
+// A stream that continues with the channel of another one gives the frames that
+// the other one would have given. One without that channel gives other frames.
 func TestChannelOutlivesItsStream(t *testing.T) {
 	e, x := frontEnd(t), talk(8, 12)
 	const cut = 700 // frames
@@ -32,22 +32,22 @@ func TestChannelOutlivesItsStream(t *testing.T) {
 		t.Error("a stream with the channel of an earlier one gives other frames")
 	}
 	if slices.Equal(e.NewStream().Push(x[cut*Hop:], nil), whole[cut*Bands:]) {
-		t.Error("a stream without does as well: this test tells nothing")
+		t.Error("a stream without that channel gives the same frames: the test proves nothing")
 	}
 }
 
-// TestChannelKnows fails when a field comes along of which nobody has said
-// whether a later stream needs it.
-func TestChannelKnows(t *testing.T) {
+// TestChannelFields fails for a new field of Stream until this list says whether
+// a later stream needs it.
+func TestChannelFields(t *testing.T) {
 	known := map[string]string{
-		"e": "the same for every stream", "pending": "of the frame at hand", "frames": "on the clock of the stream",
+		"e": "the same for every stream", "pending": "of the current frame", "frames": "on the clock of the stream",
 		"channel": "kept",
 		"fft":     "space", "frame": "space", "power": "space", "energy": "space",
 	}
 	typ := reflect.TypeFor[Stream]()
 	for i := range typ.NumField() {
 		if name := typ.Field(i).Name; known[name] == "" {
-			t.Errorf("the channel does not know %s", name)
+			t.Errorf("the list lacks %s", name)
 		}
 	}
 	if typ.NumField() != len(known) {

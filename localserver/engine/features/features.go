@@ -10,7 +10,7 @@
 // silence counts for little, and it forgets so slowly that it is the mean of a
 // conversation, not of a single speaker. A frame is computed once, in float64,
 // and depends on nothing but the samples up to its end: the same samples give
-// the same frames, however they are cut.
+// the same frames, however they are divided into calls.
 package features
 
 import (
@@ -48,8 +48,8 @@ const (
 	powerFloor   = 1e-6
 	logFloor     = -13.815510557964274 // ln(powerFloor)
 	signalMargin = 0.5
-	// maxSample bounds a sample: 24 dB above full scale. Beyond lies no sound,
-	// but an overflow that would stay in the running mean for ever.
+	// maxSample bounds a sample: 24 dB above full scale. Larger values are no
+	// sound, and an overflow would stay in the running mean.
 	maxSample = 16
 )
 
@@ -120,8 +120,8 @@ func (s *Stream) Bytes() int {
 }
 
 // Push takes any number of samples and appends the frames that they complete to
-// dst, Bands values each. Samples that are no number count as silence, and such
-// as are louder than 24 dB above full scale are limited to that.
+// dst, Bands values each. NaNs count as silence. Samples beyond 24 dB above
+// full scale are limited to it.
 func (s *Stream) Push(samples, dst []float32) []float32 {
 	for len(samples) > 0 {
 		n := min(Window-len(s.pending), len(samples))
@@ -173,7 +173,7 @@ func (s *Stream) next(dst []float32) []float32 {
 		s.energy[b] = math.Log(p + floor)
 		level += s.energy[b] / Bands
 	}
-	if c.Heard {
+	if c.Signal {
 		c.weigh(level)
 	}
 	step := c.Weight / c.Count

@@ -91,7 +91,7 @@ type Stream struct {
 // The slices have one element per frame of the window, or per segment.
 type localSpeaker struct {
 	activity []float32
-	single   []bool // active, and nobody else
+	single   []bool // active, and no other local speaker
 	segments []clustering.Segment
 }
 

@@ -18,10 +18,10 @@ const (
 
 	stepSamples = 1600
 	hopSamples  = 2 * stepSamples
-	// settle is silence behind the audio, in samples: speech is stored when the
-	// networks have heard what follows it.
-	settle = 2 * features.SampleRate
-	// silence is the level below which nothing can be heard, as an RMS.
+	// padding is silence after the audio, in samples: speech is stored when the
+	// networks have seen what follows it.
+	padding = 2 * features.SampleRate
+	// silence is the RMS below which the audio counts as silent.
 	silence = 1e-4
 	// secondPerson is the speech of a second speaker, in seconds, from which the
 	// audio is of two people.
@@ -115,7 +115,7 @@ func (m *Maker) count(w *clustering.Window) {
 // Full reports whether more audio would be left out.
 func (m *Maker) Full() bool { return m.samples >= MaxSeconds*features.SampleRate }
 
-// Seconds is how much speech was heard.
+// Seconds is how much speech was found so far.
 func (m *Maker) Seconds() float64 { return float64(m.speech) * 0.02 }
 
 // Voiceprint ends the audio and returns its voiceprint, or an error of Make. The
@@ -124,8 +124,8 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	if math.Sqrt(m.energy/float64(max(1, m.samples))) < silence {
 		return Voiceprint{}, ErrSilence
 	}
-	heard := m.Seconds()
-	for range settle {
+	found := m.Seconds()
+	for range padding {
 		m.push(0)
 	}
 	var first, second Voiceprint
@@ -140,10 +140,10 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	switch {
 	case second.duration >= secondPerson && probability(&second.centroid, second.duration, first) < samePerson:
 		return Voiceprint{}, ErrTwoPeople
-	case first.duration == 0 && heard < MinSpeech/4.:
+	case first.duration == 0 && found < MinSpeech/4.:
 		return Voiceprint{}, ErrNoSpeech
-	case min(first.duration, heard) < MinSpeech: // what created the speaker can be stored again as a segment
-		return Voiceprint{}, fmt.Errorf("%w: %.1f s were found, %d s are needed", ErrTooShort, heard, MinSpeech)
+	case min(first.duration, found) < MinSpeech: // what created the speaker can be stored again as a segment
+		return Voiceprint{}, fmt.Errorf("%w: %.1f s were found, %d s are needed", ErrTooShort, found, MinSpeech)
 	}
 	return first, nil
 }
