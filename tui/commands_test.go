@@ -8,13 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hubbub/hint"
 	"hubbub/protocol"
 )
-
-// hinted is an error as other packages build them.
-type hinted struct{ error }
-
-func (hinted) Hint() string { return "Choose another folder." }
 
 func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
 	var b bytes.Buffer
@@ -30,7 +26,7 @@ func TestCommands(t *testing.T) {
 	fails := true
 	c.o.Export = func(a protocol.Annotations) (string, error) {
 		if fails {
-			return "", hinted{errors.New("cannot write")}
+			return "", hint.Add(errors.New("cannot write"), "Choose another folder.")
 		}
 		return "wrote 6 files", nil
 	}
