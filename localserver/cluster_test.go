@@ -190,52 +190,8 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 	all := []*host{a, b, c}
 	promised := &acknowledged{status: map[string]string{}}
 
-	// Every node knows every stream, at once; the address names the node that
-	// created it.
-	for i, h := range all {
-		l := h.retriedCreate()
-		if want := strings.TrimPrefix(h.url, "https://"); !strings.Contains(l.URL, "//"+want+"/") {
-			t.Errorf("node %d: the address is %s", i, l.URL)
-		}
-		for j, other := range all {
-			if st := other.retriedStatus(l.ID); st.Status != "created" {
-				t.Errorf("created on %d, read on %d: %s", i, j, st.Status)
-			}
-		}
-		promised.status[l.ID] = "created"
-	}
-
-	// Of concurrent clients with one token on all nodes, one succeeds.
-	for range 5 {
-		l := a.create()
-		var in sync.WaitGroup
-		got := make(chan *testStream, 9)
-		for i := range cap(got) {
-			h := all[i%len(all)]
-			in.Go(func() {
-				conn, res, err := h.dial.Dial(h.here(l.URL), nil)
-				if err == nil {
-					got <- &testStream{newClientConn(t, conn), t, l.ID}
-				} else if res == nil || res.StatusCode != http.StatusUnauthorized {
-					t.Errorf("refused with %v %v", res, err)
-				}
-			})
-		}
-		in.Wait()
-		close(got)
-		if len(got) != 1 {
-			t.Errorf("the token worked %d times", len(got))
-		}
-		for s := range got {
-			s.end()
-			if _, code, _ := s.rest(); code != 1000 {
-				t.Errorf("code %d", code)
-			}
-			_ = s.Close()
-		}
-		promised.status[l.ID] = "done"
-		promised.used = append(promised.used, l.URL)
-	}
+	streamsOfAllNodes(t, all, promised)
+	oneHandshakeOfAllNodes(t, all, promised)
 
 	// A node is killed. Its stream reads error on every other node, with its
 	// turn ended in the stored events; those of the others continue.
@@ -283,6 +239,60 @@ func clusterOfNodes(t *testing.T, nats []*natsServer) {
 	}
 	promised.status[onA.id], promised.status[onC.id] = "done", "error"
 	promised.holds(t, a, b)
+}
+
+// streamsOfAllNodes: every node knows every stream, at once; the address names the
+// node that created it.
+func streamsOfAllNodes(t *testing.T, all []*host, promised *acknowledged) {
+	t.Helper()
+	for i, h := range all {
+		l := h.retriedCreate()
+		if want := strings.TrimPrefix(h.url, "https://"); !strings.Contains(l.URL, "//"+want+"/") {
+			t.Errorf("node %d: the address is %s", i, l.URL)
+		}
+		for j, other := range all {
+			if st := other.retriedStatus(l.ID); st.Status != "created" {
+				t.Errorf("created on %d, read on %d: %s", i, j, st.Status)
+			}
+		}
+		promised.status[l.ID] = "created"
+	}
+}
+
+// oneHandshakeOfAllNodes: of concurrent clients with one token on all nodes, one
+// succeeds.
+func oneHandshakeOfAllNodes(t *testing.T, all []*host, promised *acknowledged) {
+	t.Helper()
+	for range 5 {
+		l := all[0].create()
+		var in sync.WaitGroup
+		got := make(chan *testStream, 9)
+		for i := range cap(got) {
+			h := all[i%len(all)]
+			in.Go(func() {
+				conn, res, err := h.dial.Dial(h.here(l.URL), nil)
+				if err == nil {
+					got <- &testStream{newClientConn(t, conn), t, l.ID}
+				} else if res == nil || res.StatusCode != http.StatusUnauthorized {
+					t.Errorf("refused with %v %v", res, err)
+				}
+			})
+		}
+		in.Wait()
+		close(got)
+		if len(got) != 1 {
+			t.Errorf("the token worked %d times", len(got))
+		}
+		for s := range got {
+			s.end()
+			if _, code, _ := s.rest(); code != 1000 {
+				t.Errorf("code %d", code)
+			}
+			_ = s.Close()
+		}
+		promised.status[l.ID] = "done"
+		promised.used = append(promised.used, l.URL)
+	}
 }
 
 // nodeProcess starts a node in a process of its own, to be killed.

@@ -28,6 +28,43 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 		})
 	}
 	a, b := node(nats[0], dir), node(nats[1], "")
+	stored := objectsOfBothNodes(t, a, b)
+	limitOfBothNodes(t, a, b)
+	replacedOnOtherNode(t, a, b)
+	keysOfAllNodes(t, a, b, dir)
+	streamsOfAnAccount(t, a, b)
+
+	// Without one of the servers everything continues, and during the election no
+	// request passes uncounted.
+	nats[2].kill()
+	var passed atomic.Int64
+	burst(a, b, 144, func(h *host) {
+		switch res := h.do("GET", "/v1/live/x", testKey, nil); res.StatusCode {
+		case 404:
+			passed.Add(1)
+		case 429, 503:
+		default:
+			t.Errorf("%d %s", res.StatusCode, res.body)
+		}
+	})
+	if passed.Load() > 100 {
+		t.Errorf("during an election %d requests passed", passed.Load())
+	}
+	put := a.retriedAsk("input", "media://y")
+	eventually(t, "an object again", func() bool { return a.at("PUT", put, strings.NewReader("later")).StatusCode == 200 })
+	for location, want := range map[string]string{"media://y": "later", "media://x": stored} {
+		get := b.retriedAsk("output", location)
+		eventually(t, "its bytes", func() bool {
+			res := b.at("GET", get, nil)
+			return res.StatusCode == 200 && string(res.body) == want
+		})
+	}
+}
+
+// objectsOfBothNodes stores media://x through either node, by addresses that the
+// other one has given, and returns its last content.
+func objectsOfBothNodes(t *testing.T, a, b *host) (content string) {
+	t.Helper()
 	elsewhere := func(address string, h *host) string {
 		u, err := url.Parse(address)
 		if err != nil {
@@ -44,35 +81,41 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 		if i%2 == 1 {
 			from, to = b, a
 		}
-		now := body[i:]
-		if res := to.at("PUT", elsewhere(from.ask("input", "media://x"), to), strings.NewReader(now)); res.StatusCode != 200 {
+		content = body[i:]
+		if res := to.at("PUT", elsewhere(from.ask("input", "media://x"), to), strings.NewReader(content)); res.StatusCode != 200 {
 			t.Fatalf("put through the other node: %d %s", res.StatusCode, res.body)
 		}
 		// It can be read at once on every node.
 		for _, h := range []*host{a, b} {
-			if res := h.at("GET", elsewhere(from.ask("output", "media://x"), h), nil); res.StatusCode != 200 || string(res.body) != now {
+			if res := h.at("GET", elsewhere(from.ask("output", "media://x"), h), nil); res.StatusCode != 200 || string(res.body) != content {
 				t.Errorf("get: %d, %d bytes", res.StatusCode, len(res.body))
 			}
 		}
 	}
+	return content
+}
 
-	// A request that the nodes cannot count in time is answered 503 and may have
-	// been counted; otherwise exactly 100 pass.
-	var passed, refused, lost atomic.Int64
+// burst makes requests from 24 clients at once, half of them on each node.
+func burst(a, b *host, requests int, ask func(h *host)) {
+	const clients = 24
 	var all sync.WaitGroup
-	at := func(requests int, ask func(h *host)) {
-		const clients = 24 // at once, on both nodes
-		for i := range clients {
-			h := []*host{a, b}[i%2]
-			all.Go(func() {
-				for range requests / clients {
-					ask(h)
-				}
-			})
-		}
-		all.Wait()
+	for i := range clients {
+		h := []*host{a, b}[i%2]
+		all.Go(func() {
+			for range requests / clients {
+				ask(h)
+			}
+		})
 	}
-	at(120, func(h *host) {
+	all.Wait()
+}
+
+// limitOfBothNodes: a request that the nodes cannot count in time is answered 503
+// and may have been counted; otherwise exactly 100 pass.
+func limitOfBothNodes(t *testing.T, a, b *host) {
+	t.Helper()
+	var passed, refused, lost atomic.Int64
+	burst(a, b, 120, func(h *host) {
 		eventually(t, "an answer", func() bool {
 			res := h.do("GET", "/v1/test", testKey, nil)
 			switch res.StatusCode {
@@ -92,51 +135,24 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 	if n := passed.Load(); n > 100 || n+lost.Load() < 100 || n+refused.Load() != 120 {
 		t.Errorf("%d requests passed, %d were refused, %d were not counted in time", n, refused.Load(), lost.Load())
 	}
+}
 
-	replacedOnOtherNode(t, a, b)
-	keysOfAllNodes(t, a, b, dir)
-	streamsOfAnAccount(t, a, b)
-
-	// Without one of the servers everything continues, and during the election no
-	// request passes uncounted.
-	nats[2].kill()
-	passed.Store(0)
-	at(144, func(h *host) {
-		switch res := h.do("GET", "/v1/live/x", testKey, nil); res.StatusCode {
-		case 404:
-			passed.Add(1)
-		case 429, 503:
-		default:
-			t.Errorf("%d %s", res.StatusCode, res.body)
+// retriedAsk is ask while the cluster elects its leaders.
+func (h *host) retriedAsk(op, location string) (address string) {
+	h.t.Helper()
+	eventually(h.t, "an address", func() bool {
+		res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
+		if res.StatusCode == 503 {
+			return false
 		}
+		var m protocol.MediaLocation
+		if err := json.Unmarshal(res.body, &m); err != nil || res.StatusCode != 201 {
+			h.t.Fatalf("%s %s: %d %s", op, location, res.StatusCode, res.body)
+		}
+		address = m.URL
+		return true
 	})
-	if passed.Load() > 100 {
-		t.Errorf("during an election %d requests passed", passed.Load())
-	}
-	retriedAsk := func(h *host, op, location string) (address string) {
-		eventually(t, "an address", func() bool {
-			res := h.do("POST", "/v1/media/"+op, testKey, strings.NewReader(fmt.Sprintf(`{"url":%q}`, location)))
-			if res.StatusCode == 503 {
-				return false
-			}
-			var m protocol.MediaLocation
-			if err := json.Unmarshal(res.body, &m); err != nil || res.StatusCode != 201 {
-				t.Fatalf("%s %s: %d %s", op, location, res.StatusCode, res.body)
-			}
-			address = m.URL
-			return true
-		})
-		return address
-	}
-	put := retriedAsk(a, "input", "media://y")
-	eventually(t, "an object again", func() bool { return a.at("PUT", put, strings.NewReader("later")).StatusCode == 200 })
-	for location, want := range map[string]string{"media://y": "later", "media://x": body[2:]} {
-		get := retriedAsk(b, "output", location)
-		eventually(t, "its bytes", func() bool {
-			res := b.at("GET", get, nil)
-			return res.StatusCode == 200 && string(res.body) == want
-		})
-	}
+	return address
 }
 
 // keysOfAllNodes: an API key of one node's data folder is valid on all nodes, as

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
 )
 
@@ -60,15 +59,20 @@ func (e *enrolment) calibrate(out io.Writer) error {
 	return nil
 }
 
-// compare compares the speakers of a meeting with all voiceprints.
-func (e *enrolment) compare(w *windows) (out []comparison) {
+// voiceState is what the clustering knows of a speaker's voice at one time.
+type voiceState struct {
+	centroid clustering.Embedding
+	duration float64 // seconds
+}
+
+// clusterVoices runs the clustering over a meeting. It returns the state of each
+// speaker at the durations of calibrateAt, and for each speaker the seconds shared
+// with each person of the reference.
+func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, shared [clustering.MaxSpeakers]map[string]float64) {
 	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
-	type state struct {
-		centroid clustering.Embedding
-		duration float64
+	for k := range shared {
+		shared[k] = map[string]float64{}
 	}
-	var states [clustering.MaxSpeakers][]state
-	var hyp []evaluation.Turn
 	const lag = 150 // frames
 	committed := 0
 	for _, step := range w.steps {
@@ -78,42 +82,58 @@ func (e *enrolment) compare(w *windows) (out []comparison) {
 		c.Add(step)
 		for k := range c.Speakers() {
 			if centroid, duration := c.Voice(k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
-				states[k] = append(states[k], state{*centroid, duration})
+				states[k] = append(states[k], voiceState{*centroid, duration})
 			}
 		}
-		if end := step.First + len(step.Speech) - lag; end > committed {
-			for i, active := range c.Activity(committed, nil)[:end-committed] {
-				for k := range clustering.MaxSpeakers {
-					if active>>k&1 != 0 {
-						at := float64(committed+i) * frameTime
-						hyp = append(hyp, evaluation.Turn{Speaker: fmt.Sprint(k), Start: at, End: at + frameTime})
-					}
+		end := step.First + len(step.Speech) - lag
+		if end <= committed {
+			continue
+		}
+		for i, active := range c.Activity(committed, nil)[:end-committed] {
+			at := float64(committed+i) * frameTime
+			for _, t := range w.rec.ref {
+				if t.Start <= at && at < t.End {
+					addActive(&shared, active, t.Speaker)
 				}
 			}
-			committed = end
-			c.Discard(committed)
 		}
+		committed = end
+		c.Discard(committed)
 	}
-	var shared [clustering.MaxSpeakers]map[string]float64
+	return states, shared
+}
+
+// addActive adds one frame of a person to the speakers that are active in it.
+func addActive(shared *[clustering.MaxSpeakers]map[string]float64, active uint8, person string) {
 	for k := range shared {
-		shared[k] = map[string]float64{}
-	}
-	for _, h := range hyp {
-		for _, t := range w.rec.ref {
-			if t.Start <= h.Start && h.Start < t.End {
-				shared[int(h.Speaker[0]-'0')][t.Speaker] += frameTime
-			}
+		if active>>k&1 != 0 {
+			shared[k][person] += frameTime
 		}
 	}
+}
+
+// mainPerson is the person with most of the seconds; "" when nobody has 70 % of
+// them.
+func mainPerson(seconds map[string]float64) string {
+	who, most, total := "", 0.0, 0.0
+	for name, s := range seconds {
+		total += s
+		if s > most {
+			who, most = name, s
+		}
+	}
+	if most < 0.7*total {
+		return ""
+	}
+	return who
+}
+
+// compare compares the speakers of a meeting with all voiceprints.
+func (e *enrolment) compare(w *windows) (out []comparison) {
+	states, shared := clusterVoices(w)
 	for k, list := range states {
-		who, most, total := "", 0.0, 0.0
-		for name, s := range shared[k] {
-			total += s
-			if s > most {
-				who, most = name, s
-			}
-		}
-		if most < 0.7*total || most == 0 { // of nobody in particular
+		who := mainPerson(shared[k])
+		if who == "" {
 			continue
 		}
 		for _, s := range list {
