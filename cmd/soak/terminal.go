@@ -15,7 +15,7 @@ import (
 type terminal struct {
 	socket string
 	pid    int
-	output   string // file that gets every byte that the program writes
+	output string // file that gets every byte that the program writes
 }
 
 // openTerminal starts the program and waits until it is there.
