@@ -258,6 +258,27 @@ func (a Annotations) Bookmarks() []Bookmark { return a.bookmarks }
 
 func byAt(b Bookmark, at float64) int { return cmp.Compare(b.At, at) }
 
+// Since are the annotations of the part of the session that begins at a time in
+// seconds, on a clock that begins there. whole says that nothing is missing.
+func (a Annotations) Since(at float64) (part Annotations, whole bool) {
+	if at == 0 {
+		return a, true
+	}
+	part = a
+	part.moves, part.bookmarks = nil, nil
+	for _, m := range a.moves {
+		if m.Start, m.End = Round1ms(max(m.Start-at, 0)), Round1ms(m.End-at); m.End > 0 {
+			part.moves = append(part.moves, m)
+		}
+	}
+	for _, b := range a.bookmarks {
+		if b.At = Round1ms(b.At - at); b.At >= 0 {
+			part.bookmarks = append(part.bookmarks, b)
+		}
+	}
+	return part, len(part.moves) == len(a.moves) && len(part.bookmarks) == len(a.bookmarks)
+}
+
 // Empty reports whether there are no annotations.
 func (a Annotations) Empty() bool {
 	return len(a.names) == 0 && len(a.merges) == 0 && len(a.moves) == 0 && len(a.muted) == 0 && len(a.bookmarks) == 0

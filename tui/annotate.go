@@ -11,7 +11,7 @@ import (
 )
 
 // What the keys do with lanes and annotations: select, name, merge, mute,
-// bookmark, undo, export.
+// bookmark, undo.
 
 // selectBy moves the selection by lanes; without one it begins at the first
 // lane, or at the last.
@@ -385,36 +385,4 @@ func (m *model) describeTurn(s *session, i int, from, to float64) {
 			return
 		}
 	}
-}
-
-// exportedMsg is the result of Options.Export.
-type exportedMsg struct {
-	text     string
-	err      error
-	revision int64
-}
-
-// export writes the files on a goroutine of Bubble Tea's.
-func (m *model) export() tea.Cmd {
-	if m.exporting {
-		return nil
-	}
-	m.exporting = true
-	m.notify("exporting", canvas.Dim)
-	a, revision := m.annotations.Load()
-	export := m.o.Export
-	return func() tea.Msg {
-		text, err := export(a)
-		return exportedMsg{text, err, revision}
-	}
-}
-
-func (m *model) exported(msg exportedMsg) {
-	m.exporting = false
-	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
-		return
-	}
-	m.annotations.MarkSaved(msg.revision)
-	m.notify(msg.text, canvas.Good)
 }

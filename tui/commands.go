@@ -23,6 +23,7 @@ type CommandOptions struct {
 	Annotations *protocol.AnnotationsStore
 	Export      func(protocol.Annotations) (string, error)
 	Player      Player
+	Record      func() (string, error)
 	Wire        func() trace.Snapshot
 }
 
@@ -69,6 +70,7 @@ func commands() []command {
 		{words: []string{"marks", "bookmarks"}, help: "lists all bookmarks", do: (*CommandLine).marks},
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
+		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
 		{words: []string{"pause", "play", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
 		{words: []string{"seek", "go"}, args: "TIME", help: "goes to a position of the recording, 1:30 or 90", needs: player, do: (*CommandLine).seek},
 		{words: []string{"faster"}, help: "doubles the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(1); return c.printf("Faster.") }},
@@ -380,14 +382,27 @@ func (c *CommandLine) export(string) error {
 	a, revision := c.o.Annotations.Load()
 	text, err := c.o.Export(a)
 	if err != nil {
-		_ = c.out.Error(err.Error())
-		if next := hint.Of(err); next != "" {
-			_ = c.printf("%s", Clean(next))
-		}
-		return c.out.failure()
+		return c.failed(err)
 	}
 	c.o.Annotations.MarkSaved(revision)
 	return c.printf("%s", Clean(text))
+}
+
+// failed answers that something went wrong, and what to do.
+func (c *CommandLine) failed(err error) error {
+	_ = c.out.Error(err.Error())
+	if next := hint.Of(err); next != "" {
+		_ = c.printf("%s", Clean(next))
+	}
+	return c.out.failure()
+}
+
+func (c *CommandLine) record(string) error {
+	text, err := c.o.Record()
+	if err != nil {
+		return c.failed(err)
+	}
+	return c.printf("%s.", Clean(text))
 }
 
 func (c *CommandLine) pause(string) error {

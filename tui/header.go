@@ -89,6 +89,11 @@ func (r *Recording) text(wide bool) string {
 	return text
 }
 
+// RecordedText says in one line where a recording is and what it contains.
+func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
+	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", clock(length), dir, count(int64(turns), "turn"), count(int64(speakers), "speaker"), bytesText(bytes))
+}
+
 // badge says that the timeline does not show the present, or is not played at
 // its own speed.
 func (m *model) badge(w window) (string, canvas.Style) {

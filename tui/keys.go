@@ -76,6 +76,7 @@ func newBindings() []binding {
 		{keys: []string{"B"}, name: "remove bookmark", shown: "B", help: "remove that bookmark", short: "unmark", do: action((*model).removeBookmark)},
 		{keys: []string{"t", "l"}, name: "turns", shown: "t", hint: "turns", help: "list of turns", short: "turns", do: action((*model).openList)},
 		{keys: []string{"e"}, name: "export", shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
+		{keys: []string{"R"}, name: "record", shown: "R", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
 		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: action((*model).openWire)},
 
 		{keys: []string{"w"}, name: "timeline", shown: "w", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},

@@ -73,6 +73,7 @@ type model struct {
 	cursor    float64         // position in a view that stands still; -1 = none
 	jump      bookmarkJump
 	exporting bool
+	recording bool // a recording is being started or stopped
 	quitAsked bool // quitting has asked for confirmation
 
 	interrupted bool // by ctrl+c
@@ -148,6 +149,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.click(msg)
 	case exportedMsg:
 		m.exported(msg)
+	case recordedMsg:
+		m.recorded(msg)
 	case wireSavedMsg:
 		m.wireSaved(msg)
 	case tea.ResumeMsg:

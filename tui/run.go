@@ -39,6 +39,10 @@ type Options struct {
 	// they are. It runs on its own goroutine, one at a time; without an error it
 	// marks the annotations as saved. nil = the screen has no export.
 	Export func(protocol.Annotations) (string, error)
+	// Record starts a recording, or stops the one that runs, and returns one line
+	// that says where it is. It runs on its own goroutine, one at a time. nil =
+	// the screen has no recording.
+	Record func() (string, error)
 	// Wire returns what went over the connection, at once. It is called while
 	// the wire view is open. nil = there is no wire view.
 	Wire func() trace.Snapshot

@@ -204,13 +204,15 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	tracer.SetWaiting(stream.Waiting)
 	notes := protocol.NewAnnotationsStore(f.names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)
-	writer, err := recording.Create(f.record, source.Info(), info, notes)
-	if err != nil {
-		return err
+	recorder := recording.NewRecorder(source.Info(), info, notes)
+	if f.record != "" {
+		if err := recorder.Start(f.record, 0, nil); err != nil {
+			return err
+		}
 	}
 	var live *session.Live
-	defer func() { err = cmp.Or(err, writer.Close(live.Gaps())) }()
-	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: writer.Audio})
+	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
+	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: recorder.Audio})
 	defer func() {
 		endInput()
 		for range chunks.Chunks() { // until the source is closed
@@ -219,7 +221,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	text := session.NewTranscriber(recogniser)
 	defer text.Close()
 	live = session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Writer: writer, Notes: notes, Words: text,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Words: text,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	return session.Run(ctx, live, display)

@@ -58,7 +58,7 @@ func (a *App) replay(ctx context.Context, dir string, f displayFlags, speed rate
 		speed.value = 0 // all at once
 	}
 	notes := protocol.NewAnnotationsStore(rec.Notes)
-	saver := recording.SaveNotes(dir, notes)
+	saver := recording.SaveNotes(dir, notes, 0)
 	defer func() { err = cmp.Or(err, saver.Close()) }()
 	return session.Run(ctx, session.NewReplay(rec, speed.value, notes), display)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/cmd/hubbub/internal/recording"
 )
 
 // TestScreen runs a session on a real terminal: lanes appear while people talk,
@@ -27,6 +30,46 @@ func TestScreen(t *testing.T) {
 	x.shows("SPEAKER_00 .*%")
 	if alternate := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on}")); alternate != "0" {
 		t.Error("the alternate screen is still on")
+	}
+}
+
+// TestScreenRecords starts and stops recordings with a key: each is a recording of
+// its own, with the turns of its part, and its end is reported.
+func TestScreenRecords(t *testing.T) {
+	t.Parallel()
+	x := inTerminal(t, 100, 30, "live", "--input", talkFile(t, 0))
+	x.shows("SPEAKER_00", "connected", "0:0[3-9]|0:[1-5]")
+	x.keys("R")
+	x.shows(`REC 0:0[3-9]`, "SPEAKER_01")
+	x.keys("R")
+	x.shows(`recorded 0:\d\d into hubbub-\d+-\d+: \d+ turns? of \d speakers?, \d+ kB`)
+	poll(t, "a header without REC", 20*time.Millisecond, func() bool { return !strings.Contains(x.screen(), "REC ") })
+	x.keys("R")
+	x.shows(`REC 0:0[1-9]`)
+	x.keys("q")
+	if code := x.exitCode(); code != "0" {
+		t.Errorf("q exits with %s, want 0", code)
+	}
+	x.shows("hubbub: a recording is in hubbub-")
+	dirs, err := filepath.Glob(filepath.Join(x.dir, "hubbub-*"))
+	if err != nil || len(dirs) != 2 {
+		t.Fatalf("recordings %q, %v", dirs, err)
+	}
+	for _, dir := range dirs {
+		rec, err := recording.Read(t.Context(), dir)
+		if err != nil || len(rec.Warnings) > 0 || rec.Info.Ended == nil {
+			t.Errorf("%s: %v, %q", dir, err, rec.Warnings)
+			continue
+		}
+		seconds := recordedSeconds(t, filepath.Join(dir, recording.AudioFile))
+		for _, turn := range rec.Turns() {
+			if turn.Start < 0 || turn.End > seconds+0.001 {
+				t.Errorf("%s has %.1f s of audio and the turn %+v", dir, seconds, turn)
+			}
+		}
+		if dir == dirs[0] && len(rec.Turns()) == 0 {
+			t.Errorf("%s has no turns", dir)
+		}
 	}
 }
 

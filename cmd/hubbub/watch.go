@@ -92,12 +92,14 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	notes := protocol.NewAnnotationsStore(f.names)
 	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
 	info.Watched = id
-	writer, err := recording.Create(f.record, session.WatchedSource(id), info, notes)
-	if err != nil {
-		return err
+	recorder := recording.NewRecorder(session.WatchedSource(id), info, notes)
+	if f.record != "" {
+		if err := recorder.Start(f.record, 0, nil); err != nil {
+			return err
+		}
 	}
-	defer func() { err = cmp.Or(err, writer.Close(nil)) }()
+	defer func() { err = cmp.Or(err, recorder.Close(nil)) }()
 	return session.Run(ctx, session.NewWatched(session.WatchedParts{
-		ID: id, Stream: stream, Writer: writer, Notes: notes, Server: server.name,
+		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Server: server.name,
 	}), display)
 }

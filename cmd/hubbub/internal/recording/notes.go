@@ -18,6 +18,7 @@ import (
 type NotesSaver struct {
 	path   string
 	store  *protocol.AnnotationsStore
+	from   float64 // where the recording begins, in seconds of the session
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -25,10 +26,11 @@ type NotesSaver struct {
 	err error // of the newest attempt
 }
 
-// SaveNotes starts to save the annotations of store in the folder dir.
-func SaveNotes(dir string, store *protocol.AnnotationsStore) *NotesSaver {
+// SaveNotes starts to save the annotations of store in the folder dir, of a
+// recording that begins at a time of the session, in seconds.
+func SaveNotes(dir string, store *protocol.AnnotationsStore, from float64) *NotesSaver {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &NotesSaver{path: filepath.Join(dir, NotesFile), store: store, cancel: cancel, done: make(chan struct{})}
+	s := &NotesSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
 	if notes, _ := store.Load(); !notes.Empty() && !exists(s.path) {
 		s.save() // names from the settings
 	}
@@ -48,11 +50,12 @@ func SaveNotes(dir string, store *protocol.AnnotationsStore) *NotesSaver {
 
 func (s *NotesSaver) save() {
 	notes, revision := s.store.Load()
-	raw, err := json.MarshalIndent(notes, "", "  ")
+	own, whole := notes.Since(s.from)
+	raw, err := json.MarshalIndent(own, "", "  ")
 	if err == nil {
 		err = replaceFile(s.path, append(raw, '\n'))
 	}
-	if err == nil {
+	if err == nil && whole {
 		s.store.MarkSaved(revision)
 	}
 	s.mu.Lock()

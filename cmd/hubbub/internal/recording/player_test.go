@@ -138,7 +138,7 @@ func TestPlayerSteps(t *testing.T) {
 func TestSaveNotes(t *testing.T) {
 	dir := t.TempDir()
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k := SaveNotes(dir, store)
+	k := SaveNotes(dir, store, 0)
 	rename := func(name string) {
 		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSaveNotes(t *testing.T) {
 		t.Errorf("%d files are left", len(left))
 	}
 	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k = SaveNotes(filepath.Join(dir, "gone"), gone)
+	k = SaveNotes(filepath.Join(dir, "gone"), gone, 0)
 	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
 	if err := k.Close(); err == nil || !gone.Unsaved() {
 		t.Errorf("notes that cannot be saved are no error")

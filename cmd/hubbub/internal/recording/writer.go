@@ -23,8 +23,8 @@ import (
 // audioQueue bounds the audio that waits for the disk, in chunks: 30 s.
 const audioQueue = 300
 
-// Writer records a session. All files are readable at any moment; a program
-// that is killed loses at most the last second. A nil *Writer records nothing.
+// Writer writes one recording. All files are readable at any moment; a program
+// that is killed loses at most the last second.
 //
 // Audio is written by a goroutine of its own, which Close ends. Audio, Event
 // and Turn may be called from one goroutine each.
@@ -45,7 +45,7 @@ type Writer struct {
 	free    atomic.Int64 // bytes on the disk
 	length  atomic.Int64 // samples of audio, or a watched stream's
 	failure atomic.Pointer[Failure]
-	changed chan struct{} // see Changed
+	changed chan<- struct{} // gets a value at the first failure
 	written sync.WaitGroup
 }
 
@@ -72,21 +72,9 @@ type Status struct {
 	Failure     *Failure
 }
 
-// Status may be called from any goroutine; nil for a nil Writer.
+// Status may be called from any goroutine.
 func (w *Writer) Status() *Status {
-	if w == nil {
-		return nil
-	}
 	return &Status{float64(w.length.Load()) / capture.SampleRate, w.bytes.Load(), w.free.Load(), w.failure.Load()}
-}
-
-// Changed receives after the recording has stopped because of a failure. It is
-// nil for a nil Writer.
-func (w *Writer) Changed() <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.changed
 }
 
 // fail stops the recording at its first failure; the session continues.
@@ -95,24 +83,30 @@ func (w *Writer) fail(err error) {
 		return
 	}
 	if w.failure.CompareAndSwap(nil, &Failure{err, time.Now(), float64(w.length.Load()) / capture.SampleRate}) {
-		w.changed <- struct{}{}
+		select {
+		case w.changed <- struct{}{}:
+		default: // the receiver has not received the last one
+		}
 	}
 }
 
-// Create makes the folder dir and the files of a recording. It replaces no
-// earlier recording. For dir "" it returns a nil Writer.
-func Create(dir string, source capture.Info, info Info, notes *protocol.AnnotationsStore) (*Writer, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	w := &Writer{dir: dir, info: info, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, audioQueue), changed: make(chan struct{}, 1)}
+// newWriter makes the folder dir and the files of a recording. It replaces no
+// earlier recording. A failure of the recording is reported to changed. begin must
+// follow.
+func newWriter(dir string, source capture.Info, info Info, changed chan<- struct{}) (*Writer, error) {
+	w := &Writer{dir: dir, info: info, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, audioQueue), changed: changed}
 	if err := w.createFiles(); err != nil {
 		return nil, err
 	}
-	w.notes = SaveNotes(dir, notes)
 	w.free.Store(freeSpace(dir))
-	w.written.Go(w.writeAudio)
 	return w, nil
+}
+
+// begin starts to write audio, and the notes of a recording that begins at a time
+// of the session, in seconds.
+func (w *Writer) begin(notes *protocol.AnnotationsStore, from float64) {
+	w.notes = SaveNotes(w.dir, notes, from)
+	w.written.Go(w.writeAudio)
 }
 
 func (w *Writer) createFiles() error {
@@ -125,7 +119,7 @@ func (w *Writer) createFiles() error {
 	for _, name := range []string{AudioFile, EventsFile, TurnsFile, SessionFile, ArrivalsFile, NotesFile, WordsFile} {
 		switch _, err := os.Lstat(w.Path(name)); {
 		case err == nil:
-			return hint.Add(fmt.Errorf("%s holds a recording already", w.dir), "Choose another folder; nothing there was changed.")
+			return hint.Add(fmt.Errorf("%s %w", w.dir, ErrExists), "Choose another folder; nothing there was changed.")
 		case !errors.Is(err, fs.ErrNotExist):
 			return failed(err)
 		}
@@ -152,14 +146,6 @@ func (w *Writer) createFiles() error {
 	return nil
 }
 
-// Dir is the recording's folder; "" for a nil Writer.
-func (w *Writer) Dir() string {
-	if w == nil {
-		return ""
-	}
-	return w.dir
-}
-
 // Path is the path of one of its files.
 func (w *Writer) Path(name string) string { return filepath.Join(w.dir, name) }
 
@@ -174,7 +160,7 @@ func (w *Writer) writeInfo() error {
 // Audio records a chunk. A file waits for the disk. A microphone does not: when
 // the disk is 30 s behind, chunks are dropped from the recording and counted.
 func (w *Writer) Audio(c capture.Chunk) {
-	if w == nil || w.failure.Load() != nil {
+	if w.failure.Load() != nil {
 		return
 	}
 	if !w.live {
@@ -226,7 +212,7 @@ func (w *Writer) writeChunk(c capture.Chunk, next *int64) error {
 // Event records a message as received, with its timestamp on the recording's
 // clock. position is how many seconds of audio had been read when it arrived.
 func (w *Writer) Event(position float64, e protocol.Event) {
-	if w == nil || len(e.Raw) == 0 {
+	if len(e.Raw) == 0 {
 		return
 	}
 	if w.wav == nil {
@@ -244,14 +230,12 @@ func (w *Writer) Event(position float64, e protocol.Event) {
 
 // Turn records a finished turn.
 func (w *Writer) Turn(t protocol.Turn) {
-	if w != nil {
-		w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
-	}
+	w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
 }
 
 // Words records a turn with what was said. It is called from the goroutine of Turn.
 func (w *Writer) Words(t protocol.Turn) {
-	if w == nil || w.failure.Load() != nil {
+	if w.failure.Load() != nil {
 		return
 	}
 	line, err := json.Marshal(t)
@@ -274,21 +258,9 @@ func (w *Writer) write(f *os.File, line []byte) {
 	}
 }
 
-// Dropped is how many chunks the recording lacks.
-func (w *Writer) Dropped() int64 {
-	if w == nil {
-		return 0
-	}
-	return w.dropped.Load()
-}
-
-// Close writes what is queued, completes session.json and closes all files. The
-// session must have ended: no call may follow. gaps are the stretches that never
-// reached the service.
+// Close writes what is queued, completes session.json and closes all files. No
+// call may follow. gaps are the stretches that never reached the service.
 func (w *Writer) Close(gaps []protocol.Span) error {
-	if w == nil {
-		return nil
-	}
 	close(w.queue)
 	w.written.Wait()
 	if w.wav != nil {
@@ -316,6 +288,9 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 	}
 	return cmp.Or(notes, info)
 }
+
+// ErrExists is in the error of newWriter for a folder that has a recording.
+var ErrExists = errors.New("holds a recording already")
 
 const failureHint = "Make room on the disk, or record into another folder; what was written before is readable."
 

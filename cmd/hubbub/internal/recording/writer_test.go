@@ -20,10 +20,11 @@ import (
 func create(t *testing.T) *Writer {
 	t.Helper()
 	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
-	w, err := Create(filepath.Join(t.TempDir(), "rec"), source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), protocol.NewAnnotationsStore(protocol.Annotations{}))
+	w, err := newWriter(filepath.Join(t.TempDir(), "rec"), source, NewInfo("test", source, "server", 2*time.Second, capture.Realtime), make(chan struct{}, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
 	return w
 }
 
@@ -49,10 +50,10 @@ func TestWriter(t *testing.T) {
 	if s := w.Status(); s.Length != 2 || s.Bytes < 64000 || s.Bytes > 65000 || s.Failure != nil {
 		t.Errorf("%+v", s)
 	}
-	if w.Dropped() != 0 {
-		t.Errorf("%d chunks are missing", w.Dropped())
+	if w.dropped.Load() != 0 {
+		t.Errorf("%d chunks are missing", w.dropped.Load())
 	}
-	r, err := Read(t.Context(), w.Dir())
+	r, err := Read(t.Context(), w.dir)
 	if err != nil || len(r.Warnings) != 0 {
 		t.Fatalf("%v, warnings %q", err, r.Warnings)
 	}
@@ -64,20 +65,6 @@ func TestWriter(t *testing.T) {
 	}
 	if len(r.events) != 2 || r.events[0].at != 1.1 || r.events[1].at != 1.9 {
 		t.Errorf("events arrived at %+v", r.events)
-	}
-}
-
-// TestNoWriter records nothing where no folder was given.
-func TestNoWriter(t *testing.T) {
-	w, err := Create("", capture.Info{}, Info{}, nil)
-	if w != nil || err != nil {
-		t.Fatalf("%v, %v", w, err)
-	}
-	w.Audio(chunk(0))
-	w.Event(0, protocol.NewErrorEvent("x"))
-	w.Turn(protocol.Turn{})
-	if err := w.Close(nil); err != nil || w.Status() != nil || w.Changed() != nil || w.Dropped() != 0 || w.Dir() != "" {
-		t.Errorf("%v, %d, %q", err, w.Dropped(), w.Dir())
 	}
 }
 
@@ -97,14 +84,14 @@ func TestSlowDisk(t *testing.T) {
 		}
 		w.Audio(chunk(seq))
 	}
-	if w.Dropped() != more {
-		t.Errorf("%d chunks were dropped, want %d", w.Dropped(), more)
+	if w.dropped.Load() != more {
+		t.Errorf("%d chunks were dropped, want %d", w.dropped.Load(), more)
 	}
 	close(free)
 	if err := w.Close(nil); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Read(t.Context(), w.Dir())
+	r, err := Read(t.Context(), w.dir)
 	if want := float64(audioQueue+1) / 10; err != nil || r.Length != want {
 		t.Errorf("%v s are recorded, want %v, %v", r.Length, want, err)
 	}
@@ -120,8 +107,10 @@ func TestBrokenDisk(t *testing.T) {
 		"turn":  func(w *Writer) { _ = w.turns.Close(); w.Turn(protocol.Turn{Speaker: "A", End: 1}) },
 	} {
 		w := create(t)
+		changed := make(chan struct{}, 1)
+		w.changed = changed
 		fail(w)
-		<-w.Changed()
+		<-changed
 		for seq := range int64(audioQueue + 10) {
 			w.Audio(chunk(seq))
 		}
@@ -131,8 +120,8 @@ func TestBrokenDisk(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "recording stopped at ") || !errors.Is(w.Status().Failure.Err, os.ErrClosed) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", what, err)
 		}
-		if w.Dropped() != 0 || len(w.Changed()) != 0 {
-			t.Errorf("%s: %d chunks count as dropped, %d more reports", what, w.Dropped(), len(w.Changed()))
+		if w.dropped.Load() != 0 || len(changed) != 0 {
+			t.Errorf("%s: %d chunks count as dropped, %d more reports", what, w.dropped.Load(), len(changed))
 		}
 	}
 }
@@ -147,8 +136,8 @@ func TestCreateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{w.Dir(): "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
-		if _, err := Create(dir, capture.Info{}, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+	for dir, want := range map[string]string{w.dir: "holds a recording already", w.Path(SessionFile): "cannot record", w.Path(SessionFile) + "/x": "cannot record"} {
+		if _, err := newWriter(dir, capture.Info{}, Info{}, nil); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}

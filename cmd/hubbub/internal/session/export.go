@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
@@ -11,9 +12,9 @@ import (
 )
 
 // exportState writes a session so far into the folder of its recording, or,
-// without one, into a new folder in the current one. An open turn is written as
-// far as it was decided.
-func exportState(st tui.State, name, title string, rec *recording.Writer, notes protocol.Annotations) (string, error) {
+// without one from the start on, into a new folder in the current one. An open
+// turn is written as far as it was decided.
+func exportState(st tui.State, name, title string, rec *recording.Recorder, notes protocol.Annotations) (string, error) {
 	turns := st.Timeline.Turns()
 	for _, l := range st.Timeline.Lanes {
 		if l.Open && st.Timeline.Decided > l.OpenSince {
@@ -24,11 +25,11 @@ func exportState(st tui.State, name, title string, rec *recording.Writer, notes 
 		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
 		Turns: turns, Notes: notes,
 	}
-	dir := rec.Dir()
-	if dir != "" && !st.Watching {
-		content.Audio = rec.Path(recording.AudioFile)
+	dir, whole := rec.Dir()
+	if whole && !st.Watching {
+		content.Audio = filepath.Join(dir, recording.AudioFile)
 	}
-	if dir == "" {
+	if !whole {
 		dir = "hubbub-" + st.Started.Format("20060102-150405")
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return "", fmt.Errorf("cannot export: %w", err)

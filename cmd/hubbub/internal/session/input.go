@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/tui"
 )
@@ -70,17 +69,4 @@ func (l *Live) Gaps() []protocol.Span {
 		merged = append(merged, g)
 	}
 	return merged
-}
-
-// recordingState is what the displays show of a recording; nil without one.
-func recordingState(w *recording.Writer) *tui.Recording {
-	s := w.Status()
-	if s == nil {
-		return nil
-	}
-	r := &tui.Recording{Length: s.Length, Bytes: s.Bytes, Free: s.Free}
-	if s.Failure != nil {
-		r.Stopped = s.Failure.String()
-	}
-	return r
 }

@@ -21,7 +21,8 @@ type LiveParts struct {
 	Chunks   *capture.Stream
 	EndInput context.CancelFunc // ends Chunks
 	Stream   *client.ResilientStream
-	Writer   *recording.Writer // nil = not recorded
+	Recorder *recording.Recorder
+	Record   string // folder of the first recording; "" = none was named
 	Notes    *protocol.AnnotationsStore
 	Words    *Transcriber  // nil = no recogniser
 	Server   string        // for people
@@ -36,6 +37,7 @@ type Live struct {
 	timeline *protocol.Timeline
 	levels   tui.History
 	started  time.Time
+	record   recordSwitch
 
 	mu     sync.Mutex // guards what follows
 	conn   tui.ConnState
@@ -45,7 +47,9 @@ type Live struct {
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
-	return &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open}
+	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open}
+	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
+	return l
 }
 
 // end ends the input. What was captured is still sent and decided.
@@ -106,7 +110,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 // receive delivers events, changes of the connection and words until the stream is
 // over and no turn waits for its words.
 func (l *Live) receive(d Display) error {
-	out := output{timeline: l.timeline, rec: l.Writer, display: d, words: l.Words, end: l.end}
+	out := output{timeline: l.timeline, rec: l.Recorder, display: d, words: l.Words, end: l.end}
 	input := l.Chunks.Stats()
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
@@ -129,7 +133,7 @@ func (l *Live) receive(d Display) error {
 			out.release()
 		case err := <-l.Words.failed():
 			out.keep(d.notice(describeFailure(err), true))
-		case <-l.Writer.Changed():
+		case <-l.Recorder.Changed():
 			out.recordingStopped()
 		case <-l.Chunks.Changed():
 			now := l.Chunks.Stats()

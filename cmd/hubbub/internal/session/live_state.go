@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 func (l *Live) about() capture.Info                     { return l.Source }
 func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
 func (l *Live) player() tui.Player                      { return nil }
+func (l *Live) recordToggle() func() (string, error)    { return l.record.toggle }
 
 func (l *Live) state() tui.State {
 	source, stream := l.Chunks.Stats(), l.Stream.Stats()
@@ -33,12 +35,12 @@ func (l *Live) state() tui.State {
 		Server:       l.Server,
 		NewLabels:    l.Stream.NewLabels(),
 		ChunksSent:   stream.ChunksSent,
-		Dropped:      l.Stream.Dropped() + l.Writer.Dropped(),
+		Dropped:      l.Stream.Dropped() + l.Recorder.Dropped(),
 		Overflows:    source.Overflows,
 		Ahead:        stream.Ahead,
 		Started:      l.started,
 	}
-	st.Recording = recordingState(l.Writer)
+	st.Recording = recordingState(l.Recorder)
 	if l.Shared {
 		st.Stream = protocol.Clean(l.Stream.ID(), 64)
 	}
@@ -75,10 +77,10 @@ func (l *Live) notices() []string {
 	if n := source.Overflows; n > 0 {
 		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", times(int(n))))
 	}
-	if n := l.Writer.Dropped(); n > 0 {
+	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, fmt.Sprintf("%d chunks are missing in the recording: the disk was too slow", n))
 	}
-	return append(out, l.Words.notices()...)
+	return slices.Concat(out, l.Words.notices(), l.record.notices())
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.
@@ -120,5 +122,5 @@ func (l *Live) export(notes protocol.Annotations) (string, error) {
 	if l.Source.Kind == capture.File {
 		title = filepath.Base(l.Source.Name)
 	}
-	return exportState(l.state(), l.Source.Base, title, l.Writer, notes)
+	return exportState(l.state(), l.Source.Base, title, l.Recorder, notes)
 }

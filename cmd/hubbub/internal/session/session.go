@@ -44,6 +44,8 @@ type view interface {
 	export(protocol.Annotations) (string, error)
 	// player is nil for a session that cannot be paused.
 	player() tui.Player
+	// recordToggle starts and stops recordings; nil for a session that is one.
+	recordToggle() func() (string, error)
 }
 
 // Run displays a session until its source has ended and, on a screen, its user
@@ -86,7 +88,7 @@ func Run(ctx context.Context, s Source, d Display) error {
 // delivered as far as possible.
 type output struct {
 	timeline *protocol.Timeline
-	rec      *recording.Writer
+	rec      *recording.Recorder
 	display  Display
 	words    *Transcriber // nil = none
 	end      func()       // of the source
@@ -115,7 +117,9 @@ func (o *output) turns(finished []protocol.Turn) {
 
 // recordingStopped reports a recording that has failed; the session continues.
 func (o *output) recordingStopped() {
-	o.keep(o.display.notice(o.rec.Status().Failure.String(), true))
+	if s := o.rec.Status(); s != nil && s.Failure != nil {
+		o.keep(o.display.notice(s.Failure.String(), true))
+	}
 }
 
 // keep remembers the first failure of the display.

@@ -69,12 +69,12 @@ func newClient(t *testing.T, s protocoltest.Service) *client.Client {
 }
 
 // live is a session that sends half a second of silence; dir is its recording.
-func live(t *testing.T, s protocoltest.Service, dir string) (*Live, *recording.Writer) {
+func live(t *testing.T, s protocoltest.Service, dir string) (*Live, *recording.Recorder) {
 	t.Helper()
 	return liveWith(t, s, dir, client.ResilientOptions{Unpaced: true})
 }
 
-func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.ResilientOptions) (*Live, *recording.Writer) {
+func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.ResilientOptions) (*Live, *recording.Recorder) {
 	t.Helper()
 	wav := filepath.Join(t.TempDir(), "talk.wav")
 	w, err := capture.CreateWAV(wav)
@@ -97,14 +97,16 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	}
 	t.Cleanup(func() { _ = stream.Close() })
 	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
-	writer, err := recording.Create(dir, source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), notes)
-	if err != nil {
-		t.Fatal(err)
+	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), notes)
+	if dir != "" {
+		if err := recorder.Start(dir, 0, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
-	chunks := capture.Start(input, source, capture.StreamOptions{Pace: capture.Fast, Tap: writer.Audio})
-	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Writer: writer, Notes: notes}), writer
+	chunks := capture.Start(input, source, capture.StreamOptions{Pace: capture.Fast, Tap: recorder.Audio})
+	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Notes: notes}), recorder
 }
 
 // oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.
@@ -127,7 +129,9 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stream.Close() })
-	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Notes: protocol.NewAnnotationsStore(protocol.Annotations{})})
+	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, notes)
+	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Notes: notes})
 }
 
 // recorded is a recording of one turn.

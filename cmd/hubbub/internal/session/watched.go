@@ -21,11 +21,12 @@ const otherClient capture.Kind = "stream"
 
 // WatchedParts are the parts of a watched session in the order of the data path.
 type WatchedParts struct {
-	ID     string // of the stream
-	Stream *client.Watcher
-	Writer *recording.Writer // nil = not recorded
-	Notes  *protocol.AnnotationsStore
-	Server string // for people
+	ID       string // of the stream
+	Stream   *client.Watcher
+	Recorder *recording.Recorder
+	Record   string // folder of the first recording; "" = none was named
+	Notes    *protocol.AnnotationsStore
+	Server   string // for people
 }
 
 // Watched is a stream that another client sends. It has no audio and sends
@@ -35,6 +36,7 @@ type Watched struct {
 	source   capture.Info
 	timeline *protocol.Timeline
 	started  time.Time
+	record   recordSwitch
 
 	mu    sync.Mutex // guards what follows
 	ended bool       // by this side
@@ -47,8 +49,10 @@ type Watched struct {
 
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
-	return &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
+	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
 		started: time.Now(), clock: streamClock{now: time.Now}, conn: tui.Open}
+	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, position: w.position, gaps: func() []protocol.Span { return nil }}
+	return w
 }
 
 // WatchedSource describes the source of a watched stream.
@@ -80,12 +84,12 @@ func (w *Watched) run(_ context.Context, d Display) error {
 
 // receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
-	out := output{timeline: w.timeline, rec: w.Writer, display: d, end: w.end}
+	out := output{timeline: w.timeline, rec: w.Recorder, display: d, end: w.end}
 	for events := w.Stream.Events(); events != nil; {
 		var e protocol.Event
 		var more bool
 		select {
-		case <-w.Writer.Changed():
+		case <-w.Recorder.Changed():
 			out.recordingStopped()
 			continue
 		case e, more = <-events:
@@ -102,9 +106,12 @@ func (w *Watched) receive(d Display) error {
 		}
 		out.event(max(w.newest(), e.Timestamp), e)
 	}
-	out.endOpen(max(w.newest(), w.timeline.Snapshot().Decided))
+	out.endOpen(w.position())
 	return out.failed
 }
+
+// position is the newest position that is known, in seconds.
+func (w *Watched) position() float64 { return max(w.newest(), w.timeline.Snapshot().Decided) }
 
 // newest is the newest position that the service has sent.
 func (w *Watched) newest() float64 {
@@ -146,6 +153,7 @@ func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
 func (w *Watched) player() tui.Player                      { return nil }
+func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
 
 func (w *Watched) state() tui.State {
 	conn := w.Stream.Status()
@@ -158,7 +166,7 @@ func (w *Watched) state() tui.State {
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
 		Conn: w.conn, ConnReason: w.reason, Started: w.started, Finished: w.over,
-		Recording: recordingState(w.Writer),
+		Recording: recordingState(w.Recorder),
 	}
 	if w.over {
 		return st
@@ -173,16 +181,17 @@ func (w *Watched) state() tui.State {
 }
 
 func (w *Watched) notices() []string {
+	out := w.record.notices()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != tui.Failed {
-		return []string{fmt.Sprintf("the connection was lost %s and resumed; no event is missing", times(n))}
+		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", times(n)))
 	}
-	return nil
+	return out
 }
 
 func (w *Watched) export(notes protocol.Annotations) (string, error) {
-	return exportState(w.state(), w.source.Base, w.source.Name, w.Writer, notes)
+	return exportState(w.state(), w.source.Base, w.source.Name, w.Recorder, notes)
 }
 
 const (

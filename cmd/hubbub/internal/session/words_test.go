@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 )
 
@@ -43,7 +44,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 			}
 			d := newStub(false)
 			timeline := protocol.NewTimeline()
-			out := output{timeline: timeline, display: d, words: w, end: func() {}}
+			out := output{timeline: timeline, rec: recording.NewRecorder(capture.Info{}, recording.Info{}, nil), display: d, words: w, end: func() {}}
 			began := time.Now()
 			out.turns(slices.Clone(turns))
 			for out.waiting() {

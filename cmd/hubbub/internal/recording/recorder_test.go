@@ -1,0 +1,244 @@
+package recording
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+)
+
+// newTestRecorder records nothing yet; the service has no latency.
+func newTestRecorder(notes *protocol.AnnotationsStore) *Recorder {
+	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
+	return NewRecorder(source, NewInfo("test", source, "server", time.Millisecond, capture.Realtime), notes)
+}
+
+func noGaps() []protocol.Span { return nil }
+
+func startOf(at float64, label string) protocol.Event {
+	return protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label)
+}
+
+func endOf(at float64, label string) protocol.Event {
+	return protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at, label)
+}
+
+// TestRecorderPart records from the middle of a session to before its end: audio,
+// turns, words, notes, gaps and arrivals are on the recording's own clock.
+func TestRecorderPart(t *testing.T) {
+	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	change := func(f func(protocol.Annotations) (protocol.Annotations, error)) {
+		t.Helper()
+		if err := notes.Update(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", "Anna") })
+	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(2, "before") })
+	r := newTestRecorder(notes)
+	for seq := range int64(100) {
+		r.Audio(chunk(seq))
+	}
+	r.Event(4, startOf(3, "B"))
+	r.Event(5, endOf(4, "B"))
+	r.Turn(protocol.Turn{Speaker: "B", Start: 3, End: 4})
+	r.Event(9, startOf(8, "A"))
+	if r.Status() != nil {
+		t.Error("it records before the start")
+	}
+	dir := filepath.Join(t.TempDir(), "rec")
+	if err := r.Start(dir, 0, noGaps); err != nil {
+		t.Fatal(err)
+	}
+	if got, whole := r.Dir(); got != dir || whole {
+		t.Errorf("%s, whole %v", got, whole)
+	}
+	if err := r.Start(dir, 0, noGaps); err == nil {
+		t.Error("two recordings run")
+	}
+	for seq := int64(100); seq < 150; seq++ {
+		r.Audio(chunk(seq))
+	}
+	r.Event(11.5, startOf(11, "C")) // 1.5 s after the start
+	r.Event(13, endOf(12.25, "A"))
+	r.Turn(protocol.Turn{Speaker: "A", Start: 8, End: 12.25})
+	r.Words(protocol.Turn{Speaker: "A", Start: 8, End: 12.25, Text: "hello"})
+	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(12, "in it") })
+	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("A", 8, 12.25, "C") })
+	done, err := r.Stop(0, func() []protocol.Span { return []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}, {Start: 16, End: 17}} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Dir != dir || done.Length != 5 || done.Turns != 2 || done.Speakers != 2 || r.Status() != nil {
+		t.Errorf("%+v", done)
+	}
+	r.Audio(chunk(150))
+	r.Event(16, endOf(15.5, "C"))
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+
+	got, err := Read(t.Context(), dir)
+	if err != nil || len(got.Warnings) != 0 {
+		t.Fatalf("%v, warnings %q", err, got.Warnings)
+	}
+	if got.Length != 5 || !slices.Equal(got.Info.Gaps, []protocol.Span{{Start: 0, End: 0.5}, {Start: 3, End: 4}}) {
+		t.Errorf("%v s, gaps %v", got.Length, got.Info.Gaps)
+	}
+	want := []protocol.Turn{{Speaker: "A", Start: 0, End: 2.25, Text: "hello"}, {Speaker: "C", Start: 1, End: 5}}
+	if !slices.Equal(got.Turns(), want) {
+		t.Errorf("turns %v, want %v", got.Turns(), want)
+	}
+	var at []float64
+	for _, e := range got.events {
+		at = append(at, e.at)
+	}
+	if !slices.Equal(at, []float64{0, 1.5, 3}) {
+		t.Errorf("the events arrive at %v", at)
+	}
+	if !slices.Equal(got.Notes.Bookmarks(), []protocol.Bookmark{{At: 2, Note: "in it"}}) || got.Notes.Name("A") != "Anna" || got.Notes.Owner(want[0]) != "C" {
+		t.Errorf("notes %+v", got.Notes)
+	}
+	if !notes.Unsaved() {
+		t.Error("the bookmark before the recording counts as saved")
+	}
+	// The messages alone are enough.
+	for _, name := range []string{ArrivalsFile, SessionFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Read(t.Context(), dir); err != nil || !slices.Equal(got.Turns(), want) {
+		t.Errorf("%v, without arrivals the turns are %v", err, got.Turns())
+	}
+}
+
+// TestRecorderWaitsForLastEvents: what the service still says about the last audio
+// belongs to the recording, as far as it is inside.
+func TestRecorderWaitsForLastEvents(t *testing.T) {
+	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
+	dir := filepath.Join(t.TempDir(), "rec")
+	if err := r.Start(dir, 0, noGaps); err != nil {
+		t.Fatal(err)
+	}
+	for seq := range int64(20) {
+		r.Audio(chunk(seq))
+	}
+	stopped := make(chan error, 1)
+	r.info.Latency = 60
+	go func() { _, err := r.Stop(0, noGaps); stopped <- err }()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // until Stop waits
+		r.mu.Lock()
+		until := r.excerpt.until
+		r.mu.Unlock()
+		if !math.IsInf(until, 1) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("Stop does not end the part")
+		}
+	}
+	r.Audio(chunk(20))
+	r.Event(2.1, startOf(1, "A"))
+	r.Event(2.2, endOf(1.5, "A"))
+	r.Turn(protocol.Turn{Speaker: "A", Start: 1, End: 1.5})
+	r.Event(2.5, startOf(1.75, "B"))
+	r.Event(2.6, startOf(2, "C")) // after the end
+	r.Event(3, endOf(2.5, "B"))
+	r.Turn(protocol.Turn{Speaker: "B", Start: 1.75, End: 2.5})
+	if err := r.Close(nil); err != nil { // ends the waiting
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []protocol.Turn{{Speaker: "A", Start: 1, End: 1.5}, {Speaker: "B", Start: 1.75, End: 2}}; got.Length != 2 || !slices.Equal(got.Turns(), want) {
+		t.Errorf("%v s, %v", got.Length, got.Turns())
+	}
+}
+
+// TestRecorderAfterFailure: after a full disk another recording can be started, and
+// the failure is the outcome of the session.
+func TestRecorderAfterFailure(t *testing.T) {
+	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
+	first, second := filepath.Join(t.TempDir(), "rec"), filepath.Join(t.TempDir(), "rec")
+	if err := r.Start(first, 0, noGaps); err != nil {
+		t.Fatal(err)
+	}
+	r.writer.Load().fail(syscall.ENOSPC)
+	<-r.Changed()
+	if err := r.Start(second, 0, noGaps); err != nil {
+		t.Fatal(err)
+	}
+	r.Audio(chunk(0))
+	err := r.Close(nil)
+	if err == nil || !exists(filepath.Join(second, AudioFile)) {
+		t.Errorf("%v", err)
+	}
+	if got, err := Read(t.Context(), second); err != nil || got.Length != 0.1 {
+		t.Errorf("%v, %v", got.Length, err)
+	}
+	if err := r.Start(first, 0, noGaps); err == nil {
+		t.Error("a session that is over can be recorded")
+	}
+}
+
+// TestRecorderConcurrent starts and stops while audio and events arrive: every
+// recording is complete. It needs the race detector.
+func TestRecorderConcurrent(t *testing.T) {
+	r := newTestRecorder(protocol.NewAnnotationsStore(protocol.Annotations{}))
+	dirs := t.TempDir()
+	stop := make(chan struct{})
+	var feeders sync.WaitGroup
+	feed := func(f func(n int64)) {
+		feeders.Go(func() {
+			for n := int64(0); ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(100 * time.Microsecond):
+					f(n)
+				}
+			}
+		})
+	}
+	feed(func(n int64) { r.Audio(chunk(n)) })
+	feed(func(n int64) {
+		at := float64(n) / 10
+		r.Event(at, startOf(at, "A"))
+		r.Event(at, endOf(at+0.05, "A"))
+		r.Turn(protocol.Turn{Speaker: "A", Start: protocol.Round1ms(at), End: protocol.Round1ms(at + 0.05)})
+		_, _ = r.Status(), r.Dropped()
+	})
+	const recordings = 2
+	for i := range recordings {
+		dir := filepath.Join(dirs, string(rune('a'+i)))
+		if err := r.Start(dir, 0, noGaps); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); r.Status().Length == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		}
+		if _, err := r.Stop(0, noGaps); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Read(t.Context(), dir); err != nil || len(got.Warnings) != 0 {
+			t.Errorf("%v, warnings %q", err, got.Warnings)
+		}
+	}
+	close(stop)
+	feeders.Wait()
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+}

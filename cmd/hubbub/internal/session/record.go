@@ -1,0 +1,80 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/protocol"
+	"hubbub/tui"
+)
+
+// recordSwitch starts and stops recordings while the session runs.
+type recordSwitch struct {
+	rec      *recording.Recorder
+	wanted   string                 // folder of --record; "" = none was named
+	position func() float64         // of a session without audio, in seconds; nil = there is audio
+	gaps     func() []protocol.Span // of the session
+
+	mu   sync.Mutex // held during a change
+	dirs []string   // of the recordings that were started here
+}
+
+// toggle stops the recording that runs, or starts one in a new folder. It returns
+// one line that says where it is.
+func (r *recordSwitch) toggle() (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	position := 0.0
+	if r.position != nil {
+		position = r.position()
+	}
+	if s := r.rec.Status(); s != nil && s.Failure == nil {
+		done, err := r.rec.Stop(position, r.gaps)
+		if err != nil {
+			return "", err
+		}
+		return tui.RecordedText(done.Dir, done.Length, done.Bytes, done.Turns, done.Speakers), nil
+	}
+	base := r.wanted
+	if base == "" {
+		base = "hubbub-" + time.Now().Format("20060102-150405")
+	}
+	dir := base
+	for n := 2; ; n++ {
+		err := r.rec.Start(dir, position, r.gaps)
+		if err == nil {
+			r.dirs = append(r.dirs, dir)
+			return "recording into " + dir, nil
+		}
+		if !errors.Is(err, recording.ErrExists) || n > 999 {
+			return "", err
+		}
+		dir = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// notices say where the recordings are that the user started.
+func (r *recordSwitch) notices() (out []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, dir := range r.dirs {
+		out = append(out, "a recording is in "+dir)
+	}
+	return out
+}
+
+// recordingState is what the displays show of a recording; nil without one.
+func recordingState(rec *recording.Recorder) *tui.Recording {
+	s := rec.Status()
+	if s == nil {
+		return nil
+	}
+	r := &tui.Recording{Length: s.Length, Bytes: s.Bytes, Free: s.Free}
+	if s.Failure != nil {
+		r.Stopped = s.Failure.String()
+	}
+	return r
+}

@@ -1,0 +1,57 @@
+package tui
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestRecordKey starts and stops a recording, one change at a time, and shows what
+// came of it. A screen without recordings has no such key.
+func TestRecordKey(t *testing.T) {
+	s := sampleState(fourSpeakers, 60, 1)
+	m := testModel(s, 120, 34)
+	press(m, "R")
+	screenHasNot(t, m, "record")
+
+	var text string
+	var fails error
+	m.o.Record = func() (string, error) { return text, fails }
+	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
+	m.bindKeys()
+	text = "recording into /tmp/monday"
+	cmd := press(m, "R")
+	if again := press(m, "R"); again != nil {
+		t.Error("two changes at once")
+	}
+	m.Update(runCommand(cmd))
+	screenHas(t, m, text)
+	s.Recording = &Recording{Length: 3, Bytes: 96000}
+	m.later(s)
+	text = RecordedText("/tmp/monday", 3, 96000, 1, 2)
+	cmd = press(m, ":", "rec", "enter")
+	screenHas(t, m, "stopping the recording")
+	m.Update(runCommand(cmd))
+	screenHas(t, m, "recorded 0:03 into /tmp/monday: 1 turn of 2 speakers, 96.0 kB")
+	fails = hinted{errors.New("cannot record")}
+	m.Update(runCommand(press(m, "R")))
+	screenHas(t, m, "cannot record")
+	screenHas(t, m, "Choose another folder.")
+}
+
+// TestRecordCommand is the same for screen readers.
+func TestRecordCommand(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	if err := c.Run("record"); err != nil || !strings.Contains(b.String(), "There is no command record") {
+		t.Errorf("%v, %s", err, b)
+	}
+	fails := error(nil)
+	c.o.Record = func() (string, error) { return "recording into monday", fails }
+	b.Reset()
+	_ = c.Run("record")
+	fails = hinted{errors.New("cannot record")}
+	_ = c.Run("rec")
+	if want := "recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b, want)
+	}
+}
