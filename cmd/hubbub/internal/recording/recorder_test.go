@@ -72,7 +72,9 @@ func TestRecorderPart(t *testing.T) {
 	r.Words(protocol.Turn{Speaker: "A", Start: 8, End: 12.25, Text: "hello"})
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(12, "in it") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("A", 8, 12.25, "C") })
-	done, err := r.Stop(0, func() []protocol.Span { return []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}, {Start: 16, End: 17}} })
+	done, err := r.Stop(0, func() []protocol.Span {
+		return []protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}, {Start: 16, End: 17}}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
