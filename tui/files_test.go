@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"hubbub/hint"
 )
 
 // TestRecordKey starts and stops a recording, one change at a time, and shows what
@@ -33,7 +35,7 @@ func TestRecordKey(t *testing.T) {
 	screenHas(t, m, "stopping the recording")
 	m.Update(runCommand(cmd))
 	screenHas(t, m, "recorded 0:03 into /tmp/monday: 1 turn of 2 speakers, 96.0 kB")
-	fails = hinted{errors.New("cannot record")}
+	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
 	m.Update(runCommand(press(m, "R")))
 	screenHas(t, m, "cannot record")
 	screenHas(t, m, "Choose another folder.")
@@ -49,7 +51,7 @@ func TestRecordCommand(t *testing.T) {
 	c.o.Record = func() (string, error) { return "recording into monday", fails }
 	b.Reset()
 	_ = c.Run("record")
-	fails = hinted{errors.New("cannot record")}
+	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
 	_ = c.Run("rec")
 	if want := "recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b, want)
