@@ -32,15 +32,22 @@ func TestNoAudio(t *testing.T) {
 		"flac head":  {write(t, "x.flac", []byte("fLaC\x00\x00\x00\x22")), "ends within its header"},
 		"flac noise": {write(t, "x.flac", append([]byte("fLaC\x80\x00\x00\x22"), make([]byte, 500)...)), "damaged"},
 	} {
-		src, err := Open(context.Background(), Spec{Input: c.path})
-		if err == nil {
-			_ = src.Close()
-			t.Errorf("%s: opens", name)
-			continue
-		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
-			t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), c.want)
-		}
+		refused(t, name, c.path, c.want)
+	}
+}
+
+// refused expects that an input does not open, with an error of one line that has
+// text in it, and a hint.
+func refused(t *testing.T, name, input, text string) {
+	t.Helper()
+	src, err := Open(context.Background(), Spec{Input: input})
+	if err == nil {
+		_ = src.Close()
+		t.Errorf("%s: opens", name)
+		return
+	}
+	if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+		t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), text)
 	}
 }
 

@@ -2,45 +2,21 @@ package localserver
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
-	"github.com/mewkiz/flac"
 
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 )
 
 // demoAudio is the first seconds of the demo conversation.
-func demoAudio(t *testing.T, seconds int) (samples []float32) {
+func demoAudio(t *testing.T, seconds int) []float32 {
 	t.Helper()
-	f, err := os.Open("../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := flac.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for len(samples) < seconds*16000 {
-		frame, err := s.ParseNext()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range frame.Subframes[0].Samples {
-			samples = append(samples, float32(v)/(1<<15))
-		}
-	}
-	return samples[:seconds*16000]
+	return enginetest.Demo(t)[:seconds*protocol.SampleRate]
 }
 
 func voiceprintOf(t *testing.T, samples []float32) string {

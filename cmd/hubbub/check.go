@@ -67,11 +67,10 @@ with --strict also if a stage has a notice.`,
 	f.serviceFlags.add(cmd)
 	flags.Var(&f.seconds, "seconds", "seconds of audio to send, `N` from 1 to 60")
 	flags.Var(&f.limit, "timeout", "timeout of each network operation, a `TIME` such as 10s")
-	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
+	addOutput(cmd, &f.format)
 	flags.StringVar(&f.report, "report", "", "also write a report to `FILE`, for a support ticket; it contains no keys or tokens")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 also if a stage has a notice")
 	_ = cmd.MarkFlagFilename("report", "txt")
-	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 

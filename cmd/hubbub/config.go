@@ -44,8 +44,7 @@ the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.config(output.value) },
 	}
-	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
-	completeChoices(cmd, "output", output.allowed)
+	addOutput(cmd, &output)
 	cmd.AddCommand(
 		&cobra.Command{
 			Use:   "set-key URL",

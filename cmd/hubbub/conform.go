@@ -80,10 +80,9 @@ keys or tokens. The exit code is 1 if a rule differs.`,
 	flags.BoolVar(&f.options.Slow, "slow", false, "also run the slow rules: eleven minutes")
 	flags.BoolVar(&f.options.Many, "rate", false, "also test the rate limit of another machine, with a hundred requests")
 	flags.BoolVar(&f.list, "list", false, "list the rules and exit")
-	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
+	addOutput(cmd, &f.format)
 	flags.StringVar(&f.report, "report", "", "also write the table to `FILE`; it contains no keys or tokens")
 	_ = cmd.MarkFlagFilename("report", "txt")
-	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 

@@ -127,6 +127,18 @@ func (s *size) Set(text string) error {
 	return fmt.Errorf("must be a size such as 500MB or 1GiB")
 }
 
+// addOutput adds --output for a text or its JSON.
+func addOutput(cmd *cobra.Command, output *choice) {
+	cmd.Flags().VarP(output, "output", "o", "output `FORMAT`: text or json")
+	completeChoices(cmd, "output", output.allowed)
+}
+
+// addData adds --data, the data folder of a server.
+func addData(cmd *cobra.Command, data *string) {
+	cmd.Flags().StringVar(data, "data", "", "data `DIR` of the server (its --data)")
+	_ = cmd.MarkFlagDirname("data")
+}
+
 // completeChoices offers a flag's words to the shell.
 func completeChoices(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))

@@ -61,8 +61,7 @@ the account until it expires. Treat it as a secret.`,
 	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
 	flags.Var(&plan, "plan", "`PLAN`: pro, or none for a key without a subscription")
 	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
-	flags.StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
-	_ = cmd.MarkFlagDirname("data")
+	addData(cmd, &data)
 	completeChoices(cmd, "plan", plan.allowed)
 	return cmd
 }
@@ -102,10 +101,8 @@ after it has expired.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
-	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
-	_ = cmd.MarkFlagDirname("data")
-	completeChoices(cmd, "output", output.allowed)
+	addData(cmd, &data)
+	addOutput(cmd, &output)
 	return cmd
 }
 
@@ -159,8 +156,7 @@ streams and watchers that it opened. It cannot be undone.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
-	_ = cmd.MarkFlagDirname("data")
+	addData(cmd, &data)
 	return cmd
 }
 
@@ -189,9 +185,8 @@ notices it within about two seconds and informs the other nodes of its cluster.`
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	addData(cmd, &data)
 	flags.Var(&algorithm, "algorithm", "signing algorithm `NAME`: EdDSA or HS256")
-	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "algorithm", algorithm.allowed)
 	return cmd
 }

@@ -56,10 +56,8 @@ is changed. The exit code is 1 if something is damaged.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
-	cmd.Flags().VarP(&output, "output", "o", "output `FORMAT`: text or json")
-	_ = cmd.MarkFlagDirname("data")
-	completeChoices(cmd, "output", output.allowed)
+	addData(cmd, &data)
+	addOutput(cmd, &output)
 	return cmd
 }
 
@@ -98,8 +96,7 @@ invalid. API keys, signing keys and the certificate remain.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
+	addData(cmd, &data)
 	cmd.Flags().BoolVar(&all, "all", false, "also delete the streams, their events and their voiceprints")
-	_ = cmd.MarkFlagDirname("data")
 	return cmd
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"hubbub/localserver/engine/enginetest"
 )
 
 // vowels makes seconds of what the networks take for speech: harmonics under three
@@ -59,7 +61,7 @@ func dialogue() []float32 {
 func spokenDialogue(t *testing.T) []float32 {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
-	all := demo(t)
+	all := enginetest.Demo(t)
 	x := quiet(nil, 1, random)
 	for _, from := range []float64{0.90, 13.60, 62.50, 49.02} { // slt, kal, slt, kal, as demo.rttm has it
 		at := int(from * SampleRate)

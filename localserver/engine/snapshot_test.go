@@ -3,43 +3,10 @@ package engine
 import (
 	"bytes"
 	"errors"
-	"io"
-	"os"
 	"testing"
 
-	"github.com/mewkiz/flac"
+	"hubbub/localserver/engine/enginetest"
 )
-
-// demo is the demo conversation: four speakers, a minute.
-func demo(t *testing.T) []float32 {
-	t.Helper()
-	f, err := os.Open("../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := flac.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Info.SampleRate != SampleRate || s.Info.NChannels != 1 {
-		t.Fatalf("the demo has %d Hz and %d channels", s.Info.SampleRate, s.Info.NChannels)
-	}
-	scale := float32(int(1) << (s.Info.BitsPerSample - 1))
-	var x []float32
-	for {
-		frame, err := s.ParseNext()
-		if errors.Is(err, io.EOF) {
-			return x
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range frame.Subframes[0].Samples {
-			x = append(x, float32(v)/scale)
-		}
-	}
-}
 
 // labels are the active labels of each frame, a bit for each label.
 func labels(events []Event, frames int, out []uint8) []uint8 {
@@ -76,7 +43,7 @@ func agreement(a, b []uint8, from int) float64 {
 // A stream that continues with the speakers of an earlier one gives the same labels
 // as one that was never interrupted; without the snapshot it does not.
 func TestSnapshotKeepsTheLabels(t *testing.T) {
-	x := demo(t)
+	x := enginetest.Demo(t)
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
 	fresh := func() *Engine {
 		e, err := New(Config{})

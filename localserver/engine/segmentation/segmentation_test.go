@@ -19,7 +19,8 @@ type pair struct {
 	seg *Stream
 }
 
-func newPair(t testing.TB, window int) (pair, *Model) {
+// models are both networks, with the embedded weights.
+func models(t testing.TB) (*embedding.Model, *Model) {
 	t.Helper()
 	f, err := weights.Default()
 	if err != nil {
@@ -33,6 +34,12 @@ func newPair(t testing.TB, window int) (pair, *Model) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e, m
+}
+
+func newPair(t testing.TB, window int) (pair, *Model) {
+	t.Helper()
+	e, m := models(t)
 	return pair{e.NewStream(window), m.NewStream(window)}, m
 }
 
@@ -288,18 +295,7 @@ func TestFramesAreKeptUntilUpdate(t *testing.T) {
 
 // TestModelsAreShared runs streams of one pair of models at once (under -race).
 func TestModelsAreShared(t *testing.T) {
-	f, err := weights.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := embedding.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, m := models(t)
 	x := frames(9, 300)
 	results := make(chan []float32)
 	for range 3 {

@@ -2,43 +2,15 @@ package voiceprint
 
 import (
 	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/mewkiz/flac"
+	"hubbub/localserver/engine/enginetest"
 )
 
 const rate = 16000
-
-// demo is the demo conversation.
-func demo(t *testing.T) (samples []float32) {
-	t.Helper()
-	f, err := os.Open("../../../capture/demo/demo.flac")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s, err := flac.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		frame, err := s.ParseNext()
-		if errors.Is(err, io.EOF) {
-			return samples
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range frame.Subframes[0].Samples {
-			samples = append(samples, float32(v)/(1<<15))
-		}
-	}
-}
 
 func cut(x []float32, from, to float64) []float32 { return x[int(from*rate):int(to*rate)] }
 
@@ -54,7 +26,7 @@ func made(t *testing.T, samples []float32) Voiceprint {
 // TestPeopleAreToldApart enrols three people of the demo and compares them with
 // other speech of theirs.
 func TestPeopleAreToldApart(t *testing.T) {
-	x := demo(t)
+	x := enginetest.Demo(t)
 	people := []Person{
 		{"slt", made(t, cut(x, 0.9, 5.84))},
 		{"rms", made(t, cut(x, 7.24, 12.99))},
@@ -77,7 +49,7 @@ func TestPeopleAreToldApart(t *testing.T) {
 }
 
 func TestUnfitAudioIsRefused(t *testing.T) {
-	x := demo(t)
+	x := enginetest.Demo(t)
 	r := rand.New(rand.NewPCG(1, 1))
 	noise := make([]float32, 5*rate)
 	for i := range noise {
@@ -103,7 +75,7 @@ func TestUnfitAudioIsRefused(t *testing.T) {
 }
 
 func TestWrittenVoiceprints(t *testing.T) {
-	x := demo(t)
+	x := enginetest.Demo(t)
 	v := made(t, cut(x, 0.9, 5.84))
 	all := v
 	for range 20 { // more than fits
