@@ -14,12 +14,12 @@ import (
 )
 
 // demoAudio is the first seconds of the demo conversation.
-func demoAudio(t *testing.T, seconds int) []float32 {
+func demoAudio(t testing.TB, seconds int) []float32 {
 	t.Helper()
 	return enginetest.Demo(t)[:seconds*protocol.SampleRate]
 }
 
-func voiceprintOf(t *testing.T, samples []float32) string {
+func voiceprintOf(t testing.TB, samples []float32) string {
 	t.Helper()
 	v, err := voiceprint.Make(samples)
 	if err != nil {

@@ -40,6 +40,7 @@ func newMetrics(s *Server) *metrics {
 	c.OnChunk = func(t, l time.Duration) {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
+		s.late.note(l)
 	}
 
 	m.registry.MustRegister(m.requests, m.durations, m.storeErrors, took, lag,
@@ -81,6 +82,7 @@ func newMetrics(s *Server) *metrics {
 	for what, value := range map[string]func() int64{"frame": c.FrameErrors.Load, "event": c.Dropped.Load, "journal": c.Lost.Load, "watch": c.WatchErrors.Load} {
 		counter("hubbub_dropped_total", dropped, prometheus.Labels{"what": what}, value)
 	}
+	m.registerJobs(s, gauge, counter)
 	counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
 	return m
 }

@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
 
@@ -154,6 +156,9 @@ var untested = []string{
 	"get /v1/media 500", "delete /v1/media 500",
 	"put /v1/media/objects/{sealed} 500", "get /v1/media/objects/{sealed} 500", "head /v1/media/objects/{sealed} 500",
 	"head /v1/media/objects/{sealed} 429",
+	"post /v1/diarize 408", "post /v1/voiceprint 408", "post /v1/identify 408",
+	"post /v1/diarize 500", "post /v1/voiceprint 500", "post /v1/identify 500",
+	"get /v1/jobs/{id} 500", "delete /v1/jobs/{id} 500", "get /v2/jobs 500",
 }
 
 // The paths of the document with parameters.
@@ -161,6 +166,7 @@ const (
 	objectsPath = "/v1/media/objects/{sealed}"
 	statusPath  = "/v1/live/{id}"
 	openPath    = "/v1/stream/{id}"
+	jobPath     = "/v1/jobs/{id}"
 )
 
 // operations are those that need an API key, each with an address.
@@ -168,6 +174,8 @@ var operations = []struct{ method, path, at string }{
 	{"GET", "/v1/test", "/v1/test"}, {"POST", "/v1/live", "/v1/live"}, {"GET", statusPath, "/v1/live/x"},
 	{"GET", watchPath, "/v1/live/x/events"}, {"POST", "/v1/media/input", "/v1/media/input"},
 	{"GET", "/v1/media", "/v1/media"}, {"DELETE", "/v1/media", deletePath("media://x")}, {"POST", "/v1/media/output", "/v1/media/output"},
+	{"POST", "/v1/diarize", "/v1/diarize"}, {"POST", "/v1/voiceprint", "/v1/voiceprint"}, {"POST", "/v1/identify", "/v1/identify"},
+	{"GET", jobPath, "/v1/jobs/x"}, {"DELETE", jobPath, "/v1/jobs/x"}, {"GET", "/v2/jobs", "/v2/jobs"},
 }
 
 // documented is a server whose answers are compared with its document. Its
@@ -241,7 +249,7 @@ func (d *documented) messages(conn *clientConn, schema string) {
 // as documented, and no other answer occurs.
 func TestAnswersAreAsDocumented(t *testing.T) {
 	dir := t.TempDir()
-	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia = dir, 1, 1<<10 })
+	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia, o.Jobs = dir, 1, 1<<10, -1 })
 	d := &documented{host: h, contract: newContract(t, h.do("GET", "/openapi.json", "", nil).body),
 		none: mustKey(t, dir, "none", apikeys.PlanNone, time.Hour, time.Now())}
 	for _, step := range []struct {
@@ -250,7 +258,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}{
 		{"service", (*documented).service}, {"keys and bodies", (*documented).keysAndBodies}, {"long addresses", (*documented).longAddresses},
 		{"stream", (*documented).stream}, {"handshakes", (*documented).handshakes}, {"watching", (*documented).watching},
-		{"media", (*documented).mediaAnswers}, {"downloads", (*documented).downloads}, {"transfer limits", (*documented).transferLimits},
+		{"media", (*documented).mediaAnswers}, {"downloads", (*documented).downloads}, {"jobs", (*documented).jobAnswers}, {"transfer limits", (*documented).transferLimits},
 		{"rate limits", (*documented).rateLimits}, {"without the store", (*documented).withoutStore}, {"complete", (*documented).complete},
 	} {
 		t.Run(step.name, func(t *testing.T) {
@@ -299,6 +307,8 @@ func (d *documented) longAddresses() {
 	d.ask("GET", openPath, streamPath+long, "", "", 414)
 	d.ask("GET", statusPath, "/v1/live/"+long, testKey, "", 414)
 	d.ask("GET", watchPath, "/v1/live/"+long+"/events", testKey, "", 414)
+	d.ask("GET", jobPath, "/v1/jobs/"+long, testKey, "", 414)
+	d.ask("DELETE", jobPath, "/v1/jobs/"+long, testKey, "", 414)
 }
 
 // stream follows a stream from its creation to its end.
@@ -412,6 +422,37 @@ func (d *documented) downloads() {
 	get("GET", d.out, "Range", "bytes=1-2,4-5", 206)
 }
 
+// jobAnswers are those of a server whose jobs other nodes run.
+func (d *documented) jobAnswers() {
+	const x = `{"url":"media://x"}`
+	d.ask("POST", "/v1/voiceprint", "/v1/voiceprint", testKey, x, 200)
+	people, err := json.Marshal(map[string]any{"url": "media://x", "voiceprints": []any{map[string]any{"label": "Sam", "voiceprint": demoVoiceprint(d.host.t)}}})
+	if err != nil {
+		d.host.t.Fatal(err)
+	}
+	d.ask("POST", "/v1/identify", "/v1/identify", testKey, string(people), 200)
+	var job protocol.JobAccepted
+	if err := json.Unmarshal(d.ask("POST", "/v1/diarize", "/v1/diarize", testKey, x, 200).body, &job); err != nil {
+		d.host.t.Fatal(err)
+	}
+	d.ask("GET", "/v2/jobs", "/v2/jobs?limit=1&progress=true", testKey, "", 200)
+	d.ask("GET", "/v2/jobs", "/v2/jobs?limit=101", testKey, "", 400)
+	d.ask("GET", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 200)
+	d.ask("GET", jobPath, "/v1/jobs/"+unknownID, testKey, "", 404)
+	d.ask("DELETE", jobPath, "/v1/jobs/"+unknownID, testKey, "", 404)
+	d.ask("DELETE", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 200)
+	rec, revision, err := d.store.Job(context.Background(), apikeys.DefaultAccount, job.JobID, time.Now())
+	if err != nil {
+		d.host.t.Fatal(err)
+	}
+	rec.Status, rec.Error = store.JobFailed, "for the test"
+	if _, err := d.store.UpdateJob(context.Background(), rec, revision); err != nil {
+		d.host.t.Fatal(err)
+	}
+	d.ask("DELETE", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 409)
+	d.ask("GET", jobPath, "/v1/jobs/"+job.JobID, testKey, "", 200)
+}
+
 func (d *documented) transferLimits() {
 	for range maxTransfers {
 		d.transferQuota.acquire(apikeys.DefaultAccount)
@@ -425,7 +466,7 @@ func (d *documented) transferLimits() {
 
 func (d *documented) rateLimits() {
 	for _, o := range operations {
-		for range DefaultRatePerMinute {
+		for range jobStatusFactor * DefaultRatePerMinute {
 			if d.do(o.method, o.at, d.none, nil).StatusCode == 429 {
 				break
 			}
@@ -450,6 +491,14 @@ func (d *documented) withoutStore() {
 	d.ask("GET", objectsPath, d.out, "", "", 503)
 	d.ask("HEAD", objectsPath, d.out, "", "", 503)
 	d.ask("PUT", objectsPath, d.in, "", "x", 503)
+	for _, path := range []string{"/v1/diarize", "/v1/voiceprint"} {
+		d.ask("POST", path, path, testKey, `{"url":"media://x"}`, 503)
+	}
+	people := fmt.Sprintf(`{"url":"media://x","voiceprints":[{"label":"Sam","voiceprint":%q}]}`, demoVoiceprint(d.host.t))
+	d.ask("POST", "/v1/identify", "/v1/identify", testKey, people, 503)
+	d.ask("GET", jobPath, "/v1/jobs/"+unknownID, testKey, "", 503)
+	d.ask("DELETE", jobPath, "/v1/jobs/"+unknownID, testKey, "", 503)
+	d.ask("GET", "/v2/jobs", "/v2/jobs", testKey, "", 503)
 	d.refusedHandshake(watchPath, watched, testKey, 503)
 	d.refusedHandshake(openPath, d.waiting, "", 503)
 

@@ -71,6 +71,10 @@ type Options struct {
 	// KeepAudio stores the audio of every stream that is done, as
 	// media://live/<id>/audio.wav, for as long as any other object.
 	KeepAudio bool
+	// Jobs is how many jobs on whole recordings this node runs at once. 0 means
+	// one for each core, a negative number none: other nodes of the cluster run
+	// them.
+	Jobs int
 	// Unpaced allows audio faster than real time, limited by back pressure
 	// only. It is for the private server of a file that is sent as fast as the
 	// engine can process it.
@@ -159,6 +163,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RatePerMinute == 0 {
 		o.RatePerMinute = DefaultRatePerMinute
+	}
+	if o.Jobs == 0 {
+		o.Jobs = runtime.GOMAXPROCS(0)
 	}
 	if o.MaxMedia < 0 {
 		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")

@@ -24,6 +24,9 @@ const (
 	countTimeout = 15 * time.Second
 	// countPause is how long after a failure the store is not called.
 	countPause = time.Second
+	// jobStatusFactor is how many times the requests of another operation may ask
+	// for the status of a job: clients poll it.
+	jobStatusFactor = 3
 	// maxWindows is the number of windows from which on unused ones are removed.
 	maxWindows = 4096
 )
@@ -80,6 +83,14 @@ func newLimiter(limit int, counters store.Counters, shared bool, now func() time
 		now: now, log: log, windows: map[string]*window{}}
 }
 
+// limitOf is the limit of an operation.
+func (l *limiter) limitOf(operation string) int {
+	if operation == jobStatusRoute {
+		return min(jobStatusFactor*l.limit, MaxRatePerMinute)
+	}
+	return l.limit
+}
+
 // take counts one request, and with it all others of the account that wait.
 func (l *limiter) take(ctx context.Context, operation, account string) counted {
 	key := operation + " " + account
@@ -98,7 +109,7 @@ func (l *limiter) take(ctx context.Context, operation, account string) counted {
 	batch := win.queue.waiting
 	win.queue.waiting = nil
 	win.queue.Unlock()
-	l.count(ctx, key, win, batch)
+	l.count(ctx, key, win, batch, l.limitOf(operation))
 	for _, c := range batch {
 		c.known = true
 	}
@@ -106,12 +117,12 @@ func (l *limiter) take(ctx context.Context, operation, account string) counted {
 }
 
 // count counts some requests.
-func (l *limiter) count(ctx context.Context, key string, win *window, batch []*counted) {
+func (l *limiter) count(ctx context.Context, key string, win *window, batch []*counted, limit int) {
 	now := l.now()
 	win.prune(now)
 	if now.Before(win.full) {
 		for _, c := range batch {
-			c.used, c.reset = l.limit, win.full
+			c.used, c.reset = limit, win.full
 		}
 		return
 	}
@@ -124,7 +135,7 @@ func (l *limiter) count(ctx context.Context, key string, win *window, batch []*c
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		var got store.Count
-		if got, err = l.store.Take(ctx, key, now, len(batch), l.limit, rateWindow); err == nil {
+		if got, err = l.store.Take(ctx, key, now, len(batch), limit, rateWindow); err == nil {
 			win.distribute(got, batch, now)
 			return
 		}
@@ -137,7 +148,7 @@ func (l *limiter) count(ctx context.Context, key string, win *window, batch []*c
 		if l.shared {
 			c.reset, c.err = now.Add(countPause), errNotCounted
 		} else {
-			win.take(c, now, l.limit)
+			win.take(c, now, limit)
 		}
 	}
 }
@@ -212,10 +223,11 @@ func (l *limiter) limited(operation string, keys *apikeys.Keyring, next http.Han
 	if l.limit < 0 {
 		return authenticated(keys, next)
 	}
+	limit := l.limitOf(operation)
 	counted := authenticated(keys, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := l.take(r.Context(), operation, caller(r.Context()).Account)
 		reset := max(1, int((c.reset.Sub(l.now())+time.Second-1)/time.Second))
-		l.setHeaders(w.Header(), max(0, l.limit-c.used), reset)
+		setRateHeaders(w.Header(), limit, max(0, limit-c.used), reset)
 		switch {
 		case c.taken:
 			next.ServeHTTP(w, r)
@@ -228,15 +240,15 @@ func (l *limiter) limited(operation string, keys *apikeys.Keyring, next http.Han
 		refuse(w, r, http.StatusTooManyRequests, "Too many requests; try again later")
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.setHeaders(w.Header(), l.limit, int(rateWindow/time.Second))
+		setRateHeaders(w.Header(), limit, limit, int(rateWindow/time.Second))
 		counted.ServeHTTP(w, r)
 	})
 }
 
-// setHeaders sets the headers: the requests per minute, how many are left, and
+// setRateHeaders sets the headers: the requests per minute, how many are left, and
 // after how many seconds one more is available.
-func (l *limiter) setHeaders(h http.Header, left, reset int) {
-	h.Set("X-RateLimit-Limit", strconv.Itoa(l.limit))
+func setRateHeaders(h http.Header, limit, left, reset int) {
+	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(left))
 	h.Set("X-RateLimit-Reset", strconv.Itoa(reset))
 }

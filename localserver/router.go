@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"hubbub/protocol"
 )
 
 // maxTarget bounds the path and query of a request, in bytes. The longest that
@@ -78,6 +80,12 @@ func (s *Server) patterns() map[string]http.Handler {
 		"DELETE /v1/media":      subscribed(do(s.deleteMedia)),
 		"POST /v1/media/input":  subscribed(limitBody(s.mediaInput, maxBody)),
 		"POST /v1/media/output": subscribed(limitBody(s.mediaOutput, maxBody)),
+		"POST /v1/diarize":      subscribed(limitBody(s.createJob(protocol.JobDiarize), maxBody)),
+		"POST /v1/voiceprint":   subscribed(limitBody(s.createJob(protocol.JobVoiceprint), maxBody)),
+		"POST /v1/identify":     subscribed(limitBody(s.createJob(protocol.JobIdentify), maxLiveBody)),
+		jobStatusRoute:          subscribed(do(s.jobStatus)),
+		"DELETE /v1/jobs/{id}":  subscribed(do(s.cancelJob)),
+		"GET /v2/jobs":          subscribed(do(s.listJobs)),
 	} {
 		routes[pattern] = s.limiter.limited(pattern, s.keys, h)
 	}

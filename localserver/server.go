@@ -18,6 +18,7 @@ import (
 	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/faults"
+	"hubbub/localserver/jobs"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 )
@@ -60,6 +61,8 @@ type Server struct {
 	limiter  *limiter
 	signer   signer
 	claims   *claims
+	jobs     *jobs.Runner
+	late     lateness // of the open streams
 
 	streams       *admission // open streams of this node
 	watchers      *admission
@@ -149,6 +152,9 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	}
 	for _, f := range o.Faults {
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
+	}
+	if err = s.startJobs(); err != nil {
+		return nil, err
 	}
 	s.http = s.newHTTPServer(s.routes())
 	var config *tls.Config
@@ -284,6 +290,7 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 	var err error
 	s.once.Do(func() {
 		s.log.Info("stopping", "streams", s.streams.count())
+		s.jobs.Stop()
 		s.streams.stop()
 		err = s.streams.wait(ctx)
 		if err != nil {
@@ -330,6 +337,9 @@ func (s *Server) release() {
 		if l != nil {
 			_ = l.Close() // closed already if the server ran
 		}
+	}
+	if s.jobs != nil {
+		s.jobs.Close()
 	}
 	if s.store != nil {
 		s.closeOutbox(s.ctx) // done already if the server ran

@@ -27,6 +27,7 @@ func newServe(a *App) *cobra.Command {
 	engine := defaultEngineFlags()
 	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
 	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
+	jobs := count{0, 1, 1 << 10}
 	var faultSpecs []string
 	log := defaultLogFlags()
 	drain := span{max: maxDrain}
@@ -68,7 +69,7 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 				o.Faults = append(o.Faults, f)
 			}
 			o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = maxMedia.value, maxStreams.value, maxAccountStreams.value
-			o.AccountStorage = accountStorage.value
+			o.AccountStorage, o.Jobs = accountStorage.value, jobs.value
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = log.logger(a.Stderr)
@@ -87,6 +88,7 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 	flags.Var(&maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
 	flags.Var(&maxMedia, "max-media", "largest `SIZE` of a media object")
 	flags.Var(&accountStorage, "account-storage", "`SIZE` of all media of one account")
+	flags.Var(&jobs, "jobs", "run at most `N` jobs on whole recordings at once on this node (default: one for each core)")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "store the audio of each stream as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "at most `N` requests per minute for each account and operation on all nodes; -1 for no limit")
 	flags.Var(&drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")

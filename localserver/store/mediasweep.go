@@ -191,7 +191,12 @@ const mediaSubject = "$KV.media."
 // some patterns, once it has seen everything up to a revision. The revision is
 // that of a matching key, or 0.
 func (s *Store) eachRecord(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
-	lister, err := s.media.names.kv.WatchFiltered(ctx, patterns)
+	return eachEntry(ctx, s.media.names.kv, patterns, upTo, visit)
+}
+
+// eachEntry is eachRecord for any bucket.
+func eachEntry(ctx context.Context, kv jetstream.KeyValue, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
+	lister, err := kv.WatchFiltered(ctx, patterns)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,8 @@ type Store struct {
 	media     mediaStore
 	counters  bucket
 	secrets   bucket
+	jobs      bucket
+	queues    map[Queue]jetstream.Consumer
 
 	// On a cluster only:
 	quotas      bucket
@@ -143,7 +145,10 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if err = s.connectEmbedded(); err != nil {
 		return nil, err
 	}
-	if err = s.setUp(ctx, storage); err != nil {
+	if err = s.forgetDeliveries(ctx); err == nil {
+		err = s.setUp(ctx, storage)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the store could not be opened: %w", err)
 	}
 	// The lock excludes other processes: unfinished writes are of an earlier one.
@@ -176,7 +181,7 @@ func (s *Store) connectEmbedded() (err error) {
 // setUp creates the buckets and streams, or finds them.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
 	steps := []func(context.Context, jetstream.StorageType) error{
-		s.setUpSessions, s.setUpSnapshots, s.setUpMedia, s.setUpCounters,
+		s.setUpSessions, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
 	}
 	if s.Shared() {
 		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)

@@ -281,6 +281,7 @@ func TestTimesToLive(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"KV_sessions": SessionTTL, "EVENTS": EventTTL,
 		"MEDIA": mediaAge, "VOICES": SnapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
+		"KV_jobs": jobAge, "JOBS": queueAge,
 		"KV_secrets": 0, // holds a few keys only
 	} {
 		stream, err := s.js.Stream(ctx, name)
@@ -296,7 +297,7 @@ func TestTimesToLive(t *testing.T) {
 	for range names.Name() {
 		count++
 	}
-	if count != 7 {
+	if count != 9 {
 		t.Errorf("%d streams: is a new one without a time to live?", count)
 	}
 }

@@ -62,7 +62,7 @@ func (s *scores) add(w *window) {
 // active is the set of speakers of frame i, bit k for speaker k. The segmentation
 // decides about speech and overlap; the speakers are the most likely ones.
 func (s *scores) active(i int, p *Params) (set uint32) {
-	f, of := &s.frames[i], s.speaker[i*s.speakers:][:s.speakers]
+	f, of := &s.frames[i], s.of(i)
 	if s.speakers == 0 || float64(f.speech) <= p.SpeechThreshold*float64(f.weight) {
 		return 0
 	}

@@ -86,6 +86,19 @@ type Result struct {
 	// speaker.
 	Exclusive []Turn
 	Speakers  int // number of speakers in Turns
+	// Voices are the speakers' voices.
+	Voices []Voice
+
+	frames int
+	scores *scores
+	params Params
+	order  []int // of the speakers in scores
+}
+
+// Voice is what a recording says about the voice of a speaker.
+type Voice struct {
+	Embedding clustering.Embedding
+	Duration  float64 // seconds of single-speaker speech
 }
 
 // Recording takes the audio of one recording and diarizes it. One goroutine may
@@ -155,7 +168,7 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if r.samples > 0 {
 		r.step(true)
 	}
-	centroids, err := r.findSpeakers(ctx)
+	speakers, centroids, err := r.findSpeakers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +180,14 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))
 	}
-	result := &Result{Turns: turns(frames, func(i int) uint32 { return s.active(i, &r.params) })}
+	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, func(i int) uint32 { return s.active(i, &r.params) })}
 	alone := r.params
 	alone.OverlapThreshold = 2 // more talkers than the networks can find
 	result.Exclusive = turns(frames, func(i int) uint32 { return s.active(i, &alone) })
 	result.label()
+	for _, k := range result.order {
+		result.Voices = append(result.Voices, Voice{centroids[k], speakers[k].duration})
+	}
 	return result, nil
 }
 
@@ -184,6 +200,7 @@ func (r *Result) label() {
 			if *k == 0 {
 				r.Speakers++
 				*k = r.Speakers
+				r.order = append(r.order, list[i].Speaker)
 			}
 			list[i].Speaker = *k - 1
 		}

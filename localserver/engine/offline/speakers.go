@@ -21,7 +21,7 @@ const (
 )
 
 // findSpeakers clusters the recording and assigns the groups of all windows.
-func (r *Recording) findSpeakers(ctx context.Context) ([]clustering.Embedding, error) {
+func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.Embedding, error) {
 	var items []cluster
 	for i := range r.windows {
 		for _, g := range r.windows[i].groups {
@@ -34,7 +34,7 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]clustering.Embedding, e
 		var reduced []cluster
 		for block := range slices.Chunk(items, maxItems) {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			_, left := agglomerate(block, max(1, len(block)/reduction), r.params.similarity)
 			reduced = append(reduced, left...)
@@ -49,7 +49,7 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]clustering.Embedding, e
 		}
 		for range assignments {
 			if err := r.assign(ctx, speakers, centroids); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		a, b, best := 0, 0, r.params.MergeMargin
@@ -61,7 +61,7 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]clustering.Embedding, e
 			}
 		}
 		if a == b || len(speakers) <= r.options.min() {
-			return centroids, nil
+			return speakers, centroids, nil
 		}
 		speakers[a].add(&speakers[b])
 		speakers = slices.Delete(speakers, b, b+1)

@@ -1,0 +1,51 @@
+package offline
+
+// FrameSeconds is the length of a frame of Result.Confidence.
+const FrameSeconds = frameSeconds
+
+// Confidence is how certain the decision about each frame is, 0 to 1: that nobody
+// talks, or that the speakers talk to whom it was given.
+func (r *Result) Confidence() []float64 {
+	out := make([]float64, r.frames)
+	for i := range out {
+		f := &r.scores.frames[i]
+		if f.weight == 0 {
+			continue
+		}
+		speech := float64(f.speech / f.weight)
+		set := r.scores.active(i, &r.params)
+		if set == 0 {
+			out[i] = min(max(1-speech, 0), 1)
+			continue
+		}
+		var chosen, all float64
+		for k, p := range r.scores.of(i) {
+			all += float64(p)
+			if set&(1<<k) != 0 {
+				chosen += float64(p)
+			}
+		}
+		out[i] = min(max(speech*chosen/all, 0), 1)
+	}
+	return out
+}
+
+// Speaking is the probability of each speaker to talk in the stretch from start
+// to end (seconds), 0 to 1: the mean over its frames.
+func (r *Result) Speaking(start, end float64) []float64 {
+	out := make([]float64, len(r.order))
+	from, to := max(int(start/frameSeconds+0.5), 0), min(int(end/frameSeconds+0.5), r.frames)
+	for i := from; i < to; i++ {
+		weight := float64(r.scores.frames[i].weight)
+		if weight == 0 {
+			continue
+		}
+		for j, k := range r.order {
+			out[j] += min(float64(r.scores.of(i)[k])/weight, 1) / float64(to-from)
+		}
+	}
+	return out
+}
+
+// of are the sums of the speakers in frame i.
+func (s *scores) of(i int) []float32 { return s.speaker[i*s.speakers:][:s.speakers] }

@@ -1,0 +1,226 @@
+package localserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+const (
+	// jobStatusRoute is the operation that clients poll.
+	jobStatusRoute = "GET /v1/jobs/{id}"
+	// ownModel is the name under which a request may ask for this engine.
+	ownModel = "hubbub"
+	// maxJobs is the most jobs in one answer, and defaultJobs how many unless
+	// asked.
+	maxJobs, defaultJobs = 100, 20
+	// maxJobResult bounds the output of a job, in bytes: 24 hours of everything
+	// have less.
+	maxJobResult = 256 << 20
+)
+
+// createJob is POST /v1/diarize, /v1/voiceprint and /v1/identify.
+func (s *Server) createJob(kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, ok := readBody(w, r)
+		if !ok {
+			return
+		}
+		request, warnings, invalid := protocol.ParseJob(kind, body)
+		if invalid == nil {
+			invalid = s.checkJob(&request)
+		}
+		if invalid != nil {
+			respond(w, http.StatusBadRequest, invalid)
+			return
+		}
+		if request.Model != "" && !strings.EqualFold(request.Model, ownModel) {
+			warnings = append(warnings, fmt.Sprintf("The model %s is not available; %s was used.", protocol.Clean(request.Model, 100), ownModel))
+		}
+		if s.streams.stopping() {
+			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
+			return
+		}
+		raw, err := json.Marshal(request)
+		if err != nil { // strings and numbers always marshal
+			panic(err)
+		}
+		id, err := uuid.NewV7()
+		if err != nil {
+			panic(err) // never: the source of random numbers ends the program instead
+		}
+		now := s.now().UTC()
+		j := store.Job{ID: id.String(), Account: caller(r.Context()).Account, Kind: kind, Request: raw, Status: store.JobCreated, Created: now, Updated: now}
+		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+		defer cancel()
+		if err := s.store.CreateJob(ctx, j); err != nil {
+			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be queued; try again later", err)
+			return
+		}
+		s.log.Info("job created", "request", requestID(r.Context()), "job", j.ID, "kind", kind, "account", j.Account)
+		respond(w, http.StatusOK, protocol.JobAccepted{JobID: j.ID, Status: protocol.JobCreated, Warning: strings.Join(warnings, " ")})
+	}
+}
+
+// checkJob checks what depends on this server, and reduces the voiceprints to what
+// matching needs.
+func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationErrorResponse) {
+	switch {
+	case !strings.HasPrefix(r.URL, mediaScheme):
+		return protocol.Invalid("url", "must be a media:// location; this server does not fetch other addresses")
+	case r.Transcription:
+		return protocol.Invalid("transcription", "is not available: this server has no speech recogniser")
+	}
+	r.Enrolment, invalid = reduceEnrolment(r.Enrolment)
+	return invalid
+}
+
+// findJob returns the record of a job of the caller; if ok is false it has
+// answered.
+func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Request) (j store.Job, revision uint64, ok bool) {
+	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
+	if stream.IsID(id) {
+		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		refuse(w, r, http.StatusNotFound, "There is no job with this id")
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The job could not be looked up; try again", err)
+	default:
+		return j, revision, true
+	}
+	return j, 0, false
+}
+
+// jobStatus is GET /v1/jobs/{id}.
+func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	j, _, ok := s.findJob(ctx, w, r)
+	if !ok {
+		return
+	}
+	output, err := s.jobOutput(r.Context(), j)
+	if err != nil {
+		s.failed(w, r, http.StatusServiceUnavailable, "The result of the job could not be read; try again", err)
+		return
+	}
+	respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated, Output: output})
+}
+
+// jobOutput is the field output of a job; nil = none.
+func (s *Server) jobOutput(ctx context.Context, j store.Job) (json.RawMessage, error) {
+	switch j.Status {
+	case store.JobFailed:
+		return json.Marshal(protocol.JobError{Error: j.Error})
+	case store.JobSucceeded:
+	default:
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	media, err := s.media.OpenMedia(ctx, store.JobMedia(j.Account), j.Output, s.now())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = media.Close() }()
+	return io.ReadAll(io.LimitReader(media, maxJobResult))
+}
+
+// cancelJob is DELETE /v1/jobs/{id}: it ends a job that is not over.
+func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	for {
+		j, revision, ok := s.findJob(ctx, w, r)
+		if !ok {
+			return
+		}
+		var err error
+		if !j.Status.Over() {
+			j.Status, j.Updated, j.Request = store.JobCanceled, s.now().UTC(), nil
+			_, err = s.store.UpdateJob(ctx, j, revision)
+		}
+		switch {
+		case errors.Is(err, store.ErrConflict): // it has moved on
+			continue
+		case err != nil:
+			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be canceled; try again", err)
+			return
+		case j.Status != store.JobCanceled:
+			refuse(w, r, http.StatusConflict, "The job is over: "+string(j.Status))
+			return
+		}
+		s.jobs.Cancel(j.ID)
+		s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
+		respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated})
+		return
+	}
+}
+
+// jobStatuses are the values of the parameter status.
+var jobStatuses = []string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning, protocol.JobSucceeded, protocol.JobFailed, protocol.JobCanceled}
+
+// listJobs is GET /v2/jobs.
+func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	limit, status, cursor, invalid := jobFilter(q)
+	if invalid != nil {
+		respond(w, http.StatusBadRequest, invalid)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	found, err := s.store.ListJobs(ctx, caller(r.Context()).Account, s.now(), func(j store.Job) bool {
+		return (status == "" || string(j.Status) == status) && (cursor == "" || j.ID < cursor)
+	})
+	if err != nil {
+		s.failed(w, r, http.StatusServiceUnavailable, "The jobs could not be listed; try again", err)
+		return
+	}
+	list := protocol.JobList{Items: []protocol.JobItem{}}
+	for _, j := range found[:min(limit, len(found))] {
+		item := protocol.JobItem{ID: j.ID, Status: string(j.Status), CreatedAt: j.Created.UTC().Format(protocol.TimeFormat)}
+		if q.Get("progress") == "true" {
+			item.Kind, item.Progress = j.Kind, &j.Progress
+		}
+		list.Items = append(list.Items, item)
+	}
+	if len(found) > limit {
+		list.NextCursor = &list.Items[limit-1].ID
+	}
+	respond(w, http.StatusOK, list)
+}
+
+// jobFilter reads the parameters of a list. An empty one is not given.
+func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protocol.ValidationErrorResponse) {
+	limit = defaultJobs
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxJobs {
+			return 0, "", "", protocol.Invalid("limit", "must be a whole number of 1 to %d", maxJobs)
+		}
+		limit = n
+	}
+	if status = q.Get("status"); status != "" && !slices.Contains(jobStatuses, status) {
+		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(jobStatuses, ", "))
+	}
+	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !stream.IsID(cursor) {
+		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier answer")
+	}
+	return limit, status, cursor, nil
+}

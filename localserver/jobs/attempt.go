@@ -1,0 +1,312 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+const (
+	// renewInterval is how often a worker renews its claim.
+	renewInterval = 5 * time.Second
+	// claimTime is how long a claim that is not renewed lasts: its worker stops
+	// before, by its own clock. It is less than store.JobAckWait.
+	claimTime = 20 * time.Second
+	// takenPause is when to look again for a job that another worker has.
+	takenPause = 10 * time.Second
+	// maxAttempts is how often a job is begun: one that ends its server each time
+	// must not do so for ever.
+	maxAttempts = 5
+	// maxRun bounds the time of one attempt.
+	maxRun = 24 * time.Hour
+)
+
+var (
+	// errOver is a job that needs no worker.
+	errOver = errors.New("the job is over")
+	// errEnded is a job that has just been ended.
+	errEnded = errors.New("the job was ended")
+	// errTaken is a job that another worker runs.
+	errTaken = errors.New("another worker runs the job")
+	// errLost is a claim that could not be renewed, or a canceled job.
+	errLost = errors.New("the claim on the job is lost")
+)
+
+// failure is an error that is the result of a job: its text is for the client.
+type failure struct{ text string }
+
+func (f *failure) Error() string { return f.text }
+
+func failed(format string, args ...any) error { return &failure{fmt.Sprintf(format, args...)} }
+
+// attempt is one run of a job by one worker.
+type attempt struct {
+	*Runner
+	delivery *store.Delivery
+	ctx      context.Context // canceled when the claim is lost or the Runner ends
+	end      context.CancelCauseFunc
+
+	// The record. While the job is computed, only the renewal changes it.
+	job      store.Job
+	revision uint64
+	renewed  time.Time
+
+	thousandths atomic.Int64 // of the work that are done
+}
+
+// claim makes this worker the one that runs a job. errOver and errTaken say why
+// nothing is to be done.
+func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
+	ctx, cancel := r.call()
+	defer cancel()
+	a := &attempt{Runner: r, delivery: d}
+	var err error
+	a.job, a.revision, err = r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
+	if errors.Is(err, store.ErrNotFound) {
+		a.job = d.Job
+		if a.revision, err = r.Store.RestoreJob(ctx, a.job); errors.Is(err, store.ErrConflict) {
+			return a, errTaken // the handler has written it just now, or it expired
+		}
+	}
+	switch {
+	case err != nil:
+		return a, err
+	case a.job.Status.Over():
+		return a, errOver
+	case a.job.Status == store.JobRunning && r.holds(a.job):
+		return a, errTaken
+	}
+	if a.job.Attempts >= maxAttempts {
+		a.finish(store.JobFailed, "", fmt.Sprintf("The job was interrupted %d times; the server may not have enough memory for it.", maxAttempts))
+		return a, errEnded
+	}
+	a.job.Status, a.job.Node, a.job.Attempt, a.job.Progress = store.JobRunning, r.Node, uuid.NewString(), 0
+	a.job.Attempts++
+	if err := a.write(ctx); errors.Is(err, store.ErrConflict) {
+		return a, errTaken
+	} else if err != nil {
+		return a, err
+	}
+	return a, nil
+}
+
+// holds reports whether the worker that has claimed a job may still run it.
+func (r *Runner) holds(j store.Job) bool {
+	r.mu.Lock()
+	_, here := r.active[j.ID]
+	r.mu.Unlock()
+	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated) < claimTime
+}
+
+// write replaces the record.
+func (a *attempt) write(ctx context.Context) error {
+	a.job.Updated = a.Now().UTC()
+	next, err := a.Store.UpdateJob(ctx, a.job, a.revision)
+	if err == nil {
+		a.revision, a.renewed = next, time.Now()
+	}
+	return err
+}
+
+// run computes the job and writes its end.
+func (a *attempt) run() {
+	began := time.Now()
+	log := a.Logger.With("job", a.job.ID, "kind", a.job.Kind, "account", a.job.Account)
+	log.Info("job begun", "attempt", a.job.Attempts)
+	ctx, cancel := context.WithTimeout(a.Runner.ctx, maxRun)
+	defer cancel()
+	a.ctx, a.end = context.WithCancelCause(ctx)
+	defer a.end(nil)
+	a.register(true)
+	a.Counters.Running.Add(1)
+	defer a.Counters.Running.Add(-1)
+	defer a.register(false)
+
+	var renewal sync.WaitGroup
+	stop := make(chan struct{})
+	renewal.Go(func() { a.renew(stop) })
+	var output []byte
+	var err error
+	if panicked := stream.Guard(func() { output, err = a.compute() }); panicked != nil {
+		log.Error("a job panicked", "error", panicked)
+		err = failed("Internal error")
+	}
+	close(stop)
+	renewal.Wait()
+
+	var fail *failure
+	switch {
+	case errors.Is(context.Cause(a.ctx), errLost):
+		a.abandon()
+	case a.Runner.ctx.Err() != nil && !errors.As(err, &fail):
+		a.interrupted()
+	case err == nil:
+		a.succeed(output)
+	case errors.As(err, &fail):
+		a.finish(store.JobFailed, "", fail.text)
+	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
+		a.finish(store.JobFailed, "", fmt.Sprintf("The job took longer than %v.", maxRun))
+	default: // of the store or the machine
+		log.Warn("a job could not be completed; it is run again", "error", err)
+		a.Counters.Returned.Add(1)
+		a.giveBack(a.delivery, takenPause)
+	}
+	log.Info("job ended", "status", string(a.job.Status), "cause", a.job.Error, "duration", time.Since(began))
+}
+
+func (a *attempt) register(active bool) {
+	a.Runner.mu.Lock()
+	defer a.Runner.mu.Unlock()
+	if active {
+		a.active[a.job.ID] = a.end
+	} else {
+		delete(a.active, a.job.ID)
+	}
+}
+
+// renew renews the claim until stop, and ends the attempt when it is lost.
+func (a *attempt) renew(stop chan struct{}) {
+	tick := time.NewTicker(renewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		a.job.Progress = float64(a.thousandths.Load()) / 1000
+		ctx, cancel := a.call()
+		err := a.write(ctx)
+		cancel()
+		late := time.Since(a.renewed) > claimTime-storeTimeout
+		switch {
+		case err == nil:
+			err = a.delivery.Extend()
+		case errors.Is(err, store.ErrConflict), late:
+			a.end(errLost)
+			return
+		}
+		if err != nil {
+			a.Logger.Warn("the claim on a job could not be renewed yet", "job", a.job.ID, "error", err)
+		}
+	}
+}
+
+// setProgress notes the share of the work that is done; the next renewal stores it.
+func (a *attempt) setProgress(share float64) {
+	a.thousandths.Store(int64(share * 1000))
+}
+
+// succeed stores the output and then the end of the job: the record refers to a
+// complete object.
+func (a *attempt) succeed(output []byte) {
+	name := a.job.ID + "/" + a.job.Attempt
+	err := a.store(name, output)
+	if errors.Is(err, store.ErrFull) {
+		a.finish(store.JobFailed, "", "The server has no space for the result.")
+		return
+	}
+	if err != nil {
+		a.Logger.Warn("the result of a job could not be stored; it is run again", "job", a.job.ID, "error", err)
+		a.Counters.Returned.Add(1)
+		a.giveBack(a.delivery, takenPause)
+		return
+	}
+	a.finish(store.JobSucceeded, name, "")
+}
+
+func (a *attempt) store(name string, output []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	w, err := a.Store.CreateMedia(ctx, store.JobMedia(a.job.Account), name, a.Now)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	_, err = w.Write(output)
+	if err == nil {
+		_, err = w.Commit(nil)
+	}
+	var over *store.QuotaError
+	if errors.As(err, &over) {
+		return store.ErrFull
+	}
+	return err
+}
+
+// finish writes the end of the job and removes it from the queue.
+func (a *attempt) finish(status store.JobStatus, output, text string) {
+	a.job.Status, a.job.Output, a.job.Error, a.job.Request = status, output, text, nil
+	if status == store.JobSucceeded {
+		a.job.Progress = 1
+	}
+	ctx, cancel := a.call()
+	defer cancel()
+	err := a.write(ctx)
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		if output != "" {
+			_ = a.Store.DeleteMedia(ctx, store.JobMedia(a.job.Account), output, a.Now()) // or it expires
+		}
+		a.abandon()
+		return
+	case err != nil: // it is delivered again
+		a.Logger.Warn("the end of a job could not be stored; it is run again", "job", a.job.ID, "error", err)
+		a.Counters.Returned.Add(1)
+		return
+	case status == store.JobSucceeded:
+		a.Counters.Succeeded.Add(1)
+	default:
+		a.Counters.Failed.Add(1)
+	}
+	a.settle(a.delivery, a.job)
+}
+
+// abandon ends an attempt whose claim is lost. A job that was canceled leaves the
+// queue; another worker has a delivery of its own.
+func (a *attempt) abandon() {
+	ctx, cancel := a.call()
+	defer cancel()
+	j, _, err := a.Store.Job(ctx, a.job.Account, a.job.ID, a.Now())
+	if err == nil && j.Status.Over() {
+		a.job = j
+		if j.Status == store.JobCanceled {
+			a.Counters.Canceled.Add(1)
+		}
+		a.settle(a.delivery, j)
+		return
+	}
+	a.Counters.Returned.Add(1)
+}
+
+// interrupted gives the job back to the queue because the Runner ends.
+func (a *attempt) interrupted() {
+	a.Counters.Returned.Add(1)
+	a.job.Status, a.job.Node, a.job.Attempt = store.JobPending, "", ""
+	a.job.Attempts-- // it is not the job's fault
+	ctx, cancel := a.call()
+	defer cancel()
+	if err := a.write(ctx); errors.Is(err, store.ErrConflict) {
+		a.abandon()
+		return
+	}
+	a.giveBack(a.delivery, 0)
+}
+
+// request is the request of a job.
+func (a *attempt) request() (r protocol.JobRequest, err error) {
+	if err = json.Unmarshal(a.job.Request, &r); err != nil {
+		err = failed("The request cannot be read.")
+	}
+	return r, err
+}

@@ -1,0 +1,254 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/localserver/engine/offline"
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+const (
+	// MaxLength is the longest audio of a job.
+	MaxLength = 24 * time.Hour
+	// busyPause is how long a job pauses while live streams are late.
+	busyPause = 50 * time.Millisecond
+	// pushSamples is how much audio is processed between two looks at them.
+	pushSamples = offline.SampleRate / 2
+)
+
+// compute does the work of a job and returns its output. A *failure is its result
+// as well; other errors are those of the store or the machine.
+func (a *attempt) compute() ([]byte, error) {
+	request, err := a.request()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp(a.Dir, "hubbub-job-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	path, err := a.fetch(folder, request.URL)
+	if err != nil {
+		return nil, err
+	}
+	source, err := capture.Open(a.ctx, capture.Spec{Input: path})
+	if err != nil {
+		return nil, a.audioError(path, err)
+	}
+	defer func() { _ = source.Close() }()
+	var output any
+	var panicked error
+	atLowPriority(func() {
+		panicked = stream.Guard(func() { output, err = a.process(source, request) })
+	})
+	if panicked != nil {
+		return nil, panicked
+	}
+	if err != nil {
+		return nil, a.audioError(path, err)
+	}
+	return protocol.MarshalLine(output)
+}
+
+// audioError makes an error about the audio the result of the job. Its text names
+// no file of the server.
+func (a *attempt) audioError(path string, err error) error {
+	var fail *failure
+	if errors.As(err, &fail) || a.ctx.Err() != nil {
+		return err
+	}
+	text := strings.ReplaceAll(err.Error(), path, "the audio")
+	return failed("%s", strings.ToUpper(text[:1])+text[1:])
+}
+
+// process computes the output of a job from its audio.
+func (a *attempt) process(source capture.Source, request protocol.JobRequest) (any, error) {
+	if a.job.Kind == protocol.JobVoiceprint {
+		return a.voiceprint(source)
+	}
+	pass, err := offline.New(offline.Options{Speakers: request.NumSpeakers, MinSpeakers: request.MinSpeakers, MaxSpeakers: request.MaxSpeakers})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.read(source, MaxLength, func(samples []float32) { pass.Push(samples) }); err != nil {
+		return nil, err
+	}
+	result, err := pass.Finish(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.job.Kind == protocol.JobIdentify {
+		return identify(result, request)
+	}
+	return diarization(result, request), nil
+}
+
+// voiceprint makes the voiceprint of the only speaker.
+func (a *attempt) voiceprint(source capture.Source) (any, error) {
+	maker, err := voiceprint.NewMaker()
+	if err != nil {
+		return nil, err
+	}
+	err = a.read(source, voiceprint.MaxSeconds*time.Second, maker.Push)
+	if err != nil {
+		return nil, err
+	}
+	made, err := maker.Voiceprint()
+	if err != nil {
+		return nil, err
+	}
+	return protocol.VoiceprintOutput{Voiceprint: made.String()}, nil
+}
+
+// read passes on the audio of a source, at most limit of it.
+func (a *attempt) read(source capture.Source, limit time.Duration, push func([]float32)) error {
+	var samples int64
+	duration := source.Info().Duration
+	if duration > limit+time.Second {
+		return tooLong(limit)
+	}
+	buffer, last := make([]float32, pushSamples), false
+	for !last {
+		n, err := a.fill(source, buffer)
+		if last = errors.Is(err, io.EOF); err != nil && !last {
+			return err
+		}
+		samples += int64(n)
+		if time.Duration(samples)*time.Second/offline.SampleRate > limit {
+			return tooLong(limit)
+		}
+		push(buffer[:n])
+		a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
+		if duration > 0 {
+			a.setProgress(min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
+		}
+		for a.Busy() && a.ctx.Err() == nil {
+			pause(a.ctx, busyPause)
+		}
+	}
+	return context.Cause(a.ctx)
+}
+
+// fill reads until the buffer is full or the source ends.
+func (a *attempt) fill(source capture.Source, buffer []float32) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var k int
+		k, err = source.Read(a.ctx, buffer[n:])
+		n += k
+	}
+	return n, err
+}
+
+func tooLong(limit time.Duration) error {
+	if limit < time.Hour {
+		return failed("The audio is longer than %.0f s.", limit.Seconds())
+	}
+	return failed("The audio is longer than %.0f h.", limit.Hours())
+}
+
+// percent is a probability as a whole number, 0 to 100.
+func percent(p float64) int { return int(min(max(p, 0), 1)*100 + 0.5) }
+
+// turns are turns for the output, with the confidences of all speakers if asked.
+func turns(result *offline.Result, list []offline.Turn, confidence bool) []protocol.JobTurn {
+	out := make([]protocol.JobTurn, 0, len(list)) // an array, not null
+	for _, t := range list {
+		turn := protocol.JobTurn{Speaker: protocol.SpeakerLabel(t.Speaker), Start: protocol.Seconds(t.Start), End: protocol.Seconds(t.End)}
+		if confidence {
+			turn.Confidence = map[string]int{}
+			for k, p := range result.Speaking(t.Start, t.End) {
+				turn.Confidence[protocol.SpeakerLabel(k)] = percent(p)
+			}
+		}
+		out = append(out, turn)
+	}
+	return out
+}
+
+// diarization is the output of a diarization.
+func diarization(result *offline.Result, request protocol.JobRequest) protocol.Diarization {
+	out := protocol.Diarization{Turns: turns(result, result.Turns, request.TurnLevelConfidence)}
+	if request.Exclusive {
+		out.Exclusive = turns(result, result.Exclusive, request.TurnLevelConfidence)
+	}
+	if request.Confidence {
+		scores := result.Confidence()
+		out.Confidence = &protocol.FrameConfidence{Score: make([]int, len(scores)), Resolution: offline.FrameSeconds}
+		for i, p := range scores {
+			out.Confidence.Score[i] = percent(p)
+		}
+	}
+	return out
+}
+
+// identify is the output of an identification.
+func identify(result *offline.Result, request protocol.JobRequest) (any, error) {
+	var people []voiceprint.Person
+	for _, p := range request.Voiceprints {
+		v, err := voiceprint.Parse(p.Voiceprint)
+		if err != nil { // of another engine version, on a cluster while it is updated
+			return nil, fmt.Errorf("voiceprint %q: %w", p.Label, err)
+		}
+		people = append(people, voiceprint.Person{Label: p.Label, Voiceprint: v})
+	}
+	matches, voices := match(result, people, request.Matching)
+	out := protocol.Identification{Diarization: diarization(result, request), Turns: make([]protocol.IdentifiedTurn, 0, len(result.Turns)), Voices: voices}
+	for _, t := range out.Diarization.Turns {
+		turn := protocol.IdentifiedTurn{Speaker: t.Speaker, Start: t.Start, End: t.End, Diarization: t.Speaker, Match: matches[t.Speaker]}
+		if turn.Match != nil {
+			turn.Speaker = *turn.Match
+		}
+		out.Turns = append(out.Turns, turn)
+	}
+	return out, nil
+}
+
+// match finds the people among the speakers. The most certain pair comes first.
+func match(result *offline.Result, people []voiceprint.Person, m *protocol.Matching) (map[string]*string, []protocol.IdentifiedSpeaker) {
+	threshold, exclusive := voiceprint.DefaultThreshold, true
+	if m != nil && m.Threshold != nil {
+		threshold = *m.Threshold / 100
+	}
+	if m != nil && m.Exclusive != nil {
+		exclusive = *m.Exclusive
+	}
+	matches := map[string]*string{}
+	voices := make([]protocol.IdentifiedSpeaker, len(result.Voices))
+	confidences := make([][]float64, len(voices))
+	for k, v := range result.Voices {
+		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
+		voices[k] = protocol.IdentifiedSpeaker{Speaker: protocol.SpeakerLabel(k), Confidence: map[string]int{}}
+		for i, p := range confidences[k] {
+			voices[k].Confidence[people[i].Label] = percent(p)
+		}
+	}
+	taken := map[int]bool{}
+	for {
+		speaker, person, best := -1, -1, -1.0
+		for k := range voices {
+			if voices[k].Match != nil {
+				continue
+			}
+			i, p := voiceprint.Best(confidences[k], threshold, func(i int) bool { return !exclusive || !taken[i] })
+			if i >= 0 && p > best {
+				speaker, person, best = k, i, p
+			}
+		}
+		if speaker < 0 {
+			return matches, voices
+		}
+		voices[speaker].Match = &people[person].Label
+		matches[voices[speaker].Speaker] = voices[speaker].Match
+		taken[person] = true
+	}
+}

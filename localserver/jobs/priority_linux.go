@@ -1,0 +1,26 @@
+package jobs
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// nicer is how much lower the priority of a job is than that of the process, as a
+// nice value: a third of its share of a busy core.
+const nicer = 5
+
+// atLowPriority calls f in a thread of a lower priority and waits for it. The
+// thread ends with f.
+func atLowPriority(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // for good: a thread's priority cannot be raised again
+		thread := syscall.Gettid()
+		if raw, err := syscall.Getpriority(syscall.PRIO_PROCESS, thread); err == nil { // 20 less the nice value
+			_ = syscall.Setpriority(syscall.PRIO_PROCESS, thread, 20-raw+nicer)
+		}
+		f()
+	}()
+	<-done
+}

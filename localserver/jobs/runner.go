@@ -1,0 +1,188 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
+)
+
+const (
+	// storeTimeout bounds one call of the store.
+	storeTimeout = 5 * time.Second
+	// retryPause is the pause after a failure of the queue.
+	retryPause = time.Second
+)
+
+// Store is what a Runner needs of the store.
+type Store interface {
+	store.Jobs
+	store.JobQueue
+	store.Media
+}
+
+// Options configure a Runner. Store, Node and Now are required.
+type Options struct {
+	Store Store
+	// Shared says that other nodes use the store.
+	Shared bool
+	// Node identifies this process.
+	Node string
+	// Workers is how many jobs run at once.
+	Workers int
+	// Dir is the folder for the audio of running jobs, of this process alone. ""
+	// means the folder for temporary files.
+	Dir string
+	// Busy reports whether jobs must pause because live streams are late. nil =
+	// never.
+	Busy func() bool
+	Now  func() time.Time
+	// Logger receives one line for each step of a job.
+	Logger *slog.Logger
+}
+
+// Counters count the jobs of this process.
+type Counters struct {
+	Running   atomic.Int64
+	Succeeded atomic.Int64
+	Failed    atomic.Int64
+	Canceled  atomic.Int64
+	// Returned are attempts that ended without a result: interrupted, or
+	// without a store.
+	Returned atomic.Int64
+	// AudioMillis is the length of the audio that was processed.
+	AudioMillis atomic.Int64
+}
+
+// Runner takes jobs from the queue and runs them.
+type Runner struct {
+	Options
+	Counters Counters
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	workers sync.WaitGroup
+
+	mu     sync.Mutex
+	active map[string]context.CancelCauseFunc // the running jobs, by id
+}
+
+// Start starts the workers.
+func Start(o Options) *Runner {
+	if o.Busy == nil {
+		o.Busy = func() bool { return false }
+	}
+	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	for range o.Workers {
+		r.workers.Go(r.work)
+	}
+	return r
+}
+
+// Stop takes no more jobs and interrupts the running ones, which go back to the
+// queue. It does not wait.
+func (r *Runner) Stop() { r.cancel() }
+
+// Close stops the Runner and waits for its workers.
+func (r *Runner) Close() {
+	r.Stop()
+	r.workers.Wait()
+}
+
+// work runs one job after the other.
+func (r *Runner) work() {
+	failing := false
+	for r.ctx.Err() == nil {
+		d, err := r.Store.Next(r.ctx, store.RunQueue)
+		if err == nil {
+			failing = false
+			if panicked := stream.Guard(func() { r.take(d) }); panicked != nil {
+				r.Logger.Error("a job could not be run", "job", d.Job.ID, "error", panicked)
+			}
+			continue
+		}
+		if !failing && r.ctx.Err() == nil {
+			r.Logger.Warn("no jobs can be taken; it is retried", "error", err)
+		}
+		failing = true
+		pause(r.ctx, retryPause)
+	}
+}
+
+// take runs the job of a delivery, unless it is over or another worker has it.
+func (r *Runner) take(d *store.Delivery) {
+	a, err := r.claim(d)
+	switch {
+	case errors.Is(err, errEnded):
+	case errors.Is(err, errOver):
+		r.settle(d, a.job)
+	case errors.Is(err, errTaken):
+		r.giveBack(d, takenPause)
+	case err != nil:
+		if r.ctx.Err() == nil {
+			r.Logger.Warn("a job could not be begun yet", "job", d.Job.ID, "error", err)
+		}
+		r.giveBack(d, retryPause)
+	default:
+		a.run()
+	}
+}
+
+// giveBack lets another worker take a delivery after a pause. If that fails, it is
+// delivered again when its time is over.
+func (r *Runner) giveBack(d *store.Delivery, pause time.Duration) {
+	if err := d.Return(pause); err != nil {
+		r.Logger.Warn("a job could not be given back to the queue yet", "job", d.Job.ID, "error", err)
+	}
+}
+
+// settle removes the delivery of a job that is over, after its webhook was queued.
+func (r *Runner) settle(d *store.Delivery, j store.Job) {
+	ctx, cancel := r.call()
+	defer cancel()
+	err := r.queueHook(ctx, j)
+	if err == nil {
+		err = d.Done(ctx)
+	}
+	if err != nil { // it is delivered again, and nothing else happens then
+		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)
+	}
+}
+
+func (r *Runner) queueHook(ctx context.Context, j store.Job) error {
+	if j.Hook == nil || j.Hook.Done {
+		return nil
+	}
+	return r.Store.QueueHook(ctx, j)
+}
+
+// call is the context of one call of the store. It does not end with the Runner:
+// what a worker has finished is written.
+func (r *Runner) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), storeTimeout)
+}
+
+// Cancel ends a job of this node at once; on other nodes its worker notices.
+func (r *Runner) Cancel(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.active[id]; cancel != nil {
+		cancel(errLost)
+	}
+}
+
+// pause waits for some time or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

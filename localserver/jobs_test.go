@@ -1,0 +1,282 @@
+package localserver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"hubbub/localserver/apikeys"
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+var (
+	demoPrint     string
+	demoPrintOnce sync.Once
+)
+
+// demoVoiceprint is a voiceprint of the first person of the demo.
+func demoVoiceprint(t testing.TB) string {
+	demoPrintOnce.Do(func() { demoPrint = voiceprintOf(t, demoAudio(t, 6)[16000:]) })
+	return demoPrint
+}
+
+// wav is a 16-bit WAV file.
+func wav(samples []float32) []byte {
+	b := protocol.WAVHeader(int64(2 * len(samples)))
+	for _, x := range samples {
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(x*32767)))
+	}
+	return b
+}
+
+// upload stores an object as the published client does: without credential and
+// content type.
+func (h *host) upload(name string, body []byte) {
+	h.t.Helper()
+	var m protocol.MediaLocation
+	if err := json.Unmarshal(h.do("POST", "/v1/media/input", testKey, strings.NewReader(`{"url":"media://`+name+`"}`)).body, &m); err != nil {
+		h.t.Fatal(err)
+	}
+	r, err := http.NewRequest("PUT", m.URL, bytes.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if res := h.send(r); res.StatusCode != 200 {
+		h.t.Fatalf("upload: %d %s", res.StatusCode, res.body)
+	}
+}
+
+// submit creates a job.
+func (h *host) submit(operation, body string) protocol.JobAccepted {
+	h.t.Helper()
+	res := h.do("POST", "/v1/"+operation, testKey, strings.NewReader(body))
+	var a protocol.JobAccepted
+	if err := json.Unmarshal(res.body, &a); err != nil || res.StatusCode != 200 || a.Status != "created" || uuid.Validate(a.JobID) != nil {
+		h.t.Fatalf("%s: %d %s", operation, res.StatusCode, res.body)
+	}
+	return a
+}
+
+// jobTimeout bounds the time of a job on a loaded machine, with the race detector.
+const jobTimeout = 4 * time.Minute
+
+// jobEnd waits for the end of a job and returns its status and body. Until then it
+// has no output.
+func (h *host) jobEnd(id string) (status protocol.JobStatus, body string) {
+	h.t.Helper()
+	for deadline := time.Now().Add(jobTimeout); ; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("the job has not ended: %s", body)
+		}
+		res := h.do("GET", "/v1/jobs/"+id, testKey, nil)
+		if err := json.Unmarshal(res.body, &status); err != nil || res.StatusCode != 200 || status.JobID != id {
+			h.t.Fatalf("%d %s", res.StatusCode, res.body)
+		}
+		body = string(res.body)
+		over := status.Status == "succeeded" || status.Status == "failed" || status.Status == "canceled"
+		if !over && strings.Contains(body, "output") {
+			h.t.Fatalf("a job that is not over has an output: %s", body)
+		}
+		if over {
+			return status, body
+		}
+	}
+}
+
+// TestJobs runs the three operations on the beginning of the demo, with what the
+// published client sends.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	h.upload("talk", wav(demoAudio(t, 8)))
+	const fields = `"url":"media://talk","model":"precision-2","numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,"confidence":true,"turnLevelConfidence":true,"exclusive":true,"transcription":null`
+
+	a := h.submit("diarize", `{`+fields+`,"webhook":null,"webhookStatusOnly":null,"transcriptionConfig":{"model":"x"}}`)
+	if !strings.Contains(a.Warning, "precision-2") {
+		t.Errorf("warning %q", a.Warning)
+	}
+	status, body := h.jobEnd(a.JobID)
+	var d struct {
+		Diarization, ExclusiveDiarization []struct {
+			Speaker    string
+			Start, End float64
+			Confidence map[string]int
+		}
+		Confidence protocol.FrameConfidence
+	}
+	if err := json.Unmarshal(status.Output, &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Diarization) == 0 || len(d.ExclusiveDiarization) == 0 || d.Diarization[0].Speaker != "SPEAKER_00" ||
+		d.Diarization[0].Confidence["SPEAKER_00"] < 50 || d.Diarization[0].End <= d.Diarization[0].Start {
+		t.Errorf("%+v", d)
+	}
+	if c := d.Confidence; c.Resolution != 0.02 || len(c.Score) != 400 {
+		t.Errorf("%d scores, resolution %v", len(c.Score), c.Resolution)
+	}
+	if !regexp.MustCompile(`"start":\d+\.\d{3},"end":\d+\.\d{3}[,}]`).MatchString(body) {
+		t.Errorf("times without three decimals: %.300s", body)
+	}
+
+	a = h.submit("voiceprint", `{"url":"media://talk","model":"hubbub"}`)
+	if a.Warning != "" {
+		t.Errorf("warning %q", a.Warning)
+	}
+	status, body = h.jobEnd(a.JobID)
+	var v protocol.VoiceprintOutput
+	if err := json.Unmarshal(status.Output, &v); err != nil || v.Voiceprint == "" {
+		t.Fatalf("%s (%v)", body, err)
+	}
+
+	people := fmt.Sprintf(`"voiceprints":[{"label":"Sam","voiceprint":%q}],"matching":{"exclusive":true,"threshold":0.0}`, v.Voiceprint)
+	status, body = h.jobEnd(h.submit("identify", `{`+fields+`,`+people+`}`).JobID)
+	var i protocol.Identification
+	if err := json.Unmarshal(status.Output, &i); err != nil {
+		t.Fatalf("%s (%v)", body, err)
+	}
+	if len(i.Turns) != len(d.Diarization) || len(i.Diarization.Turns) != len(d.Diarization) || i.Turns[0].Speaker != "Sam" ||
+		i.Turns[0].Diarization != "SPEAKER_00" || *i.Turns[0].Match != "Sam" || *i.Voices[0].Match != "Sam" || i.Voices[0].Confidence["Sam"] < 50 {
+		t.Errorf("%.600s", body)
+	}
+	// The voiceprints are not stored longer than needed.
+	rec, _, err := h.store.Job(t.Context(), apikeys.DefaultAccount, status.JobID, time.Now())
+	if err != nil || len(rec.Request) > 0 {
+		t.Errorf("the record of a job that is over has the request %s (%v)", rec.Request, err)
+	}
+}
+
+// TestJobFailures checks that bad audio gives a failed job that says why.
+func TestJobFailures(t *testing.T) {
+	t.Parallel()
+	h := serve(t)
+	silence := make([]float32, 16000)
+	for name, body := range map[string][]byte{"empty": {}, "text": []byte("this is no audio"), "one": wav(silence[:1]), "silence": wav(silence),
+		"cut": wav(silence)[:1000], "long": wav(make([]float32, 31*16000))} {
+		h.upload(name, body)
+	}
+	for _, c := range []struct{ operation, name, want string }{
+		{"diarize", "gone", "Nothing is stored at media://gone"},
+		{"diarize", "empty", "The audio is empty"},
+		{"diarize", "text", "The audio is text, not audio"},
+		{"diarize", "one", `{"diarization":[]}`},
+		{"diarize", "silence", `{"diarization":[]}`},
+		{"diarize", "cut", `{"diarization":[]}`},
+		{"voiceprint", "silence", "The audio is silent"},
+		{"voiceprint", "long", "The audio is longer than 30 s"},
+	} {
+		status, body := h.jobEnd(h.submit(c.operation, `{"url":"media://`+c.name+`"}`).JobID)
+		if !strings.Contains(string(status.Output), c.want) || strings.Contains(c.want, "diarization") != (status.Status == "succeeded") {
+			t.Errorf("%s of %s: %s, want %s", c.operation, c.name, body, c.want)
+		}
+	}
+}
+
+// TestJobRequests checks what is refused, and in which field.
+func TestJobRequests(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(o *setup) { o.Jobs = -1 })
+	people := func(label string) string {
+		return fmt.Sprintf(`"voiceprints":[{"label":%q,"voiceprint":%q}]`, label, demoVoiceprint(t))
+	}
+	for _, c := range []struct{ operation, body, field string }{
+		{"diarize", `{}`, "url"},
+		{"diarize", `{"url":null}`, "url"},
+		{"diarize", `{"url":7}`, "url"},
+		{"diarize", `{"url":"/etc/passwd"}`, "url"},
+		{"diarize", `{"url":"file:///etc/passwd"}`, "url"},
+		{"diarize", `{"url":"https://example.com/a.wav"}`, "url"},
+		{"diarize", `{"url":"media://x","transcription":true}`, "transcription"},
+		{"identify", `{"url":"media://x"}`, "voiceprints"},
+		{"identify", `{"url":"media://x","voiceprints":[{"label":"a","voiceprint":"x"}]}`, "voiceprints[0].voiceprint"},
+		{"identify", `{"url":"media://x",` + people("Speaker_1") + `}`, "voiceprints[0].label"},
+	} {
+		res := h.do("POST", "/v1/"+c.operation, testKey, strings.NewReader(c.body))
+		var bad protocol.ValidationErrorResponse
+		if err := json.Unmarshal(res.body, &bad); err != nil || res.StatusCode != 400 || len(bad.Errors) == 0 || bad.Errors[0].Field != c.field {
+			t.Errorf("%s %s: %d %s, want 400 with the field %s", c.operation, c.body, res.StatusCode, res.body, c.field)
+		}
+	}
+	if a := h.submit("diarize", `{"url":"media://x","numSpeakers":25}`); !strings.Contains(a.Warning, "numSpeakers is 25") {
+		t.Errorf("warning %q", a.Warning)
+	}
+}
+
+// TestListJobs pages through the jobs of an account, newest first.
+func TestListJobs(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(o *setup) { o.Jobs = -1 })
+	var ids []string
+	for range 5 {
+		ids = append([]string{h.submit("diarize", `{"url":"media://x"}`).JobID}, ids...)
+	}
+	if res := h.do("DELETE", "/v1/jobs/"+ids[0], testKey, nil); res.StatusCode != 200 || !strings.Contains(string(res.body), `"status":"canceled"`) || strings.Contains(string(res.body), "output") {
+		t.Errorf("cancel: %d %s", res.StatusCode, res.body)
+	}
+	list := func(query string) (page protocol.JobList) {
+		res := h.do("GET", "/v2/jobs"+query, testKey, nil)
+		if err := json.Unmarshal(res.body, &page); err != nil || res.StatusCode != 200 {
+			t.Fatalf("%s: %d %s", query, res.StatusCode, res.body)
+		}
+		return page
+	}
+	first := list("?limit=2")
+	second := list("?limit=2&cursor=" + *first.NextCursor)
+	last := list("?limit=2&cursor=" + *second.NextCursor)
+	var got []string
+	for _, page := range []protocol.JobList{first, second, last} {
+		for _, item := range page.Items {
+			got = append(got, item.ID)
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(ids, " ") || last.NextCursor != nil {
+		t.Errorf("%v, want %v", got, ids)
+	}
+	if page := list("?status=canceled"); len(page.Items) != 1 || page.Items[0].ID != ids[0] || page.NextCursor != nil {
+		t.Errorf("canceled jobs: %+v", page)
+	}
+	if page := list("?status=succeeded"); page.Items == nil || len(page.Items) != 0 {
+		t.Errorf("succeeded jobs: %+v", page)
+	}
+	for _, query := range []string{"?limit=0", "?limit=x", "?status=done", "?cursor=x"} {
+		if res := h.do("GET", "/v2/jobs"+query, testKey, nil); res.StatusCode != 400 {
+			t.Errorf("%s: %d", query, res.StatusCode)
+		}
+	}
+}
+
+// TestJobIsReturned stops a server whose job runs: another server on the same
+// folder completes it.
+func TestJobIsReturned(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := serve(t, func(o *setup) { o.DataDir = dir })
+	first.upload("long", wav(make([]float32, 20*60*16000)))
+	id := first.submit("diarize", `{"url":"media://long"}`).JobID
+	eventually(t, "a running job", func() bool { return first.jobs.Counters.Running.Load() == 1 })
+	if err := first.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiting := serve(t, func(o *setup) { o.DataDir, o.Jobs = dir, -1 })
+	rec, _, err := waiting.store.Job(t.Context(), apikeys.DefaultAccount, id, time.Now())
+	if err != nil || rec.Status != store.JobPending || rec.Attempts != 0 {
+		t.Errorf("after the shutdown: %+v (%v)", rec, err)
+	}
+	waiting.upload("long", wav(make([]float32, 1600)))
+	if err := waiting.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := serve(t, func(o *setup) { o.DataDir = dir })
+	if status, body := second.jobEnd(id); status.Status != "succeeded" {
+		t.Errorf("%s", body)
+	}
+}

@@ -1,0 +1,85 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hubbub/hint"
+	"hubbub/localserver/jobs"
+	"hubbub/localserver/store"
+)
+
+const (
+	// jobsFolder is in the data folder. It has the audio of running jobs.
+	jobsFolder = "jobs"
+	// lateLag is the lag of a stream's engine from which jobs pause, and lateTime
+	// for how long.
+	lateLag  = 100 * time.Millisecond
+	lateTime = time.Second
+)
+
+// lateness is when a stream of this node was last late.
+type lateness struct{ at atomic.Int64 }
+
+// note takes the lag of a chunk.
+func (l *lateness) note(lag time.Duration) {
+	if lag > lateLag {
+		l.at.Store(time.Now().UnixNano())
+	}
+}
+
+// now reports whether a stream is late.
+func (l *lateness) now() bool { return time.Since(time.Unix(0, l.at.Load())) < lateTime }
+
+// metricTimeout bounds the call of the store for a metric.
+const metricTimeout = time.Second
+
+// registerJobs registers the metrics of jobs.
+func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value func() float64), counter func(name, help string, labels prometheus.Labels, value func() int64)) {
+	gauge("hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
+		ctx, cancel := context.WithTimeout(s.ctx, metricTimeout)
+		defer cancel()
+		n, err := s.store.Queued(ctx, store.RunQueue)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	})
+	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(s.jobs.Counters.Running.Load()) })
+	c := func(value func(*jobs.Counters) int64) func() int64 {
+		return func() int64 { return value(&s.jobs.Counters) }
+	}
+	for status, value := range map[string]func(*jobs.Counters) int64{
+		"succeeded": func(c *jobs.Counters) int64 { return c.Succeeded.Load() },
+		"failed":    func(c *jobs.Counters) int64 { return c.Failed.Load() },
+		"canceled":  func(c *jobs.Counters) int64 { return c.Canceled.Load() },
+		"returned":  func(c *jobs.Counters) int64 { return c.Returned.Load() },
+	} {
+		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, c(value))
+	}
+	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
+		c(func(c *jobs.Counters) int64 { return c.AudioMillis.Load() / 1000 }))
+}
+
+// startJobs starts the workers of jobs.
+func (s *Server) startJobs() error {
+	dir := ""
+	if s.options.DataDir != "" {
+		dir = filepath.Join(s.options.DataDir, jobsFolder)
+		// What an earlier process left there is of no use.
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+			return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")
+		}
+	}
+	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
+		Dir: dir, Busy: s.late.now, Now: s.now, Logger: s.log})
+	return nil
+}

@@ -1,0 +1,342 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The kinds of jobs: the operations that create them.
+const (
+	JobDiarize    = "diarize"
+	JobVoiceprint = "voiceprint"
+	JobIdentify   = "identify"
+)
+
+// The states of a job, in the field status of JobStatus.
+const (
+	JobPending   = "pending"
+	JobCreated   = "created"
+	JobRunning   = "running"
+	JobSucceeded = "succeeded"
+	JobFailed    = "failed"
+	JobCanceled  = "canceled"
+)
+
+const (
+	// MaxJobSpeakers is the largest number of speakers in a whole recording.
+	MaxJobSpeakers = 20
+	// maxJobURL bounds the http addresses of a request, in bytes.
+	maxJobURL = 2048
+)
+
+// JobRequest is the body of POST /v1/diarize, /v1/voiceprint and /v1/identify. A
+// field that is not given, or null, has its zero value.
+type JobRequest struct {
+	// URL is a media location or an http address.
+	URL string `json:"url"`
+	// Model is a name; any is accepted.
+	Model string `json:"model,omitempty"`
+	// NumSpeakers is the number of speakers; the others are bounds. 0 = not
+	// known. They are at most MaxJobSpeakers.
+	NumSpeakers int `json:"numSpeakers,omitempty"`
+	MinSpeakers int `json:"minSpeakers,omitempty"`
+	MaxSpeakers int `json:"maxSpeakers,omitempty"`
+	// What the output has beside the turns.
+	Confidence          bool `json:"confidence,omitempty"`
+	TurnLevelConfidence bool `json:"turnLevelConfidence,omitempty"`
+	Exclusive           bool `json:"exclusive,omitempty"`
+	Transcription       bool `json:"transcription,omitempty"`
+	// Webhook is an https address; "" = none.
+	Webhook           string `json:"webhook,omitempty"`
+	WebhookStatusOnly bool   `json:"webhookStatusOnly,omitempty"`
+	// Enrolment is the people of an identification.
+	Enrolment
+}
+
+// ParseJob parses and checks the body of an operation that creates a job. Fields
+// that are not known are ignored. warnings say what cannot be fulfilled. What a
+// voiceprint contains, and whether the service may call an http address, is not
+// checked.
+func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *ValidationErrorResponse) {
+	input, bad := ValidateInput(body)
+	if bad != nil {
+		return r, nil, bad
+	}
+	p := jobFields{}
+	if err := json.Unmarshal(input, &p.fields); err != nil {
+		return r, nil, Invalid("", "is not valid JSON")
+	}
+	r.URL = p.text("url")
+	r.Model = p.text("model")
+	r.Webhook = p.text("webhook")
+	r.WebhookStatusOnly = p.flag("webhookStatusOnly")
+	if kind != JobVoiceprint {
+		r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = p.count("numSpeakers"), p.count("minSpeakers"), p.count("maxSpeakers")
+		r.Confidence, r.TurnLevelConfidence, r.Exclusive = p.flag("confidence"), p.flag("turnLevelConfidence"), p.flag("exclusive")
+	}
+	if kind == JobDiarize {
+		r.Transcription = p.flag("transcription")
+	}
+	p.checkAddresses(&r)
+	p.checkCounts(&r)
+	if len(p.errors) > 0 {
+		return r, nil, &ValidationErrorResponse{Message: "Invalid request", Errors: p.errors}
+	}
+	if kind == JobIdentify {
+		e, _, bad := ParseEnrolment(input)
+		if bad != nil {
+			return r, nil, bad
+		}
+		if len(e.Voiceprints) == 0 {
+			return r, nil, Invalid("voiceprints", "is required")
+		}
+		r.Enrolment = e
+	}
+	return r, p.warnings, nil
+}
+
+// jobFields reads the fields of a request and notes what is wrong with them.
+type jobFields struct {
+	fields   map[string]json.RawMessage
+	errors   []ValidationError
+	warnings []string
+}
+
+func (p *jobFields) refuse(field, format string, args ...any) {
+	p.errors = append(p.errors, Invalid(field, format, args...).Errors...)
+}
+
+func (p *jobFields) text(field string) (s string) {
+	raw := p.fields[field]
+	if given(raw) && json.Unmarshal(raw, &s) != nil {
+		p.refuse(field, "must be a string")
+	}
+	return s
+}
+
+func (p *jobFields) flag(field string) (on bool) {
+	raw := p.fields[field]
+	if given(raw) && json.Unmarshal(raw, &on) != nil {
+		p.refuse(field, "must be true or false")
+	}
+	return on
+}
+
+// count reads a number of speakers. One that is too large is cut later.
+func (p *jobFields) count(field string) int {
+	raw := p.fields[field]
+	if !given(raw) {
+		return 0
+	}
+	var n float64
+	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 {
+		p.refuse(field, "must be a whole number of 1 or more")
+		return 0
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+func (p *jobFields) checkAddresses(r *JobRequest) {
+	switch {
+	case !given(p.fields["url"]):
+		p.refuse("url", "is required")
+	case r.URL == "" && len(p.errors) > 0: // not a string
+	case isWeb(r.URL):
+		if err := checkWeb(r.URL); err != nil {
+			p.refuse("url", "%v", err)
+		}
+	default:
+		if bad := (MediaLocation{r.URL}).Validate(); bad != nil {
+			p.errors = append(p.errors, bad.Errors...)
+		}
+	}
+	if r.Webhook != "" {
+		if err := checkWeb(r.Webhook); err != nil {
+			p.refuse("webhook", "%v", err)
+		}
+	}
+}
+
+// isWeb reports whether an address is one of http or https.
+func isWeb(address string) bool {
+	scheme, _, _ := strings.Cut(address, "://")
+	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
+}
+
+// checkWeb checks the form of an http address.
+func checkWeb(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case len(address) > maxJobURL:
+		return fmt.Errorf("must have at most %d characters", maxJobURL)
+	case err != nil || u.Hostname() == "" || !isWeb(address):
+		return fmt.Errorf("must be an http or https address")
+	case u.User != nil:
+		return fmt.Errorf("must not contain credentials")
+	}
+	return nil
+}
+
+// checkCounts refuses numbers that contradict each other, and cuts those that
+// are too large.
+func (p *jobFields) checkCounts(r *JobRequest) {
+	if r.MinSpeakers > 0 && r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
+		p.refuse("minSpeakers", "must not be above maxSpeakers")
+		p.refuse("maxSpeakers", "must not be below minSpeakers")
+	}
+	if n := r.NumSpeakers; n > 0 && (n < r.MinSpeakers || r.MaxSpeakers > 0 && n > r.MaxSpeakers) {
+		p.refuse("numSpeakers", "must be within minSpeakers and maxSpeakers")
+	}
+	r.NumSpeakers, r.MinSpeakers = p.cut("numSpeakers", r.NumSpeakers), p.cut("minSpeakers", r.MinSpeakers)
+	r.MaxSpeakers = min(r.MaxSpeakers, MaxJobSpeakers)
+}
+
+// cut returns n, or the largest number of speakers and a warning.
+func (p *jobFields) cut(field string, n int) int {
+	if n > MaxJobSpeakers {
+		p.warnings = append(p.warnings, fmt.Sprintf("%s is %d, but at most %d speakers are told apart.", field, n, MaxJobSpeakers))
+	}
+	return min(n, MaxJobSpeakers)
+}
+
+// JobAccepted is the response body of the operations that create a job.
+type JobAccepted struct {
+	JobID  string `json:"jobId"`
+	Status string `json:"status"`
+	// Warning says what of the request cannot be fulfilled; "" = nothing.
+	Warning string `json:"warning,omitempty"`
+}
+
+// JobStatus is the response body of GET /v1/jobs/{id} and DELETE /v1/jobs/{id}.
+type JobStatus struct {
+	JobID     string
+	Status    string
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	// Output is the result of a job that succeeded, a JobError of one that
+	// failed, else empty.
+	Output json.RawMessage
+}
+
+type jobStatusJSON struct {
+	JobID     string          `json:"jobId"`
+	Status    string          `json:"status"`
+	CreatedAt string          `json:"createdAt"`
+	UpdatedAt string          `json:"updatedAt"`
+	Output    json.RawMessage `json:"output,omitempty"`
+}
+
+// MarshalJSON writes the times in UTC, in whole seconds.
+func (s JobStatus) MarshalJSON() ([]byte, error) {
+	return json.Marshal(jobStatusJSON{s.JobID, s.Status, s.CreatedAt.UTC().Format(TimeFormat), s.UpdatedAt.UTC().Format(TimeFormat), s.Output})
+}
+
+// UnmarshalJSON accepts any RFC 3339 time.
+func (s *JobStatus) UnmarshalJSON(raw []byte) error {
+	var w jobStatusJSON
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return err
+	}
+	*s = JobStatus{JobID: w.JobID, Status: w.Status, Output: w.Output}
+	for field, at := range map[string]struct {
+		text string
+		to   *time.Time
+	}{"createdAt": {w.CreatedAt, &s.CreatedAt}, "updatedAt": {w.UpdatedAt, &s.UpdatedAt}} {
+		t, err := parseTime(field, &at.text)
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			*at.to = *t
+		}
+	}
+	return nil
+}
+
+// JobError is the output of a job that failed.
+type JobError struct {
+	Error string `json:"error"`
+}
+
+// JobList is the response body of GET /v2/jobs, newest first.
+type JobList struct {
+	Items []JobItem `json:"items"`
+	// NextCursor is the parameter cursor of the next request; nil = no more.
+	NextCursor *string `json:"nextCursor"`
+}
+
+// JobItem is a job of a JobList.
+type JobItem struct {
+	ID        string `json:"id"`
+	Status    string `json:"status"`
+	CreatedAt string `json:"createdAt"`
+	// Kind is the operation, and Progress the share of the work that is done, 0
+	// to 1; only with the parameter progress.
+	Kind     string   `json:"kind,omitempty"`
+	Progress *float64 `json:"progress,omitempty"`
+}
+
+// JobTurn is a turn of a job's output. Times are in seconds with three decimals.
+type JobTurn struct {
+	Speaker string  `json:"speaker"`
+	Start   Seconds `json:"start"`
+	End     Seconds `json:"end"`
+	// Confidence is that of each speaker during the turn, 0 to 100; nil = not
+	// asked for.
+	Confidence map[string]int `json:"confidence,omitempty"`
+}
+
+// Seconds are written with three decimals.
+type Seconds float64
+
+// MarshalJSON writes three decimals.
+func (s Seconds) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%.3f", float64(s)), nil }
+
+// FrameConfidence is how certain the decisions about the frames of a recording
+// are.
+type FrameConfidence struct {
+	Score      []int   `json:"score"`      // 0 to 100, of each frame
+	Resolution float64 `json:"resolution"` // seconds of a frame
+}
+
+// Diarization is the output of a diarization and part of that of an
+// identification.
+type Diarization struct {
+	Turns      []JobTurn        `json:"diarization"`
+	Exclusive  []JobTurn        `json:"exclusiveDiarization,omitzero"`
+	Confidence *FrameConfidence `json:"confidence,omitempty"`
+}
+
+// Identification is the output of an identification.
+type Identification struct {
+	Diarization
+	Turns  []IdentifiedTurn    `json:"identification"`
+	Voices []IdentifiedSpeaker `json:"voiceprints"`
+}
+
+// IdentifiedTurn is a turn with the person who was recognised; Match is nil for
+// nobody, and Speaker the match or the label of the diarization.
+type IdentifiedTurn struct {
+	Speaker     string  `json:"speaker"`
+	Start       Seconds `json:"start"`
+	End         Seconds `json:"end"`
+	Diarization string  `json:"diarizationSpeaker"`
+	Match       *string `json:"match"`
+}
+
+// IdentifiedSpeaker is a speaker with the confidence, 0 to 100, that it is each of
+// the people.
+type IdentifiedSpeaker struct {
+	Speaker    string         `json:"speaker"`
+	Match      *string        `json:"match"`
+	Confidence map[string]int `json:"confidence"`
+}
+
+// VoiceprintOutput is the output of a voiceprint job.
+type VoiceprintOutput struct {
+	Voiceprint string `json:"voiceprint"`
+}

@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestParseJob(t *testing.T) {
+	const nulls = `"model":null,"numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,"confidence":null,"exclusive":null,"webhook":null,"unknown":7`
+	r, warnings, bad := ParseJob(JobDiarize, []byte(`{"url":"media://a",`+nulls+`}`))
+	if want := (JobRequest{URL: "media://a"}); bad != nil || len(warnings) > 0 || r.URL != want.URL || r.NumSpeakers != 0 || r.Confidence || r.Webhook != "" {
+		t.Errorf("nulls: %+v %v %v", r, warnings, bad)
+	}
+	r, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","numSpeakers":3.0,"maxSpeakers":99,"confidence":true,"transcription":true,"webhook":"https://example.com/x"}`))
+	if bad != nil || len(warnings) > 0 || r.NumSpeakers != 3 || r.MaxSpeakers != MaxJobSpeakers || !r.Confidence || !r.Transcription || r.Webhook == "" {
+		t.Errorf("%+v %v %v", r, warnings, bad)
+	}
+	if r, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","minSpeakers":21}`)); bad != nil || len(warnings) != 1 || r.MinSpeakers != 20 {
+		t.Errorf("%+v %v %v", r, warnings, bad)
+	}
+	for _, c := range []struct{ body, field string }{
+		{`[]`, "body"}, {``, "url"}, {`{"url":""}`, "url"}, {`{"url":"ftp://a"}`, "url"}, {`{"url":"media://a b"}`, "url"},
+		{`{"url":"http://u:p@a/x"}`, "url"}, {`{"url":"https:///x"}`, "url"},
+		{`{"url":"media://a","model":1}`, "model"},
+		{`{"url":"media://a","numSpeakers":0}`, "numSpeakers"}, {`{"url":"media://a","numSpeakers":-1}`, "numSpeakers"},
+		{`{"url":"media://a","numSpeakers":1.5}`, "numSpeakers"}, {`{"url":"media://a","numSpeakers":"2"}`, "numSpeakers"},
+		{`{"url":"media://a","numSpeakers":true}`, "numSpeakers"},
+		{`{"url":"media://a","minSpeakers":3,"maxSpeakers":2}`, "minSpeakers"},
+		{`{"url":"media://a","minSpeakers":30,"maxSpeakers":25}`, "minSpeakers"},
+		{`{"url":"media://a","numSpeakers":3,"maxSpeakers":2}`, "numSpeakers"},
+		{`{"url":"media://a","numSpeakers":3,"minSpeakers":4}`, "numSpeakers"},
+		{`{"url":"media://a","exclusive":"yes"}`, "exclusive"},
+		{`{"url":"media://a","webhook":"example.com"}`, "webhook"},
+		{`{"url":"media://a","webhook":"media://a"}`, "webhook"},
+		{`{"url":"media://a","webhookStatusOnly":1}`, "webhookStatusOnly"},
+	} {
+		if _, _, bad := ParseJob(JobDiarize, []byte(c.body)); bad == nil || bad.Errors[0].Field != c.field {
+			t.Errorf("%s: %+v, want the field %s", c.body, bad, c.field)
+		}
+	}
+}
+
+func TestJobStatusJSON(t *testing.T) {
+	raw := `{"jobId":"x","status":"failed","createdAt":"2026-01-02T03:04:05Z","updatedAt":"2026-01-02T03:04:06Z","output":{"error":"e"}}`
+	var s JobStatus
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := json.Marshal(s); err != nil || string(back) != raw {
+		t.Errorf("%s (%v)", back, err)
+	}
+	if err := json.Unmarshal([]byte(`{"createdAt":"noon"}`), &s); err == nil {
+		t.Error("a time that is none was accepted")
+	}
+}
