@@ -17,6 +17,10 @@ import (
 // handshakeTimeout bounds the answer to a handshake.
 const handshakeTimeout = 10 * time.Second
 
+// resumeWindow is how long a client is expected to try to resume a stream that it
+// has lost.
+const resumeWindow = 2 * time.Minute
+
 // upgrader accepts pages of any origin: a stream is opened by its token, not
 // by credentials that a browser adds to requests by itself.
 var upgrader = websocket.Upgrader{
@@ -82,6 +86,11 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.releaseStream(rec.Account, id)
+	if rec.Resume != "" {
+		if err := s.sessions.Resumed(ctx, rec.Resume, id); err != nil { // its watchers do not follow
+			s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
+		}
+	}
 
 	if diarizer == nil {
 		if diarizer, err = s.newDiarizer(rec.Enrolment); err != nil {
@@ -211,6 +220,16 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 		return ""
 	}
 	return id
+}
+
+// awaitsResume reports whether the client of a stream may still resume it: the
+// stream was lost a moment ago, and its speakers are stored.
+func (s *Server) awaitsResume(ctx context.Context, rec store.Session) bool {
+	if rec.Status != store.Failed || rec.ResumedBy != "" || rec.Completed == nil || s.now().Sub(*rec.Completed) > resumeWindow {
+		return false
+	}
+	_, err := s.snapshots.Snapshot(ctx, rec.ID)
+	return err == nil
 }
 
 // resume returns a diarizer that continues with the speakers of an earlier

@@ -98,9 +98,11 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	if s.refuseRecord(w, r, rec, err) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
 	respond(w, http.StatusOK, protocol.LiveStatus{
 		ID: rec.ID, StartedAt: rec.Started, CompletedAt: rec.Completed,
-		Input: rec.Input, Status: string(rec.Status)})
+		Input: rec.Input, Status: string(rec.Status), ResumedBy: rec.ResumedBy, Resumable: s.awaitsResume(ctx, rec)})
 }
 
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes

@@ -117,18 +117,27 @@ func TestResume(t *testing.T) {
 	}
 	_ = first.NetConn().Close()
 	h.becomes(first.id, "error")
+	if s := h.status(first.id); !s.Resumable || s.ResumedBy != "" {
+		t.Errorf("a lost stream reads %+v", s)
+	}
 
 	l := h.resume(testKey, first.id)
 	if !l.Resumed {
 		t.Fatal("the first stream is not resumed")
 	}
 	second := h.openAt(l)
+	if s := h.status(first.id); s.Resumable || s.ResumedBy != second.id {
+		t.Errorf("a resumed stream reads %+v, want %s", s, second.id)
+	}
 	if got := second.speakers(30); got != "[SPEAKER_01 SPEAKER_02 SPEAKER_00]" {
 		t.Errorf("the second stream has %s", got)
 	}
 
 	// A stream that is done can be resumed too, with the labels that it resumed.
 	h.becomes(second.id, "done")
+	if s := h.status(second.id); s.Resumable || s.ResumedBy != "" {
+		t.Errorf("a stream that is done reads %+v", s)
+	}
 	if l = h.resume(testKey, second.id); !l.Resumed {
 		t.Fatal("the second stream is not resumed")
 	}
@@ -217,6 +226,9 @@ func TestResumeOnAnotherNode(t *testing.T) {
 		t.Fatal("the stream of the other node is not resumed")
 	}
 	second := b.openAt(l)
+	if s := a.status(first.id); s.ResumedBy != second.id {
+		t.Errorf("on the first node its stream reads %+v", s)
+	}
 	if got := second.speakers(20); got != "[SPEAKER_01 SPEAKER_00]" {
 		t.Errorf("the second stream has %s", got)
 	}

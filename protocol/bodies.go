@@ -50,6 +50,25 @@ type LiveStatus struct {
 	// Status is StatusCreated, StatusRunning, StatusDone or StatusError; another
 	// service may have more.
 	Status string
+	// ResumedBy is the newest stream that has resumed this one; "" = none has, or
+	// the service does not say.
+	ResumedBy string
+	// Resumable says that the stream was lost a moment ago and its client may still
+	// resume it.
+	Resumable bool
+}
+
+// ResumeAt is where the audio of a stream that resumes another one begins, in
+// seconds on the clock of that one, as its client has said in the field resumeAt
+// of Input; false if it has not.
+func (s LiveStatus) ResumeAt() (seconds float64, known bool) {
+	var input struct {
+		ResumeAt *float64 `json:"resumeAt"`
+	}
+	if json.Unmarshal(s.Input, &input) != nil || input.ResumeAt == nil || !(*input.ResumeAt >= 0 && *input.ResumeAt <= MaxTimestamp) {
+		return 0, false
+	}
+	return *input.ResumeAt, true
 }
 
 // TimeFormat is YYYY-MM-DDThh:mm:ssZ for a time in UTC.
@@ -61,11 +80,13 @@ type statusJSON struct {
 	CompletedAt *string         `json:"completedAt"`
 	Input       json.RawMessage `json:"input"`
 	Status      string          `json:"status"`
+	ResumedBy   string          `json:"resumedBy,omitempty"`
+	Resumable   bool            `json:"resumable,omitempty"`
 }
 
 // MarshalJSON writes both times always: null until they happen.
 func (s LiveStatus) MarshalJSON() ([]byte, error) {
-	w := statusJSON{ID: s.ID, Input: s.Input, Status: s.Status,
+	w := statusJSON{ID: s.ID, Input: s.Input, Status: s.Status, ResumedBy: s.ResumedBy, Resumable: s.Resumable,
 		StartedAt: formatTime(s.StartedAt), CompletedAt: formatTime(s.CompletedAt)}
 	if len(w.Input) == 0 {
 		w.Input = json.RawMessage("{}")
@@ -80,7 +101,7 @@ func (s *LiveStatus) UnmarshalJSON(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	*s = LiveStatus{ID: w.ID, Input: w.Input, Status: w.Status}
+	*s = LiveStatus{ID: w.ID, Input: w.Input, Status: w.Status, ResumedBy: w.ResumedBy, Resumable: w.Resumable}
 	if s.StartedAt, err = parseTime("startedAt", w.StartedAt); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func newLive(a *App) *cobra.Command {
 		displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"),
 		pace:         choice{"realtime", []string{"realtime", "fast"}},
 		engineFlags:  defaultEngineFlags(),
-		reconnect:    span{value: client.DefaultReconnect, max: 24 * time.Hour},
+		reconnect:    defaultReconnect(),
 	}
 	cmd := &cobra.Command{
 		Use:   "live",
@@ -131,11 +131,14 @@ func (f *liveFlags) fast() bool { return f.pace.value == "fast" }
 // enough for a service that restarts. A script must not wait longer.
 const unattendedReconnect = 15 * time.Second
 
-func (f *liveFlags) reconnectLimit(d session.Display) time.Duration {
-	if !d.Attended() && !f.reconnect.given {
-		return min(unattendedReconnect, f.reconnect.value)
+func defaultReconnect() span { return span{value: client.DefaultReconnect, max: 24 * time.Hour} }
+
+// limit is how long a session on a display tries to reconnect.
+func (s span) limit(d session.Display) time.Duration {
+	if !d.Attended() && !s.given {
+		return min(unattendedReconnect, s.value)
 	}
-	return f.reconnect.value
+	return s.value
 }
 
 // source is what to open. The demo stands in for a missing microphone only where
@@ -194,7 +197,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return err
 	}
 	stream, err := server.OpenResilient(ctx, client.ResilientOptions{
-		Limit: f.reconnectLimit(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.fast(),
+		Limit: f.reconnect.limit(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
 	})
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 type watchFlags struct {
 	serviceFlags
 	displayFlags
-	record string
-	names  protocol.Annotations // from the settings
+	record    string
+	reconnect span
+	names     protocol.Annotations // from the settings
 }
 
 func newWatch(a *App) *cobra.Command {
-	f := &watchFlags{displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire")}
+	f := &watchFlags{displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"), reconnect: defaultReconnect()}
 	cmd := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Display a stream that another client sends",
@@ -31,8 +32,9 @@ any node of the service, with an API key of the sender's account. A watching
 client sends no audio and receives none, so it shows no input level.
 
 'hubbub live --server' prints the stream's ID when it starts; its help (key ?)
-shows it as well. A lost connection is resumed where it broke. The exit code is 1
-if the stream ended with an error.`,
+shows it as well. A lost connection is resumed where it broke. When the sender
+loses its stream and resumes it, the new one is displayed as its continuation. The
+exit code is 1 if the stream ended with an error.`,
 		Example: `  hubbub watch 7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10 --server https://diarization.example
   hubbub watch ID --server https://diarization.example --output rttm > meeting.rttm`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +55,7 @@ if the stream ended with an error.`,
 	flags.SortFlags = false
 	f.serviceFlags.add(cmd)
 	flags.Lookup("server").Usage = "`URL` of the service (HUBBUB_SERVER)"
+	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
 	flags.StringVar(&f.record, "record", "", "record the events and turns, without audio, into `DIR`")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagDirname("record")
@@ -84,7 +87,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer server.close()
-	stream, err := server.Watch(ctx, id)
+	stream, err := server.Watch(ctx, id, f.reconnect.limit(display))
 	if err != nil {
 		return err
 	}
@@ -98,8 +101,9 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 			return err
 		}
 	}
-	defer func() { err = cmp.Or(err, recorder.Close(nil)) }()
-	return session.Run(ctx, session.NewWatched(session.WatchedParts{
+	watched := session.NewWatched(session.WatchedParts{
 		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Server: server.name,
-	}), display)
+	})
+	defer func() { err = cmp.Or(err, recorder.Close(watched.Gaps())) }()
+	return session.Run(ctx, watched, display)
 }

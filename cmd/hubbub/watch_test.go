@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,5 +110,55 @@ func TestWatchEnds(t *testing.T) {
 	way.cut()
 	if code := failed.exit(); code != exitFailed || !strings.Contains(failed.errors(), "the stream is over: error: connection lost") {
 		t.Errorf("a stream that failed: exit code %d", code)
+	}
+}
+
+// TestWatchFollows cuts the sender off: a watcher that stays, and one that comes
+// after the end, see one session on one clock, as its sender does.
+func TestWatchFollows(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	_, url := startServer(t, data, "127.0.0.1:0")
+	way := newCutter(t, url)
+	sent := filepath.Join(t.TempDir(), "rec")
+	sender := start(t, "live", "--input", talkFile(t, 20), "--server", way.url, "--api-key", "k", "--insecure", "--output", "lines", "--record", sent)
+	id := sender.stream()
+	screen := inTerminal(t, 120, 34, "watch", id, "--server", url, "--api-key", "k", "--insecure")
+	early := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "rttm")
+	early.line("SPEAKER_00")
+	way.cut()
+	early.says("being resumed", 1)
+	way.connect()
+	early.says("the stream continues", 1)
+	screen.shows("● watching", "SPEAKER_01")
+	if code := sender.exit(); code != exitOK {
+		t.Fatalf("the sender exits with %d", code)
+	}
+	if code := early.exit(); code != exitOK {
+		t.Errorf("the watcher exits with %d", code)
+	}
+	screen.shows("finished")
+	late := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "rttm")
+	if code := late.exit(); code != exitOK {
+		t.Errorf("a late watcher exits with %d", code)
+	}
+	for name, p := range map[string]*program{"early": early, "late": late} {
+		got := filepath.Join(t.TempDir(), "watched.rttm")
+		if err := os.WriteFile(got, []byte(strings.ReplaceAll(p.output(), id, "talk")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		score := start(t, "score", filepath.Join(sent, recording.TurnsFile), got, "--output", "json")
+		if code := score.exit(); code != exitOK {
+			t.Fatalf("score exits with %d", code)
+		}
+		var rate struct{ DER, Confusion float64 }
+		if err := json.Unmarshal([]byte(score.output()), &rate); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: difference to the sender's turns %.2f %%", name, 100*rate.DER)
+		// The lost connection decides differently for a second or two.
+		if rate.DER > 0.1 || rate.Confusion > 0.02 {
+			t.Errorf("%s: the turns differ by %.1f %%, labels by %.1f %%", name, 100*rate.DER, 100*rate.Confusion)
+		}
 	}
 }

@@ -166,6 +166,18 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 	return s.report("finish session", err)
 }
 
+// Resumed notes that the session by continues with the speakers of session id.
+func (s *Store) Resumed(ctx context.Context, id, by string) error {
+	_, err := s.change(ctx, id, func(rec *Session) error {
+		if rec.ResumedBy == by {
+			return errUnchanged
+		}
+		rec.ResumedBy = by
+		return nil
+	})
+	return s.report("resume session", err)
+}
+
 // Renew restarts the time to live of a running session: a bucket counts the
 // age of a value from its last write.
 func (s *Store) Renew(ctx context.Context, id string) error {

@@ -83,6 +83,9 @@ type Session struct {
 	// Resume is the earlier session of the account whose speakers this one
 	// continues with.
 	Resume string `json:"resume,omitempty"`
+	// ResumedBy is the newest session that has continued with the speakers of this
+	// one, "" for none.
+	ResumedBy string `json:"resumedBy,omitempty"`
 	// Enrolment is the people whom the session recognises, opaque to the store.
 	// It is personal data, and deleted when the session ends.
 	Enrolment json.RawMessage `json:"enrolment,omitempty"`
@@ -108,6 +111,8 @@ type Sessions interface {
 	Withdraw(ctx context.Context, id, attempt string) error
 	// Finish takes a session that is not over to Done or Failed.
 	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
+	// Resumed notes that another session continues with the speakers of this one.
+	Resumed(ctx context.Context, id, by string) error
 	// Renew restarts the time to live of a running session.
 	Renew(ctx context.Context, id string) error
 	// Orphans returns the sessions that other nodes have left: running, or

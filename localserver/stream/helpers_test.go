@@ -157,6 +157,8 @@ func (m *memory) Finish(_ context.Context, id string, outcome store.Status, at t
 	return nil
 }
 
+func (m *memory) Resumed(context.Context, string, string) error { return nil }
+
 func (m *memory) Renew(context.Context, string) error {
 	defer m.mu.Unlock()
 	return m.enter("renew")

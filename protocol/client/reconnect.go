@@ -145,6 +145,9 @@ type ConnectionStatus struct {
 	NextAttempt time.Time
 	// Losses counts the connections that were lost.
 	Losses int
+	// Sender says that the stream itself was lost, and not the connection of this
+	// watcher: it waits for the sender to resume.
+	Sender bool
 }
 
 // reconnector makes the attempts to replace a lost connection. One goroutine
@@ -177,17 +180,29 @@ func (r *reconnector) lost(opened time.Time, why error) {
 	if r.now().Sub(opened) >= minUptime {
 		r.began, r.attempts = time.Time{}, 0
 	}
+	r.begin(why, false)
+}
+
+// awaitSender notes that the sender of a watched stream has lost it.
+func (r *reconnector) awaitSender(why error) {
+	r.began, r.attempts = time.Time{}, 0
+	r.begin(why, true)
+}
+
+func (r *reconnector) begin(why error, sender bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.NextAttempt = why, nil, 0, time.Time{}
-	r.status.Losses++
+	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.NextAttempt, r.status.Sender = why, nil, 0, time.Time{}, sender
+	if !sender {
+		r.status.Losses++
+	}
 }
 
 // connected notes that the connection was replaced.
 func (r *reconnector) connected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Lost, r.status.LastError, r.status.Attempts = nil, nil, 0
+	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.Sender = nil, nil, 0, false
 }
 
 // run attempts to connect until an attempt succeeds, the service refuses, or the

@@ -54,12 +54,9 @@ type ResilientOptions struct {
 	Enrolment *protocol.Enrolment
 }
 
-// input is the body of a request for a stream that resumes another one; "" = none.
-func (o *ResilientOptions) input(resume string) map[string]any {
+// input is the body of a request for a stream.
+func (o *ResilientOptions) input() map[string]any {
 	input := map[string]any{}
-	if resume != "" {
-		input["resume"] = resume
-	}
 	if o.Enrolment != nil {
 		input["voiceprints"] = o.Enrolment.Voiceprints
 		if o.Enrolment.Matching != nil {
@@ -125,7 +122,7 @@ type ConnectionChange struct {
 // OpenResilient opens a first stream; a failure is returned at once. ctx bounds
 // the opening only.
 func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*ResilientStream, error) {
-	live, err := c.CreateStream(ctx, o.input(""))
+	live, err := c.CreateStream(ctx, o.input())
 	if err != nil {
 		return nil, err
 	}
@@ -355,15 +352,20 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 func (r *ResilientStream) openNext() (s *Stream, resumed bool, at attemptStep, err error) {
 	ctx, cancel := context.WithTimeout(r.ctx, attemptTimeout)
 	defer cancel()
-	resume := r.ID()
-	if r.withoutResume {
-		resume = ""
+	input := r.o.input()
+	if !r.withoutResume {
+		input["resume"] = r.ID()
+		// For watchers: where the new stream begins. With a microphone that was
+		// without a connection for long, it is later by the time of this attempt.
+		if at, known := r.buffer.wouldRewind(r.merger.cut-warmUp.Seconds(), r.most()); known {
+			input["resumeAt"] = r.current().serviceTime(at)
+		}
 	}
-	live, err := r.client.createStream(ctx, r.o.input(resume), r.client.once)
+	live, err := r.client.createStream(ctx, input, r.client.once)
 	var response *ResponseError
 	if !r.withoutResume && errors.As(err, &response) && response.Status == http.StatusBadRequest {
 		r.withoutResume = true
-		live, err = r.client.createStream(ctx, r.o.input(""), r.client.once)
+		live, err = r.client.createStream(ctx, r.o.input(), r.client.once)
 	}
 	if err != nil {
 		return nil, false, creating, err
@@ -378,13 +380,17 @@ func (r *ResilientStream) openNext() (s *Stream, resumed bool, at attemptStep, e
 	return s, live.Resumed, opening, nil
 }
 
+// most is how many chunks a new stream may begin with; -1 = any number.
+func (r *ResilientStream) most() int {
+	if r.o.Live && !r.o.Unpaced {
+		return int(maxAhead / protocol.ChunkDuration)
+	}
+	return -1
+}
+
 // replaceStream puts a new stream in the place of the lost one.
 func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
-	most := -1
-	if r.o.Live && !r.o.Unpaced {
-		most = int(maxAhead / protocol.ChunkDuration)
-	}
-	gap := r.buffer.rewind(cut-warmUp.Seconds(), cut, most)
+	gap := r.buffer.rewind(cut-warmUp.Seconds(), cut, r.most())
 	ends := r.merger.nextStream(gap.End, resumed)
 	r.mu.Lock()
 	was := r.stream.Stats()

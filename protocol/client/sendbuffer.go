@@ -199,10 +199,7 @@ func (b *sendBuffer) forget(before float64) {
 func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = 0
-	for b.next < len(b.chunks) && chunkTime(b.chunks[b.next].seq+1) <= from {
-		b.next++
-	}
+	b.next = b.indexAt(from)
 	if over := len(b.chunks) - b.next - most; most >= 0 && over > 0 {
 		b.drop(b.next, b.next+over)
 	}
@@ -212,6 +209,30 @@ func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 	}
 	b.addGap(gap)
 	return gap
+}
+
+// indexAt is the index of the chunk that contains a time, in seconds. The lock is
+// held.
+func (b *sendBuffer) indexAt(from float64) (i int) {
+	for i < len(b.chunks) && chunkTime(b.chunks[i].seq+1) <= from {
+		i++
+	}
+	return i
+}
+
+// wouldRewind is where rewind would restart sending now, in seconds; false if
+// nothing waits.
+func (b *sendBuffer) wouldRewind(from float64, most int) (at float64, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.indexAt(from)
+	if most >= 0 {
+		i = max(i, len(b.chunks)-most)
+	}
+	if i >= len(b.chunks) {
+		return 0, false
+	}
+	return chunkTime(b.chunks[i].seq), true
 }
 
 // chunkTime is the start of a chunk on the capture clock, in seconds.

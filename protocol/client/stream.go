@@ -37,7 +37,6 @@ type config struct {
 	now          func() time.Time
 
 	// Of streams that reconnect.
-	watchLimit   time.Duration // of an outage of a Watcher
 	decidedEvery time.Duration // how often a ResilientStream checks what was decided
 	backOff      func(attempt int, err error) time.Duration
 }
@@ -53,7 +52,6 @@ func defaultConfig() config {
 		eventQueue:   256,
 		maxMessage:   1 << 20,
 		now:          time.Now,
-		watchLimit:   DefaultReconnect,
 		decidedEvery: 250 * time.Millisecond,
 		backOff:      backOff,
 	}
@@ -283,6 +281,13 @@ func (s *Stream) CaptureTime(seconds float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clock.capture(seconds, false)
+}
+
+// serviceTime converts a time on the capture clock to the service's.
+func (s *Stream) serviceTime(seconds float64) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clock.service(seconds)
 }
 
 // OnCaptureClock is the event with its timestamp on the capture clock. Where

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"hubbub/hint"
 	"hubbub/protocol"
@@ -15,42 +16,51 @@ import (
 // Watcher receives the messages of a stream that another client sends: first all
 // so far, then each new one. A lost connection is replaced by the policy in
 // reconnect.go; the new one continues after the last message, so that no message
-// is missing or repeated.
+// is missing or repeated. When the sender has lost its stream and resumes it, the
+// watcher follows to the new stream (follow.go).
 //
 // Its one goroutine ends with the stream, with a refusal, at the limit of
-// reconnecting, or by Close. The caller must receive from Events until it is
+// reconnecting, or by Close. The caller must receive from Updates until it is
 // closed, or call Close.
 type Watcher struct {
 	client    *Client
-	id        string
 	reconnect reconnector
-	events    chan protocol.Event
+	updates   chan Update
 	cancel    context.CancelFunc
 	over      chan struct{}
 	info      CloseInfo // set before over is closed
+
+	// Of the goroutine.
+	ids      []string // of the streams so far, the newest last
+	got      int      // messages of the newest stream that the service stores
+	base     float64  // where its clock begins, in seconds of the session
+	received float64  // audio that the service has, in seconds of the session
+	merger   *eventMerger
 }
 
 // Watch begins to watch a stream of this account. ctx bounds the first
 // connection, whose refusal is a *ResponseError; afterwards only Close ends the
-// watcher early.
-func (c *Client) Watch(ctx context.Context, id string) (*Watcher, error) {
+// watcher early. limit bounds the time without a connection, and the wait for a
+// sender that resumes.
+func (c *Client) Watch(ctx context.Context, id string, limit time.Duration) (*Watcher, error) {
 	first, err := c.openWatch(ctx, id, 0)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &Watcher{client: c, id: id, events: make(chan protocol.Event, c.config.eventQueue), cancel: cancel,
-		reconnect: reconnector{limit: c.config.watchLimit, backOff: c.config.backOff, now: c.config.now,
+	w := &Watcher{client: c, ids: []string{id}, updates: make(chan Update, c.config.eventQueue), cancel: cancel,
+		reconnect: reconnector{limit: limit, backOff: c.config.backOff, now: c.config.now,
 			hint: "turns up to there are kept; watch the stream again later"},
-		over: make(chan struct{})}
+		over: make(chan struct{}), merger: newEventMerger()}
 	go w.run(ctx, first)
 	return w, nil
 }
 
-// Events delivers the messages of the stream as its sender receives them, and
-// between them those that protocol.ParseStreamState reads. It is closed when the
-// watcher has ended.
-func (w *Watcher) Events() <-chan protocol.Event { return w.events }
+// Updates delivers the messages of the stream as its sender receives them, and
+// between them those that protocol.ParseStreamState reads. A change says that the
+// sender has lost its stream, or that a new one continues; timestamps are those of
+// the first stream's clock. It is closed when the watcher has ended.
+func (w *Watcher) Updates() <-chan Update { return w.updates }
 
 // Wait blocks until the watcher has ended and says how: Completed when the
 // stream is over, with the status of the stream as the text.
@@ -69,25 +79,30 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
+func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
+
 func (w *Watcher) run(ctx context.Context, stream *Stream) {
 	defer close(w.over)
-	defer close(w.events)
+	defer close(w.updates)
 	defer w.cancel()
-	for got := 0; ; {
-		got += w.forward(ctx, stream)
+	for {
+		w.forward(ctx, stream)
 		w.info = stream.Wait()
 		if ctx.Err() != nil {
 			w.info = CloseInfo{Reason: Cancelled, Err: ctx.Err()}
 			return
 		}
 		if !retryAfterLoss(w.info, false, 0) {
-			return
+			if stream = w.follow(ctx); stream == nil {
+				return
+			}
+			continue
 		}
 		w.reconnect.lost(stream.opened, w.info.Err)
 		err := w.reconnect.run(ctx, func(ctx context.Context) (attemptStep, error) {
 			ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 			defer cancel()
-			next, err := w.client.openWatch(ctx, w.id, got)
+			next, err := w.client.openWatch(ctx, w.id(), w.got)
 			if err == nil {
 				stream = next
 			}
@@ -103,20 +118,28 @@ func (w *Watcher) run(ctx context.Context, stream *Stream) {
 
 // forward delivers the messages of a connection until its end. It counts those
 // that the service stores: neither states nor error messages.
-func (w *Watcher) forward(ctx context.Context, stream *Stream) (n int) {
+func (w *Watcher) forward(ctx context.Context, stream *Stream) {
 	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
 	defer stop()
 	for e := range stream.Events() {
-		select {
-		case w.events <- e:
-			if e.Type != protocol.TypeStreamState && e.Type != protocol.TypeError {
-				n++
+		for _, e := range w.place(e) {
+			if !w.deliver(ctx, Update{Event: e}) {
+				return
 			}
-		case <-ctx.Done():
-			return n
+		}
+		if e.Type != protocol.TypeStreamState && e.Type != protocol.TypeError {
+			w.got++
 		}
 	}
-	return n
+}
+
+func (w *Watcher) deliver(ctx context.Context, u Update) bool {
+	select {
+	case w.updates <- u:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // openWatch opens one connection to a stream that another client sends, after

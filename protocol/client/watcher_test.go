@@ -16,6 +16,9 @@ import (
 	"hubbub/protocol/protocoltest"
 )
 
+// watchLimit is long enough for every step of a test.
+const watchLimit = time.Hour
+
 // watchStep is what a server does with one connection of a watcher.
 type watchStep struct {
 	status int    // of a refusal; 0 = the connection is opened
@@ -51,7 +54,6 @@ func watch(t *testing.T, steps ...watchStep) (*Client, func() []string) {
 		}
 	}}.Handler(), nil)
 	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
-	c.config.watchLimit = time.Hour
 	c.config.backOff = func(_ int, err error) time.Duration {
 		var response *ResponseError
 		if errors.As(err, &response) && response.RetryAfter > 0 {
@@ -101,14 +103,15 @@ func TestWatcherReconnects(t *testing.T) {
 		waits = append(waits, backOff(attempt, err))
 		return time.Millisecond
 	}
-	w, err := c.Watch(context.Background(), "id-1")
+	w, err := c.Watch(context.Background(), "id-1", watchLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	var got []string
 	states := 0
-	for e := range w.Events() {
+	for u := range w.Updates() {
+		e := u.Event
 		if s, ok := protocol.ParseStreamState(e); ok {
 			states++
 			if s.Status != protocol.StatusRunning || s.Timestamp != 2.5 {
@@ -140,18 +143,18 @@ func TestWatcherReconnects(t *testing.T) {
 func TestWatcherRefused(t *testing.T) {
 	for _, status := range []int{401, 402, 404} {
 		c, _ := watch(t, watchStep{status: status})
-		_, err := c.Watch(context.Background(), "id-1")
+		_, err := c.Watch(context.Background(), "id-1", watchLimit)
 		var answer *ResponseError
 		if !errors.As(err, &answer) || answer.Status != status || answer.Hint() == "" || strings.Contains(answer.Hint(), "token") {
 			t.Errorf("%d: %v", status, err)
 		}
 		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
-		w, err := c.Watch(context.Background(), "id-1")
+		w, err := c.Watch(context.Background(), "id-1", watchLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		for range w.Events() {
+		for range w.Updates() {
 			n++
 		}
 		if end := w.Wait(); end.Reason != Rejected || !errors.As(end.Err, &answer) || answer.Status != status || n != 1 || len(queries()) != 2 {
@@ -160,7 +163,7 @@ func TestWatcherRefused(t *testing.T) {
 	}
 	c, _ := watch(t, watchStep{status: 404})
 	for _, id := range []string{"", "..", "a/b", `a\b`} {
-		if _, err := c.Watch(context.Background(), id); err == nil || hint.Of(err) == "" {
+		if _, err := c.Watch(context.Background(), id, watchLimit); err == nil || hint.Of(err) == "" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -169,12 +172,11 @@ func TestWatcherRefused(t *testing.T) {
 // Reconnecting has a limit, and Close ends a watcher at any time.
 func TestWatcherLimit(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
-	c.config.watchLimit = 300 * time.Millisecond
-	w, err := c.Watch(context.Background(), "id-1")
+	w, err := c.Watch(context.Background(), "id-1", 300*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range w.Events() {
+	for range w.Updates() {
 	}
 	if end := w.Wait(); end.Err == nil || !strings.Contains(end.Err.Error(), "not replaced within 300ms") || !strings.Contains(end.Err.Error(), "503") || len(queries()) < 3 {
 		t.Errorf("%+v after %q", end, queries())
@@ -182,11 +184,11 @@ func TestWatcherLimit(t *testing.T) {
 
 	for _, step := range []watchStep{{status: 503}, {do: func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() }}} {
 		c, _ := watch(t, watchStep{do: says(startA)}, step)
-		w, err := c.Watch(context.Background(), "id-1")
+		w, err := c.Watch(context.Background(), "id-1", watchLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-w.Events()
+		<-w.Updates()
 		_ = w.Close() // nobody receives any more
 		if end := w.Wait(); end.Reason != Cancelled {
 			t.Errorf("%+v", end)

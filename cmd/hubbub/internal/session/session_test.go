@@ -124,7 +124,7 @@ func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
 
 func watched(t *testing.T, s protocoltest.Service) *Watched {
 	t.Helper()
-	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID)
+	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

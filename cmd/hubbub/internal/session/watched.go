@@ -45,13 +45,14 @@ type Watched struct {
 	// status is the stream's; "" = unknown. reason is why conn is Failed.
 	status, reason string
 	over           bool
+	lost           []protocol.Span // by the sender
 }
 
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
 		started: time.Now(), clock: streamClock{now: time.Now}, conn: tui.Open}
-	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, position: w.position, gaps: func() []protocol.Span { return nil }}
+	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, position: w.position, gaps: w.Gaps}
 	return w
 }
 
@@ -85,19 +86,25 @@ func (w *Watched) run(_ context.Context, d Display) error {
 // receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
 	out := output{timeline: w.timeline, rec: w.Recorder, display: d, end: w.end}
-	for events := w.Stream.Events(); events != nil; {
-		var e protocol.Event
+	for {
+		var u client.Update
 		var more bool
 		select {
 		case <-w.Recorder.Changed():
 			out.recordingStopped()
 			continue
-		case e, more = <-events:
+		case u, more = <-w.Stream.Updates():
 		}
 		if !more {
 			break
 		}
 		crash.TestHook("receive")
+		if u.Change != nil {
+			w.noteGap(u.Change.Gap)
+			out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
+			continue
+		}
+		e := u.Event
 		if e.Type == protocol.TypeStreamState { // one that cannot be parsed is of a newer service
 			if state, ok := protocol.ParseStreamState(e); ok {
 				w.setStatus(state)
@@ -108,6 +115,25 @@ func (w *Watched) receive(d Display) error {
 	}
 	out.endOpen(w.position())
 	return out.failed
+}
+
+// noteGap keeps a stretch that never reached the service.
+func (w *Watched) noteGap(gap protocol.Span) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if gap.End-gap.Start > noticeableGap {
+		w.lost = append(w.lost, gap)
+	}
+}
+
+// Gaps are the stretches that never reached the service, in order.
+func (w *Watched) Gaps() []protocol.Span {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost[:len(w.lost):len(w.lost)]
 }
 
 // position is the newest position that is known, in seconds.
@@ -156,7 +182,7 @@ func (w *Watched) player() tui.Player                      { return nil }
 func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
 
 func (w *Watched) state() tui.State {
-	conn := w.Stream.Status()
+	conn, gaps := w.Stream.Status(), w.Gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// An event may be newer than the position of the clock.
@@ -166,12 +192,15 @@ func (w *Watched) state() tui.State {
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
 		Conn: w.conn, ConnReason: w.reason, Started: w.started, Finished: w.over,
-		Recording: recordingState(w.Recorder),
+		Recording: recordingState(w.Recorder), Gaps: gaps,
 	}
 	if w.over {
 		return st
 	}
-	if conn.Lost != nil {
+	switch {
+	case conn.Lost != nil && conn.Sender:
+		st.Conn, st.ConnReason = tui.Connecting, "the sender lost its stream, waiting for it to resume"
+	case conn.Lost != nil:
 		st.Conn, st.ConnReason = tui.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
 	}
 	if w.status == protocol.StatusCreated {

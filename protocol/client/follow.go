@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"hubbub/protocol"
+)
+
+// A sender that loses its stream opens a new one, which has an id and a clock of
+// its own. For a watcher both are one session, as they are for the sender: the
+// status of the lost stream names the new one, whose input says where on the old
+// clock it begins. Its events are merged by the eventMerger of senders.
+
+// errAwaitingSender is the error of an attempt before the sender has resumed.
+var errAwaitingSender = errors.New("the sender has not resumed yet")
+
+// follow waits for the stream that resumes the one that is over, and opens it. It
+// returns nil when there will be none: the stream ended as it should, or the
+// service does not say that it may be resumed, or nobody resumes it in time.
+func (w *Watcher) follow(ctx context.Context) (next *Stream) {
+	if w.info.Reason != Completed || w.info.Text == protocol.StatusDone {
+		return nil
+	}
+	call, cancel := context.WithTimeout(ctx, attemptTimeout)
+	status, err := w.client.StreamStatus(call, w.id())
+	cancel()
+	if err != nil || !status.Resumable && !w.canFollow(status.ResumedBy) {
+		return nil
+	}
+	lost := errors.New(w.info.Text)
+	w.reconnect.awaitSender(lost)
+	w.deliver(ctx, Update{Change: &ConnectionChange{Lost: lost}})
+	var at float64
+	err = w.reconnect.run(ctx, func(ctx context.Context) (attemptStep, error) {
+		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		status, err := w.client.StreamStatus(ctx, w.id())
+		switch {
+		case err != nil:
+			return watching, err
+		case status.Resumable:
+			return watching, errAwaitingSender
+		case !w.canFollow(status.ResumedBy):
+			return watching, nil // nobody has resumed it in time
+		}
+		by, err := w.client.StreamStatus(ctx, status.ResumedBy)
+		if err != nil {
+			return watching, err
+		}
+		s, err := w.client.openWatch(ctx, status.ResumedBy, 0)
+		if err != nil {
+			return watching, err
+		}
+		var known bool
+		if at, known = by.ResumeAt(); !known {
+			at = w.received - w.base
+		}
+		next, w.ids, w.got = s, append(w.ids, status.ResumedBy), 0
+		return watching, nil
+	})
+	w.reconnect.connected()
+	switch {
+	case ctx.Err() != nil:
+		w.info = CloseInfo{Reason: Cancelled, Err: ctx.Err()}
+		if next != nil {
+			_ = next.Close()
+		}
+		return nil
+	case err != nil || next == nil:
+		return nil
+	}
+	w.begin(ctx, w.base+at)
+	return next
+}
+
+// canFollow reports whether an id can be that of the next stream.
+func (w *Watcher) canFollow(id string) bool { return id != "" && !slices.Contains(w.ids, id) }
+
+// begin merges the stream whose clock begins at base, in seconds of the session.
+func (w *Watcher) begin(ctx context.Context, base float64) {
+	w.base = base
+	decided := base // audio that was lost lies before it
+	if base < w.received {
+		decided += warmUp.Seconds()
+	}
+	cut, events := w.merger.cutAt(0)
+	gap := protocol.Span{Start: cut, End: cut}
+	if base > w.received {
+		gap = protocol.Span{Start: protocol.Round1ms(max(cut, w.received)), End: protocol.Round1ms(base)}
+	}
+	events = append(events, w.merger.nextStream(max(cut, decided), true)...)
+	for _, e := range events {
+		w.deliver(ctx, Update{Event: e})
+	}
+	w.deliver(ctx, Update{Change: &ConnectionChange{Gap: gap, Resumed: true}})
+}
+
+// place puts a message on the clock of the session.
+func (w *Watcher) place(e protocol.Event) []protocol.Event {
+	state, ok := protocol.ParseStreamState(e)
+	if !ok {
+		if e.Err == "" {
+			e.Timestamp = protocol.Round1ms(e.Timestamp + w.base)
+		}
+		return w.merger.add(e)
+	}
+	state.Timestamp = protocol.Round1ms(state.Timestamp + w.base)
+	w.received = max(w.received, state.Timestamp)
+	if len(w.ids) > 1 {
+		received := e.Received
+		e = protocol.NewStreamStateEvent(state)
+		e.Received = received
+	}
+	return append(w.merger.advance(state.Timestamp-(assumedLatency+eventDelay).Seconds()), e)
+}

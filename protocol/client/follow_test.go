@@ -1,0 +1,157 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// resumedService has the streams first and second; statuses answers the n-th
+// request for the status of first.
+func resumedService(t *testing.T, statuses func(n int) string, first, second func(*websocket.Conn)) *Client {
+	t.Helper()
+	var mu sync.Mutex
+	asked := 0
+	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{
+		Status: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.PathValue("id") == "second" {
+				fmt.Fprint(w, `{"id":"second","status":"running","input":{"resume":"first","resumeAt":4}}`)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(w, `{"id":"first","status":"error"%s}`, statuses(asked))
+			asked++
+		},
+		Watch: func(w http.ResponseWriter, r *http.Request) {
+			if conn := protocoltest.Upgrade(w, r); conn != nil {
+				defer conn.Close()
+				map[string]func(*websocket.Conn){"first": first, "second": second}[r.PathValue("id")](conn)
+			}
+		}}.Handler(), nil)
+	c := newTestClient(t, Options{BaseURL: address, CACert: ca})
+	c.config.backOff = func(int, error) time.Duration { return time.Millisecond }
+	return c
+}
+
+// watchAll returns everything that a watcher of first delivers, and its end.
+func watchAll(t *testing.T, c *Client, limit time.Duration) (all []string, end CloseInfo) {
+	t.Helper()
+	w, err := c.Watch(t.Context(), "first", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for u := range w.Updates() {
+		switch {
+		case u.Change != nil && u.Change.Lost != nil:
+			all = append(all, "lost")
+		case u.Change != nil:
+			all = append(all, fmt.Sprintf("continues %v %v", u.Change.Resumed, u.Change.Gap))
+		default:
+			if s, ok := protocol.ParseStreamState(u.Event); ok {
+				all = append(all, fmt.Sprintf("state %g", s.Timestamp))
+			} else {
+				all = append(all, fmt.Sprintf("%s %s %g", u.Event.Type[len("diarization_speaker_"):], u.Event.Speaker, u.Event.Timestamp))
+			}
+		}
+	}
+	return all, w.Wait()
+}
+
+func event(typ string, at float64, speaker string) string {
+	return string(protocol.NewSpeakerEvent("diarization_speaker_"+typ, at, speaker).Raw)
+}
+
+func state(at float64) string {
+	return string(protocol.NewStreamStateEvent(protocol.StreamState{Status: protocol.StatusRunning, Timestamp: at}).Raw)
+}
+
+// A watcher follows its sender to the stream that resumes the lost one: one clock,
+// and of what both have decided, the first counts.
+func TestWatcherFollows(t *testing.T) {
+	c := resumedService(t, func(n int) string {
+		if n < 3 {
+			return `,"resumable":true`
+		}
+		return `,"resumedBy":"second"`
+	}, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), state(5.5), event("end", 5.5, "A")),
+		closes(websocket.CloseNormalClosure, "done", event("start", 0.5, "A"), event("end", 1.2, "A"), event("start", 1.3, "B"), state(10), event("end", 11, "B"), event("start", 12, "A"), event("end", 13, "A")))
+	got, end := watchAll(t, c, time.Minute)
+	want := []string{"start A 1", "state 5.5", "end A 5.5", "lost", "continues true {5.5 5.5}",
+		"start B 5.5", "state 14", "end B 15", "start A 16", "end A 17"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	if end.Text != protocol.StatusDone || end.Err != nil {
+		t.Errorf("%+v", end)
+	}
+}
+
+// What the sender could not send is a gap.
+func TestWatcherFollowsAcrossGap(t *testing.T) {
+	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` },
+		closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A"), state(2.5)),
+		closes(websocket.CloseNormalClosure, "done", event("start", 0, "A"), event("end", 1, "A")))
+	got, _ := watchAll(t, c, time.Minute)
+	if want := []string{"start A 1", "end A 2", "state 2.5", "lost", "continues true {2.5 4}", "start A 4", "end A 5"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// A service that knows of no resumption, a stream that nobody resumes, a sender that
+// takes too long, and a stream that resumes itself: the watcher ends as the stream
+// did.
+func TestWatcherEndsWithoutSuccessor(t *testing.T) {
+	for name, statuses := range map[string]func(int) string{
+		"another service": func(int) string { return `` },
+		"nobody": func(n int) string {
+			if n < 2 {
+				return `,"resumable":true`
+			}
+			return ``
+		},
+		"too late": func(int) string { return `,"resumable":true` },
+		"itself":   func(int) string { return `,"resumedBy":"first"` },
+	} {
+		c := resumedService(t, statuses, closes(websocket.CloseNormalClosure, "error: connection lost", event("start", 1, "A"), event("end", 2, "A")), nil)
+		got, end := watchAll(t, c, 200*time.Millisecond)
+		if len(got) < 2 || end.Reason != Completed || end.Text != "error: connection lost" || end.Err != nil {
+			t.Errorf("%s: %v, %+v", name, got, end)
+		}
+	}
+	// A stream that is done is over, whatever continues with its speakers later.
+	c := resumedService(t, func(int) string { return `,"resumedBy":"second"` }, closes(websocket.CloseNormalClosure, "done", event("start", 1, "A"), event("end", 2, "A")), nil)
+	if got, end := watchAll(t, c, time.Minute); len(got) != 2 || end.Text != "done" {
+		t.Errorf("%v, %+v", got, end)
+	}
+}
+
+// Close ends a watcher that waits for its sender.
+func TestWatcherClosedWhileAwaiting(t *testing.T) {
+	c := resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost"), nil)
+	w, err := c.Watch(t.Context(), "first", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u := range w.Updates() {
+		if u.Change != nil {
+			break
+		}
+	}
+	if st := w.Status(); st.Lost == nil || !st.Sender || st.Losses != 0 {
+		t.Errorf("%+v", st)
+	}
+	_ = w.Close()
+	if end := w.Wait(); end.Reason != Cancelled {
+		t.Errorf("%+v", end)
+	}
+}
