@@ -145,7 +145,7 @@ func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
 		skip = missing - fillPart
 	}
 	for *seq < to-skip {
-		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples, Captured: s.o.Clock.Now()}
+		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples, Captured: time.Now()}
 		*seq++
 		if err := s.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
 			return err

@@ -36,18 +36,23 @@ func ParsePace(s string) (Pace, error) {
 	return Realtime, fail("Use realtime or fast.", "unknown pace %q", s)
 }
 
-// Clock is the wall clock, or a test's.
-type Clock interface {
-	Now() time.Time
-	// Sleep waits for d, or until ctx ends, and then returns ctx's error.
-	Sleep(ctx context.Context, d time.Duration) error
+// pacer delays chunks to real time. Every deadline is counted from the start, not
+// from the previous chunk: a sleep that is too long shortens the next one, so
+// that delays do not accumulate.
+type pacer struct {
+	start time.Time // time of the first sample
 }
 
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
-
-func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
+// wait returns when the audio up to position, counted from the start, would have
+// been captured.
+func (p *pacer) wait(ctx context.Context, position time.Duration) error {
+	if p.start.IsZero() {
+		p.start = time.Now()
+	}
+	d := time.Until(p.start.Add(position))
+	if d <= 0 {
+		return ctx.Err()
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -56,25 +61,4 @@ func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// pacer delays chunks to real time. Every deadline is counted from the start, not
-// from the previous chunk: a sleep that is too long shortens the next one, so
-// that delays do not accumulate.
-type pacer struct {
-	clock Clock
-	start time.Time // time of the first sample
-}
-
-// wait returns when the audio up to position, counted from the start, would have
-// been captured.
-func (p *pacer) wait(ctx context.Context, position time.Duration) error {
-	now := p.clock.Now()
-	if p.start.IsZero() {
-		p.start = now
-	}
-	if d := p.start.Add(position).Sub(now); d > 0 {
-		return p.clock.Sleep(ctx, d)
-	}
-	return ctx.Err()
 }

@@ -16,8 +16,6 @@ type StreamOptions struct {
 	// Tap is called with every chunk, in order, before it is delivered. It must
 	// not change the samples.
 	Tap func(Chunk)
-	// Clock is for tests; nil = the wall clock.
-	Clock Clock
 }
 
 // Stats are the counters and the state of a Stream.
@@ -58,9 +56,6 @@ type Stream struct {
 
 // Start reads src until it ends or fails or ctx ends, and then closes it.
 func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
-	if o.Clock == nil {
-		o.Clock = wallClock{}
-	}
 	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1)}
 	go s.run(ctx)
 	return s
@@ -134,7 +129,7 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 		}
 	}()
 	paced := s.src.Info().Kind != Mic && s.o.Pace == Realtime
-	pace := pacer{clock: s.o.Clock}
+	var pace pacer
 	device, _ := s.src.(reopener)
 	var last anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
@@ -153,7 +148,7 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Level: measure(samples[:valid]), Captured: s.o.Clock.Now()}
+			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Level: measure(samples[:valid]), Captured: time.Now()}
 			if err := s.deliver(ctx, c, position); err != nil {
 				return err
 			}

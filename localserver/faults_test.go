@@ -99,7 +99,7 @@ func TestFaultsOfEvents(t *testing.T) {
 	long := strings.Repeat("W", 2000)
 	for spec, want := range map[string]string{
 		"drop-events":                   "+00@100ms +01@400ms",
-		"unknown-type":                  "diarization_rehearsal +00@100ms diarization_rehearsal -00@300ms diarization_rehearsal +01@400ms diarization_rehearsal -01@700ms",
+		"unknown-type":                  "diarization_fault +00@100ms diarization_fault -00@300ms diarization_fault +01@400ms diarization_fault -01@700ms",
 		"extra-fields":                  right,
 		"hostile-labels":                "",
 		"chunk-size=5":                  "+00@100ms -00@300ms Invalid chunk size +01@400ms Invalid chunk size -01@700ms",
@@ -129,7 +129,7 @@ func TestFaultsOfEvents(t *testing.T) {
 			case got != want:
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			if spec == "extra-fields" && !strings.Contains(string(events[0].Raw), `"rehearsal"`) {
+			if spec == "extra-fields" && !strings.Contains(string(events[0].Raw), `"fault"`) {
 				t.Errorf("got %s", events[0].Raw)
 			}
 			if !websocket.IsCloseError(end, websocket.CloseNormalClosure) {

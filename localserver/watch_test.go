@@ -186,7 +186,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if len(nothing.events) != 0 {
-		t.Errorf("messages were sent again: %q", nothing.events)
+		t.Errorf("messages were sent twice: %q", nothing.events)
 	}
 	eventually(t, "nobody", func() bool { return h.metric("hubbub_watchers_open") == 0 })
 	if n := h.metric("hubbub_watchers_total"); n != 5 {

@@ -149,7 +149,7 @@ func TestSpeakersUniteOpenTurns(t *testing.T) {
 var someLabel = rapid.SampledFrom([]string{"A", "B", "C", "D", "E"})
 
 // anyAnnotations draws annotations by the methods that make them, and checks
-// on the way that none changes what it was called on.
+// that no method changes the value it was called on.
 func anyAnnotations(t *rapid.T) Annotations {
 	var a Annotations
 	for range rapid.IntRange(0, 15).Draw(t, "changes") {

@@ -68,7 +68,7 @@ func FuzzDecodeChunk(f *testing.F) {
 			}
 		}
 		if err == nil && !bytes.Equal(AppendChunk(nil, dst), frame) {
-			t.Fatal("changed on the way")
+			t.Fatal("encoding changed the frame")
 		}
 	})
 }

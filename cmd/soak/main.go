@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 // exceeded.
 func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
 	fmt.Printf("%8s %9s %9s %9s %8s %8s %9s\n", "s", "RSS MB", "anon MB", "peak MB", "CPU s", "% core", "B/s")
-	begin, last, settled := time.Now(), sample{}, sample{}
+	begin, last, base := time.Now(), sample{}, sample{}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -104,8 +104,8 @@ func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
 		}
 		s.print(last)
 		last = s
-		if s.at <= long/10 || settled.at == 0 {
-			settled = s
+		if s.at <= long/10 || base.at == 0 {
+			base = s
 		}
 		if s.at >= long {
 			break
@@ -117,9 +117,9 @@ func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
 		}
 	}
 	core := 100 * last.cpu.Seconds() / last.at.Seconds()
-	growth := last.anon - settled.anon
+	growth := last.anon - base.anon
 	fmt.Printf("whole run: %.2f %% of a core, %.1f MB more than after %.0f s, %.0f B/s to the terminal\n",
-		core, growth, settled.at.Seconds(), float64(last.bytes)/last.at.Seconds())
+		core, growth, base.at.Seconds(), float64(last.bytes)/last.at.Seconds())
 	if core > maxCore || growth > maxGrowth {
 		return fmt.Errorf("the limits are %.0f %% of a core and %.0f MB", maxCore, maxGrowth)
 	}

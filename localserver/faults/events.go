@@ -84,10 +84,10 @@ func (f *eventFault) apply(m message) []message {
 			return []message{m, text(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, e.Timestamp+0.001, protocol.SpeakerLabel(99)))}
 		}
 	case "unknown-type":
-		return []message{{websocket.TextMessage, []byte(`{"type":"diarization_rehearsal","data":{"note":"on purpose"}}`)}, m}
+		return []message{{websocket.TextMessage, []byte(`{"type":"diarization_fault","data":{"note":"on purpose"}}`)}, m}
 	case "extra-fields":
 		return []message{{websocket.TextMessage, fmt.Appendf(nil,
-			`{"type":%q,"data":{"timestamp":%v,"speaker":%s,"confidence":0.5,"words":["on","purpose"]},"sequence":%d,"rehearsal":{"on":"purpose"}}`,
+			`{"type":%q,"data":{"timestamp":%v,"speaker":%s,"confidence":0.5,"words":["on","purpose"]},"sequence":%d,"fault":{"on":"purpose"}}`,
 			e.Type, e.Timestamp, quoted(e.Speaker), f.n)}}
 	case "broken-json":
 		return []message{m, {websocket.TextMessage, m.raw[:len(m.raw)/2]}}

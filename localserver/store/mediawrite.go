@@ -194,7 +194,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	}
 	w.committed = true
 	w.err = w.replaceRecord(ctx, rec)
-	w.settle(ctx, w.err == nil)
+	w.finishPermit(ctx, w.err == nil)
 	if w.err != nil {
 		return MediaInfo{}, wrap("write media", storeError(w.err))
 	}
@@ -254,8 +254,8 @@ func (w *MediaWriter) claim(ctx context.Context) error {
 	}
 }
 
-// settle uses the permit up, or gives it back after a commit that failed.
-func (w *MediaWriter) settle(ctx context.Context, committed bool) {
+// finishPermit uses the permit up, or gives it back after a commit that failed.
+func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 	if w.permit == "" {
 		return
 	}
@@ -266,7 +266,7 @@ func (w *MediaWriter) settle(ctx context.Context, committed bool) {
 		err = w.store.media.names.Purge(ctx, permitPrefix+w.permit)
 	}
 	// A claim that remains is taken over by the next write.
-	_ = w.store.report("settle permit", err)
+	_ = w.store.report("finish permit", err)
 }
 
 // replaceRecord makes rec the record of the name. Of concurrent writers the

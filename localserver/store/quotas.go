@@ -68,12 +68,12 @@ func (s *Store) AcquireStream(ctx context.Context, account, session string, now 
 	if errors.Is(err, errQuota) {
 		return false, nil
 	}
-	return err == nil, s.report("take place", err)
+	return err == nil, s.report("acquire stream", err)
 }
 
 // ReleaseStream removes a session from the open streams of an account.
 func (s *Store) ReleaseStream(ctx context.Context, account, session string) error {
-	return s.report("leave place", s.changeQuota(ctx, account, func(_ context.Context, open openStreams) (bool, error) {
+	return s.report("release stream", s.changeQuota(ctx, account, func(_ context.Context, open openStreams) (bool, error) {
 		_, ok := open[session]
 		delete(open, session)
 		return ok, nil
@@ -92,7 +92,7 @@ func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Ti
 		available = len(open) < limit
 		return len(open) != before, nil
 	})
-	return available, s.report("look for a place", err)
+	return available, s.report("read stream quota", err)
 }
 
 // removeEnded removes the sessions that are over: their node died, or could not

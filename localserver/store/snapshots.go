@@ -55,21 +55,21 @@ func (s *Store) PutSnapshot(ctx context.Context, session string, snapshot []byte
 	if err == nil {
 		_, err = s.js.Publish(ctx, to, snapshot)
 	}
-	return s.report("keep voices", err)
+	return s.report("write snapshot", err)
 }
 
 // Snapshot returns the snapshot of a session.
 func (s *Store) Snapshot(ctx context.Context, session string) ([]byte, error) {
 	from, err := snapshotSubject(session)
 	if err != nil {
-		return nil, s.report("read voices", err)
+		return nil, s.report("read snapshot", err)
 	}
 	m, err := s.snapshots.GetLastMsgForSubject(ctx, from)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, s.report("read voices", err)
+		return nil, s.report("read snapshot", err)
 	}
 	return m.Data, nil
 }

@@ -132,7 +132,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		timed net.Error
 	)
 	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
-		return "the proxy on the way to " + where + " cannot be used: " + lastCause(op.Err),
+		return "the proxy for " + where + " cannot be used: " + lastCause(op.Err),
 			"check HTTPS_PROXY, or exclude the service with NO_PROXY"
 	}
 	if what, hint = tlsCause(u, err); what != "" {

@@ -361,7 +361,7 @@ func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
 	mustSend(t, s, 0)
 	mustSend(t, s, 3)
 	if err := s.Send(ctx, 3, make([]float32, protocol.ChunkSamples)); err == nil {
-		t.Error("the same chunk was sent again")
+		t.Error("one chunk was sent twice")
 	}
 	for _, n := range []int{0, 1, protocol.ChunkSamples - 1, protocol.ChunkSamples + 1} {
 		if err := s.Send(ctx, 4, make([]float32, n)); err == nil {
