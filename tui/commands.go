@@ -188,6 +188,9 @@ func (c *CommandLine) status(string) error {
 	if s.Stream != "" && !s.Watching {
 		_ = c.printf("Others watch it as stream %s.", Clean(s.Stream))
 	}
+	if s.Page != "" {
+		_ = c.printf("The page for an audience is at %s.", s.Page)
+	}
 	if p := s.Playback; p != nil {
 		_ = c.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}

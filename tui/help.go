@@ -149,9 +149,13 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	}
 }
 
-// streamText is the id with which others can watch the stream.
+// streamText is the address of the page, or else the id with which others can watch
+// the stream.
 func (m *model) streamText() string {
-	if m.state.Stream == "" {
+	switch {
+	case m.state.Page != "":
+		return " page " + m.state.Page + " "
+	case m.state.Stream == "":
 		return ""
 	}
 	return " stream " + Clean(m.state.Stream) + " "

@@ -76,6 +76,8 @@ type State struct {
 	// Stream is the service's id of the stream, with which others can watch it;
 	// "" where nobody else can.
 	Stream string
+	// Page is the address of the page for an audience; "" = there is none.
+	Page string
 	// Watching says that another client sends the stream and this one only
 	// receives its events: there is no audio, and nothing is sent.
 	Watching bool
@@ -200,6 +202,10 @@ func (s State) decided() float64 {
 	return max(min(s.Position, max(s.Timeline.Decided, s.Sent-late)), 0)
 }
 
+// DecidedUntil is the position in seconds up to which turns are committed, for
+// displays elsewhere.
+func (s State) DecidedUntil() float64 { return s.decided() }
+
 // equal reports whether two snapshots look the same.
 func (s State) equal(t State) bool {
 	return s.Position == t.Position && s.Sent == t.Sent && s.Length == t.Length && s.Latency == t.Latency &&
@@ -207,7 +213,7 @@ func (s State) equal(t State) bool {
 		s.InputProblem == t.InputProblem && s.InputLost == t.InputLost &&
 		s.Conn == t.Conn && s.ConnReason == t.ConnReason && equalValues(s.Retry, t.Retry) && len(s.NewLabels) == len(t.NewLabels) &&
 		s.ChunksSent == t.ChunksSent && s.Dropped == t.Dropped && s.Overflows == t.Overflows && s.Ahead == t.Ahead &&
-		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Watching == t.Watching &&
+		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Page == t.Page && s.Watching == t.Watching &&
 		len(s.Levels) == len(t.Levels) && slices.Equal(s.Gaps, t.Gaps) && equalValues(s.Playback, t.Playback) && equalValues(s.Recording, t.Recording) &&
 		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && s.Timeline.Texts == t.Timeline.Texts && equalLanes(s.Timeline.Lanes, t.Timeline.Lanes)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/page"
 	"hubbub/cmd/hubbub/internal/session"
 )
 
@@ -15,6 +16,7 @@ type displayFlags struct {
 	ascii      bool
 	theme      choice
 	mouse      bool
+	page       string // address of the page for an audience; "" = none
 	progress   bool   // not a flag: the session may run faster than real time
 	voicesDir  string // not a flag: folder of the voiceprints that are used; "" = none
 }
@@ -31,12 +33,20 @@ func (f *displayFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters")
 	flags.Var(&f.theme, "theme", "`COLOURS`: dark, light, or auto to ask the terminal")
 	flags.BoolVar(&f.mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
+	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 	completeChoices(cmd, "output", f.output.allowed)
 	completeChoices(cmd, "theme", f.theme.allowed)
 }
 
 // complete rejects flags that exclude each other.
 func (f *displayFlags) complete(cmd *cobra.Command) error {
+	if f.page != "" {
+		address, err := page.ParseAddress(f.page)
+		if err != nil {
+			return &usageError{"--page: " + err.Error(), "Give a port of this machine, such as 8800, or HOST:PORT."}
+		}
+		f.page = address
+	}
 	if f.accessible && f.output.value != "" && f.output.value != "tui" {
 		return &usageError{fmt.Sprintf("--accessible and --output %s exclude each other", f.output.value), seeFlags(cmd)}
 	}
@@ -44,10 +54,14 @@ func (f *displayFlags) complete(cmd *cobra.Command) error {
 }
 
 func (a *App) newDisplay(f displayFlags) (session.Display, error) {
-	return session.NewDisplay(
+	d, err := session.NewDisplay(
 		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }},
 		session.DisplayOptions{
 			Output: f.output.value, Allowed: f.output.allowed, Accessible: f.accessible,
 			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir,
 		})
+	if err != nil {
+		return nil, err
+	}
+	return session.OnPage(d, f.page), nil
 }

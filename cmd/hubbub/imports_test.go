@@ -15,14 +15,15 @@ import (
 // itself and package hint; ARCHITECTURE.md has the same table. An entry covers
 // the packages below it that have no entry of their own.
 var allowedImports = map[string][]string{
-	"cmd": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/load", "cmd/hubbub/internal/recording", "cmd/hubbub/internal/session", "cmd/hubbub/internal/voices",
+	"cmd": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/load", "cmd/hubbub/internal/page", "cmd/hubbub/internal/recording", "cmd/hubbub/internal/session", "cmd/hubbub/internal/voices",
 		"capture", "tui", "protocol", "protocol/client", "protocol/trace",
 		"protocol/check", "protocol/conform", "protocol/export", "localserver", "localserver/apikeys", "localserver/faults", "localserver/store", "localserver/stream", "localserver/engine", "words"},
 	"cmd/hubbub/internal/crash":     {},
 	"cmd/hubbub/internal/voices":    {"protocol", "localserver/engine"},
 	"cmd/hubbub/internal/load":      {"protocol", "protocol/check", "protocol/client"},
+	"cmd/hubbub/internal/page":      {"cmd/hubbub/internal/crash", "protocol", "protocol/export"},
 	"cmd/hubbub/internal/recording": {"cmd/hubbub/internal/crash", "capture", "protocol", "protocol/export"},
-	"cmd/hubbub/internal/session": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/recording", "capture", "tui", "tui/canvas",
+	"cmd/hubbub/internal/session": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/page", "cmd/hubbub/internal/recording", "capture", "tui", "tui/canvas",
 		"protocol", "protocol/client", "protocol/export", "protocol/trace", "words"},
 	"tui":                 {"tui/canvas", "protocol", "protocol/trace"},
 	"tui/canvas":          {},

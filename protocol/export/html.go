@@ -21,7 +21,15 @@ import (
 var pageHTML string
 
 //go:embed page.css
-var pageCSS string
+var pageOnlyCSS string
+
+// Theme is the style sheet that all pages of hubbub share: colours, fonts, and the
+// classes s0 to s7 of speakers.
+//
+//go:embed theme.css
+var Theme string
+
+var pageCSS = Theme + pageOnlyCSS
 
 //go:embed page.js
 var pageJS string
@@ -33,8 +41,8 @@ const (
 	barTop     = 6 // of a turn in its lane
 )
 
-// pageColours is the number of colours of the page; further speakers repeat them.
-const pageColours = 8
+// Colours is the number of colours of speakers in Theme; further speakers repeat them.
+const Colours = 8
 
 // audioHere is the place of the audio in the page. Text of the document is escaped
 // and has no quotation mark, so that it cannot contain this.
@@ -83,7 +91,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		// A page opened from a folder has no origin: 'self' does not include file:.
 		p.Audio, media = template.URL(escapePath(d.Audio.URL)), "'self' file:"
 	}
-	p.Policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; media-src %s; base-uri 'none'; form-action 'none'", hash(pageJS), hash(pageCSS), media)
+	p.Policy = fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; media-src %s; base-uri 'none'; form-action 'none'", PolicyHash(pageJS), PolicyHash(pageCSS), media)
 
 	var b bytes.Buffer
 	if err := pageTemplate(d.Length).Execute(&b, p); err != nil {
@@ -127,8 +135,8 @@ func embedFile(w io.Writer, path string) error {
 	return enc.Close()
 }
 
-// hash is a source of a content security policy: only this text may run.
-func hash(text string) string {
+// PolicyHash is a source of a content security policy: only this text may run.
+func PolicyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
@@ -152,7 +160,7 @@ func pageTemplate(length float64) *template.Template {
 	length = max(length, 0.001)
 	percent := func(s float64) string { return strconv.FormatFloat(math.Round(s/length*1e6)/1e4, 'f', -1, 64) + "%" }
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"colour":   func(i int) int { return i % pageColours },
+		"colour":   func(i int) int { return i % Colours },
 		"pc":       percent,
 		"pw":       func(a, b float64) string { return percent(b - a) },
 		"top":      func(speaker int) int { return axisHeight + laneHeight*speaker + barTop },

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/export/browsertest"
 )
 
 // tone writes a WAV file of so many seconds of a quiet tone.
@@ -61,7 +62,7 @@ func writePage(t *testing.T, path string, d *Document) {
 // TestPage uses the page in a real browser, as people with a mouse, a keyboard
 // and a screen reader do.
 func TestPage(t *testing.T) {
-	b := openBrowser(t)
+	b := browsertest.Open(t)
 	dir := t.TempDir()
 	wav := filepath.Join(dir, "a b#1.wav")
 	tone(t, wav, 60)
@@ -74,112 +75,112 @@ func TestPage(t *testing.T) {
 	writePage(t, beside, d)
 
 	t.Run("embedded", func(t *testing.T) {
-		b.t = t
+		b.T = t
 		playsAndListens(b, embedded, len(d.Turns))
-		b.quiet(`^(file:.*embedded\.html|data:audio/wav)`)
+		b.Quiet(`^(file:.*embedded\.html|data:audio/wav)`)
 	})
 	t.Run("beside", func(t *testing.T) {
-		b.t = t
+		b.T = t
 		playsAndListens(b, beside, len(d.Turns))
-		b.quiet(`^file:.*(beside\.html|a%20b%231\.wav)$`)
+		b.Quiet(`^file:.*(beside\.html|a%20b%231\.wav)$`)
 	})
-	t.Run("keyboard", func(t *testing.T) { b.t = t; keyboard(b, embedded) })
-	t.Run("names", func(t *testing.T) { b.t = t; accessibleNames(b, embedded) })
+	t.Run("keyboard", func(t *testing.T) { b.T = t; keyboard(b, embedded) })
+	t.Run("names", func(t *testing.T) { b.T = t; accessibleNames(b, embedded) })
 	t.Run("silent", func(t *testing.T) {
-		b.t = t
-		b.open(silent)
-		b.click(`#turns rect:nth-of-type(3)`)
-		b.until(`document.getElementById('clock').textContent !== '0:00.0'`)
-		if b.eval(`document.getElementById('player').hidden`) != true {
+		b.T = t
+		b.OpenFile(silent)
+		b.Click(`#turns rect:nth-of-type(3)`)
+		b.Until(`document.getElementById('clock').textContent !== '0:00.0'`)
+		if b.Eval(`document.getElementById('player').hidden`) != true {
 			t.Error("a page without audio has a player")
 		}
-		b.quiet(`^file:.*silent\.html$`)
+		b.Quiet(`^file:.*silent\.html$`)
 	})
 	t.Run("lost", func(t *testing.T) {
-		b.t = t
+		b.T = t
 		if err := os.Remove(wav); err != nil {
 			t.Fatal(err)
 		}
-		b.open(beside)
-		b.until(`!document.getElementById('trouble').hidden && document.getElementById('trouble').textContent.includes('a b#1.wav')`)
+		b.OpenFile(beside)
+		b.Until(`!document.getElementById('trouble').hidden && document.getElementById('trouble').textContent.includes('a b#1.wav')`)
 	})
-	t.Run("looks", func(t *testing.T) { b.t = t; looks(b, embedded) })
+	t.Run("looks", func(t *testing.T) { b.T = t; looks(b, embedded) })
 }
 
 // playsAndListens clicks a turn, hears it from its start, and sees who speaks.
-func playsAndListens(b *browser, page string, turns int) {
-	b.t.Helper()
-	b.open(page)
-	if n := b.eval(`document.querySelectorAll('#turns rect').length`); n != float64(turns) {
-		b.t.Fatalf("%v turns are drawn, %d there are", n, turns)
+func playsAndListens(b *browsertest.Browser, page string, turns int) {
+	b.T.Helper()
+	b.OpenFile(page)
+	if n := b.Eval(`document.querySelectorAll('#turns rect').length`); n != float64(turns) {
+		b.T.Fatalf("%v turns are drawn, %d there are", n, turns)
 	}
-	b.until(`document.getElementById('audio').readyState > 0`)
-	if d, _ := b.eval(`document.getElementById('audio').duration`).(float64); math.Abs(d-60) > 0.01 {
-		b.t.Errorf("the audio lasts %v s, want 60", d)
+	b.Until(`document.getElementById('audio').readyState > 0`)
+	if d, _ := b.Eval(`document.getElementById('audio').duration`).(float64); math.Abs(d-60) > 0.01 {
+		b.T.Errorf("the audio lasts %v s, want 60", d)
 	}
-	b.eval(`document.getElementById('audio').muted = true`)
-	b.click(`#turns rect:nth-of-type(9)`)
-	b.until(`!audio.paused && audio.currentTime >= Number(document.querySelector('#turns rect:nth-of-type(9)').dataset.a)`)
-	b.until(`document.getElementById('play').getAttribute('aria-pressed') === 'true'`)
-	b.until(`document.querySelectorAll('.names li.now').length > 0 && document.getElementById('speaking').textContent !== ''`)
-	b.click("#play")
-	b.until(`audio.paused`)
-	at, _ := b.eval(`audio.currentTime`).(float64)
-	start, _ := b.eval(`Number(document.querySelector('#turns rect:nth-of-type(9)').dataset.a)`).(float64)
+	b.Eval(`document.getElementById('audio').muted = true`)
+	b.Click(`#turns rect:nth-of-type(9)`)
+	b.Until(`!audio.paused && audio.currentTime >= Number(document.querySelector('#turns rect:nth-of-type(9)').dataset.a)`)
+	b.Until(`document.getElementById('play').getAttribute('aria-pressed') === 'true'`)
+	b.Until(`document.querySelectorAll('.names li.now').length > 0 && document.getElementById('speaking').textContent !== ''`)
+	b.Click("#play")
+	b.Until(`audio.paused`)
+	at, _ := b.Eval(`audio.currentTime`).(float64)
+	start, _ := b.Eval(`Number(document.querySelector('#turns rect:nth-of-type(9)').dataset.a)`).(float64)
 	if at < start {
-		b.t.Errorf("playing from %v, the turn begins at %v", at, start)
+		b.T.Errorf("playing from %v, the turn begins at %v", at, start)
 	}
-	b.click(`ul.list li:nth-of-type(2) .go`)
-	b.until(`!audio.paused && audio.currentTime >= 41`)
-	b.eval(`audio.pause(); document.getElementById('speed').value = '2'; document.getElementById('speed').dispatchEvent(new Event('change'))`)
-	if b.eval(`audio.playbackRate`) != 2.0 {
-		b.t.Error("the speed does not change")
+	b.Click(`ul.list li:nth-of-type(2) .go`)
+	b.Until(`!audio.paused && audio.currentTime >= 41`)
+	b.Eval(`audio.pause(); document.getElementById('speed').value = '2'; document.getElementById('speed').dispatchEvent(new Event('change'))`)
+	if b.Eval(`audio.playbackRate`) != 2.0 {
+		b.T.Error("the speed does not change")
 	}
 }
 
 // keyboard walks over the turns without a mouse.
-func keyboard(b *browser, page string) {
-	b.t.Helper()
-	b.open(page)
-	b.until(`document.getElementById('audio').readyState > 0`)
-	b.eval(`audio.muted = true; document.querySelector('#turns rect[tabindex="0"]').focus()`)
-	b.press("ArrowRight", "ArrowRight", 39)
-	b.press("ArrowRight", "ArrowRight", 39)
-	b.until(`document.activeElement === document.querySelector('#turns rect:nth-of-type(3)')`)
-	b.press("ArrowDown", "ArrowDown", 40)
-	b.until(`document.activeElement.dataset.s === String(Number(document.querySelector('#turns rect:nth-of-type(3)').dataset.s) + 1)`)
-	if n := b.eval(`document.querySelectorAll('#turns [tabindex="0"]').length`); n != 1.0 {
-		b.t.Errorf("the turns have %v stops of the tab key, want 1", n)
+func keyboard(b *browsertest.Browser, page string) {
+	b.T.Helper()
+	b.OpenFile(page)
+	b.Until(`document.getElementById('audio').readyState > 0`)
+	b.Eval(`audio.muted = true; document.querySelector('#turns rect[tabindex="0"]').focus()`)
+	b.Press("ArrowRight", "ArrowRight", 39)
+	b.Press("ArrowRight", "ArrowRight", 39)
+	b.Until(`document.activeElement === document.querySelector('#turns rect:nth-of-type(3)')`)
+	b.Press("ArrowDown", "ArrowDown", 40)
+	b.Until(`document.activeElement.dataset.s === String(Number(document.querySelector('#turns rect:nth-of-type(3)').dataset.s) + 1)`)
+	if n := b.Eval(`document.querySelectorAll('#turns [tabindex="0"]').length`); n != 1.0 {
+		b.T.Errorf("the turns have %v stops of the tab key, want 1", n)
 	}
-	b.press("Enter", "Enter", 13)
-	b.until(`!audio.paused && audio.currentTime >= Number(document.activeElement.dataset.a)`)
-	b.press(" ", "Space", 32)
-	b.until(`audio.paused`)
-	b.press("+", "Equal", 187)
-	b.press("+", "Equal", 187)
-	b.until(`document.getElementById('svg').getBoundingClientRect().width > 3.9 * document.getElementById('scroll').clientWidth`)
-	b.press("0", "Digit0", 48)
-	b.until(`document.getElementById('svg').getBoundingClientRect().width <= document.getElementById('scroll').clientWidth`)
-	b.press("]", "BracketRight", 221)
-	b.until(`[12.5, 41].includes(Math.round(audio.currentTime * 10) / 10)`)
-	b.eval(`document.activeElement.blur()`)
-	before, _ := b.eval(`audio.currentTime`).(float64)
-	b.press("ArrowRight", "ArrowRight", 39)
-	b.until(fmt.Sprintf(`Math.abs(audio.currentTime - %v) < 0.2`, before+5))
-	b.quiet(`^(file:|data:)`)
+	b.Press("Enter", "Enter", 13)
+	b.Until(`!audio.paused && audio.currentTime >= Number(document.activeElement.dataset.a)`)
+	b.Press(" ", "Space", 32)
+	b.Until(`audio.paused`)
+	b.Press("+", "Equal", 187)
+	b.Press("+", "Equal", 187)
+	b.Until(`document.getElementById('svg').getBoundingClientRect().width > 3.9 * document.getElementById('scroll').clientWidth`)
+	b.Press("0", "Digit0", 48)
+	b.Until(`document.getElementById('svg').getBoundingClientRect().width <= document.getElementById('scroll').clientWidth`)
+	b.Press("]", "BracketRight", 221)
+	b.Until(`[12.5, 41].includes(Math.round(audio.currentTime * 10) / 10)`)
+	b.Eval(`document.activeElement.blur()`)
+	before, _ := b.Eval(`audio.currentTime`).(float64)
+	b.Press("ArrowRight", "ArrowRight", 39)
+	b.Until(fmt.Sprintf(`Math.abs(audio.currentTime - %v) < 0.2`, before+5))
+	b.Quiet(`^(file:|data:)`)
 }
 
 // accessibleNames asks the browser what a screen reader says.
-func accessibleNames(b *browser, page string) {
-	b.t.Helper()
-	b.open(page)
+func accessibleNames(b *browsertest.Browser, page string) {
+	b.T.Helper()
+	b.OpenFile(page)
 	var tree struct {
 		Nodes []struct {
 			Ignored    bool
 			Role, Name struct{ Value any }
 		}
 	}
-	b.call("Accessibility.getFullAXTree", nil, &tree)
+	b.Call("Accessibility.getFullAXTree", nil, &tree)
 	var names []string
 	for _, n := range tree.Nodes {
 		role, name := fmt.Sprint(n.Role.Value), fmt.Sprint(n.Name.Value)
@@ -187,7 +188,7 @@ func accessibleNames(b *browser, page string) {
 			continue
 		}
 		if (role == "button" || role == "combobox" || role == "heading" || role == "region") && (n.Name.Value == nil || strings.TrimSpace(name) == "") {
-			b.t.Errorf("a %s has no name", role)
+			b.T.Errorf("a %s has no name", role)
 		}
 		names = append(names, role+" "+name)
 	}
@@ -195,31 +196,31 @@ func accessibleNames(b *browser, page string) {
 	for _, want := range []string{"button Play", "button Back 5 seconds", "combobox Speed", "region Timeline", "heading Talk time",
 		"button Anna Maria Kowalska-Rodríguez de la Vega, 0:00.4 to ", "columnheader Share", "rowheader أمينة", "button " + hostile + ", "} {
 		if !strings.Contains(all, want) {
-			b.t.Errorf("nothing is announced as %q", want)
+			b.T.Errorf("nothing is announced as %q", want)
 		}
 	}
-	if b.eval(`document.querySelectorAll('img, iframe, object, embed, link, script[src]').length`) != 0.0 {
-		b.t.Error("the page holds elements that came from text")
+	if b.Eval(`document.querySelectorAll('img, iframe, object, embed, link, script[src]').length`) != 0.0 {
+		b.T.Error("the page holds elements that came from text")
 	}
 }
 
 // looks reads the page's colours as they are drawn, dark and light: text
 // reaches 4.5:1 on its ground, turns 3:1 on theirs (WCAG 2.2, 1.4.3, 1.4.11).
-func looks(b *browser, page string) {
-	b.t.Helper()
+func looks(b *browsertest.Browser, page string) {
+	b.T.Helper()
 	for _, scheme := range []string{"light", "dark"} {
-		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-		b.open(page)
-		b.shot("page-" + scheme)
+		b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+		b.OpenFile(page)
+		b.Shot("page-" + scheme)
 		contrast := `((fg, bg) => { const lum = (c) => { const v = c.match(/[\d.]+/g).slice(0, 3).map((x) => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4 }); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2] }; const a = lum(fg), b = lum(bg); return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) })`
 		style := func(selector, property string) string {
-			return "getComputedStyle(document.querySelector(" + quote(selector) + ")).getPropertyValue('" + property + "')"
+			return "getComputedStyle(document.querySelector(" + browsertest.Quote(selector) + ")).getPropertyValue('" + property + "')"
 		}
 		body, panel := style("body", "background-color"), style(".timeline", "background-color")
 		check := func(what, fg, bg string, want float64) {
-			b.t.Helper()
-			if got, _ := b.eval(contrast + "(" + fg + "," + bg + ")").(float64); got < want {
-				b.t.Errorf("%s, %s: contrast %.2f, want %.1f", scheme, what, got, want)
+			b.T.Helper()
+			if got, _ := b.Eval(contrast + "(" + fg + "," + bg + ")").(float64); got < want {
+				b.T.Errorf("%s, %s: contrast %.2f, want %.1f", scheme, what, got, want)
 			}
 		}
 		check("text", style("body", "color"), body, 4.5)
@@ -230,11 +231,11 @@ func looks(b *browser, page string) {
 		for i := range 4 {
 			check(fmt.Sprintf("turns of speaker %d", i), style(fmt.Sprintf("#turns rect.s%d", i), "fill"), panel, 3)
 		}
-		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true}, nil)
-		if wide, _ := b.eval("document.documentElement.scrollWidth").(float64); wide > 390 {
-			b.t.Errorf("on a narrow screen the page is %v wide", wide)
+		b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true}, nil)
+		if wide, _ := b.Eval("document.documentElement.scrollWidth").(float64); wide > 390 {
+			b.T.Errorf("on a narrow screen the page is %v wide", wide)
 		}
-		b.shot("narrow-" + scheme)
-		b.call("Emulation.clearDeviceMetricsOverride", nil, nil)
+		b.Shot("narrow-" + scheme)
+		b.Call("Emulation.clearDeviceMetricsOverride", nil, nil)
 	}
 }

@@ -1,4 +1,5 @@
-package export
+// Package browsertest drives headless Chromium for tests of pages; only tests import it.
+package browsertest
 
 import (
 	"bufio"
@@ -15,13 +16,13 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// patience is how long a test waits for what must happen; a busy machine is slow.
-const patience = 60 * time.Second
+// Patience is how long a test waits for what must happen; a busy machine is slow.
+const Patience = 60 * time.Second
 
-// browser is headless Chromium with one page, spoken to over its debugging
+// Browser is headless Chromium with one page, spoken to over its debugging
 // protocol (chromedevtools.github.io/devtools-protocol).
-type browser struct {
-	t       *testing.T
+type Browser struct {
+	T       *testing.T
 	conn    *websocket.Conn
 	session string
 	id      int
@@ -29,9 +30,9 @@ type browser struct {
 	requests, complaints []string
 }
 
-// openBrowser starts Chromium, or skips: it is a download of 300 MB, which
+// Open starts Chromium, or skips: it is a download of 300 MB, which
 // make test does not impose. HUBBUB_REQUIRE_CHROMIUM=1 makes it a must.
-func openBrowser(t *testing.T) *browser {
+func Open(t *testing.T) *Browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a browser")
@@ -81,31 +82,31 @@ func openBrowser(t *testing.T) *browser {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	b := &browser{t: t}
+	b := &Browser{T: t}
 	select {
 	case url := <-address:
 		if b.conn, _, err = websocket.DefaultDialer.Dial(url, nil); err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		t.Fatal("Chromium does not answer")
 	}
 	t.Cleanup(func() { _ = b.conn.Close() })
 	var target struct{ TargetID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var attached struct{ SessionID string }
-	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Network", "Log", "Accessibility"} {
-		b.call(domain+".enable", nil, nil)
+		b.Call(domain+".enable", nil, nil)
 	}
 	return b
 }
 
-// call does one thing and waits for its result; what the page does meanwhile
+// Call does one thing and waits for its result; what the page does meanwhile
 // is noted.
-func (b *browser) call(method string, params map[string]any, result any) {
-	b.t.Helper()
+func (b *Browser) Call(method string, params map[string]any, result any) {
+	b.T.Helper()
 	b.id++
 	message := map[string]any{"id": b.id, "method": method}
 	if params != nil {
@@ -115,9 +116,9 @@ func (b *browser) call(method string, params map[string]any, result any) {
 		message["sessionId"] = b.session
 	}
 	if err := b.conn.WriteJSON(message); err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	_ = b.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = b.conn.SetReadDeadline(time.Now().Add(Patience))
 	for {
 		var answer struct {
 			ID     int
@@ -127,25 +128,25 @@ func (b *browser) call(method string, params map[string]any, result any) {
 			Error  *struct{ Message string }
 		}
 		if err := b.conn.ReadJSON(&answer); err != nil {
-			b.t.Fatalf("%s: %v", method, err)
+			b.T.Fatalf("%s: %v", method, err)
 		}
 		if answer.ID != b.id {
 			b.note(answer.Method, answer.Params)
 			continue
 		}
 		if answer.Error != nil {
-			b.t.Fatalf("%s: %s", method, answer.Error.Message)
+			b.T.Fatalf("%s: %s", method, answer.Error.Message)
 		}
 		if result != nil {
 			if err := json.Unmarshal(answer.Result, result); err != nil {
-				b.t.Fatal(err)
+				b.T.Fatal(err)
 			}
 		}
 		return
 	}
 }
 
-func (b *browser) note(method string, params json.RawMessage) {
+func (b *Browser) note(method string, params json.RawMessage) {
 	switch method {
 	case "Network.requestWillBeSent":
 		var p struct{ Request struct{ URL string } }
@@ -156,96 +157,111 @@ func (b *browser) note(method string, params json.RawMessage) {
 	}
 }
 
-// eval runs an expression in the page and answers its value.
-func (b *browser) eval(expression string) any {
-	b.t.Helper()
+// Eval runs an expression in the page and answers its value.
+func (b *Browser) Eval(expression string) any {
+	b.T.Helper()
 	var r struct {
 		Result           struct{ Value any }
 		ExceptionDetails json.RawMessage
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
+	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true}, &r)
 	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+		b.T.Fatalf("%s: %s", expression, r.ExceptionDetails)
 	}
 	return r.Result.Value
 }
 
-// until polls an expression until it is true.
-func (b *browser) until(expression string) {
-	b.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if b.eval("Boolean("+expression+")") == true {
+// Until polls an expression until it is true.
+func (b *Browser) Until(expression string) {
+	b.T.Helper()
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if b.Eval("Boolean("+expression+")") == true {
 			return
 		}
 	}
-	b.t.Fatalf("waited in vain for %s; clock %v, audio %v", expression, b.eval("document.getElementById('clock')?.textContent"), b.eval("document.getElementById('audio')?.currentTime"))
+	b.T.Fatalf("waited in vain for %s; clock %v, audio %v", expression, b.Eval("document.getElementById('clock')?.textContent"), b.Eval("document.getElementById('audio')?.currentTime"))
 }
 
-func (b *browser) open(path string) {
-	b.t.Helper()
+// OpenFile opens a file.
+func (b *Browser) OpenFile(path string) {
+	b.T.Helper()
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	b.requests, b.complaints = nil, nil
-	b.call("Page.navigate", map[string]any{"url": "file://" + abs}, nil)
-	b.until("location.protocol === 'file:' && document.readyState === 'complete'")
+	b.Navigate("file://" + abs)
 }
 
-func (b *browser) press(key, code string, vk int) {
-	b.t.Helper()
+// Navigate opens an address, and forgets what earlier pages did.
+func (b *Browser) Navigate(url string) {
+	b.T.Helper()
+	b.requests, b.complaints = nil, nil
+	b.Call("Page.navigate", map[string]any{"url": url}, nil)
+	b.Until("location.href.startsWith(" + Quote(url) + ") && document.readyState === 'complete'")
+}
+
+// Resize sets the size of the window, in pixels.
+func (b *Browser) Resize(w, h int) {
+	b.T.Helper()
+	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": w, "height": h, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// Press presses and releases a key; vk is its Windows virtual key code.
+func (b *Browser) Press(key, code string, vk int) {
+	b.T.Helper()
 	p := map[string]any{"type": "keyDown", "key": key, "code": code, "windowsVirtualKeyCode": vk}
 	if len(key) == 1 {
 		p["text"] = key
 	}
-	b.call("Input.dispatchKeyEvent", p, nil)
-	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": vk}, nil)
+	b.Call("Input.dispatchKeyEvent", p, nil)
+	b.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": code, "windowsVirtualKeyCode": vk}, nil)
 }
 
-// click presses the mouse in the middle of what a selector finds.
-func (b *browser) click(selector string) {
-	b.t.Helper()
-	at, _ := b.eval("(() => { const r = document.querySelector(" + quote(selector) + "); r.scrollIntoView({block:'center'}); const q = r.getBoundingClientRect(); return [q.x + q.width / 2, q.y + q.height / 2] })()").([]any)
+// Click presses the mouse in the middle of what a selector finds.
+func (b *Browser) Click(selector string) {
+	b.T.Helper()
+	at, _ := b.Eval("(() => { const r = document.querySelector(" + Quote(selector) + "); r.scrollIntoView({block:'center'}); const q = r.getBoundingClientRect(); return [q.x + q.width / 2, q.y + q.height / 2] })()").([]any)
 	if len(at) != 2 {
-		b.t.Fatalf("nothing is %s", selector)
+		b.T.Fatalf("nothing is %s", selector)
 	}
 	for _, typ := range []string{"mousePressed", "mouseReleased"} {
-		b.call("Input.dispatchMouseEvent", map[string]any{"type": typ, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
+		b.Call("Input.dispatchMouseEvent", map[string]any{"type": typ, "x": at[0], "y": at[1], "button": "left", "clickCount": 1}, nil)
 	}
 }
 
-func quote(s string) string { q, _ := json.Marshal(s); return string(q) }
+// Quote is a text as a string of JavaScript.
+func Quote(s string) string { q, _ := json.Marshal(s); return string(q) }
 
-// shot keeps a picture when HUBBUB_SHOTS names a folder.
-func (b *browser) shot(name string) {
-	b.t.Helper()
+// Shot keeps a picture when HUBBUB_SHOTS names a folder.
+func (b *Browser) Shot(name string) {
+	b.T.Helper()
 	dir := os.Getenv("HUBBUB_SHOTS")
 	if dir == "" {
 		return
 	}
 	var r struct{ Data string }
-	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &r)
+	b.Call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &r)
 	png, err := base64.StdEncoding.DecodeString(r.Data)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 }
 
-// quiet fails on anything the page loaded beside itself and the given files,
+// Quiet fails on anything the page loaded beside itself and the given files,
 // and on any complaint of the browser.
-func (b *browser) quiet(allowed string) {
-	b.t.Helper()
-	b.eval("1") // whatever was reported before this is noted now
+func (b *Browser) Quiet(allowed string) {
+	b.T.Helper()
+	b.Eval("1") // whatever was reported before this is noted now
 	re := regexp.MustCompile(allowed)
 	for _, r := range b.requests {
 		if !re.MatchString(r) {
-			b.t.Errorf("the page asked for %.200s", r)
+			b.T.Errorf("the page asked for %.200s", r)
 		}
 	}
 	for _, c := range b.complaints {
-		b.t.Errorf("the browser complains: %.500s", c)
+		b.T.Errorf("the browser complains: %.500s", c)
 	}
 }

@@ -1,0 +1,80 @@
+package page
+
+import (
+	"regexp"
+	"testing"
+
+	"hubbub/protocol"
+	"hubbub/protocol/export/browsertest"
+)
+
+// TestPage follows a session in a real browser, with text that is out for harm.
+func TestPage(t *testing.T) {
+	b := browsertest.Open(t)
+	s := newTalk()
+	s.title = `</title><script>alert(1)</script>`
+	server := serve(t, s)
+	b.Resize(1280, 720)
+	b.Navigate(server.URL())
+	b.Until(`document.title.startsWith("</title>")`)
+	s.turn("SPEAKER_00", 1, "")
+	b.Until(`document.querySelectorAll("#names li").length === 1 && document.body.classList.contains("wordless")`)
+	s.turn("SPEAKER_01", 3, `<img src=x onerror=alert(1)> and "more"`)
+	s.turn("SPEAKER_02", 5, "صباح الخير")
+	b.Until(`document.querySelectorAll("#said li").length === 2 && !document.body.classList.contains("wordless")`)
+	if got := b.Eval(`document.querySelector("#said li span").textContent`); got != `<img src=x onerror=alert(1)> and "more"` {
+		t.Errorf("%v", got)
+	}
+	s.line.SetText(protocol.Turn{Speaker: "SPEAKER_00", Start: 1, End: 2, Text: "late, and first"})
+	b.Until(`document.querySelector("#said li span").textContent === "late, and first"`)
+	// The bars are drawn in the colours of the lanes.
+	b.Until(`(() => { const c = document.getElementById("bars"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n > 2000; })()`)
+	s.annotate(t, func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") })
+	b.Until(`document.querySelector("#said b").textContent === "Anna" && document.querySelector("#names span").textContent === "Anna"`)
+	s.annotate(t, func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge("SPEAKER_01", "SPEAKER_00") })
+	b.Until(`document.querySelectorAll("#names li").length === 2 && document.querySelectorAll("#said b")[1].textContent === "Anna"`)
+
+	// The transcript follows the newest line until it is scrolled.
+	for i := range 40 {
+		s.turn("SPEAKER_02", float64(10+2*i), "one more line")
+	}
+	inSight := `(() => { const r = document.querySelector("#said").lastChild.getBoundingClientRect(); return r.bottom <= innerHeight && r.top >= 0; })()`
+	b.Until(`document.querySelectorAll("#said li").length === 43 && ` + inSight)
+	b.Shot("live")
+	b.Eval(`document.getElementById("transcript").scrollTop = 0`)
+	b.Until(`!document.getElementById("newest").hidden`)
+	s.turn("SPEAKER_02", 100, "the last line")
+	b.Until(`document.querySelector("#said").lastChild.textContent.includes("the last line")`)
+	if b.Eval(`document.getElementById("transcript").scrollTop`) != 0.0 {
+		t.Error("the transcript moved under its reader")
+	}
+	b.Click("#newest")
+	b.Until(inSight)
+
+	captions(t, b, s, server)
+	b.Quiet("^" + regexp.QuoteMeta(server.URL()))
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	b.Until(`document.getElementById("status").textContent === "ended"`)
+}
+
+// captions are two lines on a transparent page, whatever the length of a turn.
+func captions(t *testing.T, b *browsertest.Browser, s *talk, server *Server) {
+	b.Navigate(server.URL() + "?captions")
+	b.Until(`document.querySelector("#said")?.lastChild?.textContent.includes("the last line")`)
+	for _, id := range []string{"document.documentElement", "document.body"} {
+		if got := b.Eval(`getComputedStyle(` + id + `).backgroundColor`); got != "rgba(0, 0, 0, 0)" {
+			t.Errorf("%s is %v", id, got)
+		}
+	}
+	two := `(() => { const li = document.querySelector("#said li"); return Math.round(said.offsetHeight / parseFloat(getComputedStyle(li).lineHeight)) === 2; })()`
+	b.Until(two)
+	long := ""
+	for range 30 {
+		long += "many words of one turn, "
+	}
+	s.turn("SPEAKER_00", 110, long+"the end")
+	b.Until(`document.querySelectorAll("#said li").length === 1 && document.querySelector("#said b").textContent === "Anna" && document.querySelector("#said span").textContent.endsWith("the end") && ` + two)
+	b.Shot("captions")
+}

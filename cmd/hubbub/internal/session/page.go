@@ -1,0 +1,98 @@
+package session
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/page"
+	"hubbub/tui"
+)
+
+// onPage is a display that shows the session on a page for an audience, too.
+type onPage struct {
+	Display
+	address string
+	server  *page.Server
+}
+
+// OnPage adds a page at an address of page.ParseAddress to a display; "" = none.
+func OnPage(d Display, address string) Display {
+	if address == "" {
+		return d
+	}
+	return &onPage{Display: d, address: address}
+}
+
+func (d *onPage) open(v view) (err error) {
+	if d.server, err = page.Listen(d.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
+		return err
+	}
+	if err := cmp.Or(d.Display.open(pagedView{v, d.server.URL()}), d.Display.notice("the page is at "+d.server.URL(), false)); err != nil {
+		return cmp.Or(d.server.Close(), err)
+	}
+	return nil
+}
+
+func (d *onPage) finish() error {
+	err := d.server.Close()
+	return cmp.Or(d.Display.finish(), err)
+}
+
+// pagedView is a session whose state has the address of its page.
+type pagedView struct {
+	view
+	url string
+}
+
+func (v pagedView) state() tui.State {
+	st := v.view.state()
+	st.Page = v.url
+	return st
+}
+
+// pageView is a session as its page shows it. The lock of the page guards it.
+type pageView struct {
+	view
+	key   pageKey
+	lanes []page.Speaker
+	turns []page.Turn
+}
+
+// pageKey changes when lanes and turns do.
+type pageKey struct {
+	revision int64 // of the annotations
+	events   int64
+	texts    int
+	decided  float64
+	turns    int
+}
+
+func (v *pageView) state() page.State {
+	st := v.view.state()
+	notes, revision := v.annotations().Load()
+	key := pageKey{revision, st.Timeline.Counts.Events, st.Timeline.Texts, st.Timeline.Decided, 0}
+	for _, l := range st.Timeline.Lanes {
+		key.turns += len(l.Turns)
+	}
+	if v.key != key {
+		v.lanes, v.turns = page.Speakers(notes.Speakers(st.Timeline))
+		v.key = key
+	}
+	title := st.Source
+	if v.about().Kind == capture.File {
+		title = filepath.Base(title)
+	}
+	out := page.State{Title: tui.Clean(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
+	switch {
+	case st.Finished:
+		out.Rate, out.Status = 0, "ended"
+	case st.Playback != nil && st.Playback.Paused:
+		out.Rate, out.Status = 0, "paused"
+	case st.Playback != nil:
+		out.Rate = st.Playback.Speed
+	case st.Conn == tui.Connecting || st.Conn == tui.Reconnecting:
+		out.Rate, out.Status = 0, st.Conn.String()
+	}
+	return out
+}

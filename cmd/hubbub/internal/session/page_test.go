@@ -1,0 +1,60 @@
+package session
+
+import (
+	"bufio"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// TestOnPage follows a session of each kind on its page: its turn, a name that is
+// given meanwhile, and its end.
+func TestOnPage(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	for name, kind := range kinds {
+		stub := newStub(true)
+		d := OnPage(stub, "127.0.0.1:0").(*onPage)
+		s := kind(t)
+		var followed error
+		stub.onRun = func() { followed = follow(d.server.URL(), s.annotations(), func() { close(stub.quit) }) }
+		if err := Run(t.Context(), s, d); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if followed != nil || !stub.finished {
+			t.Errorf("%s: %v", name, followed)
+		}
+		if _, err := http.Get(d.server.URL()); err == nil {
+			t.Errorf("%s: the page outlives the session", name)
+		}
+	}
+}
+
+// follow reads the events of a page until they have the turn of kinds, names its
+// speaker, and reads on until they have the name.
+func follow(url string, notes *protocol.AnnotationsStore, done func()) error {
+	defer done()
+	r, err := http.Get(url + "/events")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	defer time.AfterFunc(time.Minute, func() { _ = r.Body.Close() }).Stop()
+	want := `"a":0.05,"b":0.1`
+	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+		switch {
+		case !strings.Contains(lines.Text(), want):
+		case want == `"name":"Anna"`:
+			return nil
+		default:
+			want = `"name":"Anna"`
+			if err := notes.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") }); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.New("the page never has " + want)
+}
