@@ -15,13 +15,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 run: build
 	@exec bin/hubbub live $(ARGS)
 
-## build: bin/hubbub; without PortAudio's headers and no way to install them, everything but the microphone
+## build: bin/hubbub; without PortAudio's headers and no way to install them, with the machine's recorder as the microphone
 build:
 	@.ci/install build >&2 || true
 	@if pkg-config --exists portaudio-2.0 2>/dev/null; then \
 		CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	else \
-		echo 'PortAudio could not be installed: this build has no microphone. Everything else works.' >&2; \
+		echo 'PortAudio could not be installed: this build uses a recorder that the machine has, such as parec or arecord.' >&2; \
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	fi
 

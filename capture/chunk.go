@@ -21,6 +21,9 @@ type Chunk struct {
 	// Samples holds ChunkSamples values, nominally in -1..1. The last chunk
 	// of an input is padded with zeros.
 	Samples []float32
+	// Tracks are those of a source with several, one after the other, each with
+	// ChunkSamples values; Samples is their mean. nil = one track, Samples.
+	Tracks []float32
 	// Valid is how many of Samples are audio; below ChunkSamples only in the
 	// last chunk of an input.
 	Valid int
@@ -32,6 +35,14 @@ type Chunk struct {
 
 // At is the stream clock of the chunk's first sample.
 func (c Chunk) At() time.Duration { return time.Duration(c.Seq) * ChunkDuration }
+
+// Sent is the audio for the streams of a session: the tracks, or Samples.
+func (c Chunk) Sent() []float32 {
+	if c.Tracks != nil {
+		return c.Tracks
+	}
+	return c.Samples
+}
 
 // Level is the level of some audio, linear, 1 = full scale.
 type Level struct {

@@ -42,27 +42,28 @@ const maxSample = 1e6
 // blockFrames is the number of frames that are decoded at a time.
 const blockFrames = 4096
 
-// converter mixes a decoder's channels down and changes their rate. Its memory
-// does not depend on the length of the input.
+// converter selects a decoder's channels and changes their rate. Its memory does
+// not depend on the length of the input.
 type converter struct {
-	dec      decoder
-	channels int
-	rs       *resampler
-	in       []float32 // interleaved
-	mono     []float32
-	out      []float32 // converted, unread from next on
-	next     int
-	ended    error
-	notes    *notes
-	invalid  int64 // samples that were not numbers
+	dec   decoder
+	mixer *mixer
+	in    []float32 // interleaved
+	out   []float32 // converted, unread from next on
+	next  int
+	ended error
+	notes *notes
 }
 
-func newConverter(dec decoder, n *notes) *converter {
+func newConverter(dec decoder, selected Channels, n *notes) (*converter, error) {
 	f := dec.format()
-	return &converter{
-		dec: dec, channels: f.channels, rs: newResampler(f.rate, SampleRate), notes: n,
-		in: make([]float32, blockFrames*f.channels), mono: make([]float32, 0, blockFrames),
+	if d, ok := dec.(*mp3Decoder); ok && selected == Each && d.channels() == 1 {
+		selected = 1 // the decoder gives mono as two equal channels
 	}
+	m, err := newMixer(f.rate, f.channels, selected)
+	if err != nil {
+		return nil, err
+	}
+	return &converter{dec: dec, mixer: m, notes: n, in: make([]float32, blockFrames*f.channels)}, nil
 }
 
 // read is Source.Read without a context.
@@ -76,38 +77,20 @@ func (c *converter) read(dst []float32) (int, error) {
 		}
 		c.out, c.next = c.out[:0], 0
 		n, err := safeRead(c.dec, c.in)
-		c.mono = c.mixDown(c.in[:n-n%c.channels], c.mono[:0])
-		c.out = c.rs.push(c.mono, c.out)
+		c.out = c.mixer.push(c.in[:n-n%c.mixer.channels], c.out)
 		if err != nil {
 			c.ended = err
 			if errors.Is(err, io.EOF) {
-				c.out = c.rs.flush(c.out)
+				c.out = c.mixer.flush(c.out)
 			}
-			if c.invalid > 0 {
-				c.notes.add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", c.invalid))
+			if c.mixer.invalid > 0 {
+				c.notes.add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", c.mixer.invalid))
 			}
 		}
 	}
 	n := copy(dst, c.out[c.next:])
 	c.next += n
 	return n, nil
-}
-
-// mixDown appends the mean of each frame's channels.
-func (c *converter) mixDown(in, mono []float32) []float32 {
-	scale := 1 / float32(c.channels)
-	for i := 0; i < len(in); i += c.channels {
-		var sum float32
-		for _, x := range in[i : i+c.channels] {
-			if !(x >= -maxSample && x <= maxSample) {
-				c.invalid++
-				x = 0
-			}
-			sum += x
-		}
-		mono = append(mono, sum*scale)
-	}
-	return mono
 }
 
 // safeRead turns a decoder's panic into an error: its input is not trusted.

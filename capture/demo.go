@@ -17,7 +17,7 @@ func OpenDemo(ctx context.Context) (Source, error) { return openDemo(ctx, "") }
 
 // openDemo is OpenDemo with a notice that says why.
 func openDemo(ctx context.Context, notice string) (Source, error) {
-	src, err := openAt(ctx, bytes.NewReader(demoFLAC), int64(len(demoFLAC)), "demo.flac")
+	src, err := openAt(ctx, bytes.NewReader(demoFLAC), int64(len(demoFLAC)), "demo.flac", Mix)
 	if err != nil {
 		return nil, err
 	}

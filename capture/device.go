@@ -17,6 +17,10 @@ type Device struct {
 	Channels int     `json:"channels"` // at most
 	Rate     float64 `json:"rate"`     // default rate, in Hz
 	Default  bool    `json:"default"`
+	Input    string  `json:"input"` // for --input
+
+	id      string // of a recorder's device: its own name for it; "" = the default
+	monitor bool   // what an output plays
 }
 
 // errNoDevice: the machine has no capture device, or this build cannot use one.
@@ -28,7 +32,9 @@ const nativeTimeout = 10 * time.Second
 
 const deviceHint = "`hubbub devices` lists the microphones. Without one: --input FILE."
 
-// Devices lists the capture devices. An empty list is not an error.
+// Devices lists the capture devices of PortAudio, where it is compiled in, and of
+// the recorders that are installed. Default is the device of "mic". An empty list
+// is not an error.
 func Devices(ctx context.Context) ([]Device, error) {
 	type answer struct {
 		list []Device
@@ -39,6 +45,18 @@ func Devices(ctx context.Context) ([]Device, error) {
 	ch := make(chan answer, 1)
 	go func() {
 		list, err := nativeDevices(ctx)
+		for i := range list {
+			list[i].Input = "mic:" + strconv.Itoa(list[i].Number)
+		}
+		list = append(list, recorderDevices(ctx)...)
+		found := false
+		for i := range list {
+			list[i].Default = list[i].Default && !found
+			found = found || list[i].Default
+		}
+		if len(list) > 0 {
+			err = nil
+		}
 		ch <- answer{list, err}
 	}()
 	select {
@@ -106,6 +124,15 @@ func pickDevice(all []Device, want string) (Device, error) {
 		}
 	}
 	return Device{}, fail("Available: "+listDevices(all), "no capture device matches %q", want)
+}
+
+// realChannels are the channels of a device. Some claim 32 and more, because they
+// convert any number.
+func realChannels(d Device) int {
+	if d.Channels > MaxTracks {
+		return 2
+	}
+	return max(1, d.Channels)
 }
 
 func listDevices(all []Device) string {

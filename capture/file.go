@@ -53,9 +53,11 @@ func named(name string, err error) error {
 	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
-// describe adds the decoder's format to info.
-func describe(info Info, d decoder) Info {
+// describe adds the format of a converter's input to info.
+func describe(info Info, c *converter) Info {
+	d := c.dec
 	f := d.format()
+	info.Tracks = len(c.mixer.tracks)
 	info.Rate, info.Channels, info.Duration, info.Notice = f.rate, f.channels, f.duration(), f.notice
 	if m, ok := d.(*mp3Decoder); ok {
 		info.Channels = m.channels()
@@ -65,7 +67,7 @@ func describe(info Info, d decoder) Info {
 
 // openFile opens a file of any supported format. A path that is not a regular
 // file, such as a named pipe, is read like standard input.
-func openFile(ctx context.Context, path string) (Source, error) {
+func openFile(ctx context.Context, path string, selected Channels) (Source, error) {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -77,13 +79,13 @@ func openFile(ctx context.Context, path string) (Source, error) {
 	case st.IsDir():
 		return nil, fail("Choose a file in it.", "%s is a folder", path)
 	case !st.Mode().IsRegular():
-		return openPipe(ctx, path)
+		return openPipe(ctx, path, selected)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fail("Allow this user to read it.", "cannot open %s: %w", path, err)
 	}
-	src, err := openAt(ctx, f, st.Size(), path)
+	src, err := openAt(ctx, f, st.Size(), path, selected)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -92,7 +94,7 @@ func openFile(ctx context.Context, path string) (Source, error) {
 }
 
 // openAt opens an input of known size.
-func openAt(ctx context.Context, f io.ReaderAt, size int64, path string) (*decoded, error) {
+func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selected Channels) (*decoded, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -109,6 +111,9 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string) (*decod
 	if err != nil {
 		return nil, err
 	}
-	info := describe(Info{Kind: File, Name: path, Base: baseName(path)}, dec)
-	return &decoded{info: info, conv: newConverter(dec, n), notes: n}, nil
+	conv, err := newConverter(dec, selected, n)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	return &decoded{info: describe(Info{Kind: File, Name: path, Base: baseName(path)}, conv), conv: conv, notes: n}, nil
 }

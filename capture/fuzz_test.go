@@ -14,7 +14,7 @@ import (
 // openBytes opens an input in memory, as a file or as a pipe.
 func openBytes(b []byte, pipe bool) (Source, error) {
 	if !pipe {
-		return openAt(context.Background(), bytes.NewReader(b), int64(len(b)), "input")
+		return openAt(context.Background(), bytes.NewReader(b), int64(len(b)), "input", Mix)
 	}
 	// Without a pump, whose goroutine is not tested here.
 	n := &notes{}
@@ -25,7 +25,11 @@ func openBytes(b []byte, pipe bool) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &decoded{info: describe(Info{Name: "input"}, dec), conv: newConverter(dec, n), notes: n}, nil
+	conv, err := newConverter(dec, Mix, n)
+	if err != nil {
+		return nil, err
+	}
+	return &decoded{info: describe(Info{Name: "input"}, conv), conv: conv, notes: n}, nil
 }
 
 // survive opens and reads any input: it may fail, but must not panic, return

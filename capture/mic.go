@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -41,8 +42,9 @@ type nativeStream interface {
 	close() error
 }
 
-// nativeOpener opens a device by name or number; "" = the default.
-type nativeOpener func(ctx context.Context, want string) (nativeStream, error)
+// nativeOpener opens a device by name or number; "" = the default. all: with all of
+// its channels, else with as few as possible.
+type nativeOpener func(ctx context.Context, want string, all bool) (nativeStream, error)
 
 // microphone is a Source that reads a device. One goroutine owns the device from
 // open to close; Close cancels its context.
@@ -53,7 +55,8 @@ type nativeOpener func(ctx context.Context, want string) (nativeStream, error)
 // error within 2 s, Close returns, and the owner keeps the device until the read
 // returns or the process ends.
 type microphone struct {
-	info Info
+	info   Info
+	device Device
 	micConfig
 	blocks chan block
 	ended  chan struct{} // closed by the owner after err is set
@@ -63,7 +66,7 @@ type microphone struct {
 	lost  atomic.Int64
 	notes notes
 
-	rs      *resampler
+	mixer   *mixer
 	out     []float32
 	next    int
 	timeout time.Duration // of the next wait
@@ -74,20 +77,28 @@ type microphone struct {
 
 // micConfig is what tests of a microphone replace.
 type micConfig struct {
-	open  nativeOpener
-	stall time.Duration        // stallAfter
-	now   func() time.Duration // elapsed
+	open     nativeOpener
+	selected Channels
+	stall    time.Duration        // stallAfter
+	now      func() time.Duration // elapsed
 }
 
 // block is 100 ms of a device.
 type block struct {
-	samples []float32     // mono, at the device's rate
+	samples []float32     // interleaved, at the device's rate
 	at      time.Duration // when it was read
 }
 
-// openMic opens a microphone by name or number; "" = the default.
-func openMic(ctx context.Context, want string) (Source, error) {
-	return openMicWith(ctx, want, micConfig{openNative, stallAfter, elapsed})
+// openMic opens a microphone by name or number; "" = the default. Where PortAudio
+// finds no device at all, a recorder may: it asks the sound server itself.
+func openMic(ctx context.Context, want string, selected Channels) (Source, error) {
+	src, err := openMicWith(ctx, want, micConfig{openNative, selected, stallAfter, elapsed})
+	if errors.Is(err, errNoDevice) && hasPortAudio {
+		if other, otherErr := openMicWith(ctx, want, micConfig{openAnyRecorder, selected, stallAfter, elapsed}); otherErr == nil {
+			return other, nil
+		}
+	}
+	return src, err
 }
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
@@ -110,7 +121,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 				}
 			}
 		}()
-		s, err := m.open(owner, want)
+		s, err := m.open(owner, want, m.selected != Mix)
 		if err != nil {
 			ready <- opened{err: err}
 			return
@@ -118,7 +129,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 		o := opened{dev: s.device()}
 		o.rate, o.channels = s.format()
 		ready <- o
-		m.err = m.capture(owner, s, o.channels)
+		m.err = m.capture(owner, s)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, nativeTimeout)
 	defer cancel()
@@ -134,14 +145,20 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 			stop()
 			return nil, o.err
 		}
+		m.device = o.dev
 		m.info = Info{Kind: Mic, Name: o.dev.Name, Base: "live", Rate: o.rate, Channels: o.channels}
-		m.rs = newResampler(o.rate, SampleRate)
+		var err error
+		if m.mixer, err = newMixer(o.rate, o.channels, m.selected); err != nil {
+			_ = m.Close()
+			return nil, named(o.dev.Name, err)
+		}
+		m.info.Tracks = len(m.mixer.tracks)
 		return m, nil
 	}
 }
 
 // capture reads the device until ctx ends or a read fails, then closes it.
-func (m *microphone) capture(ctx context.Context, s nativeStream, channels int) error {
+func (m *microphone) capture(ctx context.Context, s nativeStream) error {
 	var failed error
 	for ctx.Err() == nil {
 		samples, lost, err := s.read()
@@ -152,18 +169,8 @@ func (m *microphone) capture(ctx context.Context, s nativeStream, channels int) 
 			failed = err
 			break
 		}
-		mono := make([]float32, len(samples)/channels)
-		for i := range mono {
-			var sum float32
-			for _, x := range samples[i*channels : (i+1)*channels] {
-				if x >= -maxSample && x <= maxSample {
-					sum += x
-				}
-			}
-			mono[i] = sum / float32(channels)
-		}
 		select {
-		case m.blocks <- block{mono, m.now()}:
+		case m.blocks <- block{slices.Clone(samples), m.now()}:
 		default:
 			// The reader is 5 s behind. The newest audio is lost, as when the
 			// device itself overflows.
@@ -199,7 +206,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			return 0, err
 		}
 		m.timeout, m.newest = m.stall, b.at
-		m.out = m.rs.push(b.samples, m.out)
+		m.out = m.mixer.push(b.samples, m.out)
 	}
 	n := copy(dst, m.out[m.next:])
 	m.next += n
@@ -264,8 +271,8 @@ func (m *microphone) Close() error {
 
 // openDefault opens the default microphone, or the demo on a machine without
 // one. A microphone that exists but does not open is an error.
-func openDefault(ctx context.Context, mic func(context.Context, string) (Source, error)) (Source, error) {
-	src, err := mic(ctx, "")
+func openDefault(ctx context.Context, selected Channels, mic func(context.Context, string, Channels) (Source, error)) (Source, error) {
+	src, err := mic(ctx, "", selected)
 	if errors.Is(err, errNoDevice) {
 		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
 	}

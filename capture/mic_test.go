@@ -17,6 +17,7 @@ import (
 type fakeDevice struct {
 	rate, channels int
 	tone           []float32 // one channel; nil = silence
+	frames         []float32 // interleaved, instead of tone
 	pos            int
 	reads          int
 	failAt         int           // the read that fails
@@ -51,6 +52,9 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 	b := make([]float32, n*d.channels)
 	for i := range n {
 		for c := range d.channels {
+			if j := (d.pos+i)*d.channels + c; j < len(d.frames) {
+				b[i*d.channels+c] = d.frames[j]
+			}
 			if d.pos+i < len(d.tone) {
 				b[i*d.channels+c] = d.tone[d.pos+i]
 			}
@@ -62,7 +66,7 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 	t.Helper()
-	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string) (nativeStream, error) { return d, nil }, stall, elapsed})
+	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { return d, nil }, Mix, stall, elapsed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +167,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string) (nativeStream, error) { <-hang; return d, nil }, time.Second, elapsed})
+	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string, bool) (nativeStream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
 	if err == nil {
 		t.Fatal("it opens")
 	}
@@ -175,18 +179,18 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string) (nativeStream, error) { panic("library") }, time.Second, elapsed})
+	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { panic("library") }, Mix, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
 	}
 }
 
 func TestDemoWithoutMicrophone(t *testing.T) {
-	none := func(context.Context, string) (Source, error) {
+	none := func(context.Context, string, Channels) (Source, error) {
 		_, err := pickDevice(nil, "")
 		return nil, err
 	}
-	src, err := openDefault(context.Background(), none)
+	src, err := openDefault(context.Background(), Mix, none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +199,7 @@ func TestDemoWithoutMicrophone(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	busy := errors.New("busy")
-	if _, err := openDefault(context.Background(), func(context.Context, string) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
+	if _, err := openDefault(context.Background(), Mix, func(context.Context, string, Channels) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
 		t.Errorf("a busy microphone is replaced by the demo: %v", err)
 	}
 }
@@ -233,8 +237,8 @@ func TestPickDevice(t *testing.T) {
 }
 
 func TestDeviceJSON(t *testing.T) {
-	got := fmt.Sprint(jsonOf(t, Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true}))
-	if want := `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true}`; got != want {
+	got := fmt.Sprint(jsonOf(t, Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true, Input: "mic:1"}))
+	if want := `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true,"input":"mic:1"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

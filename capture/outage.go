@@ -145,7 +145,7 @@ func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
 		skip = missing - fillPart
 	}
 	for *seq < to-skip {
-		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples, Captured: time.Now()}
+		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Tracks: s.silentTracks(), Valid: ChunkSamples, Captured: time.Now()}
 		*seq++
 		if err := s.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (s *Stream) gaps() []Span {
 // reopen is one attempt.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
-	next, err := m.openAgain(ctx, m.info.Name)
+	next, err := m.openAgain(ctx, cmp.Or(m.device.id, m.device.Name))
 	if err != nil && orDefault && ctx.Err() == nil {
 		next, err = m.openAgain(ctx, "")
 	}
@@ -211,7 +211,11 @@ func (m *microphone) openAgain(ctx context.Context, want string) (Source, error)
 		return nil, err
 	}
 	next := src.(*microphone)
-	if _, err := next.Read(ctx, make([]float32, ChunkSamples)); err != nil {
+	if next.info.tracks() != m.info.tracks() {
+		next.release(ctx)
+		return nil, fail(deviceHint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
+	}
+	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
 		next.release(ctx)
 		return nil, err
 	}

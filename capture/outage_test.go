@@ -36,7 +36,7 @@ func startOutage(t *testing.T, find func(want string) (nativeStream, error)) *ou
 	x := &outageTest{done: make(chan struct{})}
 	begun := time.Now()
 	src, err := openMicWith(t.Context(), "", micConfig{
-		open: func(_ context.Context, want string) (nativeStream, error) {
+		open: func(_ context.Context, want string, _ bool) (nativeStream, error) {
 			x.opened = append(x.opened, want)
 			return find(want)
 		},

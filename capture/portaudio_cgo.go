@@ -12,6 +12,8 @@ import (
 	"github.com/gordonklaus/portaudio"
 )
 
+const hasPortAudio = true
+
 // paLock is held for everything but reading: PortAudio's set-up is not
 // reentrant. It is a channel so that waiting for it can time out when the library
 // blocks.
@@ -96,14 +98,14 @@ type paStream struct {
 
 // openNative opens and starts a device: at 16 kHz mono if the device supports
 // it, else at its default rate with as few channels as possible.
-func openNative(ctx context.Context, want string) (nativeStream, error) {
+func openNative(ctx context.Context, want string, all bool) (nativeStream, error) {
 	var s *paStream
 	err := withPortAudio(ctx, func() error {
 		if err := portaudio.Initialize(); err != nil {
 			return noSound(err)
 		}
 		var err error
-		if s, err = startDevice(want); err != nil {
+		if s, err = startDevice(want, all); err != nil {
 			return errors.Join(err, portaudio.Terminate())
 		}
 		return nil
@@ -114,7 +116,7 @@ func openNative(ctx context.Context, want string) (nativeStream, error) {
 	return s, nil
 }
 
-func startDevice(want string) (*paStream, error) {
+func startDevice(want string, all bool) (*paStream, error) {
 	list, records, err := listNative()
 	if err != nil {
 		return nil, err
@@ -127,7 +129,12 @@ func startDevice(want string) (*paStream, error) {
 	deviceRate := int(math.Round(dev.Rate))
 	var last error
 	tried := map[[2]int]bool{}
-	for _, format := range [][2]int{{SampleRate, 1}, {deviceRate, 1}, {deviceRate, 2}, {deviceRate, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}} {
+	formats := [][2]int{{SampleRate, 1}, {deviceRate, 1}, {deviceRate, 2}, {deviceRate, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}}
+	if all {
+		n := realChannels(dev)
+		formats = [][2]int{{SampleRate, n}, {deviceRate, n}, {48000, n}, {44100, n}}
+	}
+	for _, format := range formats {
 		rate, channels := format[0], format[1]
 		if rate < minRate || channels > dev.Channels || tried[format] {
 			continue

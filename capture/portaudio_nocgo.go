@@ -4,11 +4,12 @@ package capture
 
 import "context"
 
-// Without cgo, PortAudio is not available: everything but the microphone works.
+// Without cgo, PortAudio is not available: recorders take its place.
 
-var errNoCgo = fail("Build with `make build`, which installs PortAudio and enables cgo, or give --input FILE.",
-	"%w: this build of hubbub has no microphone support (built without cgo)", errNoDevice)
+const hasPortAudio = false
 
-func openNative(context.Context, string) (nativeStream, error) { return nil, errNoCgo }
+func openNative(ctx context.Context, want string, all bool) (nativeStream, error) {
+	return openAnyRecorder(ctx, want, all)
+}
 
-func nativeDevices(context.Context) ([]Device, error) { return nil, errNoCgo }
+func nativeDevices(context.Context) ([]Device, error) { return nil, nil }

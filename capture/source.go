@@ -12,13 +12,17 @@ import (
 // Kind is the kind of a source.
 type Kind string
 
-// The four kinds of source.
+// The kinds of source.
 const (
-	Mic   Kind = "mic"
-	File  Kind = "file"
-	Stdin Kind = "stdin"
-	Demo  Kind = "demo"
+	Mic      Kind = "mic"
+	Speakers Kind = "speakers" // what the machine plays
+	File     Kind = "file"
+	Stdin    Kind = "stdin"
+	Demo     Kind = "demo"
 )
+
+// Live reports whether a source of the kind is a device, which cannot wait.
+func (k Kind) Live() bool { return k == Mic || k == Speakers }
 
 // Info describes a source as it was opened.
 type Info struct {
@@ -29,6 +33,8 @@ type Info struct {
 	Base string
 	// Rate (Hz) and Channels are those of the input, before conversion.
 	Rate, Channels int
+	// Tracks is the number of channels that are kept apart; 0 = 1.
+	Tracks int
 	// Duration is the length of the input; 0 = unknown or endless.
 	Duration time.Duration
 	// Notice is one line for the user, known when the source was opened; "" =
@@ -36,12 +42,13 @@ type Info struct {
 	Notice string
 }
 
-// Source delivers audio as 16 kHz mono float32, whatever the format of the input.
+// Source delivers audio as 16 kHz float32, mono or in tracks, whatever the format of the input.
 // It is for one reader at a time.
 type Source interface {
 	Info() Info
-	// Read reads up to len(dst) samples into dst and returns their number. It
-	// blocks until there is at least one, the input ends (io.EOF, with n = 0),
+	// Read reads up to len(dst) samples into dst and returns their number. With
+	// several tracks they are interleaved, and len(dst) and the number are multiples
+	// of Info.Tracks. It blocks until there is at least one, the input ends (io.EOF, with n = 0),
 	// or ctx ends. After any error, also ctx's, the source can only be closed.
 	Read(ctx context.Context, dst []float32) (int, error)
 	// Close releases the source's resources. It must not be called during a
@@ -59,9 +66,13 @@ type overflower interface{ overflows() int64 }
 // Spec is an input to open.
 type Spec struct {
 	// Input is "" (the default microphone, or the demo where there is none),
-	// "mic", "mic:NAME" (a substring of the device's name, or its number), "-"
-	// (standard input), or the path of a WAV, FLAC or MP3 file.
+	// "mic", "mic:NAME" (a substring of the device's name, or its number), a
+	// recorder such as "parec" or "parec:NAME", "speakers" or "speakers:NAME" (what
+	// the machine plays), "-" (standard input), or the path of a WAV, FLAC or MP3
+	// file.
 	Input string
+	// Channels are those that are taken; the demo has one.
+	Channels Channels
 	// Stdin is read for "-"; nil = os.Stdin.
 	Stdin io.Reader
 }
@@ -69,21 +80,26 @@ type Spec struct {
 // Open opens an input. ctx limits the opening only, which may wait for the first
 // bytes of a pipe or for a device.
 func Open(ctx context.Context, s Spec) (Source, error) {
+	recorder, device, _ := findRecorder(s.Input)
 	switch {
 	case s.Input == "":
-		return openDefault(ctx, openMic)
+		return openDefault(ctx, s.Channels, openMic)
 	case s.Input == "mic":
-		return openMic(ctx, "")
+		return openMic(ctx, "", s.Channels)
 	case strings.HasPrefix(s.Input, "mic:"):
-		return openMic(ctx, strings.TrimPrefix(s.Input, "mic:"))
+		return openMic(ctx, strings.TrimPrefix(s.Input, "mic:"), s.Channels)
+	case s.Input == "speakers" || strings.HasPrefix(s.Input, "speakers:"):
+		return openSpeakers(ctx, strings.TrimPrefix(strings.TrimPrefix(s.Input, "speakers"), ":"), s.Channels)
+	case recorder != nil:
+		return recorder.openMic(ctx, device, s.Channels)
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {
 			in = os.Stdin
 		}
-		return openStdin(ctx, in)
+		return openStdin(ctx, in, s.Channels)
 	default:
-		return openFile(ctx, s.Input)
+		return openFile(ctx, s.Input, s.Channels)
 	}
 }
 

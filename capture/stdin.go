@@ -14,12 +14,12 @@ import (
 
 // openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
 // mono, detected from the content. It waits for the first bytes.
-func openStdin(ctx context.Context, in io.Reader) (Source, error) {
-	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"})
+func openStdin(ctx context.Context, in io.Reader, selected Channels) (Source, error) {
+	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"}, selected)
 }
 
 // openPipe opens a path that is not a regular file, like standard input.
-func openPipe(ctx context.Context, path string) (Source, error) {
+func openPipe(ctx context.Context, path string, selected Channels) (Source, error) {
 	type opened struct {
 		f   *os.File
 		err error
@@ -42,7 +42,7 @@ func openPipe(ctx context.Context, path string) (Source, error) {
 		if o.err != nil {
 			return nil, fail("Check the name.", "cannot open %s: %w", path, o.err)
 		}
-		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)})
+		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
 	}
 }
 
@@ -50,7 +50,7 @@ func openPipe(ctx context.Context, path string) (Source, error) {
 // raw audio.
 const sniffRaw = 256
 
-func openStream(ctx context.Context, p *pump, info Info) (Source, error) {
+func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
 	src := &streamed{pump: p}
 	p.ctx = ctx
 	r := bufio.NewReaderSize(p, sniffLen)
@@ -68,7 +68,12 @@ func openStream(ctx context.Context, p *pump, info Info) (Source, error) {
 		_ = src.Close()
 		return nil, err
 	}
-	src.decoded = decoded{info: describe(info, dec), conv: newConverter(dec, n), notes: n}
+	conv, err := newConverter(dec, selected, n)
+	if err != nil {
+		_ = src.Close()
+		return nil, named(info.Name, err)
+	}
+	src.decoded = decoded{info: describe(info, conv), conv: conv, notes: n}
 	return src, nil
 }
 

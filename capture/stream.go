@@ -128,7 +128,7 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", r), debug.Stack()}
 		}
 	}()
-	paced := s.src.Info().Kind != Mic && s.o.Pace == Realtime
+	paced := !s.src.Info().Kind.Live() && s.o.Pace == Realtime
 	var pace pacer
 	device, _ := s.src.(reopener)
 	var last anchor // the chunk after the newest one
@@ -148,7 +148,11 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Level: measure(samples[:valid]), Captured: time.Now()}
+			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Captured: time.Now()}
+			if n := s.src.Info().tracks(); n > 1 {
+				c.Tracks, c.Samples = separate(samples, n)
+			}
+			c.Level = measure(c.Samples[:valid])
 			if err := s.deliver(ctx, c, position); err != nil {
 				return err
 			}
@@ -173,14 +177,16 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 	}
 }
 
-// readChunk reads one chunk; an incomplete one only together with an error.
+// readChunk reads one chunk, interleaved by track; an incomplete one only together
+// with an error.
 func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
-	samples = make([]float32, ChunkSamples)
+	tracks := s.src.Info().tracks()
+	samples = make([]float32, tracks*ChunkSamples)
 	for empty := 0; valid < ChunkSamples; {
-		n, err := s.src.Read(ctx, samples[valid:])
-		valid += n
+		n, err := s.src.Read(ctx, samples[tracks*valid:])
+		valid += n / tracks
 		if err != nil {
-			clear(samples[valid:])
+			clear(samples[tracks*valid:])
 			return samples, valid, err
 		}
 		if n > 0 {
@@ -190,6 +196,14 @@ func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, e
 		}
 	}
 	return samples, valid, nil
+}
+
+// silentTracks are the tracks of a silent chunk.
+func (s *Stream) silentTracks() []float32 {
+	if n := s.src.Info().tracks(); n > 1 {
+		return make([]float32, n*ChunkSamples)
+	}
+	return nil
 }
 
 // deliver passes a chunk to the tap, then to the receiver of Chunks.

@@ -171,8 +171,8 @@ func TestSoundServerThatHangs(t *testing.T) {
 	}
 }
 
-// recorder is a process that records the virtual microphone.
-type recorder struct {
+// recordingChild is a process that records the virtual microphone.
+type recordingChild struct {
 	t      *testing.T
 	child  *exec.Cmd
 	lines  *bufio.Scanner
@@ -181,9 +181,9 @@ type recorder struct {
 }
 
 // startRecorder returns once the first chunk was captured.
-func startRecorder(t *testing.T, env []string, path string) *recorder {
+func startRecorder(t *testing.T, env []string, path string) *recordingChild {
 	t.Helper()
-	r := &recorder{t: t, child: exec.Command(os.Args[0]), stderr: &bytes.Buffer{}}
+	r := &recordingChild{t: t, child: exec.Command(os.Args[0]), stderr: &bytes.Buffer{}}
 	r.child.Env = append(env, asChild+"=microphone", "HUBBUB_CAPTURE_PATH="+path)
 	r.child.Stderr = r.stderr
 	out, err := r.child.StdoutPipe()
@@ -207,7 +207,7 @@ func startRecorder(t *testing.T, env []string, path string) *recorder {
 }
 
 // loss waits until the recorder reports that its device is gone.
-func (r *recorder) loss() captureReport {
+func (r *recordingChild) loss() captureReport {
 	r.t.Helper()
 	gone := time.Now()
 	if !r.lines.Scan() {

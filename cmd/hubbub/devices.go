@@ -1,44 +1,165 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/tui"
 )
+
+// testLength is how much audio of each device is measured.
+const testLength = 3 * time.Second
+
+// deviceTest is the level of a device over testLength.
+type deviceTest struct {
+	capture.Device
+	Peak  *float64 `json:"peak_db,omitempty"` // dB of full scale; absent = the device failed
+	RMS   *float64 `json:"rms_db,omitempty"`
+	Error string   `json:"error,omitempty"`
+}
 
 func newDevices(a *App) *cobra.Command {
 	output := choice{"text", []string{"text", "json"}}
+	test := false
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the audio capture devices",
-		Args:  noArgs,
+		Long: `List the audio capture devices: those of PortAudio, where this build has it, and
+those of the recorders that are installed (pw-record, parec, arecord, ffmpeg).
+INPUT is what --input takes. The default is the device of --input mic.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			devices, err := capture.Devices(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if output.value == "json" {
-				return printJSONList(a.Stdout, devices)
-			}
-			if len(devices) == 0 {
+			if len(devices) == 0 && output.value == "text" {
 				a.notice("no capture device on this machine\nPlug one in, or play a file with --input FILE.")
 				return nil
 			}
+			if test {
+				return a.testDevices(cmd.Context(), devices, output.value == "json")
+			}
+			if output.value == "json" {
+				return printJSONList(a.Stdout, devices)
+			}
 			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT")
+			fmt.Fprintln(w, "NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT\tINPUT")
 			for _, d := range devices {
 				isDefault := ""
 				if d.Default {
 					isDefault = "default"
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\n", d.Number, d.Name, d.HostAPI, d.Channels, d.Rate, isDefault)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\t%s\n", d.Number, tui.Clean(d.Name), d.HostAPI, d.Channels, d.Rate, isDefault, d.Input)
 			}
 			return w.Flush()
 		},
 	}
 	cmd.Flags().Var(&output, "output", "output `FORMAT`: text or json")
+	cmd.Flags().BoolVar(&test, "test", false, "measure three seconds of each device's level")
 	return cmd
+}
+
+// testDevices measures one device after the other: several may be one microphone.
+func (a *App) testDevices(ctx context.Context, devices []capture.Device, json bool) error {
+	var tests []deviceTest
+	live := !json && session.IsTerminal(a.Stdout)
+	for _, d := range devices {
+		show := func(capture.Level) {}
+		if live {
+			show = func(l capture.Level) { fmt.Fprintf(a.Stdout, "\r%s\x1b[K", levelLine(d, l)) }
+		}
+		t := deviceTest{Device: d}
+		level, err := deviceLevel(ctx, d, show)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line := levelLine(d, level)
+		if err != nil {
+			t.Error = err.Error()
+			line = fmt.Sprintf("%-12s %v", d.Input, err)
+		} else {
+			peak, rms := decibels(level.Peak), decibels(level.RMS)
+			t.Peak, t.RMS = &peak, &rms
+		}
+		tests = append(tests, t)
+		switch {
+		case live:
+			fmt.Fprintf(a.Stdout, "\r%s\x1b[K\n", line)
+		case !json:
+			fmt.Fprintln(a.Stdout, line)
+		}
+	}
+	if json {
+		return printJSONList(a.Stdout, tests)
+	}
+	return nil
+}
+
+// deviceLevel is the level of testLength of a device; show gets that of each chunk.
+func deviceLevel(ctx context.Context, d capture.Device, show func(capture.Level)) (capture.Level, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	source, err := capture.Open(ctx, capture.Spec{Input: d.Input})
+	if err != nil {
+		return capture.Level{}, err
+	}
+	stream := capture.Start(ctx, source, capture.StreamOptions{})
+	var peak float32
+	var power float64
+	chunks := 0
+	for c := range stream.Chunks() {
+		if stream.Stats().Outage != nil {
+			err = errors.New("it stopped delivering audio")
+			break
+		}
+		show(c.Level)
+		peak = max(peak, c.Level.Peak)
+		power += float64(c.Level.RMS) * float64(c.Level.RMS)
+		if chunks++; time.Duration(chunks)*capture.ChunkDuration >= testLength {
+			break
+		}
+	}
+	end()
+	for range stream.Chunks() { // until the source is closed
+	}
+	if err == nil && chunks == 0 {
+		err = stream.Err()
+	}
+	return capture.Level{Peak: peak, RMS: float32(math.Sqrt(power / float64(max(1, chunks))))}, err
+}
+
+// quietest is the level of digital silence, in dB of full scale.
+const quietest = -96
+
+func decibels(x float32) float64 {
+	return math.Round(10*max(quietest, 20*math.Log10(float64(max(x, 1e-9))))) / 10
+}
+
+// levelLine shows a level from -60 dB to full scale.
+func levelLine(d capture.Device, l capture.Level) string {
+	const cells = 20
+	bar := make([]byte, cells)
+	for i := range bar {
+		bar[i] = '.'
+		if decibels(l.Peak) > -60+60*float64(i)/cells {
+			bar[i] = '#'
+		}
+	}
+	state := ""
+	switch {
+	case l.Peak == 0:
+		state = "  silent: muted?"
+	case decibels(l.Peak) < -60:
+		state = "  very quiet"
+	}
+	return fmt.Sprintf("%-12s %s  peak %5.1f dB  mean %5.1f dB  %s%s", d.Input, bar, decibels(l.Peak), decibels(l.RMS), tui.Clean(d.Name), state)
 }

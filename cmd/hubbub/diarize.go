@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/hint"
@@ -31,6 +32,7 @@ type diarizeFlags struct {
 	output                             choice
 	speakers, minSpeakers, maxSpeakers count
 	exclusive                          bool
+	channels                           channelsFlag
 	out                                string
 	force                              bool
 }
@@ -71,11 +73,13 @@ keeps the files that are finished.`,
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
+	flags.Var(&f.channels, "channels", channelsUsage+"; then numbers of speakers are for each channel")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
 	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagDirname("out")
 	completeChoices(cmd, "output", outputs)
+	completeChoices(cmd, "channels", []string{"mix", "each"})
 	return cmd
 }
 
@@ -155,7 +159,7 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 	paths := make([]string, len(files))
 	extension := diarizeFiles[slices.IndexFunc(diarizeFiles, func(f struct{ output, extension string }) bool { return f.output == d.flags.output.value })].extension
 	for i, file := range files {
-		if file == "-" || file == "mic" || strings.HasPrefix(file, "mic:") {
+		if file == "-" || capture.IsDevice(file) {
 			return nil, &usageError{"hubbub diarize takes files, not " + file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav."}
 		}
 		if d.flags.out == "" {
@@ -186,7 +190,7 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 
 // file diarizes one file and writes its result.
 func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
-	result, err := secondPass(ctx, file, d.options, &d.progress)
+	result, err := secondPass(ctx, file, d.flags.channels.value, d.options, &d.progress)
 	if err != nil {
 		return err
 	}
@@ -203,8 +207,8 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	for _, n := range result.notices {
 		d.line("hubbub: %s: %s", file, n)
 	}
-	if d.options.Speakers > 0 && result.Speakers != d.options.Speakers {
-		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, d.options.Speakers)
+	if want := d.options.Speakers * max(1, result.info.Tracks); want > 0 && result.Speakers != want {
+		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
 	if err := d.write(i, file, path, turns, result.info.Base, result.length); err != nil {
 		return err

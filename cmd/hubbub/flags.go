@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hubbub/capture"
 )
 
 // choice is a flag that takes one of a few words.
@@ -152,4 +154,18 @@ func printJSONList[T any](w io.Writer, list []T) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(list)
+}
+
+// channelsUsage is the help of --channels.
+const channelsUsage = "`CHANNELS` of the input: mix, the number of one, or each: every channel is one speaker, with a number of speakers a room"
+
+// channelsFlag is the value of --channels.
+type channelsFlag struct{ value capture.Channels }
+
+func (c *channelsFlag) String() string { return c.value.String() }
+func (c *channelsFlag) Type() string   { return "channels" }
+
+func (c *channelsFlag) Set(text string) (err error) {
+	c.value, err = capture.ParseChannels(text)
+	return err
 }

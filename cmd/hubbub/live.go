@@ -14,6 +14,7 @@ import (
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/hint"
+	"hubbub/localserver"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/words"
@@ -25,6 +26,7 @@ type liveFlags struct {
 	engineFlags
 	displayFlags
 	input     string
+	channels  channelsFlag
 	pace      choice
 	record    string
 	reconnect span
@@ -34,6 +36,7 @@ type liveFlags struct {
 	words      string // "" = no recogniser
 	wordsModel string
 	names      protocol.Annotations // from the settings
+	rooms      bool                 // every channel may have several speakers
 }
 
 func newLive(a *App) *cobra.Command {
@@ -52,6 +55,7 @@ and no audio leaves the machine.`,
 		Example: `  hubbub live
   hubbub live --input meeting.wav --output rttm --pace fast > meeting.rttm
   hubbub live --input mic:USB --record monday
+  hubbub live --input call.wav --channels each
   arecord -f FLOAT_LE -r 16000 -c 1 -t raw | hubbub live --input -`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +67,8 @@ and no audio leaves the machine.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.input, "input", "i", "", "audio `SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo)")
+	flags.StringVarP(&f.input, "input", "i", "", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo)")
+	flags.Var(&f.channels, "channels", channelsUsage+"; then --max-speakers is for each channel")
 	f.serviceFlags.add(cmd)
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
@@ -76,6 +81,7 @@ and no audio leaves the machine.`,
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
 	_ = cmd.MarkFlagDirname("record")
+	completeChoices(cmd, "channels", []string{"mix", "each"})
 	completeChoices(cmd, "pace", f.pace.allowed)
 	return cmd
 }
@@ -85,6 +91,7 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 	if f.names, err = applySettings(cmd); err != nil {
 		return err
 	}
+	f.rooms = cmd.Flags().Changed("max-speakers")
 	if f.server != "" && f.fast() {
 		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
 			"Leave out --pace, or choose the built-in server with --server \"\"."}
@@ -151,6 +158,14 @@ func (f *liveFlags) source() string {
 	return f.input
 }
 
+// openStream opens a stream for a source, or one for each of its tracks.
+func openStream(ctx context.Context, server *connection, tracks int, rooms bool, o client.ResilientOptions) (session.Stream, error) {
+	if tracks == 1 {
+		return server.OpenResilient(ctx, o)
+	}
+	return server.OpenTracks(ctx, o, tracks, rooms)
+}
+
 // live is the data path: a source is cut into chunks, which a stream carries to
 // a server; session.Run passes its events to the recording and the display.
 func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
@@ -176,7 +191,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Stdin: a.Stdin})
+	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Channels: f.channels.value, Stdin: a.Stdin})
 	if err != nil {
 		return err
 	}
@@ -184,7 +199,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{
-		tracer: tracer.Tracer(), engine: f.engineFlags, unpaced: f.fast(), failed: end,
+		tracer: tracer.Tracer(), maxStreams: max(localserver.DefaultMaxStreams(), source.Info().Tracks), engine: f.engineFlags, unpaced: f.fast(), failed: end,
 	})
 	if err != nil {
 		return err
@@ -196,8 +211,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	stream, err := server.OpenResilient(ctx, client.ResilientOptions{
-		Limit: f.reconnect.limit(display), Live: source.Info().Kind == capture.Mic, Unpaced: f.fast(),
+	stream, err := openStream(ctx, server, max(1, source.Info().Tracks), f.rooms, client.ResilientOptions{
+		Limit: f.reconnect.limit(display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
 	})
 	if err != nil {

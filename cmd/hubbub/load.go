@@ -76,7 +76,7 @@ func (f *loadFlags) complete(cmd *cobra.Command) error {
 	switch {
 	case f.input == "":
 		return &usageError{"hubbub load needs an input", "Give a file with --input FILE."}
-	case f.input == "mic" || strings.HasPrefix(f.input, "mic:"):
+	case capture.IsDevice(f.input):
 		return &usageError{"a microphone cannot be sent as several streams", "Give a file with --input FILE."}
 	}
 	if err := f.completeFromSettings(cmd); err != nil {

@@ -69,8 +69,14 @@ func start(t *testing.T, args ...string) *program { return startWith(t, nil, arg
 // startWith is start with more environment variables.
 func startWith(t *testing.T, env []string, args ...string) *program {
 	t.Helper()
+	return startProgram(t, testProgram(t), env, args...)
+}
+
+// startProgram is startWith for another build of the program.
+func startProgram(t *testing.T, path string, env []string, args ...string) *program {
+	t.Helper()
 	skipShort(t)
-	p := &program{t: t, lines: make(chan string, 4096), Cmd: exec.Command(testProgram(t), args...)}
+	p := &program{t: t, lines: make(chan string, 4096), Cmd: exec.Command(path, args...)}
 	p.Env = append(os.Environ(), programEnv(env...)...)
 	p.Cmd.Dir = t.TempDir()
 	p.Cmd.Stderr = lockedWriter{&p.mu, &p.stderr}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
@@ -31,7 +32,7 @@ func (a *App) refine(ctx context.Context, rec *recording.Recording) ([]protocol.
 	}
 	var p progress
 	stop := p.show(a.Stderr, 1)
-	pass, err := secondPass(ctx, rec.Audio, offline.Options{}, &p)
+	pass, err := secondPass(ctx, rec.Audio, capture.Mix, offline.Options{}, &p)
 	stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

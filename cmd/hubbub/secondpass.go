@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"hubbub/capture"
@@ -25,15 +27,22 @@ type passed struct {
 
 // secondPass diarizes a file with the context of all of it. An error is that of
 // the file, with a hint, or that of ctx.
-func secondPass(ctx context.Context, file string, o offline.Options, p *progress) (*passed, error) {
-	source, err := capture.Open(ctx, capture.Spec{Input: file})
+func secondPass(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *progress) (*passed, error) {
+	source, err := capture.Open(ctx, capture.Spec{Input: file, Channels: selected})
 	if err != nil {
 		return nil, err
 	}
 	result := &passed{info: source.Info()}
-	pass, err := offline.New(o)
-	if err != nil {
-		return nil, errors.Join(err, source.Close())
+	tracks := max(1, result.info.Tracks)
+	person := selected == capture.Each && o == offline.Options{}
+	if person {
+		o.Speakers = 1
+	}
+	passes := make([]*offline.Recording, tracks)
+	for i := range passes {
+		if passes[i], err = offline.New(o); err != nil {
+			return nil, errors.Join(err, source.Close())
+		}
 	}
 	ctx, end := context.WithCancel(ctx)
 	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
@@ -44,7 +53,10 @@ func secondPass(ctx context.Context, file string, o offline.Options, p *progress
 	}()
 	p.begin(result.info.Duration)
 	for c := range chunks.Chunks() {
-		pass.Push(c.Samples[:c.Valid])
+		for i, pass := range passes {
+			first := i * capture.ChunkSamples
+			pass.Push(c.Sent()[first : first+c.Valid])
+		}
 		p.add(capture.ChunkDuration)
 		if result.length += capture.ChunkDuration; result.length > maxLength {
 			return nil, hint.Add(fmt.Errorf("%s is longer than %v", file, maxLength), "Cut it into parts.")
@@ -53,11 +65,54 @@ func secondPass(ctx context.Context, file string, o offline.Options, p *progress
 	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
 		return nil, err
 	}
-	if result.Result, err = pass.Finish(ctx); err != nil {
-		return nil, err
+	results := make([]*offline.Result, tracks)
+	for i, pass := range passes {
+		if results[i], err = pass.Finish(ctx); err != nil {
+			return nil, err
+		}
 	}
+	result.Result = joinTracks(results, person)
 	result.notices = chunks.Stats().Notices
 	return result, nil
+}
+
+// joinTracks is the result of a recording from those of its tracks. A person has the
+// number of the track; other speakers are numbered in order of first speech.
+func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
+	if len(tracks) == 1 {
+		return tracks[0]
+	}
+	const apart = offline.MaxSpeakers
+	all := &offline.Result{}
+	for i, r := range tracks {
+		all.Speakers += r.Speakers
+		for _, t := range r.Turns {
+			t.Speaker += i * apart
+			all.Turns = append(all.Turns, t)
+		}
+		for _, t := range r.Exclusive {
+			t.Speaker += i * apart
+			all.Exclusive = append(all.Exclusive, t)
+		}
+	}
+	byStart := func(a, b offline.Turn) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Speaker, b.Speaker))
+	}
+	slices.SortFunc(all.Turns, byStart)
+	slices.SortFunc(all.Exclusive, byStart)
+	numbers := map[int]int{}
+	for _, turns := range [][]offline.Turn{all.Turns, all.Exclusive} {
+		for i, t := range turns {
+			if _, ok := numbers[t.Speaker]; !ok {
+				numbers[t.Speaker] = len(numbers)
+				if person {
+					numbers[t.Speaker] = t.Speaker / apart
+				}
+			}
+			turns[i].Speaker = numbers[t.Speaker]
+		}
+	}
+	return all
 }
 
 // labelled are turns under labels, in milliseconds.

@@ -22,7 +22,7 @@ type setting struct {
 
 // settings are all settings in the order in which they are listed.
 var settings = []setting{
-	{"input", []string{"hubbub", "live"}, "mic, mic:NAME or a file"},
+	{"input", []string{"hubbub", "live"}, "mic, mic:NAME, a recorder, speakers or a file"},
 	{"server", nil, "URL of a remote service"},
 	{"ca", nil, "PEM file with the CA certificate to trust for it"},
 	{"insecure", nil, "true: do not verify its certificate"},

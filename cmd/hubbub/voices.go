@@ -35,7 +35,7 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 		Example: "  hubbub voices add Anna --input anna.wav\n  hubbub voices add Ben --input mic",
 		Args:    exactArgs("NAME"),
 	}
-	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, a WAV, FLAC or MP3 file, or - for standard input")
+	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, parec:NAME, a WAV, FLAC or MP3 file, or - for standard input")
 	add.RunE = func(cmd *cobra.Command, args []string) error {
 		if *input == "" {
 			return &usageError{"--input is missing", "Name a file with speech of one person, or mic."}

@@ -94,7 +94,7 @@ func (w *Writer) fail(err error) {
 // earlier recording. A failure of the recording is reported to changed. begin must
 // follow.
 func newWriter(dir string, source capture.Info, info Info, changed chan<- struct{}) (*Writer, error) {
-	w := &Writer{dir: dir, info: info, live: source.Kind == capture.Mic, queue: make(chan capture.Chunk, audioQueue), changed: changed}
+	w := &Writer{dir: dir, info: info, live: source.Kind.Live(), queue: make(chan capture.Chunk, audioQueue), changed: changed}
 	if err := w.createFiles(); err != nil {
 		return nil, err
 	}

@@ -15,12 +15,31 @@ import (
 	"hubbub/tui"
 )
 
+// Stream is what carries the chunks of a session to a service: a
+// *client.ResilientStream, or *client.Tracks for a source with several tracks. Their
+// methods are documented there.
+type Stream interface {
+	Updates() <-chan client.Update
+	Send(ctx context.Context, seq int64, samples []float32) error
+	EndOfStream(context.Context) error
+	Wait() client.CloseInfo
+	Close() error
+	Stats() client.StreamStats
+	ID() string
+	Sent() float64
+	Status() client.ConnectionStatus
+	NewLabels() []string
+	Waiting() int
+	Dropped() int64
+	Gaps() []protocol.Span
+}
+
 // LiveParts are the parts of a live session in the order of the data path.
 type LiveParts struct {
 	Source   capture.Info
 	Chunks   *capture.Stream
 	EndInput context.CancelFunc // ends Chunks
-	Stream   *client.ResilientStream
+	Stream   Stream
 	Recorder *recording.Recorder
 	Record   string // folder of the first recording; "" = none was named
 	Notes    *protocol.AnnotationsStore
@@ -96,7 +115,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
 		}
-		if failed = l.Stream.Send(ctx, c.Seq, c.Samples); failed != nil {
+		if failed = l.Stream.Send(ctx, c.Seq, c.Sent()); failed != nil {
 			l.end()
 		}
 	}

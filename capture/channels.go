@@ -1,0 +1,143 @@
+package capture
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Channels selects the channels of an input.
+type Channels int
+
+const (
+	// Mix is the mean of all channels. A number from 1 on is that channel alone.
+	Mix Channels = 0
+	// Each keeps the channels apart, as tracks.
+	Each Channels = -1
+
+	// MaxTracks is the largest number of channels that Each keeps apart.
+	MaxTracks = 8
+)
+
+// ParseChannels reads "mix", "each" or the number of a channel, from 1 on.
+func ParseChannels(text string) (Channels, error) {
+	switch text {
+	case "", "mix":
+		return Mix, nil
+	case "each":
+		return Each, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxChannels {
+		return Mix, fail("Choose mix, each, or the number of a channel.", "%q selects no channel", text)
+	}
+	return Channels(n), nil
+}
+
+// mixer selects the channels of an input and converts each track to 16 kHz.
+type mixer struct {
+	channels int // of the input
+	selected Channels
+	tracks   []*resampler
+	in       []float32 // of one track
+	out      [][]float32
+	invalid  int64 // samples that were not numbers
+}
+
+// newMixer fails if the input does not have the selected channels.
+func newMixer(rate, channels int, selected Channels) (*mixer, error) {
+	tracks := 1
+	switch {
+	case selected == Each:
+		tracks = channels
+	case int(selected) > channels:
+		return nil, fail("Choose one of its channels with --channels, or mix.", "the input has %d channels, not %d", channels, selected)
+	}
+	if tracks > MaxTracks {
+		return nil, fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, MaxTracks)
+	}
+	m := &mixer{channels: channels, selected: selected, out: make([][]float32, tracks)}
+	for range tracks {
+		m.tracks = append(m.tracks, newResampler(rate, SampleRate))
+	}
+	return m, nil
+}
+
+// push appends to out what complete frames of input give, interleaved by track.
+func (m *mixer) push(in, out []float32) []float32 {
+	for i := range in {
+		if !(in[i] >= -maxSample && in[i] <= maxSample) {
+			m.invalid++
+			in[i] = 0
+		}
+	}
+	for t, rs := range m.tracks {
+		m.in = m.in[:0]
+		switch {
+		case m.selected == Mix:
+			scale := 1 / float32(m.channels)
+			for i := 0; i < len(in); i += m.channels {
+				var sum float32
+				for _, x := range in[i : i+m.channels] {
+					sum += x
+				}
+				m.in = append(m.in, sum*scale)
+			}
+		default:
+			c := t
+			if m.selected > 0 {
+				c = int(m.selected) - 1
+			}
+			for i := c; i < len(in); i += m.channels {
+				m.in = append(m.in, in[i])
+			}
+		}
+		m.out[t] = rs.push(m.in, m.out[t][:0])
+	}
+	return m.interleave(out)
+}
+
+// flush ends the input and appends what remains.
+func (m *mixer) flush(out []float32) []float32 {
+	for t, rs := range m.tracks {
+		m.out[t] = rs.flush(m.out[t][:0])
+	}
+	return m.interleave(out)
+}
+
+func (m *mixer) interleave(out []float32) []float32 {
+	if len(m.out) == 1 {
+		return append(out, m.out[0]...)
+	}
+	for i := range m.out[0] { // all tracks have the same rate, so the same length
+		for _, track := range m.out {
+			out = append(out, track[i])
+		}
+	}
+	return out
+}
+
+// separate divides interleaved samples: the tracks one after the other, and their
+// mean.
+func separate(interleaved []float32, tracks int) (apart, mean []float32) {
+	n := len(interleaved) / tracks
+	apart, mean = make([]float32, len(interleaved)), make([]float32, n)
+	for i, x := range interleaved {
+		apart[i%tracks*n+i/tracks] = x
+		mean[i/tracks] += x / float32(tracks)
+	}
+	return apart, mean
+}
+
+// tracks is the number of tracks of a source.
+func (i Info) tracks() int { return max(1, i.Tracks) }
+
+// String is what ParseChannels reads.
+func (c Channels) String() string {
+	switch c {
+	case Mix:
+		return "mix"
+	case Each:
+		return "each"
+	}
+	return fmt.Sprint(int(c))
+}

@@ -1,0 +1,110 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"hubbub/hint"
+)
+
+// stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
+func stereoWAV(rate, n int) []byte {
+	a, b := tone(rate, 500, n), tone(rate, 1500, n)
+	var data bytes.Buffer
+	for i := range n {
+		_ = binary.Write(&data, binary.LittleEndian, [2]int16{int16(a[i] * 32767), int16(b[i] * 32767)})
+	}
+	var w bytes.Buffer
+	w.WriteString("RIFF")
+	_ = binary.Write(&w, binary.LittleEndian, uint32(36+data.Len()))
+	w.WriteString("WAVEfmt ")
+	_ = binary.Write(&w, binary.LittleEndian, struct {
+		Size               uint32
+		Format, Channels   uint16
+		Rate, BytesPerSec  uint32
+		Align, BitsPerItem uint16
+	}{16, 1, 2, uint32(rate), uint32(4 * rate), 4, 16})
+	w.WriteString("data")
+	_ = binary.Write(&w, binary.LittleEndian, uint32(data.Len()))
+	w.Write(data.Bytes())
+	return w.Bytes()
+}
+
+// TestChannels: the mix has both channels, a number selects one, each keeps them
+// apart; of files and of devices.
+func TestChannels(t *testing.T) {
+	path := write(t, "two.wav", stereoWAV(44100, 44100))
+	device := func(selected Channels) Source {
+		d := &fakeDevice{rate: 44100, channels: 2, demand: make(chan struct{}, 50), failAt: 11}
+		x := stereoWAV(44100, 44100)[44:]
+		d.frames = make([]float32, len(x)/2)
+		for i := range d.frames {
+			d.frames[i] = float32(int16(binary.LittleEndian.Uint16(x[2*i:]))) / 32768
+		}
+		for range 12 {
+			d.demand <- struct{}{}
+		}
+		src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { return d, nil }, selected, stallAfter, elapsed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
+	file := func(selected Channels) Source {
+		src, err := Open(t.Context(), Spec{Input: path, Channels: selected})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
+	const both, low, high = 3, 1, 2
+	for _, c := range []struct {
+		selected Channels
+		tracks   []int
+	}{{Mix, []int{both}}, {1, []int{low}}, {2, []int{high}}, {Each, []int{low, high}}} {
+		for name, open := range map[string]func(Channels) Source{"file": file, "device": device} {
+			ctx, end := context.WithCancel(t.Context())
+			s := Start(ctx, open(c.selected), StreamOptions{Pace: Fast})
+			tracks := make([][]float32, len(c.tracks))
+			for chunk := range s.Chunks() {
+				if (chunk.Tracks != nil) != (len(c.tracks) > 1) || len(chunk.Sent()) != len(c.tracks)*ChunkSamples || len(chunk.Samples) != ChunkSamples {
+					t.Fatalf("%s, %v: %d samples, %d of tracks", name, c.selected, len(chunk.Samples), len(chunk.Tracks))
+				}
+				for i := range tracks {
+					tracks[i] = append(tracks[i], chunk.Sent()[i*ChunkSamples:(i+1)*ChunkSamples]...)
+				}
+				if chunk.Seq == 8 {
+					break
+				}
+			}
+			for i, want := range c.tracks {
+				x := tracks[i][1600:14000]
+				for _, f := range []struct {
+					hz float64
+					is int
+				}{{500, low}, {1500, high}} {
+					at, _ := power(x, SampleRate, f.hz)
+					if heard := db(at/0.125) > -20; heard != (want&f.is != 0) {
+						t.Errorf("%s, channels %v, track %d: %v Hz has %.1f dB", name, c.selected, i, f.hz, db(at/0.125))
+					}
+				}
+			}
+			end()
+			for range s.Chunks() {
+			}
+		}
+	}
+	for selected, want := range map[Channels]string{3: "has 2 channels, not 3"} {
+		if _, err := Open(t.Context(), Spec{Input: path, Channels: selected}); err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" {
+			t.Errorf("%v: %v", selected, err)
+		}
+	}
+	for _, text := range []string{"0", "-1", "both", "257"} {
+		if c, err := ParseChannels(text); err == nil {
+			t.Errorf("%q is %v", text, c)
+		}
+	}
+}

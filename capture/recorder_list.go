@@ -1,0 +1,172 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// What programs of the machine list as devices.
+
+// listPulse lists the sources of PulseAudio, or of PipeWire in its place.
+func listPulse(ctx context.Context) ([]Device, error) {
+	text, err := output(ctx, "pactl", "--format=json", "list", "sources")
+	if err != nil {
+		return nil, err
+	}
+	var sources []struct {
+		Name          string `json:"name"`
+		Description   string `json:"description"`
+		Specification string `json:"sample_specification"`
+		Monitor       string `json:"monitor_source"`
+		Properties    struct {
+			Class string `json:"device.class"`
+		} `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(text), &sources); err != nil {
+		return nil, fmt.Errorf("pactl: %w", err)
+	}
+	preferred, err := output(ctx, "pactl", "get-default-source")
+	if err != nil {
+		return nil, err
+	}
+	output, err := output(ctx, "pactl", "get-default-sink")
+	if err != nil {
+		return nil, err
+	}
+	var list []Device
+	for _, s := range sources {
+		d := Device{Name: printable(s.Description), HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name}
+		if d.monitor = s.Properties.Class == "monitor"; d.monitor {
+			d.Default = s.Monitor == strings.TrimSpace(output)
+		}
+		var format string
+		_, _ = fmt.Sscanf(s.Specification, "%s %dch %fHz", &format, &d.Channels, &d.Rate)
+		list = numbered(list, d)
+	}
+	return list, nil
+}
+
+// listPipeWire lists PipeWire's sources, and its sinks as monitors.
+func listPipeWire(ctx context.Context) ([]Device, error) {
+	text, err := output(ctx, "pw-dump", "--no-colors")
+	if err != nil {
+		return nil, err
+	}
+	var objects []struct {
+		Info struct {
+			Props struct {
+				Class       string `json:"media.class"`
+				Name        string `json:"node.name"`
+				Description string `json:"node.description"`
+				Position    string `json:"audio.position"`
+			} `json:"props"`
+		} `json:"info"`
+		Metadata []struct {
+			Key   string          `json:"key"`
+			Value json.RawMessage `json:"value"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal([]byte(text), &objects); err != nil {
+		return nil, fmt.Errorf("pw-dump: %w", err)
+	}
+	var preferred, output string
+	for _, o := range objects {
+		for _, m := range o.Metadata {
+			var value struct {
+				Name string `json:"name"`
+			}
+			if strings.HasPrefix(m.Key, "default.audio.") && json.Unmarshal(m.Value, &value) == nil {
+				switch m.Key {
+				case "default.audio.source":
+					preferred = value.Name
+				case "default.audio.sink":
+					output = value.Name
+				}
+			}
+		}
+	}
+	var list []Device
+	for _, o := range objects {
+		p := o.Info.Props
+		source := strings.HasPrefix(p.Class, "Audio/Source")
+		if !source && p.Class != "Audio/Sink" {
+			continue
+		}
+		channels := 1 + strings.Count(p.Position, ",")
+		if p.Position == "" {
+			channels = 2
+		}
+		list = numbered(list, Device{Name: printable(p.Description), HostAPI: "pw-record", Channels: channels, Rate: 48000,
+			Default: source && p.Name == preferred || !source && p.Name == output, id: p.Name, monitor: !source})
+	}
+	return list, nil
+}
+
+var alsaCard = regexp.MustCompile(`^card \d+: (\S+) \[(.*?)\], device (\d+): .*?\[(.*?)\]`)
+
+// listALSA lists sound cards. The default device, which may be a sound server, is
+// not among them.
+func listALSA(ctx context.Context) ([]Device, error) {
+	text, err := output(ctx, "arecord", "-l")
+	if err != nil {
+		return nil, nil // arecord itself says so when it starts
+	}
+	var list []Device
+	for line := range strings.Lines(text) {
+		if m := alsaCard.FindStringSubmatch(line); m != nil {
+			list = numbered(list, Device{Name: printable(m[2] + ", " + m[4]), HostAPI: "arecord", Channels: 2, Rate: 48000,
+				id: "plughw:CARD=" + m[1] + ",DEV=" + m[3]})
+		}
+	}
+	return list, nil
+}
+
+var (
+	avfoundationDevice = regexp.MustCompile(`^\[AVFoundation[^\]]*\] \[(\d+)\] (.*)$`)
+	dshowDevice        = regexp.MustCompile(`^\[dshow[^\]]*\]\s+"(.*)" \(audio\)`)
+)
+
+// listFFmpeg lists the microphones of macOS and Windows.
+func listFFmpeg(ctx context.Context) ([]Device, error) {
+	format := ffmpegFormat[runtime.GOOS]
+	input := map[string]string{"avfoundation": "", "dshow": "dummy"}
+	if _, ok := input[format]; !ok {
+		return nil, nil
+	}
+	// The list is on standard error, and the exit code is that of the missing input.
+	_, text, _ := outputs(ctx, "ffmpeg", "-hide_banner", "-nostdin", "-f", format, "-list_devices", "true", "-i", input[format])
+	return parseFFmpeg(format, text), nil
+}
+
+func parseFFmpeg(format, text string) (list []Device) {
+	audio := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.Contains(line, "devices:") {
+			audio = strings.Contains(line, "audio devices:")
+			continue
+		}
+		d := Device{HostAPI: "ffmpeg", Channels: 1, Rate: 48000}
+		switch m := avfoundationDevice.FindStringSubmatch(line); {
+		case format == "avfoundation" && audio && m != nil:
+			d.Name, d.id = printable(m[2]), m[1]
+			list = numbered(list, d)
+		case format == "dshow":
+			if m := dshowDevice.FindStringSubmatch(line); m != nil {
+				d.Name, d.id, d.Default = printable(m[1]), m[1], len(list) == 0 // dshow has no default
+				list = numbered(list, d)
+			}
+		}
+	}
+	return list
+}
+
+// numbered appends a device with the next number.
+func numbered(list []Device, d Device) []Device {
+	d.Number = len(list)
+	return append(list, d)
+}

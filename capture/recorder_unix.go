@@ -1,0 +1,15 @@
+//go:build unix
+
+package capture
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownProcess keeps ctrl+c and ctrl+z of the terminal from a process, which ends
+// with its children.
+func ownProcess(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}

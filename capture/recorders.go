@@ -1,0 +1,204 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// recorders are the known programs in the order in which they are tried: the sound
+// servers before the hardware, which a sound server may occupy.
+var recorders = []*recorder{
+	{name: "pw-record", system: "linux", args: pipewireArgs, list: listPipeWire},
+	{name: "parec", args: pulseArgs, list: listPulse},
+	{name: "arecord", system: "linux", unlisted: true, list: listALSA,
+		args: func(_ context.Context, d Device, channels int) []string {
+			args := []string{"-q", "-t", "raw", "-f", "S16_LE", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels)}
+			if d.id != "" {
+				args = append(args, "-D", d.id)
+			}
+			return args
+		}},
+	{name: "ffmpeg", unlisted: true, args: ffmpegArgs, list: listFFmpeg},
+	{name: "sox", unlisted: true,
+		args: func(_ context.Context, _ Device, channels int) []string {
+			return []string{"-q", "-d", "-t", "raw", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels), "-b", "16", "-e", "signed-integer", "-L", "-"}
+		},
+		env: func(device string) []string {
+			if device == "" {
+				return nil
+			}
+			return []string{"AUDIODEV=" + device}
+		}},
+}
+
+func pipewireArgs(ctx context.Context, d Device, channels int) []string {
+	args := []string{"--rate", strconv.Itoa(SampleRate), "--channels", strconv.Itoa(channels), "--format", "s16", "--latency", "50ms"}
+	if d.id != "" {
+		args = append(args, "--target", d.id)
+	}
+	if d.monitor {
+		args = append(args, "--properties", "{ stream.capture.sink = true }")
+	}
+	// Newer versions write a header without --raw, which older ones do not know.
+	if help, err := output(ctx, "pw-record", "--help"); err == nil && strings.Contains(help, "--raw") {
+		args = append(args, "--raw")
+	}
+	return append(args, "-")
+}
+
+func pulseArgs(_ context.Context, d Device, channels int) []string {
+	args := []string{"--raw", "--format=s16le", "--rate=" + strconv.Itoa(SampleRate), "--channels=" + strconv.Itoa(channels), "--latency-msec=50", "--client-name=hubbub"}
+	if d.id != "" {
+		args = append(args, "--device="+d.id)
+	}
+	return args
+}
+
+// ffmpegFormat is the input format of ffmpeg for microphones, by GOOS.
+var ffmpegFormat = map[string]string{"darwin": "avfoundation", "windows": "dshow", "linux": "pulse"}
+
+func ffmpegArgs(_ context.Context, d Device, channels int) []string {
+	device := d.id
+	format := ffmpegFormat[runtime.GOOS]
+	switch {
+	case format == "avfoundation":
+		device = ":" + device // before the colon is the camera
+		if device == ":" {
+			device = ":default"
+		}
+	case format == "dshow":
+		device = "audio=" + device
+	case device == "":
+		device = "default"
+	}
+	return []string{"-hide_banner", "-nostdin", "-loglevel", "error", "-fflags", "nobuffer", "-f", format, "-i", device,
+		"-ac", strconv.Itoa(channels), "-ar", strconv.Itoa(SampleRate), "-f", "s16le", "-flush_packets", "1", "-"}
+}
+
+// findRecorder is the recorder that an input names, as NAME or NAME:DEVICE.
+func findRecorder(input string) (r *recorder, device string, ok bool) {
+	name, device, _ := strings.Cut(input, ":")
+	for _, r := range recorders {
+		if r.name == name {
+			return r, device, true
+		}
+	}
+	return nil, "", false
+}
+
+// IsDevice reports whether an input is a device, not a file or standard input.
+func IsDevice(input string) bool {
+	_, _, recorder := findRecorder(input)
+	return recorder || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
+}
+
+// here reports whether the recorder is for this system and installed.
+func (r *recorder) here() bool {
+	if r.system != "" && r.system != runtime.GOOS {
+		return false
+	}
+	_, err := exec.LookPath(r.name)
+	return err == nil
+}
+
+// openAnyRecorder opens a device by name or number, "" = the default one, with the
+// first recorder that can.
+func openAnyRecorder(ctx context.Context, want string, all bool) (nativeStream, error) {
+	var tried []error
+	for _, r := range recorders {
+		if !r.here() {
+			continue
+		}
+		s, err := r.open(ctx, want, all)
+		if err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		tried = append(tried, err)
+	}
+	if len(tried) == 0 {
+		return nil, fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", errNoDevice, recorderNames())
+	}
+	if want == "" {
+		texts := make([]string, len(tried))
+		for i, err := range tried {
+			texts[i] = strings.TrimPrefix(err.Error(), errNoDevice.Error()+": ")
+		}
+		return nil, fail(deviceHint, "%w: %s", errNoDevice, strings.Join(texts, "; "))
+	}
+	return nil, tried[0]
+}
+
+// recorderNames are the names of those for this system.
+func recorderNames() string {
+	var names []string
+	for _, r := range recorders {
+		if r.system == "" || r.system == runtime.GOOS {
+			names = append(names, r.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func recorderHint() string {
+	program := map[string]string{"linux": "parec (Debian: pulseaudio-utils) or arecord (alsa-utils)"}[runtime.GOOS]
+	if program == "" {
+		program = "ffmpeg"
+	}
+	return "Install " + program + ", or use a file with --input FILE."
+}
+
+// recorderDevices lists the microphones of the installed recorders. One whose sound
+// server does not run has none.
+func recorderDevices(ctx context.Context) (all []Device) {
+	for _, r := range recorders {
+		if !r.here() || r.list == nil {
+			continue
+		}
+		list, err := r.list(ctx)
+		if err != nil {
+			continue
+		}
+		for _, d := range microphones(list) {
+			d.Input = r.name + ":" + strconv.Itoa(d.Number)
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// output is what a process writes that lists something; the error has its last words.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	text, complaint, err := outputs(ctx, name, args...)
+	if lines := strings.Split(strings.TrimSpace(complaint), "\n"); err != nil && lines[len(lines)-1] != "" {
+		err = errors.New(printable(lines[len(lines)-1]))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return text, nil
+}
+
+// outputs is what a process writes to its standard output and error.
+func outputs(ctx context.Context, name string, args ...string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+	out, complaint := &tail{max: maxList}, &tail{max: maxList}
+	cmd.Stdout, cmd.Stderr = out, complaint
+	ownProcess(cmd)
+	cmd.WaitDelay = time.Second
+	if err = cmd.Run(); ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v", listTimeout)
+	}
+	return string(out.kept), string(complaint.kept), err
+}

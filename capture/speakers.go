@@ -1,0 +1,61 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"hubbub/hint"
+)
+
+// monitorRecorders record what an output plays.
+var monitorRecorders = []string{"pw-record", "parec"}
+
+// openSpeakers opens what an output of the machine plays, by a part of its name;
+// "" = the default output.
+func openSpeakers(ctx context.Context, want string, selected Channels) (Source, error) {
+	src, err := openMicWith(ctx, want, micConfig{openMonitor, selected, stallAfter, elapsed})
+	if err != nil {
+		return nil, err
+	}
+	m := src.(*microphone)
+	m.info.Kind = Speakers
+	return m, nil
+}
+
+// openMonitor opens the monitor of an output with the first recorder that can.
+func openMonitor(ctx context.Context, want string, all bool) (nativeStream, error) {
+	var first error
+	for _, name := range monitorRecorders {
+		r, _, _ := findRecorder(name)
+		if !r.here() {
+			continue
+		}
+		s, err := r.openDevice(ctx, func(ctx context.Context) (Device, error) { return r.findOutput(ctx, want) }, all, firstMonitorAudio)
+		if err == nil {
+			return s, nil
+		}
+		if first == nil || errors.Is(first, errNoDevice) {
+			first = err
+		}
+	}
+	if first == nil {
+		return nil, fail(speakersHint(), "what the machine plays cannot be captured here")
+	}
+	return nil, hint.Add(first, speakersHint())
+}
+
+// firstMonitorAudio is firstAudio for a monitor, which may have to wake its output.
+const firstMonitorAudio = 4 * time.Second
+
+// speakersHint says how the sound of a call can be captured on this system.
+func speakersHint() string {
+	switch runtime.GOOS {
+	case "darwin":
+		return "Install ffmpeg and a loopback device such as BlackHole, let the machine play to it, and give --input ffmpeg:BlackHole."
+	case "windows":
+		return "Install ffmpeg and a loopback device such as VB-CABLE, let the machine play to it, and give --input ffmpeg:CABLE."
+	}
+	return "It takes PulseAudio with parec (Debian: pulseaudio-utils), or PipeWire with pw-record (pipewire-bin)."
+}

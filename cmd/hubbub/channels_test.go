@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hubbub/capture"
+)
+
+// twoChannels writes the first 25 s of the demo: on the first channel up to a time,
+// then on the second.
+func twoChannels(t *testing.T, second int) string {
+	t.Helper()
+	src, err := capture.OpenDemo(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var data bytes.Buffer
+	buf := make([]float32, capture.SampleRate)
+	for at := range 25 {
+		for have := 0; have < len(buf); {
+			n, err := src.Read(context.Background(), buf[have:])
+			if err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			have += n
+		}
+		for _, x := range buf {
+			frame := [2]float32{x, 0}
+			if at >= second {
+				frame = [2]float32{0, x}
+			}
+			_ = binary.Write(&data, binary.LittleEndian, frame)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteString("RIFF")
+	_ = binary.Write(&b, binary.LittleEndian, uint32(36+data.Len()))
+	b.WriteString("WAVEfmt ")
+	_ = binary.Write(&b, binary.LittleEndian, []uint16{16, 0, 3, 2, 16000, 0, 62464, 1, 8, 32}) // float, two channels, 16 kHz
+	b.WriteString("data")
+	_ = binary.Write(&b, binary.LittleEndian, uint32(data.Len()))
+	b.Write(data.Bytes())
+	path := filepath.Join(t.TempDir(), "two.wav")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestEachChannelIsASpeaker: with --channels each, a turn has the label of its
+// channel, live and in the second pass; a channel by number has only its speech.
+func TestEachChannelIsASpeaker(t *testing.T) {
+	t.Parallel()
+	const second = 7 // between two people of the demo
+	path := twoChannels(t, second)
+	for _, args := range [][]string{
+		{"live", "--input", path, "--pace", "fast", "--output", "json"},
+		{"diarize", path, "--output", "json"},
+	} {
+		p := start(t, append(args, "--channels", "each")...)
+		if code := p.exit(); code != 0 {
+			t.Fatalf("exit code %d: %s", code, p.errors())
+		}
+		found := map[string]int{}
+		for _, line := range p.messages() {
+			var turn struct {
+				Speaker    string
+				Start, End float64
+			}
+			if err := json.Unmarshal([]byte(line), &turn); err != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
+			found[turn.Speaker]++
+			want := "SPEAKER_00"
+			if (turn.Start+turn.End)/2 > second {
+				want = "SPEAKER_01"
+			}
+			if turn.Speaker != want {
+				t.Errorf("%s: %s, want %s", args[0], line, want)
+			}
+		}
+		if len(found) != 2 {
+			t.Errorf("%s: turns by label %v", args[0], found)
+		}
+	}
+}

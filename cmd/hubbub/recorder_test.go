@@ -1,0 +1,69 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/capture/capturetest"
+)
+
+// TestMicrophoneWithoutCgo: a build without PortAudio records speech with parec, and
+// lists and tests the device.
+func TestMicrophoneWithoutCgo(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl", "paplay", "parec")
+	program := filepath.Join(t.TempDir(), "hubbub")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	server := capturetest.SoundServer(t)
+	speech, err := filepath.Abs("../../capture/demo/demo.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, speech)
+	if err := player.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill() // which ends paplay, and so the loop
+		_ = player.Wait()
+	})
+	out, err := server.Command(program, "devices", "--test").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "parec:1") || !strings.Contains(string(out), "peak") || strings.Contains(string(out), "silent") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	p := startProgram(t, program, server.Vars, "live", "--input", "mic", "--output", "lines")
+	select {
+	case line, ok := <-p.lines:
+		if !ok || !strings.Contains(line, " SPEAKER_00") {
+			t.Errorf("first line %q", line)
+		}
+	case <-time.After(patience):
+		t.Error("no turn")
+	}
+	// What the machine plays, here to the microphone's own sink.
+	speakers := startProgram(t, program, server.Vars, "live", "--input", "speakers:Null", "--output", "lines")
+	select {
+	case line, ok := <-speakers.lines:
+		if !ok || !strings.Contains(line, " SPEAKER_00") {
+			t.Errorf("first line %q from the speakers", line)
+		}
+	case <-time.After(patience):
+		t.Error("no turn from the speakers")
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
+	}
+}

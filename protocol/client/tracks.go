@@ -1,0 +1,282 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"hubbub/protocol"
+)
+
+// Tracks are the streams of a session with several tracks, one for each: their
+// events are merged into those of one session. Its methods are those of a
+// ResilientStream and may be called from any goroutine.
+type Tracks struct {
+	streams []*ResilientStream
+	updates chan Update
+
+	mu     sync.Mutex // guards what follows
+	labels *trackLabels
+}
+
+// OpenTracks opens a stream for each of n tracks; a failure is returned at once,
+// and ctx bounds the opening only. With rooms, every track may have several
+// speakers, and labels are given in order of first speech. Without, all speech of a
+// track is one speaker: SPEAKER_00 for the first track, and so on.
+func (c *Client) OpenTracks(ctx context.Context, o ResilientOptions, n int, rooms bool) (*Tracks, error) {
+	t := &Tracks{updates: make(chan Update, c.config.eventQueue), labels: newTrackLabels(rooms)}
+	for range n {
+		s, err := c.OpenResilient(ctx, o)
+		if err != nil {
+			t.closeAll()
+			return nil, err
+		}
+		t.streams = append(t.streams, s)
+	}
+	var forwarders sync.WaitGroup
+	for i, s := range t.streams {
+		forwarders.Go(func() { t.forward(i, s) })
+	}
+	go func() {
+		forwarders.Wait()
+		close(t.updates)
+	}()
+	return t, nil
+}
+
+// forward passes on what one stream delivers. When a stream has failed, the session
+// is over.
+func (t *Tracks) forward(track int, s *ResilientStream) {
+	for u := range s.Updates() {
+		if u.Change == nil {
+			t.mu.Lock()
+			event, ok := t.labels.event(track, u.Event)
+			t.mu.Unlock()
+			if !ok {
+				continue
+			}
+			u.Event = event
+		}
+		t.updates <- u
+	}
+	if s.Wait().Err != nil {
+		for _, other := range t.streams {
+			if other != s {
+				other.cancel()
+				_ = other.current().Close()
+			}
+		}
+	}
+}
+
+// closeAll closes the streams at the same time.
+func (t *Tracks) closeAll() {
+	var all sync.WaitGroup
+	for _, s := range t.streams {
+		all.Go(func() { _ = s.Close() })
+	}
+	all.Wait()
+}
+
+// Updates delivers events and changes; those of one track are in order. It is
+// closed when all streams are over.
+func (t *Tracks) Updates() <-chan Update { return t.updates }
+
+// Send accepts one chunk of every track, one track after the other, as
+// ResilientStream.Send does.
+func (t *Tracks) Send(ctx context.Context, seq int64, samples []float32) error {
+	if len(samples) != len(t.streams)*protocol.ChunkSamples {
+		return checkChunk(nil)
+	}
+	for i, s := range t.streams {
+		if err := s.Send(ctx, seq, samples[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndOfStream says that no more audio comes, as ResilientStream.EndOfStream does.
+func (t *Tracks) EndOfStream(ctx context.Context) error {
+	errs := make([]error, len(t.streams))
+	var all sync.WaitGroup
+	for i, s := range t.streams {
+		all.Go(func() { errs[i] = s.EndOfStream(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Wait blocks until all streams are over and says how: the first failure, or how
+// the first stream ended.
+func (t *Tracks) Wait() CloseInfo {
+	infos := make([]CloseInfo, len(t.streams))
+	for i, s := range t.streams {
+		infos[i] = s.Wait()
+	}
+	for _, i := range infos {
+		if i.Err != nil && i.Reason != Cancelled {
+			return i
+		}
+	}
+	return infos[0]
+}
+
+// Close ends all streams at once. The caller may stop receiving from Updates.
+func (t *Tracks) Close() error {
+	go func() {
+		for range t.updates { // a forwarder may wait for the caller
+		}
+	}()
+	t.closeAll()
+	return nil
+}
+
+// Stats are the sums of the streams' counts; the rest is of the first stream.
+func (t *Tracks) Stats() StreamStats {
+	st := t.streams[0].Stats()
+	for _, s := range t.streams[1:] {
+		more := s.Stats()
+		st.ChunksSent += more.ChunksSent
+		st.BytesSent += more.BytesSent
+		st.EventsReceived += more.EventsReceived
+		st.Undelivered += more.Undelivered
+	}
+	return st
+}
+
+// ID is the service's id of the first track's stream.
+func (t *Tracks) ID() string { return t.streams[0].ID() }
+
+// Sent is the time up to which every track was sent, in seconds.
+func (t *Tracks) Sent() float64 {
+	sent := t.streams[0].Sent()
+	for _, s := range t.streams[1:] {
+		sent = min(sent, s.Sent())
+	}
+	return sent
+}
+
+// Status is that of a stream without a connection, if there is one; Losses are the
+// sum.
+func (t *Tracks) Status() (status ConnectionStatus) {
+	losses := 0
+	for i, s := range t.streams {
+		c := s.Status()
+		losses += c.Losses
+		if i == 0 || status.Lost == nil && c.Lost != nil {
+			status = c
+		}
+	}
+	status.Losses = losses
+	return status
+}
+
+// NewLabels are the labels that streams brought that did not continue those before
+// them.
+func (t *Tracks) NewLabels() (labels []string) {
+	for i, s := range t.streams {
+		for _, label := range s.NewLabels() {
+			t.mu.Lock()
+			if t.labels.rooms {
+				labels = append(labels, t.labels.label(i, label))
+			}
+			t.mu.Unlock()
+		}
+	}
+	return labels
+}
+
+// Waiting is how many chunks wait to be sent, of the track with the most.
+func (t *Tracks) Waiting() (n int) {
+	for _, s := range t.streams {
+		n = max(n, s.Waiting())
+	}
+	return n
+}
+
+// Dropped is how many chunks no stream was sent.
+func (t *Tracks) Dropped() (n int64) {
+	for _, s := range t.streams {
+		n += s.Dropped()
+	}
+	return n
+}
+
+// Gaps are the stretches that the stream of a track has not decided; those of
+// several tracks may overlap.
+func (t *Tracks) Gaps() (gaps []protocol.Span) {
+	for _, s := range t.streams {
+		gaps = append(gaps, s.Gaps()...)
+	}
+	slices.SortFunc(gaps, func(a, b protocol.Span) int {
+		if a.Start < b.Start {
+			return -1
+		}
+		return 1
+	})
+	return gaps
+}
+
+// trackLabels maps the labels of tracks to those of the session.
+type trackLabels struct {
+	rooms  bool
+	labels map[trackLabel]string
+	open   map[trackLabel]bool
+	speaks map[int]int // open turns of a track
+}
+
+type trackLabel struct {
+	track int
+	label string
+}
+
+func newTrackLabels(rooms bool) *trackLabels {
+	return &trackLabels{rooms: rooms, labels: map[trackLabel]string{}, open: map[trackLabel]bool{}, speaks: map[int]int{}}
+}
+
+// label is the session's label.
+func (t *trackLabels) label(track int, theirs string) string {
+	if !t.rooms {
+		return protocol.SpeakerLabel(track)
+	}
+	key := trackLabel{track, protocol.Label(theirs)}
+	if _, ok := t.labels[key]; !ok && len(t.labels) < protocol.MaxLabels { // beyond, a misbehaving service
+		t.labels[key] = protocol.SpeakerLabel(len(t.labels))
+	}
+	return t.labels[key]
+}
+
+// event is an event of a track in the session; without rooms, turns of a track that
+// overlap or touch in time are one.
+func (t *trackLabels) event(track int, e protocol.Event) (protocol.Event, bool) {
+	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+		return e, true
+	}
+	received := e.Received
+	key := trackLabel{track, protocol.Label(e.Speaker)}
+	if !t.rooms {
+		starts := e.Type == protocol.TypeSpeakerStart
+		if t.open[key] == starts || starts && len(t.open) >= protocol.MaxLabels*len(t.speaks)+protocol.MaxLabels {
+			return e, false
+		}
+		if starts {
+			t.open[key] = true
+			t.speaks[track]++
+		} else {
+			delete(t.open, key)
+			t.speaks[track]--
+		}
+		if n := t.speaks[track]; starts && n > 1 || !starts && n > 0 {
+			return e, false // the track's turn began before, or goes on
+		}
+	}
+	label := t.label(track, e.Speaker)
+	if label == "" {
+		return e, false
+	}
+	e = protocol.NewMatchEvent(e.Type, e.Timestamp, label, e.Match)
+	e.Received = received
+	return e, true
+}
