@@ -48,13 +48,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	now := s.now().UTC()
 	token := r.URL.Query().Get("token")
-	rec, err := s.lookUp(ctx, id)
-	if err == nil {
-		_, unknown := s.claims.attempt(id) // then the record may be of this node's own attempt
-		if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !unknown {
-			err = store.ErrToken
-		}
-	}
+	rec, err := s.openable(ctx, id, token)
 	var diarizer stream.Diarizer
 	var labels *stream.Labels
 	if err == nil {
@@ -107,19 +101,39 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
+	s.runStream(rec, requestID(r.Context()), conn, diarizer, labels)
+}
+
+// openable returns the record of a stream that may be opened with a token, or
+// store.ErrToken.
+func (s *Server) openable(ctx context.Context, id, token string) (store.Session, error) {
+	rec, err := s.lookUp(ctx, id)
+	if err != nil {
+		return rec, err
+	}
+	_, unknown := s.claims.attempt(id) // then the record may be of this node's own attempt
+	if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !unknown {
+		return rec, store.ErrToken
+	}
+	return rec, nil
+}
+
+// runStream runs a stream from its handshake to its end. labels are those of the
+// stream that it resumes, nil for none.
+func (s *Server) runStream(rec store.Session, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
 	socket, delay := s.withFaults(conn)
-	config := s.streamConfig(id, requestID(r.Context()))
+	config := s.streamConfig(rec.ID, request)
 	config.CloseDelay, config.Labels = delay, labels
 	if s.options.KeepAudio {
 		config.Recording = &stream.Recording{Media: s.media, Account: rec.Account,
-			Name: resultPrefix + id + "/" + audioFile, MaxBytes: s.options.MaxMedia}
+			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
 	var remove func()
 	config.Revoked, remove = s.opened.add(rec.Key)
 	defer remove()
 	session := stream.New(config, socket, diarizer)
-	s.running.Store(id, session)
-	defer s.running.Delete(id)
+	s.running.Store(rec.ID, session)
+	defer s.running.Delete(rec.ID)
 	session.Run(s.ctx, s.streams.drain)
 }
 

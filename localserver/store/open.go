@@ -105,30 +105,46 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}()
 
 	if o.URL != "" {
-		if o.Dir != "" { // it holds what is not in the store
-			if s.lock, err = lockFolder(o.Dir); err != nil {
-				return nil, err
-			}
-		}
-		s.replicas = clusterReplicas
-		if err = s.connect(o); err != nil {
-			return nil, err
-		}
-		return s, s.setUpCluster(ctx)
+		err = s.openCluster(ctx, o)
+	} else {
+		err = s.openEmbedded(ctx, o)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openCluster connects to a NATS cluster and sets up the store there. A data
+// folder holds what is not in the store.
+func (s *Store) openCluster(ctx context.Context, o Options) (err error) {
+	if o.Dir != "" {
+		if s.lock, err = lockFolder(o.Dir); err != nil {
+			return err
+		}
+	}
+	s.replicas = clusterReplicas
+	if err = s.connect(o); err != nil {
+		return err
+	}
+	return s.setUpCluster(ctx)
+}
+
+// openEmbedded starts an embedded server on the data folder, or in memory.
+func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	dir, storage := o.Dir, jetstream.FileStorage
 	if dir == "" {
 		storage = jetstream.MemoryStorage
 		// JetStream needs a folder even for a store in memory.
 		removeScratch()
 		if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
-			return nil, hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
+			return hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
 				"Make the folder for temporary files writable, or set TMPDIR.")
 		}
 		s.scratch = dir
 	}
 	if s.lock, err = lockFolder(dir); err != nil {
-		return nil, err
+		return err
 	}
 	s.dir = o.Dir
 	if o.Dir != "" {
@@ -136,20 +152,20 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 			s.damage, err = salvage(dir, o.Logger)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.embedded, err = newEmbedded(dir, &serverLog{log: o.Logger, fatal: make(chan string, 1)}); err != nil {
-		return nil, err
+		return err
 	}
 	if err = s.connectEmbedded(); err != nil {
-		return nil, err
+		return err
 	}
 	if err = s.forgetDeliveries(ctx); err == nil {
 		err = s.setUp(ctx, storage)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the store could not be opened: %w", err)
+		return fmt.Errorf("the store could not be opened: %w", err)
 	}
 	// The lock excludes other processes: unfinished writes are of an earlier one.
 	if _, err := s.sweepEntries(ctx, ended); err != nil {
@@ -159,7 +175,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		s.background.Add(1)
 		go s.tend()
 	}
-	return s, nil
+	return nil
 }
 
 // connectEmbedded connects to the embedded server, without a port.

@@ -121,11 +121,8 @@ func (w *Watcher) read() {
 	}
 }
 
-// follow sends what is stored and then what is added, and returns how to end
-// the connection.
-func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
-	reading, cancel := context.WithCancel(ctx)
-	defer cancel()
+// listen receives the pulses of the stream until stop.
+func (w *Watcher) listen() (stop func()) {
 	stop, err := w.config.Feed.Listen(w.config.ID, func(p store.Pulse) {
 		for _, message := range p.Errors {
 			select {
@@ -138,10 +135,16 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		notify(w.wake)
 	})
 	if err != nil {
-		w.log.Warn("the pulses of a stream cannot be received", "error", err) // the timer below replaces them
-		stop = func() {}
+		w.log.Warn("the pulses of a stream cannot be received", "error", err) // polling replaces them
+		return func() {}
 	}
-	defer stop()
+	return stop
+}
+
+// follow sends what is stored and then what is added, and returns how to end
+// the connection.
+func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
+	defer w.listen()()
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	stopping := false
@@ -149,7 +152,7 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		select {
 		case <-w.wake:
 			if p := w.newest.Load(); !p.Over {
-				if _, end := w.forward(reading, protocol.StatusRunning); end != nil {
+				if _, end := w.forward(ctx, protocol.StatusRunning); end != nil {
 					return *end
 				}
 				poll.Reset(pollInterval)
@@ -166,27 +169,33 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 			return ending{cause: shutdown.cause}
 		}
 		poll.Reset(pollInterval)
-		// First the record, then the events: if the record says that the stream
-		// is over, the events are complete.
-		rec, err := w.config.Record(reading)
-		switch {
-		case errors.Is(err, store.ErrNotFound): // it has expired
-			return ending{code: websocket.CloseNormalClosure, text: "no longer kept", cause: "no longer kept"}
-		case err != nil:
-			w.log.Warn("the record of a watched stream could not be read", "error", err)
-		default:
-			complete, end := w.forward(reading, string(rec.Status))
-			switch {
-			case end != nil:
-				return *end
-			case rec.Status.Over() && complete:
-				return streamOver(rec)
-			}
+		if end := w.forwardRecord(ctx); end != nil {
+			return *end
 		}
 		if stopping {
 			return ending{code: websocket.CloseGoingAway, text: shutdown.text, cause: shutdown.cause}
 		}
 	}
+}
+
+// forwardRecord sends what is stored, and returns how to end the connection if the
+// stream is over; nil if it is not. First it reads the record, then the events: if
+// the record says that the stream is over, the events are complete.
+func (w *Watcher) forwardRecord(ctx context.Context) *ending {
+	rec, err := w.config.Record(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotFound): // it has expired
+		return &ending{code: websocket.CloseNormalClosure, text: "no longer kept", cause: "no longer kept"}
+	case err != nil:
+		w.log.Warn("the record of a watched stream could not be read", "error", err)
+		return nil
+	}
+	complete, end := w.forward(ctx, string(rec.Status))
+	if end == nil && complete && rec.Status.Over() {
+		over := streamOver(rec)
+		end = &over
+	}
+	return end
 }
 
 // streamOver ends a watcher whose stream is over. For a watcher that is a
