@@ -37,7 +37,11 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
 	}
-	if err := s.streams.acquire(); err != nil {
+	err := s.admitStream()
+	if err == nil {
+		err = s.streams.acquire()
+	}
+	if err != nil {
 		s.refuseStream(w, r, err)
 		return
 	}

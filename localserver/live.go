@@ -59,12 +59,12 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	now := s.now().UTC()
-	err := s.streams.available()
+	err := s.admitStream()
 	if err == nil {
 		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
 	}
 	switch {
-	case errors.Is(err, errFull), errors.Is(err, errStopping):
+	case errors.Is(err, errFull), errors.Is(err, errOverloaded), errors.Is(err, errStopping):
 		s.refuseStream(w, r, err)
 		return
 	case err != nil:

@@ -41,6 +41,7 @@ func newMetrics(s *Server) *metrics {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
 		s.late.note(l)
+		s.overload.observe(l)
 	}
 
 	m.registry.MustRegister(m.requests, m.durations, m.storeErrors, took, lag,
@@ -55,6 +56,12 @@ func newMetrics(s *Server) *metrics {
 	gauge("hubbub_streams_open", "Open streams.", func() float64 { return float64(s.streams.count()) })
 	gauge("hubbub_streams_limit", "Maximum number of open streams.", func() float64 { return float64(s.streams.limit) })
 	gauge("hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
+	gauge("hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
+		if s.admitStream() == errOverloaded {
+			return 1
+		}
+		return 0
+	})
 	gauge("hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() float64 {
 		if s.outbox == nil {
 			return 0

@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	errFull     = errors.New("too many streams")
-	errStopping = errors.New("the server is stopping")
+	errFull       = errors.New("too many streams")
+	errOverloaded = errors.New("the streams are late")
+	errStopping   = errors.New("the server is stopping")
 )
 
 // admission bounds the connections of one kind on this node, and ends their
@@ -198,11 +199,19 @@ func (s *Server) streamAvailable(ctx context.Context, account string, now time.T
 	return err
 }
 
+// overloadedRetry is when a stream that an overloaded node did not take may be
+// asked for again, in seconds: not before the node has judged again.
+const overloadedRetry = "5"
+
 // refuseStream answers a request for a stream that is not admitted.
 func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, errStopping) {
+	switch {
+	case errors.Is(err, errStopping):
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new streams")
-		return
+	case errors.Is(err, errOverloaded):
+		w.Header().Set("Retry-After", overloadedRetry)
+		refuse(w, r, http.StatusTooManyRequests, "The server does not keep up with its streams; try again later")
+	default:
+		refuse(w, r, http.StatusTooManyRequests, "Too many streams at once; try again later")
 	}
-	refuse(w, r, http.StatusTooManyRequests, "Too many streams at once; try again later")
 }

@@ -66,6 +66,7 @@ type Server struct {
 
 	streams       *admission // open streams of this node
 	watchers      *admission
+	overload      *overload
 	running       sync.Map // the open streams, *stream.Session by id
 	opened        openedByKey
 	streamQuota   *quota // open streams of this node, by account
@@ -103,9 +104,9 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	}
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
-		keys:    apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
-		faults:  faults.NewPlan(o.Faults),
-		claims:  newClaims(o.Logger),
+		keys:   apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
+		faults: faults.NewPlan(o.Faults),
+		claims: newClaims(o.Logger), overload: newOverload(now, o.Logger),
 		streams: newAdmission(o.MaxStreams), watchers: newAdmission(o.MaxWatchers),
 		streamQuota: newQuota(o.MaxAccountStreams), watcherQuota: newQuota(maxAccountWatchers), transferQuota: newQuota(maxTransfers),
 		stopped: make(chan struct{}),
