@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/faults"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/protocol"
 )
 
 const (
@@ -199,7 +200,7 @@ func checkPublicURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return hint.Add(fmt.Errorf("public address %q cannot be used by clients", s),
+		return hint.Add(fmt.Errorf("public address %s cannot be used by clients", protocol.ShownAddress(s)),
 			"Give one such as https://hubbub.example.org.")
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/kballard/go-shellquote"
+
+	"hubbub/protocol"
 )
 
 // Recogniser turns speech into text. It is called from several goroutines.
@@ -45,7 +47,7 @@ func New(spec, model, key string) (Recogniser, error) {
 	if scheme, _, ok := strings.Cut(spec, "://"); ok && !strings.ContainsAny(scheme, " \t'\"") {
 		u, err := url.Parse(spec)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, &Error{what: fmt.Sprintf("%q is no address of a recogniser", spec), hint: "Give http://HOST:PORT, or the command of a process."}
+			return nil, &Error{what: fmt.Sprintf("%s is no address of a recogniser", protocol.ShownAddress(spec)), hint: "Give http://HOST:PORT, or the command of a process."}
 		}
 		if u.Path == "" || u.Path == "/" {
 			u.Path = "/v1/audio/transcriptions"

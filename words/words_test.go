@@ -181,3 +181,19 @@ func TestPocketsphinx(t *testing.T) {
 	}
 	t.Logf("%q", text)
 }
+
+// The password in an address that cannot be used is not displayed.
+func TestAddressesShowNoSecret(t *testing.T) {
+	for _, spec := range []string{"ftp://user:hunter2@host", "http://user:%hunter2@host", "http://user:hunter2/x@host", "http://?key=hunter2"} {
+		if _, err := New(spec, "", ""); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	endpoint, err := New("http://user:hunter2@127.0.0.1:1", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := endpoint.Recognise(context.Background(), nil); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}

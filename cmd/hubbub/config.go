@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/protocol/client"
+	"hubbub/protocol"
 )
 
 // settingLine is a line of `hubbub config`.
@@ -80,7 +80,7 @@ func (a *App) config(format string) error {
 			shown.Value, shown.From = flag.Value.String(), origin
 		}
 		if s.name == "server" {
-			shown.Value = client.ShownAddress(shown.Value)
+			shown.Value = protocol.ShownAddress(shown.Value)
 		}
 		all = append(all, shown)
 	}

@@ -62,7 +62,7 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 	var err error
 	f.apiKey, err = storedKey(f.server)
 	if errors.Is(err, errNoKey) {
-		name := client.ShownAddress(f.server)
+		name := protocol.ShownAddress(f.server)
 		return &usageError{"no API key for " + name, "Store one with `hubbub config set-key " + name + "`, or give it in HUBBUB_API_KEY or with --api-key."}
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *App) connect(ctx context.Context, f serviceFlags, o connectOptions) (*c
 		if err != nil {
 			return nil, err
 		}
-		return &connection{Client: c, name: client.ShownAddress(f.server), key: f.apiKey, shared: true,
+		return &connection{Client: c, name: protocol.ShownAddress(f.server), key: f.apiKey, shared: true,
 			close: func() error { c.Close(); return nil }}, nil
 	}
 	key := rand.Text()

@@ -12,7 +12,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/hint"
-	"hubbub/protocol/client"
+	"hubbub/protocol"
 
 	"github.com/zalando/go-keyring"
 	"golang.org/x/term"
@@ -36,7 +36,7 @@ var (
 // keyUser is the user name of a server in the key ring: the same for every
 // spelling of its address.
 func keyUser(server string) (string, error) {
-	u, err := serverAddress(client.ShownAddress(server))
+	u, err := serverAddress(protocol.ShownAddress(server))
 	if err != nil {
 		return "", err
 	}

@@ -55,6 +55,9 @@ func (s *Store) connect(o Options) error {
 		}),
 	)
 	if err != nil {
+		if parse := (*url.Error)(nil); errors.As(err, &parse) {
+			err = errors.New("an address cannot be read") // the error repeats it
+		}
 		return hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
 			"Check that its servers run, and that the address and the credentials are right.")
 	}
@@ -81,7 +84,7 @@ func redact(addresses string) string {
 			redacted = append(redacted, "(an address that cannot be read)")
 			continue
 		}
-		u.User = nil
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
 		redacted = append(redacted, u.String())
 	}
 	return strings.Join(redacted, ",")

@@ -163,36 +163,19 @@ func (c *Client) StreamStatus(ctx context.Context, id string) (protocol.LiveStat
 	return out, err
 }
 
-// hidden replaces an address that cannot be parsed and may contain a secret.
-const hidden = "(hidden, because it may contain a password or key)"
-
-// ShownAddress is an address of a service as it may be displayed and written:
-// without user name, password, query and fragment, where users put keys. The
-// address need not be valid.
-func ShownAddress(raw string) string {
-	if u, err := url.Parse(raw); err == nil && u.Host != "" {
-		u.User, u.RawQuery, u.Fragment = nil, "", ""
-		return u.String()
-	}
-	if strings.ContainsAny(raw, "@?#") {
-		return hidden
-	}
-	return raw
-}
-
 // ParseAddress checks and normalises the address of a service. Its errors have a
 // hint.
 func ParseAddress(raw string) (*url.URL, error) {
 	const fix = "give it as https://HOST, with :PORT and a path if the service has them"
 	raw = strings.TrimSpace(raw)
-	shown := protocol.Clean(ShownAddress(raw), 200)
+	shown := protocol.Clean(protocol.ShownAddress(raw), 200)
 	if raw == "" {
 		return nil, hint.Errorf(fix, "the address of the service is empty")
 	}
 	u, err := url.Parse(raw)
 	if !strings.Contains(raw, "://") {
 		scheme := "write https://" + strings.TrimLeft(shown, "/")
-		if shown == hidden {
+		if shown == protocol.HiddenAddress {
 			scheme = fix
 		}
 		return nil, hint.Errorf(scheme, "the address of the service has no scheme: %s", shown)

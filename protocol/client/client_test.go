@@ -336,7 +336,7 @@ func TestAddressesShowNoSecret(t *testing.T) {
 		"host?key=hunter2", "host#hunter2", "https://user:hunter2@host", "https://user:hunter2@", "https://host?key=hunter2",
 		"https:///path?key=hunter2", "https://user:%hunter2@host", "ftp://user:hunter2@host", "wss://user:hunter2@host",
 	} {
-		if shown := ShownAddress(address); strings.Contains(shown, secret) {
+		if shown := protocol.ShownAddress(address); strings.Contains(shown, secret) {
 			t.Errorf("%s is shown as %s", address, shown)
 		}
 		if _, err := ParseAddress(address); err == nil || strings.Contains(err.Error()+hint.Of(err), secret) {
@@ -344,7 +344,7 @@ func TestAddressesShowNoSecret(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {
-		if shown := ShownAddress(address); shown != want {
+		if shown := protocol.ShownAddress(address); shown != want {
 			t.Errorf("%s is shown as %s, want %s", address, shown, want)
 		}
 	}

@@ -1,0 +1,17 @@
+package localserver
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// The password in a public address that cannot be used is not displayed.
+func TestPublicAddressShowsNoSecret(t *testing.T) {
+	for _, address := range []string{"https://user:hunter2@host", "https://user:%hunter2@host", "https://host?key=hunter2", "user:hunter2@host"} {
+		_, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: address})
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

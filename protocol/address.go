@@ -1,0 +1,24 @@
+package protocol
+
+import (
+	"net/url"
+	"strings"
+)
+
+// HiddenAddress replaces an address that cannot be parsed and may contain a
+// secret.
+const HiddenAddress = "(hidden, because it may contain a password or key)"
+
+// ShownAddress is an address as it may be displayed and written: without user
+// name, password, query and fragment, where users put keys. The address need not
+// be valid.
+func ShownAddress(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.Host != "" {
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		return u.String()
+	}
+	if strings.ContainsAny(raw, "@?#") {
+		return HiddenAddress
+	}
+	return raw
+}

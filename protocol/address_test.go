@@ -1,0 +1,20 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestShownAddress(t *testing.T) {
+	for _, address := range []string{"user:hunter2@host", "hunter2@host:8443", "//user:hunter2@host", "user:hunter2/x@host",
+		"host?key=hunter2", "host#hunter2", "https://user:hunter2@", "https://user:hunter2/x@host", "https://user:%hunter2@host", "nats://u:hunter2@a"} {
+		if shown := ShownAddress(address); strings.Contains(shown, "hunter2") {
+			t.Errorf("%s is shown as %s", address, shown)
+		}
+	}
+	for address, want := range map[string]string{"host:8443": "host:8443", "https://user@host/a?b#c": "https://host/a", "nonsense": "nonsense"} {
+		if shown := ShownAddress(address); shown != want {
+			t.Errorf("%s is shown as %s, want %s", address, shown, want)
+		}
+	}
+}
