@@ -144,7 +144,7 @@ func (g *oddGenerator) segment() string {
 
 func (g *oddGenerator) request() oddRequest {
 	r := oddRequest{method: "GET", key: g.pick(g.keys...)}
-	switch g.IntN(10) {
+	switch g.IntN(11) {
 	case 0:
 		r.target, r.upgrade = streamPath+g.segment(), true
 	case 1:
@@ -169,7 +169,9 @@ func (g *oddGenerator) request() oddRequest {
 		sealed[g.IntN(len(sealed))] = byte(g.Uint32())
 		r.method, r.target = g.pick("GET", "PUT"), mediaPath+g.pick(g.segment(), url.PathEscape(string(sealed)))
 	case 9:
-		r.target = g.pick("/v1/test", "/healthz", "/readyz", "/openapi.json", "/"+g.segment(), "/v1/"+g.segment(), "/v1/live/"+g.segment()+"/"+g.segment()) + g.pick("", "?"+g.segment())
+		r.method, r.target = g.pick("GET", "DELETE"), "/v1/media?"+g.pick("after=", "url=", "url=media://", "url=media%3A%2F%2Flive%2F")+g.segment()
+	case 10:
+		r.target = g.pick("/v1/test", "/v1/media", "/healthz", "/readyz", "/openapi.json", "/"+g.segment(), "/v1/"+g.segment(), "/v1/live/"+g.segment()+"/"+g.segment()) + g.pick("", "?"+g.segment())
 	}
 	if g.IntN(20) == 0 {
 		r.method = g.pick("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "PATCH", "BREW", "TRACE")
