@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// jobsFolder is in the data folder. It has the audio of running jobs.
-	jobsFolder = "jobs"
 	// lateLag is the lag of a stream's engine from which jobs pause, and lateTime
 	// for how long.
 	lateLag  = 100 * time.Millisecond
@@ -73,7 +71,7 @@ func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value fu
 func (s *Server) startJobs() error {
 	dir := ""
 	if s.options.DataDir != "" {
-		dir = filepath.Join(s.options.DataDir, jobsFolder)
+		dir = filepath.Join(s.options.DataDir, store.JobsFolder)
 		// What an earlier process left there is of no use.
 		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 			return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")

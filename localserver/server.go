@@ -84,6 +84,8 @@ type Server struct {
 	metricsHTTP     *http.Server
 	metricsListener net.Listener
 
+	control *http.Server // for the operator of a store in a data folder, else nil
+
 	ctx        context.Context // of streams and background tasks; canceling it disconnects the streams
 	cancel     context.CancelFunc
 	background sync.WaitGroup
@@ -172,6 +174,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		go s.serve(s.metricsHTTP, s.metricsListener, nil)
 		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
 	}
+	s.startControl(ctx)
 	go s.monitorStore()
 	s.startTasks()
 	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
@@ -312,6 +315,9 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 		}
 		if s.metricsHTTP != nil {
 			_ = s.metricsHTTP.Close() // the metrics could be read until now
+		}
+		if s.control != nil {
+			_ = s.control.Close() // ends a backup that is being made
 		}
 		s.release()
 		s.err = reason

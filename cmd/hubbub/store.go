@@ -14,13 +14,13 @@ import (
 func newStore(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store",
-		Short: "Check or empty the data folder of a stopped server",
+		Short: "Back up, restore, check or empty the data folder of a server",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &usageError{"hubbub store needs a command", "Run 'hubbub store check' or 'hubbub store purge'."}
+			return &usageError{"hubbub store needs a command", "Run 'hubbub store backup', 'restore', 'check' or 'purge'."}
 		},
 	}
-	cmd.AddCommand(newStoreCheck(a), newStorePurge(a))
+	cmd.AddCommand(newStoreBackup(a), newStoreRestore(a), newStoreCheck(a), newStorePurge(a))
 	return cmd
 }
 

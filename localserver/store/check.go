@@ -39,7 +39,7 @@ func (s *Store) Damage() Damage { return s.damage }
 
 // streamsFolder is where the NATS server keeps its streams below a data folder.
 func streamsFolder(dir string) string {
-	return filepath.Join(dir, "jetstream", "jetstream", "$G", "streams")
+	return filepath.Join(dir, jetStreamFolder, "jetstream", "$G", "streams")
 }
 
 // Check reads all of the store on disk in a data folder that no server uses.
@@ -82,9 +82,14 @@ func Purge(dir string, all bool) (freed int64, err error) {
 // lockStore locks a data folder that is there.
 func lockStore(dir string) (*folderLock, error) {
 	if _, err := os.Stat(streamsFolder(dir)); err != nil {
-		return nil, hint.Add(fmt.Errorf("there is no store in %s", dir), "Give the folder that the server was given with --data.")
+		return nil, noStore(dir)
 	}
 	return lockFolder(dir)
+}
+
+func noStore(dir string) error {
+	return hint.Add(fmt.Errorf("there is no store in %s", dir),
+		"Give the folder that the server was given with --data; with --nats the store is on the cluster.")
 }
 
 func folderSize(folder string) (size int64) {

@@ -27,6 +27,9 @@ const (
 	noLimit = 1 << 60
 	// tendEvery is how often the embedded server is checked for failed writes.
 	tendEvery = time.Second
+	// jetStreamFolder is where the NATS server stores everything, in a data
+	// folder.
+	jetStreamFolder = "jetstream"
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
 )
@@ -50,7 +53,7 @@ func newEmbedded(dir string, log *serverLog) (*embedded, error) {
 		DontListen:         true,
 		NoSigs:             true,
 		JetStream:          true,
-		StoreDir:           filepath.Join(dir, "jetstream"),
+		StoreDir:           filepath.Join(dir, jetStreamFolder),
 		SyncAlways:         true, // by default an acknowledged write may wait two minutes for the disk
 		JetStreamMaxMemory: memoryLimit,
 		JetStreamMaxStore:  -1,

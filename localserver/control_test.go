@@ -1,0 +1,110 @@
+package localserver
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+// A running server is backed up, with a stream open; the stream is not affected,
+// and a server with the restored folder knows everything.
+func TestBackupOfARunningServer(t *testing.T) {
+	dir := t.TempDir()
+	keep := func(dir string) func(*setup) { return func(o *setup) { o.DataDir = dir } }
+	h := serve(t, keep(dir))
+	key := mustKey(t, dir, "team", "pro", time.Hour, time.Now())
+	first := h.open()
+	first.chunks(5)
+	first.end()
+	first.rest()
+	object := bytes.Repeat([]byte("an object\n"), 100_000)
+	h.at("PUT", h.ask("input", "media://x"), bytes.NewReader(object))
+	address := h.ask("output", "media://x")
+	turns := h.at("GET", h.ask("output", "media://live/"+first.id+"/turns.json"), nil).body
+	running := h.open()
+	running.chunks(3)
+	running.next() // its start
+
+	info, err := os.Stat(filepath.Join(dir, controlFile))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	backUp := func() string {
+		t.Helper()
+		var raw bytes.Buffer
+		if err := Backup(t.Context(), dir, &raw); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "backup")
+		if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	file := backUp()
+	running.chunks(3)
+	running.end()
+	if _, code, text := running.rest(); code != 1000 {
+		t.Errorf("the open stream was closed with %d %s", code, text)
+	}
+	restore := func(file string) *host {
+		t.Helper()
+		to := filepath.Join(t.TempDir(), "new")
+		if err := store.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		return serve(t, keep(to))
+	}
+	check := func(h2 *host, open string) {
+		t.Helper()
+		if got := h2.status(first.id); got.Status != protocol.StatusDone {
+			t.Errorf("%+v", got)
+		}
+		if got := h2.status(running.id).Status; got != open {
+			t.Errorf("the open stream reads %s", got)
+		}
+		if got := h2.at("GET", h2.ask("output", "media://live/"+first.id+"/turns.json"), nil).body; !bytes.Equal(got, turns) {
+			t.Errorf("turns %s, before %s", got, turns)
+		}
+		// Addresses and keys that were given out are valid on it.
+		_, path, _ := strings.Cut(address, mediaPath)
+		if res := h2.at("GET", h2.url+mediaPath+path, nil); !bytes.Equal(res.body, object) {
+			t.Errorf("%d, %d bytes", res.StatusCode, len(res.body))
+		}
+		if code := h2.accepts(key); code != 200 {
+			t.Errorf("the key is answered %d", code)
+		}
+		next := h2.open()
+		next.chunks(1)
+		next.end()
+		next.rest()
+	}
+	check(restore(file), "error")
+	if err := h.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check(restore(backUp()), protocol.StatusDone) // of a stopped server
+}
+
+// A server without a folder, or with too long a path, has no socket.
+func TestServerWithoutControl(t *testing.T) {
+	var log logBuffer
+	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
+	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
+		t.Error(res.StatusCode)
+	}
+	if log.count("cannot be backed up while the server runs") != 1 {
+		t.Error(log.String())
+	}
+	if err := Backup(t.Context(), dir, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"archive/zip"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats-server/v2/server/archive"
+)
+
+// A backup is a ZIP archive of a data folder:
+//
+//	streams/NAME       the messages of a stream, as in a snapshot of NATS (version 2)
+//	streams/NAME.json  its configuration
+//	files/PATH         another file of the folder
+//	manifest.json      the sizes and checksums of all of these, at the end
+//
+// The messages are not read by a snapshot of NATS: that ends at the newest
+// message of its beginning, and a record that is replaced meanwhile is neither
+// before nor after it.
+const (
+	backupFormat   = 1
+	streamEntries  = "streams/"
+	fileEntries    = "files/"
+	manifestEntry  = "manifest.json"
+	configSuffix   = ".json"
+	temporaryFiles = ".tmp-" // of WriteFile
+	// readTimeout bounds the reading of one message.
+	readTimeout = 10 * time.Second
+)
+
+// JobsFolder has the audio of running jobs, in a data folder. It is of no use to
+// another process, so it is in no backup.
+const JobsFolder = "jobs"
+
+// manifest lists what is in a backup.
+type manifest struct {
+	Format  int           `json:"format"`
+	Created time.Time     `json:"created"`
+	Stored  int64         `json:"stored"` // bytes of all messages
+	Entries []backupEntry `json:"entries"`
+}
+
+type backupEntry struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+var errNotInFolder = errors.New("the store is not in a data folder")
+
+// Backup writes a backup of the store and the other files of its data folder.
+// The store is used as before meanwhile. What was acknowledged when Backup was
+// called is in it.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	if s.dir == "" {
+		return errNotInFolder
+	}
+	var names []string
+	list := s.js.StreamNames(ctx)
+	for name := range list.Name() {
+		names = append(names, name)
+	}
+	if err := list.Err(); err != nil {
+		return wrap("list the streams", err)
+	}
+	// Records first: what they say of events and media is stored by then.
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(order(a)-order(b), cmp.Compare(a, b)) })
+	b := backupWriter{zip: zip.NewWriter(w), list: manifest{Format: backupFormat, Created: time.Now().UTC()}}
+	for _, name := range names {
+		if err := s.backUpStream(ctx, &b, name); err != nil {
+			return fmt.Errorf("back up %s: %w", name, err)
+		}
+	}
+	if err := b.addFiles(s.dir); err != nil {
+		return err
+	}
+	return b.finish()
+}
+
+// BackupFolder writes a backup of a data folder that no server uses.
+func BackupFolder(ctx context.Context, dir string, w io.Writer) error {
+	if _, err := os.Stat(streamsFolder(dir)); err != nil {
+		return noStore(dir)
+	}
+	s, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Backup(ctx, w), s.Close())
+}
+
+// order is 0 for the streams of records.
+func order(stream string) int {
+	if strings.HasPrefix(stream, "KV_") {
+		return 0
+	}
+	return 1
+}
+
+// backUpStream adds the configuration and the messages of a stream.
+func (s *Store) backUpStream(ctx context.Context, b *backupWriter, name string) error {
+	stream, err := s.js.Stream(ctx, name)
+	if err != nil {
+		return err
+	}
+	info := stream.CachedInfo()
+	config, err := json.Marshal(info.Config)
+	if err != nil {
+		return err
+	}
+	if err := b.add(streamEntries+name+configSuffix, func(w io.Writer) error { return write(w, config) }); err != nil {
+		return err
+	}
+	return b.add(streamEntries+name, func(w io.Writer) error {
+		compressed := s2.NewWriter(w)
+		to := archive.NewWriter(compressed)
+		// The first one has to be 1 at least; an empty stream begins behind its end.
+		first := max(info.State.FirstSeq, 1)
+		state, err := json.Marshal(natsserver.StreamState{FirstSeq: first, LastSeq: max(info.State.LastSeq, first-1)})
+		if err == nil {
+			err = addMessage(to, archive.Header{Name: "state.json", Timestamp: b.list.Created.UnixNano(), PayloadSize: int64(len(state))}, nil, state)
+		}
+		// A record that is replaced moves to the end, so that is where reading
+		// ends. Other messages only follow the ones that matter.
+		last := info.State.LastSeq
+		if info.Config.MaxMsgsPerSubject == 1 {
+			last = ^uint64(0)
+		}
+		for seq := first; err == nil && seq <= last; seq++ {
+			var m *natsserver.StoredMsg
+			if m, err = s.nextMessage(ctx, name, seq); m == nil || m.Sequence > last {
+				break
+			}
+			seq = m.Sequence
+			b.list.Stored += int64(len(m.Header) + len(m.Data))
+			err = addMessage(to, archive.Header{Name: m.Subject, Timestamp: m.Time.UnixNano(), Sequence: seq,
+				HeaderSize: int64(len(m.Header)), PayloadSize: int64(len(m.Data))}, m.Header, m.Data)
+		}
+		if err == nil {
+			err = to.WriteHeader(&archive.Header{}) // the end
+		}
+		return errors.Join(err, compressed.Close())
+	})
+}
+
+// nextMessage reads the first message of a stream from a sequence number on;
+// nil if there is none.
+func (s *Store) nextMessage(ctx context.Context, stream string, seq uint64) (*natsserver.StoredMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	request, err := json.Marshal(natsserver.JSApiMsgGetRequest{Seq: seq, NextFor: ">"})
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.conn.RequestWithContext(ctx, fmt.Sprintf(natsserver.JSApiMsgGetT, stream), request)
+	if err != nil {
+		return nil, err
+	}
+	var answer natsserver.JSApiMsgGetResponse
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != nil && answer.Error.Code != http.StatusNotFound {
+		return nil, answer.Error
+	}
+	return answer.Message, nil
+}
+
+func addMessage(to *archive.Writer, head archive.Header, parts ...[]byte) error {
+	err := to.WriteHeader(&head)
+	for _, p := range parts {
+		if err == nil {
+			_, err = to.Write(p)
+		}
+	}
+	return err
+}
+
+func write(w io.Writer, p []byte) error {
+	_, err := w.Write(p)
+	return err
+}
+
+// backupWriter writes the entries of a backup.
+type backupWriter struct {
+	zip  *zip.Writer
+	list manifest
+}
+
+func (b *backupWriter) add(name string, content func(io.Writer) error) error {
+	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: b.list.Created})
+	if err != nil {
+		return err
+	}
+	sum, size := sha256.New(), counter(0)
+	if err := content(io.MultiWriter(w, sum, &size)); err != nil {
+		return err
+	}
+	b.list.Entries = append(b.list.Entries, backupEntry{name, int64(size), hex.EncodeToString(sum.Sum(nil))})
+	return nil
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// addFiles adds the files of a data folder that are not the NATS server's.
+func (b *backupWriter) addFiles(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == jetStreamFolder || name == JobsFolder):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || name == lockFile || strings.HasPrefix(d.Name(), temporaryFiles):
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed meanwhile
+		} else if err != nil {
+			return err
+		}
+		return b.add(fileEntries+filepath.ToSlash(name), func(w io.Writer) error { return write(w, raw) })
+	})
+}
+
+func (b *backupWriter) finish() error {
+	raw, err := json.MarshalIndent(b.list, "", " ")
+	if err != nil {
+		return err
+	}
+	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: manifestEntry, Method: zip.Store, Modified: b.list.Created})
+	if err == nil {
+		err = write(w, raw)
+	}
+	return errors.Join(err, b.zip.Close())
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/hint"
+)
+
+// filled is a store on disk with everything in it, and what it has to read.
+func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) string) {
+	t.Helper()
+	ctx := context.Background()
+	s = open(t, dir)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		id := fmt.Sprintf("s%d", i)
+		must(s.Create(ctx, record(id), "token-of-"+id))
+		_, err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon)
+		must(err)
+		must(s.Append(ctx, id, 0, [][]byte{[]byte("first of " + id), []byte("second")}))
+		must(s.PutSnapshot(ctx, id, []byte("an old one")))
+		must(s.PutSnapshot(ctx, id, []byte("voices of "+id)))
+		if i%2 == 0 {
+			must(s.Finish(ctx, id, Done, noon.Add(time.Minute), "over"))
+		}
+	}
+	now := time.Now()
+	put := func(name string, body []byte) {
+		w, err := s.CreateMedia(ctx, "a", name, time.Now)
+		must(err)
+		_, err = w.Write(body)
+		must(err)
+		_, err = w.Commit(nil)
+		must(err)
+	}
+	put("replaced", []byte("the old object"))
+	put("replaced", bytes.Repeat([]byte("the new object\n"), 50_000))
+	put("small", []byte("x"))
+	secret, err := s.Secret(ctx, "of-the-test")
+	must(err)
+	must(os.MkdirAll(filepath.Join(dir, "keys"), 0o700))
+	must(os.WriteFile(filepath.Join(dir, "keys", "one.pem"), []byte("a signing key"), 0o600))
+
+	return s, func(t *testing.T, s *Store) string {
+		t.Helper()
+		var out bytes.Buffer
+		for i := range 20 {
+			id := fmt.Sprintf("s%d", i)
+			rec, err := s.Get(ctx, id)
+			rec.Key = "" // Renew does not change anything else that is read
+			events, err2 := s.Messages(ctx, id)
+			voices, err3 := s.Snapshot(ctx, id)
+			fmt.Fprintf(&out, "%s %s %v %v %s %v %s %v\n", id, rec.Status, rec.Started, err, events, err2, voices, err3)
+		}
+		for _, name := range []string{"replaced", "small"} {
+			r, err := s.OpenMedia(ctx, "a", name, now)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			body, err := io.ReadAll(r)
+			fmt.Fprintf(&out, "%s %d %s %v %v\n", name, len(body), r.Sum, bytes.HasPrefix(body, []byte("the new")), err)
+			_ = r.Close()
+		}
+		again, err := s.Secret(ctx, "of-the-test")
+		fmt.Fprintln(&out, bytes.Equal(secret, again), err)
+		return out.String()
+	}
+}
+
+// A backup of a store that is written meanwhile has everything that was
+// acknowledged before, also records that are replaced while it is made.
+func TestBackupAndRestore(t *testing.T) {
+	dir := t.TempDir()
+	s, read := filled(t, dir)
+	want := read(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var renewed atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			if err := s.Renew(ctx, fmt.Sprintf("s%d", 1+2*(i%10))); err == nil {
+				renewed.Add(1)
+			}
+		}
+	}()
+	for renewed.Load() < 20 {
+		time.Sleep(time.Millisecond)
+	}
+	var raw bytes.Buffer
+	if err := s.Backup(context.Background(), &raw); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	file := filepath.Join(t.TempDir(), "backup")
+	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "new")
+	if err := Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if reports, err := Check(to); err != nil || slices.ContainsFunc(reports, func(r Report) bool { return r.Damaged > 0 }) {
+		t.Errorf("%+v %v", reports, err)
+	}
+	if key, err := os.ReadFile(filepath.Join(to, "keys", "one.pem")); string(key) != "a signing key" || err != nil {
+		t.Errorf("%q %v", key, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(to, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+	restored := open(t, to)
+	if got := read(t, restored); got != want {
+		t.Errorf("restored:\n%s\nbefore:\n%s", got, want)
+	}
+	// It can be used like any other.
+	if err := restored.Append(context.Background(), "s1", 2, [][]byte{[]byte("third")}); err != nil {
+		t.Error(err)
+	}
+	if err := restored.Finish(context.Background(), "s1", Done, noon, ""); err != nil {
+		t.Error(err)
+	}
+	if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
+		t.Errorf("into a folder that is not empty: %v", err)
+	}
+	if got := read(t, s); got != want {
+		t.Errorf("the backup has changed the store:\n%s", got)
+	}
+}
+
+// What is not a complete backup is refused, and leaves nothing behind.
+func TestBackupThatIsNotComplete(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := filled(t, dir)
+	var buf bytes.Buffer
+	if err := s.Backup(context.Background(), &buf); err != nil {
+		t.Fatal(err)
+	}
+	whole := buf.Bytes()
+	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string][]byte{"empty": {}, "text": []byte("no backup"), "cut in half": whole[:len(whole)/2],
+		"one byte short": whole[:len(whole)-1], "of another": bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)}
+	for _, f := range archive.File {
+		at, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := slices.Clone(whole)
+		changed[at+int64(f.UncompressedSize64)/2] ^= 1
+		cases["a changed "+f.Name] = changed
+	}
+	for name, raw := range cases {
+		parent := t.TempDir()
+		file, to := filepath.Join(parent, "backup"), filepath.Join(parent, "new")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(parent); len(left) != 1 || err != nil {
+			t.Errorf("%s leaves %v", name, left)
+		}
+	}
+}
+
+func TestBackupOfNothing(t *testing.T) {
+	if err := open(t, "").Backup(context.Background(), io.Discard); err == nil {
+		t.Error("a store in memory is backed up")
+	}
+	dir := t.TempDir()
+	if err := BackupFolder(context.Background(), dir, io.Discard); hint.Of(err) == "" {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); !reflect.DeepEqual(left, []os.DirEntry{}) && len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestEntriesOfABackup(t *testing.T) {
+	for name, want := range map[string]bool{
+		"streams/EVENTS": true, "streams/KV_sessions.json": true, "files/keys/a.pem": true, "files/tls.pem": true,
+		"streams/": false, "streams/a/b": false, `streams/..\x`: false, "files/": false, "files/../x": false, "files//x": false,
+		"files/jetstream/x": false, "files/lock": false, "x": false, "/etc/passwd": false, "files//etc/passwd": false,
+	} {
+		if got := validEntry(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

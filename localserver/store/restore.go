@@ -1,0 +1,226 @@
+package store
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"hubbub/hint"
+)
+
+// restorePrefix begins the name of the folder in a data folder in which a backup
+// is restored, before it becomes visible.
+const restorePrefix = ".restore-"
+
+// backup is a backup that is complete and unchanged.
+type backup struct {
+	zip  *zip.ReadCloser
+	list manifest
+}
+
+// VerifyBackup returns an error with a hint unless a file is a complete and
+// unchanged backup.
+func VerifyBackup(file string) error {
+	b, err := openBackup(file)
+	if err != nil {
+		return err
+	}
+	return b.zip.Close()
+}
+
+func openBackup(file string) (_ *backup, err error) {
+	b := &backup{}
+	if b.zip, err = zip.OpenReader(file); err == nil {
+		if err = b.verify(); err == nil {
+			return b, nil
+		}
+		_ = b.zip.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, hint.Add(fmt.Errorf("backup %s cannot be read: %w", file, unwrapPath(err)),
+			"Give a file of 'hubbub store backup'.")
+	}
+	return nil, hint.Add(fmt.Errorf("%s is not a complete backup: %w", file, err),
+		"It was cut off or changed, or is not a file of 'hubbub store backup'. Use another one.")
+}
+
+// verify compares the entries with the manifest.
+func (b *backup) verify() error {
+	raw, err := b.read(manifestEntry)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &b.list); err != nil {
+		return fmt.Errorf("%s: %w", manifestEntry, err)
+	}
+	if b.list.Format != backupFormat {
+		return fmt.Errorf("it has format %d, this version of hubbub reads %d", b.list.Format, backupFormat)
+	}
+	if len(b.zip.File) != len(b.list.Entries)+1 {
+		return fmt.Errorf("it has %d entries instead of %d", len(b.zip.File), len(b.list.Entries)+1)
+	}
+	for _, e := range b.list.Entries {
+		if !validEntry(e.Name) {
+			return fmt.Errorf("%q is no entry of a backup", e.Name)
+		}
+		sum, size := sha256.New(), counter(0)
+		if err := b.copy(e.Name, io.MultiWriter(sum, &size)); err != nil {
+			return err
+		}
+		if int64(size) != e.Size || hex.EncodeToString(sum.Sum(nil)) != e.SHA256 {
+			return fmt.Errorf("the checksum of %s is wrong", e.Name)
+		}
+	}
+	return nil
+}
+
+// validEntry reports whether a name is one that Backup writes, and names a place
+// inside the data folder.
+func validEntry(name string) bool {
+	if stream, ok := strings.CutPrefix(name, streamEntries); ok {
+		return stream != "" && !strings.ContainsAny(stream, `/\`)
+	}
+	file, ok := strings.CutPrefix(name, fileEntries)
+	first, _, _ := strings.Cut(file, "/")
+	return ok && path.Clean(file) == file && filepath.IsLocal(filepath.FromSlash(file)) && first != jetStreamFolder && file != lockFile
+}
+
+func (b *backup) copy(name string, to io.Writer) error {
+	r, err := b.zip.Open(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, r)
+	return errors.Join(err, r.Close())
+}
+
+func (b *backup) read(name string) ([]byte, error) { return fs.ReadFile(b.zip, name) }
+
+// Restore makes a data folder from a backup. The folder must be empty or not
+// exist; after an error it is as before. Errors that a user can do something
+// about carry a hint.
+func Restore(file, dir string, log *slog.Logger) (err error) {
+	b, err := openBackup(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.zip.Close()) }()
+	entries, err := os.ReadDir(dir)
+	exists := !errors.Is(err, fs.ErrNotExist)
+	switch {
+	case exists && err != nil:
+		return hint.Add(fmt.Errorf("data folder %s cannot be read: %w", dir, unwrapPath(err)),
+			"Choose a folder that you may write to.")
+	case len(entries) > 0:
+		return hint.Add(fmt.Errorf("data folder %s is not empty", dir),
+			"Give a new folder, and start the server with it.")
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, lock.release())
+		if err == nil {
+			return
+		}
+		_ = os.Remove(filepath.Join(dir, lockFile))
+		if !exists {
+			_ = os.Remove(dir)
+		}
+	}()
+	if err := checkSpace(dir, b.list.Stored+leastReserve); err != nil {
+		return hint.Add(fmt.Errorf("the disk of %s has no space for %d KiB", dir, b.list.Stored>>10),
+			"Free some space there, or choose another disk.")
+	}
+	temp, err := os.MkdirTemp(dir, restorePrefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	if err := b.restoreTo(temp, log); err != nil {
+		return fmt.Errorf("the backup cannot be restored: %w", err)
+	}
+	return moveAll(temp, dir)
+}
+
+// restoreTo writes everything into a new folder.
+func (b *backup) restoreTo(dir string, log *slog.Logger) error {
+	server, err := newEmbedded(dir, &serverLog{log: log, fatal: make(chan string, 1)})
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	for _, e := range b.list.Entries {
+		if stream, ok := strings.CutPrefix(e.Name, streamEntries); ok && !strings.HasSuffix(stream, configSuffix) {
+			if err := b.restoreStream(server, stream); err != nil {
+				return fmt.Errorf("%s: %w", stream, err)
+			}
+		} else if file, ok := strings.CutPrefix(e.Name, fileEntries); ok {
+			to := filepath.Join(dir, filepath.FromSlash(file))
+			raw, err := b.read(e.Name)
+			if err == nil {
+				err = os.MkdirAll(filepath.Dir(to), 0o700)
+			}
+			if err == nil {
+				err = WriteFile(to, raw)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *backup) restoreStream(server *embedded, name string) error {
+	raw, err := b.read(streamEntries + name + configSuffix)
+	if err != nil {
+		return err
+	}
+	var config natsserver.StreamConfig
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return err
+	}
+	if config.Name != name {
+		return fmt.Errorf("the configuration is that of %q", config.Name)
+	}
+	r, err := b.zip.Open(streamEntries + name)
+	if err != nil {
+		return err
+	}
+	_, err = server.server.GlobalAccount().RestoreStreamV2(&config, r)
+	return errors.Join(err, r.Close())
+}
+
+// moveAll moves what is in a folder into the one above it. What the NATS server
+// has written comes last: without it there is no store.
+func moveAll(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, store := range []bool{false, true} {
+		for _, e := range entries {
+			if (e.Name() == jetStreamFolder) != store {
+				continue
+			}
+			if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
