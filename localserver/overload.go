@@ -78,8 +78,9 @@ func (o *overload) current() bool {
 // admitStream returns errFull, errOverloaded or errStopping, or nil if this node
 // takes one more stream now.
 func (s *Server) admitStream() error {
+	late := s.overload.current() // always asked, because it also logs
 	err := s.streams.available()
-	if err == nil && s.streams.count() >= overloadStreams && s.overload.current() {
+	if err == nil && late && s.streams.count() >= overloadStreams {
 		err = errOverloaded
 	}
 	return err

@@ -106,10 +106,11 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	}
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
-		keys:   apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
-		faults: faults.NewPlan(o.Faults),
-		claims: newClaims(o.Logger), overload: newOverload(now, o.Logger),
-		streams: newAdmission(o.MaxStreams), watchers: newAdmission(o.MaxWatchers),
+		keys:     apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
+		faults:   faults.NewPlan(o.Faults),
+		claims:   newClaims(o.Logger),
+		overload: newOverload(now, o.Logger),
+		streams:  newAdmission(o.MaxStreams), watchers: newAdmission(o.MaxWatchers),
 		streamQuota: newQuota(o.MaxAccountStreams), watcherQuota: newQuota(maxAccountWatchers), transferQuota: newQuota(maxTransfers),
 		stopped: make(chan struct{}),
 	}

@@ -86,3 +86,53 @@ func TestStoreCommands(t *testing.T) {
 		t.Errorf("purge of an empty folder: exit %d", code)
 	}
 }
+
+// The data folder of a running server is backed up and restored.
+func TestStoreBackup(t *testing.T) {
+	t.Parallel()
+	data, parent := t.TempDir(), t.TempDir()
+	file, to := filepath.Join(parent, "monday.zip"), filepath.Join(parent, "new")
+	server := start(t, "serve", "--listen", "127.0.0.1:0", "--api-key", "k", "--data", data)
+	server.line(`^ready `)
+	backup := start(t, "store", "backup", file, "--data", data)
+	if got := backup.line("bytes written to"); backup.exit() != exitOK {
+		t.Errorf("backup: %s %s", got, backup.errors())
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	again := start(t, "store", "backup", file, "--data", data)
+	if code := again.exit(); code != exitFailed || !strings.Contains(again.errors(), "exists already") {
+		t.Errorf("over a file: exit %d, %s", code, again.errors())
+	}
+	restore := start(t, "store", "restore", file, "--data", to)
+	if code := restore.exit(); code != exitOK {
+		t.Errorf("restore: exit %d, %s", code, restore.errors())
+	}
+	for _, same := range []string{"tls.pem", "ca.pem"} {
+		one, err := os.ReadFile(filepath.Join(data, same))
+		two, err2 := os.ReadFile(filepath.Join(to, same))
+		if string(one) != string(two) || err != nil || err2 != nil {
+			t.Errorf("%s differs: %v %v", same, err, err2)
+		}
+	}
+	full := start(t, "store", "restore", file, "--data", to)
+	if code := full.exit(); code != exitFailed || !strings.Contains(full.errors(), "not empty") {
+		t.Errorf("into a folder with a store: exit %d, %s", code, full.errors())
+	}
+	if err := os.Truncate(file, 1000); err != nil {
+		t.Fatal(err)
+	}
+	cut := start(t, "store", "restore", file, "--data", to+"2")
+	if code := cut.exit(); code != exitFailed || !strings.Contains(cut.errors(), "not a complete backup") {
+		t.Errorf("a part of a backup: exit %d, %s", code, cut.errors())
+	}
+	if left, err := os.ReadDir(parent); len(left) != 2 || err != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, args := range [][]string{{"store", "backup"}, {"store", "backup", "x"}, {"store", "restore", "x"}} {
+		if code := start(t, args...).exit(); code != exitUsage {
+			t.Errorf("%v: exit %d", args, code)
+		}
+	}
+}
