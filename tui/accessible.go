@@ -12,7 +12,7 @@ import (
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
-// else. It reports each thing once, when it changes. Any goroutine may use it.
+// else. It reports each change once. Any goroutine may use it.
 type Accessible struct {
 	mu          sync.Mutex // guards the fields below, and each line
 	w           io.Writer

@@ -18,7 +18,7 @@ import (
 //	╰─ stream 7c0e9a52-... ─────────────────────────────╯
 //
 // On a smaller screen it is the keys with one word each, on as many pages as
-// needed. That of the wire view goes on with wire_help.go.
+// needed. Its pages for the wire view are in wire_help.go.
 
 func (m *model) drawHelp(c *canvas.Canvas) {
 	shown := m.helpBindings()
@@ -61,8 +61,8 @@ type legendEntry struct {
 
 var timelineLegend = []legendEntry{
 	{func(g *canvas.Glyphs) string { return g.Speaking }, canvas.Speaker(0), "speaking now"},
-	{func(g *canvas.Glyphs) string { return g.PendingOpen + g.PendingOpen }, canvas.Speaker(0), "heard, turn still open"},
-	{func(g *canvas.Glyphs) string { return g.Pending + g.Pending }, canvas.Dim, "heard, not decided yet"},
+	{func(g *canvas.Glyphs) string { return g.PendingOpen + g.PendingOpen }, canvas.Speaker(0), "not decided, open turn"},
+	{func(g *canvas.Glyphs) string { return g.Pending + g.Pending }, canvas.Dim, "not decided yet"},
 	{func(g *canvas.Glyphs) string { return g.Overlap + g.Overlap }, canvas.Warn, "several at once"},
 	{func(g *canvas.Glyphs) string { return g.Gap + g.Gap }, canvas.Bad, "never sent"},
 	{func(g *canvas.Glyphs) string { return g.Bookmark }, canvas.Brand, "a bookmark"},
@@ -175,7 +175,7 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 	c.Clear(0, 0, m.w, m.h)
 	title := "keys"
 	if m.helpPages() > 1 {
-		title = fmt.Sprintf("keys %d of %d, ? goes on", m.help, pages)
+		title = fmt.Sprintf("keys %d of %d, ? for more", m.help, pages)
 	}
 	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
 	if text := m.streamText(); used+canvas.Width(text)+3 <= m.w {

@@ -6,7 +6,7 @@ import (
 	"hubbub/tui/canvas"
 )
 
-// binding is one thing that a key does. The table in newBindings is the only
+// binding is one function of a key. The table in newBindings is the only
 // place that knows keys: Update, the line of keys, the help and the commands by
 // name read it.
 type binding struct {
@@ -288,7 +288,7 @@ func (m *model) nextHelpPage() {
 	}
 }
 
-// back closes what is over the timeline, one thing at a time.
+// back closes what is over the timeline, one layer at a time.
 func (m *model) back() {
 	switch {
 	case m.help > 0:

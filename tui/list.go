@@ -256,7 +256,7 @@ func (m *model) openList() { m.list = &listView{} }
 
 func (m *model) closeList() { m.list = nil }
 
-// listBack undoes one thing at a time: the help, the selection, the filter, the list.
+// listBack undoes one layer at a time: the help, the selection, the filter, the list.
 func (m *model) listBack() {
 	v := m.list
 	switch {

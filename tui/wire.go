@@ -139,7 +139,7 @@ func (m *model) openWire() {
 
 func (m *model) closeWire() { m.wire = nil }
 
-// wireBack closes what is over the list, one thing at a time, then the view.
+// wireBack closes what is over the list, one layer at a time, then the view.
 func (m *model) wireBack() {
 	w := m.wire
 	switch {

@@ -8,7 +8,7 @@ import (
 
 // The help of the wire view has another page, or several: what its figures mean.
 //
-//	figures 1 of 1, ? goes on
+//	figures 1 of 1, ? for more
 //	lag 1.0 s, most 1.2 s   from the sending of audio to the arrival of its event; the
 //	                        longest of this stream
 //	ping 0.4 ms             from a ping to its pong
@@ -22,7 +22,7 @@ var wireFiguresHelp = []struct{ figure, text string }{
 	{"pace", "seconds of audio sent per second, over 5 s"},
 	{"behind, ahead", "audio sent, compared with the time since the first chunk"},
 	{"queue", "chunks of 100 ms that wait to be sent"},
-	{"retransmitted", "TCP segments that were sent again"},
+	{"retransmitted", "TCP segments sent more than once"},
 	{"ping, no pong for", "round trip of a ping; age of the oldest without a pong"},
 	{"fault", "error messages, refusals and lost streams so far"},
 	{"unacknowledged", "bytes without a TCP acknowledgement; not sent: still here"},
@@ -62,7 +62,7 @@ func (m *model) wireFiguresPages() int {
 // drawWireFigures draws a page of them, from 1, over the whole screen.
 func (m *model) drawWireFigures(c *canvas.Canvas, page int) {
 	c.Clear(0, 0, m.w, m.h)
-	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, ? goes on", page, m.wireFiguresPages()), canvas.Dim)
+	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, ? for more", page, m.wireFiguresPages()), canvas.Dim)
 	figures, texts := m.wireFiguresLines()
 	width := 0
 	for _, f := range figures {

@@ -179,7 +179,7 @@ func (m *model) wireStream() canvas.Segment {
 		return segment(g.Idle+" no stream yet", canvas.Warn, 0)
 	}
 	open := clock(m.wire.at.Sub(s.Opened).Seconds())
-	if s.Streams > 1 { // the clock of the session goes on, that of a stream begins again
+	if s.Streams > 1 { // the clock of the session continues, that of a stream begins anew
 		return segment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, clock(m.state.Position)), canvas.Good, 0)
 	}
 	return segment(g.Live+" open "+open, canvas.Good, 0)

@@ -45,7 +45,7 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 		}
 	}
 	// Another write came first, perhaps an earlier attempt of this one. Only
-	// what is stored tells: a leader that was just elected refuses writes for a
+	// the stored events decide: a leader that was just elected refuses writes for a
 	// while with the same error, and may not know the newest entries yet.
 	stored, end, err := s.read(ctx, session)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package crash ends the program in order when it panics. Guard turns a panic
 // into an error, so that a session is ended in order, with exit code 1. A panic
-// that nobody catches, a fatal error of the runtime and SIGKILL are the crash
+// that is not caught, a fatal error of the runtime and SIGKILL are the crash
 // monitor's: a second process that restores the terminal (monitor.go). Both
 // write a report.
 package crash
