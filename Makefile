@@ -9,7 +9,7 @@ KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build release test check lint bench soak eval train demo pictures screenshot generate help clean
+.PHONY: run build release image test check lint bench soak eval train demo pictures screenshot generate help clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -30,6 +30,21 @@ release:
 	@.ci/install release >&2
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(GO) run $(GORELEASER) release --snapshot --clean
+
+# IMAGE is what the container image is called, ARCH its architecture.
+IMAGE ?= hubbub
+ARCH  ?= $(shell $(GO) env GOARCH)
+
+## image: a container image of the service from scratch, into .cache/image/hubbub.tar, with buildah; ARCH=arm64
+image:
+	@.ci/install image >&2
+	@rm -rf .cache/image && mkdir -p .cache/image/data
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS) -buildid=' -o .cache/image/hubbub ./cmd/hubbub
+	@cp /etc/ssl/certs/ca-certificates.crt .cache/image/
+	buildah build --isolation chroot --storage-driver vfs --format docker --platform linux/$(ARCH) --timestamp $$(git log -1 --format=%ct) \
+		--label org.opencontainers.image.version='$(VERSION)' --tag $(IMAGE) -f docs/Containerfile .cache/image
+	@rm -f .cache/image/hubbub.tar
+	buildah push --storage-driver vfs $(IMAGE) docker-archive:.cache/image/hubbub.tar:$(IMAGE)
 
 # The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
 RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0

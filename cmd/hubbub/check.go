@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type checkFlags struct {
 	report  string
 	format  choice
 	strict  bool
+	ready   bool
 }
 
 func newCheck(a *App) *cobra.Command {
@@ -56,8 +58,14 @@ with --strict also if a stage has a notice.`,
   hubbub check --output json | jq '.stages[] | select(.state == "failed")'`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.ready {
+				f.apiKey = cmp.Or(f.apiKey, "none") // it is not sent
+			}
 			if err := f.completeFromSettings(cmd); err != nil {
 				return err
+			}
+			if f.ready {
+				return a.ready(cmd.Context(), f)
 			}
 			return a.check(cmd.Context(), f)
 		},
@@ -70,6 +78,7 @@ with --strict also if a stage has a notice.`,
 	addOutput(cmd, &f.format)
 	flags.StringVar(&f.report, "report", "", "also write a report to `FILE`, for a support ticket; it contains no keys or tokens")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 also if a stage has a notice")
+	flags.BoolVar(&f.ready, "ready", false, "only ask a service whether it is ready, without a key or a stream: for health checks of containers")
 	_ = cmd.MarkFlagFilename("report", "txt")
 	return cmd
 }
@@ -121,6 +130,19 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 		return hint.Add(fmt.Errorf("%s at %q", what, s.Title), "Cause and next step are above; --report FILE writes them to a file for a ticket.")
 	}
 	return hint.Add(fmt.Errorf("%s at %q: %s", what, s.Title, s.Cause), s.Next)
+}
+
+// ready reports by its error whether a service accepts streams.
+func (a *App) ready(ctx context.Context, f *checkFlags) error {
+	if f.server == "" {
+		return &usageError{"--ready asks a running service", "Give its address with --server URL."}
+	}
+	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value})
+	if err != nil {
+		return err
+	}
+	defer server.close()
+	return server.Ready(ctx)
 }
 
 // tableStyle is the style of a table on the terminal behind w, or of one that is

@@ -127,6 +127,24 @@ func (c *Client) Test(ctx context.Context) (protocol.TestResponse, error) {
 	return out, err
 }
 
+// Ready asks the service once whether it accepts streams, without its API key.
+func (c *Client) Ready(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("readyz").String(), nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", c.userAgent)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return hint.Errorf("is it running at "+c.BaseURL()+"?", "the service cannot be reached: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return hint.Errorf("its log says why", "the service is not ready: %s", protocol.Clean(resp.Status, 60))
+	}
+	return nil
+}
+
 // CreateStream creates a stream. A nil input is an empty object.
 func (c *Client) CreateStream(ctx context.Context, input map[string]any) (protocol.LiveStream, error) {
 	return c.createStream(ctx, input, c.call)
