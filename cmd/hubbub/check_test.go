@@ -126,3 +126,27 @@ func TestCheckStrict(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckReady: a health check needs no key, and its exit code is the answer.
+func TestCheckReady(t *testing.T) {
+	t.Parallel()
+	status := http.StatusOK
+	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" || r.Header.Get("Authorization") != "" {
+			t.Errorf("%s with %q", r.URL, r.Header.Get("Authorization"))
+		}
+		w.WriteHeader(status)
+	}))
+	defer service.Close()
+	for _, c := range []struct{ status, code int }{{200, 0}, {503, 1}} {
+		status = c.status
+		p := start(t, "check", "--ready", "--server", service.URL, "--insecure")
+		if code := p.exit(); code != c.code || c.code == 1 && !strings.Contains(p.errors(), "503 Service Unavailable") {
+			t.Errorf("status %d: exit code %d: %s", c.status, code, p.errors())
+		}
+	}
+	p := start(t, "check", "--ready")
+	if code := p.exit(); code != 2 {
+		t.Errorf("without a server: exit code %d: %s", code, p.errors())
+	}
+}
