@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/localserver/jobs"
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -27,9 +28,6 @@ const (
 	// maxJobs is the most jobs in one answer, and defaultJobs how many unless
 	// asked.
 	maxJobs, defaultJobs = 100, 20
-	// maxJobResult bounds the output of a job, in bytes: 24 hours of everything
-	// have less.
-	maxJobResult = 256 << 20
 )
 
 // createJob is POST /v1/diarize, /v1/voiceprint and /v1/identify.
@@ -64,6 +62,9 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		}
 		now := s.now().UTC()
 		j := store.Job{ID: id.String(), Account: caller(r.Context()).Account, Kind: kind, Request: raw, Status: store.JobCreated, Created: now, Updated: now}
+		if request.Webhook != "" {
+			j.Hook = &store.JobHook{URL: request.Webhook, StatusOnly: request.WebhookStatusOnly}
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
 		if err := s.store.CreateJob(ctx, j); err != nil {
@@ -78,14 +79,33 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 // checkJob checks what depends on this server, and reduces the voiceprints to what
 // matching needs.
 func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationErrorResponse) {
-	switch {
-	case !strings.HasPrefix(r.URL, mediaScheme):
-		return protocol.Invalid("url", "must be a media:// location; this server does not fetch other addresses")
-	case r.Transcription:
+	if !strings.HasPrefix(r.URL, mediaScheme) {
+		if len(s.options.FetchFrom) == 0 {
+			return protocol.Invalid("url", "must be a media:// location; this server fetches no other addresses (the operator allows hosts with --fetch-from)")
+		}
+		if err := checkOutbound(s.fetch, r.URL); err != nil {
+			return protocol.Invalid("url", "%v", err)
+		}
+	}
+	if r.Webhook != "" {
+		if err := checkOutbound(s.hooks, r.Webhook); err != nil {
+			return protocol.Invalid("webhook", "%v", err)
+		}
+	}
+	if r.Transcription {
 		return protocol.Invalid("transcription", "is not available: this server has no speech recogniser")
 	}
 	r.Enrolment, invalid = reduceEnrolment(r.Enrolment)
 	return invalid
+}
+
+// checkOutbound checks an address whose form has been checked.
+func checkOutbound(p outbound.Policy, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	return p.Check(u)
 }
 
 // findJob returns the record of a job of the caller; if ok is false it has
@@ -114,31 +134,14 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	output, err := s.jobOutput(r.Context(), j)
+	reading, stop := context.WithTimeout(r.Context(), countTimeout)
+	defer stop()
+	output, err := jobs.Output(reading, s.media, j, s.now())
 	if err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, "The result of the job could not be read; try again", err)
 		return
 	}
 	respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated, Output: output})
-}
-
-// jobOutput is the field output of a job; nil = none.
-func (s *Server) jobOutput(ctx context.Context, j store.Job) (json.RawMessage, error) {
-	switch j.Status {
-	case store.JobFailed:
-		return json.Marshal(protocol.JobError{Error: j.Error})
-	case store.JobSucceeded:
-	default:
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, countTimeout)
-	defer cancel()
-	media, err := s.media.OpenMedia(ctx, store.JobMedia(j.Account), j.Output, s.now())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = media.Close() }()
-	return io.ReadAll(io.LimitReader(media, maxJobResult))
 }
 
 // cancelJob is DELETE /v1/jobs/{id}: it ends a job that is not over.

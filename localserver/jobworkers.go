@@ -1,7 +1,9 @@
 package localserver
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hubbub/hint"
+	"hubbub/localserver/apikeys"
 	"hubbub/localserver/jobs"
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 )
 
@@ -63,12 +67,51 @@ func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value fu
 	} {
 		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, c(value))
 	}
+	const hooks = "Requests of webhooks that this node made."
+	counter("hubbub_webhooks_total", hooks, prometheus.Labels{"outcome": "delivered"}, c(func(c *jobs.Counters) int64 { return c.HooksDelivered.Load() }))
+	counter("hubbub_webhooks_total", hooks, prometheus.Labels{"outcome": "failed"}, c(func(c *jobs.Counters) int64 { return c.HooksFailed.Load() }))
 	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
 		c(func(c *jobs.Counters) int64 { return c.AudioMillis.Load() / 1000 }))
 }
 
+// outboundPolicies are what jobs may fetch and which webhooks they may call. The
+// hosts were validated with the options.
+func (o Options) outboundPolicies() (fetch, hooks outbound.Policy) {
+	fetch.Hosts, _ = outbound.ParseHosts(o.FetchFrom)
+	hooks.Hosts, _ = outbound.ParseHosts(o.WebhookTo)
+	hooks.Others, hooks.Private = true, true
+	return fetch, hooks
+}
+
+// webhookRoot returns the root of the webhook secrets: that of the data folder, on
+// a cluster that of all nodes, which is then written to the folder.
+func (s *Server) webhookRoot(ctx context.Context) (root []byte, err error) {
+	dir := s.options.DataDir
+	if dir != "" {
+		if root, err = apikeys.WebhookRoot(dir); err != nil {
+			return nil, err
+		}
+	} else {
+		root = make([]byte, 32)
+		_, _ = rand.Read(root) // never returns an error
+	}
+	if !s.store.Shared() {
+		return root, nil
+	}
+	shared, err := s.store.ShareSecret(ctx, "webhooks", root)
+	if err == nil && dir != "" && !bytes.Equal(root, shared) {
+		err = apikeys.SetWebhookRoot(dir, shared)
+	}
+	return shared, err
+}
+
 // startJobs starts the workers of jobs.
-func (s *Server) startJobs() error {
+func (s *Server) startJobs(ctx context.Context) error {
+	root, err := s.webhookRoot(ctx)
+	if err != nil {
+		return err
+	}
+	s.fetch, s.hooks = s.options.outboundPolicies()
 	dir := ""
 	if s.options.DataDir != "" {
 		dir = filepath.Join(s.options.DataDir, store.JobsFolder)
@@ -78,6 +121,7 @@ func (s *Server) startJobs() error {
 		}
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
+		Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
 		Dir: dir, Busy: s.late.now, Now: s.now, Logger: s.log})
 	return nil
 }

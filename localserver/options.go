@@ -14,6 +14,7 @@ import (
 	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/faults"
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -76,6 +77,10 @@ type Options struct {
 	// one for each core, a negative number none: other nodes of the cluster run
 	// them.
 	Jobs int
+	// FetchFrom are the hosts that jobs may fetch audio from, and WebhookTo those
+	// that webhooks may call over plain HTTP and at private addresses; see
+	// outbound.ParseHosts.
+	FetchFrom, WebhookTo []string
 	// Unpaced allows audio faster than real time, limited by back pressure
 	// only. It is for the private server of a file that is sent as fast as the
 	// engine can process it.
@@ -164,6 +169,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.RatePerMinute == 0 {
 		o.RatePerMinute = DefaultRatePerMinute
+	}
+	for _, list := range [][]string{o.FetchFrom, o.WebhookTo} {
+		if _, err := outbound.ParseHosts(list); err != nil {
+			return o, hint.Add(err, "Give names such as audio.example.org, *.example.org, addresses, or networks such as 10.0.0.0/8.")
+		}
 	}
 	if o.Jobs == 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)

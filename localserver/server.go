@@ -19,6 +19,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/jobs"
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 )
@@ -63,6 +64,8 @@ type Server struct {
 	claims   *claims
 	jobs     *jobs.Runner
 	late     lateness // of the open streams
+	fetch    outbound.Policy
+	hooks    outbound.Policy
 
 	streams       *admission // open streams of this node
 	watchers      *admission
@@ -157,7 +160,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	for _, f := range o.Faults {
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
 	}
-	if err = s.startJobs(); err != nil {
+	if err = s.startJobs(ctx); err != nil {
 		return nil, err
 	}
 	s.http = s.newHTTPServer(s.routes())

@@ -23,10 +23,10 @@ func newKey(a *App) *cobra.Command {
 		Short: "Create, list and revoke the API keys of a server",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return &usageError{"hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke' or 'rotate'."}
+			return &usageError{"hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke', 'rotate' or 'webhook'."}
 		},
 	}
-	cmd.AddCommand(newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a))
+	cmd.AddCommand(newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a), newKeyWebhook(a))
 	return cmd
 }
 
@@ -188,5 +188,36 @@ notices it within about two seconds and informs the other nodes of its cluster.`
 	addData(cmd, &data)
 	flags.Var(&algorithm, "algorithm", "signing algorithm `NAME`: EdDSA or HS256")
 	completeChoices(cmd, "algorithm", algorithm.allowed)
+	return cmd
+}
+
+func newKeyWebhook(a *App) *cobra.Command {
+	var account, data string
+	cmd := &cobra.Command{
+		Use:   "webhook --account NAME --data DIR",
+		Short: "Print the secret that signs the webhooks of an account",
+		Long: `Print the secret with which a server signs the webhooks of an account's jobs. Who
+receives them verifies the signature with it. It stays the same until the file
+webhook.secret of the data folder is deleted.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := apikeys.CheckAccount(account); err != nil {
+				return &usageError{err.Error(), "Give the name of the account with --account."}
+			}
+			if err := dataFolder(data); err != nil {
+				return err
+			}
+			root, err := apikeys.WebhookRoot(data)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.Stdout, apikeys.WebhookSecret(root, account))
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&account, "account", "", "`NAME` of the account")
+	addData(cmd, &data)
 	return cmd
 }

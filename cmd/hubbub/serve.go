@@ -89,6 +89,8 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 	flags.Var(&maxMedia, "max-media", "largest `SIZE` of a media object")
 	flags.Var(&accountStorage, "account-storage", "`SIZE` of all media of one account")
 	flags.Var(&jobs, "jobs", "run at most `N` jobs on whole recordings at once on this node (default: one for each core)")
+	flags.StringSliceVar(&o.FetchFrom, "fetch-from", nil, "`HOST`s, separated by commas, whose audio jobs may fetch: names, *.NAME, addresses, networks")
+	flags.StringSliceVar(&o.WebhookTo, "webhook-to", nil, "`HOST`s that webhooks may also call over plain HTTP and at private addresses")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "store the audio of each stream as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "at most `N` requests per minute for each account and operation on all nodes; -1 for no limit")
 	flags.Var(&drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")

@@ -125,12 +125,12 @@ func readSigningKeys(dataDir string) ([]signingKey, error) {
 	return keys, errors.Join(errs...)
 }
 
-// Files are the folder of the signing keys of a data folder and the files in
-// it.
+// Files are the secrets of a data folder: the folder of the signing keys, the files
+// in it, and the secret of the webhooks.
 func Files(dataDir string) []string {
 	folder := filepath.Join(dataDir, keyFolder)
 	files, _ := filepath.Glob(filepath.Join(folder, "*"+keySuffix)) // the pattern is valid
-	return append([]string{folder}, files...)
+	return append([]string{folder, filepath.Join(dataDir, webhookFile)}, files...)
 }
 
 // CreateSigningKey adds a signing key to a data folder, readable by its owner
@@ -192,8 +192,8 @@ func Create(dataDir string, spec Spec, now time.Time) (string, error) {
 	switch {
 	case dataDir == "":
 		return "", hint.Add(errors.New("an API key needs the data folder of its server"), "Give the folder that the server was given with --data.")
-	case !accountName.MatchString(spec.Account):
-		return "", hint.Add(fmt.Errorf("account %q is not a name", spec.Account), "Use up to 128 letters, digits, '.', '_', '@' and '-'.")
+	case CheckAccount(spec.Account) != nil:
+		return "", CheckAccount(spec.Account)
 	case !slices.Contains([]string{PlanPro, PlanNone}, spec.Plan):
 		return "", hint.Add(fmt.Errorf("unknown plan %q", spec.Plan), "Choose pro, or none for a key without subscription.")
 	case spec.Expires < time.Second:

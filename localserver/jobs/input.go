@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"hubbub/localserver/store"
 )
@@ -14,6 +17,10 @@ import (
 const (
 	// MaxBytes is the largest file of a job.
 	MaxBytes = 1 << 30
+	// fetchTime bounds the fetching of an address, and fetchIdle the time without a
+	// byte.
+	fetchTime = time.Hour
+	fetchIdle = 30 * time.Second
 	// mediaScheme is the beginning of a media location.
 	mediaScheme = "media://"
 )
@@ -27,10 +34,10 @@ func (a *attempt) fetch(folder, address string) (path string, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	name, ok := strings.CutPrefix(address, mediaScheme)
-	if !ok {
-		return "", failed("The address %s cannot be fetched.", address)
+	if ok {
+		return path, a.copyMedia(file, name)
 	}
-	return path, a.copyMedia(file, name)
+	return path, a.copyWeb(file, address)
 }
 
 func (a *attempt) copyMedia(to io.Writer, name string) error {
@@ -43,10 +50,61 @@ func (a *attempt) copyMedia(to io.Writer, name string) error {
 	}
 	defer func() { _ = media.Close() }()
 	if media.Size > MaxBytes {
-		return failed("The audio is larger than 1 GiB.")
+		return errTooLarge
 	}
 	_, err = io.Copy(to, contextReader{a.ctx, media})
 	return err
+}
+
+// copyWeb fetches an http address.
+func (a *attempt) copyWeb(to io.Writer, address string) error {
+	ctx, cancel := context.WithTimeout(a.ctx, fetchTime)
+	defer cancel()
+	answer, err := a.Fetch.Get(ctx, address)
+	if err == nil {
+		defer func() { _ = answer.Body.Close() }()
+		switch {
+		case answer.StatusCode != http.StatusOK:
+			return failed("The address could not be fetched: it answered %d.", answer.StatusCode)
+		case answer.ContentLength > MaxBytes:
+			return errTooLarge
+		}
+		idle := time.AfterFunc(fetchIdle, cancel)
+		defer idle.Stop()
+		var n int64
+		n, err = io.Copy(to, io.LimitReader(progressReader{answer.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
+		if n > MaxBytes {
+			return errTooLarge
+		}
+	}
+	var local *os.PathError
+	switch {
+	case err == nil, a.ctx.Err() != nil, errors.As(err, &local): // the disk
+		return err
+	case ctx.Err() != nil:
+		return failed("The address could not be fetched in time.")
+	}
+	var shown *url.Error
+	if errors.As(err, &shown) { // whose text repeats the address
+		err = shown.Err
+	}
+	return failed("The address could not be fetched: %v.", err)
+}
+
+var errTooLarge = failed("The audio is larger than 1 GiB.")
+
+// progressReader reports every read that returned something.
+type progressReader struct {
+	r        io.Reader
+	progress func()
+}
+
+func (p progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if n > 0 {
+		p.progress()
+	}
+	return n, err
 }
 
 // contextReader reads until its context ends.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 )
@@ -41,7 +42,12 @@ type Options struct {
 	// Busy reports whether jobs must pause because live streams are late. nil =
 	// never.
 	Busy func() bool
-	Now  func() time.Time
+	// Fetch says which addresses audio may be fetched from, and Hooks which
+	// webhooks may be called.
+	Fetch, Hooks outbound.Policy
+	// HookSecret is the secret that the webhooks of an account are signed with.
+	HookSecret func(account string) string
+	Now        func() time.Time
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
 }
@@ -55,6 +61,8 @@ type Counters struct {
 	// Returned are attempts that ended without a result: interrupted, or
 	// without a store.
 	Returned atomic.Int64
+	// HooksDelivered and HooksFailed are requests of webhooks.
+	HooksDelivered, HooksFailed atomic.Int64
 	// AudioMillis is the length of the audio that was processed.
 	AudioMillis atomic.Int64
 }
@@ -81,6 +89,11 @@ func Start(o Options) *Runner {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range o.Workers {
 		r.workers.Go(r.work)
+	}
+	if o.Workers > 0 {
+		for range hookWorkers {
+			r.workers.Go(r.notify)
+		}
 	}
 	return r
 }

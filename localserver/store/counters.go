@@ -132,11 +132,16 @@ func unpackUses(raw []byte, after time.Time) []use {
 
 // Secret returns the secret of a name: 32 random bytes that are the same on
 // all nodes. The first caller generates them.
-func (s *Store) Secret(ctx context.Context, name string) (secret []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	generated := make([]byte, 32)
 	_, _ = rand.Read(generated) // never returns an error
+	return s.ShareSecret(ctx, name, generated)
+}
+
+// ShareSecret is Secret with the value that it has if there is none yet.
+func (s *Store) ShareSecret(ctx context.Context, name string, generated []byte) (secret []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	err = retry(ctx, func(ctx context.Context) error {
 		entry, err := s.secrets.Get(ctx, name)
 		if err == nil {

@@ -1,0 +1,74 @@
+package apikeys
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"hubbub/hint"
+	"hubbub/localserver/store"
+)
+
+const (
+	// webhookFile is in the data folder. The secrets of all accounts are derived
+	// from what it holds.
+	webhookFile  = "webhook.secret"
+	webhookBytes = 32
+)
+
+// WebhookRoot returns the root of the webhook secrets of a data folder, 32 bytes,
+// and creates it if there is none.
+func WebhookRoot(dataDir string) ([]byte, error) {
+	path := filepath.Join(dataDir, webhookFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		root := make([]byte, webhookBytes)
+		_, _ = rand.Read(root) // never returns an error
+		if err = createFile(path, root); err == nil {
+			return root, nil
+		}
+		raw, err = os.ReadFile(path) // another process may have created it
+	}
+	if err == nil && len(raw) < webhookBytes {
+		err = errors.New("it is too short")
+	}
+	if err != nil {
+		return nil, hint.Add(fmt.Errorf("the secret of the webhooks, %s, cannot be used: %w", path, err), "Check the data folder and its permissions, or delete the file.")
+	}
+	return raw, nil
+}
+
+// createFile writes a file that does not exist, completely or not at all.
+func createFile(path string, raw []byte) error {
+	tmp := path + "." + rand.Text()
+	if err := store.WriteFile(tmp, raw); err != nil {
+		return err
+	}
+	return errors.Join(os.Link(tmp, path), os.Remove(tmp))
+}
+
+// SetWebhookRoot replaces the root of a data folder, by that of its cluster.
+func SetWebhookRoot(dataDir string, root []byte) error {
+	return store.WriteFile(filepath.Join(dataDir, webhookFile), root)
+}
+
+// WebhookSecret is the secret with which the webhooks of an account are signed.
+func WebhookSecret(root []byte, account string) string {
+	mac := hmac.New(sha256.New, root)
+	mac.Write([]byte("hubbub webhook\x00" + account))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// CheckAccount returns an error with a hint for what is no name of an account.
+func CheckAccount(account string) error {
+	if accountName.MatchString(account) {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("account %q is not a name", account), "Use up to 128 letters, digits, '.', '_', '@' and '-'.")
+}

@@ -1,0 +1,201 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hubbub/localserver/outbound"
+	"hubbub/localserver/store"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+const (
+	// hookTimeout bounds one request.
+	hookTimeout = 10 * time.Second
+	// hookWorkers is how many requests a node makes at once.
+	hookWorkers = 4
+	// maxOutput bounds the output of a job, in bytes: 24 hours of everything have
+	// less.
+	maxOutput = 256 << 20
+)
+
+// hookPauses are the times between the requests of one webhook: three retries.
+var hookPauses = []time.Duration{0, time.Minute, 5 * time.Minute}
+
+// Output is the field output of a job; nil = none.
+func Output(ctx context.Context, media store.Media, j store.Job, now time.Time) (json.RawMessage, error) {
+	switch j.Status {
+	case store.JobFailed:
+		return json.Marshal(protocol.JobError{Error: j.Error})
+	case store.JobSucceeded:
+	default:
+		return nil, nil
+	}
+	m, err := media.OpenMedia(ctx, store.JobMedia(j.Account), j.Output, now)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = m.Close() }()
+	return io.ReadAll(io.LimitReader(m, maxOutput))
+}
+
+// notify makes the requests of one webhook after the other.
+func (r *Runner) notify() {
+	failing := false
+	for r.ctx.Err() == nil {
+		d, err := r.Store.Next(r.ctx, store.HookQueue)
+		if err == nil {
+			failing = false
+			if panicked := stream.Guard(func() { r.deliver(d) }); panicked != nil {
+				r.Logger.Error("a webhook could not be called", "job", d.Job.ID, "error", panicked)
+			}
+			continue
+		}
+		if !failing && r.ctx.Err() == nil {
+			r.Logger.Warn("no webhooks can be called; it is retried", "error", err)
+		}
+		failing = true
+		pause(r.ctx, retryPause)
+	}
+}
+
+// deliver makes one request of a webhook, unless the next one is not due. A crash
+// after the request repeats it: a webhook is called at least once.
+func (r *Runner) deliver(d *store.Delivery) {
+	ctx, cancel := context.WithTimeout(r.ctx, hookTimeout+2*storeTimeout)
+	defer cancel()
+	j, revision, err := r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && (j.Hook == nil || j.Hook.Done):
+		_ = d.Done(ctx) // otherwise it is delivered again, and nothing happens
+		return
+	case err != nil:
+		r.giveBack(d, takenPause)
+		return
+	}
+	if wait := j.Hook.Next.Sub(r.Now()); wait > 0 {
+		r.giveBack(d, wait)
+		return
+	}
+	err = r.send(ctx, j)
+	if r.ctx.Err() != nil {
+		r.giveBack(d, 0)
+		return
+	}
+	hook := *j.Hook
+	hook.Tries++
+	hook.Done = err == nil || hook.Tries > len(hookPauses)
+	var wait time.Duration
+	if hook.Reason = ""; err != nil {
+		hook.Reason = reason(err)
+		r.Counters.HooksFailed.Add(1)
+		r.Logger.Warn("a webhook failed", "job", j.ID, "try", hook.Tries, "error", err)
+		if !hook.Done {
+			wait = hookPauses[hook.Tries-1]
+			hook.Next = r.Now().Add(wait).UTC()
+		}
+	} else {
+		r.Counters.HooksDelivered.Add(1)
+		r.Logger.Info("webhook called", "job", j.ID, "try", hook.Tries)
+	}
+	j.Hook = &hook
+	if _, err := r.Store.UpdateJob(ctx, j, revision); err != nil {
+		r.Logger.Warn("the outcome of a webhook could not be stored; it is called again", "job", j.ID, "error", err)
+		r.giveBack(d, takenPause)
+		return
+	}
+	if hook.Done {
+		_ = d.Done(ctx)
+		return
+	}
+	r.giveBack(d, wait)
+}
+
+// statusError is an answer that is no success.
+type statusError int
+
+func (s statusError) Error() string { return fmt.Sprintf("the answer was %d", int(s)) }
+
+// reason is the header x-retry-reason for an error.
+func reason(err error) string {
+	var status statusError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &status):
+		return "http_" + strconv.Itoa(int(status))
+	case errors.Is(err, outbound.ErrRefused):
+		return "address_refused"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "http_timeout"
+	}
+	return "connection_failed"
+}
+
+// hookBody is the body of a webhook.
+type hookBody struct {
+	JobID  string          `json:"jobId"`
+	Status string          `json:"status"`
+	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// send makes one request.
+func (r *Runner) send(ctx context.Context, j store.Job) error {
+	body := hookBody{JobID: j.ID, Status: string(j.Status)}
+	if j.Status == store.JobSucceeded && !j.Hook.StatusOnly {
+		var err error
+		if body.Output, err = Output(ctx, r.Store, j, r.Now()); err != nil {
+			return err
+		}
+	}
+	raw, err := protocol.MarshalLine(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, j.Hook.URL, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	if err := r.Hooks.Check(request.URL); err != nil {
+		return err
+	}
+	timestamp := strconv.FormatInt(r.Now().Unix(), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "hubbub")
+	request.Header.Set("X-Request-Timestamp", timestamp)
+	request.Header.Set("X-Signature", sign(r.HookSecret(j.Account), timestamp, raw))
+	if j.Hook.Tries > 0 {
+		request.Header.Set("X-Retry-Num", strconv.Itoa(j.Hook.Tries))
+		request.Header.Set("X-Retry-Reason", j.Hook.Reason)
+	}
+	answer, err := r.Hooks.Client(false).Do(request)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return statusError(answer.StatusCode)
+	}
+	return nil
+}
+
+// sign is the signature of a request.
+func sign(secret, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("v0:" + timestamp + ":"))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}

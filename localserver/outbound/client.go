@@ -1,0 +1,120 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	headTimeout = 30 * time.Second
+	// maxHead bounds the head of an answer, in bytes.
+	maxHead = 64 << 10
+	// maxRedirects bounds the redirects of one request.
+	maxRedirects = 5
+)
+
+// Policy says which addresses may be called.
+type Policy struct {
+	Hosts Hosts
+	// Others allows hosts that are not named, by https and at public addresses.
+	Others bool
+	// Private allows private addresses for every named host. Otherwise the
+	// address itself has to be named.
+	Private bool
+
+	resolver *net.Resolver // nil = the default one
+}
+
+// ErrRefused is an address that the policy does not allow.
+var ErrRefused = errors.New("the address is not allowed")
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+}
+
+// Check reports whether an address may be requested, as far as its text says.
+func (p Policy) Check(u *url.URL) error {
+	scheme, host := strings.ToLower(u.Scheme), u.Hostname()
+	named := p.Hosts.Name(host)
+	switch {
+	case scheme != "http" && scheme != "https":
+		return refused("%s is not http or https", scheme)
+	case u.User != nil:
+		return refused("it contains credentials")
+	case !named && !p.Others:
+		return refused("the operator has not named the host %s", host)
+	case !named && scheme != "https":
+		return refused("the host %s is called by https only", host)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return p.checkIP(host, ip)
+	}
+	return nil
+}
+
+// checkIP reports whether an address of a host may be connected to.
+func (p Policy) checkIP(host string, ip netip.Addr) error {
+	if public(ip) || p.Hosts.address(ip) || p.Private && !p.Hosts.all && p.Hosts.Name(host) {
+		return nil
+	}
+	return refused("%s is a private address", ip)
+}
+
+// Client returns a client that calls only what the policy allows. It uses no proxy
+// and keeps no connections. It follows redirects, each of which is checked, if
+// follow is true.
+func (p Policy) Client(follow bool) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: p.dial, DisableKeepAlives: true, DisableCompression: true,
+			TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: headTimeout, MaxResponseHeaderBytes: maxHead,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			switch {
+			case !follow:
+				return http.ErrUseLastResponse
+			case len(via) > maxRedirects:
+				return refused("more than %d redirects", maxRedirects)
+			}
+			return p.Check(r.URL)
+		},
+	}
+}
+
+// Get requests an address. The caller closes the body.
+func (p Policy) Get(ctx context.Context, address string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Check(r.URL); err != nil {
+		return nil, err
+	}
+	return p.Client(true).Do(r)
+}
+
+// dial connects to a host. The address is checked when it is known, directly
+// before the connection.
+func (p Policy) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: dialTimeout, Resolver: p.resolver, Control: func(_, resolved string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(resolved)
+		if err != nil {
+			return refused("%s is no address", resolved)
+		}
+		return p.checkIP(host, at.Addr())
+	}}
+	return d.DialContext(ctx, network, address)
+}
