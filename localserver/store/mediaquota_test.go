@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 const quota = 1 << 20
@@ -110,7 +113,7 @@ func TestAccountStorage(t *testing.T) {
 
 // Of many writers at once as many succeed as fit, in two processes as in one.
 func TestAccountStorageWithRacingWriters(t *testing.T) {
-	const writers, fit = 200, 16
+	const writers, fit = 64, 16 // as many as the service takes at once
 	for _, announced := range []bool{true, false} {
 		s := openQuota(t, "")
 		var stored, refused atomic.Int64
@@ -214,5 +217,25 @@ func BenchmarkAccountStorage(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What the watcher of an account's keys has not seen is counted all the same.
+func TestKeysThatAWatcherMissed(t *testing.T) {
+	s := openQuota(t, "")
+	for _, name := range []string{"x", "y"} {
+		if err := s.write("a", name, 1000, true, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := context.Background()
+	account := strings.Split(mediaKey("a", ""), ".")[1]
+	entries := map[string]jetstream.KeyValueEntry{mediaKey("a", "x"): nil}
+	if err := s.addMissed(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, entries); err != nil {
+		t.Fatal(err)
+	}
+	missed := entries[mediaKey("a", "y")]
+	if len(entries) != 2 || entries[mediaKey("a", "x")] != nil || missed == nil || missed.Operation() != jetstream.KeyValuePut {
+		t.Errorf("%v", entries)
 	}
 }

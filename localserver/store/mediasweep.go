@@ -191,25 +191,54 @@ const mediaSubject = "$KV.media."
 // some patterns, once it has seen everything up to a revision. The revision is
 // that of a matching key, or 0.
 func (s *Store) eachRecord(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
-	return eachEntry(ctx, s.media.names.kv, patterns, upTo, visit)
-}
-
-// eachEntry is eachRecord for any bucket.
-func eachEntry(ctx context.Context, kv jetstream.KeyValue, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
-	lister, err := kv.WatchFiltered(ctx, patterns)
+	entries, err := newestEntries(ctx, s.media.names.kv, patterns, upTo)
+	if err == nil {
+		err = s.addMissed(ctx, patterns, entries)
+	}
 	if err != nil {
 		return err
+	}
+	return visitEntries(entries, visit)
+}
+
+// eachEntry is eachRecord for any bucket, without addMissed.
+func eachEntry(ctx context.Context, kv jetstream.KeyValue, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
+	entries, err := newestEntries(ctx, kv, patterns, upTo)
+	if err != nil {
+		return err
+	}
+	return visitEntries(entries, visit)
+}
+
+func visitEntries(entries map[string]jetstream.KeyValueEntry, visit func(jetstream.KeyValueEntry) error) error {
+	for _, entry := range entries {
+		if entry == nil || entry.Operation() != jetstream.KeyValuePut {
+			continue
+		}
+		if err := visit(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestEntries watches the keys of a bucket until it has seen the newest value
+// of each one, and everything up to a revision.
+func newestEntries(ctx context.Context, kv jetstream.KeyValue, patterns []string, upTo uint64) (map[string]jetstream.KeyValueEntry, error) {
+	lister, err := kv.WatchFiltered(ctx, patterns)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = lister.Stop() }()
 	entries := map[string]jetstream.KeyValueEntry{}
 	for complete := false; !complete || upTo > 0; {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case entry, ok := <-lister.Updates():
 			switch {
 			case !ok:
-				return errors.New("the connection was closed")
+				return nil, errors.New("the connection was closed")
 			case entry == nil: // the end of what was stored
 				complete = true
 			default:
@@ -219,12 +248,33 @@ func eachEntry(ctx context.Context, kv jetstream.KeyValue, patterns []string, up
 			}
 		}
 	}
-	for _, entry := range entries {
-		if entry.Operation() != jetstream.KeyValuePut {
-			continue
-		}
-		if err := visit(entry); err != nil {
-			return err
+	return entries, nil
+}
+
+// addMissed adds the keys that a watcher has not seen: it follows the order of
+// the writes and counts what it receives, so that a key that is written again
+// and again meanwhile can stay ahead of it. A key that was removed is nil.
+func (s *Store) addMissed(ctx context.Context, patterns []string, entries map[string]jetstream.KeyValueEntry) error {
+	for complete := false; !complete; {
+		complete = true
+		for _, pattern := range patterns {
+			info, err := s.media.keys.Info(ctx, jetstream.WithSubjectFilter(mediaSubject+pattern))
+			if err != nil {
+				return err
+			}
+			for subject := range info.State.Subjects {
+				key := strings.TrimPrefix(subject, mediaSubject)
+				if _, seen := entries[key]; seen {
+					continue
+				}
+				complete = false // while it is read, others may be written
+				entries[key], err = s.media.names.Get(ctx, key)
+				if errors.Is(err, jetstream.ErrKeyNotFound) {
+					entries[key] = nil
+				} else if err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
