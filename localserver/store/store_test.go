@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"hubbub/hint"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -201,37 +198,6 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 	}
 }
 
-func TestJournalOrder(t *testing.T) {
-	both(t, func(t *testing.T, s *Store) {
-		ctx := context.Background()
-		for i := range 20 {
-			for _, session := range []string{"s1", "s2"} {
-				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i+1)}
-				for range 1 + i%2 { // a batch of unknown outcome is appended again
-					if err := s.Append(ctx, session, 2*i, batch); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}
-		if err := s.Append(ctx, "s1", 40, nil); err != nil {
-			t.Fatal(err)
-		}
-		got, err := s.Messages(ctx, "s2")
-		if err != nil || len(got) != 40 {
-			t.Fatalf("%d messages, %v", len(got), err)
-		}
-		for i, m := range got {
-			if want := fmt.Sprintf(`{"of":"s2","n":%d}`, i); string(m) != want {
-				t.Fatalf("message %d is %s", i, m)
-			}
-		}
-		if got, err := s.Messages(ctx, "s3"); err != nil || len(got) != 0 {
-			t.Fatalf("unknown session: %d messages, %v", len(got), err)
-		}
-	})
-}
-
 func TestOrphans(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
@@ -327,55 +293,6 @@ func TestExpiryRemoves(t *testing.T) {
 	}
 }
 
-func TestFolderIsLocked(t *testing.T) {
-	dir := t.TempDir()
-	first := open(t, dir)
-	_, err := Open(context.Background(), Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "in use") || hint.Of(err) == "" {
-		t.Fatalf("second store on the same folder: %v", err)
-	}
-	if err := first.Create(context.Background(), record("s1"), "secret"); err != nil {
-		t.Fatalf("the first store no longer works: %v", err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	second := open(t, dir)
-	if _, err := second.Get(context.Background(), "s1"); err != nil {
-		t.Fatalf("after reopening: %v", err)
-	}
-}
-
-func TestInvalidFolder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Open(context.Background(), Options{Dir: filepath.Join(file, "below")})
-	if hint.Of(err) == "" {
-		t.Fatalf("no hint: %v", err)
-	}
-}
-
-func TestMemoryStoreLeavesNothing(t *testing.T) {
-	s, err := Open(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(s.scratch); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(s.scratch); !os.IsNotExist(err) {
-		t.Fatalf("the folder is still there: %v", err)
-	}
-	if err := s.Ping(context.Background()); err == nil {
-		t.Fatal("a closed store answers")
-	}
-}
-
 func BenchmarkCreate(b *testing.B) {
 	for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {
 		b.Run(name, func(b *testing.B) {
@@ -389,79 +306,6 @@ func BenchmarkCreate(b *testing.B) {
 			}
 		})
 	}
-}
-
-// Events after an entry are read in parts. A pulse reaches all listeners, and
-// nobody after they stop.
-func TestFeed(t *testing.T) {
-	s, err := Open(context.Background(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	ctx := context.Background()
-	const entries = 2*sinceEntries + 10
-	for i := range entries {
-		if err := s.Append(ctx, "a", 2*i, [][]byte{fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(ctx, "b", i, [][]byte{[]byte("other")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at, n, calls := uint64(0), 0, 0
-	for {
-		messages, last, err := s.Since(ctx, "a", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(messages) == 0 {
-			if last != at {
-				t.Errorf("nothing reaches from %d to %d", at, last)
-			}
-			break
-		}
-		for _, m := range messages {
-			if string(m) != fmt.Sprint(n) {
-				t.Fatalf("message %d is %q", n, m)
-			}
-			n++
-		}
-		at = last
-		calls++
-	}
-	if n != 2*entries || calls != 3 {
-		t.Errorf("%d messages in %d calls", n, calls)
-	}
-	if m, _, err := s.Since(ctx, "nobody", 0); len(m) != 0 || err != nil {
-		t.Errorf("%q %v", m, err)
-	}
-
-	first, second := make(chan Pulse, 10), make(chan Pulse, 10)
-	stop, err := s.Listen("a", func(p Pulse) { first <- p })
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopSecond, err := s.Listen("a", func(p Pulse) { second <- p })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Announce("b", Pulse{Stored: 1}), s.Announce("a", Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []chan Pulse{first, second} {
-		if p := <-c; !reflect.DeepEqual(p, Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
-			t.Errorf("%+v", p)
-		}
-	}
-	stop()
-	if err := s.Announce("a", Pulse{Stored: 8}); err != nil {
-		t.Fatal(err)
-	}
-	if p := <-second; p.Stored != 8 || len(first) != 0 {
-		t.Errorf("%+v, %d received after stop", p, len(first))
-	}
-	stopSecond()
 }
 
 // The error hook is told of calls that fail, by name, and not of results that

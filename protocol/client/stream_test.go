@@ -317,7 +317,7 @@ func TestStreamWaitsForItsConsumer(t *testing.T) {
 	})
 }
 
-func TestCloseFreesAReaderThatNobodyServes(t *testing.T) {
+func TestCloseUnblocksTheReader(t *testing.T) {
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
 		for range 100 {
 			if conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"x"}`)) != nil {
@@ -345,89 +345,6 @@ func TestCloseFreesAReaderThatNobodyServes(t *testing.T) {
 	}
 	if err := s.EndOfStream(context.Background()); !errors.Is(err, ErrStreamOver) {
 		t.Errorf("EndOfStream after Close: %v", err)
-	}
-}
-
-func TestSendRefusesWhatIsNoNextChunk(t *testing.T) {
-	tried := make(chan struct{})
-	s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
-		if n := untilEnd(t, conn); n != 2 {
-			t.Errorf("server got %d chunks", n)
-		}
-		<-tried
-		protocoltest.CloseWith(conn, 1000, "")
-	}, nil)
-	ctx := context.Background()
-	mustSend(t, s, 0)
-	mustSend(t, s, 3)
-	if err := s.Send(ctx, 3, make([]float32, protocol.ChunkSamples)); err == nil {
-		t.Error("one chunk was sent twice")
-	}
-	for _, n := range []int{0, 1, protocol.ChunkSamples - 1, protocol.ChunkSamples + 1} {
-		if err := s.Send(ctx, 4, make([]float32, n)); err == nil {
-			t.Errorf("a chunk of %d samples was sent", n)
-		}
-	}
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := s.Send(over, 4, make([]float32, protocol.ChunkSamples)); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a cancelled context: %v", err)
-	}
-	if err := s.EndOfStream(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Send(ctx, 4, make([]float32, protocol.ChunkSamples)); err == nil || errors.Is(err, ErrStreamOver) {
-		t.Errorf("after end_of_stream: %v", err)
-	}
-	close(tried)
-	if _, info := collect(t, s); info.Reason != Completed {
-		t.Errorf("%+v", info)
-	}
-}
-
-func TestSendDoesNotWaitForEver(t *testing.T) {
-	t.Parallel()
-	over := make(chan struct{})
-	defer close(over)
-	s := openStream(t, func(*testing.T, *websocket.Conn) { <-over }, // nothing is read
-		func(c *config) { c.writeTimeout, c.writeGrace = 200*time.Millisecond, 100*time.Millisecond })
-	var err error
-	for seq := int64(0); err == nil; seq++ {
-		if seq > 20000 {
-			t.Fatal("128 MB went nowhere")
-		}
-		err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
-	}
-	if !errors.Is(err, ErrStreamOver) {
-		t.Errorf("%v", err)
-	}
-	_, info := collect(t, s)
-	if info.Reason != TimedOut {
-		t.Errorf("%+v", info)
-	}
-	checkEnd(t, info, "accepted no audio for 200ms")
-}
-
-// The service's reason must be found even when the pipe breaks first.
-func TestSendFindsTheServicesReason(t *testing.T) {
-	for range 10 {
-		s := openStream(t, func(t *testing.T, conn *websocket.Conn) {
-			for range 3 {
-				_, _, _ = conn.ReadMessage()
-			}
-			_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "too fast"), time.Now().Add(protocoltest.Patience))
-			_ = conn.Close() // with chunks unread, so that a reset follows
-		}, nil)
-		var err error
-		for seq := int64(0); err == nil; seq++ {
-			err = s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples))
-		}
-		if !errors.Is(err, ErrStreamOver) || !strings.Contains(err.Error(), "too fast") {
-			t.Errorf("%v", err)
-		}
-		if _, info := collect(t, s); info.Reason != Policy || info.Text != "too fast" {
-			t.Errorf("%+v", info)
-		}
 	}
 }
 
@@ -467,29 +384,6 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 	if info := s.Wait(); info.Reason != Cancelled {
 		t.Errorf("%+v", info)
 	}
-}
-
-func TestAhead(t *testing.T) {
-	var now atomic.Int64
-	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) },
-		func(c *config) { c.now = func() time.Time { return time.Unix(1000, now.Load()) } })
-	at := func(d time.Duration, want time.Duration) {
-		t.Helper()
-		now.Store(int64(d))
-		if got := s.Stats().Ahead; got != want {
-			t.Errorf("after %s: ahead %s, want %s", d, got, want)
-		}
-	}
-	at(time.Second, 0) // nothing sent
-	mustSend(t, s, 5)
-	at(time.Second, 100*time.Millisecond)
-	at(1100*time.Millisecond, 0)
-	mustSend(t, s, 6)
-	at(1100*time.Millisecond, 100*time.Millisecond)
-	at(3*time.Second, -1800*time.Millisecond)
-	mustSend(t, s, 24) // what was dropped is not behind
-	at(3*time.Second, 0)
-	_ = s.Close()
 }
 
 func TestPanicEndsOnlyTheStream(t *testing.T) {

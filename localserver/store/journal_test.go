@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestJournalOrder(t *testing.T) {
+	both(t, func(t *testing.T, s *Store) {
+		ctx := context.Background()
+		for i := range 20 {
+			for _, session := range []string{"s1", "s2"} {
+				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i+1)}
+				for range 1 + i%2 { // a batch of unknown outcome is appended again
+					if err := s.Append(ctx, session, 2*i, batch); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if err := s.Append(ctx, "s1", 40, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Messages(ctx, "s2")
+		if err != nil || len(got) != 40 {
+			t.Fatalf("%d messages, %v", len(got), err)
+		}
+		for i, m := range got {
+			if want := fmt.Sprintf(`{"of":"s2","n":%d}`, i); string(m) != want {
+				t.Fatalf("message %d is %s", i, m)
+			}
+		}
+		if got, err := s.Messages(ctx, "s3"); err != nil || len(got) != 0 {
+			t.Fatalf("unknown session: %d messages, %v", len(got), err)
+		}
+	})
+}
+
+// Events after an entry are read in parts. A pulse reaches all listeners, and
+// nobody after they stop.
+func TestFeed(t *testing.T) {
+	s, err := Open(context.Background(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	const entries = 2*sinceEntries + 10
+	for i := range entries {
+		if err := s.Append(ctx, "a", 2*i, [][]byte{fmt.Appendf(nil, "%d", 2*i), fmt.Appendf(nil, "%d", 2*i+1)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Append(ctx, "b", i, [][]byte{[]byte("other")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, n, calls := uint64(0), 0, 0
+	for {
+		messages, last, err := s.Since(ctx, "a", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(messages) == 0 {
+			if last != at {
+				t.Errorf("nothing reaches from %d to %d", at, last)
+			}
+			break
+		}
+		for _, m := range messages {
+			if string(m) != fmt.Sprint(n) {
+				t.Fatalf("message %d is %q", n, m)
+			}
+			n++
+		}
+		at = last
+		calls++
+	}
+	if n != 2*entries || calls != 3 {
+		t.Errorf("%d messages in %d calls", n, calls)
+	}
+	if m, _, err := s.Since(ctx, "nobody", 0); len(m) != 0 || err != nil {
+		t.Errorf("%q %v", m, err)
+	}
+
+	first, second := make(chan Pulse, 10), make(chan Pulse, 10)
+	stop, err := s.Listen("a", func(p Pulse) { first <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopSecond, err := s.Listen("a", func(p Pulse) { second <- p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Announce("b", Pulse{Stored: 1}), s.Announce("a", Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []chan Pulse{first, second} {
+		if p := <-c; !reflect.DeepEqual(p, Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
+			t.Errorf("%+v", p)
+		}
+	}
+	stop()
+	if err := s.Announce("a", Pulse{Stored: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if p := <-second; p.Stored != 8 || len(first) != 0 {
+		t.Errorf("%+v, %d received after stop", p, len(first))
+	}
+	stopSecond()
+}
