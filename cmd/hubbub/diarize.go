@@ -52,10 +52,11 @@ func newDiarize(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diarize FILE...",
 		Short: "Find who talks in recorded files, with the context of the whole recording",
-		Long: `Find who talks when in WAV, FLAC or MP3 files. The whole recording is known, so the
-result is better than that of 'hubbub live'. No service is used, and no audio leaves
-the machine. Several files are processed at the same time, one on each core. Ctrl-C
-keeps the files that are finished.`,
+		Long: `Find who talks when in WAV, FLAC or MP3 files, and other formats if ffmpeg is
+installed. The whole recording is known, so the result is better than that of
+'hubbub live'. No service is used, and no audio leaves the machine. Several files
+are processed at the same time, one on each core. Ctrl-C keeps the files that are
+finished.`,
 		Example: `  hubbub diarize meeting.wav
   hubbub diarize meeting.wav --speakers 3 --output rttm > meeting.rttm
   hubbub diarize *.mp3 --out turns --output vtt`,

@@ -28,7 +28,7 @@ type passed struct {
 // secondPass diarizes a file with the context of all of it. An error is that of
 // the file, with a hint, or that of ctx.
 func secondPass(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *progress) (*passed, error) {
-	source, err := capture.Open(ctx, capture.Spec{Input: file, Channels: selected})
+	source, err := capture.OpenRecording(ctx, file, selected)
 	if err != nil {
 		return nil, err
 	}

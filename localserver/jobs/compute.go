@@ -41,7 +41,7 @@ func (a *attempt) compute() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := capture.Open(a.ctx, capture.Spec{Input: path})
+	source, err := capture.OpenRecording(a.ctx, path, capture.Mix)
 	if err != nil {
 		return nil, a.audioError(path, err)
 	}

@@ -1,0 +1,81 @@
+//go:build unix
+
+package capture
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOpenRecording decodes other formats with ffmpeg, and gives it nothing that
+// refers to other files.
+func TestOpenRecording(t *testing.T) {
+	t.Parallel()
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Skip("ffmpeg is not installed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a.m4a", "a.ogg", "a.mka"} {
+		path := filepath.Join(dir, name)
+		if out, err := exec.Command(ffmpeg, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=2", "-ar", "44100", "-ac", "2", path).CombinedOutput(); err != nil {
+			t.Skipf("ffmpeg cannot write %s: %s", name, out)
+		}
+		source, err := OpenRecording(t.Context(), path, Mix)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		samples, buffer := 0, make([]float32, 1600)
+		for err == nil {
+			var n int
+			n, err = source.Read(t.Context(), buffer)
+			samples += n
+		}
+		if !errors.Is(err, io.EOF) || samples < 30_000 || samples > 35_000 || source.Info().Channels != 2 || source.Info().Kind != File {
+			t.Errorf("%s: %d samples, %+v, %v", name, samples, source.Info(), err)
+		}
+		_ = source.Close()
+	}
+	for name, content := range map[string]string{
+		"list.m3u8":   "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n",
+		"list.txt":    "ffconcat version 1.0\nfile '/etc/passwd'\n",
+		"damaged.bin": strings.Repeat("\x00\x01\x02\xfe", 1000),
+		"empty.m4a":   "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if source, err := OpenRecording(t.Context(), path, Mix); err == nil {
+			t.Errorf("%s was opened: %+v", name, source.Info())
+		}
+	}
+}
+
+// TestDecoderLimits kills a decoder that hangs, and one that uses too much memory
+// ends.
+func TestDecoderLimits(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "ffmpeg")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nulimit -v\nexec sleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := startDecoder(script, "x", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(d)
+	if string(out) != "2097152\n" || err == nil || !strings.Contains(err.Error(), "delivered nothing") {
+		t.Errorf("%q %v", out, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
