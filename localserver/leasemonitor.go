@@ -43,7 +43,7 @@ type leaseMonitor struct {
 // nodeState is what is known about another node.
 type nodeState struct {
 	revision  uint64 // of its lease
-	unchanged int    // checks in a row that saw this revision, or no lease at all
+	unchanged int    // consecutive checks that saw this revision, or no lease at all
 	reaped    bool   // its streams are ended
 }
 

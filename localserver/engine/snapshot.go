@@ -23,8 +23,6 @@ import (
 const (
 	snapshotMagic = "hubbubv4"
 	noLabel       = 0xff
-	// MaxSnapshotBytes bounds a snapshot: 8 speakers and 600 segments.
-	MaxSnapshotBytes = 192 << 10
 )
 
 // ErrSnapshot is the error for a snapshot that the engine cannot continue with:

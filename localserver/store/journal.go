@@ -66,8 +66,8 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 	return errRetry
 }
 
-// Amend reads the events of a session and appends what edit returns for them,
-// as one step.
+// Amend completes the events of another node's session: it reads them and appends
+// what edit returns for them, as one step. The earlier writer can append no more.
 func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error {
 	for {
 		stored, end, err := s.read(ctx, session)

@@ -21,7 +21,7 @@ const (
 	maxInFlight = 3
 	// mediaTimeout bounds one step of a write.
 	mediaTimeout = 10 * time.Second
-	// claimPause is the time between two looks at a permit that is claimed.
+	// claimPause is the time between two reads of a permit that is claimed.
 	claimPause = 20 * time.Millisecond
 )
 

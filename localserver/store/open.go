@@ -78,7 +78,6 @@ type Store struct {
 var (
 	_ Sessions = (*Store)(nil)
 	_ Journal  = (*Store)(nil)
-	_ Amender  = (*Store)(nil)
 )
 
 // Open starts a store. If another process uses the folder, the error says so

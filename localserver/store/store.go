@@ -138,10 +138,3 @@ type Journal interface {
 	// Messages returns everything that was appended.
 	Messages(ctx context.Context, session string) ([][]byte, error)
 }
-
-// Amender completes the events of another node's session.
-type Amender interface {
-	// Amend reads the events of a session and appends what edit returns for
-	// them, as one step. The earlier writer can append no more.
-	Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error
-}
