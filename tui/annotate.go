@@ -82,7 +82,9 @@ func (m *model) rename(label string) tea.Cmd {
 	m.askText(textInput{
 		label: "name of " + p.name + ":", style: p.style, limit: protocol.MaxNameRunes, before: text,
 		done: func(m *model, text string) tea.Cmd {
-			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) })
+			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) }) {
+				m.offerToRemember(label)
+			}
 			return nil
 		},
 	})

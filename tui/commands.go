@@ -23,6 +23,7 @@ type CommandOptions struct {
 	Annotations *protocol.AnnotationsStore
 	Export      func(protocol.Annotations) (string, error)
 	Player      Player
+	Memory      VoiceMemory
 	Record      func() (string, error)
 	Wire        func() trace.Snapshot
 }
@@ -33,7 +34,8 @@ type CommandOptions struct {
 type CommandLine struct {
 	out       *Accessible
 	o         CommandOptions
-	quitAsked bool // quit has asked for confirmation
+	quitAsked bool            // quit has asked for confirmation
+	offered   map[string]bool // labels whose voice the user was asked about
 }
 
 // NewCommandLine answers on out, and makes it use the names of o.Annotations.
@@ -64,6 +66,8 @@ func commands() []command {
 		{words: []string{"status", "s"}, help: "reports the connection and the input level", do: (*CommandLine).status},
 		{words: []string{"wire"}, args: "[COUNT]", help: "reports the connection in detail, with the latest messages, five or COUNT", needs: func(o CommandOptions) bool { return o.Wire != nil }, do: (*CommandLine).wire},
 		{words: []string{"name", "rename"}, args: "WHO NAME", help: "names a person; WHO is a number, a label or a name", do: (*CommandLine).name},
+		{words: []string{"remember"}, args: "WHO", help: "learns the voice of a named person, so that later sessions recognise it", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).remember},
+		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first person into the second", do: (*CommandLine).merge},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a person from the shares, or includes them again", do: (*CommandLine).mute},
 		{words: []string{"mark", "bookmark", "b"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).mark},
@@ -98,7 +102,10 @@ func (c *CommandLine) Run(line string) error {
 				if k.words[0] != "quit" {
 					c.quitAsked = false
 				}
-				return k.do(c, strings.TrimSpace(args))
+				if err := k.do(c, strings.TrimSpace(args)); err != nil {
+					return err
+				}
+				return c.correctVoices()
 			}
 		}
 	}
@@ -322,7 +329,8 @@ func (c *CommandLine) name(args string) error {
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
 		return c.refused(err)
 	}
-	return c.printf("%s is now %s.", p.name, c.session().name(p.Label))
+	_ = c.printf("%s is now %s.", p.name, c.session().name(p.Label))
+	return c.offerToRemember(p)
 }
 
 func (c *CommandLine) merge(args string) error {

@@ -63,6 +63,7 @@ func newBindings() []binding {
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
 		{keys: []string{"enter"}, name: "newest turn", shown: "enter", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
 		{keys: []string{"r"}, name: "name", shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
+		{keys: []string{"V"}, name: "remember", shown: "V", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, do: withLane("remember the voice of", (*model).askRemember)},
 		{keys: []string{"m"}, name: "merge", shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
 		{keys: []string{"J"}, name: "join", shown: "J", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
 		{keys: []string{"u"}, name: "undo", shown: "u", help: "undo", do: action((*model).undo)},
@@ -197,6 +198,11 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		if m.input != nil { // the previous key began a text input: the rest is text
 			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 			break
+		}
+		if m.question != nil && name != "ctrl+c" {
+			m.dirty = true
+			cmds = append(cmds, m.questionKey(name))
+			continue
 		}
 		if m.choice != nil && name != "ctrl+c" {
 			m.dirty = true

@@ -13,7 +13,7 @@ import (
 
 const (
 	tickInterval = 50 * time.Millisecond
-	noticeTime   = 8 * time.Second         // a warning or an error is shown
+	noticeTime   = 8 * time.Second         // a warning, an error or a result is shown
 	confirmTime  = 3 * time.Second         // the answer to a key is shown
 	peakHold     = 1500 * time.Millisecond // the meter shows a peak
 )
@@ -65,9 +65,11 @@ type model struct {
 	mouse      bool
 
 	// What the user is doing.
-	selected  string          // label of the selected lane, or ""
-	input     *textInput      // text that is being typed, or nil
-	choice    *laneChoice     // a question for a lane, or nil
+	selected  string      // label of the selected lane, or ""
+	input     *textInput  // text that is being typed, or nil
+	choice    *laneChoice // a question for a lane, or nil
+	question  *question   // a question of yes or no, or nil
+	voices    voiceOffers
 	separate  map[string]bool // new labels that the user said are other people
 	bookmark  float64         // position of the bookmark reached last; -1 = none
 	cursor    float64         // position in a view that stands still; -1 = none
@@ -128,7 +130,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tickMsg:
 		m.refresh()
-		return m, m.tick()
+		return m, tea.Batch(m.tick(), m.correctVoices())
 	case Msg:
 		if msg.Kind != MsgWake && msg.Text != "" {
 			m.notify(msg.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[msg.Kind == MsgError])
@@ -149,6 +151,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.click(msg)
 	case exportedMsg:
 		m.exported(msg)
+	case voiceMsg:
+		m.voiceDone(msg)
 	case recordedMsg:
 		m.recorded(msg)
 	case wireSavedMsg:
@@ -244,7 +248,8 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 
 // noticeFor is how long the notice is shown: what the user did is known to them.
 func (m *model) noticeFor() time.Duration {
-	if m.noticeStyle == canvas.Warn || m.noticeStyle == canvas.Bad {
+	switch m.noticeStyle {
+	case canvas.Warn, canvas.Bad, canvas.Good: // results of work, such as a path, take time to read
 		return noticeTime
 	}
 	return confirmTime

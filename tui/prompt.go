@@ -16,6 +16,7 @@ import (
 //
 //	name of SPEAKER_01: Anna█                            enter save  esc cancel
 //	merge SPEAKER_03 into Anna?  ↑ ↓ or 1-4  enter yes  esc no
+//	remember the voice of Anna, on this machine?  y yes  n no  N never ask
 
 // textInput is a line of text that is being typed. The cursor is between before
 // and after, and moves by characters as users see them.
@@ -143,11 +144,53 @@ func (m *model) chooseSelected() tea.Cmd {
 	return q.do(m, m.selected)
 }
 
+// question is answered by one of its keys. Enter is none of them: it may be typed
+// once too often after a name.
+type question struct {
+	text    string
+	style   canvas.Style
+	answers []answer
+}
+
+// answer is a key, and what it does; nil = nothing.
+type answer struct {
+	key, text string
+	do        func(*model) tea.Cmd
+}
+
+// questionKey is for the keys while a question is asked; esc is no answer.
+func (m *model) questionKey(name string) tea.Cmd {
+	q := m.question
+	if name == "esc" {
+		m.question = nil
+		return nil
+	}
+	for _, a := range q.answers {
+		if a.key == name {
+			m.question = nil
+			if a.do != nil {
+				return a.do(m)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *model) drawQuestion(c *canvas.Canvas, y int) {
+	segments := []canvas.Segment{segment(m.question.text, m.question.style.Bold(), 1)}
+	for _, a := range m.question.answers {
+		segments = append(segments, segment(a.key+" "+a.text, canvas.Plain, 0))
+	}
+	c.Segments(1, y, m.w-2, segments, 2, m.glyphs)
+}
+
 // drawPrompt draws the text input or the choice, if there is one.
 func (m *model) drawPrompt(c *canvas.Canvas, s *session, y int) bool {
 	switch {
 	case m.input != nil:
 		m.drawInput(c, y)
+	case m.question != nil:
+		m.drawQuestion(c, y)
 	case m.choice != nil:
 		m.drawChoice(c, s, y)
 	default:

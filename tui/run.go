@@ -52,6 +52,8 @@ type Options struct {
 	// Voices is the folder of the voiceprints that speakers are compared with;
 	// "" = none are used.
 	Voices string
+	// Memory learns voices; nil = the screen does not offer it.
+	Memory VoiceMemory
 	// Player is what the playback keys control; nil = not a recording.
 	Player Player
 	// Mouse starts with the mouse on; a key turns it off, to select text.

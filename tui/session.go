@@ -123,6 +123,18 @@ func (s *session) index(label string) int {
 	return slices.IndexFunc(s.speakers, func(p speaker) bool { return p.Label == root })
 }
 
+// match is the name under which the speaker of a label was recognised; "" = not at all.
+// A typed name does not change it.
+func (s *session) match(label string) string {
+	root := s.annotations.Root(label)
+	for _, l := range s.Timeline.Lanes {
+		if l.Match != "" && s.annotations.Root(l.Speaker) == root {
+			return l.Match
+		}
+	}
+	return ""
+}
+
 // name is the name of the speaker whom a label belongs to.
 func (s *session) name(label string) string {
 	if i := s.index(label); i >= 0 {

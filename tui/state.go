@@ -154,6 +154,23 @@ type Player interface {
 	Faster(steps int)
 }
 
+// VoiceMemory learns the voices of named speakers, so that later sessions recognise
+// them. Remember, Correct and Never may wait: the screen calls them on goroutines of
+// their own. The texts are one line.
+type VoiceMemory interface {
+	// Asks reports, at once, whether the user may be asked.
+	Asks() bool
+	// Folder is where the voices are stored.
+	Folder() string
+	// Remember learns the voice of a label's speaker, who has a name.
+	Remember(label string) (text string, err error)
+	// Correct applies the present names to what was learnt in this session; text is
+	// "" if nothing has changed.
+	Correct() (text string, err error)
+	// Never makes Asks false, in later sessions too.
+	Never() error
+}
+
 // MsgKind is the severity of a Msg.
 type MsgKind int
 

@@ -228,6 +228,8 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 			return err
 		}
 	}
+	learner, correct := newLearner(display, notes)
+	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
 	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: recorder.Audio})
@@ -239,7 +241,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	text := session.NewTranscriber(recogniser)
 	defer text.Close()
 	live = session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Words: text,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Voices: learner, Words: text,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	return session.Run(ctx, live, display)

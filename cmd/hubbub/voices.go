@@ -43,14 +43,39 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 		return a.addVoice(cmd.Context(), args[0], *input)
 	}
 	cmd.AddCommand(add,
-		&cobra.Command{Use: "learn DIR", Short: "Learn the voices of the named speakers of a recording", Args: exactArgs("DIR"),
-			RunE: func(cmd *cobra.Command, args []string) error { return a.learnVoices(cmd.Context(), args[0]) }},
+		newLearnVoices(a),
+		&cobra.Command{Use: "rename NAME NEW", Short: "Give a person's voiceprint another name", Args: exactArgs("NAME", "NEW"),
+			RunE: func(_ *cobra.Command, args []string) error { return a.renameVoice(args[0], args[1]) }},
 		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.removeVoice(args[0]) }},
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file", Args: exactArgs("FILE"),
 			RunE: func(_ *cobra.Command, args []string) error { return exportVoices(args[0]) }},
 		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
 			RunE: func(_ *cobra.Command, args []string) error { return importVoices(args[0]) }})
+	return cmd
+}
+
+func newLearnVoices(a *App) *cobra.Command {
+	outdated := false
+	cmd := &cobra.Command{
+		Use: "learn [DIR]", Short: "Learn the voices of the named speakers of a recording",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && outdated:
+				return &usageError{"DIR and --outdated exclude each other", "Usage: " + cmd.UseLine()}
+			case outdated:
+				return noArgs(cmd, args)
+			}
+			return exactArgs("DIR")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if outdated {
+				return a.learnOutdated(cmd.Context())
+			}
+			return a.learnVoices(cmd.Context(), args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&outdated, "outdated", false, "learn the outdated voiceprints again, from their recordings")
 	return cmd
 }
 
@@ -78,6 +103,9 @@ func (a *App) listVoices() error {
 		state := "current"
 		if v.Outdated() {
 			state = "outdated"
+			if v.Recording != "" && onDisk(v.Recording) {
+				state += ", its recording is " + v.Recording
+			}
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Added.Format(time.DateOnly), state)
 	}
@@ -136,9 +164,28 @@ func (a *App) removeVoice(name string) error {
 		return err
 	}
 	if !removed {
-		return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
+		return noVoice(name)
 	}
 	return nil
+}
+
+func (a *App) renameVoice(from, to string) error {
+	if err := protocol.CheckVoiceprintLabel(to); err != nil {
+		return &usageError{fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(to, 100), err), "Choose another name."}
+	}
+	store, err := voices.Default()
+	if err != nil {
+		return err
+	}
+	renamed, err := store.Rename(from, to)
+	if err == nil && !renamed {
+		err = noVoice(from)
+	}
+	return err
+}
+
+func noVoice(name string) error {
+	return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
 }
 
 func exportVoices(path string) error {

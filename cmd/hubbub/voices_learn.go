@@ -1,111 +1,137 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
-	"hubbub/protocol/export"
 )
 
-// minLearnt is the shortest stretch of speech that is learnt from, in seconds:
-// turns begin and end with what belongs to others.
-const minLearnt = 0.5
-
-// learnVoices learns the named speakers of a recording from the audio in which
-// each of them talks alone: all of them, or none.
+// learnVoices learns the named speakers of a recording: all of them, or none.
 func (a *App) learnVoices(ctx context.Context, dir string) error {
 	store, err := voices.Default()
 	if err != nil {
 		return err
 	}
-	rec, err := recording.Read(ctx, dir)
+	learnt, err := learnFrom(ctx, dir, nil)
 	if err != nil {
 		return err
 	}
-	if rec.Audio == "" {
-		return hint.Add(fmt.Errorf("the recording %s has no audio: %s", dir, strings.Join(rec.Warnings, "; ")), "Choose a recording with its audio.")
+	return a.storeLearnt(store, learnt)
+}
+
+// learnOutdated learns every outdated voice again whose recording still exists, and
+// reports the others.
+func (a *App) learnOutdated(ctx context.Context) error {
+	store, list, err := storedVoices()
+	if err != nil {
+		return err
 	}
-	doc := rec.Content(rec.Notes).Document("", "")
-	var names []string
-	var speech [][]float32
-	for i, p := range doc.Speakers {
-		name := rec.Notes.Name(p.Label)
-		if name == p.Label {
-			continue
+	byRecording := map[string][]string{}
+	var left []string
+	for _, v := range list {
+		switch {
+		case !v.Outdated():
+		case v.Recording == "" || !onDisk(v.Recording):
+			left = append(left, v.Name)
+		default:
+			byRecording[v.Recording] = append(byRecording[v.Recording], v.Name)
 		}
-		if slices.Contains(names, name) {
-			return hint.Add(fmt.Errorf("two speakers of %s have the name %s", dir, protocol.Clean(name, 100)), "Merge them with m in `hubbub replay`, or rename one with r.")
-		}
-		samples, err := readSpans(ctx, rec.Audio, alone(doc.Turns, i))
-		if err != nil {
-			return fmt.Errorf("the audio of %s cannot be read: %w", dir, err)
-		}
-		names, speech = append(names, name), append(speech, samples)
-	}
-	if len(names) == 0 {
-		return hint.Add(fmt.Errorf("no speaker of %s has a name", dir), "Name speakers with r in `hubbub replay`.")
 	}
 	var learnt []voices.Voice
-	for i, name := range names {
-		v, err := voiceprint.Make(speech[i])
+	for _, dir := range slices.Sorted(maps.Keys(byRecording)) {
+		again, err := learnFrom(ctx, dir, byRecording[dir])
 		if err != nil {
-			return hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which nobody else talks: %w", name, float64(len(speech[i]))/capture.SampleRate, err),
-				"Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
+			return err
 		}
-		learnt = append(learnt, voices.Voice{Version: 1, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String()})
+		learnt = append(learnt, again...)
 	}
+	if len(learnt) > 0 {
+		if err := a.storeLearnt(store, learnt); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		return hint.Add(fmt.Errorf("no recording is left to learn %s again from", strings.Join(left, ", ")), "Add them with `hubbub voices add`, or remove them with `hubbub voices remove`.")
+	}
+	if len(learnt) == 0 {
+		a.notice("no voice is outdated")
+	}
+	return nil
+}
+
+func onDisk(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (a *App) storeLearnt(store voices.Store, learnt []voices.Voice) error {
 	if err := store.Put(learnt...); err != nil {
 		return err
+	}
+	var names []string
+	for _, v := range learnt {
+		names = append(names, v.Name)
 	}
 	a.notice(fmt.Sprintf("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir))
 	return nil
 }
 
-// alone are the longest stretches, in order of time, in which only one speaker
-// talks: together voiceprint.MaxSeconds at most.
-func alone(turns []export.Turn, speaker int) (spans []protocol.Span) {
-	for _, t := range turns {
-		if t.Speaker != speaker {
+// learnFrom makes the voices of the named speakers of a recording from the audio in
+// which each of them talks alone; with only, of these, who must all be there.
+func learnFrom(ctx context.Context, dir string, only []string) (learnt []voices.Voice, err error) {
+	rec, err := recording.Read(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Audio == "" {
+		return nil, hint.Add(fmt.Errorf("the recording %s has no audio: %s", dir, strings.Join(rec.Warnings, "; ")), "Choose a recording with its audio.")
+	}
+	place, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	doc := rec.Content(rec.Notes).Document("", "")
+	for i, p := range doc.Speakers {
+		name := rec.Notes.Name(p.Label)
+		if name == p.Label || only != nil && !slices.Contains(only, name) {
 			continue
 		}
-		rest := []protocol.Span{{Start: t.Start, End: t.End}}
-		for _, o := range turns {
-			if o.Speaker == speaker {
-				continue
-			}
-			var left []protocol.Span
-			for _, s := range rest {
-				for _, part := range []protocol.Span{{Start: s.Start, End: min(s.End, o.Start)}, {Start: max(s.Start, o.End), End: s.End}} {
-					if part.End-part.Start >= minLearnt {
-						left = append(left, part)
-					}
-				}
-			}
-			rest = left
+		if slices.ContainsFunc(learnt, func(v voices.Voice) bool { return v.Name == name }) {
+			return nil, hint.Add(fmt.Errorf("two speakers of %s have the name %s", dir, protocol.Clean(name, 100)), "Merge them with m in `hubbub replay`, or rename one with r.")
 		}
-		spans = append(spans, rest...)
+		samples, err := readSpans(ctx, rec.Audio, doc.Alone(i, voiceprint.MaxSeconds))
+		if err != nil {
+			return nil, fmt.Errorf("the audio of %s cannot be read: %w", dir, err)
+		}
+		v, err := voiceprint.Make(samples)
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which nobody else talks: %w", name, float64(len(samples))/capture.SampleRate, err),
+				"Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
+		}
+		learnt = append(learnt, voices.Voice{Version: 1, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String(), Recording: place})
 	}
-	slices.SortStableFunc(spans, func(a, b protocol.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
-	left := float64(voiceprint.MaxSeconds)
-	for i := range spans {
-		spans[i].End = min(spans[i].End, spans[i].Start+left)
-		left -= spans[i].End - spans[i].Start
+	switch {
+	case only != nil && len(learnt) < len(only):
+		return nil, hint.Add(fmt.Errorf("%s no longer names all of %s", dir, strings.Join(only, ", ")), "Name speakers with r in `hubbub replay`.")
+	case len(learnt) == 0:
+		return nil, hint.Add(fmt.Errorf("no speaker of %s has a name", dir), "Name speakers with r in `hubbub replay`.")
 	}
-	spans = slices.DeleteFunc(spans, func(s protocol.Span) bool { return s.End <= s.Start })
-	slices.SortFunc(spans, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
-	return spans
+	return learnt, nil
 }
 
 // readSpans reads stretches of an audio file, which are in order of time.
@@ -137,4 +163,19 @@ func readSpans(ctx context.Context, path string, spans []protocol.Span) (samples
 		}
 	}
 	return samples[:min(len(samples), voiceprint.MaxSeconds*capture.SampleRate)], nil
+}
+
+// newLearner learns voices while a session runs: on displays that somebody looks
+// at, nil elsewhere. correct is for the end of the session.
+func newLearner(d session.Display, notes *protocol.AnnotationsStore) (l session.VoiceLearner, correct func() error) {
+	store, err := voices.Default()
+	if err != nil || !d.Attended() { // without a home folder nothing can be remembered
+		return nil, func() error { return nil }
+	}
+	learner := voices.NewLearner(store)
+	return learner, func() error {
+		names, _ := notes.Load()
+		_, err := learner.Correct(names)
+		return err
+	}
 }

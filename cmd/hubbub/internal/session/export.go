@@ -15,15 +15,9 @@ import (
 // without one from the start on, into a new folder in the current one. An open
 // turn is written as far as it was decided.
 func exportState(st tui.State, name, title string, rec *recording.Recorder, notes protocol.Annotations) (string, error) {
-	turns := st.Timeline.Turns()
-	for _, l := range st.Timeline.Lanes {
-		if l.Open && st.Timeline.Decided > l.OpenSince {
-			turns = append(turns, protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince, End: st.Timeline.Decided})
-		}
-	}
 	content := recording.Content{
 		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
-		Turns: turns, Notes: notes,
+		Turns: turnsSoFar(st), Notes: notes,
 	}
 	dir, whole := rec.Dir()
 	if whole && !st.Watching {
@@ -36,4 +30,15 @@ func exportState(st tui.State, name, title string, rec *recording.Recorder, note
 		}
 	}
 	return content.Export(dir)
+}
+
+// turnsSoFar are the turns of a session, an open one as far as it was decided.
+func turnsSoFar(st tui.State) []protocol.Turn {
+	turns := st.Timeline.Turns()
+	for _, l := range st.Timeline.Lanes {
+		if l.Open && st.Timeline.Decided > l.OpenSince {
+			turns = append(turns, protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince, End: st.Timeline.Decided})
+		}
+	}
+	return turns
 }

@@ -39,6 +39,7 @@ func (d *fullScreen) open(v view) error {
 	d.options.Annotations = v.annotations()
 	d.options.Export = v.export
 	d.options.Player = v.player()
+	d.options.Memory = v.memory()
 	d.options.Record = v.recordToggle()
 	if n := watchNotice(v.state()); n != "" {
 		d.post(tui.Msg{Kind: tui.MsgNotice, Text: n})

@@ -43,6 +43,7 @@ type LiveParts struct {
 	Recorder *recording.Recorder
 	Record   string // folder of the first recording; "" = none was named
 	Notes    *protocol.AnnotationsStore
+	Voices   VoiceLearner  // nil = voices are not learnt
 	Words    *Transcriber  // nil = no recogniser
 	Server   string        // for people
 	Latency  time.Duration // of the built-in server; 0 = unknown
@@ -57,6 +58,7 @@ type Live struct {
 	levels   tui.History
 	started  time.Time
 	record   recordSwitch
+	voices   *voiceMemory // nil = voices are not learnt
 
 	mu     sync.Mutex // guards what follows
 	conn   tui.ConnState
@@ -68,6 +70,9 @@ type Live struct {
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open}
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
+	if p.Voices != nil {
+		l.voices = newVoiceMemory(p.Voices, p.Notes, l.state)
+	}
 	return l
 }
 
@@ -112,6 +117,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 		crash.TestHook("send")
 		l.levels.Add(c.Seq, tui.Level(c.Level))
 		l.Words.audio(c)
+		l.voices.audio(c)
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
 		}

@@ -18,7 +18,13 @@ import (
 func (l *Live) about() capture.Info                     { return l.Source }
 func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
 func (l *Live) player() tui.Player                      { return nil }
-func (l *Live) recordToggle() func() (string, error)    { return l.record.toggle }
+func (l *Live) memory() tui.VoiceMemory {
+	if l.voices == nil {
+		return nil
+	}
+	return l.voices
+}
+func (l *Live) recordToggle() func() (string, error) { return l.record.toggle }
 
 func (l *Live) state() tui.State {
 	source, stream := l.Chunks.Stats(), l.Stream.Stats()

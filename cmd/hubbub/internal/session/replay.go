@@ -126,6 +126,7 @@ func (r *Replay) about() capture.Info {
 func (r *Replay) notices() []string                       { return r.rec.Warnings }
 func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
 func (r *Replay) player() tui.Player                      { return r.play }
+func (r *Replay) memory() tui.VoiceMemory                 { return nil }
 func (r *Replay) recordToggle() func() (string, error)    { return nil }
 
 func (r *Replay) export(notes protocol.Annotations) (string, error) {

@@ -44,6 +44,8 @@ type view interface {
 	export(protocol.Annotations) (string, error)
 	// player is nil for a session that cannot be paused.
 	player() tui.Player
+	// memory learns voices; nil for a session without audio.
+	memory() tui.VoiceMemory
 	// recordToggle starts and stops recordings; nil for a session that is one.
 	recordToggle() func() (string, error)
 }

@@ -179,6 +179,7 @@ func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
 func (w *Watched) player() tui.Player                      { return nil }
+func (w *Watched) memory() tui.VoiceMemory                 { return nil }
 func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
 
 func (w *Watched) state() tui.State {

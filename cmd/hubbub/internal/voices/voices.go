@@ -4,6 +4,7 @@
 package voices
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,8 @@ type Voice struct {
 	Name       string    `json:"name"`
 	Added      time.Time `json:"added"`
 	Voiceprint string    `json:"voiceprint"`
+	// Recording is the folder of the recording that it was learnt from; "" = none.
+	Recording string `json:"recording,omitempty"`
 }
 
 // Outdated reports whether the voiceprint was made by another engine version.
@@ -146,6 +149,54 @@ func (s Store) write(v Voice) error {
 		return err
 	}
 	return os.Rename(temp.Name(), s.path(v.Name))
+}
+
+// Rename gives a stored voice another name; false when there is none. A name that
+// has a voice already is an error.
+func (s Store) Rename(from, to string) (renamed bool, err error) {
+	v, found, err := s.Get(from)
+	if err != nil || !found {
+		return false, err
+	}
+	if from == to {
+		return true, nil
+	}
+	if _, taken, err := s.Get(to); err != nil || taken {
+		return false, cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
+	}
+	v.Name = to
+	if err := s.Put(v); err != nil {
+		return false, err
+	}
+	_, err = s.Remove(from)
+	return err == nil, err
+}
+
+// Get returns the voice of a name; false when there is none.
+func (s Store) Get(name string) (v Voice, found bool, err error) {
+	list, err := s.List()
+	for _, v := range list {
+		if v.Name == name {
+			return v, true, err
+		}
+	}
+	return v, false, err
+}
+
+// neverFile says that the user does not want to be asked.
+const neverFile = "never-ask"
+
+// Asks reports whether the user may be asked to remember a voice.
+func (s Store) Asks() bool {
+	_, err := os.Stat(filepath.Join(s.Dir, neverFile))
+	return err != nil
+}
+
+// Never makes Asks false from now on, until the file that it writes is deleted.
+func (s Store) Never() error {
+	return s.locked(func() error {
+		return os.WriteFile(filepath.Join(s.Dir, neverFile), []byte("hubbub does not offer to remember voices while this file exists.\n"), 0o600)
+	})
 }
 
 // Remove overwrites and deletes the voice of a name; false when there is none.

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"fmt"
+
+	"hubbub/capture"
+	"hubbub/hint"
+	"hubbub/protocol"
+	"hubbub/protocol/export"
+	"hubbub/tui"
+)
+
+const (
+	// voiceAudio is how much audio is kept to learn voices from, in seconds: 19 MB.
+	voiceAudio = 600
+	// voiceSpeech is how much of it a voice is learnt from at most, in seconds.
+	voiceSpeech = 30
+)
+
+// VoiceLearner learns the voices of one session: *voices.Learner.
+type VoiceLearner interface {
+	Asks() bool
+	Folder() string
+	Never() error
+	// Learn learns a voice from at most voiceSpeech seconds of audio.
+	Learn(label, name string, samples []float32) (text string, err error)
+	Correct(protocol.Annotations) (text string, err error)
+}
+
+// voiceMemory is the tui.VoiceMemory of a live session: it keeps the newest audio. A
+// nil *voiceMemory keeps none.
+type voiceMemory struct {
+	VoiceLearner
+	notes  *protocol.AnnotationsStore
+	state  func() tui.State
+	recent *capture.Recent
+}
+
+func newVoiceMemory(l VoiceLearner, notes *protocol.AnnotationsStore, state func() tui.State) *voiceMemory {
+	return &voiceMemory{l, notes, state, capture.NewRecent(voiceAudio)}
+}
+
+func (v *voiceMemory) audio(c capture.Chunk) {
+	if v != nil {
+		v.recent.Add(c)
+	}
+}
+
+// Remember learns from the newest audio in which only the speaker talks.
+func (v *voiceMemory) Remember(label string) (string, error) {
+	notes, _ := v.notes.Load()
+	root, name := notes.Root(label), notes.Name(label)
+	from, turns := v.recent.Start(), []protocol.Turn{}
+	for _, t := range turnsSoFar(v.state()) {
+		if t.Start = max(t.Start, from); t.End > t.Start {
+			turns = append(turns, t)
+		}
+	}
+	doc := export.New(export.Info{}, turns, notes)
+	for i, p := range doc.Speakers {
+		if p.Label != root {
+			continue
+		}
+		var samples []float32
+		for _, s := range doc.Alone(i, voiceSpeech) {
+			samples = append(samples, v.recent.Span(s.Start, s.End)...)
+		}
+		return v.Learn(root, name, samples[:min(len(samples), voiceSpeech*capture.SampleRate)])
+	}
+	return "", hint.Add(fmt.Errorf("no voiceprint of %s: nothing was said in the last %d minutes", name, voiceAudio/60), "Try again when more was said.")
+}
+
+// Correct applies the present names to what was learnt.
+func (v *voiceMemory) Correct() (string, error) {
+	notes, _ := v.notes.Load()
+	return v.VoiceLearner.Correct(notes)
+}

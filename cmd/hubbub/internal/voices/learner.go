@@ -1,0 +1,143 @@
+package voices
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hubbub/hint"
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
+)
+
+// Learner learns voices of the speakers of one session, and corrects what it has
+// learnt when its user corrects their names. Any goroutine may use it.
+type Learner struct {
+	store Store
+	asks  atomic.Bool
+
+	mu     sync.Mutex
+	learnt map[string]learnt // by label
+}
+
+// learnt is a voice that was learnt in this session.
+type learnt struct {
+	voice  Voice
+	before *Voice // that it has replaced; nil = none
+}
+
+// NewLearner is the learner of a session that begins now.
+func NewLearner(s Store) *Learner {
+	l := &Learner{store: s, learnt: map[string]learnt{}}
+	l.asks.Store(s.Asks())
+	return l
+}
+
+// Folder is where the voices are stored.
+func (l *Learner) Folder() string { return l.store.Dir }
+
+// Asks reports, at once, whether the user may be asked to remember a voice.
+func (l *Learner) Asks() bool { return l.asks.Load() }
+
+// Never makes this and later sessions ask no more.
+func (l *Learner) Never() error {
+	l.asks.Store(false)
+	return l.store.Never()
+}
+
+// Learn stores the voice of a label's speaker under a name, from audio in which
+// nobody else talks: 16 kHz, mono, at most voiceprint.MaxSeconds. It returns one
+// line that says what is stored and where.
+func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
+	if err := protocol.CheckVoiceprintLabel(name); err != nil {
+		return "", hint.Add(fmt.Errorf("the voice of %q cannot be stored: the name %w", name, err), "Choose another name.")
+	}
+	v, err := voiceprint.Make(samples)
+	if err != nil {
+		return "", hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Try again when more was said alone.")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.forget(label); err != nil { // one of an earlier attempt
+		return "", err
+	}
+	voice := Voice{Version: formatVersion, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String()}
+	if err := l.put(label, voice); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir), nil
+}
+
+// put stores a voice for a label, and keeps what it replaces.
+func (l *Learner) put(label string, v Voice) error {
+	before, found, err := l.store.Get(v.Name)
+	if err != nil {
+		return err
+	}
+	if err := l.store.Put(v); err != nil {
+		return err
+	}
+	entry := learnt{voice: v}
+	if found {
+		entry.before = &before
+	}
+	l.learnt[label] = entry
+	return nil
+}
+
+// forget restores what was stored before a label was learnt.
+func (l *Learner) forget(label string) error {
+	entry, found := l.learnt[label]
+	if !found {
+		return nil
+	}
+	if _, err := l.store.Remove(entry.voice.Name); err != nil {
+		return err
+	}
+	delete(l.learnt, label)
+	if entry.before != nil {
+		return l.store.Put(*entry.before)
+	}
+	return nil
+}
+
+// Correct applies the present names to what was learnt: a voice gets the new name
+// of its speaker, and is deleted if the speaker has none, or was merged into
+// another one that was learnt. It returns one line that says what has changed, ""
+// for nothing.
+func (l *Learner) Correct(notes protocol.Annotations) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var done []string
+	var failed error
+	moved := map[string]Voice{}
+	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
+		v, root, name := l.learnt[label].voice, notes.Root(label), notes.Name(label)
+		_, same := l.learnt[root]
+		merged := root != label && same
+		if name == v.Name && !merged {
+			continue
+		}
+		if err := l.forget(label); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		was := v.Name
+		if v.Name = name; name == root || merged || protocol.CheckVoiceprintLabel(name) != nil {
+			done = append(done, "the voice of "+was+" is no longer stored")
+			continue
+		}
+		moved[label] = v
+		done = append(done, fmt.Sprintf("the voice of %s is stored as %s now", was, name))
+	}
+	// After all are forgotten: two speakers may have exchanged their names.
+	for _, label := range slices.Sorted(maps.Keys(moved)) {
+		failed = errors.Join(failed, l.put(label, moved[label]))
+	}
+	return strings.Join(done, "; "), failed
+}

@@ -1,0 +1,145 @@
+package voices
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hubbub/capture"
+	"hubbub/hint"
+	"hubbub/protocol"
+)
+
+// speech is the first six seconds of the demo, in which one person talks.
+func speech(t *testing.T) (samples []float32) {
+	t.Helper()
+	source, err := capture.Open(t.Context(), capture.Spec{Input: filepath.Join("..", "..", "..", "..", "capture", "demo", "demo.flac")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range capture.Start(t.Context(), source, capture.StreamOptions{Pace: capture.Fast}).Chunks() {
+		if c.Seq < 60 {
+			samples = append(samples, c.Samples...)
+		}
+	}
+	return samples
+}
+
+func names(t *testing.T, s Store) string {
+	t.Helper()
+	list, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, v := range list {
+		out = append(out, v.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestLearner learns two speakers of a session; the voices follow their names. What
+// a voice has replaced comes back when it is corrected.
+func TestLearner(t *testing.T) {
+	store := Store{filepath.Join(t.TempDir(), "voices")}
+	samples := speech(t)
+	l := NewLearner(store)
+	var notes protocol.Annotations
+	name := func(label, name string) {
+		t.Helper()
+		var err error
+		if notes, err = notes.Rename(label, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	learn := func(label, name string) {
+		t.Helper()
+		if text, err := l.Learn(label, name, samples); err != nil || !strings.Contains(text, store.Dir) {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	correct := func(want, says string) {
+		t.Helper()
+		text, err := l.Correct(notes)
+		if got := names(t, store); err != nil || got != want || !strings.Contains(text, says) || says == "" && text != "" {
+			t.Errorf("%q is stored, want %q; %q, %v", got, want, text, err)
+		}
+	}
+	earlier := NewLearner(store)
+	if _, err := earlier.Learn("SPEAKER_07", "Anna", samples); err != nil {
+		t.Fatal(err)
+	}
+	was, _, _ := store.Get("Anna")
+
+	name("SPEAKER_00", "Anna")
+	learn("SPEAKER_00", "Anna")
+	correct("Anna", "")
+	name("SPEAKER_00", "Ben")
+	correct("Anna Ben", "the voice of Anna is stored as Ben now")
+	if is, _, _ := store.Get("Anna"); is != was {
+		t.Error("the voice of before is not back")
+	}
+	name("SPEAKER_01", "Eva")
+	learn("SPEAKER_01", "Eva")
+	name("SPEAKER_00", "")
+	name("SPEAKER_01", "Ben")
+	name("SPEAKER_00", "Eva")
+	correct("Anna Ben Eva", "the voice of Ben is stored as Eva now; the voice of Eva is stored as Ben now")
+	notes, _ = notes.Merge("SPEAKER_01", "SPEAKER_00")
+	correct("Anna Eva", "the voice of Ben is no longer stored")
+	name("SPEAKER_00", "")
+	correct("Anna", "the voice of Eva is no longer stored")
+	correct("Anna", "")
+}
+
+// TestLearnerRefuses stores nothing of speech that is too short, nor under a name that
+// no voice can have.
+func TestLearnerRefuses(t *testing.T) {
+	store := Store{filepath.Join(t.TempDir(), "voices")}
+	l := NewLearner(store)
+	for name, samples := range map[string][]float32{"Anna": make([]float32, 16000), "speaker_1": speech(t)} {
+		if _, err := l.Learn("SPEAKER_00", name, samples); err == nil || hint.Of(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := names(t, store); got != "" {
+		t.Errorf("%q is stored", got)
+	}
+}
+
+// TestNever is remembered until its file is deleted.
+func TestNever(t *testing.T) {
+	store := Store{filepath.Join(t.TempDir(), "voices")}
+	l := NewLearner(store)
+	if !l.Asks() {
+		t.Error("it does not ask at first")
+	}
+	if err := l.Never(); err != nil || l.Asks() || NewLearner(store).Asks() || names(t, store) != "" {
+		t.Errorf("it asks again, %v", err)
+	}
+	if err := os.Remove(filepath.Join(store.Dir, neverFile)); err != nil || !NewLearner(store).Asks() {
+		t.Errorf("it does not ask again, %v", err)
+	}
+}
+
+// TestRename keeps the voice under another name, and replaces none.
+func TestRename(t *testing.T) {
+	store := Store{filepath.Join(t.TempDir(), "voices")}
+	l := NewLearner(store)
+	samples := speech(t)
+	for label, name := range map[string]string{"SPEAKER_00": "Anna", "SPEAKER_01": "Ben"} {
+		if _, err := l.Learn(label, name, samples); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ok, err := store.Rename("Anna", "Ben"); ok || err == nil || names(t, store) != "Anna Ben" {
+		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	}
+	if ok, err := store.Rename("Eva", "Rosa"); ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if ok, err := store.Rename("Anna", "Eva"); !ok || err != nil || names(t, store) != "Ben Eva" {
+		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	}
+}
