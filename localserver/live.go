@@ -176,11 +176,17 @@ func (s *Server) alive(w http.ResponseWriter, r *http.Request) {
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
+	err := s.store.Ping(ctx)
+	if err == nil && s.membership != nil && !s.membership.monitor.fresh() {
+		err = errors.New("the lease of this node could not be renewed")
+	}
 	switch {
 	case s.streams.stopping():
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping")
-	case s.store.Ping(ctx) != nil, s.membership != nil && !s.membership.monitor.fresh():
-		refuse(w, r, http.StatusServiceUnavailable, "The store does not answer")
+	case store.Full(err):
+		s.failed(w, r, http.StatusServiceUnavailable, "The store is full", err)
+	case err != nil:
+		s.failed(w, r, http.StatusServiceUnavailable, "The store does not answer", err)
 	default:
 		respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
 	}

@@ -125,16 +125,32 @@ func (e *embedded) writeError() error {
 	if e.server == nil {
 		return errNotRunning
 	}
-	health := healthAnswer{header: http.Header{}}
-	r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
-	if err != nil {
-		return err
+	return lasting(func() error {
+		health := healthAnswer{header: http.Header{}}
+		r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
+		if err != nil {
+			return err
+		}
+		e.server.HandleHealthz(&health, r)
+		if health.status == 0 || health.status == http.StatusOK {
+			return nil
+		}
+		return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
+	})
+}
+
+// healthChecks is how many health checks in a row have to fail. One of them
+// waits for a millisecond and can fail on a busy machine.
+const healthChecks = 10
+
+// lasting returns the error of a check that fails every time.
+func lasting(check func() error) (err error) {
+	for range healthChecks {
+		if err = check(); err == nil {
+			return nil
+		}
 	}
-	e.server.HandleHealthz(&health, r)
-	if health.status == 0 || health.status == http.StatusOK {
-		return nil
-	}
-	return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
+	return err
 }
 
 // healthAnswer takes the answer of the server to a health check, which it gives
