@@ -12,6 +12,8 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/protocol"
+	"hubbub/words"
 )
 
 // handshakeTimeout bounds the answer to a handshake.
@@ -127,7 +129,7 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Session,
 func (s *Server) runStream(rec store.Session, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
 	socket, delay := s.withFaults(conn)
 	config := s.streamConfig(rec.ID, request)
-	config.CloseDelay, config.Labels = delay, labels
+	config.CloseDelay, config.Labels, config.Recogniser = delay, labels, s.recogniser(rec)
 	if s.options.KeepAudio {
 		config.Recording = &stream.Recording{Media: s.media, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
@@ -148,6 +150,14 @@ func (s *Server) streamConfig(id, request string) stream.Config {
 		Sessions: s.sessions, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots,
 		Outbox: s.outbox, Counters: &s.counters,
 	}
+}
+
+// recogniser is that of a stream that asked for words, nil for others.
+func (s *Server) recogniser(rec store.Session) words.Recogniser {
+	if s.options.Words == nil || !protocol.WantsWords(rec.Input) {
+		return nil
+	}
+	return s.options.Words
 }
 
 // withFaults inserts the configured faults between a stream and its socket, and

@@ -88,7 +88,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.log.Info("stream created", "request", requestID(r.Context()), "stream", rec.ID, "account", rec.Account, "key", rec.Key, "resumes", rec.Resume)
-	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != ""})
+	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != "", Words: s.recogniser(rec) != nil})
 }
 
 // streamStatus is GET /v1/live/{id}. A stream of another account is answered

@@ -90,6 +90,10 @@ func newMetrics(s *Server) *metrics {
 		counter("hubbub_dropped_total", dropped, prometheus.Labels{"what": what}, value)
 	}
 	m.registerJobs(s, gauge, counter)
+	const texts = "Turns of streams that asked for words: recognised, failed, or dropped because too many waited."
+	for result, value := range map[string]func() int64{"recognised": c.WordsRecognised.Load, "failed": c.WordsFailed.Load, "dropped": c.WordsDropped.Load} {
+		counter("hubbub_words_total", texts, prometheus.Labels{"result": result}, value)
+	}
 	counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
 	return m
 }

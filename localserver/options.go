@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/words"
 )
 
 const (
@@ -92,6 +93,9 @@ type Options struct {
 	// NewDiarizer returns the diarizer of one stream. nil means
 	// engine.New(Engine).
 	NewDiarizer func() (stream.Diarizer, error)
+	// Words recognises the speech of streams that ask for it; nil = of none. The
+	// server calls it for one turn for each core at the same time, at least two.
+	Words words.Recogniser
 	// Logger receives requests, streams and problems, never a token, a key or
 	// a query. nil discards them.
 	Logger *slog.Logger
@@ -196,6 +200,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.NewDiarizer == nil {
 		config := o.Engine
 		o.NewDiarizer = func() (stream.Diarizer, error) { return engine.New(config) }
+	}
+	if o.Words != nil {
+		o.Words = words.Limit(o.Words, max(runtime.GOMAXPROCS(0), 2))
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -36,6 +36,18 @@ type LiveStream struct {
 	// Resumed says that the stream knows the speakers of the stream that the
 	// request named in its field resume: the same people keep their labels.
 	Resumed bool `json:"resumed,omitempty"`
+	// Words says that the stream sends what was said, because the request asked for
+	// it and the service has a recogniser.
+	Words bool `json:"words,omitempty"`
+}
+
+// WantsWords reports whether the input of a stream asks for what was said.
+func WantsWords(input json.RawMessage) bool {
+	var body struct {
+		Words any `json:"words"`
+	}
+	_ = json.Unmarshal(input, &body) // an object, but its fields may have other types
+	return body.Words == true
 }
 
 // LiveStatus is the response body of GET /v1/live/{id}.

@@ -17,6 +17,7 @@ import (
 const (
 	TypeSpeakerStart = "diarization_speaker_start" // server to client
 	TypeSpeakerEnd   = "diarization_speaker_end"   // server to client
+	TypeText         = "text"                      // server to client, if it asked for words
 	TypeError        = "error"                     // server to client
 	TypeEndOfStream  = "end_of_stream"             // client to server
 )
@@ -33,6 +34,9 @@ type Event struct {
 	// Match is the label of the voiceprint that the speaker of a start matches;
 	// "" = none, or not decided yet.
 	Match string
+	// Said is the finished turn of a text, with what was said; its Text is "" when
+	// nothing was recognised.
+	Said Turn
 	// Message is the text of an error.
 	Message string
 	// Raw is the message as it was received or is to be sent, as one line of
@@ -70,6 +74,48 @@ func NewMatchEvent(typ string, seconds float64, speaker, match string) Event {
 	at := Round1ms(seconds)
 	return withRaw(Event{Type: typ, Timestamp: at, Speaker: speaker, Match: match},
 		eventJSON{Type: typ, Data: &eventDataJSON{Timestamp: &at, Speaker: &speaker, Match: match}})
+}
+
+// maxSaid bounds the text of a turn, in characters.
+const maxSaid = 64 << 10
+
+// textJSON is the JSON form of a text.
+type textJSON struct {
+	Type string        `json:"type"`
+	Data *textDataJSON `json:"data"`
+}
+
+type textDataJSON struct {
+	Speaker *string  `json:"speaker"`
+	Start   *float64 `json:"start"`
+	End     *float64 `json:"end"`
+	Text    *string  `json:"text"`
+}
+
+// NewTextEvent builds the message with what was said in a finished turn.
+func NewTextEvent(t Turn) Event {
+	t.Start, t.End, t.Text = Round1ms(t.Start), Round1ms(t.End), Clean(t.Text, maxSaid)
+	raw, err := json.Marshal(textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
+	if err != nil { // strings and finite numbers always marshal
+		panic(fmt.Sprintf("protocol: text: %v", err))
+	}
+	return Event{Type: TypeText, Said: t, Raw: raw}
+}
+
+func (e *Event) fillText(raw []byte) error {
+	var w textJSON
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return fmt.Errorf("text is not as specified: %w", err)
+	}
+	d := w.Data
+	if d == nil || d.Speaker == nil || d.Start == nil || d.End == nil || d.Text == nil {
+		return errors.New("text without data.speaker, data.start, data.end and data.text")
+	}
+	if !(*d.Start >= 0 && *d.End > *d.Start && *d.End <= MaxTimestamp) {
+		return errors.New("text of a turn with invalid times")
+	}
+	e.Said = Turn{Speaker: Label(*d.Speaker), Start: Round1ms(*d.Start), End: Round1ms(*d.End), Text: Clean(*d.Text, maxSaid)}
+	return nil
 }
 
 // NewErrorEvent builds an error message.
@@ -112,6 +158,8 @@ func (e *Event) fill(raw []byte) error {
 	case "":
 		return errors.New("message has no type")
 	case TypeSpeakerStart, TypeSpeakerEnd, TypeError:
+	case TypeText:
+		return e.fillText(raw)
 	default: // the other fields are not known
 		return nil
 	}

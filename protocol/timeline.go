@@ -114,6 +114,9 @@ func (t *Timeline) Apply(e Event) (finished []Turn) {
 	case e.Type == TypeError:
 		t.counts.Errors++
 		return nil
+	case e.Type == TypeText:
+		t.setText(e.Said)
+		return nil
 	case e.Type != TypeSpeakerStart && e.Type != TypeSpeakerEnd:
 		t.counts.Unknown++
 		return nil
@@ -217,6 +220,10 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 func (t *Timeline) SetText(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.setText(turn)
+}
+
+func (t *Timeline) setText(turn Turn) {
 	i, known := t.byLabel[turn.Speaker]
 	if !known {
 		return

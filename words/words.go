@@ -66,3 +66,23 @@ func New(spec, model, key string) (Recogniser, error) {
 
 // clean is the text of a recogniser on one line.
 func clean(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Limit is a recogniser that works on at most so many turns at the same time.
+func Limit(r Recogniser, atOnce int) Recogniser {
+	return &limited{r, make(chan struct{}, atOnce)}
+}
+
+type limited struct {
+	Recogniser
+	slots chan struct{}
+}
+
+func (l *limited) Recognise(ctx context.Context, wav []byte) (string, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	defer func() { <-l.slots }()
+	return l.Recogniser.Recognise(ctx, wav)
+}

@@ -3,8 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
-	"strings"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,10 +32,9 @@ type liveFlags struct {
 	voices    bool
 	// sendVoices sends the stored voiceprints to a remote service.
 	sendVoices bool
-	words      string // "" = no recogniser
-	wordsModel string
-	names      protocol.Annotations // from the settings
-	rooms      bool                 // every channel may have several speakers
+	wordsFlags
+	names protocol.Annotations // from the settings
+	rooms bool                 // every channel may have several speakers
 }
 
 func newLive(a *App) *cobra.Command {
@@ -76,8 +74,7 @@ and no audio leaves the machine.`,
 	flags.StringVar(&f.record, "record", "", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
 	flags.BoolVar(&f.voices, "voices", false, "recognise the people that 'hubbub voices' lists")
 	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
-	flags.StringVar(&f.words, "words", "", "show what is said, from your `RECOGNISER`: the URL of an OpenAI-compatible endpoint (key in "+wordsKeyEnv+"), or a command that gets WAV on its standard input and prints text")
-	flags.StringVar(&f.wordsModel, "words-model", "", "`MODEL` that the endpoint of --words is asked for")
+	f.wordsFlags.add(flags, "show what is said, from your `RECOGNISER`: "+recogniserHelp+", or service: the words of the remote service")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
 	_ = cmd.MarkFlagDirname("record")
@@ -96,28 +93,14 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
 			"Leave out --pace, or choose the built-in server with --server \"\"."}
 	}
+	if f.wordsOfService() && f.server == "" {
+		return &usageError{"--words service needs a remote service", "Give its address with --server, or your own recogniser with --words."}
+	}
 	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
 }
 
-// wordsKeyEnv gives the key of the endpoint of --words.
-const wordsKeyEnv = "HUBBUB_WORDS_KEY"
-
-// recogniser is that of --words, nil without the flag. The key of an endpoint comes
-// from the environment, or else from the key ring.
-func (f *liveFlags) recogniser() (words.Recogniser, error) {
-	if f.words == "" {
-		return nil, nil
-	}
-	key := os.Getenv(wordsKeyEnv)
-	if strings.HasPrefix(f.words, "http") && key == "" {
-		key, _ = storedKey(f.words) // most recognisers of one's own need none
-	}
-	r, err := words.New(f.words, f.wordsModel, key)
-	if err != nil {
-		return nil, &usageError{"--words: " + err.Error(), hint.Of(err)}
-	}
-	return r, nil
-}
+// wordsOfService reports whether the remote service is asked for words.
+func (f *liveFlags) wordsOfService() bool { return f.words == "service" }
 
 // checkInput rejects standard input if it is a terminal: it would be waited for,
 // on a screen without keys.
@@ -163,6 +146,9 @@ func openStream(ctx context.Context, server *connection, tracks int, rooms bool,
 	if tracks == 1 {
 		return server.OpenResilient(ctx, o)
 	}
+	if o.Words {
+		return nil, &usageError{"--words service works with one channel", "Leave out --channels, or give your own recogniser with --words."}
+	}
 	return server.OpenTracks(ctx, o, tracks, rooms)
 }
 
@@ -187,9 +173,11 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	recogniser, err := f.recogniser()
-	if err != nil {
-		return err
+	var recogniser words.Recogniser
+	if !f.wordsOfService() {
+		if recogniser, err = f.recogniser(); err != nil {
+			return err
+		}
 	}
 	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Channels: f.channels.value, Stdin: a.Stdin})
 	if err != nil {
@@ -214,11 +202,15 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	stream, err := openStream(ctx, server, max(1, source.Info().Tracks), f.rooms, client.ResilientOptions{
 		Limit: f.reconnect.limit(display), Live: source.Info().Kind.Live(), Unpaced: f.fast(),
 		Latency: server.latency, Ending: input.Done(), Enrolment: enrolment,
+		Words: f.wordsOfService(),
 	})
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
+	if f.wordsOfService() && !stream.Words() {
+		return hint.Add(errors.New("the service has no recogniser of speech"), "Give your own with --words, or leave it out.")
+	}
 	tracer.SetWaiting(stream.Waiting)
 	notes := protocol.NewAnnotationsStore(f.names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)

@@ -29,6 +29,7 @@ func newServe(a *App) *cobra.Command {
 	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
 	jobs := count{0, 1, 1 << 10}
 	var faultSpecs []string
+	var recogniser wordsFlags
 	log := defaultLogFlags()
 	drain := span{max: maxDrain}
 	maxMedia, accountStorage := size{localserver.DefaultMaxMedia}, size{localserver.DefaultAccountStorage}
@@ -73,6 +74,12 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = log.logger(a.Stderr)
+			if recogniser.words != "" { // a nil interface otherwise
+				var err error
+				if o.Words, err = recogniser.recogniser(); err != nil {
+					return err
+				}
+			}
 			return a.serve(cmd.Context(), o, drain.value)
 		},
 	}
@@ -95,6 +102,7 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "at most `N` requests per minute for each account and operation on all nodes; -1 for no limit")
 	flags.Var(&drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")
 	flags.StringVar(&o.MetricsAddr, "metrics-listen", "", "serve /metrics at `HOST:PORT` over plain HTTP, and no longer at the address of the service")
+	recogniser.add(flags, "send what is said to clients that ask for it, from your `RECOGNISER`: "+recogniserHelp)
 	log.add(cmd)
 	flags.StringArrayVar(&faultSpecs, "fault", nil, "inject `FAULT`, from the list above; repeatable")
 	engine.add(flags)

@@ -23,6 +23,8 @@ type Counters struct {
 	WatchErrors          atomic.Int64 // error messages that were not passed on to watchers
 	engineTime           atomic.Int64 // a time.Duration
 
+	WordsRecognised, WordsFailed, WordsDropped atomic.Int64 // turns, of streams that have ended
+
 	// OnChunk, unless nil, is called after each chunk with the time that the
 	// diarizer took for it and the time since it arrived. Streams call it
 	// concurrently.

@@ -10,6 +10,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/words"
 )
 
 // queuedChunks bounds the audio that waits for the diarizer. Beyond it the
@@ -49,6 +50,9 @@ type Config struct {
 
 	// Recording is where the stream's audio is kept, nil for nowhere.
 	Recording *Recording
+	// Recogniser gives the words of turns, which the client asked for; nil = it did
+	// not.
+	Recogniser words.Recogniser
 	// Labels continue those of an earlier stream; its snapshot is the one that
 	// the diarizer was restored from.
 	Labels *Labels
@@ -66,6 +70,7 @@ type Session struct {
 	validator validator
 	writer    *writer
 	journal   *journal
+	words     *transcript     // nil unless the client asked for words
 	audio     *recorder       // nil unless audio is recorded
 	snapshots *snapshotWriter // nil for a diarizer without snapshots
 
@@ -98,6 +103,9 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 	s.journal.announce = func(p store.Pulse) error { return c.Feed.Announce(c.ID, p) }
 	for range queuedChunks {
 		s.free <- nil // allocated when first needed
+	}
+	if c.Recogniser != nil {
+		s.words = startTranscript(c.Recogniser, s.writer, c.Log)
 	}
 	if c.Recording != nil {
 		s.audio = startRecorder(*c.Recording, c.Now, c.Log)
@@ -152,6 +160,7 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 		// A close with 1000 says that the record and the events are stored.
 		sent = notRecorded
 	}
+	s.words.finish(sent == endOfStream, s.counters)
 	s.writer.finish(sent)
 	s.writer.close(sent, readerDone)
 	defer s.audio.wait()

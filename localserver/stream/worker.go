@@ -59,6 +59,7 @@ func (s *Session) finishQueued() ending {
 // push gives one chunk to the diarizer and emits what it commits. It reports
 // whether the diarizer still works.
 func (s *Session) push(samples []float32) bool {
+	s.words.audio(s.received, samples)
 	s.received += protocol.ChunkDuration
 	s.journal.received.Store(int64(s.received))
 	s.counters.Chunks.Add(1)
@@ -100,6 +101,7 @@ func (s *Session) emit() {
 	for _, e := range s.valid {
 		s.writer.send(e.Raw)
 		s.journal.add(e.Raw)
+		s.words.event(e)
 	}
 	s.counters.Events.Add(int64(len(s.valid)))
 }

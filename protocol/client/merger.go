@@ -78,6 +78,12 @@ func (m *eventMerger) endTurn(label string, at float64) protocol.Event {
 // add merges an event of the current stream. Events come in order of their
 // timestamps: one beyond the cut shows that everything before it is decided.
 func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
+	if e.Err == "" && e.Type == protocol.TypeText && m.streams > 1 {
+		received := e.Received
+		e.Said.Speaker = m.label(e.Said.Speaker)
+		e = protocol.NewTextEvent(e.Said)
+		e.Received = received
+	}
 	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
 		return append(out, e)
 	}

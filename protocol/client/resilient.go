@@ -52,11 +52,16 @@ type ResilientOptions struct {
 	Ending <-chan struct{}
 	// Enrolment is the people whom the service recognises; nil = nobody.
 	Enrolment *protocol.Enrolment
+	// Words asks the service for what was said.
+	Words bool
 }
 
 // input is the body of a request for a stream.
 func (o *ResilientOptions) input() map[string]any {
 	input := map[string]any{}
+	if o.Words {
+		input["words"] = true
+	}
 	if o.Enrolment != nil {
 		input["voiceprints"] = o.Enrolment.Voiceprints
 		if o.Enrolment.Matching != nil {
@@ -82,6 +87,7 @@ type ResilientStream struct {
 	buffer    *sendBuffer
 	reconnect reconnector
 	updates   chan Update
+	words     bool            // the service sends what was said
 	ctx       context.Context // ended by Close
 	cancel    context.CancelFunc
 	endSent   chan struct{} // closed when end_of_stream was sent
@@ -138,7 +144,7 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 		reconnect: reconnector{limit: o.Limit, ending: o.Ending, backOff: c.config.backOff, now: c.config.now,
 			hint: "turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried"},
 		endSent: make(chan struct{}), over: make(chan struct{}),
-		merger: newEventMerger(), id: live.ID, stream: s,
+		merger: newEventMerger(), id: live.ID, stream: s, words: live.Words,
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	go r.manage(s)
@@ -148,6 +154,9 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 // Updates delivers events and changes in order. It is closed when the stream is
 // over.
 func (r *ResilientStream) Updates() <-chan Update { return r.updates }
+
+// Words reports whether the service sends what was said.
+func (r *ResilientStream) Words() bool { return r.words }
 
 // Send accepts one chunk of ChunkSamples. seq is the chunk's number on the
 // capture clock and must grow. It does not wait for the service, but a source

@@ -290,7 +290,7 @@ func (s *Stream) serviceTime(seconds float64) float64 {
 	return s.clock.service(seconds)
 }
 
-// OnCaptureClock is the event with its timestamp on the capture clock. Where
+// OnCaptureClock is the event with its times on the capture clock. Where
 // audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
 // stays as received.
 func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
@@ -298,6 +298,12 @@ func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		e.Timestamp = s.clock.capture(e.Timestamp, e.Type == protocol.TypeSpeakerEnd)
+	}
+	if e.Type == protocol.TypeText {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		e.Said.Start = protocol.Round1ms(s.clock.capture(e.Said.Start, false))
+		e.Said.End = protocol.Round1ms(s.clock.capture(e.Said.End, true))
 	}
 	return e
 }

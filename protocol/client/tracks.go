@@ -79,6 +79,9 @@ func (t *Tracks) closeAll() {
 	all.Wait()
 }
 
+// Words is false: the turns of a track are not those of its stream.
+func (t *Tracks) Words() bool { return false }
+
 // Updates delivers events and changes; those of one track are in order. It is
 // closed when all streams are over.
 func (t *Tracks) Updates() <-chan Update { return t.updates }

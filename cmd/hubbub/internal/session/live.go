@@ -24,6 +24,7 @@ type Stream interface {
 	EndOfStream(context.Context) error
 	Wait() client.CloseInfo
 	Close() error
+	Words() bool // the service sends what was said
 	Stats() client.StreamStats
 	ID() string
 	Sent() float64
@@ -135,7 +136,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 // receive delivers events, changes of the connection and words until the stream is
 // over and no turn waits for its words.
 func (l *Live) receive(d Display) error {
-	out := output{timeline: l.timeline, rec: l.Recorder, display: d, words: l.Words, end: l.end}
+	out := output{timeline: l.timeline, rec: l.Recorder, display: d, words: l.Words, fromService: l.Stream.Words(), end: l.end}
 	input := l.Chunks.Stats()
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
@@ -144,6 +145,7 @@ func (l *Live) receive(d Display) error {
 				updates = nil
 				l.end()
 				out.endOpen(l.Stream.Sent())
+				out.serviceOver()
 				continue
 			}
 			crash.TestHook("receive")

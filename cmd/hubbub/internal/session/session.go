@@ -93,9 +93,11 @@ type output struct {
 	rec      *recording.Recorder
 	display  Display
 	words    *Transcriber // nil = none
-	end      func()       // of the source
-	held     []heldTurn
-	failed   error
+	// fromService says that the service sends the words of each turn.
+	fromService bool
+	end         func() // of the source
+	held        []heldTurn
+	failed      error
 }
 
 // event delivers an event that arrived when position seconds had been read.
@@ -103,6 +105,9 @@ func (o *output) event(position float64, e protocol.Event) {
 	o.rec.Event(position, e)
 	o.keep(o.display.event(e))
 	o.turns(o.timeline.Apply(e))
+	if e.Type == protocol.TypeText && e.Err == "" {
+		o.said(e.Said)
+	}
 }
 
 // endOpen ends the turns that a lost stream left open: they lasted at least
@@ -112,7 +117,7 @@ func (o *output) endOpen(position float64) { o.turns(o.timeline.EndOpen(position
 func (o *output) turns(finished []protocol.Turn) {
 	for _, t := range finished {
 		o.rec.Turn(t)
-		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.words.turn(t)})
+		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.words.turn(t) && !o.fromService})
 	}
 	o.release()
 }

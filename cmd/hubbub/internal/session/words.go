@@ -64,11 +64,30 @@ func (w *Transcriber) Close() {
 	}
 }
 
+func (w *Transcriber) addLate() {
+	if w != nil {
+		w.late.Add(1)
+	}
+}
+
 // audio adds a chunk of the session.
 func (w *Transcriber) audio(c capture.Chunk) {
 	if w != nil {
-		w.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
+		w.queue.Audio(c.Seq*capture.ChunkSamples, mixed(c.Samples))
 	}
+}
+
+// mixed is the samples of a chunk in one track. They are one track after the other.
+func mixed(samples []float32) []float32 {
+	tracks := len(samples) / capture.ChunkSamples
+	if tracks <= 1 {
+		return samples
+	}
+	out := make([]float32, capture.ChunkSamples)
+	for i, s := range samples[:tracks*capture.ChunkSamples] {
+		out[i%capture.ChunkSamples] += s / float32(tracks)
+	}
+	return out
 }
 
 // turn asks for the words of a turn; false = it gets none.
@@ -119,19 +138,37 @@ type heldTurn struct {
 // text gives the words to their turn, on the timeline, in the recording and, if it still waits for them,
 // on the display.
 func (o *output) text(t words.Text) {
+	said := t.Turn
+	said.Text = t.Text
 	if t.Text != "" {
-		said := t.Turn
-		said.Text = t.Text
 		o.timeline.SetText(said)
-		o.rec.Words(said)
+	}
+	o.said(said)
+}
+
+// said is text for words that the timeline has already.
+func (o *output) said(t protocol.Turn) {
+	if t.Text != "" {
+		o.rec.Words(t)
 	}
 	for i := range o.held {
-		if h := &o.held[i]; !h.ready && h.Turn == t.Turn {
+		if h := &o.held[i]; !h.ready && h.Speaker == t.Speaker && h.Start == t.Start && h.End == t.End {
 			h.Text, h.ready = t.Text, true
 			break
 		}
 	}
 	o.release()
+}
+
+// serviceOver says that the service sends no more words.
+func (o *output) serviceOver() {
+	if o.fromService {
+		o.fromService = false
+		for i := range o.held {
+			o.held[i].ready = true
+		}
+		o.release()
+	}
 }
 
 // due fires when the oldest turn that is held has waited long enough.
@@ -150,7 +187,7 @@ func (o *output) release() {
 			if time.Now().Before(h.until) {
 				return
 			}
-			o.words.late.Add(1)
+			o.words.addLate()
 		}
 		o.keep(o.display.turn(h.Turn))
 	}

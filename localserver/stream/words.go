@@ -1,0 +1,78 @@
+package stream
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/words"
+)
+
+// lastWords bounds the time after end_of_stream in which the words of the last turns
+// are waited for, if the client asked for words. It is less than clients wait.
+const lastWords = 8 * time.Second
+
+// errWords tells a client why turns have no words.
+const errWords = "The recogniser of speech of the service failed; until it works again, turns have no text"
+
+// transcript sends the words of turns to the client, in order. Its audio and its
+// queue are bounded. A nil *transcript does nothing.
+type transcript struct {
+	queue  *words.Queue
+	writer *writer
+	open   map[string]float64 // starts of open turns by label
+}
+
+func startTranscript(r words.Recogniser, w *writer, log *slog.Logger) *transcript {
+	return &transcript{writer: w, open: map[string]float64{}, queue: words.NewQueue(words.Options{
+		Recogniser: r,
+		Deliver: func(t words.Text) {
+			t.Turn.Text = t.Text
+			w.send(protocol.NewTextEvent(t.Turn).Raw)
+		},
+		Failed: func(err error) {
+			log.Warn("the recogniser of speech failed", "error", err)
+			w.send(protocol.NewErrorEvent(errWords).Raw)
+		},
+	})}
+}
+
+// audio adds the audio of the stream from a position on.
+func (t *transcript) audio(position time.Duration, samples []float32) {
+	if t != nil {
+		t.queue.Audio(int64(position/protocol.ChunkDuration)*protocol.ChunkSamples, samples)
+	}
+}
+
+// event adds the turn that an event ends. One that the queue has no room for gets an
+// empty text at once, so that nobody waits for it.
+func (t *transcript) event(e protocol.Event) {
+	switch {
+	case t == nil:
+	case e.Type == protocol.TypeSpeakerStart:
+		t.open[e.Speaker] = e.Timestamp
+	case e.Type == protocol.TypeSpeakerEnd:
+		turn := protocol.Turn{Speaker: e.Speaker, Start: t.open[e.Speaker], End: e.Timestamp}
+		if !t.queue.Turn(turn) {
+			t.writer.send(protocol.NewTextEvent(turn).Raw)
+		}
+	}
+}
+
+// finish ends the queue: after the last words, or at once.
+func (t *transcript) finish(wait bool, c *Counters) {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if !wait {
+		cancel()
+	}
+	t.queue.Drain(ctx)
+	stats := t.queue.Stats()
+	c.WordsRecognised.Add(stats.Recognised)
+	c.WordsFailed.Add(stats.Failed)
+	c.WordsDropped.Add(stats.Dropped)
+}

@@ -1,0 +1,121 @@
+package localserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/localserver/stream"
+	"hubbub/protocol"
+)
+
+// speech is a function as a words.Recogniser.
+type speech func(ctx context.Context, wav []byte) (string, error)
+
+func (r speech) Recognise(ctx context.Context, wav []byte) (string, error) { return r(ctx, wav) }
+
+// threeTurns has a turn of 0.6 s in each second.
+func threeTurns() stream.Diarizer {
+	return &fake{push: func(n int, _ []float32) []engine.Event {
+		second := time.Duration(n/10) * time.Second
+		switch {
+		case n > 30:
+		case n%10 == 2:
+			return []engine.Event{{Kind: engine.Start, At: second + 100*time.Millisecond}}
+		case n%10 == 9:
+			return []engine.Event{{Kind: engine.End, At: second + 700*time.Millisecond}}
+		}
+		return nil
+	}}
+}
+
+// said sends three turns to a stream that was created with a body, and returns what
+// arrives, one word a message.
+func said(t *testing.T, h *host, body string) (got []string) {
+	t.Helper()
+	r := h.do("POST", "/v1/live", testKey, strings.NewReader(body))
+	var live protocol.LiveStream
+	if err := json.Unmarshal(r.body, &live); err != nil || r.StatusCode != 200 {
+		t.Fatalf("%d %s", r.StatusCode, r.body)
+	}
+	got = append(got, fmt.Sprint(live.Words))
+	s := h.openAt(live)
+	s.chunks(31)
+	s.end()
+	events, code, _ := s.rest()
+	for _, e := range events {
+		switch e.Type {
+		case protocol.TypeText:
+			got = append(got, fmt.Sprintf("%s %g %g %q", e.Said.Speaker, e.Said.Start, e.Said.End, e.Said.Text))
+		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
+		default:
+			got = append(got, e.Type+": "+e.Message)
+		}
+	}
+	return append(got, fmt.Sprint(code))
+}
+
+// TestWords: streams that ask for words get a text for every turn, in order, also
+// those of the end, and no other streams do.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	h := serve(t, withEngine(threeTurns), func(o *setup) {
+		o.Unpaced = true
+		o.Words = speech(func(_ context.Context, wav []byte) (string, error) {
+			calls.Add(1)
+			return fmt.Sprintf("%s of %d", wav[:4], len(wav)), nil
+		})
+	})
+	want := []string{"true", `SPEAKER_00 0.1 0.7 "RIFF of 28844"`, `SPEAKER_00 1.1 1.7 "RIFF of 32044"`, `SPEAKER_00 2.1 2.7 "RIFF of 32044"`, "1000"}
+	if got := said(t, h, `{"words":true}`); len(got) != len(want) || got[0] != want[0] || got[4] != want[4] || !strings.HasPrefix(got[3], "SPEAKER_00 2.1 2.7 \"RIFF of ") {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if calls.Load() != 3 {
+		t.Errorf("%d calls", calls.Load())
+	}
+	for _, body := range []string{"", "{}", `{"words":false}`, `{"words":"yes"}`, `{"words":null}`} {
+		if got := said(t, h, body); !slices.Equal(got, []string{"false", "1000"}) {
+			t.Errorf("%s: %q", body, got)
+		}
+	}
+	if calls.Load() != 3 {
+		t.Errorf("audio of streams that did not ask was recognised: %d calls", calls.Load())
+	}
+	if got := said(t, serve(t, withEngine(threeTurns), func(o *setup) { o.Unpaced = true }), `{"words":true}`); !slices.Equal(got, []string{"false", "1000"}) {
+		t.Errorf("without a recogniser: %q", got)
+	}
+}
+
+// TestWordsThatFail: a recogniser that fails costs words, not turns or the stream, and
+// is reported once.
+func TestWordsThatFail(t *testing.T) {
+	t.Parallel()
+	h := serve(t, withEngine(threeTurns), func(o *setup) {
+		o.Unpaced = true
+		o.Words = speech(func(context.Context, []byte) (string, error) { return "", errors.New("secret cause") })
+	})
+	got := said(t, h, `{"words":true}`)
+	if len(got) < 4 || got[len(got)-1] != "1000" {
+		t.Fatalf("%q", got)
+	}
+	texts, failures := 0, 0
+	for _, g := range got {
+		if strings.HasPrefix(g, "SPEAKER_00 ") && strings.HasSuffix(g, ` ""`) {
+			texts++
+		}
+		if strings.HasPrefix(g, "error: The recogniser of speech of the service failed") {
+			failures++
+		}
+	}
+	if failures != 1 || texts < 1 || strings.Contains(strings.Join(got, ""), "secret") {
+		t.Errorf("%d texts, %d failures: %q", texts, failures, got)
+	}
+}
