@@ -71,7 +71,11 @@ type Spec struct {
 	// the machine plays), "-" (standard input), or the path of a WAV, FLAC or MP3
 	// file.
 	Input string
-	// Channels are those that are taken; the demo has one.
+	// Second, unless "", is a second device. The two are two tracks on the clock of
+	// the first, without the second's echo in the first.
+	Second string
+	// Channels are those that are taken; the demo has one, and so has each of two
+	// devices.
 	Channels Channels
 	// Stdin is read for "-"; nil = os.Stdin.
 	Stdin io.Reader
@@ -80,6 +84,9 @@ type Spec struct {
 // Open opens an input. ctx limits the opening only, which may wait for the first
 // bytes of a pipe or for a device.
 func Open(ctx context.Context, s Spec) (Source, error) {
+	if s.Second != "" {
+		return openPair(ctx, Spec{Input: s.Input}, Spec{Input: s.Second})
+	}
 	recorder, device, _ := findRecorder(s.Input)
 	switch {
 	case s.Input == "":

@@ -93,3 +93,23 @@ func TestEachChannelIsASpeaker(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoInputs: two different devices may be given, and nothing else twice.
+func TestTwoInputs(t *testing.T) {
+	for _, c := range []struct {
+		inputs []string
+		valid  bool
+	}{
+		{[]string{"mic"}, true}, {[]string{"a.wav"}, true}, {[]string{"mic", "speakers"}, true}, {[]string{"parec:USB", "speakers:HDMI"}, true},
+		{[]string{"mic", "mic"}, false}, {[]string{"a.wav", "mic"}, false}, {[]string{"mic", "-"}, false}, {[]string{"mic", "speakers", "parec"}, false},
+	} {
+		var f inputFlag
+		var err error
+		for _, text := range c.inputs {
+			err = errors.Join(err, f.Set(text))
+		}
+		if valid := errors.Join(err, f.check()) == nil; valid != c.valid {
+			t.Errorf("%q: valid %v, want %v", c.inputs, valid, c.valid)
+		}
+	}
+}

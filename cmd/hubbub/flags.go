@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -168,4 +169,36 @@ func (c *channelsFlag) Type() string   { return "channels" }
 func (c *channelsFlag) Set(text string) (err error) {
 	c.value, err = capture.ParseChannels(text)
 	return err
+}
+
+// inputFlag is the value of --input: a source, or two devices.
+type inputFlag struct{ first, second string }
+
+func (f *inputFlag) Type() string { return "source" }
+
+func (f *inputFlag) String() string {
+	if f.second != "" {
+		return f.first + " " + f.second
+	}
+	return f.first
+}
+
+func (f *inputFlag) Set(text string) error {
+	switch {
+	case f.first == "":
+		f.first = text
+	case f.second == "":
+		f.second = text
+	default:
+		return errors.New("two inputs are the most")
+	}
+	return nil
+}
+
+// check rejects two inputs that are not two devices.
+func (f *inputFlag) check() error {
+	if f.second == "" || f.first != f.second && capture.IsDevice(f.first) && capture.IsDevice(f.second) {
+		return nil
+	}
+	return &usageError{"two inputs must be two devices", "Give --input mic --input speakers, or one input."}
 }

@@ -24,7 +24,7 @@ type liveFlags struct {
 	serviceFlags
 	engineFlags
 	displayFlags
-	input     string
+	input     inputFlag
 	channels  channelsFlag
 	pace      choice
 	record    string
@@ -53,11 +53,12 @@ and no audio leaves the machine.`,
 		Example: `  hubbub live
   hubbub live --input meeting.wav --output rttm --pace fast > meeting.rttm
   hubbub live --input mic:USB --record monday
+  hubbub live --input mic --input speakers
   hubbub live --input call.wav --channels each
   arecord -f FLOAT_LE -r 16000 -c 1 -t raw | hubbub live --input -`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(f.complete(cmd), a.checkInput(f.input)); err != nil {
+			if err := cmp.Or(f.complete(cmd), f.input.check(), a.checkInput(f.input.first)); err != nil {
 				return err
 			}
 			return a.live(cmd.Context(), f)
@@ -65,7 +66,7 @@ and no audio leaves the machine.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.input, "input", "i", "", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo)")
+	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
 	flags.Var(&f.channels, "channels", channelsUsage+"; then --max-speakers is for each channel")
 	f.serviceFlags.add(cmd)
 	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
@@ -88,7 +89,7 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 	if f.names, err = applySettings(cmd); err != nil {
 		return err
 	}
-	f.rooms = cmd.Flags().Changed("max-speakers")
+	f.rooms = f.input.second != "" || cmd.Flags().Changed("max-speakers")
 	if f.server != "" && f.fast() {
 		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
 			"Leave out --pace, or choose the built-in server with --server \"\"."}
@@ -135,10 +136,10 @@ func (s span) limit(d session.Display) time.Duration {
 // somebody sees that it does: a recording or an output for another program would
 // hold a conversation that never took place.
 func (f *liveFlags) source() string {
-	if f.input == "" && (f.record != "" || f.output.value != "") {
+	if f.input.first == "" && (f.record != "" || f.output.value != "") {
 		return "mic"
 	}
-	return f.input
+	return f.input.first
 }
 
 // openStream opens a stream for a source, or one for each of its tracks.
@@ -179,7 +180,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 			return err
 		}
 	}
-	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Channels: f.channels.value, Stdin: a.Stdin})
+	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Second: f.input.second, Channels: f.channels.value, Stdin: a.Stdin})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,242 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+)
+
+// A pair is two devices as two tracks, such as the microphone and what the machine
+// plays. Each device has a clock of its own. The second track is resampled so that
+// its samples are those of the same moment as the first track's.
+//
+// When a block arrives is known, but it may arrive late: of a busy machine, or of a
+// sound server that collects blocks. It is never early. So the earliest of recent
+// arrivals, against the number of samples until then, are the clock of a device.
+
+const (
+	// arrivals is how many blocks the clock of a device is estimated from: 10 s.
+	arrivals = 100
+	// maxSlew is the largest change of the offset between the tracks, in samples for
+	// each sample: 1000 ppm. Clocks differ by less than 200 ppm.
+	maxSlew = 0.001
+	// maxOffset is the largest error of the offset, in samples, that is corrected by
+	// resampling; a larger one is a device that was reopened or lost audio.
+	maxOffset = SampleRate / 20
+)
+
+// timedSource is a device with the arrival of its newest block: the number of
+// samples until then, and when they arrived.
+type timedSource interface {
+	Source
+	arrival() (samples int64, at time.Duration)
+}
+
+// pair is a Source with two tracks.
+type pair struct {
+	first, second timedSource
+	again         func(context.Context) (Source, error)
+	now           func() time.Duration
+	clocks        [2]deviceClock
+	track         follower
+	echo          *suppressor
+	position      int64   // samples of the first track so far
+	offset        float64 // of the second track's samples against the first's
+	buf, in       []float32
+}
+
+// deviceClock estimates when sample 0 of a device was captured, up to a constant.
+type deviceClock struct {
+	recent [arrivals]float64 // arrival minus length of the audio until then, in samples
+	n      int
+	seen   int64
+}
+
+// add takes an arrival.
+func (c *deviceClock) add(samples int64, at time.Duration) {
+	if samples == c.seen {
+		return
+	}
+	c.seen = samples
+	c.recent[c.n%arrivals] = at.Seconds()*SampleRate - float64(samples)
+	c.n++
+}
+
+// start is the time of sample 0, in samples.
+func (c *deviceClock) start() float64 {
+	least := math.Inf(1)
+	for _, x := range c.recent[:min(c.n, arrivals)] {
+		least = min(least, x)
+	}
+	return least
+}
+
+// openPair opens two devices.
+func openPair(ctx context.Context, first, second Spec) (Source, error) {
+	again := func(ctx context.Context) (Source, error) { return openPair(ctx, first, second) }
+	a, err := Open(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	b, err := Open(ctx, second)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	one, ok := a.(timedSource)
+	two, ok2 := b.(timedSource)
+	if !ok || !ok2 {
+		return nil, errors.Join(fail("Give two devices, such as --input mic --input speakers.", "two inputs must be devices"), a.Close(), b.Close())
+	}
+	return newPair(one, two, again), nil
+}
+
+func newPair(first, second timedSource, again func(context.Context) (Source, error)) *pair {
+	return &pair{first: first, second: second, again: again, now: elapsed, track: newFollower(), echo: newSuppressor(), in: make([]float32, ChunkSamples)}
+}
+
+func (p *pair) Info() Info {
+	i := p.first.Info()
+	i.Name += " + " + p.second.Info().Name
+	i.Channels, i.Tracks = i.Channels+p.second.Info().Channels, 2
+	return i
+}
+
+// Read reads the first device, and as much of the second as belongs to it.
+func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
+	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
+	n, err := p.first.Read(ctx, p.buf)
+	if err != nil {
+		return 0, err
+	}
+	p.clocks[0].add(p.first.arrival())
+	if p.clocks[1].n == 0 {
+		if err := p.readSecond(ctx); err != nil {
+			return 0, err
+		}
+	}
+	before := p.offset
+	p.follow(n)
+	if end := float64(p.position+int64(n)) + p.offset; end <= 0 { // before the second device began
+		p.position += int64(n)
+		return p.Read(ctx, dst)
+	}
+	step := (p.offset - before) / float64(n)
+	if math.Abs(p.offset-before) > maxOffset { // a jump
+		before, step = p.offset, 0
+	}
+	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.end() <= need; {
+		if err := p.readSecond(ctx); err != nil {
+			return 0, err
+		}
+	}
+	for i := range n {
+		at := float64(p.position+int64(i)) + before + step*float64(i)
+		dst[2*i], dst[2*i+1] = p.buf[i], p.track.at(at)
+	}
+	p.position += int64(n)
+	p.track.forget(float64(p.position) + p.offset)
+	p.echo.suppress(dst[:2*n])
+	return 2 * n, nil
+}
+
+func (p *pair) readSecond(ctx context.Context) error {
+	n, err := p.second.Read(ctx, p.in)
+	if err != nil {
+		return err
+	}
+	p.track.push(p.in[:n])
+	p.clocks[1].add(p.second.arrival())
+	return nil
+}
+
+// follow moves the offset towards that of the clocks, over n samples.
+func (p *pair) follow(n int) {
+	want := p.clocks[0].start() - p.clocks[1].start()
+	switch d := want - p.offset; {
+	case math.Abs(d) > maxOffset:
+		p.offset = want
+	default:
+		most := maxSlew * float64(n)
+		p.offset += max(-most, min(most, d))
+	}
+}
+
+func (p *pair) Close() error { return errors.Join(p.first.Close(), p.second.Close()) }
+
+func (p *pair) notices() (all []string) {
+	for _, s := range []Source{p.first, p.second} {
+		if n, ok := s.(noticer); ok {
+			all = append(all, n.notices()...)
+		}
+	}
+	return all
+}
+
+func (p *pair) overflows() (n int64) {
+	for _, s := range []Source{p.first, p.second} {
+		if o, ok := s.(overflower); ok {
+			n += o.overflows()
+		}
+	}
+	return n
+}
+
+// reopen opens both devices again: the offset between them is a new one.
+func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
+	_ = p.Close()
+	next, err := p.again(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := next.Read(ctx, make([]float32, 2*ChunkSamples)); err != nil {
+		return nil, errors.Join(err, next.Close())
+	}
+	return next, nil
+}
+
+func (p *pair) elapsed() time.Duration { return p.now() }
+
+// follower reads a signal at any position, by the filter of the resampler.
+type follower struct {
+	filter *resampler
+	hist   []float32 // from sample number base on
+	base   int64
+}
+
+func newFollower() follower {
+	f := follower{filter: newResampler(SampleRate, SampleRate+1)}
+	f.hist = make([]float32, f.filter.taps) // before the first sample there was silence
+	f.base = -int64(len(f.hist))
+	return f
+}
+
+func (f *follower) push(samples []float32) { f.hist = append(f.hist, samples...) }
+
+// end is the first position that needs samples that are not there yet.
+func (f *follower) end() float64 {
+	return float64(f.base + int64(len(f.hist)) - int64(f.filter.taps/2))
+}
+
+// at is the signal at a position before end; 0 before its begin.
+func (f *follower) at(position float64) float32 {
+	whole := math.Floor(position)
+	first := int64(whole) - int64(f.filter.taps/2) + 1 - f.base
+	if first < 0 {
+		return 0
+	}
+	x := f.hist[first : first+int64(f.filter.taps)]
+	phase := (position - whole) * betweenPhases
+	i := int(phase)
+	a, b := dot(f.filter.phases[i], x), dot(f.filter.phases[i+1], x)
+	return a + float32(phase-float64(i))*(b-a)
+}
+
+// forget drops what lies well before a position. One that slews back stays above it.
+func (f *follower) forget(position float64) {
+	if drop := int64(position) - int64(f.filter.taps) - maxOffset - f.base; drop > SampleRate {
+		drop = min(drop, int64(len(f.hist)))
+		f.hist = append(f.hist[:0], f.hist[drop:]...)
+		f.base += drop
+	}
+}

@@ -1,0 +1,157 @@
+package capture
+
+import (
+	"context"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// simulated is a device with a clock of its own that plays a signal of real time.
+type simulated struct {
+	begin  float64 // s, of its first sample
+	rate   float64 // samples per second
+	late   func() float64
+	signal func(t float64) float64
+	end    float64
+	n      int64
+	block  []float32
+	at     time.Duration
+}
+
+func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1} }
+func (s *simulated) Close() error                    { return nil }
+func (s *simulated) arrival() (int64, time.Duration) { return s.n, s.at }
+func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
+	if len(s.block) == 0 {
+		if s.begin+float64(s.n)/s.rate > s.end {
+			return 0, io.EOF
+		}
+		for i := range ChunkSamples {
+			s.block = append(s.block, float32(s.signal(s.begin+float64(s.n+int64(i))/s.rate)))
+		}
+		s.n += ChunkSamples
+		s.at = time.Duration((s.begin + float64(s.n)/s.rate + s.late()) * float64(time.Second))
+	}
+	n := copy(dst, s.block)
+	s.block = s.block[n:]
+	return n, nil
+}
+
+// TestPairIsAligned: two devices whose clocks differ stay within 20 ms, although
+// blocks arrive late. HUBBUB_HOUR=1 simulates an hour at 200 ppm.
+func TestPairIsAligned(t *testing.T) {
+	length, ppm := 60.0, 700.0 // a drift of 42 ms
+	if os.Getenv("HUBBUB_HOUR") == "1" {
+		length, ppm = 3600, 200
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	late := func() float64 { // a busy machine
+		if random.Float64() < 0.05 {
+			return 0.02 + 0.1*random.Float64()
+		}
+		return 0.01 + 0.004*random.Float64()
+	}
+	const hz = 10 // one period is 100 ms
+	signal := func(t float64) float64 { return 0.5 * math.Sin(2*math.Pi*hz*t) }
+	for _, sign := range []float64{-1, 1} {
+		first := &simulated{begin: 100, rate: SampleRate, late: late, signal: signal, end: 100 + length}
+		second := &simulated{begin: 99.73, rate: SampleRate * (1 + sign*ppm*1e-6), late: late, signal: signal, end: 200 + length}
+		p := newPair(first, second, nil)
+		p.echo.off = true
+		x := make([]float32, 2*ChunkSamples)
+		var worst, since float64
+		for at := 0.0; ; at += ChunkDuration.Seconds() {
+			n, err := p.Read(t.Context(), x)
+			if err != nil {
+				break
+			}
+			if n != len(x) {
+				t.Fatalf("%d samples", n)
+			}
+			var phase [2]float64
+			for track := range phase {
+				var c, s float64
+				for i := range ChunkSamples { // one period
+					b, a := math.Sincos(2 * math.Pi * hz * float64(i) / SampleRate)
+					c += a * float64(x[2*i+track])
+					s += b * float64(x[2*i+track])
+				}
+				phase[track] = math.Atan2(c, s)
+			}
+			d := math.Remainder(phase[0]-phase[1], 2*math.Pi) / (2 * math.Pi * hz)
+			if at > 1 {
+				if worst = max(worst, math.Abs(d)); worst == math.Abs(d) {
+					since = at
+				}
+			}
+		}
+		t.Logf("%+.0f ppm over %.0f s: at most %.1f ms apart, at %.0f s", sign*ppm, length, 1000*worst, since)
+		if worst > 0.02 {
+			t.Errorf("%+.0f ppm: the tracks are up to %.1f ms apart", sign*ppm, 1000*worst)
+		}
+	}
+}
+
+// speechLike is noise in syllables and pauses, reproducible.
+func speechLike(seed uint64, seconds int, talks func(at float64) bool) []float32 {
+	random := rand.New(rand.NewPCG(seed, 7))
+	x := make([]float32, seconds*SampleRate)
+	level := 0.0
+	for i := range x {
+		if i%(SampleRate/8) == 0 { // a syllable
+			if level = 0; talks(float64(i) / SampleRate) {
+				level = 0.3 * math.Pow(10, -random.Float64())
+			}
+		}
+		x[i] = float32(level*random.NormFloat64()*0.4 + 1e-4*random.NormFloat64())
+	}
+	return x
+}
+
+// TestEchoIsSuppressed: of an echo 3 to 20 dB down and 0 to 300 ms late, little is
+// left while the far side speaks alone; somebody here is heard.
+func TestEchoIsSuppressed(t *testing.T) {
+	far := speechLike(1, 30, func(at float64) bool { return int(at/5)%2 == 0 })
+	near := speechLike(2, 30, func(at float64) bool { return int(at/5)%4 == 1 })
+	for _, down := range []float64{3, 20, 200} {
+		for _, delay := range []int{0, 37, 300} {
+			gain := float32(math.Pow(10, -down/20))
+			x := make([]float32, 2*len(far))
+			for i := range far {
+				x[2*i], x[2*i+1] = near[i], far[i]
+				if j := i - delay*SampleRate/1000; j >= 0 {
+					x[2*i] += gain * far[j]
+				}
+			}
+			s := newSuppressor()
+			for at := 0; at < len(x); at += 2 * ChunkSamples {
+				s.suppress(x[at : at+2*ChunkSamples])
+			}
+			var echo, all, left, here float64
+			for i := 10 * SampleRate; i < len(far); i++ { // after 10 s it knows the echo
+				at, y := float64(i)/SampleRate, float64(x[2*i])
+				switch phase := int(at/5) % 4; {
+				case phase%2 == 0:
+					if j := i - delay*SampleRate/1000; j >= 0 {
+						all += float64(gain*far[j]) * float64(gain*far[j])
+					}
+					echo += y * y
+				case phase == 1 && at-5*float64(int(at/5)) > 0.5:
+					here += float64(near[i]) * float64(near[i])
+					left += y * y
+				}
+			}
+			t.Logf("echo %.0f dB down, %d ms late: %.1f dB of it left, %.1f dB of the speech here", down, delay, db(echo/all), db(left/here))
+			if down < 100 && db(echo/all) > -10 {
+				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of it left", down, delay, db(echo/all))
+			}
+			if db(left/here) < -1 {
+				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of the speech here is left", down, delay, db(left/here))
+			}
+		}
+	}
+}
