@@ -77,12 +77,14 @@ soak: build
 	@.ci/install test >&2
 	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
 
-## eval: the sets of ../shared/speech by the whole program, by the engine alone at four latencies, and in twelve recording conditions; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
+## eval: the sets of ../shared/speech by the whole program, by the engine alone at four latencies, and in twelve recording conditions, and the names of enrolled people there; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
 ifeq ($(WAV)$(ARGS),)
-eval: build .cache/conditions
+eval: build .cache/conditions .cache/enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --latency 0.5,1,2,5
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --dir .cache/conditions --sets $$(ls .cache/conditions | paste -sd,)
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/enrolment --meetings $$(ls -d .cache/enrolment/conditions/* | paste -sd,)
 else
 eval:
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval $(if $(WAV),-ref '$(REF)' -wav '$(WAV)') $(ARGS)
@@ -92,6 +94,12 @@ endif
 .cache/conditions:
 	@.ci/install eval >&2
 	@rm -rf $@.part && mkdir -p .cache && /usr/bin/python3 ../shared/speech/conditions/make.py ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
+
+# Meetings of enrolled people, clean and in the same conditions, and their enrolment speech.
+.cache/enrolment:
+	@.ci/install eval >&2
+	@rm -rf $@.part && /usr/bin/python3 localserver/engine/training/enrolment.py --prototype ../shared/prototype/pipeline --speech ../shared/speech --out $@.part >&2
+	@/usr/bin/python3 ../shared/speech/conditions/make.py $@.part/meetings $@.part/conditions >&2 && mv $@.part $@
 
 ## train: the engine's networks from ../shared/speech to .cache/train/engine.hubw; about an hour on two cores; continues where it was interrupted
 train:

@@ -30,7 +30,8 @@ import (
 type enrolment struct {
 	enrolled map[string]map[string][]string // names by meeting and number of enrolled people
 	people   map[string]voiceprint.Voiceprint
-	refused  int // people without a voiceprint
+	refused  int   // people without a voiceprint
+	sets     []set // meetings by recording condition
 	meetings []windows
 }
 
@@ -43,12 +44,18 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("the set of enrolled people cannot be read: %w", err), "make it with localserver/engine/training/enrolment.py")
 	}
-	meetings, people := cmp.Or(m.meetings, filepath.Join(m.enrolment, "meetings")), cmp.Or(m.people, filepath.Join(m.enrolment, "people"))
-	sets, err := findSets(filepath.Dir(meetings), []string{filepath.Base(meetings)})
-	if err != nil {
-		return nil, err
+	folders, people := m.meetings, cmp.Or(m.people, filepath.Join(m.enrolment, "people"))
+	if len(folders) == 0 {
+		folders = []string{filepath.Join(m.enrolment, "meetings")}
 	}
-	if e.meetings, err = m.runNetworks(ctx, sets, m.hop*chunkSamples); err != nil {
+	for _, folder := range folders {
+		sets, err := findSets(filepath.Dir(folder), []string{filepath.Base(folder)})
+		if err != nil {
+			return nil, err
+		}
+		e.sets = append(e.sets, sets...)
+	}
+	if e.meetings, err = m.runNetworks(ctx, e.sets, m.hop*chunkSamples); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{}
@@ -91,10 +98,26 @@ type recognised struct {
 	known, correct, wrong float64 // speech of enrolled people
 	strangers, named      float64 // speech of strangers
 	delays                []float64
-	with, without         evaluation.FileResult
+	with, without         evaluation.Result
 }
 
-// measureEnrolment prints a row for each number of enrolled people.
+// add adds other meetings.
+func (r *recognised) add(o recognised) {
+	r.known, r.correct, r.wrong = r.known+o.known, r.correct+o.correct, r.wrong+o.wrong
+	r.strangers, r.named = r.strangers+o.strangers, r.named+o.named
+	r.delays = append(r.delays, o.delays...)
+	r.with, r.without = evaluation.Sum(r.with, o.with), evaluation.Sum(r.without, o.without)
+}
+
+// row writes a row of the table.
+func (r *recognised) row(w io.Writer, meetings, enrolled string) {
+	slices.Sort(r.delays)
+	fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f s\t%.1f\t%.1f\t\n", meetings, enrolled, 100*r.correct/r.known, 100*r.wrong/r.known,
+		100*r.named/r.strangers, r.delays[len(r.delays)/2], 100*r.with.DER, 100*r.without.DER)
+}
+
+// measureEnrolment prints a row for each number of enrolled people: of each folder
+// of meetings, and of all folders together where there are several.
 func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
 	e, err := m.readEnrolment(ctx)
 	if err != nil {
@@ -104,7 +127,7 @@ func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
 		return e.calibrate(out)
 	}
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "enrolled\tcorrect %%\twrong %%\tstranger named %%\tmedian time to name\tDER %%\twithout\t\n")
+	fmt.Fprintf(tw, "meetings\tenrolled\tcorrect %%\twrong %%\tstranger named %%\tmedian time to name\tDER %%\twithout\t\n")
 	for _, size := range []string{"2", "8", "50"} {
 		results := make([]recognised, len(e.meetings))
 		group, ctx := errgroup.WithContext(ctx)
@@ -115,17 +138,18 @@ func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		var r recognised
-		var with, without evaluation.Result
-		for _, o := range results {
-			r.known, r.correct, r.wrong = r.known+o.known, r.correct+o.correct, r.wrong+o.wrong
-			r.strangers, r.named = r.strangers+o.strangers, r.named+o.named
-			r.delays = append(r.delays, o.delays...)
-			with, without = evaluation.Sum(with, o.with.Result), evaluation.Sum(without, o.without.Result)
+		var all recognised
+		bySet := make([]recognised, len(e.sets))
+		for i, r := range results {
+			bySet[e.meetings[i].set].add(r)
+			all.add(r)
 		}
-		slices.Sort(r.delays)
-		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.1f\t%.1f s\t%.1f\t%.1f\t\n", size, 100*r.correct/r.known, 100*r.wrong/r.known,
-			100*r.named/r.strangers, r.delays[len(r.delays)/2], 100*with.DER, 100*without.DER)
+		for i := range bySet {
+			bySet[i].row(tw, e.sets[i].name, size)
+		}
+		if len(bySet) > 1 {
+			all.row(tw, "all", size)
+		}
 	}
 	return tw.Flush()
 }
@@ -164,10 +188,10 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 			return err
 		}
 		if enrolled == nil {
-			r.without = report.Files[0]
+			r.without = report.Files[0].Result
 			continue
 		}
-		r.with = report.Files[0]
+		r.with = report.Files[0].Result
 		r.compare(w.rec.ref, hyp, enrolled, first)
 	}
 	return nil

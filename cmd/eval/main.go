@@ -74,9 +74,10 @@ type settings struct {
 	program           string
 	offline, known    bool
 
-	enrolment, meetings, people string
-	threshold                   float64
-	calibrate                   bool
+	enrolment, people string
+	meetings          []string
+	threshold         float64
+	calibrate         bool
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -111,7 +112,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks, for the next run with the same weights")
 	f.StringVar(&s.segmentsFile, "pieces", "", "for training: file to write speech segments and their embeddings to, instead of scoring")
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
-	f.StringVar(&s.meetings, "meetings", "", "with --enrolment: its meetings in another recording condition")
+	f.StringSliceVar(&s.meetings, "meetings", nil, "with --enrolment: folders of its meetings in other recording conditions")
 	f.StringVar(&s.people, "people", "", "with --enrolment: its enrolment speech in another recording condition")
 	f.Float64Var(&s.threshold, "threshold", 100*voiceprint.DefaultThreshold, "with --enrolment: confidence that a match needs, 0 to 100")
 	f.BoolVar(&s.calibrate, "calibrate", false, "with --enrolment: learn the calibration of matches instead of measuring")
