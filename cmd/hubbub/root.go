@@ -34,6 +34,7 @@ The default service is built in and runs on this machine. 'hubbub' alone is
 		newReplay(a),
 		newExport(a),
 		newDiarize(a),
+		newJobs(a),
 		newCheck(a),
 		newConform(a),
 		newLoad(a),

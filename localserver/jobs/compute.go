@@ -67,7 +67,7 @@ func (a *attempt) audioError(path string, err error) error {
 	if errors.As(err, &fail) || a.ctx.Err() != nil {
 		return err
 	}
-	text := strings.ReplaceAll(err.Error(), path, "the audio")
+	text := strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(err.Error())
 	return failed("%s", strings.ToUpper(text[:1])+text[1:])
 }
 

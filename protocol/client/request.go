@@ -98,13 +98,17 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		record.answered(resp, text)
 		return c.responseError(resp, text)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	limit := maxBody
+	if _, ok := out.(*protocol.JobStatus); ok {
+		limit = maxJob
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	record.answered(resp, text)
 	switch {
 	case err != nil:
 		return explainNetwork(ctx, c.base, c.timeout, err)
-	case len(text) > maxBody:
-		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, maxBody)
+	case len(text) > limit:
+		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
 		return hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s",

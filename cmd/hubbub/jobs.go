@@ -1,0 +1,124 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+)
+
+// jobStates are the values of --status.
+var jobStates = []string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning, protocol.JobSucceeded, protocol.JobFailed, protocol.JobCanceled}
+
+// maxPage is the most jobs of one request.
+const maxPage = 100
+
+func newJobs(a *App) *cobra.Command {
+	var service serviceFlags
+	status, output := choice{"", jobStates}, choice{"text", []string{"text", "json"}}
+	limit := count{20, 1, 100_000}
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "List, show and cancel the jobs on whole recordings of a service",
+		Long: `List the jobs of the account, newest first, with their progress. The service keeps
+a job for 24 hours after its end.`,
+		Example: `  hubbub jobs --server https://diarization.example
+  hubbub jobs --status running
+  hubbub jobs show 01a208b2-62e9-7659-8e1c-cc2bcd877005
+  hubbub jobs cancel 01a208b2-62e9-7659-8e1c-cc2bcd877005`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
+				return a.listJobs(ctx, c, client.JobFilter{Status: status.value}, limit.value, output.value)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	service.add(cmd)
+	flags.Var(&status, "status", "only jobs with the status `NAME`")
+	flags.Var(&limit, "limit", "at most `N` jobs")
+	flags.VarP(&output, "output", "o", "output `FORMAT`: text or json")
+	completeChoices(cmd, "status", jobStates)
+	completeChoices(cmd, "output", output.allowed)
+	cmd.AddCommand(newJob(a, "show", "Print the status and the output of a job as JSON", (*client.Client).Job),
+		newJob(a, "cancel", "Cancel a job that is not over", (*client.Client).CancelJob))
+	return cmd
+}
+
+// newJob is a command that takes the ID of a job and prints its status.
+func newJob(a *App, name, short string, do func(*client.Client, context.Context, string) (protocol.JobStatus, error)) *cobra.Command {
+	var service serviceFlags
+	cmd := &cobra.Command{
+		Use:   name + " ID",
+		Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return &usageError{"hubbub jobs " + name + " needs the ID of a job", "'hubbub jobs' lists them."}
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
+				job, err := do(c.Client, ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return protocol.WriteJSON(a.Stdout, job)
+			})
+		},
+	}
+	service.add(cmd)
+	return cmd
+}
+
+// withJobs connects to the service, which has to be a remote one.
+func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(context.Context, *connection) error) error {
+	if err := service.completeFromSettings(cmd); err != nil {
+		return err
+	}
+	if service.server == "" {
+		return &usageError{"hubbub jobs needs a service", "Give its address with --server, or in HUBBUB_SERVER. Without a service, use 'hubbub diarize'."}
+	}
+	c, err := a.connect(cmd.Context(), *service, connectOptions{})
+	if err != nil {
+		return err
+	}
+	return cmp.Or(do(cmd.Context(), c), c.close())
+}
+
+// listJobs prints the newest jobs.
+func (a *App) listJobs(ctx context.Context, c *connection, f client.JobFilter, limit int, format string) error {
+	var all []protocol.JobItem
+	for {
+		f.Limit = min(limit-len(all), maxPage)
+		page, err := c.Jobs(ctx, f)
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Items...)
+		if page.NextCursor == nil || len(page.Items) == 0 || len(all) >= limit {
+			break
+		}
+		f.Cursor = *page.NextCursor
+	}
+	if format == "json" {
+		return printJSONList(a.Stdout, all)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tKIND\tSTATUS\tPROGRESS\tCREATED")
+	for _, j := range all {
+		progress := "-"
+		if j.Progress != nil && j.Status != protocol.JobCreated {
+			progress = fmt.Sprintf("%.0f %%", *j.Progress*100)
+		}
+		clean := func(s string) string { return cmp.Or(protocol.Clean(s, 64), "-") }
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(j.ID), clean(j.Kind), clean(j.Status), progress, clean(j.CreatedAt))
+	}
+	return w.Flush()
+}
