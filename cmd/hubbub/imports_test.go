@@ -19,7 +19,7 @@ var allowedImports = map[string][]string{
 		"capture", "tui", "protocol", "protocol/client", "protocol/trace",
 		"protocol/check", "protocol/conform", "protocol/export", "localserver", "localserver/apikeys", "localserver/faults", "localserver/store", "localserver/stream", "localserver/engine", "words"},
 	"cmd/hubbub/internal/crash":     {},
-	"cmd/hubbub/internal/voices":    {"protocol", "localserver/engine"},
+	"cmd/hubbub/internal/voices":    {"capture", "protocol", "localserver/engine"},
 	"cmd/hubbub/internal/load":      {"protocol", "protocol/check", "protocol/client"},
 	"cmd/hubbub/internal/page":      {"cmd/hubbub/internal/crash", "protocol", "protocol/export"},
 	"cmd/hubbub/internal/recording": {"cmd/hubbub/internal/crash", "capture", "protocol", "protocol/export"},
