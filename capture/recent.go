@@ -8,20 +8,20 @@ import (
 // Recent keeps the newest audio of a session, as 16 bits. Any goroutine may use it.
 type Recent struct {
 	mu      sync.Mutex
-	samples []int16 // a ring: sample n is at n % most
-	most    int64
+	samples []int16 // ring buffer: sample n is at n % size
+	size    int64
 	end     int64 // samples so far
 }
 
 // NewRecent keeps so many seconds; memory is used as audio arrives.
-func NewRecent(seconds int) *Recent { return &Recent{most: int64(seconds) * SampleRate} }
+func NewRecent(seconds int) *Recent { return &Recent{size: int64(seconds) * SampleRate} }
 
-// Add takes the next chunk. What was left out before is silence.
+// Add appends the next chunk. Chunks that are missing before it become silence.
 func (r *Recent) Add(c Chunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := c.Seq * ChunkSamples
-	for r.end = max(r.end, at-r.most); r.end < at; {
+	for r.end = max(r.end, at-r.size); r.end < at; {
 		r.put(0)
 	}
 	for _, s := range c.Samples[:c.Valid] {
@@ -30,7 +30,7 @@ func (r *Recent) Add(c Chunk) {
 }
 
 func (r *Recent) put(s int16) {
-	if i := r.end % r.most; i < int64(len(r.samples)) {
+	if i := r.end % r.size; i < int64(len(r.samples)) {
 		r.samples[i] = s
 	} else {
 		for int64(len(r.samples)) < i {
@@ -45,9 +45,9 @@ func (r *Recent) put(s int16) {
 func (r *Recent) Span(start, end float64) (samples []float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	from, to := max(int64(start*SampleRate), r.end-r.most, 0), min(int64(end*SampleRate), r.end)
+	from, to := max(int64(start*SampleRate), r.end-r.size, 0), min(int64(end*SampleRate), r.end)
 	for n := from; n < to; n++ {
-		samples = append(samples, float32(r.samples[n%r.most])/math.MaxInt16)
+		samples = append(samples, float32(r.samples[n%r.size])/math.MaxInt16)
 	}
 	return samples
 }
@@ -56,5 +56,5 @@ func (r *Recent) Span(start, end float64) (samples []float32) {
 func (r *Recent) Start() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return float64(max(r.end-r.most, 0)) / SampleRate
+	return float64(max(r.end-r.size, 0)) / SampleRate
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -94,7 +95,7 @@ func (a *App) onSecondInterrupt(handle func() bool) { a.second.Store(&handle) }
 // report prints an error in one line and what to do in the next, and returns the
 // exit code. Errors of every command end here.
 func (a *App) report(err error) int {
-	if errors.Is(err, tui.ErrOutputClosed) {
+	if errors.Is(err, tui.ErrOutputClosed) || a.stdoutClosed(err) {
 		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
@@ -115,6 +116,14 @@ func (a *App) report(err error) int {
 		return exitInterrupted
 	}
 	return exitOK
+}
+
+// stdoutClosed reports whether err is that of a write to a pipe whose reader has
+// closed it, as head does.
+func (a *App) stdoutClosed(err error) bool {
+	var failed *fs.PathError
+	stdout, ok := a.Stdout.(*os.File)
+	return ok && errors.As(err, &failed) && failed.Path == stdout.Name() && errors.Is(failed, syscall.EPIPE)
 }
 
 // notice prints a line on standard error.

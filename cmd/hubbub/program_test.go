@@ -301,3 +301,18 @@ func (x *terminal) sane() {
 		return strings.Count(x.screen(), "typed\n") >= 2
 	})
 }
+
+// As with `hubbub version | head -0`.
+func TestStdoutClosed(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	_ = r.Close()
+	var stderr bytes.Buffer
+	app := &App{Args: []string{"version"}, Stdin: os.Stdin, Stdout: w, Stderr: &stderr}
+	if code := app.Main(); code != exitInterrupted || stderr.Len() > 0 {
+		t.Errorf("exit code %d, standard error %q", code, &stderr)
+	}
+}

@@ -94,7 +94,7 @@ func (a *App) listVoices() error {
 		return err
 	}
 	if len(list) == 0 {
-		a.notice(fmt.Sprintf("no voices are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir))
+		a.notice("no voices are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
 		return nil
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
@@ -146,11 +146,10 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
 	}
-	err = store.Put(voices.Voice{Version: 1, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String()})
-	if err != nil {
+	if err := store.Put(voices.New(name, v, "")); err != nil {
 		return err
 	}
-	a.notice(fmt.Sprintf("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir))
+	a.notice("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir)
 	return nil
 }
 
@@ -245,7 +244,7 @@ func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	e := &protocol.Enrolment{}
 	for _, v := range list {
 		if v.Outdated() {
-			a.notice(fmt.Sprintf("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name))
+			a.notice("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name)
 			continue
 		}
 		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
@@ -87,7 +86,7 @@ func (a *App) storeLearnt(store voices.Store, learnt []voices.Voice) error {
 	for _, v := range learnt {
 		names = append(names, v.Name)
 	}
-	a.notice(fmt.Sprintf("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir))
+	a.notice("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir)
 	return nil
 }
 
@@ -120,10 +119,10 @@ func learnFrom(ctx context.Context, dir string, only []string) (learnt []voices.
 		}
 		v, err := voiceprint.Make(samples)
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which nobody else talks: %w", name, float64(len(samples))/capture.SampleRate, err),
+			return nil, hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which no other speaker talks: %w", name, float64(len(samples))/capture.SampleRate, err),
 				"Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
 		}
-		learnt = append(learnt, voices.Voice{Version: 1, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String(), Recording: place})
+		learnt = append(learnt, voices.New(name, v, place))
 	}
 	switch {
 	case only != nil && len(learnt) < len(only):
@@ -165,8 +164,8 @@ func readSpans(ctx context.Context, path string, spans []protocol.Span) (samples
 	return samples[:min(len(samples), voiceprint.MaxSeconds*capture.SampleRate)], nil
 }
 
-// newLearner learns voices while a session runs: on displays that somebody looks
-// at, nil elsewhere. correct is for the end of the session.
+// newLearner learns voices while a session runs, on displays with a user; it is nil
+// on others. correct is for the end of the session.
 func newLearner(d session.Display, notes *protocol.AnnotationsStore) (l session.VoiceLearner, correct func() error) {
 	store, err := voices.Default()
 	if err != nil || !d.Attended() { // without a home folder nothing can be remembered

@@ -7,12 +7,12 @@ import (
 	"hubbub/protocol"
 )
 
-// minAlone is the shortest stretch that Alone returns, in seconds: turns begin and
-// end with what belongs to others.
+// minAlone is the shortest stretch that Alone returns, in seconds: at the ends of a
+// turn there is often audio of other speakers.
 const minAlone = 0.5
 
-// Alone are the longest stretches, in order of time, in which only one speaker
-// talks: together most seconds at most.
+// Alone returns the longest stretches in which only this speaker, an index into
+// Speakers, talks: in order of time, in total at most so many seconds.
 func (d *Document) Alone(speaker int, most float64) (spans []protocol.Span) {
 	for _, t := range d.Turns {
 		if t.Speaker != speaker {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
@@ -51,7 +50,7 @@ func (l *Learner) Never() error {
 }
 
 // Learn stores the voice of a label's speaker under a name, from audio in which
-// nobody else talks: 16 kHz, mono, at most voiceprint.MaxSeconds. It returns one
+// no other speaker talks: 16 kHz, mono, at most voiceprint.MaxSeconds. It returns one
 // line that says what is stored and where.
 func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := protocol.CheckVoiceprintLabel(name); err != nil {
@@ -59,15 +58,14 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	}
 	v, err := voiceprint.Make(samples)
 	if err != nil {
-		return "", hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Try again when more was said alone.")
+		return "", hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Try again when the speaker has talked longer without others.")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.forget(label); err != nil { // one of an earlier attempt
 		return "", err
 	}
-	voice := Voice{Version: formatVersion, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String()}
-	if err := l.put(label, voice); err != nil {
+	if err := l.put(label, New(name, v, "")); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir), nil

@@ -6,24 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/capture"
 	"hubbub/hint"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol"
 )
 
 // speech is the first six seconds of the demo, in which one person talks.
-func speech(t *testing.T) (samples []float32) {
+func speech(t *testing.T) []float32 {
 	t.Helper()
-	source, err := capture.Open(t.Context(), capture.Spec{Input: filepath.Join("..", "..", "..", "..", "capture", "demo", "demo.flac")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for c := range capture.Start(t.Context(), source, capture.StreamOptions{Pace: capture.Fast}).Chunks() {
-		if c.Seq < 60 {
-			samples = append(samples, c.Samples...)
-		}
-	}
-	return samples
+	return enginetest.Demo(t)[:6*protocol.SampleRate]
 }
 
 func names(t *testing.T, s Store) string {

@@ -36,6 +36,11 @@ type Voice struct {
 	Recording string `json:"recording,omitempty"`
 }
 
+// New is a voice added now. recording is "" if it was not learnt from one.
+func New(name string, v voiceprint.Voiceprint, recording string) Voice {
+	return Voice{Version: formatVersion, Name: name, Added: time.Now().UTC().Truncate(time.Second), Voiceprint: v.String(), Recording: recording}
+}
+
 // Outdated reports whether the voiceprint was made by another engine version.
 func (v Voice) Outdated() bool { return !voiceprint.Current(v.Voiceprint) }
 
