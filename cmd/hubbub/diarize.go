@@ -25,6 +25,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/tui"
+	"hubbub/words"
 )
 
 // diarizeFlags are the flags of `hubbub diarize`.
@@ -35,6 +36,7 @@ type diarizeFlags struct {
 	channels                           channelsFlag
 	out                                string
 	force                              bool
+	wordsFlags
 }
 
 // diarizeFiles are the file extensions of the outputs, in the order of the help.
@@ -76,6 +78,7 @@ finished.`,
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.channels, "channels", channelsUsage+"; then numbers of speakers are for each channel")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
+	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
 	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagDirname("out")
@@ -90,6 +93,7 @@ type diarizer struct {
 	flags    *diarizeFlags
 	options  offline.Options
 	progress progress
+	words    words.Recogniser // nil = none
 
 	mu      sync.Mutex // guards what follows, and the outputs
 	results [][]byte   // for standard output; nil = not finished
@@ -108,6 +112,13 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 		if f.out != "" {
 			f.output.value = "rttm"
 		}
+	}
+	var err error
+	if d.words, err = f.recogniser(); err != nil {
+		return err
+	}
+	if d.words != nil {
+		d.words = words.Limit(d.words, 2) // of all files together
 	}
 	paths, err := d.paths(files)
 	if err != nil {
@@ -200,6 +211,15 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		list = result.Exclusive
 	}
 	turns := labelled(list)
+	if d.words != nil {
+		notice, err := transcribe(ctx, file, d.words, turns)
+		if err != nil {
+			return err
+		}
+		if notice != "" {
+			result.notices = append(result.notices, notice)
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n := result.info.Notice; n != "" {

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"hubbub/capture"
 	"hubbub/hint"
+	"hubbub/protocol"
 	"hubbub/words"
 )
 
@@ -42,4 +47,34 @@ func (f *wordsFlags) recogniser() (words.Recogniser, error) {
 		return nil, &usageError{"--words: " + err.Error(), hint.Of(err)}
 	}
 	return r, nil
+}
+
+// transcribe gives turns of a file, in order of their starts, their words. notice says
+// what is missing; an error is that of ctx, or of the file.
+func transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn) (notice string, err error) {
+	source, err := capture.OpenRecording(ctx, file, capture.Mix)
+	if err != nil {
+		return "", err
+	}
+	ctx, end := context.WithCancel(ctx)
+	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
+	defer func() {
+		end()
+		for range chunks.Chunks() { // until the source is closed
+		}
+	}()
+	recording := words.NewRecording(r, turns)
+	for c := range chunks.Chunks() {
+		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
+			return "", err
+		}
+	}
+	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
+		return "", err
+	}
+	failed, first, err := recording.Finish(ctx)
+	if failed > 0 {
+		notice = fmt.Sprintf("%d of %d turns have no words: %v. %s", failed, len(turns), first, hint.Of(first))
+	}
+	return notice, err
 }

@@ -73,21 +73,8 @@ func (w *Transcriber) addLate() {
 // audio adds a chunk of the session.
 func (w *Transcriber) audio(c capture.Chunk) {
 	if w != nil {
-		w.queue.Audio(c.Seq*capture.ChunkSamples, mixed(c.Samples))
+		w.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
 	}
-}
-
-// mixed is the samples of a chunk in one track. They are one track after the other.
-func mixed(samples []float32) []float32 {
-	tracks := len(samples) / capture.ChunkSamples
-	if tracks <= 1 {
-		return samples
-	}
-	out := make([]float32, capture.ChunkSamples)
-	for i, s := range samples[:tracks*capture.ChunkSamples] {
-		out[i%capture.ChunkSamples] += s / float32(tracks)
-	}
-	return out
 }
 
 // turn asks for the words of a turn; false = it gets none.
