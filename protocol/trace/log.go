@@ -48,7 +48,8 @@ type Status struct {
 	Bytes    [2]int64
 	Chunks   int64 // of the newest stream
 
-	// Pace is the seconds of audio sent per second, over the newest 5 s; MaxGap and
+	// Pace is the seconds of audio sent per second, over the newest 5 s, 0 = not
+	// known; MaxGap and
 	// MaxTook are the largest of these chunks.
 	Pace            float64
 	MaxGap, MaxTook time.Duration
@@ -186,6 +187,9 @@ func (l *Log) note(r *Record) {
 	}
 }
 
+// minPaceTime is the shortest time that a pace is measured over.
+const minPaceTime = 10 * time.Millisecond
+
 // Snapshot returns the log at this moment.
 func (l *Log) Snapshot() Snapshot {
 	l.mu.Lock()
@@ -205,7 +209,7 @@ func (l *Log) Snapshot() Snapshot {
 			s.Status.MaxUnacked = max(s.Status.MaxUnacked, r.Socket.Unacked)
 		}
 	}
-	if gaps > 0 {
+	if gaps >= minPaceTime { // else a burst, as after a reconnection
 		s.Status.Pace = float64(counted) * protocol.ChunkDuration.Seconds() / gaps.Seconds()
 	}
 	return s

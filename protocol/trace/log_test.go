@@ -54,6 +54,17 @@ func TestLogFoldsChunks(t *testing.T) {
 	}
 }
 
+// TestLogBurst: audio that was waiting and is sent at once has no pace.
+func TestLogBurst(t *testing.T) {
+	l := NewLog()
+	for seq := range int64(47) {
+		l.Record(chunkRecord(seq, 20*time.Microsecond))
+	}
+	if pace := l.Snapshot().Status.Pace; pace != 0 {
+		t.Errorf("a burst has the pace %g", pace)
+	}
+}
+
 // TestLogAwaitsPongs: an answer to an older ping does not answer the newer.
 func TestLogAwaitsPongs(t *testing.T) {
 	l, begin := NewLog(), time.Now()

@@ -62,7 +62,7 @@ func (f *Failure) String() string {
 	if errors.Is(f.Err, syscall.ENOSPC) || errors.Is(f.Err, syscall.EDQUOT) {
 		reason = "the disk is full"
 	}
-	return fmt.Sprintf("recording stopped at %s, after %s: %s", f.At.Format("15:04:05"), time.Duration(f.Position*float64(time.Second)).Round(time.Second), reason)
+	return fmt.Sprintf("recording stopped at %s, after %s: %s", f.At.Format("15:04:05"), time.Duration(f.Position*float64(time.Second)).Truncate(time.Second), reason)
 }
 
 // Status is the state of a recording.
