@@ -218,7 +218,7 @@ func checkPublicURL(s string) error {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return hint.Add(fmt.Errorf("public address %s cannot be used by clients", protocol.ShownAddress(s)),
-			"Give one such as https://hubbub.example.org.")
+			"Give one such as https://hubbub.example.org, without a user name, query or fragment.")
 	}
 	return nil
 }

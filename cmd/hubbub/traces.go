@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"hubbub/hint"
+	"hubbub/protocol"
 )
 
 // flushTime bounds the sending of the last spans when a server stops.
@@ -26,13 +28,21 @@ const flushTime = 5 * time.Second
 // nothing is recorded or sent. stop sends what is left.
 func startTraces(ctx context.Context, log *slog.Logger) (p trace.TracerProvider, stop func(), err error) {
 	stop = func() {}
-	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+	endpoints := []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
+	if os.Getenv(endpoints[0])+os.Getenv(endpoints[1]) == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, stop, nil
 	}
+	for _, name := range endpoints {
+		// The library would use another address, and print this one with its password.
+		address := os.Getenv(name)
+		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return nil, stop, &usageError{fmt.Sprintf("%s is no address of a collector: %s", name, protocol.ShownAddress(address)),
+				"Give the address at which the collector accepts OTLP over HTTP, such as http://127.0.0.1:4318."}
+		}
+	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, stop, &usageError{fmt.Sprintf("%s is %q, but only http/protobuf is supported", name, protocol),
+		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
+			return nil, stop, &usageError{fmt.Sprintf("%s is %q, but only http/protobuf is supported", name, p),
 				"Unset it, and give the address at which the collector accepts OTLP over HTTP, usually port 4318."}
 		}
 	}

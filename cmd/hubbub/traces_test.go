@@ -119,3 +119,14 @@ func TestTracesFromTheEnvironment(t *testing.T) {
 		})
 	}
 }
+
+// An address of a collector that cannot be used is an error, and not displayed
+// with its password.
+func TestTracesNeedAnAddress(t *testing.T) {
+	for _, address := range []string{"http://user:%hunter2@127.0.0.1:1", "http://user:hunter2/x@127.0.0.1:1", "user:hunter2@127.0.0.1:1", "ftp://user:hunter2@127.0.0.1:1"} {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+		if _, _, err := startTraces(t.Context(), slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
