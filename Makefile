@@ -9,7 +9,7 @@ KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build release image test check lint bench soak eval train demo pictures screenshot generate help clean
+.PHONY: run build release reproducible image test check lint bench soak eval train demo pictures screenshot generate help clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -30,6 +30,11 @@ release:
 	@.ci/install release >&2
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(GO) run $(GORELEASER) release --snapshot --clean
+
+## reproducible: make release twice, and compare the checksums
+reproducible:
+	@$(MAKE) --no-print-directory release && cp .cache/release/checksums.txt .cache/checksums.first
+	@$(MAKE) --no-print-directory release && cmp .cache/checksums.first .cache/release/checksums.txt && echo 'two builds are equal' >&2
 
 # IMAGE is what the container image is called, ARCH its architecture.
 IMAGE ?= hubbub
