@@ -72,6 +72,24 @@ var palette = [roles]lipgloss.AdaptiveColor{
 	speaker0 + 7: {Dark: "#cacca3", Light: "#1e3543"},
 }
 
+// contrastPalette is the palette of high contrast: 7:1 for text, 4.5:1 for rules.
+var contrastPalette = [roles]lipgloss.AdaptiveColor{
+	Brand:        {Dark: "#a8f0e6", Light: "#004a44"},
+	Dim:          {Dark: "#d4d8dc", Light: "#3a3f45"},
+	Faint:        {Dark: "#a0a6ad", Light: "#5c6269"},
+	Good:         {Dark: "#98f0bc", Light: "#0a4a24"},
+	Warn:         {Dark: "#ffd460", Light: "#5a3a00"},
+	Bad:          {Dark: "#ffb4ac", Light: "#8a0f0a"},
+	speaker0:     {Dark: "#b2bf9e", Light: "#8d1529"},
+	speaker0 + 1: {Dark: "#fdfdab", Light: "#0224fc"},
+	speaker0 + 2: {Dark: "#e6b218", Light: "#00001d"},
+	speaker0 + 3: {Dark: "#22eafe", Light: "#000589"},
+	speaker0 + 4: {Dark: "#f5d85a", Light: "#540144"},
+	speaker0 + 5: {Dark: "#4ec7ec", Light: "#4a4d6b"},
+	speaker0 + 6: {Dark: "#c0fcec", Light: "#880ab2"},
+	speaker0 + 7: {Dark: "#c2dea4", Light: "#1f1d01"},
+}
+
 // Background is the kind of background that colours are chosen for.
 type Background int
 
@@ -81,6 +99,8 @@ const (
 	DetectBackground Background = iota
 	DarkBackground
 	LightBackground
+	// HighContrast is DetectBackground with the palette of high contrast.
+	HighContrast
 )
 
 // Theme turns styles into escape sequences.
@@ -92,8 +112,12 @@ type Theme struct {
 // NewTheme chooses the colours for a terminal's colour profile. A plain theme
 // has no escape sequences at all.
 func NewTheme(p termenv.Profile, dark, plain bool) *Theme {
+	return newTheme(&palette, p, dark, plain)
+}
+
+func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, plain bool) *Theme {
 	t := &Theme{plain: plain}
-	for r, c := range palette {
+	for r, c := range colours {
 		hex := c.Light
 		if dark {
 			hex = c.Dark
@@ -116,12 +140,16 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 		profile = termenv.Ascii
 	}
 	dark := b == DarkBackground
-	if b == DetectBackground {
+	colours := &palette
+	if b == HighContrast {
+		colours = &contrastPalette
+	}
+	if b == DetectBackground || b == HighContrast {
 		// The default renderer has asked its terminal before the screen was
 		// taken over. Asking again would swallow keys.
 		dark = lipgloss.HasDarkBackground()
 	}
-	return NewTheme(profile, dark, os.Getenv("TERM") == "dumb")
+	return newTheme(colours, profile, dark, os.Getenv("TERM") == "dumb")
 }
 
 // Plain reports whether the terminal gets no escape sequences at all.

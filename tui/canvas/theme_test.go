@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 )
 
@@ -38,10 +39,17 @@ func contrast(a, b rgb) float64 {
 }
 
 func TestTextReachesContrast(t *testing.T) {
+	checkContrast(t, palette, 4.5, 1.3)
+	checkContrast(t, contrastPalette, 7, 4.5)
+}
+
+// checkContrast checks a palette: of text, and of rules and grids.
+func checkContrast(t *testing.T, palette [roles]lipgloss.AdaptiveColor, text, rules float64) {
+	t.Helper()
 	for r := Brand; r < roles; r++ {
-		want := 4.5
-		if r == Faint { // rules and grids, no text
-			want = 1.3
+		want := text
+		if r == Faint {
+			want = rules
 		}
 		for _, bg := range darkBackgrounds {
 			if got := contrast(linear(t, palette[r].Dark), linear(t, bg)); got < want {
@@ -94,8 +102,10 @@ func TestSpeakerColoursCanBeToldApart(t *testing.T) {
 		for i := range speakers {
 			for j := range i {
 				for theme, pair := range map[string][2]string{
-					"dark":  {palette[Speaker(i)].Dark, palette[Speaker(j)].Dark},
-					"light": {palette[Speaker(i)].Light, palette[Speaker(j)].Light},
+					"dark":                 {palette[Speaker(i)].Dark, palette[Speaker(j)].Dark},
+					"light":                {palette[Speaker(i)].Light, palette[Speaker(j)].Light},
+					"high contrast, dark":  {contrastPalette[Speaker(i)].Dark, contrastPalette[Speaker(j)].Dark},
+					"high contrast, light": {contrastPalette[Speaker(i)].Light, contrastPalette[Speaker(j)].Light},
 				} {
 					a, b := oklab(seen(linear(t, pair[0]), m)), oklab(seen(linear(t, pair[1]), m))
 					want := 0.06

@@ -101,7 +101,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
 		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices,
-		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground}[o.Theme],
+		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground, "contrast": canvas.HighContrast}[o.Theme],
 	}}, nil
 }
 
