@@ -75,7 +75,10 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		a.job = d.Job
 		if a.revision, err = r.Store.RestoreJob(ctx, a.job); errors.Is(err, store.ErrConflict) {
-			return a, errTaken // the handler has written it just now, or it expired
+			// The handler has just written it, or its time is over.
+			if a.job, a.revision, err = r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now()); errors.Is(err, store.ErrNotFound) {
+				return a, errOver
+			}
 		}
 	}
 	switch {
