@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// processTimeout bounds a process.
-	processTimeout = 60 * time.Second
+	// processTimeout bounds a process, as a request.
+	processTimeout = requestTimeout
 	// maxMessage bounds what is kept of a process's standard error, in bytes.
 	maxMessage = 4 << 10
 )
