@@ -36,8 +36,7 @@ const (
 
 // suppressor silences the echo of track 1 in track 0.
 type suppressor struct {
-	frame []float32 // begun frame, interleaved
-	far   [maxEchoDelay + 1]float64
+	far [maxEchoDelay + 1]float64
 	// ratios of the microphone's power to the far side's, by delay; the newest
 	// echoMemory of each.
 	ratios [maxEchoDelay + 1][]float64
