@@ -19,6 +19,7 @@ import (
 type Learner struct {
 	store Store
 	asks  atomic.Bool
+	make  func(samples []float32) (voiceprint.Voiceprint, error) // voiceprint.Make
 
 	mu     sync.Mutex
 	learnt map[string]learnt // by label
@@ -32,7 +33,7 @@ type learnt struct {
 
 // NewLearner is the learner of a session that begins now.
 func NewLearner(s Store) *Learner {
-	l := &Learner{store: s, learnt: map[string]learnt{}}
+	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]learnt{}}
 	l.asks.Store(s.Asks())
 	return l
 }
@@ -56,7 +57,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := protocol.CheckVoiceprintLabel(name); err != nil {
 		return "", hint.Add(fmt.Errorf("the voice of %q cannot be stored: the name %w", name, err), "Choose another name.")
 	}
-	v, err := voiceprint.Make(samples)
+	v, err := l.make(samples)
 	if err != nil {
 		return "", hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Try again when the speaker has talked longer without others.")
 	}

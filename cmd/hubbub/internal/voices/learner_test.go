@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"hubbub/hint"
 	"hubbub/localserver/engine/enginetest"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 )
 
@@ -15,6 +17,18 @@ import (
 func speech(t *testing.T) []float32 {
 	t.Helper()
 	return enginetest.Demo(t)[:6*protocol.SampleRate]
+}
+
+var makeOnce = sync.OnceValues(func() (voiceprint.Voiceprint, error) { return voiceprint.Make(firstSpeech) })
+
+var firstSpeech []float32
+
+// madeOnce returns one voiceprint for all calls of all tests: to make one takes time.
+func madeOnce(samples []float32) (voiceprint.Voiceprint, error) {
+	if firstSpeech == nil {
+		firstSpeech = samples
+	}
+	return makeOnce()
 }
 
 func names(t *testing.T, s Store) string {
@@ -36,6 +50,7 @@ func TestLearner(t *testing.T) {
 	store := Store{filepath.Join(t.TempDir(), "voices")}
 	samples := speech(t)
 	l := NewLearner(store)
+	l.make = madeOnce
 	var notes protocol.Annotations
 	name := func(label, name string) {
 		t.Helper()
@@ -58,6 +73,7 @@ func TestLearner(t *testing.T) {
 		}
 	}
 	earlier := NewLearner(store)
+	earlier.make = l.make
 	if _, err := earlier.Learn("SPEAKER_07", "Anna", samples); err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +134,7 @@ func TestNever(t *testing.T) {
 func TestRename(t *testing.T) {
 	store := Store{filepath.Join(t.TempDir(), "voices")}
 	l := NewLearner(store)
+	l.make = madeOnce
 	samples := speech(t)
 	for label, name := range map[string]string{"SPEAKER_00": "Anna", "SPEAKER_01": "Ben"} {
 		if _, err := l.Learn(label, name, samples); err != nil {
