@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,16 +131,16 @@ func TestCheckStrict(t *testing.T) {
 // TestCheckReady: a health check needs no key, and its exit code is the answer.
 func TestCheckReady(t *testing.T) {
 	t.Parallel()
-	status := http.StatusOK
+	var status atomic.Int32
 	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" || r.Header.Get("Authorization") != "" {
 			t.Errorf("%s with %q", r.URL, r.Header.Get("Authorization"))
 		}
-		w.WriteHeader(status)
+		w.WriteHeader(int(status.Load()))
 	}))
 	defer service.Close()
 	for _, c := range []struct{ status, code int }{{200, 0}, {503, 1}} {
-		status = c.status
+		status.Store(int32(c.status))
 		p := start(t, "check", "--ready", "--server", service.URL, "--insecure")
 		if code := p.exit(); code != c.code || c.code == 1 && !strings.Contains(p.errors(), "503 Service Unavailable") {
 			t.Errorf("status %d: exit code %d: %s", c.status, code, p.errors())
