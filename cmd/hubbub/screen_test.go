@@ -42,7 +42,7 @@ func TestScreenRecords(t *testing.T) {
 	x.keys("R")
 	x.shows(`REC 0:0[3-9]`, "SPEAKER_01")
 	x.keys("R")
-	x.shows(`recorded 0:\d\d into hubbub-\d+-\d+: \d+ turns? of \d speakers?, \d+ kB`)
+	x.shows(`recorded 0:\d\d into hubbub-\d+-\d+: \d+ turns? of \d speakers?, [\d.]+ kB`)
 	poll(t, "a header without REC", 20*time.Millisecond, func() bool { return !strings.Contains(x.screen(), "REC ") })
 	x.keys("R")
 	x.shows(`REC 0:0[1-9]`)
