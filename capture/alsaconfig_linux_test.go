@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // TestALSAConfigWithoutAudio: a configuration that defines no device is an error

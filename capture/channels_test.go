@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // isContext reports whether err is the end of a context.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // TestNoAudio: the error for an input without audio names the cause and has a

@@ -8,7 +8,7 @@ import (
 	"io"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // openBytes opens an input in memory, as a file or as a pipe.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // fakeDevice is a native stream for tests.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // device is what the next opening of a fake microphone finds.

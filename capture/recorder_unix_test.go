@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // programs puts shell scripts in the place of all programs that PATH has.

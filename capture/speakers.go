@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // monitorRecorders record what an output plays.

@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 func rawFloats(x []float32) []byte {

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"pgregory.net/rapid"
 )

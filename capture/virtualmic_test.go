@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // The virtual microphone: audio is played to a null sink of PulseAudio, and

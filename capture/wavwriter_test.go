@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"github.com/go-audio/wav"
 )

@@ -16,10 +16,10 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // TestCluster runs hubbub nodes on real NATS clusters. Its parts mostly wait for

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 // A server with a store in its data folder takes the commands of its operator at

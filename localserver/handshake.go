@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/words"
 )
 
 // handshakeTimeout bounds the answer to a handshake.

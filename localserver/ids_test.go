@@ -11,8 +11,8 @@ import (
 	"github.com/gorilla/websocket"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // upgrade is the head of a request that opens a WebSocket.

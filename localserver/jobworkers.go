@@ -14,11 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // The limits of an HTTP connection. A stream has its own after its handshake.

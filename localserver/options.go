@@ -11,14 +11,14 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 )
 
 const (

@@ -15,13 +15,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -15,11 +15,11 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 func TestShutdownFinishesOpenStreams(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 func verified(t *testing.T, c *certificate, name string, at time.Time) error {

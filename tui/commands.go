@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // TestRecordKey starts and stops a recording, one change at a time, and shows what

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // fakeMemory records its calls.

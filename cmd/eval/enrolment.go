@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol/hint"
 )
 
 // Meetings of enrolled people, as localserver/engine/training/enrolment.py makes

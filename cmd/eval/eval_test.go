@@ -16,8 +16,8 @@ import (
 	"github.com/go-audio/wav"
 	"github.com/mewkiz/flac"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
+	"hubbub/protocol/hint"
 )
 
 // makeSet writes a folder with one recording of 12 s: 2 s of quiet, 4 s of

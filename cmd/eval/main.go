@@ -21,10 +21,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol/hint"
 )
 
 func main() {

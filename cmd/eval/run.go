@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // runEngine runs an engine of this process over a recording.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // Client, TLS and server change nothing: the program's turns are those of the engine

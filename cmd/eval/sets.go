@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // recording is one audio file with its reference.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/check"
+	"hubbub/protocol/hint"
 )
 
 // checkFlags are the flags of `hubbub check`.

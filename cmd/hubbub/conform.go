@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
 	"hubbub/protocol/conform"
+	"hubbub/protocol/hint"
 )
 
 // conformSeconds is how much of the demo is sent: three voices, the last of

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

@@ -20,12 +20,12 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 	"hubbub/tui"
-	"hubbub/words"
 )
 
 // diarizeFlags are the flags of `hubbub diarize`.

@@ -13,8 +13,8 @@ import (
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
 )
 
 // formatList is a flag that takes a comma-separated list of formats.

@@ -12,19 +12,19 @@ import (
 )
 
 // allowedImports lists, by package, what it may import of this module beside
-// itself and package hint; ARCHITECTURE.md has the same table. An entry covers
+// itself and package protocol/hint; ARCHITECTURE.md has the same table. An entry covers
 // the packages below it that have no entry of their own.
 var allowedImports = map[string][]string{
 	"cmd": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/load", "cmd/hubbub/internal/page", "cmd/hubbub/internal/recording", "cmd/hubbub/internal/session", "cmd/hubbub/internal/voices",
 		"capture", "tui", "protocol", "protocol/client", "protocol/trace",
-		"protocol/check", "protocol/conform", "protocol/export", "localserver", "localserver/apikeys", "localserver/faults", "localserver/store", "localserver/stream", "localserver/engine", "words"},
+		"protocol/check", "protocol/conform", "protocol/export", "localserver", "localserver/apikeys", "localserver/faults", "localserver/store", "localserver/stream", "localserver/engine", "protocol/words"},
 	"cmd/hubbub/internal/crash":     {},
 	"cmd/hubbub/internal/voices":    {"capture", "protocol", "localserver/engine"},
 	"cmd/hubbub/internal/load":      {"protocol", "protocol/check", "protocol/client"},
 	"cmd/hubbub/internal/page":      {"cmd/hubbub/internal/crash", "protocol", "protocol/export"},
 	"cmd/hubbub/internal/recording": {"cmd/hubbub/internal/crash", "capture", "protocol", "protocol/export"},
 	"cmd/hubbub/internal/session": {"cmd/hubbub/internal/crash", "cmd/hubbub/internal/page", "cmd/hubbub/internal/recording", "capture", "tui", "tui/canvas",
-		"protocol", "protocol/client", "protocol/export", "protocol/trace", "words"},
+		"protocol", "protocol/client", "protocol/export", "protocol/trace", "protocol/words"},
 	"tui":                  {"tui/canvas", "protocol", "protocol/trace"},
 	"tui/canvas":           {},
 	"capture":              {},
@@ -36,16 +36,16 @@ var allowedImports = map[string][]string{
 	"protocol/conform":     {"protocol", "protocol/client", "protocol/trace"},
 	"protocol/export":      {"protocol"},
 	fakeService:            {"protocol"},
-	"words":                {"protocol"},
-	"localserver":          {"protocol", "localserver/apikeys", "localserver/engine", "localserver/faults", "localserver/jobs", "localserver/outbound", "localserver/store", "localserver/stream", "words"},
+	"protocol/words":       {"protocol"},
+	"localserver":          {"protocol", "localserver/apikeys", "localserver/engine", "localserver/faults", "localserver/jobs", "localserver/outbound", "localserver/store", "localserver/stream", "protocol/words"},
 	"localserver/outbound": {},
 	"localserver/jobs":     {"capture", "protocol", "localserver/engine", "localserver/outbound", "localserver/store", "localserver/stream"},
 	"localserver/apikeys":  {"localserver/store"},
 	"localserver/faults":   {"protocol"},
 	"localserver/store":    {},
-	"localserver/stream":   {"protocol", "localserver/engine", "localserver/store", "words"},
+	"localserver/stream":   {"protocol", "localserver/engine", "localserver/store", "protocol/words"},
 	"localserver/engine":   {},
-	"hint":                 {},
+	"protocol/hint":        {},
 }
 
 // These may be imported by any test, and by nothing else.
@@ -107,7 +107,7 @@ func TestImports(t *testing.T) {
 			if (ours == fakeService || ours == soundServer) && strings.HasSuffix(path, "_test.go") {
 				continue
 			}
-			if to := entry(ours); to != from && to != "hint" && !slices.Contains(allowedImports[from], to) {
+			if to := entry(ours); to != from && to != "protocol/hint" && !slices.Contains(allowedImports[from], to) {
 				t.Errorf("%s imports %s: %s may not import %s", rel, p, from, to)
 			}
 		}

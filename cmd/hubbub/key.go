@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/hint"
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // maxKeyLifetime bounds the lifetime of an API key.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 
 	"github.com/zalando/go-keyring"
 	"golang.org/x/term"

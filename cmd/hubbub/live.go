@@ -12,11 +12,11 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/voices"
-	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
-	"hubbub/words"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 )
 
 // liveFlags are the flags of `hubbub live`.

@@ -15,7 +15,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/load"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 const (

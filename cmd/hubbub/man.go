@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // newMan writes the manual pages and completion scripts of a release. It is hidden: users get its results with a package.

@@ -9,10 +9,10 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 

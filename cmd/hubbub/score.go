@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 func newScore(a *App) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // maxLength is the longest recording.

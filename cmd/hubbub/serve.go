@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/faults"
+	"hubbub/protocol/hint"
 )
 
 const (

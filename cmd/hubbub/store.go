@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 func newStore(a *App) *cobra.Command {

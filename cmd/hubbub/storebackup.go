@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/hint"
 	"hubbub/localserver"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 func newStoreBackup(a *App) *cobra.Command {

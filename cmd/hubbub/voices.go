@@ -14,9 +14,9 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/voices"
-	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 func newVoices(a *App) *cobra.Command {

@@ -15,9 +15,9 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/voices"
-	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // learnVoices learns the named speakers of a recording: all of them, or none.

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 )
 
 // wordsFlags name a recogniser of speech.

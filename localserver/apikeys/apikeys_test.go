@@ -22,8 +22,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const staticKey = "key-for-tests"

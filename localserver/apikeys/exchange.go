@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const (

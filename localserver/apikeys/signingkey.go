@@ -17,8 +17,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 // The signature algorithms of API keys. The signing key determines which one

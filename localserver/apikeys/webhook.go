@@ -11,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"hubbub/hint"
 	"hubbub/localserver/store"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/inference"
+	"hubbub/protocol/hint"
 )
 
 // Version names the engine: it changes whenever the same samples may give other

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 func TestConfig(t *testing.T) {

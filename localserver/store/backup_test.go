@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // filled is a store on disk with everything in it, and what it has to read.

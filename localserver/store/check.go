@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // mediaStream holds the bytes of media objects: most of what is on a disk.

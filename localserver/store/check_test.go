@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // sessionsOnDisk creates a store with sessions, an object and events, and

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"github.com/gofrs/flock"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 func TestFolderIsLocked(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // smallDisk mounts a file system of 64 MiB, where that is permitted.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

@@ -17,7 +17,7 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // restorePrefix begins the name of the folder in a data folder in which a backup

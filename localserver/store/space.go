@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/words"
 )
 
 // queuedChunks bounds the audio that waits for the diarizer. Beyond it the

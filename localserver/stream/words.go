@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/words"
 )
 
 // lastWords bounds the time after end_of_stream in which the words of the last turns

@@ -9,9 +9,9 @@ import (
 	"math"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

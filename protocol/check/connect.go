@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

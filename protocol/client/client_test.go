@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 )
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 
 	"github.com/gorilla/websocket"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // OpenStream opens the address that CreateStream returned. The address works

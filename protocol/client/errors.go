@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // FieldError is what a service says about one field of a request.

@@ -13,8 +13,8 @@ import (
 	"net/url"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // Probe performs the steps of a request one by one, so that each can be examined

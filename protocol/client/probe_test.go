@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 
 	"github.com/gorilla/websocket"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 // TestRetryPolicy is the table on top of reconnect.go.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 )
 

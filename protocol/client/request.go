@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 const (

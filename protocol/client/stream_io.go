@@ -11,8 +11,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // read is the reader goroutine.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // Watcher receives the messages of a stream that another client sends: first all

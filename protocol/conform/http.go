@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 )
 
 const (

@@ -17,9 +17,9 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
 )
 

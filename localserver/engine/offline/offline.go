@@ -17,10 +17,10 @@ import (
 	"context"
 	"fmt"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
+	"hubbub/protocol/hint"
 )
 
 const (

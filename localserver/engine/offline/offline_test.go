@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/clustering"
+	"hubbub/protocol/hint"
 )
 
 // person makes embeddings of one voice: a random direction with noise.

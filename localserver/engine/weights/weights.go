@@ -24,7 +24,7 @@ import (
 	"slices"
 	"sync"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 )
 
 //go:embed engine.hubw

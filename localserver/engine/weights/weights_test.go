@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/weights/weightstest"
+	"hubbub/protocol/hint"
 )
 
 func sample(t testing.TB) []byte {

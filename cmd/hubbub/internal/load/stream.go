@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 )
 
 // maxBehind is how many chunks may wait for a slow connection, as for a

@@ -29,8 +29,8 @@ import (
 	"time"
 
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/hint"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
 )
 
 //go:embed live.html

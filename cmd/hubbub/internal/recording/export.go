@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
 )
 
 // embedLimit is the longest audio that an exported page contains by default, in

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // NotesSaver saves the annotations of a session in its recording on every

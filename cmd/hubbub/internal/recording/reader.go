@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // assumedLatency is the latency, in seconds, of a recording that does not

@@ -16,8 +16,8 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // audioQueue bounds the audio that waits for the disk, in chunks: 30 s.

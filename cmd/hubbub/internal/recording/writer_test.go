@@ -11,9 +11,9 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
 )
 
 // create records a microphone into a new folder.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/term"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 	"hubbub/tui/canvas"
 )

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"hubbub/hint"
+	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 	"hubbub/tui"
 )

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 

@@ -10,9 +10,9 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/hint"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 

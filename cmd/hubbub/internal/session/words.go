@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/hint"
 	"hubbub/protocol"
-	"hubbub/words"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 )
 
 // wordsWait is how long a finished turn waits for its words before it is displayed

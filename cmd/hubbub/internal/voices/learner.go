@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // Learner learns voices of the speakers of one session, and corrects what it has

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // speech is the first six seconds of the demo, in which one person talks.

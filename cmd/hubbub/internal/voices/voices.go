@@ -18,9 +18,9 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hubbub/hint"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // formatVersion is the version of the files.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/mewkiz/flac"
 
-	"hubbub/hint"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // recogniser is a function as a Recogniser.
