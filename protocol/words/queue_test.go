@@ -24,7 +24,7 @@ func (r recogniser) Recognise(ctx context.Context, wav []byte) (string, error) {
 // demoSpeech is the beginning of the first turn of the demo conversation.
 func demoSpeech(t *testing.T) (samples []int16) {
 	t.Helper()
-	stream, err := flac.ParseFile("../capture/demo/demo.flac")
+	stream, err := flac.ParseFile("../../capture/demo/demo.flac")
 	if err != nil {
 		t.Fatal(err)
 	}
