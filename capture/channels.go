@@ -3,6 +3,8 @@ package capture
 import (
 	"fmt"
 	"strconv"
+
+	"hubbub/capture/audiofile"
 )
 
 // Channels selects the channels of an input.
@@ -27,7 +29,7 @@ func ParseChannels(text string) (Channels, error) {
 		return Each, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxChannels {
+	if err != nil || n < 1 || n > audiofile.MaxChannels {
 		return Mix, fail("Choose mix, each, or the number of a channel.", "%q selects no channel", text)
 	}
 	return Channels(n), nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
@@ -86,9 +87,9 @@ func TestChannels(t *testing.T) {
 					hz float64
 					is int
 				}{{500, low}, {1500, high}} {
-					at, _ := power(x, SampleRate, f.hz)
-					if heard := db(at/0.125) > -20; heard != (want&f.is != 0) {
-						t.Errorf("%s, channels %v, track %d: %v Hz has %.1f dB", name, c.selected, i, f.hz, db(at/0.125))
+					at, _ := capturetest.Power(x, SampleRate, f.hz)
+					if heard := capturetest.DB(at/0.125) > -20; heard != (want&f.is != 0) {
+						t.Errorf("%s, channels %v, track %d: %v Hz has %.1f dB", name, c.selected, i, f.hz, capturetest.DB(at/0.125))
 					}
 				}
 			}

@@ -3,11 +3,15 @@
 // with the stream clock.
 package capture
 
-import "time"
+import (
+	"time"
+
+	"hubbub/capture/audiofile"
+)
 
 // The format of all audio that this package delivers.
 const (
-	SampleRate    = 16000                  // samples per second
+	SampleRate    = audiofile.SampleRate   // samples per second
 	ChunkSamples  = 1600                   // samples in one chunk
 	ChunkDuration = 100 * time.Millisecond // audio in one chunk
 )

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"hubbub/capture/audiofile"
 )
 
 const (
@@ -45,7 +47,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels) (Source,
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.failure(); reason != nil && ctx.Err() == nil {
-			return nil, fail(convertHint, "%w; ffmpeg cannot decode it either: %w", err, reason)
+			return nil, fail(audiofile.ConvertHint, "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed
 	}
@@ -64,10 +66,7 @@ func decodable(path string) bool {
 		return false
 	}
 	defer f.Close()
-	head := make([]byte, sniffLen)
-	n, _ := io.ReadFull(f, head) // fewer bytes are no error
-	kind, _ := sniff(head[:n])
-	return kind != isText
+	return !audiofile.IsText(f)
 }
 
 // ffmpegProcess decodes a file; it is a reader of the WAV that it writes.
@@ -104,7 +103,7 @@ func startDecoder(program, path string, stall time.Duration) (*ffmpegProcess, er
 	}
 	if err != nil {
 		kill()
-		return nil, fail(convertHint, "cannot start ffmpeg: %w", err)
+		return nil, fail(audiofile.ConvertHint, "cannot start ffmpeg: %w", err)
 	}
 	return d, nil
 }

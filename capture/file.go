@@ -1,15 +1,13 @@
 package capture
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 
-	"hubbub/protocol/hint"
+	"hubbub/capture/audiofile"
 )
 
 // isContext reports whether err is the end of a context.
@@ -21,12 +19,12 @@ func isContext(err error) bool {
 type decoded struct {
 	info  Info
 	conv  *converter
-	notes *notes
+	notes *audiofile.Notes
 	file  io.Closer
 }
 
 func (d *decoded) Info() Info        { return d.info }
-func (d *decoded) notices() []string { return d.notes.all() }
+func (d *decoded) notices() []string { return d.notes.All() }
 
 func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 	if err := ctx.Err(); err != nil {
@@ -34,7 +32,7 @@ func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 	}
 	n, err := d.conv.read(dst)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = named(d.info.Name, err)
+		err = audiofile.Named(d.info.Name, err)
 	}
 	return n, err
 }
@@ -48,21 +46,19 @@ func (d *decoded) Close() error {
 	return f.Close()
 }
 
-// named prefixes an error with the input's name and keeps its hint.
-func named(name string, err error) error {
-	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
-}
-
-// describe adds the format of a converter's input to info.
-func describe(info Info, c *converter) Info {
-	d := c.dec
-	f := d.format()
-	info.Tracks = len(c.mixer.tracks)
-	info.Rate, info.Channels, info.Duration, info.Notice = f.rate, f.channels, f.duration(), f.notice
-	if m, ok := d.(*mp3Decoder); ok {
-		info.Channels = m.channels()
+// newDecoded adds the format of dec to info, and selects its channels.
+func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notes) (decoded, error) {
+	conv, err := newConverter(dec, selected, n)
+	if err != nil {
+		return decoded{}, audiofile.Named(info.Name, err)
 	}
-	return info
+	f := dec.Format()
+	info.Tracks = len(conv.mixer.tracks)
+	info.Rate, info.Channels, info.Duration, info.Notice = f.Rate, f.Channels, f.Duration(), f.Notice
+	if f.Mono {
+		info.Channels = 1
+	}
+	return decoded{info: info, conv: conv, notes: n}, nil
 }
 
 // openFile opens a file of any supported format. A path that is not a regular
@@ -93,27 +89,16 @@ func openFile(ctx context.Context, path string, selected Channels) (Source, erro
 	return src, nil
 }
 
-// openAt opens an input of known size.
+// openAt opens an input of known size in bytes.
 func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selected Channels) (*decoded, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if size == 0 {
-		return nil, fail("Choose a recording that contains audio.", "%s is empty", path)
-	}
-	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
-	head, err := r.Peek(sniffLen)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fail("Check the disk.", "cannot read %s: %w", path, err)
-	}
-	n := &notes{}
-	dec, err := openDecoder(path, &counter{r: r, at: f}, head, size, n)
+	n := &audiofile.Notes{}
+	dec, err := audiofile.Open(path, f, size, n)
 	if err != nil {
 		return nil, err
 	}
-	conv, err := newConverter(dec, selected, n)
-	if err != nil {
-		return nil, named(path, err)
-	}
-	return &decoded{info: describe(Info{Kind: File, Name: path, Base: baseName(path)}, conv), conv: conv, notes: n}, nil
+	src, err := newDecoded(Info{Kind: File, Name: path, Base: baseName(path)}, dec, selected, n)
+	return &src, err
 }

@@ -60,27 +60,28 @@ func tone(rate int, freq float64, n int) []float32 {
 	return x
 }
 
-// power is the mean square of the samples at one frequency and at all others,
-// by least squares for a sine and a cosine.
-func power(x []float32, rate int, freq float64) (at, rest float64) {
-	var ss, cc, sc, xs, xc, xx float64
-	for i, v := range x {
-		s, c := math.Sincos(2 * math.Pi * freq * float64(i) / float64(rate))
-		ss += s * s
-		cc += c * c
-		sc += s * c
-		xs += float64(v) * s
-		xc += float64(v) * c
-		xx += float64(v) * float64(v)
+func openPath(t testing.TB, path string) (Source, error) {
+	t.Helper()
+	src, err := Open(context.Background(), Spec{Input: path})
+	if err == nil {
+		t.Cleanup(func() { _ = src.Close() })
 	}
-	det := ss*cc - sc*sc
-	a, b := (xs*cc-xc*sc)/det, (xc*ss-xs*sc)/det
-	fit := a*xs + b*xc
-	n := float64(len(x))
-	return fit / n, math.Max(0, xx-fit) / n
+	return src, err
 }
 
-func db(ratio float64) float64 { return 10 * math.Log10(ratio) }
+func same(t testing.TB, name string, got, want []float32, within float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
+			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
+			return
+		}
+	}
+}
 
 // write makes a file for a test.
 func write(t testing.TB, name string, b []byte) string {

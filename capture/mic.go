@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"hubbub/capture/audiofile"
 )
 
 // stallAfter is how long a device may deliver nothing before it counts as
@@ -64,7 +66,7 @@ type microphone struct {
 	stop   context.CancelFunc
 
 	lost  atomic.Int64
-	notes notes
+	notes audiofile.Notes
 
 	mixer   *mixer
 	out     []float32
@@ -151,7 +153,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 		var err error
 		if m.mixer, err = newMixer(o.rate, o.channels, m.selected); err != nil {
 			_ = m.Close()
-			return nil, named(o.dev.Name, err)
+			return nil, audiofile.Named(o.dev.Name, err)
 		}
 		m.info.Tracks = len(m.mixer.tracks)
 		return m, nil
@@ -179,14 +181,14 @@ func (m *microphone) capture(ctx context.Context, s nativeStream) error {
 		}
 	}
 	if err := s.close(); failed == nil && err != nil {
-		m.notes.add("the microphone did not close properly: " + err.Error())
+		m.notes.Add("the microphone did not close properly: " + err.Error())
 	}
 	return failed
 }
 
 func (m *microphone) Info() Info        { return m.info }
 func (m *microphone) overflows() int64  { return m.lost.Load() }
-func (m *microphone) notices() []string { return m.notes.all() }
+func (m *microphone) notices() []string { return m.notes.All() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
@@ -269,7 +271,7 @@ func (m *microphone) Close() error {
 	select {
 	case <-m.ended:
 	case <-t.C:
-		m.notes.add("the microphone driver did not respond; the device was not closed")
+		m.notes.Add("the microphone driver did not respond; the device was not closed")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
@@ -93,9 +94,9 @@ func TestMicIsConverted(t *testing.T) {
 		}
 		x = append(x, buf[:n]...)
 	}
-	at, rest := power(x[1000:14000], SampleRate, 1000)
-	if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
-		t.Errorf("the tone has %.2f dB, the rest has %.1f dB", db(at/0.125), db(rest/0.125))
+	at, rest := capturetest.Power(x[1000:14000], SampleRate, 1000)
+	if math.Abs(capturetest.DB(at/0.125)) > 0.5 || capturetest.DB(rest/0.125) > -60 {
+		t.Errorf("the tone has %.2f dB, the rest has %.1f dB", capturetest.DB(at/0.125), capturetest.DB(rest/0.125))
 	}
 	if n := src.(overflower).overflows(); n != 1 {
 		t.Errorf("%d overflows, want 1", n)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"hubbub/capture/capturetest"
 )
 
 // simulated is a device with a clock of its own that plays a signal of real time.
@@ -145,12 +147,12 @@ func TestEchoIsSuppressed(t *testing.T) {
 					left += y * y
 				}
 			}
-			t.Logf("echo %.0f dB down, %d ms late: %.1f dB of it left, %.1f dB of the speech here", down, delay, db(echo/all), db(left/here))
-			if down < 100 && db(echo/all) > -10 {
-				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of it left", down, delay, db(echo/all))
+			t.Logf("echo %.0f dB down, %d ms late: %.1f dB of it left, %.1f dB of the speech here", down, delay, capturetest.DB(echo/all), capturetest.DB(left/here))
+			if down < 100 && capturetest.DB(echo/all) > -10 {
+				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of it left", down, delay, capturetest.DB(echo/all))
 			}
-			if db(left/here) < -1 {
-				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of the speech here is left", down, delay, db(left/here))
+			if capturetest.DB(left/here) < -1 {
+				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of the speech here is left", down, delay, capturetest.DB(left/here))
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gordonklaus/portaudio"
+
+	"hubbub/capture/audiofile"
 )
 
 const hasPortAudio = true
@@ -136,7 +138,7 @@ func startDevice(want string, all bool) (*paStream, error) {
 	}
 	for _, format := range formats {
 		rate, channels := format[0], format[1]
-		if rate < minRate || channels > dev.Channels || tried[format] {
+		if rate < audiofile.MinRate || channels > dev.Channels || tried[format] {
 			continue
 		}
 		tried[format] = true

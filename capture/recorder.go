@@ -184,7 +184,7 @@ func (p *process) read() ([]float32, bool, error) {
 	}
 	p.pending = false
 	for i := range p.samples {
-		p.samples[i] = float32(int16(binary.LittleEndian.Uint16(p.block[2*i:]))) * fullScale(16)
+		p.samples[i] = float32(int16(binary.LittleEndian.Uint16(p.block[2*i:]))) / (1 << 15)
 	}
 	return p.samples, false, nil
 }

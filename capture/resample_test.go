@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"hubbub/capture/capturetest"
+
 	"pgregory.net/rapid"
 )
 
@@ -30,11 +32,11 @@ func TestPassband(t *testing.T) {
 				t.Fatalf("%d Hz: %d samples, want %d", rate, len(out), want)
 			}
 			mid := out[SampleRate/16 : 3*SampleRate/16]
-			at, rest := power(mid, SampleRate, f)
-			if loss := db(at / 0.125); math.Abs(loss) > 0.5 {
+			at, rest := capturetest.Power(mid, SampleRate, f)
+			if loss := capturetest.DB(at / 0.125); math.Abs(loss) > 0.5 {
 				t.Errorf("%d Hz: %.0f Hz changes by %+.2f dB", rate, f, loss)
 			}
-			if d := db(rest/0.125 + 1e-20); d > -60 {
+			if d := capturetest.DB(rest/0.125 + 1e-20); d > -60 {
 				t.Errorf("%d Hz: %.0f Hz adds %.1f dB at other frequencies", rate, f, d)
 			}
 			// Time: the phase is that of the input.
@@ -61,7 +63,7 @@ func TestStopband(t *testing.T) {
 			for _, v := range mid {
 				sum += float64(v) * float64(v)
 			}
-			if d := db(sum/float64(len(mid))/0.125 + 1e-20); d > -60 {
+			if d := capturetest.DB(sum/float64(len(mid))/0.125 + 1e-20); d > -60 {
 				t.Errorf("%d Hz: %.0f Hz is only %.1f dB down", rate, f, d)
 			}
 		}

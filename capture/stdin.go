@@ -1,15 +1,14 @@
 package capture
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"sync"
+
+	"hubbub/capture/audiofile"
 )
 
 // openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
@@ -46,57 +45,21 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 	}
 }
 
-// sniffRaw is how many bytes of a stream are needed to detect its format: 4 ms of
-// raw audio.
-const sniffRaw = 256
-
 func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
 	src := &streamed{pump: p}
 	p.ctx = ctx
-	r := bufio.NewReaderSize(p, sniffLen)
-	if _, err := r.Peek(sniffRaw); err != nil && !errors.Is(err, io.EOF) {
-		_ = src.Close()
-		if isContext(err) {
-			return nil, err
-		}
-		return nil, fail("Check the program that writes it.", "cannot read %s: %w", info.Name, err)
-	}
-	head, _ := r.Peek(r.Buffered())
-	n := &notes{}
-	dec, err := openStreamDecoder(info.Name, r, head, n)
+	n := &audiofile.Notes{}
+	dec, err := audiofile.OpenStream(info.Name, p, n)
 	if err != nil {
 		_ = src.Close()
 		return nil, err
 	}
-	conv, err := newConverter(dec, selected, n)
+	src.decoded, err = newDecoded(info, dec, selected, n)
 	if err != nil {
 		_ = src.Close()
-		return nil, named(info.Name, err)
+		return nil, err
 	}
-	src.decoded = decoded{info: describe(info, conv), conv: conv, notes: n}
 	return src, nil
-}
-
-func openStreamDecoder(name string, r *bufio.Reader, head []byte, n *notes) (decoder, error) {
-	if len(head) == 0 {
-		return nil, fail(rawHint, "%s is empty", name)
-	}
-	kind, other := sniff(head)
-	switch kind {
-	case isWAV, isFLAC, isID3:
-		return openDecoder(name, &counter{r: r}, head, -1, n)
-	case isOther:
-		return nil, fail(rawHint, "%s is %s, which is not supported", name, other)
-	case isText:
-		return nil, fail(rawHint, "%s is text, not audio", name)
-	}
-	if !looksLikeFloats(head) {
-		if kind == isMP3 {
-			return openDecoder(name, &counter{r: r}, head, -1, n)
-		}
-		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
-	}
-	return &rawDecoder{r: r, notes: n}, nil
 }
 
 // streamed is a decoded source that reads from a pump.
@@ -110,48 +73,12 @@ func (s *streamed) Read(ctx context.Context, dst []float32) (int, error) {
 	s.pump.ctx = ctx
 	n, err := s.conv.read(dst)
 	if err != nil && !errors.Is(err, io.EOF) && !isContext(err) {
-		err = named(s.info.Name, err)
+		err = audiofile.Named(s.info.Name, err)
 	}
 	return n, err
 }
 
 func (s *streamed) Close() error { return s.pump.Close() }
-
-// rawDecoder reads pcm_f32le, 16 kHz mono.
-type rawDecoder struct {
-	r     io.Reader
-	notes *notes
-	buf   []byte
-	have  int // bytes at the start of buf: an incomplete sample
-}
-
-func (d *rawDecoder) format() format {
-	return format{rate: SampleRate, channels: 1, frames: -1}
-}
-
-func (d *rawDecoder) read(dst []float32) (int, error) {
-	if len(d.buf) < 4*len(dst) {
-		d.buf = append(d.buf, make([]byte, 4*len(dst)-len(d.buf))...)
-	}
-	for {
-		n, err := d.r.Read(d.buf[d.have : 4*len(dst)])
-		d.have += n
-		if k := d.have / 4; k > 0 {
-			for i := range k {
-				dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(d.buf[4*i:]))
-			}
-			d.have = copy(d.buf, d.buf[4*k:d.have])
-			return k, nil
-		}
-		if errors.Is(err, io.EOF) && d.have > 0 {
-			d.notes.add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
-			d.have = 0
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-}
 
 // pump reads a stream in its own goroutine, so that a waiting Read can be
 // cancelled. The goroutine ends at the end of the input, or after Close. A read

@@ -53,6 +53,33 @@ func TestRawInput(t *testing.T) {
 	}
 }
 
+// TestSamplesThatAreNoNumbers: they are replaced by silence, with a notice.
+func TestSamplesThatAreNoNumbers(t *testing.T) {
+	x := tone(SampleRate, 440, 1600)
+	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
+	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, src, 160)
+	x[100], x[101], x[102] = 0, 0, 0
+	same(t, "cleaned", got, x, 0)
+	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
+		t.Errorf("notices %q", n)
+	}
+}
+
+// pieces returns a reader's bytes a few at a time.
+type pieces struct {
+	r io.Reader
+	n int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	p.n = p.n%7 + 1
+	return p.r.Read(b[:min(len(b), p.n)])
+}
+
 func TestRawInputThatEndsWithinASample(t *testing.T) {
 	want := tone(SampleRate, 440, 500)
 	src, err := openReader(t, bytes.NewReader(rawFloats(want)[:1999]))

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
@@ -50,7 +51,7 @@ func microphoneChild() {
 		report(fmt.Sprintf("%v: %v", err, devices))
 		return
 	}
-	w, err := CreateWAV(os.Getenv("HUBBUB_CAPTURE_PATH"))
+	w, err := audiofile.CreateWAV(os.Getenv("HUBBUB_CAPTURE_PATH"))
 	if err != nil {
 		report(err.Error())
 		return
@@ -95,7 +96,7 @@ func TestVirtualMicrophone(t *testing.T) {
 		x = append(x, tone(SampleRate, f, SampleRate/5)...)
 		x = append(x, make([]float32, SampleRate/5)...)
 	}
-	w, err := CreateWAV(played)
+	w, err := audiofile.CreateWAV(played)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,9 +251,9 @@ func checkBursts(t *testing.T, x []float32, pitches []float64) {
 			t.Errorf("burst %d is cut", k)
 			continue
 		}
-		at, rest := power(x[i+step:i+SampleRate/10], SampleRate, pitches[k])
-		if db(rest/at) > -20 {
-			t.Errorf("burst %d is not %.0f Hz: the rest is at %.1f dB", k, pitches[k], db(rest/at))
+		at, rest := capturetest.Power(x[i+step:i+SampleRate/10], SampleRate, pitches[k])
+		if capturetest.DB(rest/at) > -20 {
+			t.Errorf("burst %d is not %.0f Hz: the rest is at %.1f dB", k, pitches[k], capturetest.DB(rest/at))
 		}
 		if k > 0 {
 			if d := float64(i-starts[k-1]) / SampleRate; math.Abs(d-0.4) > 0.03 {

@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 )
 
@@ -189,7 +190,7 @@ func talkFile(t *testing.T, seconds float64) string {
 
 func writeWAV(t *testing.T, path string, samples []float32) {
 	t.Helper()
-	w, err := capture.CreateWAV(path)
+	w, err := audiofile.CreateWAV(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/engine"
 )
 
@@ -66,7 +67,7 @@ func seconds(s float64) time.Duration {
 // write synthesises the meeting: for each person a tone of another frequency,
 // modulated at the rate of syllables.
 func (t *talk) write(path string, length float64) error {
-	w, err := capture.CreateWAV(path)
+	w, err := audiofile.CreateWAV(path)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -31,7 +32,7 @@ const audioQueue = 300
 type Writer struct {
 	dir      string
 	info     Info
-	wav      *capture.WAVWriter // nil for a watched stream
+	wav      *audiofile.WAVWriter // nil for a watched stream
 	events   *os.File
 	arrivals *os.File
 	turns    *os.File
@@ -140,7 +141,7 @@ func (w *Writer) createFiles() error {
 		return nil
 	}
 	var err error
-	if w.wav, err = capture.CreateWAV(w.Path(AudioFile)); err != nil {
+	if w.wav, err = audiofile.CreateWAV(w.Path(AudioFile)); err != nil {
 		return failed(err)
 	}
 	return nil

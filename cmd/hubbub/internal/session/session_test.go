@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
@@ -77,7 +78,7 @@ func live(t *testing.T, s protocoltest.Service, dir string) (*Live, *recording.R
 func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.ResilientOptions) (*Live, *recording.Recorder) {
 	t.Helper()
 	wav := filepath.Join(t.TempDir(), "talk.wav")
-	w, err := capture.CreateWAV(wav)
+	w, err := audiofile.CreateWAV(wav)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,21 @@
-package capture
+package audiofile
 
 import (
+	"bufio"
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
 	"math"
 	"unicode/utf8"
+
+	"hubbub/protocol/hint"
 )
 
 // Hints of the errors of this package.
 const (
-	convertHint    = "Convert it first, for instance: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav"
+	ConvertHint    = "Convert it first, for instance: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav"
 	incompleteHint = "Check that it was copied or recorded completely."
 	damagedHint    = "The file may be damaged. Convert it with another program, then try again."
 	rawHint        = "Send WAV, or raw 32-bit float samples, 16 kHz mono: ffmpeg -i INPUT -f f32le -ar 16000 -ac 1 - | hubbub --input -"
@@ -96,10 +99,70 @@ func looksLikeFloats(b []byte) bool {
 	return plausible*10 >= all*8
 }
 
+// Open returns the decoder of a file, whose format is detected from its content.
+// size is its length in bytes, name is for errors, and n gets the notices of
+// reading it.
+func Open(name string, f io.ReaderAt, size int64, n *Notes) (Decoder, error) {
+	if size == 0 {
+		return nil, fail("Choose a recording that contains audio.", "%s is empty", name)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), sniffLen)
+	head, err := r.Peek(sniffLen)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fail("Check the disk.", "cannot read %s: %w", name, err)
+	}
+	return openDecoder(name, &counter{r: r, at: f}, head, size, n)
+}
+
+// sniffRaw is how many bytes of a stream are needed to detect its format: 4 ms of
+// raw audio.
+const sniffRaw = 256
+
+// OpenStream is Open for an input that is read once: it may also be raw pcm_f32le
+// at 16 kHz mono. It waits for the first bytes; an error of a context that the
+// reader returns is returned as it is.
+func OpenStream(name string, in io.Reader, n *Notes) (Decoder, error) {
+	r := bufio.NewReaderSize(in, sniffLen)
+	if _, err := r.Peek(sniffRaw); err != nil && !errors.Is(err, io.EOF) {
+		if isContext(err) {
+			return nil, err
+		}
+		return nil, fail("Check the program that writes it.", "cannot read %s: %w", name, err)
+	}
+	head, _ := r.Peek(r.Buffered())
+	if len(head) == 0 {
+		return nil, fail(rawHint, "%s is empty", name)
+	}
+	kind, other := sniff(head)
+	switch kind {
+	case isWAV, isFLAC, isID3:
+		return openDecoder(name, &counter{r: r}, head, -1, n)
+	case isOther:
+		return nil, fail(rawHint, "%s is %s, which is not supported", name, other)
+	case isText:
+		return nil, fail(rawHint, "%s is text, not audio", name)
+	}
+	if !looksLikeFloats(head) {
+		if kind == isMP3 {
+			return openDecoder(name, &counter{r: r}, head, -1, n)
+		}
+		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
+	}
+	return &rawDecoder{r: r, notes: n}, nil
+}
+
+// IsText reports whether a file is text, which a playlist is, by its first bytes.
+func IsText(r io.Reader) bool {
+	head := make([]byte, sniffLen)
+	n, _ := io.ReadFull(r, head) // fewer bytes are no error
+	kind, _ := sniff(head[:n])
+	return kind == isText
+}
+
 // openDecoder returns the decoder for an input that begins with head; r is at its
 // start. size is the input's length in bytes, -1 = unknown. input is its name in
 // errors.
-func openDecoder(input string, r *counter, head []byte, size int64, n *notes) (d decoder, err error) {
+func openDecoder(input string, r *counter, head []byte, size int64, n *Notes) (d Decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", input, p)
@@ -116,24 +179,29 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *notes) (d
 	case isID3:
 		d, err = openTagged(r, size, n)
 	case isOther:
-		return nil, fail(convertHint, "%s is %s, which is not supported", input, name)
+		return nil, fail(ConvertHint, "%s is %s, which is not supported", input, name)
 	case isText:
 		return nil, fail("Use a WAV, FLAC or MP3 file.", "%s is text, not audio", input)
 	default:
 		return nil, fail("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
 	}
-	if err != nil {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return nil, err
-		}
-		return nil, named(input, err)
+	switch {
+	case isContext(err):
+		return nil, err
+	case err != nil:
+		return nil, Named(input, err)
 	}
-	return d, nil
+	return guarded{d}, nil
+}
+
+// Named prefixes an error of a decoder with its input's name and keeps its hint.
+func Named(name string, err error) error {
+	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
 // openTagged skips an ID3v2 tag, which may hold a picture of any size, and
 // opens what follows.
-func openTagged(r *counter, size int64, n *notes) (decoder, error) {
+func openTagged(r *counter, size int64, n *Notes) (Decoder, error) {
 	var h [10]byte
 	if err := r.full(h[:]); err != nil {
 		return nil, fail(incompleteHint, "this file ends within its tag")

@@ -1,9 +1,8 @@
-package capture
+package audiofile
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -25,7 +24,7 @@ func TestWAVWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := noisy(70_000)
+	want := tone(70_000)
 	for i := 0; i < len(want); i += 1600 {
 		if err := w.Write(want[i:min(len(want), i+1600)]); err != nil {
 			t.Fatal(err)
@@ -37,14 +36,15 @@ func TestWAVWriter(t *testing.T) {
 	if err := w.Write(want); err == nil {
 		t.Error("a closed writer takes samples")
 	}
-	src, err := openPath(t, path)
+	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i := src.Info(); i.Notice != "" || i.Rate != SampleRate || i.Channels != 1 {
-		t.Errorf("%+v", i)
+	back := mustDecode(t, "read back", file, false, 1600)
+	if f := back.format; f.Notice != "" || f.Rate != SampleRate || f.Channels != 1 {
+		t.Errorf("%+v", f)
 	}
-	same(t, "read back", readAll(t, src, 1600), want, 1.0/32768)
+	same(t, "read back", back.samples, want, 1.0/32768)
 
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestRecordingInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	want := noisy(5000)
+	want := tone(5000)
 	if err := w.Write(want); err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +103,7 @@ func TestRecordingInProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(b) == wavHeaderSize+2*len(want) && bytes.Equal(b[:wavHeaderSize], wavHeader(int64(2*len(want)))) {
-			src, err := openPath(t, write(t, "copy.wav", b))
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, "copy", readAll(t, src, 1600), want, 1.0/32768)
+			same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
 			return
 		}
 		if time.Now().After(deadline) {
@@ -117,20 +113,18 @@ func TestRecordingInProgress(t *testing.T) {
 	}
 }
 
-func init() { children["recorder"] = recorderChild }
-
 // recorderChild records a ramp in real time and prints the number of each chunk,
 // until it is killed.
 func recorderChild() {
-	w, err := CreateWAV(os.Getenv("HUBBUB_CAPTURE_PATH"))
+	w, err := CreateWAV(os.Getenv(asChild))
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	x := make([]float32, ChunkSamples)
+	x := make([]float32, chunkSamples)
 	for n := 0; ; n++ {
 		for i := range x {
-			x[i] = ramp(n*ChunkSamples + i)
+			x[i] = ramp(n*chunkSamples + i)
 		}
 		if err := w.Write(x); err != nil {
 			os.Exit(1)
@@ -139,6 +133,9 @@ func recorderChild() {
 		time.Sleep(100 * time.Millisecond)
 	}
 }
+
+// chunkSamples is 100 ms.
+const chunkSamples = 1600
 
 func ramp(i int) float32 { return float32(i%20000-10000) * fullScale(16) }
 
@@ -150,7 +147,7 @@ func TestKilledRecorder(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "audio.wav")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asChild+"=recorder", "HUBBUB_CAPTURE_PATH="+path)
+	cmd.Env = append(os.Environ(), asChild+"="+path)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -168,12 +165,11 @@ func TestKilledRecorder(t *testing.T) {
 	}
 	killed := time.Now()
 	_ = cmd.Wait()
-	src, err := Open(context.Background(), Spec{Input: path})
+	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	got := readAll(t, src, 1600)
+	got := mustDecode(t, "killed", file, false, 1600).samples
 	for i, v := range got {
 		if v != ramp(i) {
 			t.Fatalf("sample %d is %g, want %g", i, v, ramp(i))
@@ -187,7 +183,7 @@ func TestKilledRecorder(t *testing.T) {
 			old++
 		}
 	}
-	if len(got) < old*ChunkSamples || old == 0 {
+	if len(got) < old*chunkSamples || old == 0 {
 		t.Errorf("%d samples of %d chunks, %d of them old", len(got), chunks, old)
 	}
 	t.Logf("%.1f s of %.1f s are in the file", float64(len(got))/SampleRate, float64(chunks)/10)
@@ -212,7 +208,7 @@ func BenchmarkWAVWriter(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := noisy(ChunkSamples)
+	x := tone(chunkSamples)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := w.Write(x); err != nil {

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 // topLSFBitrate is the index of the highest bit rate of MPEG-2 layer III.
 const topLSFBitrate = 14

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 import (
 	"encoding/binary"
@@ -22,15 +22,15 @@ const defaultEncoderDelay = 576
 type mp3Decoder struct {
 	frames   *mp3Frames
 	dec      *mp3.Decoder
-	f        format
-	notes    *notes
+	f        Format
+	notes    *Notes
 	skip     int64 // samples of one channel still to remove
 	position int64 // frames decoded, without padding
 	buf      []byte
 	have     int // bytes at the start of buf: an unfinished sample
 }
 
-func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
+func openMP3(r *counter, size int64, n *Notes) (*mp3Decoder, error) {
 	frames, err := newMP3Frames(r)
 	if err != nil {
 		return nil, err
@@ -45,9 +45,9 @@ func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
 		}
 		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
 	}
-	d.f = format{rate: d.dec.SampleRate(), channels: 2, frames: -1}
-	if d.f.rate < minRate || d.f.rate > maxRate {
-		return nil, fail(damagedHint, "cannot decode this MP3 file: %d Hz", d.f.rate)
+	d.f = Format{Rate: d.dec.SampleRate(), Channels: 2, Mono: frames.first.mono(), Frames: -1}
+	if d.f.Rate < MinRate || d.f.Rate > MaxRate {
+		return nil, fail(damagedHint, "cannot decode this MP3 file: %d Hz", d.f.Rate)
 	}
 	d.skip = decoderDelay + defaultEncoderDelay
 	if t := frames.tag; t.present {
@@ -55,26 +55,18 @@ func openMP3(r *counter, size int64, n *notes) (*mp3Decoder, error) {
 			d.skip = decoderDelay + int64(t.delay)
 		}
 		if t.frames > 0 {
-			d.f.frames = max(0, int64(t.frames)*int64(frames.first.samples())-int64(t.delay)-int64(t.padding))
+			d.f.Frames = max(0, int64(t.frames)*int64(frames.first.samples())-int64(t.delay)-int64(t.padding))
 		}
 	}
 	return d, nil
 }
 
-func (d *mp3Decoder) format() format { return d.f }
+func (d *mp3Decoder) Format() Format { return d.f }
 
-// channels is the number of channels of the file; the decoder always returns two.
-func (d *mp3Decoder) channels() int {
-	if d.frames.first.mono() {
-		return 1
-	}
-	return 2
-}
-
-func (d *mp3Decoder) read(dst []float32) (int, error) {
+func (d *mp3Decoder) Read(dst []float32) (int, error) {
 	want := len(dst) / 2 * 4
-	if d.f.frames >= 0 {
-		want = int(min(int64(want), (d.f.frames-d.position+d.skip)*4))
+	if d.f.Frames >= 0 {
+		want = int(min(int64(want), (d.f.Frames-d.position+d.skip)*4))
 	}
 	if want <= 0 {
 		return 0, d.end(io.EOF)
@@ -111,19 +103,19 @@ func (d *mp3Decoder) end(err error) error {
 	if isContext(err) {
 		return err
 	}
-	position := clock(seconds(d.position, d.f.rate))
+	position := clock(seconds(d.position, d.f.Rate))
 	switch ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
 	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
-		d.notes.add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
-	case d.f.frames > d.position+int64(2*d.frames.first.samples()):
-		d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.duration()), position))
+		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+	case d.f.Frames > d.position+int64(2*d.frames.first.samples()):
+		d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.Duration()), position))
 	case d.frames.truncated:
-		d.notes.add(fmt.Sprintf("truncated after %s", position))
+		d.notes.Add(fmt.Sprintf("truncated after %s", position))
 	}
 	if d.frames.skipped > 0 {
-		d.notes.add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))
+		d.notes.Add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))
 	}
 	return io.EOF
 }

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 import (
 	"bytes"
@@ -17,13 +17,6 @@ import (
 // Formats: Microsoft, Multimedia Programming Interface and Data Specifications
 // 1.0 (RIFF, WAVE); WAVEFORMATEXTENSIBLE; EBU Tech 3306 (RF64).
 
-// Limits of the values in a header.
-const (
-	maxRate     = 384000
-	minRate     = 1000
-	maxChannels = 256
-)
-
 // WAVE format tags.
 const (
 	tagPCM        = 1
@@ -34,29 +27,29 @@ const (
 // wavDecoder reads the samples of a WAV file or stream.
 type wavDecoder struct {
 	r        io.Reader
-	f        format
+	f        Format
 	float    bool
 	width    int   // bytes of one sample
 	left     int64 // bytes of audio left; -1 = until the end
 	strict   bool  // missing audio is a notice
-	notes    *notes
+	notes    *Notes
 	position int64 // frames decoded
 	buf      []byte
 	have     int // bytes at the start of buf: an incomplete frame
 }
 
-func (d *wavDecoder) format() format { return d.f }
+func (d *wavDecoder) Format() Format { return d.f }
 
 // openWAV reads the header. size is the length of the input in bytes, -1
 // = unknown; r is at its start.
-func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
+func openWAV(r *counter, size int64, n *Notes) (*wavDecoder, error) {
 	var head [12]byte
 	if err := r.full(head[:]); err != nil {
 		return nil, headerError(err)
 	}
 	id := string(head[:4])
 	if id == "RIFX" {
-		return nil, fail(convertHint, "this is a big-endian WAV file, which is not supported")
+		return nil, fail(ConvertHint, "this is a big-endian WAV file, which is not supported")
 	}
 	d := &wavDecoder{r: r, notes: n}
 	long := int64(-1) // size of the data according to ds64
@@ -73,7 +66,7 @@ func openWAV(r *counter, size int64, n *notes) (*wavDecoder, error) {
 		switch {
 		case name == "data":
 			if !formatSeen {
-				return nil, fail(convertHint, "this WAV file does not state the format of its audio")
+				return nil, fail(ConvertHint, "this WAV file does not state the format of its audio")
 			}
 			if id != "RIFF" && long >= 0 {
 				length = long
@@ -114,7 +107,7 @@ func headerError(err error) error {
 // readFormat reads a fmt chunk and rejects inconsistent values.
 func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	if length < 16 || length > 1<<16 {
-		return fail(convertHint, "the header of this WAV file is damaged: a format of %d bytes", length)
+		return fail(ConvertHint, "the header of this WAV file is damaged: a format of %d bytes", length)
 	}
 	b := make([]byte, length)
 	if err := r.full(b); err != nil {
@@ -125,30 +118,30 @@ func (d *wavDecoder) readFormat(r *counter, length int64) error {
 	align, bits := int(le.Uint16(b[12:])), int(le.Uint16(b[14:]))
 	if tag == tagExtensible {
 		if len(b) < 40 || !bytes.Equal(b[26:40], mediaGUID) {
-			return fail(convertHint, "the header of this WAV file states no known audio format")
+			return fail(ConvertHint, "the header of this WAV file states no known audio format")
 		}
 		tag = int(le.Uint16(b[24:]))
 	}
 	if tag != tagPCM && tag != tagFloat {
-		return fail(convertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
+		return fail(ConvertHint, "the audio of this WAV file is %s, which is not supported", tagName(tag))
 	}
-	if channels == 0 || channels > maxChannels {
-		return fail(convertHint, "the header of this WAV file is invalid: %d channels", channels)
+	if channels == 0 || channels > MaxChannels {
+		return fail(ConvertHint, "the header of this WAV file is invalid: %d channels", channels)
 	}
-	if rate < minRate || rate > maxRate {
-		return fail(convertHint, "the header of this WAV file is invalid: %d Hz", rate)
+	if rate < MinRate || rate > MaxRate {
+		return fail(ConvertHint, "the header of this WAV file is invalid: %d Hz", rate)
 	}
 	// The frame's length decides: 20 or 24 bits may be stored in the upper bits
 	// of 4 bytes.
 	if align == 0 || align%channels != 0 || bits == 0 || align/channels*8 < bits {
-		return fail(convertHint, "the header of this WAV file is inconsistent: frames of %d bytes for %d channels of %d bits", align, channels, bits)
+		return fail(ConvertHint, "the header of this WAV file is inconsistent: frames of %d bytes for %d channels of %d bits", align, channels, bits)
 	}
 	d.width = align / channels
 	d.float = tag == tagFloat
 	if d.float && (bits != d.width*8 || bits != 32 && bits != 64) || d.width > 8 || !d.float && d.width > 4 {
-		return fail(convertHint, "WAV samples of %d bits in %d bytes are not supported", bits, d.width)
+		return fail(ConvertHint, "WAV samples of %d bits in %d bytes are not supported", bits, d.width)
 	}
-	d.f = format{rate: int(rate), channels: channels, frames: -1}
+	d.f = Format{Rate: int(rate), Channels: channels, Frames: -1}
 	return nil
 }
 
@@ -173,7 +166,7 @@ func tagName(tag int) string {
 // the first byte of the audio. A program that writes to a pipe, or that was
 // killed, leaves a size of 0, of nearly 4 GiB, or an outdated one.
 func (d *wavDecoder) begin(r *counter, length, size int64) error {
-	frame := int64(d.width * d.f.channels)
+	frame := int64(d.width * d.f.Channels)
 	d.left, d.strict = length, true
 	open := length <= 0 || length >= 0x7FFFF000 && length <= 0xFFFFFFFF
 	if open {
@@ -181,7 +174,7 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	}
 	if size < 0 {
 		if !open {
-			d.f.frames = length / frame
+			d.f.Frames = length / frame
 		}
 		return nil
 	}
@@ -196,21 +189,21 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 			return fail(incompleteHint, "this WAV file ends before its audio begins")
 		}
 		d.left, d.strict = available, false
-		d.f.notice = fmt.Sprintf("truncated: the header states %s, the file contains %s",
-			clock(seconds(length/frame, d.f.rate)), clock(seconds(available/frame, d.f.rate)))
-	case seconds((available-length)/frame, d.f.rate) > 50*time.Millisecond &&
+		d.f.Notice = fmt.Sprintf("truncated: the header states %s, the file contains %s",
+			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))
+	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond &&
 		!r.chunksFollow(length, available) && !r.chunksFollow(length+length%2, available):
 		d.left = available
-		d.f.notice = fmt.Sprintf("the header states %s, but the file contains %s; all of it is used",
-			clock(seconds(length/frame, d.f.rate)), clock(seconds(available/frame, d.f.rate)))
+		d.f.Notice = fmt.Sprintf("the header states %s, but the file contains %s; all of it is used",
+			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))
 	}
-	d.f.frames = d.left / frame
+	d.f.Frames = d.left / frame
 	return nil
 }
 
-func (d *wavDecoder) read(dst []float32) (int, error) {
-	frame := d.width * d.f.channels
-	want := len(dst) / d.f.channels * frame
+func (d *wavDecoder) Read(dst []float32) (int, error) {
+	frame := d.width * d.f.Channels
+	want := len(dst) / d.f.Channels * frame
 	if cap(d.buf) < want {
 		b := make([]byte, want)
 		copy(b, d.buf[:d.have])
@@ -239,8 +232,8 @@ func (d *wavDecoder) read(dst []float32) (int, error) {
 			err = io.EOF
 		}
 		if errors.Is(err, io.EOF) && d.strict && d.left > 0 {
-			d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s",
-				clock(d.f.duration()), clock(seconds(d.position, d.f.rate))))
+			d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s",
+				clock(d.f.Duration()), clock(seconds(d.position, d.f.Rate))))
 			d.strict = false
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 // flacDecoder reads a FLAC stream. One frame is in memory at a time.
 type flacDecoder struct {
 	stream   *flac.Stream
-	f        format
+	f        Format
 	bits     int
-	notes    *notes
+	notes    *Notes
 	position int64     // frames decoded
 	frame    [][]int32 // by channel, the samples unread from at on
 	at       int
@@ -21,7 +21,7 @@ type flacDecoder struct {
 	ended    bool
 }
 
-func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
+func openFLAC(r *counter, n *Notes) (*flacDecoder, error) {
 	s, err := flac.New(r)
 	if err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -30,13 +30,13 @@ func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
 		return nil, fail(damagedHint, "the header of this FLAC file is damaged: %w", err)
 	}
 	i := s.Info
-	if i.SampleRate < minRate || i.SampleRate > maxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
-		return nil, fail(convertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
+	if i.SampleRate < MinRate || i.SampleRate > MaxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
+		return nil, fail(ConvertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
 	}
 	d := &flacDecoder{stream: s, bits: int(i.BitsPerSample), notes: n}
-	d.f = format{rate: int(i.SampleRate), channels: int(i.NChannels), frames: -1}
+	d.f = Format{Rate: int(i.SampleRate), Channels: int(i.NChannels), Frames: -1}
 	if i.NSamples > 0 {
-		d.f.frames = int64(i.NSamples)
+		d.f.Frames = int64(i.NSamples)
 	}
 	if err := d.next(); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -47,12 +47,12 @@ func openFLAC(r *counter, n *notes) (*flacDecoder, error) {
 	return d, nil
 }
 
-func (d *flacDecoder) format() format { return d.f }
+func (d *flacDecoder) Format() Format { return d.f }
 
 // next decodes one frame. Damage ends the audio, with a notice; the audio before
 // it remains usable.
 func (d *flacDecoder) next() error {
-	if d.ended || d.f.frames >= 0 && d.position >= d.f.frames {
+	if d.ended || d.f.Frames >= 0 && d.position >= d.f.Frames {
 		return io.EOF // a tag may follow
 	}
 	f, err := d.stream.Next()
@@ -63,7 +63,7 @@ func (d *flacDecoder) next() error {
 		err = f.Parse()
 	}
 	if err == nil {
-		if len(f.Subframes) != d.f.channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.rate {
+		if len(f.Subframes) != d.f.Channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.Rate {
 			err = errors.New("its format changes within the file")
 		}
 	}
@@ -95,17 +95,17 @@ func (d *flacDecoder) end(err error) error {
 		return fail(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
 	case isContext(err):
 		return err
-	case eof && d.f.frames > d.position && d.position > 0:
-		d.notes.add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.duration()), clock(seconds(d.position, d.f.rate))))
+	case eof && d.f.Frames > d.position && d.position > 0:
+		d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.Duration()), clock(seconds(d.position, d.f.Rate))))
 	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:
-		d.notes.add(fmt.Sprintf("truncated after %s", clock(seconds(d.position, d.f.rate))))
+		d.notes.Add(fmt.Sprintf("truncated after %s", clock(seconds(d.position, d.f.Rate))))
 	case !eof:
-		d.notes.add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", clock(seconds(d.position, d.f.rate)), err))
+		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", clock(seconds(d.position, d.f.Rate)), err))
 	}
 	return io.EOF
 }
 
-func (d *flacDecoder) read(dst []float32) (int, error) {
+func (d *flacDecoder) Read(dst []float32) (int, error) {
 	n := 0
 	for n < len(dst) {
 		if len(d.frame) == 0 || d.at == len(d.frame[0]) {
@@ -117,7 +117,7 @@ func (d *flacDecoder) read(dst []float32) (int, error) {
 			}
 			continue
 		}
-		frames := min(len(d.frame[0])-d.at, (len(dst)-n)/d.f.channels)
+		frames := min(len(d.frame[0])-d.at, (len(dst)-n)/d.f.Channels)
 		for i := range frames {
 			for c := range d.frame {
 				dst[n] = float32(d.frame[c][d.at+i]) * d.scale

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package capture
+package audiofile
 
 import (
 	"encoding/binary"
@@ -127,14 +127,14 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	}
 	at := findMP3(head)
 	if at < 0 {
-		return nil, fail(convertHint, "no MP3 audio was found in this file")
+		return nil, fail(ConvertHint, "no MP3 audio was found in this file")
 	}
 	if err := r.skip(int64(at)); err != nil {
 		return nil, err
 	}
 	m := &mp3Frames{r: r, first: mp3Header(binary.BigEndian.Uint32(head[at:]))}
 	if m.first.mpeg25() {
-		return nil, fail(convertHint, "this MP3 file is MPEG-2.5 at %d Hz, which is not supported", m.first.rate())
+		return nil, fail(ConvertHint, "this MP3 file is MPEG-2.5 at %d Hz, which is not supported", m.first.rate())
 	}
 	if err := m.next(); err != nil {
 		return nil, err

@@ -1,11 +1,9 @@
-package capture
+package audiofile
 
 import (
-	"bytes"
-	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -102,19 +100,10 @@ func (s wavShape) bytes(samples []float32) []byte {
 	return append(b, s.after...)
 }
 
-func openPath(t testing.TB, path string) (Source, error) {
-	t.Helper()
-	src, err := Open(context.Background(), Spec{Input: path})
-	if err == nil {
-		t.Cleanup(func() { _ = src.Close() })
-	}
-	return src, err
-}
-
 // TestWAVFormats: every sample format, with 1, 2 and 6 channels, gives the same
-// audio, from a file and from a pipe.
+// audio, from a file and from a stream.
 func TestWAVFormats(t *testing.T) {
-	want := tone(SampleRate, 440, 4001)
+	want := tone(4001)
 	for _, f := range []struct {
 		tag, bits, width int
 		within           float64
@@ -135,76 +124,42 @@ func TestWAVFormats(t *testing.T) {
 					tag: f.tag, bits: f.bits, width: f.width, channels: channels, rate: SampleRate, extensible: extensible, dataSize: -1,
 					before: riffChunk("JUNK", []byte("odd")), after: riffChunk("LIST", []byte("INFOabc")),
 				}.bytes(x)
-				src, err := openPath(t, write(t, "a b.wav", b))
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
-					continue
+				d := mustDecode(t, name, b, false, 1000)
+				if f := d.format; f.Rate != SampleRate || f.Channels != channels || f.Notice != "" || f.Duration().Round(time.Millisecond) != 250*time.Millisecond {
+					t.Errorf("%s: %+v", name, f)
 				}
-				info := src.Info()
-				if info.Kind != File || info.Base != "a_b" || info.Rate != SampleRate || info.Channels != channels || info.Notice != "" ||
-					info.Duration.Round(time.Millisecond) != 250*time.Millisecond {
-					t.Errorf("%s: %+v", name, info)
-				}
-				same(t, name, readAll(t, src, 1000), want, f.within)
-				pipe, err := Open(context.Background(), Spec{Input: "-", Stdin: bytes.NewReader(b)})
-				if err != nil {
-					t.Errorf("%s, from a pipe: %v", name, err)
-					continue
-				}
-				same(t, name+", from a pipe", readAll(t, pipe, 77), want, f.within)
-				_ = pipe.Close()
+				same(t, name, d.samples, want, f.within)
+				same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
 			}
 		}
 	}
 }
 
-func same(t testing.TB, name string, got, want []float32, within float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
-		return
-	}
-	for i := range got {
-		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
-			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
-			return
-		}
-	}
-}
-
-// TestWAVFromAnotherWriter reads what go-audio/wav wrote, at other rates.
+// TestWAVFromAnotherWriter reads what go-audio/wav wrote.
 func TestWAVFromAnotherWriter(t *testing.T) {
-	for _, rate := range []int{8000, 44100} {
-		path := filepath.Join(t.TempDir(), "x.wav")
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		enc := wav.NewEncoder(f, rate, 16, 2, 1)
-		buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: rate}, SourceBitDepth: 16}
-		for _, v := range tone(rate, 500, rate) {
-			buf.Data = append(buf.Data, int(v*32767), int(v*32767))
-		}
-		if err := enc.Write(buf); err != nil {
-			t.Fatal(err)
-		}
-		if err := enc.Close(); err != nil {
-			t.Fatal(err)
-		}
-		_ = f.Close()
-		src, err := openPath(t, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := readAll(t, src, 4096)
-		if len(got) != SampleRate {
-			t.Fatalf("%d samples of a second", len(got))
-		}
-		at, rest := power(got[1000:15000], SampleRate, 500)
-		if math.Abs(db(at/0.125)) > 0.5 || db(rest/0.125) > -60 {
-			t.Errorf("%d Hz: the tone has %.2f dB, the rest %.1f dB", rate, db(at/0.125), db(rest/0.125))
-		}
+	path := filepath.Join(t.TempDir(), "x.wav")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	want := tone(8000)
+	enc := wav.NewEncoder(f, 44100, 16, 2, 1)
+	buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: 44100}, SourceBitDepth: 16}
+	for _, v := range want {
+		buf.Data = append(buf.Data, int(v*32767), int(v*32767))
+	}
+	if err := errors.Join(enc.Write(buf), enc.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := mustDecode(t, "go-audio", b, false, 4096)
+	if d.format.Rate != 44100 || d.format.Channels != 2 {
+		t.Errorf("%+v", d.format)
+	}
+	same(t, "go-audio", d.samples, want, 1e-4)
 }
 
 var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: -1}
@@ -212,7 +167,7 @@ var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, data
 // TestWrongWAVSizes: all audio in the file is used, with a notice if the header
 // states another length.
 func TestWrongWAVSizes(t *testing.T) {
-	x := tone(SampleRate, 440, 2*SampleRate)
+	x := tone(2 * SampleRate)
 	with := func(size int64, after []byte) []byte {
 		s := mono16
 		s.dataSize, s.after = size, after
@@ -225,8 +180,8 @@ func TestWrongWAVSizes(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		b            []byte
-		file, pipe   int    // samples
-		notice, late string // from the file at once; from the pipe at its end
+		file, pipe   int    // samples, as a file and as a stream
+		notice, late string // of the file at once; of the stream at its end
 	}{
 		{"correct", complete, 32000, 32000, "", ""},
 		{"truncated", complete[:len(complete)/2], 15989, 15989, "truncated: the header states 2.0 s, the file contains 1.0 s", "truncated: the header states 2.0 s, the file contains 1.0 s"},
@@ -238,40 +193,29 @@ func TestWrongWAVSizes(t *testing.T) {
 		{"a list follows", with(-1, riffChunk("LIST", make([]byte, 9000))), 32000, 32000, "", ""},
 		{"RF64", long, 32000, 32000, "", ""},
 	} {
-		src, err := openPath(t, write(t, "x.wav", c.b))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got := len(readAll(t, src, 999)); got != c.file {
+		d := mustDecode(t, c.name, c.b, false, 999)
+		if got := len(d.samples); got != c.file {
 			t.Errorf("%s: %d samples, want %d", c.name, got, c.file)
 		}
-		if n := src.Info().Notice; !strings.HasPrefix(n, c.notice) || (n == "") != (c.notice == "") {
+		if n := d.format.Notice; !strings.HasPrefix(n, c.notice) || (n == "") != (c.notice == "") {
 			t.Errorf("%s: notice %q", c.name, n)
 		}
-		if c.notice == "" {
-			if n := src.(noticer).notices(); len(n) > 0 {
-				t.Errorf("%s: notices %q", c.name, n)
-			}
+		if c.notice == "" && d.notices != "" {
+			t.Errorf("%s: notices %q", c.name, d.notices)
 		}
-		pipe, err := Open(context.Background(), Spec{Input: "-", Stdin: bytes.NewReader(c.b)})
-		if err != nil {
-			t.Errorf("%s, from a pipe: %v", c.name, err)
-			continue
+		d = mustDecode(t, c.name, c.b, true, 999)
+		if got := len(d.samples); got != c.pipe {
+			t.Errorf("%s, as a stream: %d samples, want %d", c.name, got, c.pipe)
 		}
-		if got := len(readAll(t, pipe, 999)); got != c.pipe {
-			t.Errorf("%s, from a pipe: %d samples, want %d", c.name, got, c.pipe)
+		if n := d.notices; !strings.HasPrefix(n, c.late) || (n == "") != (c.late == "") {
+			t.Errorf("%s, as a stream: notices %q", c.name, n)
 		}
-		if n := strings.Join(pipe.(noticer).notices(), "; "); !strings.HasPrefix(n, c.late) || (n == "") != (c.late == "") {
-			t.Errorf("%s, from a pipe: notices %q", c.name, n)
-		}
-		_ = pipe.Close()
 	}
 }
 
 // TestInvalidWAVHeaders: the error names the cause and has a hint.
 func TestInvalidWAVHeaders(t *testing.T) {
-	x := tone(SampleRate, 440, 1600)
+	x := tone(1600)
 	shape := func(change func(*wavShape)) []byte {
 		s := mono16
 		change(&s)
@@ -299,55 +243,10 @@ func TestInvalidWAVHeaders(t *testing.T) {
 		"huge chunk":        {append([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\x7f"), make([]byte, 100)...), "ends within"},
 		"huge format":       {append([]byte("RIFF\x00\x00\x00\x00WAVEfmt \xff\xff\xff\x7f"), make([]byte, 100)...), "damaged"},
 	} {
-		refused(t, name, write(t, "x.wav", c.b), c.want)
+		rejected(t, name, c.b, false, c.want)
 	}
-}
-
-// TestSamplesThatAreNoNumbers: they are replaced by silence, with a notice.
-func TestSamplesThatAreNoNumbers(t *testing.T) {
-	x := tone(SampleRate, 440, 1600)
-	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
-	src, err := openPath(t, write(t, "x.wav", wavShape{tag: tagFloat, bits: 32, channels: 1, rate: SampleRate, dataSize: -1}.bytes(x)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := readAll(t, src, 160)
-	x[100], x[101], x[102] = 0, 0, 0
-	same(t, "cleaned", got, x, 0)
-	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
-		t.Errorf("notices %q", n)
-	}
-}
-
-// pieces returns a reader's bytes a few at a time.
-type pieces struct {
-	r io.Reader
-	n int
-}
-
-func (p *pieces) Read(b []byte) (int, error) {
-	p.n = p.n%7 + 1
-	return p.r.Read(b[:min(len(b), p.n)])
 }
 
 func BenchmarkDecodeWAV(b *testing.B) {
-	path := write(b, "x.wav", wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(tone(44100, 440, 20*44100)))
-	benchmarkDecode(b, path, 10)
-}
-
-// benchmarkDecode decodes a file of the given length.
-func benchmarkDecode(b *testing.B, path string, seconds float64) {
-	buf := make([]float32, ChunkSamples)
-	b.ReportAllocs()
-	for b.Loop() {
-		src, err := Open(context.Background(), Spec{Input: path})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for err == nil {
-			_, err = src.Read(context.Background(), buf)
-		}
-		_ = src.Close()
-	}
-	b.ReportMetric(seconds*float64(b.N)/b.Elapsed().Seconds(), "x-realtime")
+	benchmarkDecode(b, wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(tone(20*44100)), 10)
 }

@@ -1,0 +1,101 @@
+// Package audiofile decodes WAV, FLAC, MP3 and raw samples, and writes WAV. Begin
+// with Open and OpenStream. Input is not trusted: what is damaged ends the audio
+// with a notice, or gives an error with a hint.
+package audiofile
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"hubbub/protocol/hint"
+)
+
+// SampleRate is that of raw input and of a WAVWriter, in Hz.
+const SampleRate = 16000
+
+// Limits of the values in a header.
+const (
+	MinRate     = 1000
+	MaxRate     = 384000
+	MaxChannels = 256
+)
+
+// Decoder returns the samples of an input at its own rate and channels, nominally
+// in -1..1.
+type Decoder interface {
+	Format() Format
+	// Read fills dst, whose length is a multiple of the channels, with interleaved
+	// samples of complete frames. io.EOF comes with n = 0.
+	Read(dst []float32) (n int, err error)
+}
+
+// Format is the content of a header.
+type Format struct {
+	// Rate is in Hz, Channels are those that Read returns.
+	Rate, Channels int
+	// Mono is whether both channels of Read are the one of the file.
+	Mono bool
+	// Frames is the number of samples of one channel; -1 = unknown.
+	Frames int64
+	// Notice is one line for the user, known from the start; "" = none.
+	Notice string
+}
+
+// Duration is the length of the audio; 0 = unknown.
+func (f Format) Duration() time.Duration {
+	if f.Frames < 0 || f.Rate <= 0 {
+		return 0
+	}
+	return seconds(f.Frames, f.Rate)
+}
+
+func seconds(frames int64, rate int) time.Duration {
+	return time.Duration(float64(frames) / float64(rate) * float64(time.Second))
+}
+
+// Notes is a list of notices that arise while an input is read, safe for
+// concurrent use.
+type Notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+// Add appends a notice.
+func (n *Notes) Add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, text)
+}
+
+// All returns a copy of the list.
+func (n *Notes) All() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string(nil), n.list...)
+}
+
+// guarded turns a decoder's panic into an error: its input is not trusted.
+type guarded struct{ Decoder }
+
+func (g guarded) Read(dst []float32) (n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			n, err = 0, fail(damagedHint, "cannot decode the audio: %v", r)
+		}
+	}()
+	return g.Decoder.Read(dst)
+}
+
+// fullScale is the factor that maps a signed integer of the given bits to -1..1.
+func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }
+
+// fail returns an error that says what happened, with the next step as its hint.
+func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }
+
+// isContext reports whether err is the end of a context.
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

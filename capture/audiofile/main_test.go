@@ -1,0 +1,139 @@
+package audiofile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"hubbub/protocol/hint"
+
+	"go.uber.org/goleak"
+)
+
+// asChild is the environment variable that makes the test binary record until it
+// is killed, in place of the tests.
+const asChild = "HUBBUB_AUDIOFILE_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asChild) != "" {
+		recorderChild()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// decoded is an input that was read to its end.
+type decoded struct {
+	format  Format
+	samples []float32 // the mean of the channels
+	notices string    // those of reading it
+}
+
+// open opens an input in memory, as a file or as a stream.
+func open(b []byte, stream bool, n *Notes) (Decoder, error) {
+	if stream {
+		return OpenStream("input", bytes.NewReader(b), n)
+	}
+	return Open("input", bytes.NewReader(b), int64(len(b)), n)
+}
+
+// decode reads an input in memory in blocks of so many frames.
+func decode(b []byte, stream bool, block int) (d decoded, err error) {
+	n := &Notes{}
+	dec, err := open(b, stream, n)
+	if err != nil {
+		return d, err
+	}
+	d.format = dec.Format()
+	channels := d.format.Channels
+	buf := make([]float32, block*channels)
+	for {
+		n, err := dec.Read(buf)
+		if n%channels != 0 {
+			return d, fmt.Errorf("%d samples of %d channels", n, channels)
+		}
+		for i := 0; i < n; i += channels {
+			var sum float64
+			for _, x := range buf[i : i+channels] {
+				sum += float64(x)
+			}
+			d.samples = append(d.samples, float32(sum/float64(channels)))
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	d.notices = strings.Join(n.All(), "; ")
+	return d, nil
+}
+
+// mustDecode is decode where the input is valid.
+func mustDecode(t testing.TB, name string, b []byte, stream bool, block int) decoded {
+	t.Helper()
+	d, err := decode(b, stream, block)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return d
+}
+
+// rejected expects that an input does not open, with an error of one line that has
+// text in it, and a hint.
+func rejected(t *testing.T, name string, b []byte, stream bool, text string) {
+	t.Helper()
+	_, err := open(b, stream, &Notes{})
+	if err == nil {
+		t.Errorf("%s: opens", name)
+		return
+	}
+	if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+		t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), text)
+	}
+}
+
+// tone is a sine of 440 Hz at 16 kHz with an amplitude of 0.5.
+func tone(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(0.5 * math.Sin(2*math.Pi*440*float64(i)/SampleRate))
+	}
+	return x
+}
+
+func same(t testing.TB, name string, got, want []float32, within float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
+			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// benchmarkDecode decodes a file of so many seconds.
+func benchmarkDecode(b *testing.B, file []byte, seconds float64) {
+	b.ReportAllocs()
+	for b.Loop() {
+		dec, err := open(file, false, &Notes{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		buf := make([]float32, 4096*dec.Format().Channels)
+		for err == nil {
+			_, err = dec.Read(buf)
+		}
+	}
+	b.ReportMetric(seconds*float64(b.N)/b.Elapsed().Seconds(), "x-realtime")
+}

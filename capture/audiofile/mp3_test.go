@@ -1,0 +1,93 @@
+package audiofile
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hubbub/capture/capturetest"
+)
+
+// The files in testdata: 0.5 s of silence, 0.2 s of a tone of 1 kHz at -6 dB,
+// 0.5 s of silence, encoded by LAME.
+func mp3File(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestMP3 checks tone, length and time, with and without LAME's tag.
+func TestMP3(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rate   int
+		mono   bool
+		length int // samples of 1.2 s; 0 = not stated
+	}{
+		{"stereo44.mp3", 44100, false, 52920},
+		{"stereo22.mp3", 22050, false, 26460},
+		{"mono22.mp3", 22050, true, 26460},
+		{"mono22-notag.mp3", 22050, true, 0},
+	} {
+		d := mustDecode(t, c.name, mp3File(t, c.name), false, 1000)
+		if f := d.format; f.Rate != c.rate || f.Mono != c.mono || f.Notice != "" || d.notices != "" {
+			t.Errorf("%s: %+v, notices %q", c.name, f, d.notices)
+		}
+		x := d.samples
+		if c.length > 0 && len(x) != c.length {
+			t.Errorf("%s: %d samples, want %d", c.name, len(x), c.length)
+		}
+		sample := func(s float64) int { return int(s * float64(c.rate)) }
+		first, last := -1, -1
+		for i, v := range x {
+			if math.Abs(float64(v)) > 0.1 {
+				if first < 0 {
+					first = i
+				}
+				last = i
+			}
+		}
+		if within := sample(0.004); max(first-sample(0.5), sample(0.5)-first, last-sample(0.7), sample(0.7)-last) > within {
+			t.Errorf("%s: the tone lasts from %d to %d at %d Hz", c.name, first, last, c.rate)
+		}
+		at, rest := capturetest.Power(x[sample(0.525):sample(0.675)], c.rate, 1000)
+		if math.Abs(capturetest.DB(at/0.125)) > 0.5 || capturetest.DB(rest/0.125) > -40 {
+			t.Errorf("%s: the tone has %.2f dB, the rest %.1f dB", c.name, capturetest.DB(at/0.125), capturetest.DB(rest/0.125))
+		}
+	}
+}
+
+// TestMP3Damage: tags, truncation and damaged bytes between frames lose only the
+// audio they affect.
+func TestMP3Damage(t *testing.T) {
+	complete := mp3File(t, "stereo44.mp3")
+	tag := append([]byte("ID3\x04\x00\x00\x00\x00\x40\x00"), make([]byte, 0x40<<7)...)
+	for _, c := range []struct {
+		name   string
+		b      []byte
+		min    int
+		notice string
+	}{
+		{"tags before and after", append(append(tag[:len(tag):len(tag)], complete...), append([]byte("TAG"), make([]byte, 125)...)...), 52920, ""},
+		{"truncated", complete[:len(complete)*2/3], 27000, "truncated: the header states 1.2 s"},
+		{"garbage", append(append(complete[:5000:5000], bytes.Repeat([]byte{0x12}, 3000)...), complete[5000:]...), 44100, "bytes between the frames"},
+	} {
+		d := mustDecode(t, c.name, c.b, false, 1600)
+		if n := len(d.samples); n < c.min || n > 52920 {
+			t.Errorf("%s: %d samples", c.name, n)
+		}
+		if n := d.notices; !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
+			t.Errorf("%s: notices %q", c.name, n)
+		}
+	}
+}
+
+func BenchmarkDecodeMP3(b *testing.B) {
+	benchmarkDecode(b, mp3File(b, "stereo44.mp3"), 1.2)
+}
