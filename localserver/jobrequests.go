@@ -48,6 +48,9 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if request.Model != "" && !strings.EqualFold(request.Model, ownModel) {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available; %s was used.", protocol.Clean(request.Model, 100), ownModel))
 		}
+		if request.Transcription && request.WordsModel != "" {
+			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
+		}
 		if s.streams.stopping() {
 			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
 			return
@@ -92,8 +95,8 @@ func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationE
 			return protocol.Invalid("webhook", "%v", err)
 		}
 	}
-	if r.Transcription {
-		return protocol.Invalid("transcription", "is not available: this server has no speech recogniser")
+	if r.Transcription && s.options.Words == nil {
+		return protocol.Invalid("transcription", "is not available: this server has no recogniser of speech (the operator configures one with --words URL or --words 'COMMAND ARGS')")
 	}
 	r.Enrolment, invalid = reduceEnrolment(r.Enrolment)
 	return invalid

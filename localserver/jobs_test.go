@@ -2,21 +2,27 @@ package localserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/words"
 )
 
 var (
@@ -127,6 +133,7 @@ func TestJobs(t *testing.T) {
 	if !regexp.MustCompile(`"start":\d+\.\d{3},"end":\d+\.\d{3}[,}]`).MatchString(body) {
 		t.Errorf("times without three decimals: %.300s", body)
 	}
+	matchesSchema(t, body)
 
 	a = h.submit("voiceprint", `{"url":"media://talk","model":"hubbub"}`)
 	if a.Warning != "" {
@@ -148,10 +155,97 @@ func TestJobs(t *testing.T) {
 		i.Turns[0].Diarization != "SPEAKER_00" || *i.Turns[0].Match != "Sam" || *i.Voices[0].Match != "Sam" || i.Voices[0].Confidence["Sam"] < 50 {
 		t.Errorf("%.600s", body)
 	}
+	matchesSchema(t, body)
 	// The voiceprints are not stored longer than needed.
 	rec, _, err := h.store.Job(t.Context(), apikeys.DefaultAccount, status.JobID, time.Now())
 	if err != nil || len(rec.Request) > 0 {
 		t.Errorf("the record of a job that is over has the request %s (%v)", rec.Request, err)
+	}
+}
+
+// matchesSchema compares the body of a job's status with openapi.json.
+func matchesSchema(t *testing.T, body string) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newContract(t, openAPI).matches("the status of a job", value, "components", "schemas", "JobStatus")
+}
+
+// timedSpeech is a words.Timed that gives a text and the times of its words.
+type timedSpeech struct {
+	text  string
+	words []words.Word
+}
+
+func (r timedSpeech) Recognise(context.Context, []byte) (string, error) { return r.text, nil }
+
+func (r timedSpeech) RecogniseTimed(context.Context, []byte) (string, []words.Word, error) {
+	return r.text, r.words, nil
+}
+
+// TestJobTranscription: a job that asks for words has them by turn and by word; their
+// times are those of the recogniser, or shares of the turn.
+func TestJobTranscription(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	for name, recogniser := range map[string]words.Recogniser{
+		"timed":   timedSpeech{"Good morning.", []words.Word{{Text: "Good", Start: 0.2, End: 0.3}, {Text: "morning.", Start: 0.3, End: 0.5}}},
+		"untimed": speech(func(context.Context, []byte) (string, error) { calls.Add(1); return "Good morning.", nil }),
+		"none":    speech(func(context.Context, []byte) (string, error) { return "", nil }),
+		"broken":  speech(func(context.Context, []byte) (string, error) { return "", errors.New("secret cause") }),
+	} {
+		h := serve(t, func(o *setup) { o.Words = recogniser })
+		h.upload("talk", wav(demoAudio(t, 8)))
+		if name == "untimed" {
+			h.jobEnd(h.submit("diarize", `{"url":"media://talk","transcription":false,"transcriptionConfig":{"model":"x"}}`).JobID)
+			if calls.Load() > 0 {
+				t.Error("the audio of a job that did not ask was recognised")
+			}
+		}
+		a := h.submit("diarize", `{"url":"media://talk","transcription":true,"numSpeakers":3,"transcriptionConfig":{"model":"parakeet"}}`)
+		if !strings.Contains(a.Warning, "parakeet") {
+			t.Errorf("warning %q", a.Warning)
+		}
+		status, body := h.jobEnd(a.JobID)
+		matchesSchema(t, body)
+		var d struct {
+			Diarization                                    []struct{ Start, End float64 }
+			TurnLevelTranscription, WordLevelTranscription []struct {
+				Speaker, Text string
+				Start, End    float64
+			}
+			Warning string
+		}
+		if err := json.Unmarshal(status.Output, &d); err != nil || len(d.Diarization) == 0 || d.TurnLevelTranscription == nil || d.WordLevelTranscription == nil {
+			t.Fatalf("%s: %s (%v)", name, body, err)
+		}
+		if !strings.Contains(d.Warning, "of 3 speakers could be told apart") || strings.Contains(body, "secret") {
+			t.Errorf("%s: %s", name, d.Warning)
+		}
+		turns, said := d.TurnLevelTranscription, d.WordLevelTranscription
+		if name == "none" || name == "broken" {
+			if len(turns)+len(said) > 0 || strings.Contains(d.Warning, "turns have no words") != (name == "broken") {
+				t.Errorf("%s: %s", name, body)
+			}
+			continue
+		}
+		first := d.Diarization[0]
+		length := first.End - first.Start
+		want := []float64{first.Start, first.Start + length/3, first.End}
+		if name == "timed" { // the audio begins 0.2 s before the turn
+			want = []float64{first.Start, first.Start + 0.1, first.Start + 0.3}
+		}
+		if len(turns) == 0 || len(said) != 2*len(turns) || turns[0].Start != first.Start || turns[0].End != first.End || turns[0].Text != "Good morning." ||
+			said[0].Text != "Good" || said[1].Text != "morning." || said[1].Speaker != turns[0].Speaker {
+			t.Fatalf("%s: %s", name, body)
+		}
+		for i, got := range []float64{said[0].Start, said[1].Start, said[1].End} {
+			if math.Abs(got-want[i]) > 0.0015 {
+				t.Errorf("%s: words at %+v, want %v", name, said[:2], want)
+			}
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
 )
 
 const (
@@ -105,6 +106,15 @@ func (s *Server) webhookRoot(ctx context.Context) (root []byte, err error) {
 	return shared, err
 }
 
+// jobWords is the recogniser of jobs, nil without one: streams can always use half of
+// what it does at the same time.
+func (o Options) jobWords() words.Recogniser {
+	if o.Words == nil {
+		return nil
+	}
+	return words.Limit(o.Words, wordsAtOnce()/2)
+}
+
 // startJobs starts the workers of jobs.
 func (s *Server) startJobs(ctx context.Context) error {
 	root, err := s.webhookRoot(ctx)
@@ -121,7 +131,7 @@ func (s *Server) startJobs(ctx context.Context) error {
 		}
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
-		Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
+		Words: s.options.jobWords(), Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
 		Dir: dir, Busy: s.late.now, Now: s.now, Logger: s.log})
 	return nil
 }

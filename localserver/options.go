@@ -93,8 +93,8 @@ type Options struct {
 	// NewDiarizer returns the diarizer of one stream. nil means
 	// engine.New(Engine).
 	NewDiarizer func() (stream.Diarizer, error)
-	// Words recognises the speech of streams that ask for it; nil = of none. The
-	// server calls it for one turn for each core at the same time, at least two.
+	// Words recognises the speech of streams and jobs that ask for it; nil = of none.
+	// The server calls it for one turn for each core at the same time, at least two.
 	Words words.Recogniser
 	// Logger receives requests, streams and problems, never a token, a key or
 	// a query. nil discards them.
@@ -202,13 +202,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.NewDiarizer = func() (stream.Diarizer, error) { return engine.New(config) }
 	}
 	if o.Words != nil {
-		o.Words = words.Limit(o.Words, max(runtime.GOMAXPROCS(0), 2))
+		o.Words = words.Limit(o.Words, wordsAtOnce())
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
 }
+
+// wordsAtOnce is how many turns are recognised at the same time.
+func wordsAtOnce() int { return max(runtime.GOMAXPROCS(0), 2) }
 
 func checkPublicURL(s string) error {
 	if s == "" {

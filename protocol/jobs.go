@@ -50,6 +50,8 @@ type JobRequest struct {
 	TurnLevelConfidence bool `json:"turnLevelConfidence,omitempty"`
 	Exclusive           bool `json:"exclusive,omitempty"`
 	Transcription       bool `json:"transcription,omitempty"`
+	// WordsModel is the field transcriptionConfig.model: any name is accepted.
+	WordsModel string `json:"wordsModel,omitempty"`
 	// Webhook is an https address; "" = none.
 	Webhook           string `json:"webhook,omitempty"`
 	WebhookStatusOnly bool   `json:"webhookStatusOnly,omitempty"`
@@ -78,8 +80,14 @@ func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *V
 		r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = p.count("numSpeakers"), p.count("minSpeakers"), p.count("maxSpeakers")
 		r.Confidence, r.TurnLevelConfidence, r.Exclusive = p.flag("confidence"), p.flag("turnLevelConfidence"), p.flag("exclusive")
 	}
-	if kind == JobDiarize {
+	switch kind {
+	case JobDiarize:
 		r.Transcription = p.flag("transcription")
+		r.WordsModel = p.wordsModel()
+	case JobIdentify:
+		if p.flag("transcription") {
+			p.warnings = append(p.warnings, "An identification has no transcription.")
+		}
 	}
 	p.checkAddresses(&r)
 	p.checkCounts(&r)
@@ -124,6 +132,24 @@ func (p *jobFields) flag(field string) (on bool) {
 		p.refuse(field, "must be true or false")
 	}
 	return on
+}
+
+// wordsModel reads the model of transcriptionConfig, whose other fields are ignored.
+func (p *jobFields) wordsModel() string {
+	raw := p.fields["transcriptionConfig"]
+	if !given(raw) {
+		return ""
+	}
+	config := jobFields{}
+	if json.Unmarshal(raw, &config.fields) != nil {
+		p.refuse("transcriptionConfig", "must be an object")
+		return ""
+	}
+	model := config.text("model")
+	if len(config.errors) > 0 {
+		p.refuse("transcriptionConfig.model", "must be a string")
+	}
+	return model
 }
 
 // count reads a number of speakers. One that is too large is cut later.
@@ -309,6 +335,20 @@ type Diarization struct {
 	Turns      []JobTurn        `json:"diarization"`
 	Exclusive  []JobTurn        `json:"exclusiveDiarization,omitzero"`
 	Confidence *FrameConfidence `json:"confidence,omitempty"`
+	// TurnTexts are what was said in each turn, and Words the words, both in order of
+	// start; nil = not asked for.
+	TurnTexts []JobText `json:"turnLevelTranscription,omitzero"`
+	Words     []JobText `json:"wordLevelTranscription,omitzero"`
+	// Warning says what of the request could not be fulfilled; "" = nothing.
+	Warning string `json:"warning,omitempty"`
+}
+
+// JobText is what a speaker said in a stretch of time, in seconds.
+type JobText struct {
+	Speaker string  `json:"speaker"`
+	Start   Seconds `json:"start"`
+	End     Seconds `json:"end"`
+	Text    string  `json:"text"`
 }
 
 // Identification is the output of an identification.

@@ -18,6 +18,17 @@ func TestParseJob(t *testing.T) {
 	if r, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","minSpeakers":21}`)); bad != nil || len(warnings) != 1 || r.MinSpeakers != 20 {
 		t.Errorf("%+v %v %v", r, warnings, bad)
 	}
+	for config, want := range map[string]string{`null`: "", `{}`: "", `{"model":null}`: "", `{"model":"parakeet","language":"en"}`: "parakeet"} {
+		if r, _, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","transcription":true,"transcriptionConfig":`+config+`}`)); bad != nil || r.WordsModel != want {
+			t.Errorf("%s: %+v %v", config, r, bad)
+		}
+	}
+	const people = `"voiceprints":[{"label":"a","voiceprint":"x"}]`
+	for flag, want := range map[string]int{"true": 1, "false": 0, "null": 0} {
+		if r, warnings, bad = ParseJob(JobIdentify, []byte(`{"url":"media://a",`+people+`,"transcription":`+flag+`}`)); bad != nil || r.Transcription || len(warnings) != want {
+			t.Errorf("identify with transcription %s: %+v %v %v", flag, r, warnings, bad)
+		}
+	}
 	for _, c := range []struct{ body, field string }{
 		{`[]`, "body"}, {``, "url"}, {`{"url":""}`, "url"}, {`{"url":"ftp://a"}`, "url"}, {`{"url":"media://a b"}`, "url"},
 		{`{"url":"http://u:p@a/x"}`, "url"}, {`{"url":"https:///x"}`, "url"},
@@ -30,6 +41,9 @@ func TestParseJob(t *testing.T) {
 		{`{"url":"media://a","numSpeakers":3,"maxSpeakers":2}`, "numSpeakers"},
 		{`{"url":"media://a","numSpeakers":3,"minSpeakers":4}`, "numSpeakers"},
 		{`{"url":"media://a","exclusive":"yes"}`, "exclusive"},
+		{`{"url":"media://a","transcription":1}`, "transcription"},
+		{`{"url":"media://a","transcriptionConfig":"whisper"}`, "transcriptionConfig"},
+		{`{"url":"media://a","transcriptionConfig":{"model":1}}`, "transcriptionConfig.model"},
 		{`{"url":"media://a","webhook":"example.com"}`, "webhook"},
 		{`{"url":"media://a","webhook":"media://a"}`, "webhook"},
 		{`{"url":"media://a","webhookStatusOnly":1}`, "webhookStatusOnly"},

@@ -295,6 +295,7 @@ func wrongAnswers(server string) map[string]twist {
 		"media/signed":       {path: objectsPath, from: 403, to: 200},
 		"jobs/url":           {path: "/v1/diarize", from: 400, body: swap("field", "name")},
 		"jobs/created":       {path: "/v1/diarize", from: 200, to: 201},
+		"jobs/transcription": {path: "/v1/diarize", body: swap(`"transcription"`, `"words"`)},
 		"jobs/failed":        {path: "/v1/jobs/[^/]+", body: swap(`"error"`, `"reason"`)},
 		"media/list":         {path: "/v1/media", body: swap(`"size":10`, `"size":11`)},
 		"media/names":        {path: "/v1/media/(in|out)put", request: plain},

@@ -39,7 +39,7 @@ var allowedImports = map[string][]string{
 	"protocol/words":       {"protocol"},
 	"localserver":          {"protocol", "localserver/apikeys", "localserver/engine", "localserver/faults", "localserver/jobs", "localserver/outbound", "localserver/store", "localserver/stream", "protocol/words"},
 	"localserver/outbound": {},
-	"localserver/jobs":     {"capture", "protocol", "localserver/engine", "localserver/outbound", "localserver/store", "localserver/stream"},
+	"localserver/jobs":     {"capture", "protocol", "localserver/engine", "localserver/outbound", "localserver/store", "localserver/stream", "protocol/words"},
 	"localserver/apikeys":  {"localserver/store"},
 	"localserver/faults":   {"protocol"},
 	"localserver/store":    {},

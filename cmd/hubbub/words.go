@@ -63,7 +63,7 @@ func transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 		for range chunks.Chunks() { // until the source is closed
 		}
 	}()
-	recording := words.NewRecording(r, turns)
+	recording := words.NewRecording(r, turns, false)
 	for c := range chunks.Chunks() {
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
 			return "", err

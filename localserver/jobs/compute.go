@@ -41,15 +41,10 @@ func (a *attempt) compute() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := capture.OpenRecording(a.ctx, path, capture.Mix)
-	if err != nil {
-		return nil, a.audioError(path, err)
-	}
-	defer func() { _ = source.Close() }()
 	var output any
 	var panicked error
 	atLowPriority(func() {
-		panicked = stream.Guard(func() { output, err = a.process(source, request) })
+		panicked = stream.Guard(func() { output, err = a.process(path, request) })
 	})
 	if panicked != nil {
 		return nil, panicked
@@ -72,15 +67,23 @@ func (a *attempt) audioError(path string, err error) error {
 }
 
 // process computes the output of a job from its audio.
-func (a *attempt) process(source capture.Source, request protocol.JobRequest) (any, error) {
+func (a *attempt) process(path string, request protocol.JobRequest) (any, error) {
 	if a.job.Kind == protocol.JobVoiceprint {
-		return a.voiceprint(source)
+		return a.voiceprint(path)
 	}
 	pass, err := offline.New(offline.Options{Speakers: request.NumSpeakers, MinSpeakers: request.MinSpeakers, MaxSpeakers: request.MaxSpeakers})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.read(source, MaxLength, func(samples []float32) { pass.Push(samples) }); err != nil {
+	part := 1.0
+	if request.Transcription {
+		part = 0.5
+	}
+	err = a.read(path, MaxLength, 0, part, func(_ int64, samples []float32) error {
+		pass.Push(samples)
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	result, err := pass.Finish(a.ctx)
@@ -90,16 +93,23 @@ func (a *attempt) process(source capture.Source, request protocol.JobRequest) (a
 	if a.job.Kind == protocol.JobIdentify {
 		return identify(result, request)
 	}
-	return diarization(result, request), nil
+	out := diarization(result, request)
+	if request.Transcription {
+		err = a.transcribe(path, &out)
+	}
+	return out, err
 }
 
 // voiceprint makes the voiceprint of the only speaker.
-func (a *attempt) voiceprint(source capture.Source) (any, error) {
+func (a *attempt) voiceprint(path string) (any, error) {
 	maker, err := voiceprint.NewMaker()
 	if err != nil {
 		return nil, err
 	}
-	err = a.read(source, voiceprint.MaxSeconds*time.Second, maker.Push)
+	err = a.read(path, voiceprint.MaxSeconds*time.Second, 0, 1, func(_ int64, samples []float32) error {
+		maker.Push(samples)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +120,14 @@ func (a *attempt) voiceprint(source capture.Source) (any, error) {
 	return protocol.VoiceprintOutput{Voiceprint: made.String()}, nil
 }
 
-// read passes on the audio of a source, at most limit of it.
-func (a *attempt) read(source capture.Source, limit time.Duration, push func([]float32)) error {
+// read passes on the audio of a file, at most limit of it, with its position in
+// samples. The progress of the job goes from one share of the work to another.
+func (a *attempt) read(path string, limit time.Duration, from, to float64, push func(int64, []float32) error) error {
+	source, err := capture.OpenRecording(a.ctx, path, capture.Mix)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
 	var samples int64
 	duration := source.Info().Duration
 	if duration > limit+time.Second {
@@ -123,14 +139,18 @@ func (a *attempt) read(source capture.Source, limit time.Duration, push func([]f
 		if last = errors.Is(err, io.EOF); err != nil && !last {
 			return err
 		}
-		samples += int64(n)
-		if time.Duration(samples)*time.Second/offline.SampleRate > limit {
+		if time.Duration(samples+int64(n))*time.Second/offline.SampleRate > limit {
 			return tooLong(limit)
 		}
-		push(buffer[:n])
-		a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
+		if err := push(samples, buffer[:n]); err != nil {
+			return err
+		}
+		samples += int64(n)
+		if from == 0 {
+			a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
+		}
 		if duration > 0 {
-			a.setProgress(min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
+			a.setProgress(from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
 		}
 		for a.Busy() && a.ctx.Err() == nil {
 			pause(a.ctx, busyPause)
@@ -178,6 +198,9 @@ func turns(result *offline.Result, list []offline.Turn, confidence bool) []proto
 // diarization is the output of a diarization.
 func diarization(result *offline.Result, request protocol.JobRequest) protocol.Diarization {
 	out := protocol.Diarization{Turns: turns(result, result.Turns, request.TurnLevelConfidence)}
+	if want := max(request.NumSpeakers, request.MinSpeakers); result.Speakers < want {
+		warn(&out, "Only %d of %d speakers could be told apart.", result.Speakers, want)
+	}
 	if request.Exclusive {
 		out.Exclusive = turns(result, result.Exclusive, request.TurnLevelConfidence)
 	}

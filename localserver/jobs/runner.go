@@ -11,6 +11,7 @@ import (
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
+	"hubbub/protocol/words"
 )
 
 const (
@@ -42,6 +43,8 @@ type Options struct {
 	// Busy reports whether jobs must pause because live streams are late. nil =
 	// never.
 	Busy func() bool
+	// Words recognises the speech of jobs that ask for it; nil = of none.
+	Words words.Recogniser
 	// Fetch says which addresses audio may be fetched from, and Hooks which
 	// webhooks may be called.
 	Fetch, Hooks outbound.Policy

@@ -14,6 +14,7 @@ import (
 var jobRules = []Rule{
 	{Name: "jobs/url", Expected: "POST /v1/diarize answers 400, a ValidationErrorResponse, to a url that is a path of the server", Section: "Create a job", Chosen: true, check: jobURL},
 	{Name: "jobs/created", Expected: "POST /v1/diarize takes null for every optional field, and answers 200 with jobId and the status created", Section: "Create a job", Chosen: true, check: jobCreated},
+	{Name: "jobs/transcription", Expected: "POST /v1/diarize with transcription answers 200, or 400 with the field transcription if the service recognises no speech", Section: "Words of a job", Chosen: true, check: jobTranscription},
 	{Name: "jobs/failed", Expected: "a job without audio ends with the status failed, and output has the string error; before it has no output", Section: "Get a job", Chosen: true, check: jobFails},
 }
 
@@ -57,6 +58,22 @@ func (p *prober) newJob(ctx context.Context) (id string, err error) {
 func jobCreated(ctx context.Context, p *prober) (string, error) {
 	_, err := p.newJob(ctx)
 	return "200, created", err
+}
+
+func jobTranscription(ctx context.Context, p *prober) (string, error) {
+	r, err := p.diarize(ctx, `{"url":"media://`+p.prefix+`/none","transcription":true,"transcriptionConfig":{"model":null}}`)
+	if err != nil {
+		return "", err
+	}
+	if r.status == http.StatusOK {
+		_, err = r.text("jobId", "status")
+		return "200", err
+	}
+	var refused protocol.ValidationErrorResponse
+	if err = r.invalid(); err == nil && (json.Unmarshal(r.body, &refused) != nil || refused.Errors[0].Field != "transcription") {
+		err = differs("%s", r)
+	}
+	return "400", err
 }
 
 func jobFails(ctx context.Context, p *prober) (string, error) {

@@ -50,10 +50,10 @@ func (a *audio) add(position int64, samples []float32) {
 }
 
 // take returns the audio of a turn, in seconds, with its context, in parts that
-// are cut at pauses. What another turn has taken before is silent, so that the
-// words of overlapping speech are not attributed twice. Less than minTurn gives no
-// parts.
-func (a *audio) take(start, end float64) (parts [][]int16) {
+// are cut at pauses, and where the first one begins. What another turn has taken
+// before is silent, so that the words of overlapping speech are not attributed twice.
+// Less than minTurn gives no parts.
+func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	turn := span{int64(math.Round(start * sampleRate)), int64(math.Round(end * sampleRate))}
@@ -61,7 +61,7 @@ func (a *audio) take(start, end float64) (parts [][]int16) {
 	around := int64(margin * sampleRate)
 	all := span{max(turn.from-around, a.end-int64(len(a.samples)), 0), min(turn.to+around, a.end)}
 	if turn.to <= turn.from {
-		return nil
+		return 0, nil
 	}
 	samples := make([]int16, 0, all.to-all.from)
 	for n := all.from; n < all.to; n++ {
@@ -76,10 +76,10 @@ func (a *audio) take(start, end float64) (parts [][]int16) {
 		left -= max(min(u.to, turn.to)-max(u.from, turn.from), 0)
 	}
 	if float64(left) < minTurn*sampleRate {
-		return nil
+		return 0, nil
 	}
 	a.use(turn)
-	return cut(samples)
+	return float64(all.from) / sampleRate, cut(samples)
 }
 
 // use notes that a stretch was recognised, and forgets those whose audio is gone.

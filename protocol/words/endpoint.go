@@ -11,11 +11,18 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"hubbub/protocol"
 )
 
-// requestTimeout bounds a request to an endpoint, answer included.
-const requestTimeout = 30 * time.Second
+const (
+	// requestTimeout bounds a request to an endpoint, answer included.
+	requestTimeout = 30 * time.Second
+	// maxVerbose bounds an answer with the times of words, in bytes.
+	maxVerbose = 1 << 20
+)
 
 // endpoint is an OpenAI-compatible transcription endpoint.
 type endpoint struct {
@@ -23,6 +30,7 @@ type endpoint struct {
 	host       string // for people
 	model, key string
 	client     *http.Client
+	untimed    atomic.Bool // it refuses to give times
 }
 
 func newEndpoint(u *url.URL, model, key string) *endpoint {
@@ -31,21 +39,47 @@ func newEndpoint(u *url.URL, model, key string) *endpoint {
 
 // Recognise posts the file as a form.
 func (e *endpoint) Recognise(ctx context.Context, wav []byte) (string, error) {
+	text, _, err := e.post(ctx, wav, maxText, [][2]string{{"response_format", "json"}})
+	return text, err
+}
+
+// RecogniseTimed asks for the times of words, once without them if the endpoint
+// refuses that.
+func (e *endpoint) RecogniseTimed(ctx context.Context, wav []byte) (string, []Word, error) {
+	if !e.untimed.Load() {
+		text, body, err := e.post(ctx, wav, maxVerbose, [][2]string{{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}})
+		if refused := (*Error)(nil); !errors.As(err, &refused) || !refused.badRequest {
+			return text, checkWords(wordsIn(body), float64(len(wav)-protocol.WAVHeaderBytes)/(2*sampleRate)), err
+		}
+	}
+	text, err := e.Recognise(ctx, wav)
+	if err == nil {
+		e.untimed.Store(true)
+	}
+	return text, nil, err
+}
+
+// post posts the file with further fields of the form. It returns the text and all of
+// an answer of at most so many bytes.
+func (e *endpoint) post(ctx context.Context, wav []byte, most int64, fields [][2]string) (text string, body []byte, err error) {
+	if e.model != "" {
+		fields = append(fields, [2]string{"model", e.model})
+	}
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	file, err := w.CreateFormFile("file", "turn.wav")
 	if err == nil {
 		_, err = file.Write(wav)
 	}
-	if e.model != "" {
-		err = errors.Join(err, w.WriteField("model", e.model))
+	for _, f := range fields {
+		err = errors.Join(err, w.WriteField(f[0], f[1]))
 	}
-	if err = errors.Join(err, w.WriteField("response_format", "json"), w.Close()); err != nil {
-		return "", err
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, &form)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	request.Header.Set("Content-Type", w.FormDataContentType())
 	request.Header.Set("Accept", "application/json")
@@ -54,25 +88,29 @@ func (e *endpoint) Recognise(ctx context.Context, wav []byte) (string, error) {
 	}
 	response, err := e.client.Do(request)
 	if err != nil {
-		return "", e.unreachable(ctx, err)
+		return "", nil, e.unreachable(ctx, err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxText+1))
-	switch {
-	case err != nil:
-		return "", e.unreachable(ctx, err)
-	case response.StatusCode != http.StatusOK:
-		return "", e.refused(response)
-	case len(body) > maxText:
-		return "", &Error{what: fmt.Sprintf("the recogniser at %s answers with more than %d kB", e.host, maxText>>10), hint: "Check that --words is the address of a transcription endpoint."}
-	}
+	body, err = io.ReadAll(io.LimitReader(response.Body, most+1))
 	var answer struct {
 		Text *string `json:"text"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Text == nil {
-		return "", &Error{what: fmt.Sprintf("the recogniser at %s does not answer with a JSON object that has a text", e.host), hint: "Check that --words is the address of a transcription endpoint."}
+	wrong := func(format string, args ...any) (string, []byte, error) {
+		return "", nil, &Error{what: "the recogniser at " + e.host + " " + fmt.Sprintf(format, args...), hint: "Check that --words is the address of a transcription endpoint."}
 	}
-	return clean(*answer.Text), nil
+	switch {
+	case err != nil:
+		return "", nil, e.unreachable(ctx, err)
+	case response.StatusCode != http.StatusOK:
+		return "", nil, e.refused(response)
+	case int64(len(body)) > most:
+		return wrong("answers with more than %d kB", most>>10)
+	case json.Unmarshal(body, &answer) != nil || answer.Text == nil:
+		return wrong("does not answer with a JSON object that has a text")
+	case len(*answer.Text) > maxText:
+		return wrong("answers with more than %d kB", maxText>>10)
+	}
+	return clean(*answer.Text), body, nil
 }
 
 // unreachable is the error of a request without a complete answer.
@@ -87,19 +125,20 @@ func (e *endpoint) unreachable(ctx context.Context, err error) error {
 			err = wrapped.Err
 		}
 	}
-	return &Error{what: fmt.Sprintf("the recogniser at %s cannot be reached: %v", e.host, err), hint: "Check that it runs, and the address of --words."}
+	return &Error{what: fmt.Sprintf("the recogniser at %s cannot be reached: %v", e.host, err), hint: "Check that it runs, and the address of --words.", temporary: true}
 }
 
 // refused is the error of an answer with another status than 200.
 func (e *endpoint) refused(r *http.Response) error {
-	out := &Error{what: fmt.Sprintf("the recogniser at %s answers %d %s", e.host, r.StatusCode, http.StatusText(r.StatusCode))}
+	out := &Error{what: fmt.Sprintf("the recogniser at %s answers %d %s", e.host, r.StatusCode, http.StatusText(r.StatusCode)),
+		temporary: r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500}
 	switch r.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		out.hint = "Set its key in HUBBUB_WORDS_KEY."
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		out.hint = "Check the address and the path of --words, and --words-model."
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		out.hint = "Check --words-model."
+		out.hint, out.badRequest = "Check --words-model.", true
 	case http.StatusTooManyRequests:
 		out.hint = "It limits requests; words continue by themselves."
 	default:

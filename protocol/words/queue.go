@@ -157,7 +157,7 @@ func (q *Queue) start() {
 		if !q.waitInterval() {
 			return
 		}
-		parts := q.audio.take(j.turn.Start, j.turn.End)
+		_, parts := q.audio.take(j.turn.Start, j.turn.End)
 		running.Go(func() {
 			j.text <- q.recognise(parts)
 			for range taken {

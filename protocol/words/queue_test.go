@@ -157,7 +157,7 @@ func TestQueueIsBoundedAndCounts(t *testing.T) {
 }
 
 // lengths are the lengths of parts in seconds.
-func lengths(parts [][]int16) (out []float64) {
+func lengths(_ float64, parts [][]int16) (out []float64) {
 	for _, p := range parts {
 		out = append(out, float64(len(p))/sampleRate)
 	}
@@ -174,24 +174,28 @@ func TestAudioOfATurn(t *testing.T) {
 	if got := lengths(a.take(10, 12)); !slices.Equal(got, []float64{2.4}) {
 		t.Errorf("with context: %v", got)
 	}
-	if got := a.take(20, 20.39); got != nil {
-		t.Errorf("a short turn: %v", lengths(got))
+	if _, got := a.take(20, 20.39); got != nil {
+		t.Errorf("a short turn: %v", lengths(0, got))
 	}
 	// What another turn has taken is silent, or leaves too little.
-	part := a.take(11, 13)[0]
+	from, parts := a.take(11, 13)
+	if from != 10.8 {
+		t.Errorf("the audio begins at %v s", from)
+	}
+	part := parts[0]
 	if at := func(seconds float64) int16 { return part[int((seconds-10.8)*sampleRate)] }; at(11.5) != 0 || at(12.5) == 0 {
 		t.Errorf("at 11.5 s %d, at 12.5 s %d", at(11.5), at(12.5))
 	}
-	if got := a.take(10.5, 12.8); got != nil {
-		t.Errorf("speech that was recognised: %v", lengths(got))
+	if _, got := a.take(10.5, 12.8); got != nil {
+		t.Errorf("speech that was recognised: %v", lengths(0, got))
 	}
 	// Audio that is gone, or never came.
 	a.add(a.end+10*sampleRate, make([]float32, 300*sampleRate))
-	if got := a.take(5, 9); got != nil {
-		t.Errorf("audio that is gone: %v", lengths(got))
+	if _, got := a.take(5, 9); got != nil {
+		t.Errorf("audio that is gone: %v", lengths(0, got))
 	}
-	if got := a.take(1000, 1001); got != nil {
-		t.Errorf("audio to come: %v", lengths(got))
+	if _, got := a.take(1000, 1001); got != nil {
+		t.Errorf("audio to come: %v", lengths(0, got))
 	}
 }
 
@@ -202,7 +206,7 @@ func TestLongTurnsAreCutAtPauses(t *testing.T) {
 	}
 	clear(samples[12*sampleRate : 12*sampleRate+sampleRate/5])
 	clear(samples[22*sampleRate : 22*sampleRate+sampleRate/5])
-	got := lengths(cut(samples))
+	got := lengths(0, cut(samples))
 	sum := 0.0
 	for _, l := range got {
 		sum += l

@@ -1,8 +1,12 @@
 package words
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"hubbub/protocol"
 )
@@ -11,21 +15,28 @@ import (
 // words.
 const maxFailures = 3
 
+// retryPauses are the pauses before a failed request is repeated, unless the
+// recogniser asks for a longer one.
+var retryPauses = []time.Duration{time.Second, 4 * time.Second}
+
 // Recording gives the words to the turns of a recording, whose audio is read a second
 // time. Turns must be in order of their starts.
 type Recording struct {
 	recogniser Recogniser
 	audio      *audio
 	turns      []protocol.Turn
+	timed      bool
+	words      []protocol.Turn
 	next       int // the first turn that was not recognised
 	inARow     int // failures
 	failed     int
 	err        error // the first
 }
 
-// NewRecording is a recording with turns, which get their Text.
-func NewRecording(r Recogniser, turns []protocol.Turn) *Recording {
-	return &Recording{recogniser: r, audio: newAudio(), turns: turns}
+// NewRecording is a recording with turns, which get their Text. If timed, it also
+// finds when each word was said.
+func NewRecording(r Recogniser, turns []protocol.Turn, timed bool) *Recording {
+	return &Recording{recogniser: r, audio: newAudio(), turns: turns, timed: timed}
 }
 
 // Audio takes the samples from a position on, at 16 kHz, and recognises the turns that
@@ -42,6 +53,14 @@ func (r *Recording) Finish(ctx context.Context) (failed int, first, err error) {
 	return r.failed, r.err, err
 }
 
+// Words are the words of all turns with their times, in order of their starts, of a
+// timed recording. Where the recogniser gives no times, the words of a part of a turn
+// share its time according to their numbers of characters.
+func (r *Recording) Words() []protocol.Turn {
+	slices.SortStableFunc(r.words, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
+	return r.words
+}
+
 // recognise recognises the turns that end before a time in seconds.
 func (r *Recording) recognise(ctx context.Context, until float64) error {
 	for ; r.next < len(r.turns) && r.turns[r.next].End <= until; r.next++ {
@@ -49,25 +68,61 @@ func (r *Recording) recognise(ctx context.Context, until float64) error {
 			r.failed++
 			continue
 		}
-		t := &r.turns[r.next]
-		var all []string
-		for _, part := range r.audio.take(t.Start, t.End) {
-			text, err := r.recogniser.Recognise(ctx, wav(part))
-			if ctx.Err() != nil {
-				return ctx.Err()
+		if err := r.turn(ctx, &r.turns[r.next]); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			if r.err == nil {
+				r.err = err
 			}
-			if err != nil {
-				if r.err == nil {
-					r.err = err
-				}
-				all = nil
-				r.failed, r.inARow = r.failed+1, r.inARow+1
-				break
-			}
-			r.inARow = 0
-			all = append(all, text)
+			r.failed, r.inARow = r.failed+1, r.inARow+1
 		}
-		t.Text = strings.TrimSpace(strings.Join(all, " "))
 	}
 	return nil
+}
+
+// turn recognises one turn: all of it, or none.
+func (r *Recording) turn(ctx context.Context, t *protocol.Turn) error {
+	var all []string
+	var words []protocol.Turn
+	from, parts := r.audio.take(t.Start, t.End)
+	for _, part := range parts {
+		text, timed, err := r.part(ctx, part)
+		if err != nil {
+			return err
+		}
+		r.inARow = 0
+		to := from + float64(len(part))/sampleRate
+		if text != "" {
+			all = append(all, text)
+		}
+		if r.timed && len(timed) == 0 {
+			timed = divide(text, max(t.Start-from, 0), min(t.End, to)-from)
+		}
+		words = append(words, place(timed, from, *t)...)
+		from = to
+	}
+	t.Text = strings.Join(all, " ")
+	r.words = append(r.words, words...)
+	return nil
+}
+
+// part recognises a part of a turn. What may succeed later is tried again.
+func (r *Recording) part(ctx context.Context, samples []int16) (text string, timed []Word, err error) {
+	for try := 0; ; try++ {
+		if r.timed {
+			text, timed, err = recogniseTimed(ctx, r.recogniser, wav(samples))
+		} else {
+			text, err = r.recogniser.Recognise(ctx, wav(samples))
+		}
+		e := (*Error)(nil)
+		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.inARow > 0 {
+			return text, timed, err
+		}
+		wait := time.NewTimer(min(max(retryPauses[try], e.retryAfter), maxInterval))
+		select {
+		case <-ctx.Done():
+			return "", nil, ctx.Err()
+		case <-wait.C:
+		}
+	}
 }

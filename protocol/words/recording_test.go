@@ -27,7 +27,7 @@ func TestRecording(t *testing.T) {
 		calls, broken = 0, c.broken
 		turns := []protocol.Turn{{Start: 1, End: 20}, turnAt(21), turnAt(21.1), turnAt(24), turnAt(26), turnAt(28.5), {Start: 29.6, End: 29.7}}
 		turns = slices.Delete(turns, 2, 3)
-		rec := NewRecording(r, turns)
+		rec := NewRecording(r, turns, false)
 		for at := int64(0); at < 30*sampleRate; at += 1600 {
 			if err := rec.Audio(t.Context(), at, make([]float32, 1600)); err != nil {
 				t.Fatal(err)

@@ -2,8 +2,8 @@
 // already has: an HTTP endpoint in the form of OpenAI's, or a process per turn.
 //
 // Where to look: endpoint.go and process.go are the recognisers, queue.go passes
-// them the finished turns of a session, audio.go keeps the audio for that and cuts
-// it.
+// them the finished turns of a session, recording.go those of a recording, timed.go
+// finds when words were said, audio.go keeps the audio for that and cuts it.
 package words
 
 import (
@@ -30,6 +30,8 @@ type Recogniser interface {
 type Error struct {
 	what, hint string
 	retryAfter time.Duration // at least that long until the next attempt; 0 = unknown
+	temporary  bool          // the same request may succeed later
+	badRequest bool          // the endpoint does not accept the request as it is
 }
 
 func (e *Error) Error() string { return e.what }
@@ -64,8 +66,8 @@ func New(spec, model, key string) (Recogniser, error) {
 	return newProcess(args)
 }
 
-// clean is the text of a recogniser on one line.
-func clean(text string) string { return strings.Join(strings.Fields(text), " ") }
+// clean is the text of a recogniser on one line, without control characters.
+func clean(text string) string { return protocol.Clean(text, maxText) }
 
 // Limit is a recogniser that works on at most so many turns at the same time.
 func Limit(r Recogniser, atOnce int) Recogniser {
@@ -77,12 +79,28 @@ type limited struct {
 	slots chan struct{}
 }
 
-func (l *limited) Recognise(ctx context.Context, wav []byte) (string, error) {
+// take waits for a slot, which the caller gives back.
+func (l *limited) take(ctx context.Context) error {
 	select {
 	case l.slots <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ctx.Err()
+	}
+}
+
+func (l *limited) Recognise(ctx context.Context, wav []byte) (string, error) {
+	if err := l.take(ctx); err != nil {
+		return "", err
 	}
 	defer func() { <-l.slots }()
 	return l.Recogniser.Recognise(ctx, wav)
+}
+
+func (l *limited) RecogniseTimed(ctx context.Context, wav []byte) (string, []Word, error) {
+	if err := l.take(ctx); err != nil {
+		return "", nil, err
+	}
+	defer func() { <-l.slots }()
+	return recogniseTimed(ctx, l.Recogniser, wav)
 }
