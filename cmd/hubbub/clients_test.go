@@ -47,7 +47,7 @@ func find(t *testing.T, what string, programs []string, env []string, args ...st
 
 func (f foreign) run(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.program, args...)
 	cmd.Env = append(append(os.Environ(), f.env...), env...)
@@ -173,6 +173,23 @@ func (s testService) curl(t *testing.T, curl foreign, method, path string, args 
 	out := curl.run(t, nil, append(all, s.url+path)...)
 	i := strings.LastIndexByte(out, '\n')
 	return out[i+1:], strings.TrimSpace(out[:i])
+}
+
+// TestJobsClient lets a client written with Python's requests use the jobs as programs
+// for such services do: every call, option, status, warning and error, and a webhook.
+func TestJobsClient(t *testing.T) {
+	t.Parallel()
+	client := find(t, "python3 with requests", []string{"python3", "/usr/bin/python3"}, nil, "-c", "import requests")
+	data, talk := t.TempDir(), filepath.Join(t.TempDir(), "talk.wav")
+	writeWAV(t, talk, demoSamples(t)[:8*capture.SampleRate])
+	key := strings.TrimSpace(start(t, "key", "create", "--account", "clients", "--data", data).line(`\.`))
+	secret := strings.TrimSpace(start(t, "key", "webhook", "--account", "clients", "--data", data).line(`.`))
+	server := start(t, "serve", "--listen", "127.0.0.1:0", "--data", data, "--webhook-to", "127.0.0.1", "--words", `sh -c "cat >/dev/null; echo good morning"`)
+	url := strings.TrimPrefix(server.line(`^ready `), "ready ")
+	out := client.run(t, []string{"API_KEY=" + key, "WEBHOOK_SECRET=" + secret}, filepath.Join("testdata", "clients", "jobs.py"), url, filepath.Join(data, "ca.pem"), talk)
+	if !strings.HasSuffix(out, "ok\n") {
+		t.Error(out)
+	}
 }
 
 // TestCurl does every HTTP operation of the interface with curl, as its
