@@ -105,7 +105,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a parameter of the clustering")
-	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each")
+	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each, and prints the difference by recording with its standard error")
 	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better parameters, 14 tries each, --jobs at once")
 	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: parameters that --search does not change")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")

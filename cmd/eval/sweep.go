@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type trial struct {
 	miss, fa, conf, goal float64   // per cent, means over the sets
 	kept, returns        int
 	lost, speakers       int
+	recordings           []outcome
 }
 
 // try runs one setting over the windows of all recordings.
@@ -49,16 +51,13 @@ func (m *meter) try(p clustering.Params, all []windows, sets int) (trial, error)
 			return t, err
 		}
 		outcomes[w.set] = append(outcomes[w.set], o)
+		t.recordings = append(t.recordings, o)
 	}
 	n := float64(sets)
 	for _, o := range outcomes {
 		s := sum(o)
-		split := 1.0 // also where no speaker was found
-		if s.labels.Found > 0 {
-			split = s.labels.PerSpeaker()
-		}
 		t.der = append(t.der, 100*s.score.DER)
-		t.split = append(t.split, split)
+		t.split = append(t.split, split(s.labels))
 		t.miss += 100 * s.score.Miss / n
 		t.fa += 100 * s.score.FalseAlarm / n
 		t.conf += 100 * s.score.Confusion / n
@@ -66,20 +65,59 @@ func (m *meter) try(p clustering.Params, all []windows, sets int) (trial, error)
 		t.returns += s.labels.Returns
 		t.lost += s.labels.Lost
 		t.speakers += s.labels.Speakers
-		// As much as a point of DER cost: 0.033 labels per speaker too many, 3.3 %
-		// of the speakers lost, and one label too many or too few in a third of the
-		// recordings. Users notice wrong labels most.
-		t.goal += (100*s.score.DER + 30*max(0, split-1)) / n
-		if s.labels.Speakers > 0 {
-			t.goal += 30 * float64(s.labels.Lost) / float64(s.labels.Speakers) / n
-		}
-		t.goal += 3 * float64(s.labels.CountError) / float64(len(o)) / n
+		t.goal += goal(s) / n
 	}
 	// A tenth of the returns under another label costs as much as 1.5 points.
 	if t.returns > 0 {
 		t.goal += 15 * float64(t.returns-t.kept) / float64(t.returns)
 	}
 	return t, nil
+}
+
+// split is the labels per speaker, 1 where no speaker was found.
+func split(l evaluation.LabelReport) float64 {
+	if l.Found == 0 {
+		return 1
+	}
+	return l.PerSpeaker()
+}
+
+// goal is what the search minimises, without returns. As much as a point of DER
+// cost: 0.033 labels per speaker too many, 3.3 % of the speakers lost, and one
+// label too many or too few in a third of the recordings. Users notice wrong
+// labels most.
+func goal(s summary) float64 {
+	g := 100*s.score.DER + 30*max(0, split(s.labels)-1) + 3*float64(s.labels.CountError)/float64(s.files)
+	if s.labels.Speakers > 0 {
+		g += 30 * float64(s.labels.Lost) / float64(s.labels.Speakers)
+	}
+	return g
+}
+
+// difference is t less base by recording: means of DER and goal (without returns)
+// with their standard errors.
+func (t trial) difference(base trial) string {
+	var der, goals []float64
+	for i := range t.recordings {
+		a, b := sum(t.recordings[i:i+1]), sum(base.recordings[i:i+1])
+		der = append(der, 100*(a.score.DER-b.score.DER))
+		goals = append(goals, goal(a)-goal(b))
+	}
+	m, e := meanError(der)
+	g, h := meanError(goals)
+	return fmt.Sprintf("  by recording DER %+.2f ± %.2f goal %+.2f ± %.2f", m, e, g, h)
+}
+
+// meanError is the mean of x and its standard error.
+func meanError(x []float64) (mean, err float64) {
+	n := float64(len(x))
+	for _, v := range x {
+		mean += v / n
+	}
+	for _, v := range x {
+		err += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(err / (n - 1) / n)
 }
 
 func (t trial) String() string {
@@ -120,7 +158,7 @@ func (m *meter) sweep(ctx context.Context, sets []set, w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(w, "%-24s %v\n", name+"="+v, t)
+			fmt.Fprintf(w, "%-24s %v%s\n", name+"="+v, t, t.difference(base))
 		}
 	}
 	if m.rounds > 0 {

@@ -1,5 +1,6 @@
 """The two networks. Embedder: a 2-D residual trunk that sees every frame once, and a head that pools it under a mask.
 Segmenter: who talks when inside 5 s, from the same frames and from the trunk's output at the same 40 ms step."""
+import re
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -9,6 +10,15 @@ WINDOW = 125                                     # 40 ms frames of one 5 s windo
 CHANNELS = 96                                    # of the trunk's output
 TRUNK = CHANNELS * 8                             # channels x bands
 TRUNK_RF = 35                                    # 10 ms frames of context to either side
+
+
+def has_bfloat16():
+    """whether the processor has instructions for bfloat16. Without them a step of the trunk takes 13 times as long as in float32 (AVX2), forward 28 times"""
+    try:
+        with open('/proc/cpuinfo') as f:
+            return re.search(r'\b(avx512_bf16|amx_bf16|bf16)\b', f.read()) is not None
+    except OSError:
+        return False
 
 
 class ResBlock(nn.Module):

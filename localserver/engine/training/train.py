@@ -27,7 +27,7 @@ import turns as T
 from acoustics import load_audio
 from channels import Channels
 from losses import contrastive, eer, pair_loss, pit, window_weights
-from networks import WINDOW, Embedder, Segmenter, calibrate_bn, pool_many
+from networks import WINDOW, Embedder, Segmenter, calibrate_bn, has_bfloat16, pool_many
 from restore import restore
 from simulate import Simulator
 from targets import AMI_TRAIN, classes, masks_of, real_piece, recordings
@@ -127,7 +127,7 @@ class Renderer:
                         M[b + h, j], Y[b + h, j] = m, now['number'] + s
                         C[b + h, j] = self.corpora[self.sim.v.speakers[now['ids'][s]][0]]
         ok, e = Y >= 0, np.zeros((n, a.masks, 128), np.float32)
-        self.teacher.bf16 = True
+        self.teacher.bf16 = has_bfloat16()
         h = self.teacher.trunk(torch.from_numpy(clean))
         m = torch.from_numpy(M)
         pooled = pool_many(self.teacher, h, m)[torch.from_numpy(ok)]
@@ -289,7 +289,7 @@ def main():
         for m, e in ((emb, ema_e), (seg, ema_s), (aux, ema_a)):
             e.load_state_dict(m.state_dict())
         print('calibrated ' + held_out(losses, ema_e, ema_s, ema_a, sb, scale, sets), flush=True)
-    emb.bf16 = ema_e.bf16 = True
+    emb.bf16 = ema_e.bf16 = has_bfloat16()
     emb, ema_e = emb.to(memory_format=torch.channels_last), ema_e.to(memory_format=torch.channels_last)
     params = [v for m in (emb, seg, aux) for v in m.parameters()] + [sb, scale]
     slow = {id(v) for v in emb.parameters()}
