@@ -21,6 +21,7 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/localserver/engine/offline"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
@@ -36,6 +37,7 @@ type diarizeFlags struct {
 	channels                           channelsFlag
 	out                                string
 	force                              bool
+	voices                             bool
 	wordsFlags
 }
 
@@ -78,6 +80,7 @@ finished.`,
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.channels, "channels", channelsUsage+"; then numbers of speakers are for each channel")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
+	flags.BoolVar(&f.voices, "voices", false, "name the people that 'hubbub voices' lists")
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
 	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
@@ -94,6 +97,7 @@ type diarizer struct {
 	options  offline.Options
 	progress progress
 	words    words.Recogniser // nil = none
+	people   []voiceprint.Person
 
 	mu      sync.Mutex // guards what follows, and the outputs
 	results [][]byte   // for standard output; nil = not finished
@@ -119,6 +123,11 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	}
 	if d.words != nil {
 		d.words = words.Limit(d.words, 2) // of all files together
+	}
+	if f.voices {
+		if d.people, err = a.people(); err != nil {
+			return err
+		}
 	}
 	paths, err := d.paths(files)
 	if err != nil {
@@ -211,6 +220,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		list = result.Exclusive
 	}
 	turns := labelled(list)
+	recognise(result.Result, d.people, turns)
 	if d.words != nil {
 		notice, err := transcribe(ctx, file, d.words, turns)
 		if err != nil {
@@ -306,7 +316,7 @@ func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Durat
 		i := slices.IndexFunc(lanes.Lanes, func(l protocol.Lane) bool { return l.Speaker == t.Speaker })
 		if i < 0 {
 			i = len(lanes.Lanes)
-			lanes.Lanes = append(lanes.Lanes, protocol.Lane{Speaker: t.Speaker})
+			lanes.Lanes = append(lanes.Lanes, protocol.Lane{Speaker: t.Speaker, Match: t.Match})
 		}
 		l := &lanes.Lanes[i]
 		l.Turns = append(l.Turns, t)

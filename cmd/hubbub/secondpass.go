@@ -112,6 +112,14 @@ func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
 			turns[i].Speaker = numbers[t.Speaker]
 		}
 	}
+	for speaker, k := range numbers {
+		for len(all.Voices) <= k {
+			all.Voices = append(all.Voices, offline.Voice{})
+		}
+		if track := tracks[speaker/apart]; speaker%apart < len(track.Voices) {
+			all.Voices[k] = track.Voices[speaker%apart]
+		}
+	}
 	return all
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/voices"
+	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -232,25 +233,61 @@ func importVoices(path string) error {
 }
 
 // enrolment is the people whom a stream recognises, nil without --voices.
-// Outdated voiceprints are left out, with a notice.
 func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	if !f.recognises() {
 		return nil, nil
 	}
-	_, list, err := storedVoices()
-	if err != nil {
+	list, err := a.currentVoices()
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	e := &protocol.Enrolment{}
+	for _, v := range list {
+		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
+	}
+	return e, nil
+}
+
+// currentVoices are the stored people without those whose voiceprints are outdated,
+// which a notice names.
+func (a *App) currentVoices() (current []voices.Voice, err error) {
+	_, list, err := storedVoices()
 	for _, v := range list {
 		if v.Outdated() {
 			a.notice("the voiceprint of %s is of another engine version and is not used\nLearn it again with `hubbub voices add`.", v.Name)
 			continue
 		}
-		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
+		current = append(current, v)
 	}
-	if len(e.Voiceprints) == 0 {
-		return nil, nil
+	return current, err
+}
+
+// people are the stored people whom a recording recognises.
+func (a *App) people() (people []voiceprint.Person, err error) {
+	list, err := a.currentVoices()
+	for _, v := range list {
+		print, invalid := voiceprint.Parse(v.Voiceprint)
+		if invalid != nil { // never: the store has checked it
+			return nil, invalid
+		}
+		people = append(people, voiceprint.Person{Label: v.Name, Voiceprint: print})
 	}
-	return e, nil
+	return people, err
+}
+
+// recognise gives the turns of the speakers of a second pass the names of people.
+func recognise(r *offline.Result, people []voiceprint.Person, turns []protocol.Turn) {
+	confidences := make([][]float64, len(r.Voices))
+	for k, v := range r.Voices {
+		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
+	}
+	names := map[string]string{}
+	for k, i := range voiceprint.Assign(confidences, voiceprint.Matching{Threshold: voiceprint.DefaultThreshold}) {
+		if i >= 0 {
+			names[protocol.SpeakerLabel(k)] = people[i].Label
+		}
+	}
+	for i := range turns {
+		turns[i].Match = names[turns[i].Speaker]
+	}
 }

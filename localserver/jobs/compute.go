@@ -236,16 +236,15 @@ func identify(result *offline.Result, request protocol.JobRequest) (any, error) 
 	return out, nil
 }
 
-// match finds the people among the speakers. The most certain pair comes first.
+// match finds the people among the speakers.
 func match(result *offline.Result, people []voiceprint.Person, m *protocol.Matching) (map[string]*string, []protocol.IdentifiedSpeaker) {
-	threshold, exclusive := voiceprint.DefaultThreshold, true
+	how := voiceprint.Matching{Threshold: voiceprint.DefaultThreshold}
 	if m != nil && m.Threshold != nil {
-		threshold = *m.Threshold / 100
+		how.Threshold = *m.Threshold / 100
 	}
 	if m != nil && m.Exclusive != nil {
-		exclusive = *m.Exclusive
+		how.Shared = !*m.Exclusive
 	}
-	matches := map[string]*string{}
 	voices := make([]protocol.IdentifiedSpeaker, len(result.Voices))
 	confidences := make([][]float64, len(voices))
 	for k, v := range result.Voices {
@@ -255,23 +254,12 @@ func match(result *offline.Result, people []voiceprint.Person, m *protocol.Match
 			voices[k].Confidence[people[i].Label] = percent(p)
 		}
 	}
-	taken := map[int]bool{}
-	for {
-		speaker, person, best := -1, -1, -1.0
-		for k := range voices {
-			if voices[k].Match != nil {
-				continue
-			}
-			i, p := voiceprint.Best(confidences[k], threshold, func(i int) bool { return !exclusive || !taken[i] })
-			if i >= 0 && p > best {
-				speaker, person, best = k, i, p
-			}
+	matches := map[string]*string{}
+	for k, i := range voiceprint.Assign(confidences, how) {
+		if i >= 0 {
+			voices[k].Match = &people[i].Label
+			matches[voices[k].Speaker] = voices[k].Match
 		}
-		if speaker < 0 {
-			return matches, voices
-		}
-		voices[speaker].Match = &people[person].Label
-		matches[voices[speaker].Speaker] = voices[speaker].Match
-		taken[person] = true
 	}
+	return matches, voices
 }

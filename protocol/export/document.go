@@ -112,6 +112,7 @@ func lanes(turns []protocol.Turn) protocol.Snapshot {
 			index[t.Speaker] = i
 			s.Lanes = append(s.Lanes, protocol.Lane{Speaker: t.Speaker})
 		}
+		s.Lanes[i].Match = cmp.Or(t.Match, s.Lanes[i].Match)
 		s.Lanes[i].Turns = append(s.Lanes[i].Turns, t)
 	}
 	return s

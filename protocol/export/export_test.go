@@ -122,6 +122,16 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestRecognised: a recognised speaker has the name of the voiceprint, unless another
+// one was typed.
+func TestRecognised(t *testing.T) {
+	turns := []protocol.Turn{{Speaker: "A", Start: 1, End: 2}, {Speaker: "A", Start: 3, End: 4, Match: "Sam"}, {Speaker: "B", Start: 5, End: 6, Match: "Rick"}}
+	d := New(Info{}, turns, annotated(t, rename("B", "Ben")))
+	if len(d.Speakers) != 2 || d.Speakers[0].Name != "Sam" || d.Speakers[1].Name != "Ben" {
+		t.Errorf("%+v", d.Speakers)
+	}
+}
+
 // TestReadBack reads what other programs would read.
 func TestReadBack(t *testing.T) {
 	d := meeting(t)

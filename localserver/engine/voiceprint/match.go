@@ -99,3 +99,28 @@ func Best(confidences []float64, threshold float64, allowed func(i int) bool) (b
 	}
 	return best, confidence
 }
+
+// Assign is the person of each speaker of whom the confidences are known, -1 for
+// nobody. The most certain pair comes first.
+func Assign(confidences [][]float64, m Matching) []int {
+	persons, taken := make([]int, len(confidences)), map[int]bool{}
+	for k := range persons {
+		persons[k] = -1
+	}
+	for {
+		speaker, person, most := -1, -1, -1.0
+		for k, of := range confidences {
+			if persons[k] >= 0 {
+				continue
+			}
+			i, p := Best(of, m.Threshold, func(i int) bool { return m.Shared || !taken[i] })
+			if i >= 0 && p > most {
+				speaker, person, most = k, i, p
+			}
+		}
+		if speaker < 0 {
+			return persons
+		}
+		persons[speaker], taken[person] = person, true
+	}
+}

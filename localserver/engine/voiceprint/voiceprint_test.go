@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,4 +132,25 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is read and written as %q", text, v.String())
 		}
 	})
+}
+
+// TestAssign: the most certain pair comes first, a person has one speaker unless
+// shared, and nobody below the threshold or less likely than a stranger.
+func TestAssign(t *testing.T) {
+	for _, c := range []struct {
+		confidences [][]float64
+		m           Matching
+		want        []int
+	}{
+		{nil, Matching{}, []int{}},
+		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{}, []int{-1, 0}},
+		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{Shared: true}, []int{0, 0}},
+		{[][]float64{{0.6, 0.39}, {0.1, 0.9}}, Matching{}, []int{0, 1}},
+		{[][]float64{{0.79, 0.1}, {}}, Matching{Threshold: 0.8}, []int{-1, -1}},
+		{[][]float64{{0.3, 0.2}}, Matching{}, []int{-1}},
+	} {
+		if got := Assign(c.confidences, c.m); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.confidences, got, c.want)
+		}
+	}
 }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"hubbub/localserver/engine/offline"
+)
+
+// TestJoinTracks: speakers of several tracks have numbers and voices of their own.
+func TestJoinTracks(t *testing.T) {
+	t.Parallel()
+	tracks := func() []*offline.Result {
+		return []*offline.Result{
+			{},
+			{Speakers: 2, Turns: []offline.Turn{{Speaker: 0, Start: 1, End: 2}, {Speaker: 1, Start: 5, End: 6}}, Voices: []offline.Voice{{Duration: 10}, {Duration: 11}}},
+			{Speakers: 1, Turns: []offline.Turn{{Speaker: 0, Start: 3, End: 4}}, Voices: []offline.Voice{{Duration: 20}}},
+		}
+	}
+	for person, want := range map[bool]string{
+		true:  "[{1 1 2} {2 3 4} {1 5 6}] 0 10 20 ",
+		false: "[{0 1 2} {1 3 4} {2 5 6}] 10 20 11 ",
+	} {
+		list := tracks()
+		if person {
+			list[1].Turns[1].Speaker = 0
+		}
+		all := joinTracks(list, person)
+		got := fmt.Sprint(all.Turns, " ")
+		for _, v := range all.Voices {
+			got += fmt.Sprint(v.Duration, " ")
+		}
+		if got != want {
+			t.Errorf("person %v: %s, want %s", person, got, want)
+		}
+	}
+}
