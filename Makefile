@@ -40,7 +40,7 @@ reproducible:
 IMAGE ?= hubbub
 ARCH  ?= $(shell $(GO) env GOARCH)
 
-## image: a container image of the service from scratch, into .cache/image/hubbub.tar, with buildah; ARCH=arm64
+## image: a container image of the service from scratch, into .cache/image/hubbub.tar, with buildah, and its test; ARCH=arm64
 image:
 	@.ci/install image >&2
 	@rm -rf .cache/image && mkdir -p .cache/image/data
@@ -50,6 +50,7 @@ image:
 		--label org.opencontainers.image.version='$(VERSION)' --tag $(IMAGE) -f docs/Containerfile .cache/image
 	@rm -f .cache/image/hubbub.tar
 	buildah push --storage-driver vfs $(IMAGE) docker-archive:.cache/image/hubbub.tar:$(IMAGE)
+	@[ '$(ARCH)' != '$(shell $(GO) env GOHOSTARCH)' ] || HUBBUB_IMAGE=$(CURDIR)/.cache/image/hubbub.tar $(GO) test -count 1 -run '^TestImage$$' ./cmd/hubbub
 
 # The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
 RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0

@@ -1,0 +1,101 @@
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// imageFiles returns the files of a tar archive below 100 MB, by name; folders and
+// links are names without content.
+func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(io.LimitReader(r, 100<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path.Clean(h.Name)] = b
+	}
+}
+
+// TestImage: the container image of `make image` has the program, CA certificates
+// and a folder for data, and nothing else; it is below 40 MB, not of root, has a
+// health check, and its program starts where there is no other file.
+func TestImage(t *testing.T) {
+	file := os.Getenv("HUBBUB_IMAGE")
+	if file == "" {
+		t.Skip("`make image` builds the image and runs this test")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() > 40_000_000 {
+		t.Errorf("%d bytes, %v", st.Size(), err)
+	}
+	parts := imageFiles(t, f)
+	var manifest []struct {
+		Config string
+		Layers []string
+	}
+	if err := json.Unmarshal(parts["manifest.json"], &manifest); err != nil || len(manifest) != 1 {
+		t.Fatalf("%v, %d images", err, len(manifest))
+	}
+	var image struct {
+		Config struct {
+			User        string
+			Entrypoint  []string
+			Healthcheck struct{ Test []string }
+		} `json:"config"`
+	}
+	if err := json.Unmarshal(parts[manifest[0].Config], &image); err != nil {
+		t.Fatal(err)
+	}
+	if c := image.Config; c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/hubbub"}) || len(c.Healthcheck.Test) < 2 || c.Healthcheck.Test[1] != "/hubbub" {
+		t.Errorf("%+v", c)
+	}
+	files := map[string][]byte{}
+	for _, layer := range manifest[0].Layers {
+		for name, b := range imageFiles(t, strings.NewReader(string(parts[layer]))) {
+			files[name] = b
+		}
+	}
+	for name := range files {
+		if !slices.Contains([]string{"hubbub", "data", "etc", "etc/ssl", "etc/ssl/certs", "etc/ssl/certs/ca-certificates.crt"}, name) {
+			t.Errorf("it has %s", name)
+		}
+	}
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "hubbub"), files["hubbub"], 0o755); err != nil {
+		t.Fatal(err)
+	}
+	chroot, err := exec.LookPath("chroot")
+	if os.Getuid() != 0 || err != nil {
+		t.Skip("only root may start a program in an empty root folder")
+	}
+	for _, args := range [][]string{{"/hubbub", "version"}, append(image.Config.Entrypoint, "serve", "--help")} {
+		out, err := exec.CommandContext(t.Context(), chroot, append([]string{"--userspec=65532:65532", root}, args...)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "hubbub") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+}
