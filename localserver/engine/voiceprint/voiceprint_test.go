@@ -143,7 +143,8 @@ func TestAssign(t *testing.T) {
 		want        []int
 	}{
 		{nil, Matching{}, []int{}},
-		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{}, []int{-1, 0}},
+		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{}, []int{1, 0}},
+		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{Threshold: 0.5}, []int{-1, 0}},
 		{[][]float64{{0.7, 0.2}, {0.9, 0.05}}, Matching{Shared: true}, []int{0, 0}},
 		{[][]float64{{0.6, 0.39}, {0.1, 0.9}}, Matching{}, []int{0, 1}},
 		{[][]float64{{0.79, 0.1}, {}}, Matching{Threshold: 0.8}, []int{-1, -1}},
