@@ -103,6 +103,12 @@ func (s *Stream) bridge(ctx context.Context, from anchor, seq *int64, lost error
 				s.endOutage(began, *seq)
 			}
 			return err
+		case x := <-s.exchanges: // chosen by the user
+			err := s.accept(ctx, x, from, seq)
+			if err == nil {
+				s.endOutage(began, *seq)
+			}
+			return err
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
@@ -206,11 +212,24 @@ func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error)
 
 // openAgain opens a device and waits for its first audio.
 func (m *microphone) openAgain(ctx context.Context, want string) (Source, error) {
-	src, err := openMicWith(ctx, want, m.micConfig)
+	next, err := m.openOther(ctx, func(ctx context.Context) (Source, error) { return openMicWith(ctx, want, m.micConfig) })
 	if err != nil {
 		return nil, err
 	}
-	next := src.(*microphone)
+	return next, nil
+}
+
+// openOther opens a device that can take the place of this one, and waits for its
+// first audio.
+func (m *microphone) openOther(ctx context.Context, open func(context.Context) (Source, error)) (*microphone, error) {
+	src, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next, ok := src.(*microphone)
+	if !ok {
+		return nil, errors.Join(fail(deviceHint, "%q is no microphone", src.Info().Name), src.Close())
+	}
 	if next.info.tracks() != m.info.tracks() {
 		next.release(ctx)
 		return nil, fail(deviceHint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())

@@ -48,6 +48,10 @@ type Stream struct {
 	notice  chan struct{}   // see Changed
 	silence silenceDetector // of the stream's goroutine
 
+	exchanges chan exchange // see Switch
+	over      chan struct{} // closed when no exchange is taken any more
+	open      func(context.Context, Spec) (Source, error)
+
 	mu              sync.Mutex // guards what follows, and changes of src
 	stats           Stats
 	overflowsBefore int64 // of devices that were replaced
@@ -56,7 +60,8 @@ type Stream struct {
 
 // Start reads src until it ends or fails or ctx ends, and then closes it.
 func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
-	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1)}
+	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
+		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
 	go s.run(ctx)
 	return s
 }
@@ -101,6 +106,7 @@ func (s *Stream) Stats() Stats {
 func (s *Stream) run(ctx context.Context) {
 	defer close(s.chunks)
 	err := s.readSource(ctx)
+	close(s.over)
 	if closeErr := s.src.Close(); err == nil {
 		err = closeErr
 	}
@@ -133,6 +139,11 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 	device, _ := s.src.(reopener)
 	var last anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
+		if seq > 0 {
+			if err := s.acceptAny(ctx, last, &seq); err != nil {
+				return err
+			}
+		}
 		samples, valid, readErr := s.readChunk(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()

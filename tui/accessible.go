@@ -115,7 +115,7 @@ func (a *Accessible) State(s State) error {
 		_ = a.printf("Notice: %s.", Clean(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		_ = a.printf("Warning: %s.", Clean(s.InputProblem))
+		_ = a.printf("Warning: %s. Microphone lists all.", Clean(s.InputProblem))
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:

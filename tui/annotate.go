@@ -113,7 +113,7 @@ func (m *model) merge(label string) tea.Cmd {
 				return nil
 			}
 			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) })
-			m.notify("merged "+from+" into "+m.session().name(into)+", u undoes it", canvas.Plain)
+			m.notify("merged "+from+" into "+m.session().name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			return nil
 		},
 	}, other.Label)
@@ -157,7 +157,7 @@ func (m *model) joinNewLabel() {
 				return nil
 			}
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
-				m.notify("joined "+from+" with "+m.session().name(into)+", u undoes it", canvas.Plain)
+				m.notify("joined "+from+" with "+m.session().name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 			return nil
 		},
@@ -171,11 +171,11 @@ func (m *model) toggleMute(label string) tea.Cmd {
 	name := m.session().name(label)
 	switch {
 	case m.solo != "":
-		m.notify(fmt.Sprintf("%s, but only %s counts until o", muteText(name, muted), m.session().name(m.solo)), canvas.Plain)
+		m.notify(fmt.Sprintf("%s, but only %s counts until %s", muteText(name, muted), m.session().name(m.solo), m.keyOf("solo")), canvas.Plain)
 	case muted:
-		m.notify(muteText(name, muted)+": not in the shares, u undoes it", canvas.Plain)
+		m.notify(muteText(name, muted)+": not in the shares, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 	default:
-		m.notify(muteText(name, muted)+", u undoes it", canvas.Plain)
+		m.notify(muteText(name, muted)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (m *model) toggleSolo(label string) tea.Cmd {
 		return nil
 	}
 	m.solo = label
-	m.notify("only "+m.session().name(label)+", o shows all lanes again", canvas.Plain)
+	m.notify("only "+m.session().name(label)+", "+m.keyOf("solo")+" shows all lanes again", canvas.Plain)
 	return nil
 }
 
@@ -304,7 +304,7 @@ func (m *model) addBookmark() {
 func (m *model) jumpToBookmark(by int) {
 	s := m.session()
 	if len(s.bookmarks) == 0 {
-		m.notify("no bookmarks yet: b sets one", canvas.Dim)
+		m.notify("no bookmarks yet: "+m.keyOf("bookmark")+" sets one", canvas.Dim)
 		return
 	}
 	w := m.window()
@@ -335,7 +335,7 @@ func (m *model) jumpToBookmark(by int) {
 	m.bookmark = k.At
 	m.centre(k.At)
 	m.jump = bookmarkJump{k.At, m.view}
-	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, B removes it)", m.glyphs.Bookmark, clock(k.At), Clean(k.Note), i+1, len(s.bookmarks)), canvas.Brand)
+	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, clock(k.At), Clean(k.Note), i+1, len(s.bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
 	if m.o.Player != nil {
 		m.o.Player.Seek(k.At)
 	}
@@ -351,12 +351,12 @@ func (m *model) centre(at float64) {
 // removeBookmark removes the bookmark that was set or reached last.
 func (m *model) removeBookmark() {
 	if !slices.ContainsFunc(m.session().bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
-		m.notify("[ and ] choose the bookmark to remove", canvas.Dim)
+		m.notify(m.keyOf("previous bookmark")+" and "+m.keyOf("next bookmark")+" choose the bookmark to remove", canvas.Dim)
 		return
 	}
 	at := m.bookmark
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(at), nil })
-	m.notify("removed the bookmark at "+clock(at)+", u brings it back", canvas.Plain)
+	m.notify("removed the bookmark at "+clock(at)+", "+m.keyOf("undo")+" brings it back", canvas.Plain)
 }
 
 // describeNewest describes the selected lane's newest turn in the window.

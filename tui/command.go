@@ -18,7 +18,7 @@ func (m *model) commandNames() map[string]*binding {
 	names := map[string]*binding{}
 	for i := range m.bindings {
 		b := &m.bindings[i]
-		if b.name != "" && (m.bound(b.keys[0]) == b || m.screen() == listScreen && b.on == timelineScreen) {
+		if b.name != "" && b.name != "command" && (b.on == m.screen() || b.on == anyScreen || m.screen() == listScreen && b.on == timelineScreen) {
 			if known := names[b.name]; known == nil || known.on == timelineScreen {
 				names[b.name] = b
 			}
@@ -59,7 +59,7 @@ func (m *model) askCommand() {
 			}
 			matches := matchCommands(names, text)
 			if len(matches) == 0 {
-				m.notify("there is no command "+text+"; tab completes, ? lists the keys", canvas.Warn)
+				m.notify("there is no command "+text+"; tab completes, "+m.keyOf("help")+" lists the keys", canvas.Warn)
 				return nil
 			}
 			return names[matches[0]].do(m)

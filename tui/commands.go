@@ -25,6 +25,7 @@ type CommandOptions struct {
 	Player      Player
 	Memory      VoiceMemory
 	Record      func() (string, error)
+	Microphones Microphones
 	Wire        func() trace.Snapshot
 }
 
@@ -75,6 +76,7 @@ func commands() []command {
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
 		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
+		{words: []string{"microphone", "mic"}, args: "[NUMBER]", help: "lists the microphones, or continues with another one", needs: func(o CommandOptions) bool { return o.Microphones != nil }, do: (*CommandLine).microphone},
 		{words: []string{"pause", "play", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
 		{words: []string{"seek", "go"}, args: "TIME", help: "goes to a position of the recording, 1:30 or 90", needs: player, do: (*CommandLine).seek},
 		{words: []string{"faster"}, help: "doubles the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(1); return c.printf("Faster.") }},
@@ -410,6 +412,33 @@ func (c *CommandLine) failed(err error) error {
 
 func (c *CommandLine) record(string) error {
 	text, err := c.o.Record()
+	if err != nil {
+		return c.failed(err)
+	}
+	return c.printf("%s.", Clean(text))
+}
+
+// microphone lists the devices, and continues with the one of a number.
+func (c *CommandLine) microphone(args string) error {
+	list, err := c.o.Microphones.List()
+	if err != nil {
+		return c.failed(err)
+	}
+	if args == "" {
+		for i, d := range list {
+			text := fmt.Sprintf("%d: %s, %s", i+1, Clean(d.Name), Clean(d.System))
+			if d.Used {
+				text += ", in use"
+			}
+			_ = c.printf("%s.", text)
+		}
+		return c.out.failure()
+	}
+	n, err := strconv.Atoi(args)
+	if err != nil || n < 1 || n > len(list) {
+		return c.printf("%s is not the number of a microphone; microphone lists them.", args)
+	}
+	text, err := c.o.Microphones.Use(list[n-1].Input)
 	if err != nil {
 		return c.failed(err)
 	}

@@ -139,6 +139,11 @@ func (m *model) drawMeter(c *canvas.Canvas, x, y, cells int) {
 	if m.state.Finished { // there is no input any more
 		rms, peak = 0, 0
 	}
+	m.drawLevel(c, x, y, cells, rms, peak)
+}
+
+// drawLevel draws a level in a frame, cells+2 wide.
+func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, rms, peak float32) {
 	style := canvas.Good
 	switch {
 	case peak >= clipping:

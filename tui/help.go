@@ -35,7 +35,7 @@ func (m *model) drawHelp(c *canvas.Canvas) {
 // helpBindings are the bindings that the help lists.
 func (m *model) helpBindings() (shown []binding) {
 	for _, b := range m.bindings {
-		if b.help != "" && (b.on == m.screen() || b.on == anyScreen) {
+		if b.help != "" && len(b.keys) > 0 && (b.on == m.screen() || b.on == anyScreen) {
 			shown = append(shown, b)
 		}
 	}
@@ -108,7 +108,7 @@ func (m *model) helpRows() int {
 }
 
 // helpBox is the size of the help in cells, and of its columns.
-type helpBox struct{ key, text, rows, w, h int }
+type helpBox struct{ key, text, rows, top, w, h int }
 
 func (k helpBox) fits(w, h int) bool { return k.w <= w && k.h <= h }
 
@@ -120,7 +120,11 @@ func (m *model) helpBox(shown []binding) helpBox {
 	for _, b := range shown {
 		k.key, k.text = max(k.key, canvas.Width(b.keyText(m.glyphs.ASCII))), max(k.text, canvas.Width(b.help))
 	}
+	k.top = 2
 	k.w, k.h = 2+2*(k.key+2+k.text)+3+2, k.rows+(len(m.legend())+1)/2+5
+	if k.h == m.h+1 { // without the blank row at the top
+		k.top, k.h = 1, m.h
+	}
 	return k
 }
 
@@ -129,7 +133,7 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	c.Clear(x-1, y, k.w+2, k.h)
 	c.Box(x, y, k.w, k.h, " keys ", m.glyphs)
 	if m.screen() == wireScreen {
-		c.TextRight(x+k.w-2, y, " ? explains the figures ", canvas.Dim)
+		c.TextRight(x+k.w-2, y, " "+m.keyOf("help")+" explains the figures ", canvas.Dim)
 	}
 	if text := m.streamText(); canvas.Width(text)+4 <= k.w {
 		c.Text(x+2, y+k.h-1, k.w-4, text, canvas.Dim)
@@ -137,13 +141,13 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	c.Text(x+2, y+k.h-2, k.w-4, canvas.Fit(m.voicesText(), k.w-4, (k.w-4)/2, m.glyphs.Ellipsis), canvas.Dim)
 	columnWidth := k.key + 2 + k.text + 3
 	for i, b := range shown {
-		at, row := x+2+i/k.rows*columnWidth, y+2+i%k.rows
+		at, row := x+2+i/k.rows*columnWidth, y+k.top+i%k.rows
 		c.Text(at, row, k.key, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold())
 		c.Text(at+k.key+2, row, k.text, b.help, canvas.Plain)
 	}
 	half := (len(m.legend()) + 1) / 2
 	for i, e := range m.legend() {
-		at, row := x+2+i/half*columnWidth, y+3+k.rows+i%half
+		at, row := x+2+i/half*columnWidth, y+k.top+1+k.rows+i%half
 		c.Text(at, row, k.key, e.glyph(m.glyphs), e.style)
 		c.Text(at+k.key+2, row, k.text, e.text, canvas.Dim)
 	}
@@ -175,7 +179,7 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 	c.Clear(0, 0, m.w, m.h)
 	title := "keys"
 	if m.helpPages() > 1 {
-		title = fmt.Sprintf("keys %d of %d, ? for more", m.help, pages)
+		title = fmt.Sprintf("keys %d of %d, %s for more", m.help, pages, m.keyOf("help"))
 	}
 	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
 	if text := m.streamText(); used+canvas.Width(text)+3 <= m.w {

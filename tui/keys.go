@@ -8,7 +8,7 @@ import (
 
 // binding is one function of a key. The table in newBindings is the only
 // place that knows keys: Update, the line of keys, the help and the commands by
-// name read it.
+// name read it. A Keymap replaces the keys of commands.
 type binding struct {
 	keys  []string // as Bubble Tea spells them
 	name  string   // as a command; "" = not a command
@@ -21,6 +21,8 @@ type binding struct {
 	on    screen             // where the key means this
 	digit func(*model, int)  // instead of do, for keys that are digits: 0 is key 1
 	needs func(Options) bool // nil = always available
+
+	changed bool // the keys are those of a setting
 }
 
 // screen is what the keys apply to.
@@ -30,6 +32,7 @@ const (
 	timelineScreen screen = iota // the presenter view included
 	wireScreen
 	listScreen // the timeline with the list of turns; other keys are the timeline's
+	microphoneScreen
 	anyScreen
 
 	screens = anyScreen + 1
@@ -78,6 +81,7 @@ func newBindings() []binding {
 		{keys: []string{"t", "l"}, name: "turns", shown: "t", hint: "turns", help: "list of turns", short: "turns", do: action((*model).openList)},
 		{keys: []string{"e"}, name: "export", shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", shown: "R", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
+		{keys: []string{"i"}, name: "microphone", shown: "i", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
 		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: action((*model).openWire)},
 
 		{keys: []string{"w"}, name: "timeline", shown: "w", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
@@ -111,7 +115,12 @@ func newBindings() []binding {
 		{keys: []string{"y"}, name: "copy", shown: "y", hint: "copy", help: "copy row, or all", short: "copy", on: listScreen, do: (*model).copyRows},
 		{keys: []string{">"}, name: "reassign", shown: ">", hint: "reassign", help: "is another speaker", short: "reassign", on: listScreen, do: action((*model).reassign)},
 
-		{keys: []string{":"}, shown: ":", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
+		{keys: []string{"enter"}, name: "use", shown: "enter", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
+		{keys: []string{"up", "k"}, name: "previous microphone", shown: "↑ ↓", ascii: "up down", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},
+		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: microphoneBy(1)},
+		{keys: []string{"esc", "i"}, name: "back", shown: "esc", hint: "back", help: "back", on: microphoneScreen, do: action((*model).microphonesBack)},
+
+		{keys: []string{":"}, name: "command", shown: ":", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", shown: "M", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
 		{keys: []string{"ctrl+z"}, name: "suspend", shown: "ctrl+z", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
@@ -119,8 +128,8 @@ func newBindings() []binding {
 
 // bindKeys indexes the bindings that are available with the options.
 func (m *model) bindKeys() {
-	for _, b := range newBindings() {
-		if b.needs == nil || b.needs(m.o) {
+	for _, b := range m.o.Keys.bindings() {
+		if b.available(m.o) {
 			m.bindings = append(m.bindings, b)
 		}
 	}
@@ -137,6 +146,9 @@ func (m *model) bindKeys() {
 
 // screen is what the keys apply to now.
 func (m *model) screen() screen {
+	if m.microphones != nil {
+		return microphoneScreen
+	}
 	if m.wire != nil {
 		return wireScreen
 	}
@@ -211,10 +223,10 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 		if b := m.bound(name); b != nil {
 			m.dirty = true
-			if name != "q" && name != "Q" && name != ":" {
+			if b.name != "quit" && b.name != "command" {
 				m.quitAsked = false
 			}
-			if name != "esc" { // which closes it, and nothing else then
+			if b.name != "back" { // which closes it, and nothing else then
 				m.notice = ""
 			}
 			if b.digit != nil {
@@ -328,9 +340,9 @@ func (m *model) toStart() {
 func (m *model) quit() tea.Cmd {
 	if m.annotations.Unsaved() && !m.quitAsked {
 		m.quitAsked = true
-		text := "names and bookmarks are not saved: q again quits"
+		text := "names and bookmarks are not saved: " + m.keyOf("quit") + " again quits"
 		if m.o.Export != nil {
-			text += ", e exports"
+			text += ", " + m.keyOf("export") + " exports"
 		}
 		m.notify(text, canvas.Warn)
 		return nil

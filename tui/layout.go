@@ -153,12 +153,13 @@ func (m *model) draw() string {
 		m.drawWire(c)
 	case m.presenter:
 		m.drawPresenter(c)
-		m.drawLastLine(c, l, s)
-		return c.Render(m.theme)
 	default:
 		m.drawTimelineScreen(c, l, s)
 	}
 	m.drawLastLine(c, l, s)
+	if m.microphones != nil {
+		m.drawMicrophones(c)
+	}
 	if m.help > 0 {
 		m.drawHelp(c)
 	}

@@ -177,7 +177,7 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *session) {
 	if len(rows) == 0 {
 		text := "no turn has ended yet"
 		if v.filter != (listFilter{}) {
-			text = "no turn matches " + m.glyphs.Dot + " esc shows all"
+			text = "no turn matches " + m.glyphs.Dot + " " + m.keyOf("back") + " shows all"
 		}
 		c.Text(x+1, y+h/2, w-1, text, canvas.Dim)
 		return
@@ -378,7 +378,7 @@ func (m *model) copyRows() tea.Cmd {
 	for _, r := range rows {
 		b.WriteString(r.text())
 	}
-	return m.copyText(b.String(), count(int64(len(rows)), "row"), "select one row, or export with e")
+	return m.copyText(b.String(), count(int64(len(rows)), "row"), "select one row, or export with "+m.keyOf("export"))
 }
 
 // reassign asks whose turn the selected one is.
@@ -412,7 +412,7 @@ func (m *model) reassign() {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
 				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
 			}) {
-				m.notify("the turn at "+clock(r.at)+" is "+m.session().name(to)+"'s now, u undoes it", canvas.Plain)
+				m.notify("the turn at "+clock(r.at)+" is "+m.session().name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 			return nil
 		},

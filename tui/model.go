@@ -55,14 +55,15 @@ type model struct {
 	peakAt      time.Time
 
 	// How it is shown.
-	view       viewport
-	help       int       // page of the help, from 1; 0 = closed
-	presenter  bool      // the presenter view is open
-	wire       *wireView // the wire view; nil = closed
-	list       *listView // the list of turns; nil = closed
-	sortByTalk bool      // lanes in order of talk time, else of first speech
-	solo       string    // label of the only speaker who is not muted, or ""
-	mouse      bool
+	view        viewport
+	help        int             // page of the help, from 1; 0 = closed
+	presenter   bool            // the presenter view is open
+	wire        *wireView       // the wire view; nil = closed
+	list        *listView       // the list of turns; nil = closed
+	microphones *microphoneView // the choice of the microphone; nil = closed
+	sortByTalk  bool            // lanes in order of talk time, else of first speech
+	solo        string          // label of the only speaker who is not muted, or ""
+	mouse       bool
 
 	// What the user is doing.
 	selected  string      // label of the selected lane, or ""
@@ -155,6 +156,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.voiceDone(msg)
 	case recordedMsg:
 		m.recorded(msg)
+	case listedMsg:
+		m.microphonesListed(msg)
+	case usedMsg:
+		m.microphoneUsed(msg)
 	case wireSavedMsg:
 		m.wireSaved(msg)
 	case tea.ResumeMsg:
@@ -192,6 +197,7 @@ func (m *model) refreshTimeline() {
 	if _, revision := m.annotations.Load(); revision != m.revision {
 		m.revision, m.dirty = revision, true
 	}
+	m.readMeter()
 	m.updateCounters(now)
 	if elapsed := m.elapsedAt(now); elapsed != m.elapsed {
 		m.elapsed, m.dirty = elapsed, true

@@ -43,6 +43,8 @@ type Options struct {
 	// that says where it is. It runs on its own goroutine, one at a time. nil =
 	// the screen has no recording.
 	Record func() (string, error)
+	// Microphones are the devices to choose from; nil = there is no choice.
+	Microphones Microphones
 	// Wire returns what went over the connection, at once. It is called while
 	// the wire view is open. nil = there is no wire view.
 	Wire func() trace.Snapshot
@@ -54,6 +56,8 @@ type Options struct {
 	Voices string
 	// Memory learns voices; nil = the screen does not offer it.
 	Memory VoiceMemory
+	// Keys are the keys of the commands.
+	Keys Keymap
 	// Player is what the playback keys control; nil = not a recording.
 	Player Player
 	// Mouse starts with the mouse on; a key turns it off, to select text.

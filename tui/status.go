@@ -27,7 +27,7 @@ func (m *model) connSegment() canvas.Segment {
 	case s.Conn == Failed:
 		return segment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
 	case s.Finished:
-		return segment(g.Done+" finished "+g.Dot+" q to quit", canvas.Brand.Bold(), 0)
+		return segment(g.Done+" finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold(), 0)
 	case s.Playback != nil: // there is no connection
 		if s.Playback.Paused {
 			return segment(g.Idle+" paused", canvas.Warn, 0)
@@ -58,15 +58,24 @@ func (m *model) problem(rank int) canvas.Segment {
 	h := m.counters.health
 	switch {
 	case m.state.InputLost && !m.state.Finished:
-		return segment(Clean(m.state.InputProblem), canvas.Bad.Bold(), rank)
+		return segment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
 	case h.Problem != "" && m.state.connected():
 		return segment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
 		return segment(Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
 	case m.state.InputProblem != "" && !m.state.Finished:
-		return segment(Clean(m.state.InputProblem), canvas.Warn.Bold(), rank)
+		return segment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
 	}
 	return canvas.Segment{}
+}
+
+// inputProblem is what is wrong with the microphone, and the key for another one.
+func (m *model) inputProblem(separator string) string {
+	text := Clean(m.state.InputProblem)
+	if m.o.Microphones != nil {
+		text += separator + m.keyOf("microphone") + " chooses another"
+	}
+	return text
 }
 
 // healthSegments are the lag of the newest event, with that of the latest one if
@@ -187,7 +196,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *session) {
 		return
 	}
 	for _, b := range m.bindings {
-		if b.hint == "" || b.on != m.screen() && b.on != anyScreen {
+		if b.hint == "" || len(b.keys) == 0 || b.on != m.screen() && b.on != anyScreen {
 			continue
 		}
 		key := b.keyText(m.glyphs.ASCII)
@@ -205,7 +214,7 @@ func (m *model) scopeText(w window) string {
 	case m.wire != nil:
 		return m.wire.filterText()
 	case m.presenter:
-		return "f timeline"
+		return m.keyOf("presenter") + " timeline"
 	case m.view.showsAll():
 		return "whole session"
 	}

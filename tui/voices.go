@@ -48,7 +48,7 @@ func (m *model) named(label string) (p speaker, named bool) {
 func (m *model) askRemember(label string) tea.Cmd {
 	p, named := m.named(label)
 	if !named {
-		m.notify("r names the speaker first", canvas.Dim)
+		m.notify(m.keyOf("name")+" names the speaker first", canvas.Dim)
 		return nil
 	}
 	if m.voices.asked == nil {
@@ -78,9 +78,9 @@ func (m *model) remember(label, name string) tea.Cmd {
 }
 
 func (m *model) neverRemember() tea.Cmd {
-	memory := m.o.Memory
+	memory, key := m.o.Memory, m.keyOf("remember")
 	return func() tea.Msg {
-		return voiceMsg{text: "hubbub does not ask again; V remembers a voice", err: memory.Never()}
+		return voiceMsg{text: "hubbub does not ask again; " + key + " remembers a voice", err: memory.Never()}
 	}
 }
 

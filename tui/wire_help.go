@@ -62,7 +62,7 @@ func (m *model) wireFiguresPages() int {
 // drawWireFigures draws a page of them, from 1, over the whole screen.
 func (m *model) drawWireFigures(c *canvas.Canvas, page int) {
 	c.Clear(0, 0, m.w, m.h)
-	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, ? for more", page, m.wireFiguresPages()), canvas.Dim)
+	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, %s for more", page, m.wireFiguresPages(), m.keyOf("help")), canvas.Dim)
 	figures, texts := m.wireFiguresLines()
 	width := 0
 	for _, f := range figures {

@@ -284,7 +284,7 @@ func (m *model) drawWireList(c *canvas.Canvas, l wireLayout, rows []wireRow) {
 	if len(rows) == 0 {
 		text := "nothing yet"
 		if w.snapshot.Entries.Len() > 0 {
-			text = "nothing matches " + w.filterText() + " " + m.glyphs.Dot + " esc shows everything"
+			text = "nothing matches " + w.filterText() + " " + m.glyphs.Dot + " " + m.keyOf("back") + " shows everything"
 		}
 		c.Text(2, l.listY+l.listH/2, m.w-4, text, canvas.Dim)
 		return

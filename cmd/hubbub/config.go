@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/protocol"
+	"hubbub/tui"
 )
 
 // settingLine is a line of `hubbub config`.
@@ -34,13 +35,16 @@ defaults. The file is TOML, in the user's configuration folder; HUBBUB_CONFIG
 names another file. The settings and their environment variables:
 
 ` + help.String() + `
-The table [names] maps labels to names for new sessions. API keys are stored in
+The table [names] maps labels to names for new sessions, the table [keys] gives
+keys to commands of the screen (hubbub config keys lists them). API keys are stored in
 the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
 		Example: `  theme = "dark"
   input = "mic:USB"
   latency = "1.5s"
   [names]
-  SPEAKER_00 = "Anna"`,
+  SPEAKER_00 = "Anna"
+  [keys]
+  bookmark = "ctrl+b"`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.config(output.value) },
 	}
@@ -52,6 +56,7 @@ the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
 			Args:  exactArgs("URL"),
 			RunE:  func(_ *cobra.Command, args []string) error { return a.setKey(args[0]) },
 		},
+		newConfigKeys(a),
 		&cobra.Command{
 			Use:   "delete-key URL",
 			Short: "Remove the API key of a server from the key ring",
@@ -60,6 +65,37 @@ the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
 		},
 	)
 	return cmd
+}
+
+// newConfigKeys lists the commands of the screen and their keys.
+func newConfigKeys(a *App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "keys",
+		Short: "List the commands of the screen and their keys",
+		Long: `List the commands of the screen and their keys, in the form of the settings file,
+which can give other keys to each. Commands of the table [keys] are those of the
+timeline and of all screens.`,
+		Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			file, err := readSettings()
+			if err != nil {
+				return err
+			}
+			keys, err := file.keymap()
+			if err != nil {
+				return err
+			}
+			for _, screen := range append([]string{""}, tui.KeyScreens...) {
+				fmt.Fprintf(a.Stdout, "[%s]\n", strings.TrimSuffix(keysTable+"."+screen, "."))
+				for _, c := range keys.Commands() {
+					if c.Screen == screen && c.Command != "interrupt" {
+						fmt.Fprintf(a.Stdout, "%s\n", strings.ReplaceAll(fmt.Sprintf("%q = %q", c.Command, c.Keys), "\" \"", "\", \""))
+					}
+				}
+			}
+			return nil
+		},
+	}
 }
 
 // config prints the settings that `hubbub live` would use.
@@ -87,8 +123,15 @@ func (a *App) config(format string) error {
 	if _, err := file.annotations(); err != nil {
 		return err
 	}
+	if _, err := file.keymap(); err != nil {
+		return err
+	}
 	for _, n := range file.names {
 		all = append(all, settingLine{namesTable + "." + n.key, n.value, fmt.Sprintf("%s:%d", file.path, n.line)})
+	}
+	for _, k := range file.keys {
+		name := strings.TrimPrefix(k.Screen+"."+k.Command, ".")
+		all = append(all, settingLine{keysTable + "." + name, strings.Join(k.Keys, ", "), fmt.Sprintf("%s:%d", file.path, k.line)})
 	}
 	all = append(all, apiKeyLine(live.Flags().Lookup("server").Value.String()))
 	if format == "json" {

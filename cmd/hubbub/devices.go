@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"text/tabwriter"
@@ -106,34 +105,16 @@ func (a *App) testDevices(ctx context.Context, devices []capture.Device, json bo
 
 // deviceLevel is the level of testLength of a device; show gets that of each chunk.
 func deviceLevel(ctx context.Context, d capture.Device, show func(capture.Level)) (capture.Level, error) {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	source, err := capture.Open(ctx, capture.Spec{Input: d.Input})
-	if err != nil {
-		return capture.Level{}, err
-	}
-	stream := capture.Start(ctx, source, capture.StreamOptions{})
 	var peak float32
 	var power float64
 	chunks := 0
-	for c := range stream.Chunks() {
-		if stream.Stats().Outage != nil {
-			err = errors.New("it stopped delivering audio")
-			break
-		}
-		show(c.Level)
-		peak = max(peak, c.Level.Peak)
-		power += float64(c.Level.RMS) * float64(c.Level.RMS)
-		if chunks++; time.Duration(chunks)*capture.ChunkDuration >= testLength {
-			break
-		}
-	}
-	end()
-	for range stream.Chunks() { // until the source is closed
-	}
-	if err == nil && chunks == 0 {
-		err = stream.Err()
-	}
+	err := capture.Measure(ctx, d.Input, func(l capture.Level) bool {
+		show(l)
+		peak = max(peak, l.Peak)
+		power += float64(l.RMS) * float64(l.RMS)
+		chunks++
+		return time.Duration(chunks)*capture.ChunkDuration < testLength
+	})
 	return capture.Level{Peak: peak, RMS: float32(math.Sqrt(power / float64(max(1, chunks))))}, err
 }
 

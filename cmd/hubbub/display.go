@@ -19,6 +19,7 @@ type displayFlags struct {
 	page       string // address of the page for an audience; "" = none
 	progress   bool   // not a flag: the session may run faster than real time
 	voicesDir  string // not a flag: folder of the voiceprints that are used; "" = none
+	settings   fileTables
 }
 
 // newDisplayFlags offers these outputs, tui first.
@@ -58,7 +59,7 @@ func (a *App) newDisplay(f displayFlags) (session.Display, error) {
 		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }},
 		session.DisplayOptions{
 			Output: f.output.value, Allowed: f.output.allowed, Accessible: f.accessible,
-			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir,
+			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir, Keys: f.settings.keys,
 		})
 	if err != nil {
 		return nil, err

@@ -33,8 +33,7 @@ type liveFlags struct {
 	// sendVoices sends the stored voiceprints to a remote service.
 	sendVoices bool
 	wordsFlags
-	names protocol.Annotations // from the settings
-	rooms bool                 // every channel may have several speakers
+	rooms bool // every channel may have several speakers
 }
 
 func newLive(a *App) *cobra.Command {
@@ -86,7 +85,7 @@ and no audio leaves the machine.`,
 
 // complete applies the settings and rejects flags that exclude each other.
 func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
-	if f.names, err = applySettings(cmd); err != nil {
+	if f.settings, err = applySettings(cmd); err != nil {
 		return err
 	}
 	f.rooms = f.input.second != "" || cmd.Flags().Changed("max-speakers")
@@ -213,7 +212,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return hint.Add(errors.New("the service has no recogniser of speech"), "Give your own with --words, or leave it out.")
 	}
 	tracer.SetWaiting(stream.Waiting)
-	notes := protocol.NewAnnotationsStore(f.names)
+	notes := protocol.NewAnnotationsStore(f.settings.names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)
 	recorder := recording.NewRecorder(source.Info(), info, notes)
 	if f.record != "" {

@@ -94,3 +94,28 @@ func TestMicrophoneOnScreen(t *testing.T) {
 		t.Errorf("q exits with %s, want 0", code)
 	}
 }
+
+// TestChooseMicrophoneOnScreen: i lists the microphones with a level, and the session
+// continues with the one that is chosen, without a gap.
+func TestChooseMicrophoneOnScreen(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl", "parec")
+	capturetest.NeedReopening(t)
+	server := capturetest.SoundServer(t)
+	dir := filepath.Join(t.TempDir(), "rec")
+	x := inTerminalWith(t, 120, 34, server.Vars, "live", "--input", "mic", "--record", dir)
+	x.shows("connected", "0:0[1-9]")
+	x.keys("i")
+	x.shows("parec", "in use")
+	x.keys("Down", "Down", "Down") // to the end of the list
+	x.shows("silent")
+	x.keys("Enter")
+	x.shows("is used now")
+	x.keys("q")
+	if code := x.exitCode(); code != "0" {
+		t.Errorf("q exits with %s, want 0", code)
+	}
+	if gaps, length := recorded(t, dir); len(gaps) != 0 || length < 1 {
+		t.Errorf("%.1f s are recorded, gaps %v", length, gaps)
+	}
+}

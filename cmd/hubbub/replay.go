@@ -28,7 +28,8 @@ speakers' names, all at once unless --speed is given.`,
   hubbub replay monday --output rttm > monday.rttm`,
 		Args: exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := applySettings(cmd); err != nil {
+			var err error
+			if f.settings, err = applySettings(cmd); err != nil {
 				return err
 			}
 			if err := f.complete(cmd); err != nil {

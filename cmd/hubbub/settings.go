@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hubbub/protocol"
+	"hubbub/tui"
 )
 
 // setting is a flag that can also be set in the environment or in the settings
@@ -39,8 +40,18 @@ var settings = []setting{
 	{"accessible", nil, "true: append lines, for screen readers"},
 }
 
-// namesTable is the table of the settings file that maps labels to names.
-const namesTable = "names"
+// namesTable is the table of the settings file that maps labels to names,
+// keysTable the one that gives keys to commands.
+const (
+	namesTable = "names"
+	keysTable  = "keys"
+)
+
+// fileTables are the tables of the settings file.
+type fileTables struct {
+	names protocol.Annotations
+	keys  tui.Keymap
+}
 
 // env is the setting's environment variable.
 func (s setting) env() string {
@@ -64,12 +75,12 @@ func (s setting) lookUp(file *settingsFile) (value, origin string, found bool) {
 }
 
 // applySettings sets every flag that is not on the command line from the
-// environment or else from the settings file, and returns the names in the file.
+// environment or else from the settings file, and returns the tables of the file.
 // A setting that the command line excludes is ignored.
-func applySettings(cmd *cobra.Command) (names protocol.Annotations, err error) {
+func applySettings(cmd *cobra.Command) (tables fileTables, err error) {
 	file, err := readSettings()
 	if err != nil {
-		return names, err
+		return tables, err
 	}
 	flags := cmd.Flags()
 	given := map[string]bool{}
@@ -84,10 +95,14 @@ func applySettings(cmd *cobra.Command) (names protocol.Annotations, err error) {
 			continue
 		}
 		if err := f.Value.Set(value); err != nil {
-			return names, badSetting(origin, s.name, value, err)
+			return tables, badSetting(origin, s.name, value, err)
 		}
 	}
-	return file.annotations()
+	if tables.names, err = file.annotations(); err != nil {
+		return tables, err
+	}
+	tables.keys, err = file.keymap()
+	return tables, err
 }
 
 // excluded reports whether the flags on the command line exclude a setting.

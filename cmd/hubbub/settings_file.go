@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"hubbub/protocol"
+	"hubbub/tui"
 )
 
 // configEnv names another settings file than the one in the user's
@@ -23,6 +26,13 @@ type settingsFile struct {
 	exists bool
 	values map[string]fileEntry // by the setting's name
 	names  []fileEntry          // in the order of the file
+	keys   []keyEntry           // in the order of the file
+}
+
+// keyEntry is a line of a table of keys.
+type keyEntry struct {
+	tui.KeySetting
+	line int
 }
 
 // fileEntry is one value of the file, as the command line would spell it.
@@ -71,9 +81,14 @@ func (f *settingsFile) parse(raw []byte) error {
 		return f.decodeError(err)
 	}
 	// Strict decoding into a struct that has no field but the table of names
-	// reports every other key, with its line.
+	// reports every other key, with its line. Empty tables report nothing.
 	var keys struct {
 		Names struct{} `toml:"names"`
+		Keys  struct {
+			Wire        struct{} `toml:"wire-view"`
+			Turns       struct{} `toml:"turn-list"`
+			Microphones struct{} `toml:"microphone-list"`
+		} `toml:"keys"`
 	}
 	err := toml.NewDecoder(bytes.NewReader(raw)).DisallowUnknownFields().Decode(&keys)
 	var all *toml.StrictMissingError
@@ -96,6 +111,9 @@ func (f *settingsFile) decodeError(err error) error {
 		return nil
 	case errors.As(err, &at):
 		line, _ := at.Position()
+		if strings.Contains(at.Error(), "struct") { // of Go
+			return f.fail(line, "a table is expected, such as [%s] or [%s]", namesTable, keysTable)
+		}
 		return f.fail(line, "%s", strings.TrimPrefix(at.Error(), "toml: "))
 	}
 	return &usageError{fmt.Sprintf("%s: %v", f.path, err), "The file must be TOML (toml.io)."}
@@ -116,6 +134,9 @@ func (f *settingsFile) add(key []string, line int, values map[string]any) error 
 		f.names = append(f.names, fileEntry{key[1], name, line})
 		return nil
 	}
+	if key[0] == keysTable && len(key) > 1 {
+		return f.addKeys(key[1:], line, value)
+	}
 	name := strings.Join(key, ".")
 	if !isSetting(name) {
 		return f.unknown(line, name)
@@ -135,6 +156,45 @@ func (f *settingsFile) add(key []string, line int, values map[string]any) error 
 	}
 	f.values[name] = e
 	return nil
+}
+
+// addKeys stores the keys of a command: [screen] and name, and a key or several.
+func (f *settingsFile) addKeys(name []string, line int, value any) error {
+	e := keyEntry{line: line}
+	e.Command = name[len(name)-1]
+	e.Screen = strings.Join(name[:len(name)-1], ".")
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	for _, v := range list {
+		key, ok := v.(string)
+		switch {
+		case !ok:
+			return f.failKey(line, fmt.Sprintf("the keys of %q must be text, such as \"b\" or [\"b\", \"ctrl+b\"]", e.Command))
+		case key != "":
+			e.Keys = append(e.Keys, key)
+		}
+	}
+	f.keys = append(f.keys, e)
+	return nil
+}
+
+func (f *settingsFile) failKey(line int, text string) error {
+	return &usageError{fmt.Sprintf("%s:%d: %s", f.path, line, text), "Change the line; `hubbub config keys` lists the commands and their keys."}
+}
+
+// keymap is the keys of the file.
+func (f *settingsFile) keymap() (tui.Keymap, error) {
+	settings := make([]tui.KeySetting, len(f.keys))
+	for i, e := range f.keys {
+		settings[i] = e.KeySetting
+	}
+	keys, i, err := tui.NewKeymap(settings)
+	if err != nil {
+		return keys, f.failKey(f.keys[i].line, protocol.Clean(err.Error(), 200))
+	}
+	return keys, nil
 }
 
 func isSetting(name string) bool {

@@ -18,7 +18,6 @@ type watchFlags struct {
 	displayFlags
 	record    string
 	reconnect span
-	names     protocol.Annotations // from the settings
 }
 
 func newWatch(a *App) *cobra.Command {
@@ -64,7 +63,7 @@ exit code is 1 if the stream ended with an error.`,
 
 // complete applies the settings and rejects flags that exclude each other.
 func (f *watchFlags) complete(cmd *cobra.Command) (err error) {
-	if f.names, err = applySettings(cmd); err != nil {
+	if f.settings, err = applySettings(cmd); err != nil {
 		return err
 	}
 	if f.server == "" {
@@ -92,7 +91,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer stream.Close()
-	notes := protocol.NewAnnotationsStore(f.names)
+	notes := protocol.NewAnnotationsStore(f.settings.names)
 	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
 	info.Watched = id
 	recorder := recording.NewRecorder(session.WatchedSource(id), info, notes)

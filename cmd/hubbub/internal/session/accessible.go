@@ -40,7 +40,7 @@ func (d *accessible) traced(ctx context.Context) (context.Context, *Tracer) {
 func (d *accessible) open(v view) error {
 	d.view = v
 	d.commands = tui.NewCommandLine(d.out, tui.CommandOptions{
-		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: v.player(), Memory: v.memory(), Record: v.recordToggle(), Wire: d.trace,
+		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: v.player(), Memory: v.memory(), Record: v.recordToggle(), Microphones: v.devices(), Wire: d.trace,
 	})
 	if err := d.out.State(v.state()); err != nil || !IsTerminal(d.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err

@@ -74,6 +74,7 @@ type DisplayOptions struct {
 	Mouse      bool
 	Theme      string // dark, light, or auto
 	Voices     string // folder of the voiceprints that are used; "" = none
+	Keys       tui.Keymap
 	// Progress shows the progress on standard error while only text is printed.
 	Progress bool
 }
@@ -100,7 +101,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 			"Leave out --output, or choose "+Words(o.Allowed[1:])+".")
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
-		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices,
+		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices, Keys: o.Keys,
 		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground, "contrast": canvas.HighContrast}[o.Theme],
 	}}, nil
 }

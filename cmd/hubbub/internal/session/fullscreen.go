@@ -41,6 +41,7 @@ func (d *fullScreen) open(v view) error {
 	d.options.Player = v.player()
 	d.options.Memory = v.memory()
 	d.options.Record = v.recordToggle()
+	d.options.Microphones = v.devices()
 	if n := watchNotice(v.state()); n != "" {
 		d.post(tui.Msg{Kind: tui.MsgNotice, Text: n})
 	}
@@ -87,7 +88,7 @@ func (d *fullScreen) notice(text string, problem bool) error {
 	return nil
 }
 
-func (d *fullScreen) joinHint() string { return ": J joins them" }
+func (d *fullScreen) joinHint() string { return ": " + d.options.Keys.Key("join") + " joins them" }
 
 // post never waits: the screen sees every turn in its next snapshot.
 func (d *fullScreen) post(m tui.Msg) {

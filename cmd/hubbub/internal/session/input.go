@@ -10,8 +10,8 @@ import (
 	"hubbub/tui"
 )
 
-// inputProblem says what is wrong with a microphone and what to do, in one line;
-// "" = nothing is.
+// inputProblem says what is wrong with a microphone, in one line; "" = nothing is.
+// Displays add what to do.
 func inputProblem(s capture.Stats) string {
 	name := tui.Clean(s.Device)
 	switch {
@@ -19,9 +19,9 @@ func inputProblem(s capture.Stats) string {
 		since := s.Outage.Since
 		return fmt.Sprintf("no audio from %q since %s: trying to reopen it until %s", name, clock(since.Seconds()), clock((since + capture.OutageLimit).Seconds()))
 	case s.Silence == capture.Muted:
-		return fmt.Sprintf("%q delivers only silence: is it muted, or the wrong device? hubbub devices lists all", name)
+		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:
-		return fmt.Sprintf("nothing is heard from %q: is it muted, or the wrong device? hubbub devices lists all", name)
+		return fmt.Sprintf("nothing is heard from %q: is it muted?", name)
 	}
 	return ""
 }
@@ -31,6 +31,9 @@ func inputProblem(s capture.Stats) string {
 func reportInput(was, is capture.Stats, d Display) error {
 	problem := inputProblem(is)
 	if problem != "" && problem != inputProblem(was) && !d.Attended() {
+		if is.Outage == nil {
+			problem += " hubbub devices lists all"
+		}
 		if err := d.notice(problem, true); err != nil {
 			return err
 		}

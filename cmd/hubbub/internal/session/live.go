@@ -60,6 +60,7 @@ type Live struct {
 	started  time.Time
 	record   recordSwitch
 	voices   *voiceMemory // nil = voices are not learnt
+	mics     *microphones
 
 	mu     sync.Mutex // guards what follows
 	conn   tui.ConnState
@@ -69,7 +70,7 @@ type Live struct {
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
-	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open}
+	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open, mics: newMicrophones(p.Chunks)}
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Notes, l.state)
@@ -82,6 +83,7 @@ func (l *Live) end() { l.EndInput() }
 
 // run is the data path: one goroutine sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
+	defer l.mics.close()
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(context.WithoutCancel(ctx)) }()
 	receiveErr := crash.Guard(func() error { return l.receive(d) })

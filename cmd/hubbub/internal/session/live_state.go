@@ -25,6 +25,12 @@ func (l *Live) memory() tui.VoiceMemory {
 	return l.voices
 }
 func (l *Live) recordToggle() func() (string, error) { return l.record.toggle }
+func (l *Live) devices() tui.Microphones {
+	if !l.Chunks.Switchable() {
+		return nil
+	}
+	return l.mics
+}
 
 func (l *Live) state() tui.State {
 	source, stream := l.Chunks.Stats(), l.Stream.Stats()

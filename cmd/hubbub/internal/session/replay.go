@@ -128,6 +128,7 @@ func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
 func (r *Replay) player() tui.Player                      { return r.play }
 func (r *Replay) memory() tui.VoiceMemory                 { return nil }
 func (r *Replay) recordToggle() func() (string, error)    { return nil }
+func (r *Replay) devices() tui.Microphones                { return nil }
 
 func (r *Replay) export(notes protocol.Annotations) (string, error) {
 	return r.rec.Content(notes).Export(r.rec.Dir)

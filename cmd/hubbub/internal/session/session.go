@@ -48,6 +48,8 @@ type view interface {
 	memory() tui.VoiceMemory
 	// recordToggle starts and stops recordings; nil for a session that is one.
 	recordToggle() func() (string, error)
+	// devices are the microphones to choose from; nil for a session without one.
+	devices() tui.Microphones
 }
 
 // Run displays a session until its source has ended and, on a screen, its user

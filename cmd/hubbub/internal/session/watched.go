@@ -181,6 +181,7 @@ func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
 func (w *Watched) player() tui.Player                      { return nil }
 func (w *Watched) memory() tui.VoiceMemory                 { return nil }
 func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
+func (w *Watched) devices() tui.Microphones                { return nil }
 
 func (w *Watched) state() tui.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()

@@ -1,0 +1,124 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// settle is how long a Meter waits before it opens a device: a user who goes
+// through a list stops at few of them.
+const settle = 200 * time.Millisecond
+
+// Measure opens an input and passes the level of each chunk to each, until that
+// returns false or ctx ends. It returns an error if the input does not open or
+// stops delivering audio.
+func Measure(ctx context.Context, input string, each func(Level) bool) error {
+	source, err := Open(ctx, Spec{Input: input})
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	stream, chunks := Start(ctx, source, StreamOptions{}), 0
+	for c := range stream.Chunks() {
+		if stream.Stats().Outage != nil {
+			err = errors.New("it stopped delivering audio")
+			break
+		}
+		chunks++
+		if !each(c.Level) {
+			break
+		}
+	}
+	end()
+	for range stream.Chunks() { // until the source is closed
+	}
+	if err == nil && chunks == 0 {
+		err = stream.Err()
+	}
+	return err
+}
+
+// Reading is what a Meter measures.
+type Reading struct {
+	Level Level // of the newest chunk
+	Heard bool  // there was a chunk
+	Err   error // the device does not open, or delivers nothing any more
+}
+
+// Meter measures one device at a time, so that a user can choose. Its methods may
+// be called from any goroutine. The zero Meter is ready.
+type Meter struct {
+	mu      sync.Mutex
+	input   string
+	reading Reading
+	stop    context.CancelFunc
+	done    chan struct{} // closed when the newest measurement has ended
+}
+
+// Measure measures an input from now on instead of the one before, "" = none. It
+// does not wait.
+func (m *Meter) Measure(input string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if input == m.input {
+		return
+	}
+	if m.stop != nil {
+		m.stop()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	before, done := m.done, make(chan struct{})
+	m.input, m.reading, m.stop, m.done = input, Reading{}, stop, done
+	go func() {
+		defer close(done)
+		if before != nil { // both may be one device
+			<-before
+		}
+		if input == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
+		err := Measure(ctx, input, func(l Level) bool {
+			m.set(ctx, Reading{Level: l, Heard: true})
+			return true
+		})
+		if err != nil {
+			m.set(ctx, Reading{Err: err})
+		}
+	}()
+}
+
+// set keeps a reading, unless another device is measured by now.
+func (m *Meter) set(ctx context.Context, r Reading) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ctx.Err() == nil {
+		m.reading = r
+	}
+}
+
+// Reading returns the newest one.
+func (m *Meter) Reading() Reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reading
+}
+
+// Close ends the measurement and waits until the device is closed. Another one may
+// follow.
+func (m *Meter) Close() {
+	m.Measure("")
+	m.mu.Lock()
+	done := m.done
+	m.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+}

@@ -1,0 +1,93 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// opener replaces what Switch opens: microphones by their input.
+func (x *outageTest) opener(devices map[string]*fakeDevice) {
+	now := x.src.(*microphone).now
+	x.open = func(ctx context.Context, s Spec) (Source, error) {
+		return openMicWith(ctx, "", micConfig{
+			open: func(context.Context, string, bool) (nativeStream, error) {
+				if d := devices[s.Input]; d != nil {
+					return device{s.Input, d}, nil
+				}
+				return nil, errors.New("no such device")
+			},
+			stall: stallAfter, now: now,
+		})
+	}
+}
+
+// TestSwitch: a chosen device continues the stream without a gap, on its clock; one
+// that does not open, is silent, or has other channels changes nothing.
+func TestSwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		desk, headset, stuck, stereo := speaking(0, 0), speaking(0, 0), speaking(0, 1), speaking(0, 0)
+		stereo.channels = 2
+		defer close(stuck.release)
+		x := startOutage(t, func(string) (nativeStream, error) { return device{"desk", desk}, nil })
+		x.opener(map[string]*fakeDevice{"mic:headset": headset, "mic:stuck": stuck})
+		wait(3050 * time.Millisecond)
+		for _, input := range []string{"mic:none", "mic:stuck", "meeting.wav"} {
+			if err := x.Switch(t.Context(), input); err == nil {
+				t.Errorf("switched to %s", input)
+			}
+		}
+		if st := x.Stats(); st.Device != "desk" || desk.closed.Load() != 0 {
+			t.Errorf("%q is used, the first device was closed %d times", st.Device, desk.closed.Load())
+		}
+		before := x.Stats().Position
+		if err := x.Switch(t.Context(), "mic:headset"); err != nil {
+			t.Fatal(err)
+		}
+		wait(time.Second)
+		if st := x.Stats(); st.Device != "mic:headset" || len(st.Gaps) != 0 || desk.closed.Load() != 1 {
+			t.Errorf("%q is used, gaps %v, the first device was closed %d times", st.Device, st.Gaps, desk.closed.Load())
+		}
+		wait(5 * time.Second)
+		x.check(t, before.Seconds()+6.2)
+		x.end()
+		<-x.done
+		if headset.closed.Load() != 1 {
+			t.Errorf("the chosen device was closed %d times", headset.closed.Load())
+		}
+		if err := x.Switch(t.Context(), "mic:headset"); !errors.Is(err, errOver) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+// TestSwitchInAnOutage: a chosen device ends the outage of another one.
+func TestSwitchInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		x := startOutage(t, func(string) (nativeStream, error) {
+			if opened++; opened == 1 {
+				return device{"desk", speaking(31, 0)}, nil
+			}
+			return nil, errors.New("no such device")
+		})
+		x.opener(map[string]*fakeDevice{"mic:headset": speaking(0, 0)})
+		wait(8 * time.Second)
+		if x.Stats().Outage == nil {
+			t.Fatal("there is no outage")
+		}
+		if err := x.Switch(t.Context(), "mic:headset"); err != nil {
+			t.Fatal(err)
+		}
+		wait(4 * time.Second)
+		st := x.Stats()
+		if st.Outage != nil || len(st.Gaps) != 1 || st.Gaps[0].Start > 3.2 || st.Gaps[0].End < 7.8 || st.Gaps[0].End > 8.5 {
+			t.Errorf("outage %v, gaps %v", st.Outage, st.Gaps)
+		}
+		x.check(t, 12.1)
+		x.end()
+		<-x.done
+	})
+}

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"hubbub/capture"
+	"hubbub/tui"
+)
+
+// switchLimit bounds the opening of a chosen microphone.
+const switchLimit = 20 * time.Second
+
+// microphones lets the user of a session choose its microphone.
+type microphones struct {
+	chunks *capture.Stream
+	meter  capture.Meter
+	ctx    context.Context // of the session
+	end    context.CancelFunc
+
+	mu   sync.Mutex // held while devices are listed or exchanged
+	used string     // input that was chosen; "" = that of the start
+}
+
+func newMicrophones(chunks *capture.Stream) *microphones {
+	m := &microphones{chunks: chunks}
+	m.ctx, m.end = context.WithCancel(context.Background())
+	return m
+}
+
+// List waits for the sound system.
+func (m *microphones) List() ([]tui.Microphone, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	devices, err := capture.Devices(m.ctx)
+	if err != nil {
+		return nil, err
+	}
+	name, found := m.chunks.Stats().Device, false
+	list := make([]tui.Microphone, len(devices))
+	for i, d := range devices {
+		used := !found && (d.Input == m.used || m.used == "" && d.Name == name)
+		found = found || used
+		list[i] = tui.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default, Used: used}
+	}
+	return list, nil
+}
+
+func (m *microphones) Measure(input string) {
+	if m.ctx.Err() == nil {
+		m.meter.Measure(input)
+	}
+}
+
+func (m *microphones) Reading() (level tui.Level, heard bool, err error) {
+	r := m.meter.Reading()
+	return tui.Level(r.Level), r.Heard, r.Err
+}
+
+// Use waits until the device delivers audio. It ends the measurement before, because
+// some devices can be opened once only.
+func (m *microphones) Use(input string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.meter.Close()
+	ctx, cancel := context.WithTimeout(m.ctx, switchLimit)
+	defer cancel()
+	before := m.chunks.Stats().Device
+	if err := m.chunks.Switch(ctx, input); err != nil {
+		return "", fmt.Errorf("%q is still used: %w", before, err)
+	}
+	m.used = input
+	return fmt.Sprintf("%q is used now", m.chunks.Stats().Device), nil
+}
+
+// close ends what waits for a device.
+func (m *microphones) close() {
+	m.end()
+	m.meter.Close()
+}

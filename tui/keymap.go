@@ -1,0 +1,218 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+)
+
+// KeySetting gives keys to a command, instead of its own.
+type KeySetting struct {
+	Screen  string // as in KeyScreens; "" = the timeline, and what all screens have
+	Command string // as after `:`
+	Keys    []string
+}
+
+// KeyScreens are the screens that have commands of their own.
+var KeyScreens = []string{"wire-view", "turn-list", "microphone-list"}
+
+// keyScreens are the same as the bindings name them.
+var keyScreens = map[screen]string{timelineScreen: "", anyScreen: "", wireScreen: "wire-view", listScreen: "turn-list", microphoneScreen: "microphone-list"}
+
+// Keymap is the keys of all commands. The zero value has their own ones.
+type Keymap struct {
+	settings []KeySetting
+}
+
+// NewKeymap applies settings. An error is about settings[i].
+func NewKeymap(settings []KeySetting) (k Keymap, i int, err error) {
+	k.settings = make([]KeySetting, len(settings))
+	for i, s := range settings {
+		if err := s.check(); err != nil {
+			return k, i, err
+		}
+		s.Keys = slices.Clone(s.Keys)
+		for j, key := range s.Keys {
+			if key == "space" {
+				s.Keys[j] = " "
+			}
+		}
+		k.settings[i] = s
+	}
+	for i, s := range slices.Backward(settings) { // the later one of two is wrong
+		if err := k.conflict(s); err != nil {
+			return k, i, err
+		}
+	}
+	return k, 0, nil
+}
+
+// check checks a setting by itself.
+func (s KeySetting) check() error {
+	if s.Screen != "" && !slices.Contains(KeyScreens, s.Screen) {
+		return fmt.Errorf("there is no screen %q with keys of its own; they are %s", s.Screen, strings.Join(KeyScreens, ", "))
+	}
+	if !slices.ContainsFunc(newBindings(), s.means) {
+		return fmt.Errorf("there is no command %q", s.Command)
+	}
+	if s.Command == "interrupt" {
+		return fmt.Errorf("ctrl+c always interrupts")
+	}
+	for _, key := range s.Keys {
+		if !isKey(key) {
+			return fmt.Errorf("there is no key %q", key)
+		}
+	}
+	return nil
+}
+
+// means reports whether the setting is about a binding.
+func (s KeySetting) means(b binding) bool {
+	return b.name == s.Command && keyScreens[b.on] == s.Screen
+}
+
+// keyNames are the keys with names, as Bubble Tea spells them.
+var keyNames = func() map[string]bool {
+	names := map[string]bool{"space": true}
+	for t := tea.KeyType(-256); t < 256; t++ {
+		if name := t.String(); utf8.RuneCountInString(name) > 1 && t != tea.KeyRunes {
+			names[name] = true
+		}
+	}
+	return names
+}()
+
+// isKey reports whether a key with this name can be pressed.
+func isKey(name string) bool {
+	name = strings.TrimPrefix(name, "alt+")
+	r, size := utf8.DecodeRuneInString(name)
+	return keyNames[name] || size > 0 && size == len(name) && unicode.IsPrint(r) && r != utf8.RuneError
+}
+
+// bindings are those of the table, with the keys of the settings.
+func (k Keymap) bindings() []binding {
+	all := newBindings()
+	for i := range all {
+		b := &all[i]
+		for _, s := range k.settings {
+			if s.means(*b) {
+				b.keys, b.changed = s.Keys, true
+				b.shown, b.ascii = "", ""
+				if len(b.keys) > 0 {
+					b.shown, b.ascii = shownKey(b.keys[0], false), shownKey(b.keys[0], true)
+				}
+			}
+		}
+	}
+	// The help shows both directions in one line, that of the first.
+	for i := range len(all) - 1 {
+		b, other := &all[i], all[i+1]
+		if pair := other.help == "" && b.help != "" && len(b.keys) > 0 && len(other.keys) > 0; pair && (b.changed || other.changed) {
+			b.shown = shownKey(b.keys[0], false) + " " + shownKey(other.keys[0], false)
+			b.ascii = shownKey(b.keys[0], true) + " " + shownKey(other.keys[0], true)
+		}
+	}
+	return all
+}
+
+// shownKey is a key as the screen shows it.
+func shownKey(key string, ascii bool) string {
+	arrows := map[string]string{"left": "←", "right": "→", "up": "↑", "down": "↓"}
+	if key == " " {
+		return "space"
+	}
+	if arrow := arrows[key]; arrow != "" && !ascii {
+		return arrow
+	}
+	return key
+}
+
+// conflict is an error if a key of the setting also means something else where the
+// command has it.
+func (k Keymap) conflict(s KeySetting) error {
+	live, replay := everything(false), everything(true)
+	together := func(a, b binding) bool {
+		return a.available(live) && b.available(live) || a.available(replay) && b.available(replay)
+	}
+	all := k.bindings()
+	for _, b := range all {
+		if !s.means(b) {
+			continue
+		}
+		for _, other := range all {
+			same := b.on == other.on && b.name == other.name
+			if same || !together(b, other) || b.on != other.on && b.on != anyScreen && other.on != anyScreen {
+				continue
+			}
+			for _, key := range b.keys {
+				if slices.Contains(other.keys, key) {
+					return fmt.Errorf("%s is also the key of %q", shownKey(key, true), cmp.Or(other.name, other.help))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// everything are options with which all bindings are available, those of a
+// replay or those of other sessions.
+func everything(replay bool) Options {
+	o := Options{
+		Memory: struct{ VoiceMemory }{}, Microphones: struct{ Microphones }{},
+		Export:   func(protocol.Annotations) (string, error) { return "", nil },
+		Record:   func() (string, error) { return "", nil },
+		Wire:     func() trace.Snapshot { return trace.Snapshot{} },
+		SaveWire: func([]byte) (string, error) { return "", nil },
+	}
+	if replay {
+		o.Player = struct{ Player }{}
+	}
+	return o
+}
+
+// available reports whether the binding is there with the options.
+func (b binding) available(o Options) bool { return b.needs == nil || b.needs(o) }
+
+// Key is the key of a command of the timeline, as the screen shows it.
+func (k Keymap) Key(command string) string {
+	return keyOf(k.bindings(), timelineScreen, command)
+}
+
+// Commands are the commands with their keys, as they are set.
+func (k Keymap) Commands() (all []KeySetting) {
+	for _, b := range k.bindings() {
+		if b.name == "" {
+			continue
+		}
+		s := KeySetting{Screen: keyScreens[b.on], Command: b.name}
+		for _, key := range b.keys {
+			s.Keys = append(s.Keys, shownKey(key, true))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// keyOf is the key of a command on a screen, as it is shown; without a key, the
+// command.
+func keyOf(bindings []binding, on screen, name string) string {
+	for _, where := range []screen{on, timelineScreen, anyScreen} {
+		for _, b := range bindings {
+			if b.on == where && b.name == name && len(b.keys) > 0 {
+				return shownKey(b.keys[0], false)
+			}
+		}
+	}
+	return ":" + name
+}
+
+// keyOf is the key of a command on the present screen.
+func (m *model) keyOf(name string) string { return keyOf(m.bindings, m.screen(), name) }

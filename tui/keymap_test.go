@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// keymapOf are the keys of settings that are right.
+func keymapOf(t *testing.T, settings ...KeySetting) Keymap {
+	t.Helper()
+	k, i, err := NewKeymap(settings)
+	if err != nil {
+		t.Fatalf("setting %d: %v", i, err)
+	}
+	return k
+}
+
+// modelWithKeys is a testModel with other keys.
+func modelWithKeys(t *testing.T, w, h int, settings ...KeySetting) *model {
+	t.Helper()
+	m := testModel(sampleState(fourSpeakers, 100, 1), w, h)
+	o := m.o
+	o.Keys = keymapOf(t, settings...)
+	n := newModel(m.ctx, o, m.theme, m.glyphs)
+	n.now = m.now
+	n.refresh()
+	n.Update(tea.WindowSizeMsg{Width: w, Height: h})
+	return n
+}
+
+// TestKeymap: a command has the keys of its setting and not its own, on its screen; the
+// help, the line of keys and messages show them.
+func TestKeymap(t *testing.T) {
+	m := modelWithKeys(t, 120, 34,
+		KeySetting{"", "freeze", []string{"z", "f5"}}, KeySetting{"", "zoom in", []string{"Z"}},
+		KeySetting{"", "undo", []string{"ctrl+u"}}, KeySetting{"", "mute", []string{"space"}}, KeySetting{"turn-list", "copy", []string{"c"}},
+		KeySetting{"", "sort", nil}, KeySetting{"", "pause", []string{"p"}})
+	screenHas(t, m, "z freeze")
+	screenHas(t, m, "Z - zoom")
+	press(m, "z")
+	screenHas(t, m, "FROZEN")
+	m.Update(tea.KeyMsg{Type: tea.KeyF5})
+	screenHasNot(t, m, "FROZEN")
+	press(m, "1", "space")
+	screenHas(t, m, "not in the shares, ctrl+u undoes it")
+	screenHasNot(t, m, "FROZEN")
+	m.Update(tea.KeyMsg{Type: tea.KeyCtrlU})
+	screenHas(t, m, "undone: ")
+	press(m, "s")
+	screenHasNot(t, m, "sorted by talk time")
+	press(m, ":")
+	typeText(m, "sort")
+	press(m, "enter")
+	screenHas(t, m, "lanes sorted by talk time")
+	press(m, "?")
+	screenHas(t, m, "ctrl+u     undo")
+	screenHasNot(t, m, "sort by talk time")
+	press(m, "?", "t")
+	screenHas(t, m, "c copy")
+}
+
+// TestKeymapErrors: what is wrong is said, about the setting that is wrong.
+func TestKeymapErrors(t *testing.T) {
+	for _, c := range []struct {
+		setting KeySetting
+		says    string
+	}{
+		{KeySetting{"", "fly", []string{"f"}}, `no command "fly"`},
+		{KeySetting{"wires", "raw", []string{"f"}}, `no screen "wires"`},
+		{KeySetting{"wire-view", "mute", []string{"f"}}, `no command "mute"`},
+		{KeySetting{"", "mute", []string{"ctr+x"}}, `no key "ctr+x"`},
+		{KeySetting{"", "mute", []string{"xx"}}, `no key "xx"`},
+		{KeySetting{"", "mute", []string{"\x07"}}, `no key`},
+		{KeySetting{"", "mute", []string{"o"}}, `o is also the key of "solo"`},
+		{KeySetting{"", "mute", []string{"3"}}, `3 is also the key of "select that lane"`},
+		{KeySetting{"", "mute", []string{"ctrl+c"}}, `ctrl+c is also the key of "interrupt"`},
+		{KeySetting{"", "help", []string{"/"}}, `/ is also the key of "filter"`}, // everywhere, and on the wire view
+		{KeySetting{"", "interrupt", []string{"i"}}, `ctrl+c always interrupts`},
+	} {
+		_, i, err := NewKeymap([]KeySetting{{"", "solo", []string{"o"}}, c.setting})
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want %q", c.setting, err, c.says)
+		} else if i != 1 {
+			t.Errorf("%v: setting %d is wrong, want 1", c.setting, i)
+		}
+	}
+	// Exchanged keys, and keys of a replay, are no conflicts.
+	keymapOf(t, KeySetting{"", "mute", []string{"o"}}, KeySetting{"", "solo", []string{"x"}}, KeySetting{"", "freeze", []string{"p"}})
+	// The keys of the table are right as settings, too.
+	all := Keymap{}.Commands()
+	for i, c := range all {
+		if c.Command == "interrupt" {
+			all = append(all[:i], all[i+1:]...)
+			break
+		}
+	}
+	keymapOf(t, all...)
+}

@@ -1,0 +1,256 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/tui/canvas"
+)
+
+// The choice of the microphone, over the middle of the screen. The selected device is
+// measured, the one in use as well:
+//
+//	╭─ microphones ─────────────────────────────────────────────╮
+//	│                                                           │
+//	│   default              ALSA        ▕██▎       ▏    in use │
+//	│ ▌ USB Audio Device     parec       ▕█████▍  ▏ ▏  -23 dB   │
+//	│   Built-in Audio       parec                      default │
+//	│                                                           │
+//	│ cannot open the device "USB Audio Device": ...            │
+//	╰───────────────────────────────────────────────────────────╯
+
+// Microphone is a device that the session can listen to.
+type Microphone struct {
+	Input, Name, System string
+	Default, Used       bool
+}
+
+// Microphones are the devices of the machine. List and Use may wait: the screen calls
+// them on goroutines of their own.
+type Microphones interface {
+	List() ([]Microphone, error)
+	// Measure measures the level of a device from now on, and no other; "" = none.
+	Measure(input string)
+	// Reading is the newest level of that device; heard says that there is one.
+	Reading() (level Level, heard bool, err error)
+	// Use continues the session with a device. The text is one line.
+	Use(input string) (text string, err error)
+}
+
+// microphoneView is the state of the choice.
+type microphoneView struct {
+	list     []Microphone
+	listed   bool
+	selected int
+	using    bool // a device is being exchanged
+
+	level Level // of the selected device
+	heard bool
+	err   error
+}
+
+// listedMsg is the list of the microphones, usedMsg the result of Use.
+type (
+	listedMsg struct {
+		list []Microphone
+		err  error
+	}
+	usedMsg struct {
+		text string
+		err  error
+	}
+)
+
+func (m *model) openMicrophones() tea.Cmd {
+	m.microphones = &microphoneView{}
+	devices := m.o.Microphones
+	return func() tea.Msg {
+		list, err := devices.List()
+		return listedMsg{list, err}
+	}
+}
+
+func (m *model) closeMicrophones() {
+	m.microphones = nil
+	m.o.Microphones.Measure("")
+}
+
+// microphonesBack closes the help, then the choice.
+func (m *model) microphonesBack() {
+	switch {
+	case m.help > 0:
+		m.help = 0
+	default:
+		m.closeMicrophones()
+	}
+}
+
+func (m *model) microphonesListed(msg listedMsg) {
+	v := m.microphones
+	if v == nil {
+		return
+	}
+	m.dirty = true
+	if msg.err != nil {
+		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.closeMicrophones()
+		return
+	}
+	v.list, v.listed = msg.list, true
+	for i, d := range v.list {
+		if d.Used {
+			v.selected = i
+		}
+	}
+	m.measure()
+}
+
+// measure measures the selected device, unless the session itself does.
+func (m *model) measure() {
+	v := m.microphones
+	v.level, v.heard, v.err = Level{}, false, nil
+	if v.selected >= len(v.list) || v.list[v.selected].Used {
+		m.o.Microphones.Measure("")
+		return
+	}
+	m.o.Microphones.Measure(v.list[v.selected].Input)
+}
+
+// readMeter takes the newest reading.
+func (m *model) readMeter() {
+	v := m.microphones
+	if v == nil || !v.listed || v.using {
+		return
+	}
+	level, heard, err := m.o.Microphones.Reading()
+	if level != v.level || heard != v.heard || (err == nil) != (v.err == nil) {
+		v.level, v.heard, v.err, m.dirty = level, heard, err, true
+	}
+}
+
+func microphoneBy(by int) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		v := m.microphones
+		if to := v.selected + by; to >= 0 && to < len(v.list) && !v.using {
+			v.selected = to
+			m.measure()
+		}
+	})
+}
+
+// useMicrophone continues the session with the selected device.
+func (m *model) useMicrophone() tea.Cmd {
+	v := m.microphones
+	if v.using || v.selected >= len(v.list) {
+		return nil
+	}
+	d := v.list[v.selected]
+	if d.Used {
+		m.closeMicrophones()
+		return nil
+	}
+	v.using = true
+	devices := m.o.Microphones
+	return func() tea.Msg {
+		text, err := devices.Use(d.Input)
+		return usedMsg{text, err}
+	}
+}
+
+func (m *model) microphoneUsed(msg usedMsg) {
+	v := m.microphones
+	if msg.err != nil {
+		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		if v != nil {
+			v.using = false
+			m.measure()
+		}
+		return
+	}
+	if v != nil {
+		m.closeMicrophones()
+	}
+	m.notify(msg.text, canvas.Good)
+}
+
+const (
+	microphonesWidth = 84 // at most
+	systemWidth      = 12
+	levelWidth       = 7 // "-60 dB "
+)
+
+func (m *model) drawMicrophones(c *canvas.Canvas) {
+	v := m.microphones
+	w, h := min(m.w, microphonesWidth), min(max(len(v.list), 1)+5, m.h-1)
+	x, y := (m.w-w)/2, (m.h-1-h)/2
+	c.Clear(max(x-1, 0), y, w+2, h)
+	c.Box(x, y, w, h, " microphones ", m.glyphs)
+	rows, first := h-5, y+2
+	if rows < 1 || rows < len(v.list) { // no blank rows
+		rows, first = h-3, y+1
+	}
+	top := max(v.selected-rows+1, 0)
+	switch {
+	case !v.listed:
+		c.Text(x+2, first, w-4, "looking for microphones"+m.glyphs.Ellipsis, canvas.Dim)
+	case len(v.list) == 0:
+		c.Text(x+2, first, w-4, "there is no microphone", canvas.Dim)
+	}
+	for i := range min(rows, len(v.list)-top) {
+		m.drawMicrophone(c, x+2, first+i, w-4, top+i)
+	}
+	if len(v.list) > 0 {
+		text, style := Clean(v.list[v.selected].Name), canvas.Dim
+		switch {
+		case v.using:
+			text = "opening " + text
+		case v.err != nil:
+			text, style = errorText(v.err, m.glyphs), canvas.Bad
+		}
+		c.Text(x+2, y+h-2, w-4, canvas.Fit(text, w-4, 0, m.glyphs.Ellipsis), style)
+	}
+}
+
+// drawMicrophone draws a row.
+func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
+	v := m.microphones
+	d, selected := v.list[i], i == v.selected
+	style := canvas.Plain
+	if selected {
+		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
+		style = style.Bold()
+	}
+	cells, end := 6, x+w
+	name := w - 2 - cells - 3 - levelWidth
+	if w >= 60 {
+		cells = 14
+		name = w - 2 - cells - 3 - levelWidth - systemWidth
+		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(Clean(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
+	}
+	c.Text(x+2, y, name-1, canvas.Fit(Clean(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
+	level, heard := v.level, selected && v.heard
+	switch {
+	case d.Used:
+		level, heard = m.state.Level, true
+		c.TextRight(end, y, "in use", canvas.Good)
+	case heard:
+		c.TextRight(end, y, decibelText(level.Peak), canvas.Dim)
+	case selected && v.err != nil:
+		c.TextRight(end, y, "fails", canvas.Bad)
+	case d.Default:
+		c.TextRight(end, y, "default", canvas.Dim)
+	}
+	if heard {
+		m.drawLevel(c, end-levelWidth-cells-3, y, cells, level.RMS, level.Peak)
+	}
+}
+
+// decibelText is a level in dB of full scale.
+func decibelText(x float32) string {
+	if x <= 0 {
+		return "silent"
+	}
+	return fmt.Sprintf("%.0f dB", max(20*math.Log10(float64(x)), -99))
+}

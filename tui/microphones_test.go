@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"errors"
+	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// fakeMicrophones are devices of which "parec:2" does not open.
+type fakeMicrophones struct {
+	list     []Microphone
+	measured []string
+	level    Level
+	used     string
+}
+
+func (f *fakeMicrophones) List() ([]Microphone, error) { return f.list, nil }
+func (f *fakeMicrophones) Measure(input string)        { f.measured = append(f.measured, input) }
+func (f *fakeMicrophones) Reading() (Level, bool, error) {
+	if now := f.measured[len(f.measured)-1]; now == "parec:2" {
+		return Level{}, false, errors.New("cannot open it")
+	}
+	return f.level, true, nil
+}
+
+func (f *fakeMicrophones) Use(input string) (string, error) {
+	if input == "parec:2" {
+		return "", errors.New("it is still used")
+	}
+	f.used = input
+	return "another one is used now", nil
+}
+
+// answer runs a command and passes its message to the model.
+func answerTo(m *model, cmd tea.Cmd) { m.Update(cmd()) }
+
+// TestChooseMicrophone: the list shows the level of the selected device and of the one
+// in use, and enter continues with another one.
+func TestChooseMicrophone(t *testing.T) {
+	for _, size := range [][2]int{{120, 34}, {80, 24}, {40, 8}} {
+		w, h := size[0], size[1]
+		m := testModel(sampleState(fourSpeakers, 100, 1), w, h)
+		devices := &fakeMicrophones{level: Level{RMS: 0.05, Peak: 0.1}, list: []Microphone{
+			{Input: "mic:1", Name: "default", System: "ALSA", Default: true, Used: true},
+			{Input: "parec:1", Name: "USB \x1b[2JAudio", System: "parec"},
+			{Input: "parec:2", Name: "Headset", System: "parec"},
+		}}
+		m.o.Microphones = devices
+		m.bindings, m.byKey = nil, [screens]map[string]*binding{}
+		m.bindKeys()
+		cmd := press(m, "i")
+		screenHas(t, m, "looking for microphones")
+		answerTo(m, cmd)
+		screenHas(t, m, "in use")
+		if len(devices.measured) != 1 || devices.measured[0] != "" {
+			t.Errorf("measured %q, want nothing: the session hears the device in use", devices.measured)
+		}
+		press(m, "down")
+		m.Update(tickMsg{})
+		screenHas(t, m, "USB Audio")
+		screenHas(t, m, "-20 dB")
+		press(m, "down")
+		m.Update(tickMsg{})
+		screenHas(t, m, "cannot open it")
+		answerTo(m, press(m, "enter"))
+		screenHas(t, m, "it is still used")
+		if m.microphones == nil || devices.measured[len(devices.measured)-1] != "parec:2" {
+			t.Errorf("after a failure the choice is closed, or measures %q", devices.measured)
+		}
+		press(m, "down", "up") // down is the end of the list
+		answerTo(m, press(m, "enter"))
+		screenHas(t, m, "another one is used now")
+		if devices.used != "parec:1" || m.microphones != nil || devices.measured[len(devices.measured)-1] != "" {
+			t.Errorf("%q is used, measured %q", devices.used, devices.measured)
+		}
+		cmd = press(m, "i")
+		press(m, "esc")
+		answerTo(m, cmd) // the list comes late
+		screenHasNot(t, m, "in use")
+	}
+	m := testModel(sampleState(fourSpeakers, 100, 1), 120, 34)
+	press(m, "i") // a file is no microphone
+	screenHasNot(t, m, "microphones")
+}
