@@ -36,7 +36,7 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, part := range map[string]func(*testing.T, []*natsServer){
-		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia,
+		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia, "jobs": clusterOfJobs,
 		"keys and odd requests": func(t *testing.T, n []*natsServer) {
 			clusterOfKeys(t, n)
 			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = TLSOff, n[0].url })

@@ -81,6 +81,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	active map[string]context.CancelCauseFunc // the running jobs, by id
+	order  order
 }
 
 // Start starts the workers.
@@ -118,6 +119,7 @@ func (r *Runner) work() {
 		d, err := r.Store.Next(r.ctx, store.RunQueue)
 		if err == nil {
 			failing = false
+			d = r.fair(d)
 			if panicked := stream.Guard(func() { r.take(d) }); panicked != nil {
 				r.Logger.Error("a job could not be run", "job", d.Job.ID, "error", panicked)
 			}

@@ -41,6 +41,8 @@ func (q Queue) subject() string { return "hubbub.jobs." + string(q) }
 type JobQueue interface {
 	// Next waits for the next delivery of a queue until ctx ends.
 	Next(ctx context.Context, q Queue) (*Delivery, error)
+	// More returns the deliveries that follow, at most so many, without waiting.
+	More(q Queue, most int) ([]*Delivery, error)
 	// QueueHook queues the notification of a job. A second call for the same job
 	// within two minutes changes nothing.
 	QueueHook(ctx context.Context, j Job) error
@@ -171,13 +173,33 @@ func (s *Store) Next(ctx context.Context, q Queue) (*Delivery, error) {
 		case err != nil:
 			return nil, s.report("next job", err)
 		}
-		d := &Delivery{msg: msg}
-		if err := json.Unmarshal(msg.Data(), &d.Job); err != nil {
-			_ = msg.Term() // nobody can read it
-			return nil, s.report("next job", err)
-		}
-		return d, nil
+		d, err := newDelivery(msg)
+		return d, s.report("next job", err)
 	}
+}
+
+func newDelivery(msg jetstream.Msg) (*Delivery, error) {
+	d := &Delivery{msg: msg}
+	if err := json.Unmarshal(msg.Data(), &d.Job); err != nil {
+		_ = msg.Term() // nobody can read it
+		return nil, err
+	}
+	return d, nil
+}
+
+// More returns the deliveries that follow. Those that came before an error are
+// returned with it.
+func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
+	batch, err := s.queues[q].FetchNoWait(most)
+	if err != nil {
+		return nil, s.report("next jobs", err)
+	}
+	for msg := range batch.Messages() {
+		if d, invalid := newDelivery(msg); invalid == nil {
+			list = append(list, d)
+		}
+	}
+	return list, s.report("next jobs", batch.Error())
 }
 
 // RestoreJob writes the record of a job that was queued and has none.

@@ -1,0 +1,51 @@
+//go:build unix
+
+package localserver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/localserver/apikeys"
+)
+
+// clusterOfJobs kills the node that runs a job: another one takes the job, completes
+// it once, and calls its webhook.
+func clusterOfJobs(t *testing.T, nats []*natsServer) {
+	dir := t.TempDir()
+	line, kill := process(t, dir, childNATS+"="+nats[0].url)
+	first := clientOfProcess(t, dir, line)
+	first.upload("long", wav(make([]float32, 20*60*16000)))
+	url, calls := receiver(t)
+	id := first.submit("diarize", fmt.Sprintf(`{"url":"media://long","webhook":%q}`, url)).JobID
+	eventually(t, "a running job", func() bool {
+		return strings.Contains(string(first.do("GET", "/v1/jobs/"+id, testKey, nil).body), `"status":"running"`)
+	})
+	kill()
+	second := serve(t, func(o *setup) { o.NATS, o.WebhookTo = nats[1].url, []string{"127.0.0.1"} })
+	third := serve(t, func(o *setup) { o.NATS, o.WebhookTo = nats[2].url, []string{"127.0.0.1"} })
+	// Meanwhile the others take other jobs.
+	if status, body := third.jobEnd(third.submit("diarize", `{"url":"media://gone"}`).JobID); status.Status != "failed" {
+		t.Error(body)
+	}
+	if status, body := second.jobEnd(id); status.Status != "succeeded" {
+		t.Error(body)
+	}
+	if c := second.webhook(calls); !strings.HasPrefix(c.body, fmt.Sprintf(`{"jobId":%q,"status":"succeeded",`, id)) {
+		t.Error(c.body)
+	}
+	rec, _, err := second.store.Job(t.Context(), apikeys.DefaultAccount, id, time.Now())
+	if err != nil || rec.Attempts != 2 {
+		t.Errorf("%+v %v", rec, err)
+	}
+	if n := second.jobs.Counters.Succeeded.Load() + third.jobs.Counters.Succeeded.Load(); n != 1 {
+		t.Errorf("completed %d times", n)
+	}
+	for len(calls) > 0 { // once more is allowed, of the same job
+		if c := <-calls; !strings.Contains(c.body, id) {
+			t.Error(c.body)
+		}
+	}
+}

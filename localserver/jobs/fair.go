@@ -1,0 +1,66 @@
+package jobs
+
+import (
+	"sync"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+const (
+	// lookAhead is how many deliveries are looked at to find a job of another
+	// account, and lookInterval how often.
+	lookAhead    = 1000
+	lookInterval = 2 * time.Second
+	// maxServed bounds the accounts that are remembered.
+	maxServed = 1000
+)
+
+// order is in which order the accounts had their turns on this node.
+type order struct {
+	mu     sync.Mutex
+	served map[string]int // account: number of its newest job that was begun
+	begun  int
+	looked time.Time
+}
+
+// before reports whether account a is to be served before b: its newest job was
+// begun earlier, or none was.
+func (o *order) before(a, b string) bool { return o.served[a] < o.served[b] }
+
+// note notes that a job of an account is begun.
+func (o *order) note(account string) {
+	if o.served == nil || len(o.served) >= maxServed {
+		o.served = map[string]int{}
+	}
+	o.begun++
+	o.served[account] = o.begun
+}
+
+// fair exchanges a delivery for one of an account that has waited longer, if there is
+// one among those that follow. So an account with many jobs does not delay the others
+// by all of them.
+func (r *Runner) fair(d *store.Delivery) *store.Delivery {
+	r.order.mu.Lock()
+	defer r.order.mu.Unlock()
+	defer func() { r.order.note(d.Job.Account) }()
+	if now := time.Now(); r.order.served[d.Job.Account] > 0 && now.Sub(r.order.looked) >= lookInterval {
+		r.order.looked = now
+		list, err := r.Store.More(store.RunQueue, lookAhead)
+		if err != nil {
+			r.Logger.Warn("the queue of jobs could not be searched", "error", err)
+		}
+		list = append([]*store.Delivery{d}, list...)
+		for _, other := range list {
+			if r.order.before(other.Job.Account, d.Job.Account) {
+				d = other
+			}
+		}
+		for _, other := range list {
+			if other != d {
+				r.giveBack(other, 0)
+			}
+		}
+	}
+	return d
+}

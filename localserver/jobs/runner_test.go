@@ -1,0 +1,340 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"hubbub/localserver/store"
+	"hubbub/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds what a test waits for on a busy machine.
+const patience = 4 * time.Minute
+
+func openStore(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// ends collects the ends of jobs in the order of the log.
+type ends struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+// Write takes a line of the log as JSON.
+func (e *ends) Write(line []byte) (int, error) {
+	var entry struct{ Msg, Job string }
+	if json.Unmarshal(line, &entry) == nil && entry.Msg == "job begun" {
+		e.mu.Lock()
+		e.ids = append(e.ids, entry.Job)
+		e.mu.Unlock()
+	}
+	return len(line), nil
+}
+
+func runner(t *testing.T, s Store, node string, workers int, log io.Writer) *Runner {
+	t.Helper()
+	if log == nil {
+		log = io.Discard
+	}
+	r := Start(Options{Store: s, Shared: true, Node: node, Workers: workers, Dir: t.TempDir(), Now: time.Now,
+		HookSecret: func(string) string { return "" }, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	t.Cleanup(r.Close)
+	return r
+}
+
+// put stores media of an account.
+func put(t *testing.T, s Store, account, name string, content []byte) {
+	t.Helper()
+	w, err := s.CreateMedia(t.Context(), account, name, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	if _, err := io.Copy(w, bytes.NewReader(content)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newJob is a diarization of media://NAME.
+func newJob(account, name string) store.Job {
+	return store.Job{ID: uuid.Must(uuid.NewV7()).String(), Account: account, Kind: protocol.JobDiarize, Status: store.JobCreated,
+		Request: json.RawMessage(`{"url":"media://` + name + `"}`), Created: time.Now(), Updated: time.Now()}
+}
+
+func submit(t *testing.T, s Store, j store.Job) string {
+	t.Helper()
+	if err := s.CreateJob(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	return j.ID
+}
+
+// over waits for the end of a job.
+func over(t *testing.T, s Store, account, id string) store.Job {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		j, _, err := s.Job(t.Context(), account, id, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Status.Over() {
+			return j
+		}
+	}
+	t.Fatalf("job %s has not ended", id)
+	return store.Job{}
+}
+
+// silence is a WAV file with so many samples.
+func silence(samples int) []byte {
+	return append(protocol.WAVHeader(int64(2*samples)), make([]byte, 2*samples)...)
+}
+
+// TestManyJobs: 500 jobs on two nodes, good and bad ones, each end once, with a clear
+// status.
+func TestManyJobs(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	noise := silence(16000)
+	for i := range noise[protocol.WAVHeaderBytes:] {
+		noise[protocol.WAVHeaderBytes+i] = byte(rand.IntN(256))
+	}
+	kinds := []struct {
+		name    string
+		content []byte
+		want    string // of the error; "" = success
+	}{
+		{"gone", nil, "Nothing is stored at media://gone"}, {"empty", []byte{}, "The audio is empty"},
+		{"text", []byte("<html>no audio</html>"), "not audio"}, {"bytes", []byte{0, 1, 2, 3, 0xff, 0xfe, 9, 9, 9, 9, 9, 9}, "audio"},
+		{"one", silence(1), ""}, {"none", silence(0), ""}, {"cut", silence(16000)[:1001], ""}, {"noise", noise, ""}, {"silence", silence(1600), ""},
+	}
+	for _, k := range kinds {
+		if k.content != nil {
+			put(t, s, "a", k.name, k.content)
+		}
+	}
+	var ids []string
+	for i := range 500 {
+		ids = append(ids, submit(t, s, newJob("a", kinds[i%len(kinds)].name)))
+	}
+	nodes := []*Runner{runner(t, s, "n1", 2, nil), runner(t, s, "n2", 2, nil)}
+	failed := int64(0)
+	for i, id := range ids {
+		j, want := over(t, s, "a", id), kinds[i%len(kinds)]
+		if want.want != "" {
+			failed++
+		}
+		if (j.Status == store.JobSucceeded) != (want.want == "") || !strings.Contains(j.Error, want.want) || j.Attempts != 1 || j.Request != nil {
+			t.Errorf("%s: %+v", want.name, j)
+		}
+	}
+	var succeeded, unsuccessful, returned int64
+	for _, n := range nodes {
+		n.Close()
+		succeeded += n.Counters.Succeeded.Load()
+		unsuccessful += n.Counters.Failed.Load()
+		returned += n.Counters.Returned.Load()
+	}
+	if succeeded != 500-failed || unsuccessful != failed || returned != 0 {
+		t.Errorf("%d succeeded, %d failed, %d returned, want %d and %d", succeeded, unsuccessful, returned, 500-failed, failed)
+	}
+	if n, err := s.Queued(t.Context(), store.RunQueue); n != 0 || err != nil {
+		t.Errorf("%d jobs are still queued (%v)", n, err)
+	}
+}
+
+// TestFairness: an account with one job does not wait for all of those of another one.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	put(t, s, "many", "audio", silence(1600))
+	for range 100 {
+		submit(t, s, newJob("many", "audio"))
+	}
+	small := submit(t, s, newJob("few", "gone"))
+	var log ends
+	r := runner(t, s, "n1", 1, &log)
+	over(t, s, "few", small)
+	r.Close()
+	if n := len(log.ids); n > 10 {
+		t.Errorf("%d jobs were begun before", n)
+	}
+	// Those that were passed over are not lost, nor does their order change.
+	all, err := s.ListJobs(t.Context(), "many", time.Now(), func(j store.Job) bool { return !j.Status.Over() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.ids = nil
+	again := runner(t, s, "n2", 1, &log)
+	for _, j := range all {
+		if end := over(t, s, "many", j.ID); end.Status != store.JobSucceeded {
+			t.Errorf("%+v", end)
+		}
+	}
+	again.Close()
+	sorted := slices.Sorted(slices.Values(log.ids))
+	moved := 0
+	for i, id := range log.ids {
+		if at, _ := slices.BinarySearch(sorted, id); at < i-1 || at > i+1 {
+			moved++
+		}
+	}
+	if moved > 1 { // one was delivered while the first node closed
+		t.Errorf("%d jobs changed their place: %q", moved, log.ids)
+	}
+}
+
+// TestClaims: who may run a job, in all states that a record can have.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	r := runner(t, s, "me", 0, nil)
+	for name, c := range map[string]struct {
+		change func(j *store.Job)
+		want   error
+	}{
+		"new":           {func(*store.Job) {}, nil},
+		"returned":      {func(j *store.Job) { j.Status = store.JobPending; j.Attempts = 2 }, nil},
+		"running there": {func(j *store.Job) { j.Status, j.Node = store.JobRunning, "other" }, errTaken},
+		"died there": {func(j *store.Job) {
+			j.Status, j.Node, j.Updated = store.JobRunning, "other", time.Now().Add(-claimTime)
+		}, nil},
+		"died here":        {func(j *store.Job) { j.Status, j.Node = store.JobRunning, "me" }, nil},
+		"ended":            {func(j *store.Job) { j.Status = store.JobSucceeded }, errOver},
+		"canceled":         {func(j *store.Job) { j.Status = store.JobCanceled }, errOver},
+		"ends its servers": {func(j *store.Job) { j.Status, j.Attempts = store.JobPending, maxAttempts }, errEnded},
+	} {
+		j := newJob("a", "x")
+		c.change(&j)
+		submit(t, s, j)
+		d, err := s.Next(t.Context(), store.RunQueue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := r.claim(d)
+		if !errors.Is(err, c.want) || err != nil && c.want == nil {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		now, _, err := s.Job(t.Context(), "a", j.ID, time.Now())
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case c.want == nil && (now.Status != store.JobRunning || now.Node != "me" || now.Attempts != j.Attempts+1 || a.job.Attempt == ""):
+			t.Errorf("%s: %+v", name, now)
+		case c.want == errEnded && (now.Status != store.JobFailed || !strings.Contains(now.Error, "interrupted 5 times")):
+			t.Errorf("%s: %+v", name, now)
+		}
+		if c.want == nil { // a second worker has a delivery of the same job
+			if _, err := r2(r, "other").claim(d); !errors.Is(err, errTaken) {
+				t.Errorf("%s: claimed twice: %v", name, err)
+			}
+			// The claim of the first is lost when another node has taken the job over.
+			now.Node, now.Attempt = "third", "x"
+			if _, err := s.UpdateJob(t.Context(), now, a.revision); err != nil {
+				t.Fatal(err)
+			}
+			a.ctx, a.end = context.WithCancelCause(t.Context())
+			a.finish(store.JobSucceeded, "output", "")
+			if after, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || after.Node != "third" || after.Status != store.JobRunning || r.Counters.Succeeded.Load() > 0 {
+				t.Errorf("%s: a lost claim was completed: %+v (%v)", name, after, err)
+			}
+		}
+		_ = d.Done(t.Context())
+	}
+}
+
+// r2 is another node on the same store.
+func r2(r *Runner, node string) *Runner {
+	o := r.Options
+	o.Node = node
+	return &Runner{Options: o, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
+}
+
+// TestCanceledWhileItRuns: a job that is canceled ends without a result.
+func TestCanceledWhileItRuns(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	put(t, s, "a", "long", silence(30*60*16000))
+	id := submit(t, s, newJob("a", "long"))
+	r := runner(t, s, "n1", 1, nil)
+	var j store.Job
+	for deadline := time.Now().Add(patience); j.Status != store.JobCanceled; time.Sleep(10 * time.Millisecond) {
+		var revision uint64
+		var err error
+		if j, revision, err = s.Job(t.Context(), "a", id, time.Now()); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%+v %v", j, err)
+		}
+		if j.Status == store.JobRunning {
+			j.Status = store.JobCanceled
+			if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
+				t.Fatal(err)
+			}
+			r.Cancel(id)
+		}
+	}
+	for deadline := time.Now().Add(patience); r.Counters.Canceled.Load() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the worker goes on")
+		}
+	}
+	if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != store.JobCanceled || j.Output != "" {
+		t.Errorf("%+v %v", j, err)
+	}
+	if n := r.Counters.Succeeded.Load(); n > 0 {
+		t.Errorf("%d jobs succeeded", n)
+	}
+}
+
+// TestJobsYield: a job pauses while live streams are late, and goes on afterwards.
+func TestJobsYield(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	put(t, s, "a", "audio", silence(10*16000))
+	var mu sync.Mutex
+	asked := 0
+	r := Start(Options{Store: s, Node: "n1", Workers: 1, Dir: t.TempDir(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Busy: func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			return asked > 3 && asked <= 8
+		}})
+	t.Cleanup(r.Close)
+	if j := over(t, s, "a", submit(t, s, newJob("a", "audio"))); j.Status != store.JobSucceeded {
+		t.Errorf("%+v", j)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if asked < 20+5 { // twice a second of audio, and while it is busy
+		t.Errorf("asked %d times", asked)
+	}
+}
