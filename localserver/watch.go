@@ -23,7 +23,7 @@ const (
 // the stream's account can watch it, on any node, within the limits of the
 // node.
 func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
-	from, invalid := watchFrom(r.URL.Query())
+	from, words, invalid := watchQuery(r.URL.Query())
 	if invalid != nil {
 		respond(w, http.StatusBadRequest, invalid)
 		return
@@ -63,21 +63,25 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	revoked, remove := s.opened.add(caller(r.Context()).Key)
 	defer remove()
 	stream.NewWatcher(stream.WatcherConfig{
-		ID: rec.ID, Revoked: revoked, From: from, Log: log, Feed: s.feed, Counters: &s.counters,
+		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Feed: s.feed, Counters: &s.counters,
 		Record: func(ctx context.Context) (store.Session, error) { return s.record(ctx, rec.ID) },
 	}, conn).Run(s.ctx, s.watchers.drain)
 }
 
-// watchFrom returns how many messages the watcher has already.
-func watchFrom(query url.Values) (int, *protocol.ValidationErrorResponse) {
-	const field = "from"
-	if !query.Has(field) {
-		return 0, nil
+// watchQuery returns how many messages the watcher has already, and whether it asks
+// for what is said.
+func watchQuery(query url.Values) (from int, words bool, invalid *protocol.ValidationErrorResponse) {
+	refused := func(field, message string) (int, bool, *protocol.ValidationErrorResponse) {
+		return 0, false, &protocol.ValidationErrorResponse{Message: "The request is not valid", Errors: []protocol.ValidationError{{Field: field, Message: message}}}
 	}
-	from, err := strconv.Atoi(query.Get(field))
-	if err != nil || from < 0 || len(query[field]) != 1 {
-		return 0, &protocol.ValidationErrorResponse{Message: "The request is not valid",
-			Errors: []protocol.ValidationError{{Field: field, Message: "must be a whole number, 0 or more: how many messages are there already"}}}
+	if query.Has("from") {
+		var err error
+		if from, err = strconv.Atoi(query.Get("from")); err != nil || from < 0 || len(query["from"]) != 1 {
+			return refused("from", "must be a whole number, 0 or more: how many messages are there already")
+		}
 	}
-	return from, nil
+	if text := query.Get("words"); text != "" && text != "false" && text != "true" {
+		return refused("words", "must be true or false")
+	}
+	return from, query.Get("words") == "true", nil
 }

@@ -94,6 +94,46 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestStoredWords: what was said is part of turns.json, and watchers that ask receive
+// it, also afterwards; other watchers see and count nothing of it.
+func TestStoredWords(t *testing.T) {
+	t.Parallel()
+	h := serve(t, withEngine(threeTurns), func(o *setup) {
+		o.Unpaced = true
+		o.Words = speech(func(context.Context, []byte) (string, error) { return "Good morning.", nil })
+	})
+	var live protocol.LiveStream
+	if err := json.Unmarshal(h.do("POST", "/v1/live", testKey, strings.NewReader(`{"words":true}`)).body, &live); err != nil {
+		t.Fatal(err)
+	}
+	early := h.watch(live.ID, "?words=true")
+	s := h.openAt(live)
+	s.chunks(31)
+	s.end()
+	if _, code, _ := s.rest(); code != 1000 {
+		t.Errorf("code %d", code)
+	}
+	const text = `{"type":"text","data":{"speaker":"SPEAKER_00","start":2.1,"end":2.7,"text":"Good morning."}}`
+	for query, want := range map[string]int{"": 6, "?words=false": 6, "?words=true": 9, "?words=true&from=2": 7, "?from=2": 4} {
+		got := h.watch(live.ID, query).rest(&seen{})
+		if len(got.events) != want || slices.Contains(got.events, text) != strings.Contains(query, "true") || got.text != "done" {
+			t.Errorf("%s: %q, %s", query, got.events, got.text)
+		}
+	}
+	if got := early.rest(&seen{}); len(got.events) != 9 || got.events[8] != text {
+		t.Errorf("from the beginning: %q", got.events)
+	}
+	if _, res, err := h.dial.Dial(h.watchAddress(live.ID, "?words=yes"), bearerOf(testKey)); err == nil || res.StatusCode != 400 {
+		t.Errorf("words=yes: %v", err)
+	}
+	if got := h.get("media://live/" + live.ID + "/turns.json"); strings.Count(got, `"text":"Good morning."`) != 3 {
+		t.Error(got)
+	}
+	if got := h.get("media://live/" + live.ID + "/turns.rttm"); strings.Count(got, "SPEAKER_00") != 3 || strings.Contains(got, "Good") {
+		t.Error(got)
+	}
+}
+
 // TestWordsThatFail: a recogniser that fails costs words, not turns or the stream, and
 // is reported once.
 func TestWordsThatFail(t *testing.T) {

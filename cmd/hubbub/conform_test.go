@@ -264,6 +264,7 @@ func wrongAnswers(server string) map[string]twist {
 		"live/input":         {path: statusPath, body: swap(`"input":\{.*\},"status"`, `"input":{},"status"`)},
 		"live/array":         {method: "POST", path: livePath, request: func(r *http.Request) { newBody(r, "{}") }},
 		"live/invalid-json":  {method: "POST", path: livePath, from: 400, body: always(`{"message":"no"}`)},
+		"live/words":         {method: "POST", path: livePath, body: swap(`"url"`, `"words":"yes","url"`)},
 		"live/voiceprints":   {method: "POST", path: livePath, request: func(r *http.Request) { newBody(r, "{}") }},
 		"live/unknown":       {path: statusPath, from: 404, to: 400},
 		"live/foreign":       {},

@@ -17,6 +17,7 @@ type watchFlags struct {
 	serviceFlags
 	displayFlags
 	record    string
+	words     bool
 	reconnect span
 }
 
@@ -56,6 +57,7 @@ exit code is 1 if the stream ended with an error.`,
 	flags.Lookup("server").Usage = "`URL` of the service (HUBBUB_SERVER)"
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
 	flags.StringVar(&f.record, "record", "", "record the events and turns, without audio, into `DIR`")
+	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagDirname("record")
 	return cmd
@@ -86,7 +88,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer server.close()
-	stream, err := server.Watch(ctx, id, f.reconnect.limit(display))
+	stream, err := server.Watch(ctx, id, f.reconnect.limit(display), f.words)
 	if err != nil {
 		return err
 	}

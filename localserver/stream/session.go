@@ -105,7 +105,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 		s.free <- nil // allocated when first needed
 	}
 	if c.Recogniser != nil {
-		s.words = startTranscript(c.Recogniser, s.writer, c.Log)
+		s.words = startTranscript(c.Recogniser, s.writer, s.journal, c.Log)
 	}
 	if c.Recording != nil {
 		s.audio = startRecorder(*c.Recording, c.Now, c.Log)
@@ -149,6 +149,7 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 		s.tellWatchers(end.message)
 		s.journal.announceProgress(false) // before the record says that the stream is over
 	}
+	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
 	recorded := s.recordEnd(ctx, &end)
 	durable := recorded
 	if !recorded && s.config.Outbox != nil {
@@ -160,7 +161,6 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 		// A close with 1000 says that the record and the events are stored.
 		sent = notRecorded
 	}
-	s.words.finish(sent == endOfStream, s.counters)
 	s.writer.finish(sent)
 	s.writer.close(sent, readerDone)
 	defer s.audio.wait()

@@ -29,8 +29,10 @@ const (
 type WatcherConfig struct {
 	ID   string // of the stream
 	From int    // how many messages the client has already
-	Log  *slog.Logger
-	Feed store.Feed
+	// Words says that the client asked for what is said.
+	Words bool
+	Log   *slog.Logger
+	Feed  store.Feed
 	// Record returns the current record of the stream, or store.ErrNotFound.
 	Record   func(ctx context.Context) (store.Session, error)
 	Counters *Counters
@@ -55,7 +57,8 @@ type Watcher struct {
 	newest     atomic.Pointer[store.Pulse]
 	errors     chan string // error messages of the stream that were not sent yet
 
-	seen     int    // messages of the stream so far, those that the client had included
+	seen     int    // messages for the client so far, those that it had included
+	stored   int    // messages of the stream so far
 	entry    uint64 // of the store, up to which they reach
 	sent     protocol.StreamState
 	received time.Duration // audio of the stream, as of the newest pulse whose events were sent
@@ -228,6 +231,10 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			break
 		}
 		for _, raw := range messages {
+			w.stored++
+			if !w.config.Words && isText(raw) {
+				continue
+			}
 			if w.seen >= w.config.From {
 				if err := w.send(ctx, raw); err != nil {
 					end := w.disconnect(err)
@@ -241,7 +248,7 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
 		}
 	}
-	if pulse != nil && w.seen >= pulse.Stored {
+	if pulse != nil && w.stored >= pulse.Stored {
 		w.received = max(w.received, pulse.Received)
 	}
 	for len(w.errors) > 0 {
@@ -252,6 +259,12 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 	}
 	w.sendState(status)
 	return true, nil
+}
+
+// isText reports whether a message says what was said in a turn.
+func isText(raw []byte) bool {
+	e, err := protocol.ParseEvent(raw)
+	return err == nil && e.Type == protocol.TypeText
 }
 
 // send queues a message and waits for room as long as the client reads.

@@ -16,26 +16,36 @@ const lastWords = 8 * time.Second
 // errWords tells a client why turns have no words.
 const errWords = "The recogniser of speech of the service failed; until it works again, turns have no text"
 
-// transcript sends the words of turns to the client, in order. Its audio and its
-// queue are bounded. A nil *transcript does nothing.
+// transcript sends the words of turns to the client and stores them, in order. Its
+// audio and its queue are bounded. A nil *transcript does nothing.
 type transcript struct {
-	queue  *words.Queue
-	writer *writer
-	open   map[string]float64 // starts of open turns by label
+	queue   *words.Queue
+	writer  *writer
+	journal *journal
+	open    map[string]float64 // starts of open turns by label
 }
 
-func startTranscript(r words.Recogniser, w *writer, log *slog.Logger) *transcript {
-	return &transcript{writer: w, open: map[string]float64{}, queue: words.NewQueue(words.Options{
+func startTranscript(r words.Recogniser, w *writer, j *journal, log *slog.Logger) *transcript {
+	t := &transcript{writer: w, journal: j, open: map[string]float64{}}
+	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(t words.Text) {
-			t.Turn.Text = t.Text
-			w.send(protocol.NewTextEvent(t.Turn).Raw)
+		Deliver: func(text words.Text) {
+			text.Turn.Text = text.Text
+			t.send(text.Turn)
 		},
 		Failed: func(err error) {
 			log.Warn("the recogniser of speech failed", "error", err)
 			w.send(protocol.NewErrorEvent(errWords).Raw)
 		},
-	})}
+	})
+	return t
+}
+
+// send sends and stores the words of a turn.
+func (t *transcript) send(turn protocol.Turn) {
+	raw := protocol.NewTextEvent(turn).Raw
+	t.journal.add(raw)
+	t.writer.send(raw)
 }
 
 // audio adds the audio of the stream from a position on.
@@ -55,17 +65,17 @@ func (t *transcript) event(e protocol.Event) {
 	case e.Type == protocol.TypeSpeakerEnd:
 		turn := protocol.Turn{Speaker: e.Speaker, Start: t.open[e.Speaker], End: e.Timestamp}
 		if !t.queue.Turn(turn) {
-			t.writer.send(protocol.NewTextEvent(turn).Raw)
+			t.send(turn)
 		}
 	}
 }
 
-// finish ends the queue: after the last words, or at once.
-func (t *transcript) finish(wait bool, c *Counters) {
+// finish ends the queue: after the last words, or at once and when ctx ends.
+func (t *transcript) finish(ctx context.Context, wait bool, c *Counters) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
 	if !wait {
 		cancel()

@@ -49,7 +49,7 @@ func (w *Watcher) follow(ctx context.Context) (next *Stream) {
 		if err != nil {
 			return watching, err
 		}
-		s, err := w.client.openWatch(ctx, status.ResumedBy, 0)
+		s, err := w.client.openWatch(ctx, status.ResumedBy, 0, w.words)
 		if err != nil {
 			return watching, err
 		}
@@ -103,6 +103,7 @@ func (w *Watcher) place(e protocol.Event) []protocol.Event {
 	if !ok {
 		if e.Err == "" {
 			e.Timestamp = protocol.Round1ms(e.Timestamp + w.base)
+			e.Said.Start, e.Said.End = protocol.Round1ms(e.Said.Start+w.base), protocol.Round1ms(e.Said.End+w.base)
 		}
 		return w.merger.add(e)
 	}

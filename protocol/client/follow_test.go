@@ -45,7 +45,7 @@ func resumedService(t *testing.T, statuses func(n int) string, first, second fun
 // watchAll returns everything that a watcher of first delivers, and its end.
 func watchAll(t *testing.T, c *Client, limit time.Duration) (all []string, end CloseInfo) {
 	t.Helper()
-	w, err := c.Watch(t.Context(), "first", limit)
+	w, err := c.Watch(t.Context(), "first", limit, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestWatcherEndsWithoutSuccessor(t *testing.T) {
 // Close ends a watcher that waits for its sender.
 func TestWatcherClosedWhileAwaiting(t *testing.T) {
 	c := resumedService(t, func(int) string { return `,"resumable":true` }, closes(websocket.CloseNormalClosure, "error: connection lost"), nil)
-	w, err := c.Watch(t.Context(), "first", time.Hour)
+	w, err := c.Watch(t.Context(), "first", time.Hour, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 // closed, or call Close.
 type Watcher struct {
 	client    *Client
+	words     bool
 	reconnect reconnector
 	updates   chan Update
 	cancel    context.CancelFunc
@@ -41,14 +42,14 @@ type Watcher struct {
 // Watch begins to watch a stream of this account. ctx bounds the first
 // connection, whose refusal is a *ResponseError; afterwards only Close ends the
 // watcher early. limit bounds the time without a connection, and the wait for a
-// sender that resumes.
-func (c *Client) Watch(ctx context.Context, id string, limit time.Duration) (*Watcher, error) {
-	first, err := c.openWatch(ctx, id, 0)
+// sender that resumes. words asks for what is said in streams that have it.
+func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, words bool) (*Watcher, error) {
+	first, err := c.openWatch(ctx, id, 0, words)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &Watcher{client: c, ids: []string{id}, updates: make(chan Update, c.config.eventQueue), cancel: cancel,
+	w := &Watcher{client: c, words: words, ids: []string{id}, updates: make(chan Update, c.config.eventQueue), cancel: cancel,
 		reconnect: reconnector{limit: limit, backOff: c.config.backOff, now: c.config.now,
 			hint: "turns up to there are kept; watch the stream again later"},
 		over: make(chan struct{}), merger: newEventMerger()}
@@ -68,6 +69,9 @@ func (w *Watcher) Wait() CloseInfo {
 	<-w.over
 	return w.info
 }
+
+// Words reports whether what is said was asked for.
+func (w *Watcher) Words() bool { return w.words }
 
 // Status is the state of the connection.
 func (w *Watcher) Status() ConnectionStatus { return w.reconnect.state() }
@@ -102,7 +106,7 @@ func (w *Watcher) run(ctx context.Context, stream *Stream) {
 		err := w.reconnect.run(ctx, func(ctx context.Context) (attemptStep, error) {
 			ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 			defer cancel()
-			next, err := w.client.openWatch(ctx, w.id(), w.got)
+			next, err := w.client.openWatch(ctx, w.id(), w.got, w.words)
 			if err == nil {
 				stream = next
 			}
@@ -144,7 +148,7 @@ func (w *Watcher) deliver(ctx context.Context, u Update) bool {
 
 // openWatch opens one connection to a stream that another client sends, after
 // its first from messages.
-func (c *Client) openWatch(ctx context.Context, id string, from int) (*Stream, error) {
+func (c *Client) openWatch(ctx context.Context, id string, from int, words bool) (*Stream, error) {
 	if !validID(id) {
 		return nil, hint.Errorf("give the id that the sender shows: hubbub live prints it at the start, and under ?",
 			"%q is not the id of a stream", protocol.Clean(id, 64))
@@ -152,9 +156,14 @@ func (c *Client) openWatch(ctx context.Context, id string, from int) (*Stream, e
 	u := *c.base
 	u.Scheme = map[string]string{"http": "ws", "https": "wss"}[u.Scheme]
 	u = *u.JoinPath("v1", "live", url.PathEscape(id), "events")
+	query := url.Values{}
 	if from > 0 {
-		u.RawQuery = "from=" + strconv.Itoa(from)
+		query.Set("from", strconv.Itoa(from))
 	}
+	if words {
+		query.Set("words", "true")
+	}
+	u.RawQuery = query.Encode()
 	s, err := c.open(ctx, &u, http.Header{"Authorization": {"Bearer " + c.key}}, true)
 	var response *ResponseError
 	if errors.As(err, &response) {

@@ -103,7 +103,7 @@ func TestWatcherReconnects(t *testing.T) {
 		waits = append(waits, backOff(attempt, err))
 		return time.Millisecond
 	}
-	w, err := c.Watch(context.Background(), "id-1", watchLimit)
+	w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +143,13 @@ func TestWatcherReconnects(t *testing.T) {
 func TestWatcherRefused(t *testing.T) {
 	for _, status := range []int{401, 402, 404} {
 		c, _ := watch(t, watchStep{status: status})
-		_, err := c.Watch(context.Background(), "id-1", watchLimit)
+		_, err := c.Watch(context.Background(), "id-1", watchLimit, false)
 		var answer *ResponseError
 		if !errors.As(err, &answer) || answer.Status != status || answer.Hint() == "" || strings.Contains(answer.Hint(), "token") {
 			t.Errorf("%d: %v", status, err)
 		}
 		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
-		w, err := c.Watch(context.Background(), "id-1", watchLimit)
+		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestWatcherRefused(t *testing.T) {
 	}
 	c, _ := watch(t, watchStep{status: 404})
 	for _, id := range []string{"", "..", "a/b", `a\b`} {
-		if _, err := c.Watch(context.Background(), id, watchLimit); err == nil || hint.Of(err) == "" {
+		if _, err := c.Watch(context.Background(), id, watchLimit, false); err == nil || hint.Of(err) == "" {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestWatcherRefused(t *testing.T) {
 // Reconnecting has a limit, and Close ends a watcher at any time.
 func TestWatcherLimit(t *testing.T) {
 	c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: 503})
-	w, err := c.Watch(context.Background(), "id-1", 300*time.Millisecond)
+	w, err := c.Watch(context.Background(), "id-1", 300*time.Millisecond, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestWatcherLimit(t *testing.T) {
 
 	for _, step := range []watchStep{{status: 503}, {do: func(conn *websocket.Conn) { _, _, _ = conn.ReadMessage() }}} {
 		c, _ := watch(t, watchStep{do: says(startA)}, step)
-		w, err := c.Watch(context.Background(), "id-1", watchLimit)
+		w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
 		if err != nil {
 			t.Fatal(err)
 		}

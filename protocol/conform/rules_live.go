@@ -26,6 +26,7 @@ var liveRules = []Rule{
 	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: liveInput},
 	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveArray},
 	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveInvalid},
+	{Name: "live/words", Expected: "POST /v1/live takes words; the answer has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
 	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: liveVoiceprints},
 	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveUnknown},
 	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveForeign},
@@ -233,6 +234,26 @@ func liveArray(ctx context.Context, p *prober) (string, error) {
 
 func liveInvalid(ctx context.Context, p *prober) (string, error) {
 	return p.expectInvalid(ctx, "/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
+}
+
+func liveWords(ctx context.Context, p *prober) (string, error) {
+	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: `{"words":true}`})
+	if err == nil {
+		err = r.ok()
+	}
+	if err != nil {
+		return "", err
+	}
+	fields, err := r.isJSON()
+	switch words, ok := fields["words"]; {
+	case err != nil:
+		return "", err
+	case !ok:
+		return "no words", nil
+	case string(words) == "true":
+		return "words", nil
+	}
+	return "", differs("%s", r)
 }
 
 func liveVoiceprints(ctx context.Context, p *prober) (string, error) {

@@ -125,7 +125,7 @@ func oneTurnWatched(w http.ResponseWriter, r *http.Request) {
 
 func watched(t *testing.T, s protocoltest.Service) *Watched {
 	t.Helper()
-	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute)
+	stream, err := newClient(t, s).Watch(t.Context(), protocoltest.ID, time.Minute, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,13 +85,16 @@ func (w *Watched) run(_ context.Context, d Display) error {
 
 // receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
-	out := output{timeline: w.timeline, rec: w.Recorder, display: d, end: w.end}
+	out := output{timeline: w.timeline, rec: w.Recorder, display: d, fromService: w.Stream.Words(), end: w.end}
 	for {
 		var u client.Update
 		var more bool
 		select {
 		case <-w.Recorder.Changed():
 			out.recordingStopped()
+			continue
+		case <-out.due():
+			out.release()
 			continue
 		case u, more = <-w.Stream.Updates():
 		}
@@ -114,6 +117,7 @@ func (w *Watched) receive(d Display) error {
 		out.event(max(w.newest(), e.Timestamp), e)
 	}
 	out.endOpen(w.position())
+	out.serviceOver()
 	return out.failed
 }
 
