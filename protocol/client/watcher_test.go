@@ -103,7 +103,7 @@ func TestWatcherReconnects(t *testing.T) {
 		waits = append(waits, backOff(attempt, err))
 		return time.Millisecond
 	}
-	w, err := c.Watch(context.Background(), "id-1", watchLimit, false)
+	w, err := c.Watch(context.Background(), "id-1", watchLimit, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestWatcherReconnects(t *testing.T) {
 	if end := w.Wait(); end.Reason != Completed || end.Text != "done" || end.Err != nil {
 		t.Errorf("%+v", end)
 	}
-	if q := strings.Join(queries(), " "); q != " from=1 from=1 from=2 from=2" {
+	if q := strings.Join(queries(), " "); q != "words=true from=1&words=true from=1&words=true from=2&words=true from=2&words=true" {
 		t.Errorf("asked for %q", q)
 	}
 	if st := w.Status(); st.Losses != 3 || st.Lost != nil || st.LastError != nil {
