@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -29,13 +30,7 @@ func (s *Server) startControl(ctx context.Context) {
 	if s.options.DataDir == "" || s.store.Shared() {
 		return
 	}
-	file := filepath.Join(s.options.DataDir, controlFile)
-	_ = os.Remove(file) // of a process that was killed: the folder is locked
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "unix", file)
-	if err == nil {
-		err = os.Chmod(file, 0o600)
-	}
+	l, err := listenControl(ctx, s.options.DataDir)
 	if err != nil {
 		s.log.Warn("the store cannot be backed up while the server runs", "error", err)
 		if l != nil {
@@ -62,6 +57,46 @@ func (s *Server) startControl(ctx context.Context) {
 	}()
 }
 
+// listenControl creates the socket of a data folder.
+func listenControl(ctx context.Context, dir string) (net.Listener, error) {
+	file := filepath.Join(dir, controlFile)
+	_ = os.Remove(file) // of a process that was killed: the folder is locked
+	address, done, err := controlAddress(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", address)
+	if err != nil {
+		return nil, err
+	}
+	if address != file { // which is no address later; the next server removes the file
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+	}
+	if err := os.Chmod(file, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// maxSocketPath is how long the path of a socket may be on all systems, in bytes.
+const maxSocketPath = 100
+
+// controlAddress is the address of the socket of a data folder until done is called. On
+// Linux a path that is too long for a socket has a short name.
+func controlAddress(dir string) (address string, done func(), err error) {
+	file := filepath.Join(dir, controlFile)
+	if len(file) <= maxSocketPath || runtime.GOOS != "linux" {
+		return file, func() {}, nil
+	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), controlFile), func() { _ = folder.Close() }, nil
+}
+
 // backUp answers with a backup.
 func (s *Server) backUp(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
@@ -82,7 +117,12 @@ func Backup(ctx context.Context, dir string, w io.Writer) error {
 	var dialer net.Dialer
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", filepath.Join(dir, controlFile))
+			address, done, err := controlAddress(dir)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			return dialer.DialContext(ctx, "unix", address)
 		}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server"+backupPath, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -93,10 +94,13 @@ func TestBackupOfARunningServer(t *testing.T) {
 	check(restore(backUp()), protocol.StatusDone) // of a stopped server
 }
 
-// A server without a folder, or with too long a path, has no socket.
+// A server that cannot create its socket works without it.
 func TestServerWithoutControl(t *testing.T) {
 	var log logBuffer
-	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, controlFile, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
 	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
 		t.Error(res.StatusCode)
@@ -106,5 +110,34 @@ func TestServerWithoutControl(t *testing.T) {
 	}
 	if err := Backup(t.Context(), dir, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Error(err)
+	}
+}
+
+// A running server is backed up, however long the path of its folder is.
+func TestBackupOfALongPath(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has short names for long paths of sockets")
+	}
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := serve(t, func(o *setup) { o.DataDir = dir })
+	id := h.create().ID
+	var raw bytes.Buffer
+	if err := Backup(t.Context(), dir, &raw); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "backup")
+	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "new")
+	if err := store.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	restored := serve(t, func(o *setup) { o.DataDir = to })
+	if got := restored.status(id).Status; got != protocol.StatusCreated {
+		t.Errorf("the stream reads %q after the restore", got)
 	}
 }

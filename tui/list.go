@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
@@ -125,7 +124,7 @@ func (m *model) listRows(s *session) []listRow {
 		if r.turn.Text == "" {
 			return
 		}
-		for i, line := range strings.Split(ansi.Wrap(Clean(r.turn.Text), width, ""), "\n") {
+		for i, line := range canvas.WrapWords(Clean(r.turn.Text), width) {
 			r.line, r.said = min(i+1, maxTextLines), line
 			rows = append(rows, r)
 		}

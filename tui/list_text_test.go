@@ -47,6 +47,33 @@ func TestListShowsWhatWasSaid(t *testing.T) {
 	}
 }
 
+// TestListShowsEveryScript: nothing is lost where a character's width differs between
+// terminals, and no line begins with a full stop.
+func TestListShowsEveryScript(t *testing.T) {
+	for _, text := range []string{
+		"Then हम अगले शुक्रवार को नया संस्करण ทดสอบภาษาไทย ok " + strings.Repeat("क्षत्रिय", 12) + " at last",
+		strings.Repeat("👩‍👩‍👧 and 👍🏽 ", 8) + "at last",
+		"version 2.0 " + strings.Repeat("我们下周五发布新版本。", 9),
+		"다음 주 금요일에 새 버전을 출시합니다 그리고 가격을 논의합니다, " + strings.Repeat("שלום לכולם ", 9) + "سوف نطلق",
+	} {
+		for _, size := range [][2]int{{80, 24}, {40, 20}, {120, 34}} {
+			m := testModel(sampleState([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: text}}, 20, 1), size[0], size[1])
+			press(m, "t")
+			said := ""
+			for _, r := range m.listRows(m.session())[1:] {
+				screenHas(t, m, r.said)
+				if strings.HasPrefix(r.said, "。") {
+					t.Errorf("%v: a line is %q", size, r.said)
+				}
+				said += r.said
+			}
+			if got, want := strings.ReplaceAll(said, " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
+				t.Errorf("%v: %q, want %q", size, got, want)
+			}
+		}
+	}
+}
+
 func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	var out bytes.Buffer
 	m := testModel(saidState(), 80, 24)

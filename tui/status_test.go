@@ -249,7 +249,7 @@ func TestNoConnection(t *testing.T) {
 
 // What is wrong with the microphone is on every screen, and said once.
 func TestInputProblem(t *testing.T) {
-	const text = `no audio from "desk" since 0:58: trying to reopen it until 2:58`
+	const text = `no audio from "desk" since 0:58: reopening it until 2:58`
 	s := sampleState(fourSpeakers, 60, 1)
 	s.InputProblem, s.InputLost = text, true
 	for _, size := range [][2]int{{120, 34}, {80, 24}, {100, 9}, {80, 5}} {

@@ -24,7 +24,7 @@ type displayFlags struct {
 
 // newDisplayFlags offers these outputs, tui first.
 func newDisplayFlags(outputs ...string) displayFlags {
-	return displayFlags{output: choice{"", outputs}, theme: choice{"auto", []string{"auto", "dark", "light", "contrast"}}}
+	return displayFlags{output: choice{"", outputs}, theme: choice{"auto", []string{"auto", "dark", "light", "contrast", "colour-blind"}}}
 }
 
 func (f *displayFlags) add(cmd *cobra.Command) {
@@ -32,7 +32,7 @@ func (f *displayFlags) add(cmd *cobra.Command) {
 	flags.VarP(&f.output, "output", "o", "output `FORMAT`: "+session.Words(f.output.allowed)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
 	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters")
-	flags.Var(&f.theme, "theme", "`COLOURS`: dark, light, contrast for high contrast, or auto to ask the terminal")
+	flags.Var(&f.theme, "theme", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
 	flags.BoolVar(&f.mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 	completeChoices(cmd, "output", f.output.allowed)

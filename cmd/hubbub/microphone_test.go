@@ -82,7 +82,7 @@ func TestMicrophoneOnScreen(t *testing.T) {
 	x.kill("-CONT")
 	x.shows("delivers audio again")
 	pause(t, server, "1")
-	x.shows(`no audio from "default" since \d:\d\d: trying to reopen it until 2:\d\d`)
+	x.shows(`no audio from "default" since \d:\d\d: reopening it until 2:\d\d`)
 	pause(t, server, "0")
 	x.shows("delivers audio again")
 	if err := server.Process.Signal(syscall.SIGKILL); err != nil {

@@ -34,7 +34,7 @@ var settings = []setting{
 	{"words", []string{"hubbub", "live"}, "recogniser of speech: URL or command"},
 	{"words-model", []string{"hubbub", "live"}, "model that its endpoint is asked for"},
 	{"output", []string{"hubbub", "live", "watch", "replay"}, "tui, lines, json, events, rttm or wire"},
-	{"theme", nil, "auto, dark, light or contrast"},
+	{"theme", nil, "auto, dark, light, contrast or colour-blind"},
 	{"mouse", nil, "false: leave the mouse to the terminal"},
 	{"ascii", nil, "true: use only ASCII characters"},
 	{"accessible", nil, "true: append lines, for screen readers"},

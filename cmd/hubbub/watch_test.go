@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,9 +89,9 @@ func TestWatchEnds(t *testing.T) {
 	_, url := startServer(t, data, "127.0.0.1:0")
 	way := newCutter(t, url)
 	sender := inTerminal(t, 120, 34, "live", "--input", talkFile(t, 0), "--server", way.url, "--api-key", "k", "--insecure")
-	screen := sender.shows("others can watch with: hubbub watch ")
-	_, rest, _ := strings.Cut(screen, "hubbub watch ")
-	id, _, _ := strings.Cut(rest, " ")
+	sender.shows(`others can watch: \? shows the stream   q quit`)
+	sender.keys("?")
+	id := regexp.MustCompile(`stream ([0-9a-f-]{36}) `).FindStringSubmatch(sender.shows(`stream [0-9a-f-]{36} `))[1]
 	leaving := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--accessible")
 	leaving.line(`^Watching stream `)
 	leaving.line(`^SPEAKER_00, `)

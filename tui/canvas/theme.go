@@ -90,6 +90,27 @@ var contrastPalette = [roles]lipgloss.AdaptiveColor{
 	speaker0 + 7: {Dark: "#c2dea4", Light: "#1f1d01"},
 }
 
+// colourBlindPalette is chosen for any kind of colour blindness: with each of them the
+// colours of speakers, and those of good, warning and bad, differ more than in palette.
+// A search maximised the least of these differences among colours with a contrast of
+// 4.5:1, good being blue, warnings yellow, and bad orange or dark red.
+var colourBlindPalette = [roles]lipgloss.AdaptiveColor{
+	Brand:        {Dark: "#50a7f3", Light: "#194c9c"},
+	Dim:          palette[Dim],
+	Faint:        palette[Faint],
+	Good:         {Dark: "#50a7f3", Light: "#194c9c"},
+	Warn:         {Dark: "#e6fb56", Light: "#906b29"},
+	Bad:          {Dark: "#ea7016", Light: "#790000"},
+	speaker0:     {Dark: "#f06a03", Light: "#684bff"},
+	speaker0 + 1: {Dark: "#9289db", Light: "#040009"},
+	speaker0 + 2: {Dark: "#feff15", Light: "#9a5325"},
+	speaker0 + 3: {Dark: "#56e0c1", Light: "#460874"},
+	speaker0 + 4: {Dark: "#f9bb0c", Light: "#771712"},
+	speaker0 + 5: {Dark: "#b2b0ff", Light: "#d20f85"},
+	speaker0 + 6: {Dark: "#c18287", Light: "#17063d"},
+	speaker0 + 7: {Dark: "#b3fffe", Light: "#0f27ba"},
+}
+
 // Background is the kind of background that colours are chosen for.
 type Background int
 
@@ -99,8 +120,10 @@ const (
 	DetectBackground Background = iota
 	DarkBackground
 	LightBackground
-	// HighContrast is DetectBackground with the palette of high contrast.
+	// HighContrast is DetectBackground with the palette of high contrast,
+	// ColourBlind with that for colour blindness.
 	HighContrast
+	ColourBlind
 )
 
 // Theme turns styles into escape sequences.
@@ -141,10 +164,13 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 	}
 	dark := b == DarkBackground
 	colours := &palette
-	if b == HighContrast {
+	switch b {
+	case HighContrast:
 		colours = &contrastPalette
+	case ColourBlind:
+		colours = &colourBlindPalette
 	}
-	if b == DetectBackground || b == HighContrast {
+	if b != DarkBackground && b != LightBackground {
 		// The default renderer has asked its terminal before the screen was
 		// taken over. Asking again would swallow keys.
 		dark = lipgloss.HasDarkBackground()

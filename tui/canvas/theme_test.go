@@ -41,6 +41,7 @@ func contrast(a, b rgb) float64 {
 func TestTextReachesContrast(t *testing.T) {
 	checkContrast(t, palette, 4.5, 1.3)
 	checkContrast(t, contrastPalette, 7, 4.5)
+	checkContrast(t, colourBlindPalette, 4.5, 1.3)
 }
 
 // checkContrast checks a palette: of text, and of rules and grids.
@@ -94,6 +95,46 @@ func oklab(c rgb) rgb {
 	}
 }
 
+// difference is how different two colours look to a kind of sight.
+func difference(t *testing.T, a, b string, sight [3]rgb) float64 {
+	t.Helper()
+	x, y := oklab(seen(linear(t, a), sight)), oklab(seen(linear(t, b), sight))
+	return math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
+}
+
+// TestColourBlindPalette: more than in the other palettes the colours differ in
+// lightness and along the axis that remains.
+func TestColourBlindPalette(t *testing.T) {
+	least := func(p [roles]lipgloss.AdaptiveColor, styles ...Style) float64 {
+		d := math.Inf(1)
+		for _, m := range sights {
+			for i, a := range styles {
+				for _, b := range styles[:i] {
+					d = min(d, difference(t, p[a].Dark, p[b].Dark, m), difference(t, p[a].Light, p[b].Light, m))
+				}
+			}
+		}
+		return d
+	}
+	var all []Style
+	for i := range speakers {
+		all = append(all, Speaker(i))
+	}
+	for _, c := range []struct {
+		name   string
+		styles []Style
+		want   float64
+	}{
+		{"speakers", all, 0.11}, {"first four speakers", all[:4], 0.18}, {"good, warning, bad", []Style{Good, Warn, Bad}, 0.18},
+	} {
+		got, other := least(colourBlindPalette, c.styles...), least(palette, c.styles...)
+		t.Logf("%s: %.3f, in the palette of dark and light %.3f", c.name, got, other)
+		if got < c.want || got <= other {
+			t.Errorf("%s differ by %.3f, want %.2f and more than %.3f", c.name, got, c.want, other)
+		}
+	}
+}
+
 func TestSpeakerColoursCanBeToldApart(t *testing.T) {
 	// A difference of 0.02 is just noticeable with the colours side by side;
 	// the speakers need three times as much, the first four, which are all that
@@ -107,12 +148,11 @@ func TestSpeakerColoursCanBeToldApart(t *testing.T) {
 					"high contrast, dark":  {contrastPalette[Speaker(i)].Dark, contrastPalette[Speaker(j)].Dark},
 					"high contrast, light": {contrastPalette[Speaker(i)].Light, contrastPalette[Speaker(j)].Light},
 				} {
-					a, b := oklab(seen(linear(t, pair[0]), m)), oklab(seen(linear(t, pair[1]), m))
 					want := 0.06
 					if i < 4 {
 						want = 0.10
 					}
-					if d := math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2])); d < want {
+					if d := difference(t, pair[0], pair[1], m); d < want {
 						t.Errorf("%s, %s sight: speakers %d and %d, %v, differ by %.3f, want %.2f", theme, sight, j, i, pair, d, want)
 					}
 				}

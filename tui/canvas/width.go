@@ -2,6 +2,7 @@ package canvas
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -134,4 +135,38 @@ func Wrap(s string, width int) (lines []string) {
 		s = s[len(line):]
 	}
 	return append(lines, s)
+}
+
+// WrapWords breaks text into lines of at most width cells: at blanks, or beside
+// characters of two cells, as those of Chinese; a longer word at any character. No line
+// begins with punctuation if it can be avoided.
+func WrapWords(s string, width int) (lines []string) {
+	for width > 0 && Width(s) > width {
+		line := Head(s, width)
+		if line == "" { // a character wider than the line
+			break
+		}
+		if at := lastBreak(s, len(line)); at > 0 {
+			line = s[:at]
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+		s = strings.TrimLeft(s[len(line):], " ")
+	}
+	return append(lines, s)
+}
+
+// lastBreak is the last place up to end where a line of s may end; 0 = there is none.
+func lastBreak(s string, end int) (at int) {
+	wide := false // the character before
+	for i := 0; i <= end && i < len(s); {
+		cluster, w, fixed := nextCluster(s[i:])
+		r, _ := utf8.DecodeRuneInString(cluster)
+		isWide := w == 2 && fixed
+		if i > 0 && (cluster == " " || (wide || isWide || s[i-1] == ' ') && !unicode.IsPunct(r)) {
+			at = i
+		}
+		wide = isWide
+		i += len(cluster)
+	}
+	return at
 }

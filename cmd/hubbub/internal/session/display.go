@@ -72,7 +72,7 @@ type DisplayOptions struct {
 	Accessible bool
 	ASCII      bool
 	Mouse      bool
-	Theme      string // dark, light, or auto
+	Theme      string // dark, light, contrast, colour-blind, or auto
 	Voices     string // folder of the voiceprints that are used; "" = none
 	Keys       tui.Keymap
 	// Progress shows the progress on standard error while only text is printed.
@@ -102,7 +102,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
 		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices, Keys: o.Keys,
-		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground, "contrast": canvas.HighContrast}[o.Theme],
+		Background: map[string]canvas.Background{"dark": canvas.DarkBackground, "light": canvas.LightBackground, "contrast": canvas.HighContrast, "colour-blind": canvas.ColourBlind}[o.Theme],
 	}}, nil
 }
 

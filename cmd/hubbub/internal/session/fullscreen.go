@@ -42,8 +42,8 @@ func (d *fullScreen) open(v view) error {
 	d.options.Memory = v.memory()
 	d.options.Record = v.recordToggle()
 	d.options.Microphones = v.devices()
-	if n := watchNotice(v.state()); n != "" {
-		d.post(tui.Msg{Kind: tui.MsgNotice, Text: n})
+	if watchNotice(v.state()) != "" { // in full at the end: the line has keys, too
+		d.post(tui.Msg{Kind: tui.MsgNotice, Text: "others can watch: " + d.options.Keys.Key("help") + " shows the stream"})
 	}
 	return nil
 }

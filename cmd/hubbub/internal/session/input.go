@@ -17,7 +17,7 @@ func inputProblem(s capture.Stats) string {
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
-		return fmt.Sprintf("no audio from %q since %s: trying to reopen it until %s", name, clock(since.Seconds()), clock((since + capture.OutageLimit).Seconds()))
+		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, clock(since.Seconds()), clock((since + capture.OutageLimit).Seconds()))
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:

@@ -124,9 +124,10 @@ func (o *output) turns(finished []protocol.Turn) {
 	o.release()
 }
 
-// recordingStopped reports a recording that has failed; the session continues.
+// recordingStopped reports a recording that has failed; the session continues. Displays
+// that are looked at show it themselves, from the state.
 func (o *output) recordingStopped() {
-	if s := o.rec.Status(); s != nil && s.Failure != nil {
+	if s := o.rec.Status(); s != nil && s.Failure != nil && !o.display.Attended() {
 		o.keep(o.display.notice(s.Failure.String(), true))
 	}
 }
