@@ -8,6 +8,8 @@ import (
 	"time"
 	"unsafe"
 
+	"golang.org/x/sync/errgroup"
+
 	"hubbub/localserver/engine/enginetest"
 )
 
@@ -163,6 +165,44 @@ func TestAudioGivesTheSameEventsInAnyChunks(t *testing.T) {
 	} {
 		if got := run(chunk); !slices.Equal(got, want) {
 			t.Errorf("chunks of %s: got %v\nwant %v", name, got, want)
+		}
+	}
+}
+
+// Streams at once share only what none of them writes: each has the events that it
+// would have alone. make test runs this with the race detector in the engine's
+// packages.
+func TestStreamsAtOnce(t *testing.T) {
+	x := spokenDialogue(t)[:11*SampleRate]
+	run := func() ([]Event, error) {
+		e, err := New(Config{})
+		if err != nil {
+			return nil, err
+		}
+		var events []Event
+		for chunk := range slices.Chunk(x, stepSamples) {
+			events = e.Push(chunk, events)
+		}
+		return e.Flush(events), nil
+	}
+	var got [2][]Event
+	var group errgroup.Group
+	for i := range got {
+		group.Go(func() (err error) {
+			got[i], err = run()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := run()
+	if err != nil || len(want) == 0 {
+		t.Fatalf("%d events, %v", len(want), err)
+	}
+	for i := range got {
+		if !slices.Equal(got[i], want) {
+			t.Errorf("stream %d: got %v\nwant %v", i, got[i], want)
 		}
 	}
 }
