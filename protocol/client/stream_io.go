@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -184,6 +185,9 @@ func (s *Stream) ending(cause error) CloseInfo {
 		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "the service sent a message of more than %d bytes", s.config.maxMessage)}
 	case isFrame: // gorilla reports an end without a close frame as one
 		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close")}
+	case errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE):
+		// Of a reset, the system tells only the reader or a writer; for the other the connection has ended.
+		return CloseInfo{Reason: Lost, Err: hint.Errorf(again, "the connection ended without a close: %s", lastCause(cause))}
 	case isInvalidFrame(cause):
 		return CloseInfo{Reason: ProtocolError, Err: hint.Errorf(hintWrongService, "what the service sent is not WebSocket: %s", protocol.Clean(cause.Error(), 200))}
 	}

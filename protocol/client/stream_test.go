@@ -147,11 +147,11 @@ func TestStreamWithoutAClose(t *testing.T) {
 		reason Reason
 		says   string
 	}{
-		{name: "reset", reason: Lost, says: "connection reset", script: func(t *testing.T, conn *websocket.Conn) {
+		{name: "reset", reason: Lost, says: "without a close", script: func(t *testing.T, conn *websocket.Conn) {
 			_, _, _ = conn.ReadMessage()
 			breakOff(t, conn)
 		}},
-		{name: "reset after end_of_stream", ended: true, reason: Lost, says: "connection reset", script: func(t *testing.T, conn *websocket.Conn) {
+		{name: "reset after end_of_stream", ended: true, reason: Lost, says: "without a close", script: func(t *testing.T, conn *websocket.Conn) {
 			untilEnd(t, conn)
 			breakOff(t, conn)
 		}},
