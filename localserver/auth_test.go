@@ -33,6 +33,7 @@ func signedOnly(dir string) func(*setup) {
 }
 
 func TestPlanAndExpiry(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := newClock()
 	h := serve(t, signedOnly(dir), clock.use)
@@ -62,6 +63,7 @@ func TestPlanAndExpiry(t *testing.T) {
 
 // Accounts do not see each other's streams and media.
 func TestAccountsAreApart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir = dir })
 	other := mustKey(t, dir, "other", apikeys.PlanPro, time.Hour, time.Now())
@@ -80,6 +82,7 @@ func TestAccountsAreApart(t *testing.T) {
 // Keys that are not valid are all refused in the same words, and a server
 // without a data folder accepts no signed key at all.
 func TestInvalidKeysAreRefusedAlike(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, signedOnly(dir))
 	now := time.Now()

@@ -43,6 +43,7 @@ func (d *lossySessions) Begin(ctx context.Context, id, token string, by store.Cl
 // A handshake that is answered 503 does not cost the token, whether the store
 // has used it up or not; and the token still works once.
 func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
+	t.Parallel()
 	for name, carried := range map[string]bool{"carried out": true, "not carried out": false} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t)
@@ -89,6 +90,7 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 
 // The claims of unknown outcome are bounded.
 func TestUnknownClaimsAreBounded(t *testing.T) {
+	t.Parallel()
 	c := newClaims(slog.New(slog.DiscardHandler))
 	for i := range maxUnknown + 10 {
 		c.remember(fmt.Sprint(i), "x")

@@ -25,6 +25,7 @@ import (
 // TestCluster runs hubbub nodes on real NATS clusters. Its parts mostly wait for
 // elections and leases, so they run in parallel.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
@@ -419,6 +420,7 @@ func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 
 // The error about an unreachable cluster does not contain its credentials.
 func TestClusterOutOfReach(t *testing.T) {
+	t.Parallel()
 	o := Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, NATS: "nats://user:secret@127.0.0.1:1,nats://127.0.0.1:2"}
 	s, err := Start(context.Background(), o)
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 // A running server is backed up, with a stream open; the stream is not affected,
 // and a server with the restored folder knows everything.
 func TestBackupOfARunningServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keep := func(dir string) func(*setup) { return func(o *setup) { o.DataDir = dir } }
 	h := serve(t, keep(dir))
@@ -96,6 +97,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 
 // A server that cannot create its socket works without it.
 func TestServerWithoutControl(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, controlFile, "x"), 0o700); err != nil {

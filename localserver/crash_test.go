@@ -82,6 +82,7 @@ func clientOfProcess(t *testing.T, dir, line string) *host {
 // nothing acknowledged is lost, running streams read error and their events are
 // complete, and streams that were not opened yet can be opened, once.
 func TestKilledServerComesBack(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a process")
 	}

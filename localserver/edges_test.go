@@ -43,6 +43,7 @@ func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 // A body that is within the limit and too large in the form in which it is
 // stored.
 func TestBodyThatGrows(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	body := `{"a":"` + strings.Repeat("<", 250_000) + `"}`
 	h.do("POST", "/v1/live", testKey, strings.NewReader(body)).apiError(t, 413)
@@ -54,6 +55,7 @@ func TestBodyThatGrows(t *testing.T) {
 
 // A client may close its side after its request.
 func TestHalfClosedConnection(t *testing.T) {
+	t.Parallel()
 	h := serve(t, plain)
 	address := h.ask("input", "media://x")
 	h.at("PUT", address, strings.NewReader(strings.Repeat("x", 2<<20)))
@@ -70,6 +72,7 @@ func TestHalfClosedConnection(t *testing.T) {
 
 // Where a request with two lengths ends is not certain: nothing follows it.
 func TestTwoLengthsCloseTheConnection(t *testing.T) {
+	t.Parallel()
 	h := serve(t, plain)
 	const head = "POST /v1/live HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testKey + "\r\n"
 	for lengths, want := range map[string]bool{"Content-Length: 2\r\n\r\n{}": true,
@@ -81,6 +84,7 @@ func TestTwoLengthsCloseTheConnection(t *testing.T) {
 }
 
 func TestRequestLogHasTheAccount(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	dir := t.TempDir()
 	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
@@ -95,6 +99,7 @@ func TestRequestLogHasTheAccount(t *testing.T) {
 }
 
 func TestWarningAboutWritableFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustKey(t, dir, "a", "pro", time.Hour, time.Now())
 	files, err := filepath.Glob(filepath.Join(dir, "keys", "*.pem"))
@@ -124,6 +129,7 @@ func TestWarningAboutWritableFiles(t *testing.T) {
 
 // A stream whose voices cannot be read now does not use up its token.
 func TestUnreadableVoicesUseNoToken(t *testing.T) {
+	t.Parallel()
 	h := serve(t, recallingStreams([]int{0}, []int{0}, []int{0}))
 	first := h.open()
 	first.chunks(12)

@@ -31,6 +31,7 @@ func voiceprintOf(t testing.TB, samples []float32) string {
 // TestEnrolledPeopleAreRecognised plays the demo to a stream that knows two of
 // its four people.
 func TestEnrolledPeopleAreRecognised(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	x := demoAudio(t, 48)
 	// Speech of the first two people; the first 30 s are not used.
@@ -94,6 +95,7 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 // A stream that resumes another one keeps its matches. The threshold of the
 // second stream is one that no new match reaches.
 func TestAResumedStreamKeepsItsMatches(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	x := demoAudio(t, 32)
 	people, err := json.Marshal([]protocol.LabelledVoiceprint{{Label: "Sam", Voiceprint: voiceprintOf(t, x[417600:476800])}})
@@ -146,6 +148,7 @@ func TestAResumedStreamKeepsItsMatches(t *testing.T) {
 }
 
 func TestBadEnrolmentsAreRefused(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	good := voiceprintOf(t, demoAudio(t, 6)[16000:])
 	of := func(label, text string) string {

@@ -95,6 +95,7 @@ func brief(events []protocol.Event) string {
 // What a client receives with faults of events (package faults tests each of
 // them). The stored events are correct.
 func TestFaultsOfEvents(t *testing.T) {
+	t.Parallel()
 	const right = "+00@100ms -00@300ms +01@400ms -01@700ms"
 	long := strings.Repeat("W", 2000)
 	for spec, want := range map[string]string{
@@ -145,6 +146,7 @@ func TestFaultsOfEvents(t *testing.T) {
 
 // How a stream ends with each fault of sockets, and its record.
 func TestFaultsOfSockets(t *testing.T) {
+	t.Parallel()
 	closedWith := func(code int, text string) func(error) bool {
 		return func(err error) bool {
 			var c *websocket.CloseError
@@ -249,6 +251,7 @@ func TestEventLag(t *testing.T) {
 // Requests are refused, delayed or answered with something else; only those of
 // the given operation, and only as often as configured.
 func TestFaultsOfRequests(t *testing.T) {
+	t.Parallel()
 	h := serve(t, withFaults(t, "429=7s,times=1", "402,on=media-output", "401,on=test,times=1", "400,on=media-input",
 		"slow=300ms,on=status", "web-page,on=test,times=2"))
 	res := h.do("POST", "/v1/live", testKey, nil)
@@ -317,6 +320,7 @@ func isTimeout(err error) bool {
 // A server that delays an answer can still be stopped, and logs at its start
 // that it misbehaves.
 func TestServerWithFaultsStops(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	h := serve(t, withFaults(t, "no-answer,on=test", "never-close"), log.use)
 	if !strings.Contains(log.String(), "misbehaves on purpose") || !strings.Contains(log.String(), "fault=never-close") {

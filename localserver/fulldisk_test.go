@@ -16,6 +16,7 @@ import (
 // killed: streams are not refused because of the uploads, the server starts as
 // soon as there is space, and what was running reads error.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a process")
 	}

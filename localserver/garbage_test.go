@@ -150,6 +150,7 @@ func TestGarbage(t *testing.T) {
 // A complete session, with every kind of secret and every kind of refusal: no
 // secret is in the log, at any level.
 func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	dir := t.TempDir()
 	h := serve(t, log.use, func(o *setup) { o.DataDir, o.KeepAudio = dir, true })

@@ -31,6 +31,7 @@ func (h *host) refused(address string, status int) {
 }
 
 func TestTokenWorksOnceAndForItsStream(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	a, b := h.create(), h.create()
 	base, token, _ := strings.Cut(a.URL, "?token=")
@@ -61,6 +62,7 @@ func TestTokenWorksOnceAndForItsStream(t *testing.T) {
 
 // Of many concurrent clients with one token, exactly one gets the stream.
 func TestTokenWorksOnceInARace(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	l := h.create()
 	const racers = 50
@@ -93,6 +95,7 @@ func TestTokenWorksOnceInARace(t *testing.T) {
 }
 
 func TestTokenExpires(t *testing.T) {
+	t.Parallel()
 	c := newClock()
 	h := serve(t, c.use)
 	early, late := h.create(), h.create()
@@ -114,6 +117,7 @@ func TestTokenExpires(t *testing.T) {
 
 // A request that is not a valid handshake must not use up its token.
 func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	l := h.create()
 	address := strings.Replace(l.URL, "wss", "https", 1)
@@ -151,6 +155,7 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 }
 
 func TestStreamsHaveALimit(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.MaxStreams = 2 })
 	waiting := h.create()
 	first, second := h.open(), h.open()
@@ -176,6 +181,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 }
 
 func TestEngineThatCannotStart(t *testing.T) {
+	t.Parallel()
 	for name, make := range map[string]func() (stream.Diarizer, error){
 		"error": func() (stream.Diarizer, error) { return nil, http.ErrNotSupported },
 		"panic": func() (stream.Diarizer, error) { panic("no weights") },
@@ -196,6 +202,7 @@ func TestEngineThatCannotStart(t *testing.T) {
 
 // Plain WebSocket behind a proxy that terminates TLS.
 func TestStreamWithoutTLS(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.TLS.Mode = TLSOff })
 	if u, _ := url.Parse(h.URL()); u.Scheme != "http" || h.CAPEM() != nil {
 		t.Errorf("%s %s", u, h.CAPEM())

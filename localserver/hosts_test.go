@@ -9,6 +9,7 @@ import (
 // Addresses and metrics are for known hosts only: a page under a foreign name
 // that leads to this server gets neither.
 func TestForeignHosts(t *testing.T) {
+	t.Parallel()
 	h := serve(t, plain)
 	public := serve(t, plain, func(o *setup) { o.PublicURL = "http://hubbub.example.org/x" })
 	ask := func(h *host, method, path, host, body string) reply {

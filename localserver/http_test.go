@@ -18,6 +18,7 @@ import (
 )
 
 func TestConnectivity(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	res := h.do("GET", "/v1/test", testKey, nil)
 	var body map[string]string
@@ -34,6 +35,7 @@ func TestConnectivity(t *testing.T) {
 
 // HTTP/2 answers like HTTP/1.1; a stream is opened over the latter.
 func TestHTTP2(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 || res.ProtoMajor != 2 {
@@ -45,6 +47,7 @@ func TestHTTP2(t *testing.T) {
 }
 
 func TestOnlyAKnownKeyOpens(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.APIKeys = []string{testKey, "second"} })
 	for _, value := range []string{
 		"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + testKey + "x", "Bearer " + testKey[:5],
@@ -71,6 +74,7 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 }
 
 func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/",
 		"/v1/media/objects", "/v1/media/objects/", "/v2/test", "/favicon.ico", "/v1//test", "//v1/test", "/v1/./test", "/x/../v1/test", "/v1/stream/", "/%2e%2e", "/v1/test%00"} {
@@ -107,6 +111,7 @@ func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
 }
 
 func TestCreateEchoesAnyObject(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	for body, want := range map[string]string{
 		"":                           "{}",
@@ -147,6 +152,7 @@ func TestCreateEchoesAnyObject(t *testing.T) {
 }
 
 func TestBodyHasALimit(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	fits := `{"a":"` + strings.Repeat("x", maxBody-8) + `"}`
 	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(fits)); res.StatusCode != 200 {
@@ -163,6 +169,7 @@ func TestBodyHasALimit(t *testing.T) {
 }
 
 func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	const id = "0b7c1a2e-0000-4000-8000-000000000001"
 	err := h.sessions.Create(context.Background(), store.Session{ID: id, Account: "another",
@@ -179,6 +186,7 @@ func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
 }
 
 func TestAddressOfAStream(t *testing.T) {
+	t.Parallel()
 	shape := regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	for name, c := range map[string]struct {
 		change func(*setup)
@@ -222,6 +230,7 @@ func TestAddressOfAStream(t *testing.T) {
 // The log contains no credentials, and a line for every error with its request
 // id.
 func TestLogHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	h := serve(t, log.use)
 	l := h.create()
@@ -251,6 +260,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 }
 
 func TestPanicOfAHandler(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	h := serve(t, log.use)
 	h.Server.sessions = nil // a call on it panics
@@ -274,6 +284,7 @@ func (failingSessions) Get(context.Context, string) (store.Session, error) {
 }
 
 func TestStoreThatFails(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	l := h.create()
 	h.Server.sessions = failingSessions{}
@@ -291,6 +302,7 @@ func TestStoreThatFails(t *testing.T) {
 }
 
 func TestBrokenBody(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	pr, pw := io.Pipe()
 	r, _ := http.NewRequest("POST", h.URL()+"/v1/live", pr)

@@ -33,6 +33,7 @@ var unread = map[string]struct {
 // A request that cannot be read is answered like any other that is refused: in
 // JSON, with a request id that is in the log, and counted.
 func TestUnreadRequests(t *testing.T) {
+	t.Parallel()
 	const good = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 	for mode, dial := range map[string]func(*host) (net.Conn, error){
 		"plain": func(h *host) (net.Conn, error) { return net.Dial("tcp", h.Addr().String()) },
@@ -85,6 +86,7 @@ func TestUnreadRequests(t *testing.T) {
 }
 
 func TestPlainRequestToTLS(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	res, open := h.raw("GET /v1/test HTTP/1.1\r\nHost: x\r\n\r\n", false)
 	e := res.apiError(t, 400)
@@ -94,6 +96,7 @@ func TestPlainRequestToTLS(t *testing.T) {
 }
 
 func TestLargeHeadersOverHTTP2(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.http.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 	r, _ := http.NewRequest("GET", h.url+"/v1/test", nil)
@@ -107,6 +110,7 @@ func TestLargeHeadersOverHTTP2(t *testing.T) {
 
 // What a handler writes is not changed, whatever it looks like.
 func TestObjectThatLooksLikeAnAnswer(t *testing.T) {
+	t.Parallel()
 	body := bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request.\n"), 1<<14)
 	for range 2 {
 		h := serve(t, plain)

@@ -39,6 +39,7 @@ func (h *host) working() {
 
 // No id in a request disables the store, whatever its length.
 func TestNoIDClosesTheStore(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	for _, o := range []struct {
 		before, after, key string
@@ -81,6 +82,7 @@ func TestNoIDClosesTheStore(t *testing.T) {
 
 // An id is accepted only in the form in which the service issued it.
 func TestIDsHaveOneSpelling(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	id := h.create().ID
 	h.status(id)
@@ -92,6 +94,7 @@ func TestIDsHaveOneSpelling(t *testing.T) {
 
 // A text that is not an id is refused without a call of the store.
 func TestOddIDsDoNotReachTheStore(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	if err := h.store.Close(); err != nil {
 		t.Fatal(err)

@@ -60,6 +60,7 @@ func (h *host) get(location string) string {
 }
 
 func TestMediaThereAndBack(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	big := strings.Repeat("0123456789abcdef", 1<<16) // four chunks
 	for location, body := range map[string]string{
@@ -100,6 +101,7 @@ func TestMediaThereAndBack(t *testing.T) {
 }
 
 func TestMediaRequestsAreChecked(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	for _, op := range []string{"input", "output"} {
 		for _, body := range []string{"", "[]", "{}", `{"url":1}`, `{"url":null}`, `{"url":""}`, `{"url":"media://"}`, `{"url":"http://x"}`, `{"url":"media://a b"}`,
@@ -124,6 +126,7 @@ func TestMediaRequestsAreChecked(t *testing.T) {
 }
 
 func TestMediaRanges(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.put("media://x", "0123456789")
 	address := h.ask("output", "media://x")
@@ -159,6 +162,7 @@ func TestMediaRanges(t *testing.T) {
 // An address is valid for one object, one method and a limited time, and any
 // change of a single character invalidates it.
 func TestMediaAddressIsValidForOneThing(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	h := serve(t, clock.use)
 	h.put("media://x", "body")
@@ -211,6 +215,7 @@ func TestMediaAddressIsValidForOneThing(t *testing.T) {
 // A complete upload uses its address up, also when several race; an incomplete
 // one does not.
 func TestUploadAddressIsUsedOnce(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	address := h.ask("input", "media://x")
 	if other := h.ask("input", "media://x"); other == address {
@@ -249,6 +254,7 @@ func TestUploadAddressIsUsedOnce(t *testing.T) {
 }
 
 func TestMediaSizeLimit(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.MaxMedia = 1 << 20 })
 	h.put("media://x", "earlier")
 	fits := strings.Repeat("x", 1<<20)
@@ -272,6 +278,7 @@ func TestMediaSizeLimit(t *testing.T) {
 
 // An upload that is aborted leaves the earlier object unchanged.
 func TestMediaUploadIsAborted(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.put("media://x", "earlier")
 	u, _ := url.Parse(h.ask("input", "media://x"))
@@ -301,6 +308,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 
 // Media can be read for at least 24 hours, and not after 48.
 func TestMediaRetention(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	h := serve(t, clock.use)
 	h.put("media://x", "body")
@@ -330,6 +338,7 @@ func TestMediaRetention(t *testing.T) {
 }
 
 func TestResultsOfAStream(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	rttm, turns := "media://live/"+s.id+"/turns.rttm", "media://live/"+s.id+"/turns.json"
@@ -360,6 +369,7 @@ func TestResultsOfAStream(t *testing.T) {
 }
 
 func TestMediaStoreThatFails(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.put("media://x", "body")
 	in, out := h.ask("input", "media://x"), h.ask("output", "media://x")
@@ -398,6 +408,7 @@ func FuzzSignedAddress(f *testing.F) {
 }
 
 func TestSignedGrantsAreVerified(t *testing.T) {
+	t.Parallel()
 	s := signer{key: []byte("0123456789abcdef0123456789abcdef")}
 	now := time.Unix(1_700_000_000, 0)
 	for _, g := range []grant{

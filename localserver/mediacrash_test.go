@@ -13,6 +13,7 @@ import (
 // folder: objects are complete, addresses are still valid, and the part of the
 // upload that had arrived is removed.
 func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a process")
 	}

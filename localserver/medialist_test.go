@@ -36,6 +36,7 @@ func locations(l protocol.MediaList) (all []string) {
 func deletePath(location string) string { return "/v1/media?url=" + url.QueryEscape(location) }
 
 func TestMediaIsListedAndDeleted(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	dir := t.TempDir()
 	h := serve(t, clock.use, func(o *setup) { o.DataDir = dir })
@@ -87,6 +88,7 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 // Many uploads of an account at once store no more than its quota, and an
 // upload that is refused leaves nothing.
 func TestAccountStorageOfUploads(t *testing.T) {
+	t.Parallel()
 	const size, fit = 64 << 10, 10
 	h := serve(t, func(o *setup) { o.TLS.Mode, o.AccountStorage = TLSOff, fit*size })
 	body := strings.Repeat("x", size)

@@ -15,6 +15,7 @@ import (
 // The streams that an earlier process has left are ended, and their events are
 // completed, wherever the process was interrupted.
 func TestOrphansAreExpired(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	ctx, now := context.Background(), time.Now()
 	ev := func(kind engine.Kind, at float64, speaker int) []byte {

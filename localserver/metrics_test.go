@@ -29,6 +29,7 @@ func (h *host) metric(name string) float64 {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	s.chunks(3)
@@ -78,6 +79,7 @@ func TestMetrics(t *testing.T) {
 // With KeepAudio the audio of a stream that is done can be downloaded, sample
 // for sample; that of a stream that failed cannot.
 func TestKeptAudio(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.KeepAudio = true })
 	s := h.open()
 	chunk := make([]byte, protocol.ChunkBytes)
@@ -115,6 +117,7 @@ func TestKeptAudio(t *testing.T) {
 
 // With an address of their own, the metrics are there and only there.
 func TestMetricsAtTheirOwnAddress(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.MetricsAddr = "127.0.0.1:0" })
 	h.do("GET", "/metrics", "", nil).apiError(t, 404)
 	own := clientOf(t, "http://"+h.MetricsAddr().String(), nil)

@@ -279,6 +279,7 @@ func throwOdd(t testing.TB, h *host, seed uint64, n int) {
 // Whatever ids, names and addresses requests contain, and however long they are,
 // the embedded store still responds, in memory and on disk.
 func TestOddRequests(t *testing.T) {
+	t.Parallel()
 	n := oddCount(t)
 	t.Run("memory", func(t *testing.T) {
 		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode = TLSOff }), 1, n-n/10)

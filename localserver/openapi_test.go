@@ -120,6 +120,7 @@ func (d *documented) messages(conn *clientConn, schema string) {
 // The document is true: every answer of every operation that can be caused is
 // as documented, and no other answer occurs.
 func TestAnswersAreAsDocumented(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia, o.Jobs = dir, 1, 1<<10, -1 })
 	d := &documented{host: h, contract: newContract(t, h.do("GET", "/openapi.json", "", nil).body),
@@ -402,6 +403,7 @@ func (d *documented) complete() {
 
 // Every pattern of the router is in the document, and nothing else is.
 func TestDocumentNamesEveryRoute(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	c := newContract(t, openAPI)
 	if v, _ := c.doc["openapi"].(string); v != "3.1.0" {

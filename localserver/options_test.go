@@ -8,6 +8,7 @@ import (
 
 // The password in a public address that cannot be used is not displayed.
 func TestPublicAddressShowsNoSecret(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"https://user:hunter2@host", "https://user:%hunter2@host", "https://host?key=hunter2", "user:hunter2@host"} {
 		_, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{"k"}, PublicURL: address})
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

@@ -9,6 +9,7 @@ import (
 // Chunks that are late for seconds are an overload; a pause of the machine and a
 // stream that is slow by itself are not. It ends when nearly all are in time.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	const slow, quick = time.Second, 20 * time.Millisecond
 	clock := newClock()
 	var log logBuffer
@@ -46,6 +47,7 @@ func TestOverload(t *testing.T) {
 
 // An overloaded node refuses new streams and nothing else.
 func TestOverloadedNodeRefusesStreams(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	h := serve(t, clock.use, func(o *setup) { o.MaxStreams = 100 })
 	late := func() {

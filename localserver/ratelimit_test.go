@@ -35,6 +35,7 @@ func rate(t testing.TB, h http.Header) (limit, left, reset int) {
 // The 101st request of a minute is refused, for this account and operation
 // only, until the first one is a minute old.
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	dir := t.TempDir()
 	h := serve(t, clock.use, func(o *setup) { o.DataDir = dir }, limitOf(0))
@@ -75,6 +76,7 @@ func TestRateLimit(t *testing.T) {
 
 // Every answer of an operation says how many requests are left.
 func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir = dir }, limitOf(0))
 	none := mustKey(t, dir, "none", apikeys.PlanNone, time.Hour, time.Now())
@@ -100,6 +102,7 @@ func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
 // Of many concurrent requests exactly as many pass as are allowed, on two nodes
 // that share a store.
 func TestRateLimitOverNodes(t *testing.T) {
+	t.Parallel()
 	shared, err := store.Open(context.Background(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +205,7 @@ func (s *gatedCounters) Take(ctx context.Context, key string, now time.Time, n, 
 
 // Concurrent requests are counted in few calls, each of them once.
 func TestRequestsAreCountedTogether(t *testing.T) {
+	t.Parallel()
 	own, err := store.Open(context.Background(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -250,6 +254,7 @@ func TestUnusedWindowsAreRemoved(t *testing.T) {
 
 // The number of streams of an account is limited.
 func TestStreamsOfAnAccount(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir, o.MaxAccountStreams = dir, 1 })
 	waiting := h.create() // created below the limit
@@ -276,6 +281,7 @@ func TestStreamsOfAnAccount(t *testing.T) {
 
 // A request with a very large head is refused.
 func TestHeadsHaveALimit(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	r, _ := http.NewRequest("GET", h.URL()+"/v1/test", nil)
 	r.Header.Set("Authorization", "Bearer "+testKey)

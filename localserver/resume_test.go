@@ -108,6 +108,7 @@ func (s *testStream) speakers(n int) string {
 // The labels of a lost stream stay with the engine's speakers in the one that
 // resumes it, and new ones follow.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	log := &logBuffer{}
 	h := serve(t, recallingStreams([]int{5, 2}, []int{2, 7, 5}, []int{7, 1}), log.use)
 	first := h.open()
@@ -152,6 +153,7 @@ func TestResume(t *testing.T) {
 
 // A stream that cannot be resumed is replaced by a new one.
 func TestWhatCannotBeResumed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, recallingStreams([]int{3}), func(o *setup) { o.DataDir = dir })
 	first := h.open()
@@ -183,6 +185,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 // A client that lost its stream can resume it before the server has noticed. The
 // old stream ends, and its last snapshot is used.
 func TestResumeWhileOpen(t *testing.T) {
+	t.Parallel()
 	h := serve(t, recallingStreams([]int{4, 6}, []int{6}))
 	first := h.open()
 	first.chunks(20)
@@ -205,6 +208,7 @@ func TestResumeWhileOpen(t *testing.T) {
 
 // Another node can resume a stream: the snapshot is in the shared store.
 func TestResumeOnAnotherNode(t *testing.T) {
+	t.Parallel()
 	nats, err := natsserver.NewServer(&natsserver.Options{Port: -1, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

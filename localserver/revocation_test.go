@@ -36,6 +36,7 @@ func (h *host) openWithKey(key string) *testStream {
 // A revoked key is refused, and so are the tokens that it got; its streams and
 // watchers end. Another key of the account keeps working.
 func TestRevokedKey(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, signedOnly(dir))
 	revoked, other := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now()), mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())

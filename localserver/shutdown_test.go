@@ -23,6 +23,7 @@ import (
 )
 
 func TestShutdownFinishesOpenStreams(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	waiting := h.create()
 	s := h.open()
@@ -86,6 +87,7 @@ func (h *host) openGated(t *testing.T, gate chan struct{}) *testStream {
 // A stream whose client has sent end_of_stream is done, also while the server
 // stops.
 func TestShutdownAfterTheEndOfAStream(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t)
 	s := h.openGated(t, gate)
@@ -106,6 +108,7 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 // While a server drains, open streams continue and new ones are refused; it
 // returns when the last one has ended.
 func TestDrainWaitsForOpenStreams(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	waiting := h.create()
 	s := h.open()
@@ -140,6 +143,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 // Draining ends with its context; the streams that are left are finished by the
 // shutdown.
 func TestDrainEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -156,6 +160,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 
 // When the time is over, what is still open is disconnected.
 func TestShutdownDisconnectsWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t)
 	s := h.openGated(t, gate)
@@ -174,6 +179,7 @@ func TestShutdownDisconnectsWhatDoesNotEnd(t *testing.T) {
 }
 
 func TestListenerThatBreaksEndsTheServer(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	_ = h.listener.Close()
@@ -186,6 +192,7 @@ func TestListenerThatBreaksEndsTheServer(t *testing.T) {
 }
 
 func TestStartSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +240,7 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestURLNamesAHostThatCanBeReached(t *testing.T) {
+	t.Parallel()
 	for addr, want := range map[string]string{
 		"127.0.0.1:0": "https://127.0.0.1:", "localhost:0": "https://", "0.0.0.0:0": "https://127.0.0.1:", ":0": "https://127.0.0.1:",
 	} {
@@ -249,6 +257,7 @@ func TestURLNamesAHostThatCanBeReached(t *testing.T) {
 // Transfers that stand still are cut off when the time is over; that is no
 // error of the server.
 func TestShutdownCutsOffTransfers(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	h.put("media://large", strings.Repeat("x", 24<<20))
 	stalled := rawRequest(t, h, "GET", h.ask("output", "media://large"), 0)

@@ -17,7 +17,8 @@ import (
 // ready, and the streams that run go on. They are not closed with 1000, because
 // their records are not stored.
 func TestStoreIsFull(t *testing.T) {
-	h := serve(t)
+	t.Parallel()
+	h := serve(t, func(o *setup) { o.Unpaced = true })
 	s := h.open()
 	s.chunks(1)
 	s.next()
@@ -27,6 +28,7 @@ func TestStoreIsFull(t *testing.T) {
 		if n > 1000 {
 			t.Fatal("the store has no limit")
 		}
+		s.chunks(1) // a stream without audio for a minute ends
 		err = h.store.Append(t.Context(), unknownID, n, filler)
 	}
 	if !store.Full(err) {
@@ -34,6 +36,7 @@ func TestStoreIsFull(t *testing.T) {
 	}
 	filler[0] = filler[0][:200<<10] // what is left has no room for a record of this size
 	for n := 0; ; n++ {
+		s.chunks(1)
 		if err := h.store.Append(t.Context(), "filler", n, filler); err != nil {
 			break
 		}

@@ -52,6 +52,7 @@ func TestStreamFromStartToEnd(t *testing.T) {
 
 // The real engine, to test that it fits.
 func TestStreamWithTheRealEngine(t *testing.T) {
+	t.Parallel()
 	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	s := h.open()
 	s.chunks(50)
@@ -67,6 +68,7 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 }
 
 func TestInvalidFramesAreRejected(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	send := func(kind int, body []byte) {
@@ -108,6 +110,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 }
 
 func TestFragmentedFrame(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	s := h.open()
 	w, err := s.NextWriter(websocket.BinaryMessage)
@@ -132,6 +135,7 @@ func TestFragmentedFrame(t *testing.T) {
 // A chunk with invalid samples counts as silence, so that the clock stays
 // correct.
 func TestSamplesThatAreNotNumbers(t *testing.T) {
+	t.Parallel()
 	var sums []float64
 	h := serve(t, withEngine(func() stream.Diarizer {
 		return &fake{push: func(n int, samples []float32) []engine.Event {
@@ -172,6 +176,7 @@ func TestSamplesThatAreNotNumbers(t *testing.T) {
 }
 
 func TestFramesAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t, withEngine(func() stream.Diarizer {
 		return &fake{flush: func(int) []engine.Event { <-gate; return nil }}
@@ -195,6 +200,7 @@ func TestFramesAfterTheEnd(t *testing.T) {
 }
 
 func TestTooFastIsClosed(t *testing.T) {
+	t.Parallel()
 	c := newClock() // stands still
 	h := serve(t, c.use)
 	s := h.open()
@@ -226,6 +232,7 @@ func TestTooFastIsClosed(t *testing.T) {
 }
 
 func TestUnpacedServer(t *testing.T) {
+	t.Parallel()
 	c := newClock()
 	h := serve(t, c.use, func(o *setup) { o.Unpaced = true })
 	s := h.open()
@@ -238,6 +245,7 @@ func TestUnpacedServer(t *testing.T) {
 }
 
 func TestNoAudioIsClosed(t *testing.T) {
+	t.Parallel()
 	c := newClock()
 	h := serve(t, c.use)
 	s := h.open()
@@ -262,6 +270,7 @@ func TestNoAudioIsClosed(t *testing.T) {
 }
 
 func TestHowAClientLeaves(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		leave  func(s *testStream)
 		status string
@@ -306,6 +315,7 @@ func (s *testStream) sendClose(code int) {
 
 // A panic in one engine ends its stream and nothing else.
 func TestPanicInTheEngine(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{"push", "flush"} {
 		t.Run(where, func(t *testing.T) {
 			var made atomic.Int64
@@ -352,6 +362,7 @@ func TestPanicInTheEngine(t *testing.T) {
 
 // A slow engine makes the server stop reading; audio does not accumulate.
 func TestSlowEnginePushesBack(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer {
 		return &fake{push: func(int, []float32) []engine.Event { <-gate; return nil }}

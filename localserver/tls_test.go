@@ -25,6 +25,7 @@ func verified(t *testing.T, c *certificate, name string, at time.Time) error {
 }
 
 func TestCertificateCoversItsHosts(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	c, err := selfSigned("", now, "box.example.org", "10.1.2.3", "0.0.0.0", "")
 	if err != nil {
@@ -46,6 +47,7 @@ func TestCertificateCoversItsHosts(t *testing.T) {
 }
 
 func TestCertificateIsStored(t *testing.T) {
+	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
 	get := func(at time.Time, hosts ...string) []byte {
 		t.Helper()
@@ -83,6 +85,7 @@ func TestCertificateIsStored(t *testing.T) {
 }
 
 func TestOldTLSIsRefused(t *testing.T) {
+	t.Parallel()
 	h := serve(t)
 	config := h.dial.TLSClientConfig.Clone()
 	config.MinVersion, config.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -125,6 +128,7 @@ func presented(t *testing.T, h *host, config *tls.Config) *x509.Certificate {
 }
 
 func TestCertificateFromFilesIsReloaded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	first := pairIn(t, cert, key)
@@ -164,6 +168,7 @@ func TestCertificateFromFilesIsReloaded(t *testing.T) {
 }
 
 func TestInvalidCertificateFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cert, key, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
 	pairIn(t, cert, other)
@@ -185,6 +190,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 // What clients need to trust a self-signed certificate is in the data folder,
 // readable by everybody, and the log says where, with the fingerprint.
 func TestCAFile(t *testing.T) {
+	t.Parallel()
 	dir, log := t.TempDir(), &logBuffer{}
 	h := serve(t, log.use, func(o *setup) { o.DataDir = dir })
 	file := filepath.Join(dir, "ca.pem")
