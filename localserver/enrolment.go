@@ -14,21 +14,18 @@ import (
 // allowed, and what any other request may have.
 const maxLiveBody = maxBody + protocol.MaxVoiceprints*(protocol.MaxVoiceprint+1024)
 
-// reduceEnrolment checks the voiceprints of a request and returns the enrolment
-// with what matching needs of them, which is all that is stored.
-func reduceEnrolment(e protocol.Enrolment) (protocol.Enrolment, *protocol.ValidationErrorResponse) {
+// checkVoiceprints returns what is wrong with the voiceprints of a request.
+func checkVoiceprints(e protocol.Enrolment) *protocol.ValidationErrorResponse {
 	for i, p := range e.Voiceprints {
-		v, err := voiceprint.Parse(p.Voiceprint)
-		if err != nil {
+		if _, err := voiceprint.Parse(p.Voiceprint); err != nil {
 			text := "is not a voiceprint, or it is damaged"
 			if errors.Is(err, voiceprint.ErrOutdated) {
 				text = "was made by another engine version; make it again from speech"
 			}
-			return e, protocol.Invalid(fmt.Sprintf("voiceprints[%d].voiceprint", i), "%s", text)
+			return protocol.Invalid(fmt.Sprintf("voiceprints[%d].voiceprint", i), "%s", text)
 		}
-		e.Voiceprints[i].Voiceprint = v.Reduced().String()
 	}
-	return e, nil
+	return nil
 }
 
 // recogniser is a Diarizer that recognises people: engine.Engine.

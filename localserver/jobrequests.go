@@ -98,7 +98,7 @@ func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationE
 	if r.Transcription && s.options.Words == nil {
 		return protocol.Invalid("transcription", "is not available: this server has no recogniser of speech (the operator configures one with --words URL or --words 'COMMAND ARGS')")
 	}
-	r.Enrolment, invalid = reduceEnrolment(r.Enrolment)
+	invalid = checkVoiceprints(r.Enrolment)
 	return invalid
 }
 

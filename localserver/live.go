@@ -46,7 +46,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	}
 	enrolment, input, invalid := protocol.ParseEnrolment(input)
 	if invalid == nil {
-		enrolment, invalid = reduceEnrolment(enrolment)
+		invalid = checkVoiceprints(enrolment)
 	}
 	if invalid != nil {
 		respond(w, http.StatusBadRequest, invalid)

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"os"
 	"slices"
 
 	"hubbub/localserver/engine/clustering"
@@ -20,8 +22,8 @@ type comparison struct {
 // calibrateAt is the speech of a speaker, in seconds, at which it is compared.
 var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
 
-// calibrateFirst is the enrolment speech, in seconds, that it is compared with.
-var calibrateFirst = []float64{2, 4, 8, voiceprint.MaxSeconds}
+// calibrateFirst is the enrolment audio, in seconds, that it is compared with.
+var calibrateFirst = []float64{5, voiceprint.MaxSeconds}
 
 // calibrate learns a voiceprint.Calibration by logistic regression and prints it
 // with a reliability table. Pairs of one person and of two count the same.
@@ -39,7 +41,7 @@ func (e *enrolment) calibrate(out io.Writer) error {
 		all[i].weight = 1 / n[index[all[i].same]]
 	}
 	w := regress(all)
-	fmt.Fprintf(out, "%.0f pairs of one person, %.0f of two\nCalibration{%.3f, %.3f, %.3f, %.3f, %.3f, %.3f}\n\n", n[1], n[0], w[0], w[1], w[2], w[3], w[4], w[5])
+	fmt.Fprintf(out, "%.0f pairs of one person, %.0f of two\nCalibration{%.3f, %.3f, %.3f, %.3f}\n\n", n[1], n[0], w[0], w[1], w[2], w[3])
 	fmt.Fprintln(out, "confidence   right   pairs (at even prior odds)")
 	for low := 0.0; low < 0.999; low += 0.1 {
 		var right, total, sum float64
@@ -81,8 +83,8 @@ func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, sha
 		}
 		c.Add(step)
 		for k := range c.Speakers() {
-			if centroid, duration := c.Voice(k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
-				states[k] = append(states[k], voiceState{*centroid, duration})
+			if centroid, duration := c.Voice(step, k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
+				states[k] = append(states[k], voiceState{centroid, duration})
 			}
 		}
 		end := step.First + len(step.Speech) - lag
@@ -137,16 +139,32 @@ func (e *enrolment) compare(w *windows) (out []comparison) {
 			continue
 		}
 		for _, s := range list {
-			for name, whole := range e.people {
-				for _, seconds := range calibrateFirst {
-					v := whole.First(seconds)
-					centroid := v.Centroid()
-					out = append(out, comparison{x: voiceprint.Features(s.centroid.Dot(&centroid), s.duration, v.Seconds()), same: name == who})
+			for name, prints := range e.people {
+				for i, x := range voiceprint.Scores(&s.centroid, persons(name, prints), nil) {
+					out = append(out, comparison{x: voiceprint.Features(x, s.duration, prints[i].Seconds()), same: name == who})
 				}
 			}
 		}
 	}
 	return out
+}
+
+// persons are the voiceprints of one person as those of several.
+func persons(name string, prints []voiceprint.Voiceprint) (out []voiceprint.Person) {
+	for _, v := range prints {
+		out = append(out, voiceprint.Person{Label: name, Voiceprint: v})
+	}
+	return out
+}
+
+// writeCohort writes the embeddings of all people as those of a cohort.
+func (e *enrolment) writeCohort(path string) error {
+	var raw []byte
+	for _, name := range slices.Sorted(maps.Keys(e.people)) {
+		prints := e.people[name]
+		raw = voiceprint.AppendCohort(raw, prints[len(prints)-1])
+	}
+	return os.WriteFile(path, raw, 0o644)
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

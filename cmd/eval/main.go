@@ -78,6 +78,7 @@ type settings struct {
 	meetings          []string
 	threshold         float64
 	calibrate         bool
+	cohort            string
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -116,6 +117,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.people, "people", "", "with --enrolment: its enrolment speech in another recording condition")
 	f.Float64Var(&s.threshold, "threshold", 100*voiceprint.DefaultThreshold, "with --enrolment: confidence that a match needs, 0 to 100")
 	f.BoolVar(&s.calibrate, "calibrate", false, "with --enrolment: learn the calibration of matches instead of measuring")
+	f.StringVar(&s.cohort, "cohort", "", "with --enrolment: file to write the embeddings of its people to, instead of measuring")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}

@@ -37,7 +37,7 @@ type diarizeFlags struct {
 	channels                           channelsFlag
 	out                                string
 	force                              bool
-	voices                             bool
+	voicesFlags
 	wordsFlags
 }
 
@@ -52,7 +52,7 @@ func newDiarize(a *App) *cobra.Command {
 		outputs = append(outputs, f.output)
 	}
 	people := count{min: 1, max: offline.MaxSpeakers}
-	f := &diarizeFlags{output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
+	f := &diarizeFlags{voicesFlags: defaultVoicesFlags(), output: choice{"", outputs}, speakers: people, minSpeakers: people, maxSpeakers: people}
 	cmd := &cobra.Command{
 		Use:   "diarize FILE...",
 		Short: "Find who talks in recorded files, with the context of the whole recording",
@@ -80,7 +80,7 @@ finished.`,
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.channels, "channels", channelsUsage+"; then numbers of speakers are for each channel")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
-	flags.BoolVar(&f.voices, "voices", false, "name the people that 'hubbub voices' lists")
+	f.voicesFlags.add(flags)
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
 	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
@@ -220,7 +220,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		list = result.Exclusive
 	}
 	turns := labelled(list)
-	recognise(result.Result, d.people, turns)
+	recognise(result.Result, d.people, d.flags.matching(), turns)
 	if d.words != nil {
 		notice, err := transcribe(ctx, file, d.words, turns)
 		if err != nil {

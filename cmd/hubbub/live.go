@@ -29,7 +29,7 @@ type liveFlags struct {
 	pace      choice
 	record    string
 	reconnect span
-	voices    bool
+	voicesFlags
 	// sendVoices sends the stored voiceprints to a remote service.
 	sendVoices bool
 	wordsFlags
@@ -41,6 +41,7 @@ func newLive(a *App) *cobra.Command {
 		displayFlags: newDisplayFlags("tui", "lines", "json", "events", "rttm", "wire"),
 		pace:         choice{"realtime", []string{"realtime", "fast"}},
 		engineFlags:  defaultEngineFlags(),
+		voicesFlags:  defaultVoicesFlags(),
 		reconnect:    defaultReconnect(),
 	}
 	cmd := &cobra.Command{
@@ -72,7 +73,7 @@ and no audio leaves the machine.`,
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
 	f.engineFlags.add(flags)
 	flags.StringVar(&f.record, "record", "", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
-	flags.BoolVar(&f.voices, "voices", false, "recognise the people that 'hubbub voices' lists")
+	f.voicesFlags.add(flags)
 	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
 	f.wordsFlags.add(flags, "show what is said, from your `RECOGNISER`: "+recogniserHelp+", or service: the words of the remote service")
 	f.displayFlags.add(cmd)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
@@ -32,7 +31,7 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 	}
 	add := &cobra.Command{
 		Use:     "add NAME --input SOURCE",
-		Short:   "Learn a person's voice from at most 30 s of speech",
+		Short:   "Learn a person's voice from at most 30 s of audio",
 		Example: "  hubbub voices add Anna --input anna.wav\n  hubbub voices add Ben --input mic",
 		Args:    exactArgs("NAME"),
 	}
@@ -113,47 +112,6 @@ func (a *App) listVoices() error {
 	return w.Flush()
 }
 
-// addVoice learns a voice. Audio beyond 30 s is not used.
-func (a *App) addVoice(ctx context.Context, name, input string) error {
-	if err := protocol.CheckVoiceprintLabel(name); err != nil {
-		return &usageError{fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(name, 100), err), "Choose another name."}
-	}
-	store, err := voices.Default()
-	if err != nil {
-		return err
-	}
-	source, err := capture.Open(ctx, capture.Spec{Input: input, Stdin: a.Stdin})
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	m, err := voiceprint.NewMaker()
-	if err != nil {
-		return err
-	}
-	chunk := make([]float32, protocol.ChunkSamples)
-	for !m.Full() {
-		n, err := source.Read(ctx, chunk)
-		m.Push(chunk[:n])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	seconds := m.Seconds()
-	v, err := m.Voiceprint()
-	if err != nil {
-		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
-	}
-	if err := store.Put(voices.New(name, v, "")); err != nil {
-		return err
-	}
-	a.notice("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir)
-	return nil
-}
-
 func (a *App) removeVoice(name string) error {
 	store, err := voices.Default()
 	if err != nil {
@@ -232,6 +190,27 @@ func importVoices(path string) error {
 	return store.Put(list...)
 }
 
+// voicesFlags are the flags of commands that recognise people.
+type voicesFlags struct {
+	voices    bool
+	threshold count // percent
+}
+
+func defaultVoicesFlags() voicesFlags {
+	return voicesFlags{threshold: count{100 * voiceprint.DefaultThreshold, 1, 99}}
+}
+
+func (f *voicesFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.voices, "voices", false, "recognise the people that 'hubbub voices' lists")
+	flags.Var(&f.threshold, "voices-threshold", "confidence in `PERCENT` that --voices needs for a name: a higher one gives fewer wrong names and more missing ones")
+}
+
+// matching is how speakers are matched. Where the engine has divided one person
+// into two labels, both get the name.
+func (f *voicesFlags) matching() voiceprint.Matching {
+	return voiceprint.Matching{Threshold: float64(f.threshold.value) / 100, Shared: true}
+}
+
 // enrolment is the people whom a stream recognises, nil without --voices.
 func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	if !f.recognises() {
@@ -241,7 +220,8 @@ func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	e := &protocol.Enrolment{}
+	threshold, exclusive := float64(f.threshold.value), !f.matching().Shared
+	e := &protocol.Enrolment{Matching: &protocol.Matching{Threshold: &threshold, Exclusive: &exclusive}}
 	for _, v := range list {
 		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
 	}
@@ -276,13 +256,13 @@ func (a *App) people() (people []voiceprint.Person, err error) {
 }
 
 // recognise gives the turns of the speakers of a second pass the names of people.
-func recognise(r *offline.Result, people []voiceprint.Person, turns []protocol.Turn) {
+func recognise(r *offline.Result, people []voiceprint.Person, m voiceprint.Matching, turns []protocol.Turn) {
 	confidences := make([][]float64, len(r.Voices))
 	for k, v := range r.Voices {
 		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
 	}
 	names := map[string]string{}
-	for k, i := range voiceprint.Assign(confidences, voiceprint.Matching{Threshold: voiceprint.DefaultThreshold}) {
+	for k, i := range voiceprint.Assign(confidences, m) {
 		if i >= 0 {
 			names[protocol.SpeakerLabel(k)] = people[i].Label
 		}

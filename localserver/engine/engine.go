@@ -69,7 +69,8 @@ type Event struct {
 	Speaker int
 	// Match is the label of the enrolled person whom the speaker of a Start was
 	// recognised as; "" = none, or not decided yet. Once it is set, every later
-	// Start of the speaker has the same one.
+	// Start of the speaker has the same one. When it is decided during a turn, that
+	// turn ends and another one begins.
 	Match string
 }
 
@@ -84,6 +85,7 @@ type Engine struct {
 	received  int // samples that source has
 	committed int // frames
 	flushed   bool
+	matched   [MaxSpeakers]string // the Match of each speaker's last Start
 }
 
 // activitySource decides which speakers are active in which frame: a pipeline,
@@ -211,10 +213,25 @@ func (e *Engine) commit(end int, out []Event) []Event {
 		out = e.turns.commit(activity, out)
 		for i := n; i < len(out); i++ {
 			if out[i].Kind == Start {
-				out[i].Match = e.source.match(e.turns.speakerOf(out[i].Speaker))
+				k := e.turns.speakerOf(out[i].Speaker)
+				out[i].Match = e.source.match(k)
+				e.matched[k] = out[i].Match
 			}
 		}
+		out = e.announce(out)
 		activity = activity[1:]
+	}
+	return out
+}
+
+// announce divides the open turns of speakers who were recognised during them: only
+// a Start has a Match.
+func (e *Engine) announce(out []Event) []Event {
+	for k := range MaxSpeakers {
+		if match := e.source.match(k); match != e.matched[k] && e.turns.canDivide(k) {
+			out = e.turns.divide(k, out)
+			out[len(out)-1].Match, e.matched[k] = match, match
+		}
 	}
 	return out
 }
@@ -241,7 +258,7 @@ func (p *pipeline) push(samples []float32) {
 	p.received += len(samples)
 	if w := p.windows.Push(samples, len(samples) < stepSamples); w != nil {
 		p.clusterer.Add(w)
-		p.matcher.update(p.clusterer)
+		p.matcher.update(p.clusterer, w)
 	}
 }
 

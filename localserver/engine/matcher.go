@@ -5,9 +5,14 @@ import (
 	"hubbub/localserver/engine/voiceprint"
 )
 
-// minMatchSeconds is the speech that a speaker needs to be matched: of less, the
-// embedding says too little.
-const minMatchSeconds = 1.2
+const (
+	// minMatchSeconds is the speech that a speaker needs to be matched: of less, the
+	// embedding says too little.
+	minMatchSeconds = 1.2
+	// matchWindows is in how many consecutive windows, 0.2 s apart, a match must be
+	// the best. Every window is another chance of a wrong match.
+	matchWindows = 5
+)
 
 // matcher decides which of the enrolled people the speakers of the session are. A
 // decision is final: it may have been announced.
@@ -17,12 +22,13 @@ type matcher struct {
 	name     [MaxSpeakers]string // "" = not matched
 
 	previous    [MaxSpeakers]int // 1 + the person whom the last window suggested
+	windows     [MaxSpeakers]int // consecutive windows that suggested the same
 	confidences []float64
 }
 
-// update matches the speakers that have none. A match must be the best in two
-// consecutive windows.
-func (m *matcher) update(c *clustering.Clusterer) {
+// update matches the speakers that have none, after the clusterer was given a
+// window.
+func (m *matcher) update(c *clustering.Clusterer, w *clustering.Window) {
 	if len(m.people) == 0 {
 		return
 	}
@@ -31,16 +37,18 @@ func (m *matcher) update(c *clustering.Clusterer) {
 			continue
 		}
 		best := -1
-		if centroid, duration := c.Voice(k); duration >= minMatchSeconds {
-			m.confidences = voiceprint.Confidences(centroid, duration, m.people, m.confidences)
+		if centroid, duration := c.Voice(w, k); duration >= minMatchSeconds {
+			m.confidences = voiceprint.Confidences(&centroid, duration, m.people, m.confidences)
 			best, _ = voiceprint.Best(m.confidences, m.matching.Threshold, func(i int) bool {
 				return m.matching.Shared || !m.taken(m.people[i].Label)
 			})
 		}
-		if best >= 0 && m.previous[k] == best+1 {
+		if m.previous[k] != best+1 {
+			m.previous[k], m.windows[k] = best+1, 0
+		}
+		if m.windows[k]++; best >= 0 && m.windows[k] >= matchWindows {
 			m.name[k] = m.people[best].Label
 		}
-		m.previous[k] = best + 1
 	}
 }
 

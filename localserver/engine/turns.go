@@ -115,6 +115,20 @@ func (t *turns) end(k int, out []Event) []Event {
 	return append(out, Event{Kind: End, At: t.now(), Speaker: t.label[k]})
 }
 
+// canDivide reports whether speaker k has an open turn that is long enough to end
+// with the last committed frame.
+func (t *turns) canDivide(k int) bool {
+	return t.open>>k&1 != 0 && t.frame-1-t.since[k] >= t.minTurn
+}
+
+// divide ends the open turn of speaker k at the last committed frame and begins
+// another one there.
+func (t *turns) divide(k int, out []Event) []Event {
+	at := time.Duration(t.frame-1) * frameDuration
+	t.since[k] = t.frame - 1
+	return append(out, Event{Kind: End, At: at, Speaker: t.label[k]}, Event{Kind: Start, At: at, Speaker: t.label[k]})
+}
+
 // speakerOf is the speaker with a label.
 func (t *turns) speakerOf(label int) int {
 	for k := range t.label {

@@ -19,13 +19,19 @@ type script struct {
 	delay    int
 	received int
 	frames   []speakerSet
+	matchAt  int // samples after which all speakers are recognised; 0 = never
 }
 
 func (s *script) push(samples []float32) { s.received += len(samples) }
 
 func (s *script) appendSnapshot(out []byte) []byte                   { return out }
 func (s *script) recognise([]voiceprint.Person, voiceprint.Matching) {}
-func (s *script) match(int) string                                   { return "" }
+func (s *script) match(int) string {
+	if s.matchAt > 0 && s.received >= s.matchAt {
+		return "Sam"
+	}
+	return ""
+}
 func (s *script) restoreSnapshot([]byte, [MaxSpeakers]string) error {
 	return errors.New("a script has no snapshot")
 }
@@ -129,7 +135,8 @@ func TestTurnsEqualTheOfflineRule(t *testing.T) {
 func TestEventsKeepTheirPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		s := &script{final: drawFrames(t, "stretches"), early: drawFrames(t, "changing"), delay: rapid.IntRange(0, 60).Draw(t, "delay")}
+		s := &script{final: drawFrames(t, "stretches"), early: drawFrames(t, "changing"), delay: rapid.IntRange(0, 60).Draw(t, "delay"),
+			matchAt: rapid.IntRange(0, 320*400).Draw(t, "recognised after")}
 		e := newEngine(c, s)
 		samples := rapid.IntRange(0, 320*400).Draw(t, "samples")
 		pushed := 0
@@ -156,16 +163,45 @@ func TestEventsKeepTheirPromises(t *testing.T) {
 	})
 }
 
+// A speaker who is recognised during a turn is announced at once: the turn ends and
+// another one begins. In a pause, the next turn has the name.
+func TestAMatchDuringATurn(t *testing.T) {
+	frames := make([]speakerSet, 200)
+	for i := range frames {
+		if i >= 10 && i < 100 || i >= 130 {
+			frames[i] = 1
+		}
+	}
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name    string
+		matchAt time.Duration // of the input, 1 s ahead of what is committed
+		want    []Event
+	}{
+		{"during the first turn", 2000 * ms, []Event{{Kind: Start, At: 200 * ms}, {Kind: End, At: 1000 * ms}, {Kind: Start, At: 1000 * ms, Match: "Sam"},
+			{Kind: End, At: 2000 * ms}, {Kind: Start, At: 2600 * ms, Match: "Sam"}, {Kind: End, At: 4000 * ms}}},
+		{"in the pause", 3300 * ms, []Event{{Kind: Start, At: 200 * ms}, {Kind: End, At: 2000 * ms}, {Kind: Start, At: 2600 * ms, Match: "Sam"}, {Kind: End, At: 4000 * ms}}},
+		{"too early in the turn", 1300 * ms, []Event{{Kind: Start, At: 200 * ms}, {Kind: End, At: 400 * ms}, {Kind: Start, At: 400 * ms, Match: "Sam"},
+			{Kind: End, At: 2000 * ms}, {Kind: Start, At: 2600 * ms, Match: "Sam"}, {Kind: End, At: 4000 * ms}}},
+	} {
+		e := newEngine(Config{Latency: time.Second}, &script{final: frames, matchAt: int(c.matchAt * SampleRate / time.Second)})
+		if got := e.Flush(e.Push(make([]float32, len(frames)*frameSamples), nil)); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\ngot  %v\nwant %v", c.name, got, c.want)
+		}
+	}
+}
+
 // eventOrder follows a stream of events and checks what Event promises.
 type eventOrder struct {
 	last   time.Duration
 	labels int
 	open   map[int]time.Duration
+	match  map[int]string
 }
 
 func (o *eventOrder) check(t interface{ Fatalf(string, ...any) }, events []Event, pushed int) {
 	if o.open == nil {
-		o.open = map[int]time.Duration{}
+		o.open, o.match = map[int]time.Duration{}, map[int]string{}
 	}
 	for _, e := range events {
 		if e.At < o.last {
@@ -186,6 +222,10 @@ func (o *eventOrder) check(t interface{ Fatalf(string, ...any) }, events []Event
 			}
 			o.labels = max(o.labels, e.Speaker+1)
 			o.open[e.Speaker] = e.At
+			if was := o.match[e.Speaker]; was != "" && e.Match != was {
+				t.Fatalf("%v, but the speaker was recognised as %q", e, was)
+			}
+			o.match[e.Speaker] = e.Match
 		case End:
 			if !open || e.At <= since {
 				t.Fatalf("%v does not end a turn", e)

@@ -59,11 +59,21 @@ func Centroid(speech []Speech) (centroid Embedding, duration float64) {
 	return s.centroid, s.duration
 }
 
-// Voice is what is known of speaker k: its centroid, and the seconds of speech
-// behind it; 0 for a speaker that was merged into another one. The centroid may
-// change with the next window.
-func (c *Clusterer) Voice(k int) (centroid *Embedding, duration float64) {
-	return &c.speakers[k].centroid, c.speakers[k].duration
+// Voice is what is known of speaker k after w, the last window: the centroid of its
+// stored segments and of those of the window that are not stored yet, and the
+// seconds of speech behind it; 0 for a speaker that was merged into another one.
+func (c *Clusterer) Voice(w *Window, k int) (centroid Embedding, duration float64) {
+	s := c.speakers[k]
+	if s.merged() {
+		return centroid, 0
+	}
+	for i := range c.segments {
+		if from, _ := w.Span(c.segments[i].Segment); c.assigned[i] == k && from >= c.memory.end {
+			s.add(&c.segments[i].Embedding, c.segments[i].Duration)
+		}
+	}
+	s.normalise()
+	return s.centroid, s.duration
 }
 
 // Speech returns the stored speech of speaker k in order of time.

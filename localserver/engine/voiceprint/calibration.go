@@ -1,5 +1,8 @@
 package voiceprint
 
-// learnt is the output of `go run ./cmd/eval --calibrate` for the embedded
-// weights, 4.0.
-var learnt = Calibration{-0.238, 8.110, -1.946, -0.811, 2.480, 0.676}
+// learntFor is the version of the weights that the calibration and the cohort are
+// for.
+const learntFor = "4.0"
+
+// learnt is the output of `go run ./cmd/eval --calibrate`.
+var learnt = Calibration{2.819, 13.926, -1.037, 5.557}

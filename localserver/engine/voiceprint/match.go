@@ -6,41 +6,46 @@ import (
 	"hubbub/localserver/engine/clustering"
 )
 
-// Calibration turns the cosine of a speaker's centroid and that of a voiceprint
-// into the log odds that both are one person: the weights of Features in a
-// logistic regression. `go run ./cmd/eval --calibrate` learns it; it belongs to
-// the weights.
-type Calibration [6]float64
+// Calibration turns the score of a speaker and a voiceprint into the log odds that
+// both are one person: the weights of Features in a logistic regression.
+// `go run ./cmd/eval --calibrate` learns it; it belongs to the weights.
+type Calibration [4]float64
 
-const (
-	// minDuration and maxDuration bound the durations that are compared, in
-	// seconds: with more speech the cosine changes little.
-	minDuration, maxDuration = 0.5, 20
-)
+// minDuration bounds the common duration from below, in seconds.
+const minDuration = 0.5
 
-// Features are what the log odds are a linear function of: 1, the cosine, the
-// binary logarithms of the durations of the speaker's and the voiceprint's
-// speech in seconds, and the cosine times each of these. The more speech, the
-// more a cosine says.
-func Features(cosine, speaker, print float64) Calibration {
-	limited := func(s float64) float64 { return math.Log2(min(max(s, minDuration), maxDuration)) }
-	s, p := limited(speaker), limited(print)
-	return Calibration{1, cosine, s, p, cosine * s, cosine * p}
+// Features are what the log odds are a linear function of: 1, the score, the
+// binary logarithm of the common duration of the speaker's and the voiceprint's
+// speech in seconds, and the score times that. The common duration is half the
+// harmonic mean: the variances of two means add. The more speech, the more a score
+// says.
+func Features(score, speaker, print float64) Calibration {
+	common := math.Log2(max(speaker*print/(speaker+print), minDuration))
+	return Calibration{1, score, common, score * common}
 }
 
 // logOdds are the log odds at even prior odds.
-func (c *Calibration) logOdds(cosine, speaker, print float64) (sum float64) {
-	for i, x := range Features(cosine, speaker, print) {
+func (c *Calibration) logOdds(score, speaker, print float64) (sum float64) {
+	for i, x := range Features(score, speaker, print) {
 		sum += c[i] * x
 	}
 	return sum
 }
 
-// probability is the probability that a speaker is the person of a voiceprint, at
-// even prior odds.
-func probability(centroid *clustering.Embedding, duration float64, v Voiceprint) float64 {
-	c := learnt
-	return 1 / (1 + math.Exp(-c.logOdds(centroid.Dot(&v.centroid), duration, v.duration)))
+// Scores appends to out the score of a speaker's centroid and each of the people:
+// the cosine with the most similar embedding of the voiceprint, less the mean
+// similarity of both sides to the cohort.
+func Scores(centroid *clustering.Embedding, people []Person, out []float64) []float64 {
+	own := toCohort(centroid)
+	for i := range people {
+		v := &people[i].Voiceprint
+		best := -1.0
+		for k := range v.embeddings {
+			best = max(best, v.embeddings[k].Dot(centroid))
+		}
+		out = append(out, best-(own+v.toCohort)/2)
+	}
+	return out
 }
 
 // Person is a voiceprint with the label of its person.
@@ -65,15 +70,15 @@ const DefaultThreshold = 0.8
 // rest to 1 is that the speaker is a stranger. Beforehand a stranger is as likely
 // as all people together.
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
-	out = out[:0]
+	out = Scores(centroid, people, out[:0])
 	c := learnt
-	top := math.Log(float64(max(1, len(people)))) // a stranger
-	for _, p := range people {
-		x := c.logOdds(centroid.Dot(&p.Voiceprint.centroid), duration, p.Voiceprint.duration)
-		top = max(top, x)
-		out = append(out, x)
+	stranger := math.Log(float64(max(1, len(people))))
+	top := stranger
+	for i, score := range out {
+		out[i] = c.logOdds(score, duration, people[i].Voiceprint.duration)
+		top = max(top, out[i])
 	}
-	sum := math.Exp(math.Log(float64(max(1, len(people)))) - top)
+	sum := math.Exp(stranger - top)
 	for i, x := range out {
 		out[i] = math.Exp(x - top)
 		sum += out[i]

@@ -1,7 +1,8 @@
 // Package voiceprint makes voiceprints from speech, reads and writes them, and
 // matches the speakers of a session with them.
 //
-// A voiceprint is the embeddings of up to half a minute of a person's speech. It
+// A voiceprint is the mean embeddings of up to half a minute of a person's speech:
+// as it was recorded, and as through a telephone line and from across a room. It
 // is valid for the weights that made it: another network gives other embeddings.
 package voiceprint
 
@@ -22,9 +23,10 @@ const (
 	MaxText = 20_000
 
 	// magic is what a written voiceprint begins with: the format and its version.
-	magic = "hubbub-voiceprint-1:"
-	// maxSpeech bounds the segments of a voiceprint, so that it fits MaxText.
-	maxSpeech = 50
+	magic = "hubbub-voiceprint-2:"
+	// formerMagic is that of the format before, which had the embeddings of single
+	// segments in one recording condition.
+	formerMagic = "hubbub-voiceprint-1:"
 )
 
 // The errors of Parse.
@@ -39,59 +41,27 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Voiceprint is what is known of a person's voice.
 type Voiceprint struct {
-	speech   []clustering.Speech
-	centroid clustering.Embedding
-	duration float64
+	embeddings [conditions]clustering.Embedding // of the same speech in each recording condition
+	toCohort   float64                          // of the embedding as recorded
+	duration   float64
 }
 
-// newVoiceprint keeps at most maxSpeech segments, evenly spread.
-func newVoiceprint(speech []clustering.Speech) Voiceprint {
-	if n := len(speech); n > maxSpeech {
-		kept := make([]clustering.Speech, 0, maxSpeech)
-		for i := range maxSpeech {
-			kept = append(kept, speech[i*n/maxSpeech])
-		}
-		speech = kept
-	}
-	v := Voiceprint{speech: speech}
-	v.centroid, v.duration = clustering.Centroid(speech)
-	return v
+func newVoiceprint(embeddings [conditions]clustering.Embedding, duration float64) Voiceprint {
+	return Voiceprint{embeddings, toCohort(&embeddings[recorded]), duration}
 }
 
 // Seconds is the length of the speech behind the voiceprint.
 func (v Voiceprint) Seconds() float64 { return v.duration }
 
-// Centroid is the mean of the embeddings, of length 1.
-func (v Voiceprint) Centroid() clustering.Embedding { return v.centroid }
-
-// First is the voiceprint of the first seconds of its speech, at least one segment.
-func (v Voiceprint) First(seconds float64) Voiceprint {
-	n, sum := 1, v.speech[0].Duration
-	for ; n < len(v.speech) && sum < seconds; n++ {
-		sum += v.speech[n].Duration
-	}
-	return newVoiceprint(v.speech[:n])
-}
-
-// Reduced is the voiceprint with one embedding only, the mean. It matches the same
-// people and is shorter than 500 characters.
-func (v Voiceprint) Reduced() Voiceprint {
-	return newVoiceprint([]clustering.Speech{{Embedding: v.centroid, Duration: v.duration}})
-}
-
-// Join is the voiceprint of the speech of both.
-func (v Voiceprint) Join(o Voiceprint) Voiceprint {
-	return newVoiceprint(append(append([]clustering.Speech(nil), v.speech...), o.speech...))
-}
-
 // String writes the voiceprint: the magic, the version of the weights, a colon,
-// and in unpadded URL-safe base64 its segments and a CRC-32 (Castagnoli) of
-// everything before, little-endian.
+// and in unpadded URL-safe base64 a clustering.Speech for each recording condition
+// and a CRC-32 (Castagnoli) of everything before, little-endian.
 func (v Voiceprint) String() string {
 	head := magic + version() + ":"
 	var body []byte
-	for i := range v.speech {
-		body = v.speech[i].Append(body)
+	for k := range v.embeddings {
+		s := clustering.Speech{Embedding: v.embeddings[k], Duration: v.duration}
+		body = s.Append(body)
 	}
 	sum := crc32.Update(crc32.Checksum([]byte(head), castagnoli), castagnoli, body)
 	return head + base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint32(body, sum))
@@ -113,27 +83,35 @@ func Parse(text string) (v Voiceprint, err error) {
 	}
 	body := raw[:len(raw)-4]
 	sum := crc32.Update(crc32.Checksum([]byte(head), castagnoli), castagnoli, body)
-	if sum != binary.LittleEndian.Uint32(raw[len(body):]) || len(body)%clustering.SpeechBytes != 0 || len(body)/clustering.SpeechBytes > maxSpeech {
+	if sum != binary.LittleEndian.Uint32(raw[len(body):]) || len(body) != conditions*clustering.SpeechBytes {
 		return v, ErrInvalid
 	}
-	var speech []clustering.Speech
-	for ; len(body) > 0; body = body[clustering.SpeechBytes:] {
-		s, ok := clustering.ParseSpeech(body)
-		if !ok {
+	var embeddings [conditions]clustering.Embedding
+	duration := 0.0
+	for k := range embeddings {
+		speech, ok := clustering.ParseSpeech(body[k*clustering.SpeechBytes:])
+		if !ok || k > 0 && speech.Duration != duration {
 			return v, ErrInvalid
 		}
-		speech = append(speech, s)
+		embeddings[k], duration = speech.Embedding, speech.Duration
 	}
-	if v = newVoiceprint(speech); v.duration <= 0 || v.duration > maxSpeech*10 {
-		return Voiceprint{}, ErrInvalid
+	if duration <= 0 || duration > 2*MaxSeconds {
+		return v, ErrInvalid
 	}
-	return v, nil
+	return newVoiceprint(embeddings, duration), nil
 }
+
+// formerFormat marks the version of the weights of a voiceprint of the former
+// format: it is outdated, whatever its weights.
+const formerFormat = "format-1-"
 
 // Version is the version of the weights that a written voiceprint was made with,
 // or an ErrInvalid.
 func Version(text string) (string, error) {
 	rest, ok := strings.CutPrefix(text, magic)
+	if former, has := strings.CutPrefix(text, formerMagic); has {
+		rest, ok = formerFormat+former, true
+	}
 	made, _, colon := strings.Cut(rest, ":")
 	if !ok || !colon || made == "" || len(made) > 64 || len(text) > MaxText {
 		return "", ErrInvalid

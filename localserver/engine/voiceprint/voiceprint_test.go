@@ -38,7 +38,7 @@ func TestPeopleAreToldApart(t *testing.T) {
 		"": made(t, cut(x, 68.6, 72.83)), // a fourth person
 	}
 	for want, v := range later {
-		c := Confidences(&v.centroid, v.duration, people, nil)
+		c := Confidences(&v.embeddings[0], v.duration, people, nil)
 		got := ""
 		if best, _ := Best(c, DefaultThreshold, nil); best >= 0 {
 			got = people[best].Label
@@ -78,34 +78,29 @@ func TestUnfitAudioIsRefused(t *testing.T) {
 func TestWrittenVoiceprints(t *testing.T) {
 	x := enginetest.Demo(t)
 	v := made(t, cut(x, 0.9, 5.84))
-	all := v
-	for range 20 { // more than fits
-		all = all.Join(v)
-	}
-	for _, v := range []Voiceprint{v, v.Reduced(), v.First(2), all} {
-		text := v.String()
-		if len(text) > MaxText || !Current(text) {
-			t.Errorf("%d characters, current: %v", len(text), Current(text))
-		}
-		again, err := Parse(text)
-		if err != nil || again.String() != text {
-			t.Fatalf("%v; the same text: %v", err, err == nil && again.String() == text)
-		}
-		if c := again.centroid.Dot(&v.centroid); c < 0.9999 {
-			t.Errorf("cosine %g after reading", c)
-		}
-	}
-	if n := len(v.Reduced().String()); n > 500 {
-		t.Errorf("a reduced voiceprint has %d characters", n)
-	}
 	text := v.String()
+	if len(text) > MaxText || !Current(text) {
+		t.Errorf("%d characters, current: %v", len(text), Current(text))
+	}
+	again, err := Parse(text)
+	if err != nil || again.String() != text {
+		t.Fatalf("%v; the same text: %v", err, err == nil && again.String() == text)
+	}
+	for k := range v.embeddings {
+		if c := again.embeddings[k].Dot(&v.embeddings[k]); c < 0.9999 {
+			t.Errorf("condition %d: cosine %g after reading", k, c)
+		}
+	}
 	made, err := Version(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign := strings.Replace(text, made, "0.1", 1)
-	if _, err := Parse(foreign); !errors.Is(err, ErrOutdated) || Current(foreign) {
-		t.Errorf("of another engine: %v", err)
+	former := strings.Replace(text, magic, formerMagic, 1)
+	for name, text := range map[string]string{"of another engine": foreign, "of the former format": former} {
+		if _, err := Parse(text); !errors.Is(err, ErrOutdated) || Current(text) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	for i := 0; i < len(text); i += 7 {
 		changed := []byte(text)

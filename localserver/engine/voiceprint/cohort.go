@@ -1,0 +1,73 @@
+package voiceprint
+
+import (
+	_ "embed"
+	"math"
+	"slices"
+
+	"hubbub/localserver/engine/clustering"
+)
+
+// The cohort is embeddings of people of the training data, as recorded and as from
+// across a room. A cosine says more when it is compared with the cosines of both
+// sides with the cohort: adaptive symmetric score normalisation (AS-norm: Matejka
+// et al., "Analysis of score normalization in multilingual speaker recognition",
+// Interspeech 2017), here without the division by standard deviations, which did
+// not help.
+
+// cohortBytes are the embeddings, one after the other, a byte for each component.
+// `go run ./cmd/eval --enrolment TRAIN --cohort FILE` writes them; they belong to
+// the weights.
+//
+//go:embed cohort.bin
+var cohortBytes []byte
+
+var cohort = parseCohort(cohortBytes)
+
+// nearest is how many embeddings of the cohort count: the most similar ones.
+const nearest = 15
+
+// cohortScale is the integer that stands for 1; components of embeddings are much
+// smaller.
+const cohortScale = 320
+
+// AppendCohort appends to out what a cohort has of a person with this voiceprint.
+func AppendCohort(out []byte, v Voiceprint) []byte {
+	for _, k := range []int{recorded, acrossRoom} {
+		for _, x := range v.embeddings[k] {
+			out = append(out, byte(int8(min(max(math.Round(float64(x)*cohortScale), -127), 127))))
+		}
+	}
+	return out
+}
+
+func parseCohort(raw []byte) (all []clustering.Embedding) {
+	for ; len(raw) >= clustering.Dim; raw = raw[clustering.Dim:] {
+		var e clustering.Embedding
+		var norm float64
+		for i := range e {
+			e[i] = float32(int8(raw[i]))
+			norm += float64(e[i]) * float64(e[i])
+		}
+		for i := range e {
+			e[i] /= float32(math.Sqrt(norm))
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// toCohort is how similar an embedding is to the nearest people of the cohort: the
+// mean of the cosines.
+func toCohort(e *clustering.Embedding) (mean float64) {
+	all := make([]float64, len(cohort))
+	for i := range cohort {
+		all[i] = -cohort[i].Dot(e)
+	}
+	slices.Sort(all)
+	all = all[:min(nearest, len(all))]
+	for _, x := range all {
+		mean -= x / float64(len(all))
+	}
+	return mean
+}
