@@ -187,6 +187,11 @@ func importVoices(path string) error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
 	}
+	for _, v := range list {
+		if v.Check() == nil && v.Outdated() {
+			return hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
+		}
+	}
 	return store.Put(list...)
 }
 

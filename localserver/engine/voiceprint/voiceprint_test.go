@@ -64,6 +64,7 @@ func TestUnfitAudioIsRefused(t *testing.T) {
 		"silence":            {make([]float32, 10*rate), ErrSilence},
 		"nothing":            {nil, ErrSilence},
 		"noise":              {noise, ErrNoSpeech},
+		"music":              {music(), ErrNoSpeech},
 		"one second":         {cut(x, 1, 2), ErrTooShort},
 		"two people":         {cut(x, 0.9, 13), ErrTwoPeople},
 		"more than 30 s":     {make([]float32, 31*rate), ErrTooLong},
@@ -73,6 +74,22 @@ func TestUnfitAudioIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
+}
+
+// music is ten seconds of tones that decay, with harmonics.
+func music() []float32 {
+	r := rand.New(rand.NewPCG(2, 1))
+	x := make([]float32, 10*rate)
+	for range 50 {
+		hertz := 110 * math.Pow(2, float64(r.IntN(30))/12)
+		for n, from := 0, r.IntN(len(x)); from+n < len(x) && n < rate; n++ {
+			s := float64(n) / rate
+			for h := 1.; h < 6; h++ {
+				x[from+n] += float32(0.05 / h * math.Sin(2*math.Pi*hertz*h*s) * math.Exp(-4*s))
+			}
+		}
+	}
+	return x
 }
 
 func TestWrittenVoiceprints(t *testing.T) {
