@@ -220,7 +220,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		list = result.Exclusive
 	}
 	turns := labelled(list)
-	recognise(result.Result, d.people, d.flags.matching(), turns)
+	recognise(result.Result, d.people, voiceprint.Matching{Threshold: float64(d.flags.threshold.value) / 100}, turns)
 	if d.words != nil {
 		notice, err := transcribe(ctx, file, d.words, turns)
 		if err != nil {

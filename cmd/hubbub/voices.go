@@ -210,12 +210,6 @@ func (f *voicesFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.threshold, "voices-threshold", "confidence in `PERCENT` that --voices needs for a name: a higher one gives fewer wrong names and more missing ones")
 }
 
-// matching is how speakers are matched. Where the engine has divided one person
-// into two labels, both get the name.
-func (f *voicesFlags) matching() voiceprint.Matching {
-	return voiceprint.Matching{Threshold: float64(f.threshold.value) / 100, Shared: true}
-}
-
 // enrolment is the people whom a stream recognises, nil without --voices.
 func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	if !f.recognises() {
@@ -225,7 +219,8 @@ func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	threshold, exclusive := float64(f.threshold.value), !f.matching().Shared
+	// Where the engine has divided one person into two labels, both get the name.
+	threshold, exclusive := float64(f.threshold.value), false
 	e := &protocol.Enrolment{Matching: &protocol.Matching{Threshold: &threshold, Exclusive: &exclusive}}
 	for _, v := range list {
 		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
