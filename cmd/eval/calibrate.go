@@ -22,9 +22,6 @@ type comparison struct {
 // calibrateAt is the speech of a speaker, in seconds, at which it is compared.
 var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
 
-// calibrateFirst is the enrolment audio, in seconds, that it is compared with.
-var calibrateFirst = []float64{5, voiceprint.MaxSeconds}
-
 // calibrate learns a voiceprint.Calibration by logistic regression and prints it
 // with a reliability table. Pairs of one person and of two count the same.
 func (e *enrolment) calibrate(out io.Writer) error {
@@ -132,6 +129,10 @@ func mainPerson(seconds map[string]float64) string {
 
 // compare compares the speakers of a meeting with all voiceprints.
 func (e *enrolment) compare(w *windows) (out []comparison) {
+	var people []voiceprint.Person
+	for _, name := range slices.Sorted(maps.Keys(e.people)) {
+		people = append(people, voiceprint.Person{Label: name, Voiceprint: e.people[name]})
+	}
 	states, shared := clusterVoices(w)
 	for k, list := range states {
 		who := mainPerson(shared[k])
@@ -139,20 +140,11 @@ func (e *enrolment) compare(w *windows) (out []comparison) {
 			continue
 		}
 		for _, s := range list {
-			for name, prints := range e.people {
-				for i, x := range voiceprint.Scores(&s.centroid, persons(name, prints), nil) {
-					out = append(out, comparison{x: voiceprint.Features(x, s.duration, prints[i].Seconds()), same: name == who})
-				}
+			for i, x := range voiceprint.Scores(&s.centroid, people, nil) {
+				p := people[i]
+				out = append(out, comparison{x: voiceprint.Features(x, s.duration, p.Voiceprint.Seconds()), same: p.Label == who})
 			}
 		}
-	}
-	return out
-}
-
-// persons are the voiceprints of one person as those of several.
-func persons(name string, prints []voiceprint.Voiceprint) (out []voiceprint.Person) {
-	for _, v := range prints {
-		out = append(out, voiceprint.Person{Label: name, Voiceprint: v})
 	}
 	return out
 }
@@ -161,8 +153,7 @@ func persons(name string, prints []voiceprint.Voiceprint) (out []voiceprint.Pers
 func (e *enrolment) writeCohort(path string) error {
 	var raw []byte
 	for _, name := range slices.Sorted(maps.Keys(e.people)) {
-		prints := e.people[name]
-		raw = voiceprint.AppendCohort(raw, prints[len(prints)-1])
+		raw = voiceprint.AppendCohort(raw, e.people[name])
 	}
 	return os.WriteFile(path, raw, 0o644)
 }

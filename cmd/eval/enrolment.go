@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol/hint"
 )
@@ -23,8 +22,7 @@ import (
 // enrolment is a set of such meetings, with the output of the networks.
 type enrolment struct {
 	enrolled map[string]map[string][]string // names by meeting and number of enrolled people
-	people   map[string][]voiceprint.Voiceprint
-	refused  int   // people without a voiceprint
+	people   map[string]voiceprint.Voiceprint
 	sets     []set // meetings by recording condition
 	meetings []windows
 }
@@ -60,69 +58,58 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 			}
 		}
 	}
-	if e.people, e.refused, err = m.makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
+	if e.people, err = m.makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// makeVoiceprints makes the voiceprints of people from the files of a folder, for
-// --calibrate also from the first seconds of each. With --heard it reads them from
-// a file beside that one, or writes them to it. refused people have none.
-func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string][]voiceprint.Voiceprint, refused int, err error) {
-	people = map[string][]voiceprint.Voiceprint{}
-	texts := map[string][]string{}
+// makeVoiceprints makes the voiceprints of people from the files of a folder. With
+// --heard it reads them from a file beside that one, or writes them to it. Who is
+// refused has none.
+func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
+	people = map[string]voiceprint.Voiceprint{}
+	texts := map[string]string{} // by name, "" = refused
 	path := m.windowsFile + ".voices"
 	if raw, err := os.ReadFile(path); err == nil && m.windowsFile != "" {
 		if err := json.Unmarshal(raw, &texts); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-	}
-	lengths := []float64{voiceprint.MaxSeconds}
-	if m.calibrate {
-		lengths = calibrateFirst
 	}
 	for _, name := range names {
-		if len(texts[name]) != len(lengths) {
-			texts[name] = nil
+		text, has := texts[name]
+		if !has || text != "" && !voiceprint.Current(text) {
 			samples, err := decode(ctx, filepath.Join(folder, name+".wav"))
 			if err != nil {
-				return nil, 0, err
+				return nil, err
 			}
-			for _, seconds := range lengths {
-				v, err := voiceprint.Make(samples[:min(len(samples), int(seconds*engine.SampleRate))])
-				if err != nil {
-					fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-					texts[name] = append(texts[name], "")
-					continue
-				}
-				texts[name] = append(texts[name], v.String())
+			v, err := voiceprint.Make(samples)
+			if text = ""; err == nil {
+				text = v.String()
+			} else {
+				fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			}
+			texts[name] = text
 		}
-		for _, text := range texts[name] {
-			if v, err := voiceprint.Parse(text); err == nil {
-				people[name] = append(people[name], v)
-			}
-		}
-		if len(people[name]) == 0 {
-			refused++
+		if v, err := voiceprint.Parse(text); err == nil {
+			people[name] = v
 		}
 	}
-	if m.windowsFile != "" {
-		raw, err := json.Marshal(texts)
-		if err == nil {
-			err = os.WriteFile(path, raw, 0o600)
-		}
-		return people, refused, err
+	if m.windowsFile == "" {
+		return people, nil
 	}
-	return people, refused, nil
+	raw, err := json.Marshal(texts)
+	if err != nil {
+		return nil, err
+	}
+	return people, os.WriteFile(path, raw, 0o600)
 }
 
 // of are the people who are enrolled for a meeting, of a number of people.
 func (e *enrolment) of(meeting, size string) (people []voiceprint.Person) {
 	for _, name := range e.enrolled[meeting][size] {
-		if prints := e.people[name]; len(prints) > 0 {
-			people = append(people, voiceprint.Person{Label: name, Voiceprint: prints[len(prints)-1]})
+		if v, ok := e.people[name]; ok {
+			people = append(people, voiceprint.Person{Label: name, Voiceprint: v})
 		}
 	}
 	return people
