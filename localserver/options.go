@@ -116,9 +116,16 @@ type Options struct {
 // and have other work.
 const streamsPerCore = 30
 
+// cores is how many cores the process may use, whatever the number of threads that
+// run Go code is set to later.
+var cores = runtime.GOMAXPROCS(0)
+
+// DefaultJobs is the value of Options.Jobs unless given: one for each core.
+func DefaultJobs() int { return cores }
+
 // DefaultMaxStreams is the value of Options.MaxStreams unless given:
 // streamsPerCore for each core that the process may use.
-func DefaultMaxStreams() int { return streamsPerCore * runtime.GOMAXPROCS(0) }
+func DefaultMaxStreams() int { return streamsPerCore * cores }
 
 // withDefaults validates the options and fills in what was omitted.
 func (o Options) withDefaults() (Options, error) {
@@ -180,7 +187,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if o.Jobs == 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
+		o.Jobs = DefaultJobs()
 	}
 	if o.MaxMedia < 0 {
 		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")
@@ -211,7 +218,7 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // wordsAtOnce is how many turns are recognised at the same time.
-func wordsAtOnce() int { return max(runtime.GOMAXPROCS(0), 2) }
+func wordsAtOnce() int { return max(cores, 2) }
 
 func checkPublicURL(s string) error {
 	if s == "" {
