@@ -115,7 +115,11 @@ func (a *Accessible) State(s State) error {
 		_ = a.printf("Notice: %s.", Clean(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		_ = a.printf("Warning: %s. Microphone lists all.", Clean(s.InputProblem))
+		stop := "" // after a question
+		if s.InputLost {
+			stop = "."
+		}
+		_ = a.printf("Warning: %s%s Microphone lists others.", Clean(s.InputProblem), stop)
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:

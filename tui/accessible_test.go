@@ -32,6 +32,11 @@ func TestAccessible(t *testing.T) {
 	say(func() { a.Error("Invalid chunk size\x1b[2J") })
 	s.Dropped, s.Overflows = 4, 2
 	say(nil)
+	s.InputProblem = `"desk" delivers only silence: is it muted?`
+	say(nil)
+	s.InputProblem, s.InputLost = `no audio from "desk" since 0:10`, true
+	say(nil)
+	s.InputProblem, s.InputLost = "", false
 	s.Conn = Draining
 	say(func() { a.Notice("recording kept in talk/") })
 	s.Conn, s.Finished = Closed, true
@@ -52,6 +57,8 @@ Warning: 1 chunk dropped, 1 in all.
 Error: Invalid chunk size
 Warning: 3 chunks dropped, 4 in all.
 Warning: the device lost audio 2 times.
+Warning: "desk" delivers only silence: is it muted? Microphone lists others.
+Warning: no audio from "desk" since 0:10. Microphone lists others.
 Input ended, waiting for the last turns.
 recording kept in talk/
 Connection closed.

@@ -184,7 +184,7 @@ func (c *Client) StreamStatus(ctx context.Context, id string) (protocol.LiveStat
 // ParseAddress checks and normalises the address of a service. Its errors have a
 // hint.
 func ParseAddress(raw string) (*url.URL, error) {
-	const fix = "give it as https://HOST, with :PORT and a path if the service has them"
+	const fix = "Give it as https://HOST, with :PORT and a path if the service has them"
 	raw = strings.TrimSpace(raw)
 	shown := protocol.Clean(protocol.ShownAddress(raw), 200)
 	if raw == "" {

@@ -46,7 +46,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		}
 		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, clock(is.Gaps[n-1].Start)), false)
 	}
-	if was.Silence != capture.NotSilent && problem == "" {
+	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
 		return d.notice(fmt.Sprintf("there is sound from %q now", tui.Clean(is.Device)), false)
 	}
 	return nil

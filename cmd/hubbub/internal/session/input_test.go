@@ -1,0 +1,46 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/capture"
+)
+
+// noticed is a display without a screen that keeps notices.
+type noticed struct {
+	stub
+	texts []string
+}
+
+func (d *noticed) Attended() bool { return false }
+func (d *noticed) notice(text string, _ bool) error {
+	d.texts = append(d.texts, text)
+	return nil
+}
+
+// TestReportInput: what has changed at a microphone is reported, and a device that was
+// chosen instead of a silent one is not said to be heard.
+func TestReportInput(t *testing.T) {
+	silent := capture.Stats{Device: "desk", Silence: capture.Muted}
+	for _, c := range []struct {
+		was, is capture.Stats
+		want    string
+	}{
+		{capture.Stats{Device: "desk"}, silent, `"desk" delivers only silence: is it muted? hubbub devices lists all`},
+		{silent, silent, ""},
+		{silent, capture.Stats{Device: "desk"}, `there is sound from "desk" now`},
+		{silent, capture.Stats{Device: "headset"}, ""},
+		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute}}, `no audio from "desk" since 1:00: reopening it until 3:00`},
+		{capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Span{{Start: 60, End: 62}}}, `"headset" is used instead of "desk"; 2.0 s of audio from 1:00 on are missing`},
+	} {
+		var d noticed
+		if err := reportInput(c.was, c.is, &d); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.texts, "\n"); got != c.want {
+			t.Errorf("%+v, then %+v: %q, want %q", c.was, c.is, got, c.want)
+		}
+	}
+}
