@@ -173,8 +173,8 @@ func regress(all []comparison) (w voiceprint.Calibration) {
 		var grad voiceprint.Calibration
 		var hess [len(voiceprint.Calibration{})]voiceprint.Calibration
 		for i := range hess {
-			hess[i][i] = 1e-4
-			grad[i] = -1e-4 * w[i]
+			hess[i][i] = 1e-6
+			grad[i] = -1e-6 * w[i]
 		}
 		for _, c := range all {
 			p := sigmoid(dot(w, c.x))
