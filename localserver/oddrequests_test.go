@@ -24,8 +24,9 @@ import (
 const (
 	// oddRequestsVar is the environment variable with the number of requests
 	// that TestOddRequests makes; a tenth of them go to a cluster.
-	oddRequestsVar = "HUBBUB_ODD_REQUESTS"
-	oddRequests    = 5000
+	oddRequestsVar   = "HUBBUB_ODD_REQUESTS"
+	oddRequests      = 5000
+	oddRequestsShort = 1000 // with go test -short
 	// Every so many requests one goes over a socket, and the store is written.
 	socketEvery  = 10
 	workingEvery = 500
@@ -34,6 +35,9 @@ const (
 // oddCount is how many requests a test makes.
 func oddCount(t testing.TB) int {
 	text := os.Getenv(oddRequestsVar)
+	if text == "" && testing.Short() {
+		return oddRequestsShort
+	}
 	if text == "" {
 		return oddRequests
 	}

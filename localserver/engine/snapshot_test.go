@@ -52,17 +52,27 @@ func TestSnapshotKeepsTheLabels(t *testing.T) {
 		}
 		return e
 	}
-	whole := labels(run(fresh(), x), len(x)/frameSamples, nil)
-	for _, c := range []struct{ seconds, again float64 }{
-		{30, 0}, {47, 0},
-		{11, 2.5}, // as a client retransmits what may not be committed; only two people have talked
-	} {
+	// One run in one, which leaves a snapshot at each cut.
+	type cut struct {
+		seconds, again float64
+		snapshot       []byte
+	}
+	cuts := []*cut{
+		{11, 2.5, nil}, // as a client retransmits what may not be committed; only two people have talked
+		{30, 0, nil}, {47, 0, nil},
+	}
+	first, pushed := fresh(), 0
+	var events []Event
+	for _, c := range cuts {
+		at := int(c.seconds * SampleRate)
+		events = first.Push(x[pushed:at], events)
+		c.snapshot, pushed = first.AppendSnapshot(nil), at
+		t.Logf("after %g s a snapshot has %d bytes", c.seconds, len(c.snapshot))
+	}
+	whole := labels(first.Flush(first.Push(x[pushed:], events)), len(x)/frameSamples, nil)
+	for _, c := range cuts {
 		seconds, cut, again := c.seconds, int(c.seconds*SampleRate), int(c.again*SampleRate)
-		first := fresh()
-		head := labels(run(first, x[:cut]), cut/frameSamples, nil)
-		snapshot := first.AppendSnapshot(nil)
-		t.Logf("after %g s a snapshot has %d bytes", seconds, len(snapshot))
-
+		snapshot, head := c.snapshot, whole[:cut/frameSamples]
 		second := fresh()
 		if err := second.RestoreSnapshot(snapshot); err != nil {
 			t.Fatal(err)
