@@ -65,11 +65,11 @@ test:
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
 	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(SERIAL) -vet=off -timeout 14m
 
-## check: format, lint, and the tests that start no other program; most of them wait, so more run at once than there are cores
+## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
 check:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint
-	$(GO) test -short -vet=off -p 4 -parallel 16 ./...
+	$(GO) test -short -vet=off -p 4 ./...
 
 ## lint: go vet and staticcheck, both without a finding
 lint:

@@ -39,7 +39,6 @@ func (h *host) working() {
 
 // No id in a request disables the store, whatever its length.
 func TestNoIDClosesTheStore(t *testing.T) {
-	t.Parallel()
 	h := serve(t)
 	for _, o := range []struct {
 		before, after, key string

@@ -208,7 +208,6 @@ func TestResumeWhileOpen(t *testing.T) {
 
 // Another node can resume a stream: the snapshot is in the shared store.
 func TestResumeOnAnotherNode(t *testing.T) {
-	t.Parallel()
 	nats, err := natsserver.NewServer(&natsserver.Options{Port: -1, Host: "127.0.0.1", NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
