@@ -13,13 +13,14 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 )
 
 // The path of a chunk without the engine (TLS, frame, checks, queue), compared
 // with a WebSocket that only echoes. Back pressure paces both.
 func BenchmarkStreamPath(b *testing.B) {
 	b.Run("hubbub", func(b *testing.B) {
-		h := serve(b, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer { return &fake{} }))
+		h := serve(b, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer { return &streamtest.Diarizer{} }))
 		s := h.open()
 		b.SetBytes(int64(len(quiet)))
 		b.ReportAllocs()

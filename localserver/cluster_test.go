@@ -16,8 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/engine"
-	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -51,26 +50,11 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// manyTurns starts a turn of speaker 0 with the first chunk, and then ends or
-// starts one with every chunk.
-func manyTurns() stream.Diarizer {
-	return &fake{push: func(n int, _ []float32) []engine.Event {
-		at := time.Duration(n-1) * protocol.ChunkDuration
-		switch {
-		case n == 1:
-			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
-		case n%2 == 0:
-			return []engine.Event{{Kind: engine.End, At: at}}
-		}
-		return []engine.Event{{Kind: engine.Start, At: at}}
-	}}
-}
-
 // clusterNode starts a node that knows one NATS server; the client discovers
 // the others. It accepts audio faster than real time.
 func clusterNode(t *testing.T, n *natsServer) *host {
 	t.Helper()
-	return serve(t, withEngine(manyTurns), func(o *setup) { o.NATS, o.Unpaced, o.RatePerMinute = n.url, true, -1 })
+	return serve(t, withEngine(streamtest.ManyTurns), func(o *setup) { o.NATS, o.Unpaced, o.RatePerMinute = n.url, true, -1 })
 }
 
 // acknowledged is what the service has acknowledged and a test verifies later.

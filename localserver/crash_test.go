@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -25,9 +26,9 @@ const childDir = "HUBBUB_SERVER_CHILD"
 const childNATS = "HUBBUB_SERVER_CHILD_NATS"
 
 func childServer(dir string) {
-	diarizer := oneTurn
+	diarizer := streamtest.OneTurn
 	if os.Getenv(childNATS) != "" {
-		diarizer = manyTurns
+		diarizer = streamtest.ManyTurns
 	}
 	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, DataDir: dir, RatePerMinute: -1,
 		NATS: os.Getenv(childNATS), WebhookTo: []string{"127.0.0.1"}, NewDiarizer: func() (stream.Diarizer, error) { return diarizer(), nil }})

@@ -14,6 +14,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -39,7 +40,7 @@ func twoTurns() stream.Diarizer {
 		2: {Kind: engine.Start, At: 100 * time.Millisecond}, 4: {Kind: engine.End, At: 300 * time.Millisecond},
 		5: {Kind: engine.Start, At: 400 * time.Millisecond, Speaker: 1}, 8: {Kind: engine.End, At: 700 * time.Millisecond, Speaker: 1},
 	}
-	return &fake{push: func(n int, _ []float32) []engine.Event {
+	return &streamtest.Diarizer{OnPush: func(n int, _ []float32) []engine.Event {
 		if e, ok := says[n]; ok {
 			return []engine.Event{e}
 		}

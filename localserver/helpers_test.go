@@ -18,8 +18,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -30,40 +30,8 @@ const (
 	testTimeout = time.Minute
 )
 
-// fake is a Diarizer made of functions; n is the number of chunks so far.
-type fake struct {
-	n     int
-	push  func(n int, samples []float32) []engine.Event
-	flush func(n int) []engine.Event
-}
-
-func (f *fake) Push(samples []float32, out []engine.Event) []engine.Event {
-	f.n++
-	if f.push == nil {
-		return out
-	}
-	return append(out, f.push(f.n, samples)...)
-}
-
-func (f *fake) Flush(out []engine.Event) []engine.Event {
-	if f.flush == nil {
-		return out
-	}
-	return append(out, f.flush(f.n)...)
-}
-
-// oneTurn starts speaker 0 with the first chunk and leaves the turn open.
-func oneTurn() stream.Diarizer {
-	return &fake{push: func(n int, _ []float32) []engine.Event {
-		if n == 1 {
-			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
-		}
-		return nil
-	}}
-}
-
 // withEngine makes every stream use a diarizer of make.
-func withEngine(make func() stream.Diarizer) func(*setup) {
+func withEngine[D stream.Diarizer](make func() D) func(*setup) {
 	return func(o *setup) { o.NewDiarizer = func() (stream.Diarizer, error) { return make(), nil } }
 }
 
@@ -88,7 +56,7 @@ func serve(t testing.TB, change ...func(*setup)) *host {
 	o := setup{Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey},
 		RatePerMinute: -1}, // tests ask often; those of the limit set their own
 		time.Now}
-	withEngine(oneTurn)(&o)
+	withEngine(streamtest.OneTurn)(&o)
 	for _, c := range change {
 		c(&o)
 	}

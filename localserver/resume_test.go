@@ -14,20 +14,21 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
 // recalling is a Diarizer whose speakers talk for a second each, in a given
 // order. Its snapshot is who has talked.
 type recalling struct {
-	fake
+	streamtest.Diarizer
 	order []int
 	known string
 }
 
 func newRecalling(orders <-chan []int) *recalling {
 	m := &recalling{}
-	m.push = func(n int, _ []float32) []engine.Event {
+	m.OnPush = func(n int, _ []float32) []engine.Event {
 		if n == 1 {
 			m.order = <-orders
 		}

@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -79,7 +80,7 @@ func (h *host) openGated(t *testing.T, gate chan struct{}) *testStream {
 	before := h.Server.options.NewDiarizer
 	defer func() { h.Server.options.NewDiarizer = before }()
 	h.Server.options.NewDiarizer = func() (stream.Diarizer, error) {
-		return &fake{flush: func(int) []engine.Event { <-gate; return nil }}, nil
+		return &streamtest.Diarizer{OnFlush: func(int) []engine.Event { <-gate; return nil }}, nil
 	}
 	return h.open()
 }

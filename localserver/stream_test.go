@@ -14,6 +14,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -138,7 +139,7 @@ func TestSamplesThatAreNotNumbers(t *testing.T) {
 	t.Parallel()
 	var sums []float64
 	h := serve(t, withEngine(func() stream.Diarizer {
-		return &fake{push: func(n int, samples []float32) []engine.Event {
+		return &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
 			sum := 0.0
 			for _, x := range samples {
 				sum += float64(x)
@@ -179,7 +180,7 @@ func TestFramesAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t, withEngine(func() stream.Diarizer {
-		return &fake{flush: func(int) []engine.Event { <-gate; return nil }}
+		return &streamtest.Diarizer{OnFlush: func(int) []engine.Event { <-gate; return nil }}
 	}))
 	s := h.open()
 	s.chunks(1)
@@ -320,17 +321,17 @@ func TestPanicInTheEngine(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			var made atomic.Int64
 			h := serve(t, withEngine(func() stream.Diarizer {
-				good := oneTurn().(*fake)
+				good := streamtest.OneTurn()
 				if made.Add(1) == 1 { // the first stream gets the bad one
-					inner := good.push
-					good.push = func(n int, samples []float32) []engine.Event {
+					inner := good.OnPush
+					good.OnPush = func(n int, samples []float32) []engine.Event {
 						if n == 3 && where == "push" {
 							panic("index out of range")
 						}
 						return inner(n, samples)
 					}
 					if where == "flush" {
-						good.flush = func(int) []engine.Event { panic("nil map") }
+						good.OnFlush = func(int) []engine.Event { panic("nil map") }
 					}
 				}
 				return good
@@ -365,7 +366,7 @@ func TestSlowEnginePushesBack(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
 	h := serve(t, func(o *setup) { o.Unpaced = true }, withEngine(func() stream.Diarizer {
-		return &fake{push: func(int, []float32) []engine.Event { <-gate; return nil }}
+		return &streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }}
 	}))
 	s := h.open()
 	var sent atomic.Int64

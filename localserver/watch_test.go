@@ -16,6 +16,7 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -135,7 +136,7 @@ func (s *seen) ends(t *testing.T, who, status, text string) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	book := &logBuffer{}
-	h := serve(t, withEngine(manyTurns), book.use, func(o *setup) { o.Unpaced = true })
+	h := serve(t, withEngine(streamtest.ManyTurns), book.use, func(o *setup) { o.Unpaced = true })
 	l := h.create()
 	early, all := h.watch(l.ID, ""), &seen{}
 	early.until(all, "the first state", func() bool { return len(all.states) > 0 })
@@ -433,7 +434,9 @@ func TestWatchersAreNoStreams(t *testing.T) {
 	t.Parallel()
 	h := serve(t, func(o *setup) {
 		o.MaxStreams = 1
-		withEngine(func() stream.Diarizer { return &fake{push: func(int, []float32) []engine.Event { return nil }} })(o)
+		withEngine(func() stream.Diarizer {
+			return &streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { return nil }}
+		})(o)
 	})
 	s := h.open()
 	for range 5 {

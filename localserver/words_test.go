@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -23,7 +24,7 @@ func (r speech) Recognise(ctx context.Context, wav []byte) (string, error) { ret
 
 // threeTurns has a turn of 0.6 s in each second.
 func threeTurns() stream.Diarizer {
-	return &fake{push: func(n int, _ []float32) []engine.Event {
+	return &streamtest.Diarizer{OnPush: func(n int, _ []float32) []engine.Event {
 		second := time.Duration(n/10) * time.Second
 		switch {
 		case n > 30:

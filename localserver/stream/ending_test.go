@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream/streamtest"
 )
 
 // ended closes a stream that has two events and expects a close code, and an
@@ -36,7 +37,7 @@ func ended(t *testing.T, s *server, c *client, want int) time.Duration {
 func TestStoreThatTakesNoEvents(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("append")
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		if d := ended(t, s, c, websocket.CloseInternalServerErr); d > 2*time.Second {
 			t.Errorf("the close frame came after %v", d)
 		}
@@ -58,7 +59,7 @@ func TestStoreThatTakesNoEvents(t *testing.T) {
 func TestStoreThatIsLate(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("append", "finish")
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		ended(t, s, c, websocket.CloseInternalServerErr)
 		time.Sleep(lateTimeout / 2)
 		s.setFail()
@@ -75,7 +76,7 @@ func TestStoreThatIsLate(t *testing.T) {
 func TestEndIsRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("finish")
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		ended(t, s, c, websocket.CloseInternalServerErr)
 		time.Sleep(time.Minute)
 		if n := s.count("finish"); n < 12 || n > 18 {
@@ -92,7 +93,7 @@ func TestEndIsRetried(t *testing.T) {
 func TestEndIsRetriedBeforeTheClose(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.setFail("finish")
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		go func() {
 			time.Sleep(time.Second)
 			s.setFail()
@@ -112,7 +113,7 @@ func TestEndInAnOutboxWithoutDisk(t *testing.T) {
 		}
 		s.outbox = OpenOutbox(s.memory, s.memory, folder, &lost, discard)
 		s.setFail("append", "finish")
-		ended(t, s, s.open(oneTurn()), websocket.CloseInternalServerErr)
+		ended(t, s, s.open(streamtest.OneTurn()), websocket.CloseInternalServerErr)
 		s.setFail()
 		s.outbox.Close(t.Context())
 		expectRecord(t, s, store.Done, endOfStream.cause)
@@ -128,7 +129,7 @@ func TestEndIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *server) {
 				s.setFail("finish")
-				c := s.open(oneTurn())
+				c := s.open(streamtest.OneTurn())
 				ended(t, s, c, websocket.CloseInternalServerErr)
 				began := time.Now()
 				stop(s)
@@ -149,7 +150,7 @@ func TestEndGoesToTheOutbox(t *testing.T) {
 		var lost atomic.Int64
 		s.outbox = OpenOutbox(s.memory, s.memory, "", &lost, discard)
 		s.setFail("append", "finish")
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		if d := ended(t, s, c, websocket.CloseNormalClosure); d > 2*time.Second || s.outbox.Len() != 1 {
 			t.Errorf("the close frame came after %v; %d streams wait", d, s.outbox.Len())
 		}
@@ -170,7 +171,7 @@ func TestEndGoesToTheOutbox(t *testing.T) {
 // A node that was considered dead stores no more events, and says so.
 func TestStreamOfANodeConsideredDead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(manyTurns())
+		c := s.open(streamtest.ManyTurns())
 		c.chunks(4)
 		synctest.Wait()
 		// Another node completes the events and the record.

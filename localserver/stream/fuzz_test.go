@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -57,7 +58,7 @@ func FuzzStreamBytes(f *testing.F) {
 		closed := make(chan struct{})
 		s.accept(far, func(conn *websocket.Conn) {
 			defer close(closed)
-			s.run(s.config(testID), conn, &fake{push: func(n int, samples []float32) []engine.Event {
+			s.run(s.config(testID), conn, &streamtest.Diarizer{OnPush: func(n int, samples []float32) []engine.Event {
 				if len(samples) != protocol.ChunkSamples {
 					t.Errorf("%d samples", len(samples))
 				}

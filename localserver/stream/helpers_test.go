@@ -15,7 +15,6 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
@@ -27,49 +26,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const testID = "0b7c1a2e-0000-4000-8000-000000000001"
 
 var discard = slog.New(slog.DiscardHandler)
-
-// fake is a Diarizer made of functions; n is the number of chunks so far.
-type fake struct {
-	n     int
-	push  func(n int, samples []float32) []engine.Event
-	flush func(n int) []engine.Event
-}
-
-func (f *fake) Push(samples []float32, out []engine.Event) []engine.Event {
-	f.n++
-	if f.push == nil {
-		return out
-	}
-	return append(out, f.push(f.n, samples)...)
-}
-
-func (f *fake) Flush(out []engine.Event) []engine.Event {
-	if f.flush == nil {
-		return out
-	}
-	return append(out, f.flush(f.n)...)
-}
-
-// oneTurn starts speaker 0 with the first chunk and leaves the turn open.
-func oneTurn() *fake {
-	return &fake{push: func(n int, _ []float32) []engine.Event {
-		if n == 1 {
-			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
-		}
-		return nil
-	}}
-}
-
-// manyTurns has an event for every chunk.
-func manyTurns() *fake {
-	return &fake{push: func(n int, _ []float32) []engine.Event {
-		kind := engine.Start
-		if n%2 == 0 {
-			kind = engine.End
-		}
-		return []engine.Event{{Kind: kind, At: time.Duration(n-1) * protocol.ChunkDuration}}
-	}}
-}
 
 // memory is a store in memory whose calls can fail. Methods that streams do not
 // call panic.

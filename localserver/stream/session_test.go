@@ -16,6 +16,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -39,7 +40,7 @@ func expectRecord(t *testing.T, s *server, status store.Status, cause string) {
 
 func TestStreamFromStartToEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		c.chunks(3)
 		synctest.Wait()
 		if got := brief(c.received()); got != "+00@20ms" {
@@ -68,8 +69,8 @@ func TestStreamFromStartToEnd(t *testing.T) {
 
 func TestInvalidFramesAreRejected(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		d, gate := oneTurn(), make(chan struct{})
-		d.flush = func(int) []engine.Event { <-gate; return nil }
+		d, gate := streamtest.OneTurn(), make(chan struct{})
+		d.OnFlush = func(int) []engine.Event { <-gate; return nil }
 		c := s.open(d)
 		nan := make([]byte, protocol.ChunkBytes)
 		binary.LittleEndian.PutUint32(nan, math.Float32bits(float32(math.NaN())))
@@ -100,7 +101,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 
 func TestTooFast(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		c.chunks(50)
 		time.Sleep(time.Second)
 		c.chunks(10) // 6 s of audio after 1 s
@@ -120,7 +121,7 @@ func TestTooFast(t *testing.T) {
 
 func TestNoAudio(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		time.Sleep(59 * time.Second)
 		c.chunks(1)
 		began := time.Now()
@@ -141,7 +142,7 @@ func TestNoAudio(t *testing.T) {
 func TestPings(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var pings atomic.Int64
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
 		pong := conn.PingHandler()
 		conn.SetPingHandler(func(data string) error { pings.Add(1); return pong(data) })
 		c := newClient(t, conn)
@@ -159,7 +160,7 @@ func TestPings(t *testing.T) {
 // is stored of the stream is complete.
 func TestDeadConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
 		conn.SetPingHandler(func(string) error { return nil })
 		c := newClient(t, conn)
 		c.chunks(2)
@@ -181,7 +182,7 @@ func TestDeadConnection(t *testing.T) {
 // A client that does not read is disconnected.
 func TestClientThatDoesNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, oneTurn()) })
+		conn := s.dial(func(conn *websocket.Conn) { s.begin(testID); s.run(s.config(testID), conn, streamtest.OneTurn()) })
 		defer func() { _ = conn.Close() }()
 		began := time.Now()
 		for conn.WriteMessage(websocket.BinaryMessage, []byte{1}) == nil {
@@ -200,7 +201,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 func TestSlowDiarizer(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		gate := make(chan struct{})
-		c := s.open(&fake{push: func(int, []float32) []engine.Event { <-gate; return nil }}, func(c *Config) { c.Unpaced = true })
+		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }}, func(c *Config) { c.Unpaced = true })
 		sent := make(chan int)
 		go func() {
 			n := 0
@@ -239,7 +240,7 @@ func TestHowAClientLeaves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *server) {
-				cl := s.open(oneTurn())
+				cl := s.open(streamtest.OneTurn())
 				cl.chunks(2)
 				synctest.Wait()
 				c.leave(cl)
@@ -265,7 +266,7 @@ func (c *client) sendClose(code int) {
 // done, and the others are not.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		c.chunks(3)
 		synctest.Wait()
 		close(s.drain)
@@ -277,7 +278,7 @@ func TestDrain(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T, s *server) {
 		gate := make(chan struct{})
-		c := s.open(&fake{push: func(int, []float32) []engine.Event { <-gate; return nil }})
+		c := s.open(&streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { <-gate; return nil }})
 		c.chunks(3)
 		c.endOfStream()
 		synctest.Wait()
@@ -293,7 +294,7 @@ func TestDrain(t *testing.T) {
 // Canceling the context disconnects a stream at once, and its end is recorded.
 func TestCancel(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(oneTurn())
+		c := s.open(streamtest.OneTurn())
 		c.chunks(1)
 		synctest.Wait()
 		began := time.Now()
@@ -313,15 +314,15 @@ func TestPanicInTheDiarizer(t *testing.T) {
 	for _, where := range []string{"push", "flush"} {
 		t.Run(where, func(t *testing.T) {
 			bubble(t, func(t *testing.T, s *server) {
-				d := oneTurn()
-				inner := d.push
-				d.push = func(n int, samples []float32) []engine.Event {
+				d := streamtest.OneTurn()
+				inner := d.OnPush
+				d.OnPush = func(n int, samples []float32) []engine.Event {
 					if n == 3 && where == "push" {
 						panic("index out of range")
 					}
 					return inner(n, samples)
 				}
-				d.flush = func(int) []engine.Event { panic("nil map") }
+				d.OnFlush = func(int) []engine.Event { panic("nil map") }
 				c := s.open(d)
 				c.chunks(3)
 				if where == "flush" {
@@ -353,7 +354,7 @@ func TestHostileDiarizer(t *testing.T) {
 				return out
 			}
 			id := fmt.Sprintf("0b7c1a2e-0000-4000-8000-%012d", seed)
-			c := s.open(&fake{push: func(n int, _ []float32) []engine.Event { return say(n) }, flush: say},
+			c := s.open(&streamtest.Diarizer{OnPush: func(n int, _ []float32) []engine.Event { return say(n) }, OnFlush: say},
 				func(c *Config) { c.Unpaced, c.ID = true, id })
 			const chunks = 60
 			c.chunks(chunks)

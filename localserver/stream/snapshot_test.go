@@ -13,11 +13,12 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream/streamtest"
 )
 
 // recalling is a Diarizer with snapshots: a text.
 type recalling struct {
-	fake
+	streamtest.Diarizer
 	state string
 }
 
@@ -38,7 +39,7 @@ func (r *recalling) RestoreSnapshot(snapshot []byte) error {
 // speaking is a recalling diarizer whose speakers talk for half a chunk each.
 func speaking(state string, speakers ...int) *recalling {
 	r := &recalling{state: state}
-	r.push = func(n int, _ []float32) []engine.Event {
+	r.OnPush = func(n int, _ []float32) []engine.Event {
 		at := time.Duration(n-1) * 100 * time.Millisecond
 		sp := speakers[(n-1)%len(speakers)]
 		return []engine.Event{{Kind: engine.Start, At: at, Speaker: sp}, {Kind: engine.End, At: at + 50*time.Millisecond, Speaker: sp}}
@@ -87,7 +88,7 @@ func TestSnapshotsThatCannotBeRestored(t *testing.T) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
-	if _, err := Restore(&fake{}, []byte("\x01"+none+"state:")); !errors.Is(err, errSnapshot) {
+	if _, err := Restore(&streamtest.Diarizer{}, []byte("\x01"+none+"state:")); !errors.Is(err, errSnapshot) {
 		t.Errorf("a diarizer without snapshots: %v", err)
 	}
 }
@@ -179,7 +180,7 @@ func TestSupersede(t *testing.T) {
 // A panic while a snapshot is taken is logged only.
 func TestPanicInASnapshot(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		c := s.open(&panicking{fake: *oneTurn()})
+		c := s.open(&panicking{Diarizer: *streamtest.OneTurn()})
 		c.chunks(2)
 		c.endOfStream()
 		if code, _ := c.end(); code != 1000 || s.count("put snapshot") != 0 {
@@ -188,7 +189,7 @@ func TestPanicInASnapshot(t *testing.T) {
 	})
 }
 
-type panicking struct{ fake }
+type panicking struct{ streamtest.Diarizer }
 
 func (*panicking) AppendSnapshot([]byte) []byte { panic("no") }
 func (*panicking) RestoreSnapshot([]byte) error { return nil }

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 )
 
@@ -42,7 +43,7 @@ func TestWatch(t *testing.T) {
 		if st := early.lastState(); st.Status != protocol.StatusCreated || st.Timestamp != 0 {
 			t.Errorf("before the stream: %+v", st)
 		}
-		sender := s.open(manyTurns(), func(c *Config) { c.Unpaced = true })
+		sender := s.open(streamtest.ManyTurns(), func(c *Config) { c.Unpaced = true })
 		sender.chunks(5)
 		synctest.Wait()
 		time.Sleep(pulseInterval)
@@ -83,7 +84,7 @@ func TestWatch(t *testing.T) {
 // A stream that fails tells its watchers why.
 func TestWatchOfAFailedStream(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		sender := s.open(oneTurn())
+		sender := s.open(streamtest.OneTurn())
 		w := s.watch(0)
 		sender.chunks(1)
 		synctest.Wait()
@@ -112,7 +113,7 @@ func TestWatchWithoutPulses(t *testing.T) {
 			}
 			return nil
 		}
-		sender := s.open(manyTurns(), func(c *Config) { c.Unpaced = true })
+		sender := s.open(streamtest.ManyTurns(), func(c *Config) { c.Unpaced = true })
 		w := s.watch(0)
 		sender.chunks(4)
 		time.Sleep(10 * pollInterval)

@@ -1,0 +1,59 @@
+// Package streamtest has diarizers that do what a test says.
+package streamtest
+
+import (
+	"time"
+
+	"hubbub/localserver/engine"
+	"hubbub/protocol"
+)
+
+// Diarizer is a stream.Diarizer made of functions. nil = no events.
+type Diarizer struct {
+	// OnPush gets the number of chunks so far, from 1 on, and the samples of the
+	// newest.
+	OnPush func(n int, samples []float32) []engine.Event
+	// OnFlush gets the number of all chunks.
+	OnFlush func(n int) []engine.Event
+
+	chunks int
+}
+
+// Push is that of stream.Diarizer.
+func (d *Diarizer) Push(samples []float32, out []engine.Event) []engine.Event {
+	d.chunks++
+	if d.OnPush == nil {
+		return out
+	}
+	return append(out, d.OnPush(d.chunks, samples)...)
+}
+
+// Flush is that of stream.Diarizer.
+func (d *Diarizer) Flush(out []engine.Event) []engine.Event {
+	if d.OnFlush == nil {
+		return out
+	}
+	return append(out, d.OnFlush(d.chunks)...)
+}
+
+// OneTurn starts speaker 0 with the first chunk and leaves the turn open.
+func OneTurn() *Diarizer {
+	return &Diarizer{OnPush: func(n int, _ []float32) []engine.Event {
+		if n == 1 {
+			return []engine.Event{{Kind: engine.Start, At: 20 * time.Millisecond}}
+		}
+		return nil
+	}}
+}
+
+// ManyTurns starts a turn of speaker 0 with the first chunk, and then ends or
+// starts one with every chunk.
+func ManyTurns() *Diarizer {
+	return &Diarizer{OnPush: func(n int, _ []float32) []engine.Event {
+		kind := engine.Start
+		if n%2 == 0 {
+			kind = engine.End
+		}
+		return []engine.Event{{Kind: kind, At: max(time.Duration(n-1)*protocol.ChunkDuration, 20*time.Millisecond)}}
+	}}
+}
