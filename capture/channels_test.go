@@ -13,7 +13,7 @@ import (
 
 // stereoWAV has a tone of 500 Hz on its first channel and of 1500 Hz on its second.
 func stereoWAV(rate, n int) []byte {
-	a, b := tone(rate, 500, n), tone(rate, 1500, n)
+	a, b := capturetest.Tone(rate, 500, n), capturetest.Tone(rate, 1500, n)
 	var data bytes.Buffer
 	for i := range n {
 		_ = binary.Write(&data, binary.LittleEndian, [2]int16{int16(a[i] * 32767), int16(b[i] * 32767)})

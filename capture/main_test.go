@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,15 +50,6 @@ func drain(src Source, block int) ([]float32, error) {
 	}
 }
 
-// tone is a sine of amplitude 0.5.
-func tone(rate int, freq float64, n int) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(0.5 * math.Sin(2*math.Pi*freq*float64(i)/float64(rate)))
-	}
-	return x
-}
-
 func openPath(t testing.TB, path string) (Source, error) {
 	t.Helper()
 	src, err := Open(context.Background(), Spec{Input: path})
@@ -67,20 +57,6 @@ func openPath(t testing.TB, path string) (Source, error) {
 		t.Cleanup(func() { _ = src.Close() })
 	}
 	return src, err
-}
-
-func same(t testing.TB, name string, got, want []float32, within float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
-		return
-	}
-	for i := range got {
-		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
-			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
-			return
-		}
-	}
 }
 
 // write makes a file for a test.

@@ -78,7 +78,7 @@ func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 // TestMicIsConverted: 44.1 kHz stereo is converted to 16 kHz mono; overflows of
 // the device are counted.
 func TestMicIsConverted(t *testing.T) {
-	d := &fakeDevice{rate: 44100, channels: 2, tone: tone(44100, 1000, 44100), demand: make(chan struct{}, 50), lostAt: 2}
+	d := &fakeDevice{rate: 44100, channels: 2, tone: capturetest.Tone(44100, 1000, 44100), demand: make(chan struct{}, 50), lostAt: 2}
 	src := openFake(t, d, time.Minute)
 	if i := src.Info(); i.Kind != Mic || i.Name != "fake" || i.Rate != 44100 || i.Channels != 2 || i.Base != "live" {
 		t.Errorf("%+v", i)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
@@ -65,7 +66,7 @@ func wait(d time.Duration) {
 
 // speaking is a device that plays a tone; it fails at a read, or stalls.
 func speaking(failAt, stallAt int) *fakeDevice {
-	return &fakeDevice{rate: SampleRate, channels: 1, tone: tone(SampleRate, 440, 60*SampleRate), period: ChunkDuration,
+	return &fakeDevice{rate: SampleRate, channels: 1, tone: capturetest.Tone(SampleRate, 440, 60*SampleRate), period: ChunkDuration,
 		failAt: failAt, stallAt: stallAt, release: make(chan struct{})}
 }
 

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hubbub/capture/capturetest"
 )
 
 // TestNamedPipe: a path that is not a regular file is read as a stream, and
@@ -30,7 +32,7 @@ func TestNamedPipe(t *testing.T) {
 		_ = w.Close()
 	}
 
-	want := tone(SampleRate, 440, 5000)
+	want := capturetest.Tone(SampleRate, 440, 5000)
 	go func() {
 		w, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
@@ -46,5 +48,5 @@ func TestNamedPipe(t *testing.T) {
 	if i := src.Info(); i.Kind != File || i.Base != "fifo" {
 		t.Errorf("%+v", i)
 	}
-	same(t, "fifo", readAll(t, src, 1600), want, 0)
+	capturetest.Same(t, "fifo", readAll(t, src, 1600), want, 0)
 }

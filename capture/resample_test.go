@@ -27,7 +27,7 @@ func TestPassband(t *testing.T) {
 		top := math.Min(7000, 0.87*float64(rate)/2)
 		for _, f := range []float64{60, 440, 1000, 0.5 * top, 0.8 * top, top} {
 			n := rate / 4
-			out := convertRate(tone(rate, f, n), rate, SampleRate)
+			out := convertRate(capturetest.Tone(rate, f, n), rate, SampleRate)
 			if want := (n*SampleRate + rate - 1) / rate; len(out) != want {
 				t.Fatalf("%d Hz: %d samples, want %d", rate, len(out), want)
 			}
@@ -57,7 +57,7 @@ func TestStopband(t *testing.T) {
 	for _, rate := range testRates {
 		// Just above the edge, then at growing distances.
 		for f := 8000.0; f < float64(rate)/2; f += 40 + 0.13*f {
-			out := convertRate(tone(rate, f, rate/4), rate, SampleRate)
+			out := convertRate(capturetest.Tone(rate, f, rate/4), rate, SampleRate)
 			mid := out[SampleRate/16 : 3*SampleRate/16]
 			sum := 0.0
 			for _, v := range mid {
@@ -104,7 +104,7 @@ func TestResamplerBlocks(t *testing.T) {
 // TestResamplerMemory: memory does not depend on the length of the input.
 func TestResamplerMemory(t *testing.T) {
 	rs := newResampler(44100, SampleRate)
-	block := tone(44100, 300, 4410)
+	block := capturetest.Tone(44100, 300, 4410)
 	var out []float32
 	for range 200 {
 		out = rs.push(block, out[:0])
@@ -135,7 +135,7 @@ func BenchmarkResample(b *testing.B) {
 	for _, rate := range []int{8000, 44100, 48000, 96000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
 			rs := newResampler(rate, SampleRate)
-			x := tone(rate, 440, rate/10)
+			x := capturetest.Tone(rate, 440, rate/10)
 			var out []float32
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
@@ -36,7 +37,7 @@ func openReader(t testing.TB, r io.Reader) (Source, error) {
 // TestRawInput: pcm_f32le in blocks of any size, also silence.
 func TestRawInput(t *testing.T) {
 	for name, want := range map[string][]float32{
-		"tone": tone(SampleRate, 440, 5000), "silence": make([]float32, 3000), "one sample": {0.25}, "noise": noisy(4321),
+		"tone": capturetest.Tone(SampleRate, 440, 5000), "silence": make([]float32, 3000), "one sample": {0.25}, "noise": noisy(4321),
 	} {
 		src, err := openReader(t, &pieces{r: bytes.NewReader(rawFloats(want))})
 		if err != nil {
@@ -46,7 +47,7 @@ func TestRawInput(t *testing.T) {
 		if i := src.Info(); i.Kind != Stdin || i.Base != "live" || i.Rate != SampleRate || i.Channels != 1 || i.Duration != 0 {
 			t.Errorf("%s: %+v", name, i)
 		}
-		same(t, name, readAll(t, src, 333), want, 0)
+		capturetest.Same(t, name, readAll(t, src, 333), want, 0)
 		if n := src.(noticer).notices(); len(n) > 0 {
 			t.Errorf("%s: notices %q", name, n)
 		}
@@ -55,7 +56,7 @@ func TestRawInput(t *testing.T) {
 
 // TestSamplesThatAreNoNumbers: they are replaced by silence, with a notice.
 func TestSamplesThatAreNoNumbers(t *testing.T) {
-	x := tone(SampleRate, 440, 1600)
+	x := capturetest.Tone(SampleRate, 440, 1600)
 	x[100], x[101], x[102] = float32(math.NaN()), float32(math.Inf(1)), 1e30
 	src, err := openReader(t, bytes.NewReader(rawFloats(x)))
 	if err != nil {
@@ -63,7 +64,7 @@ func TestSamplesThatAreNoNumbers(t *testing.T) {
 	}
 	got := readAll(t, src, 160)
 	x[100], x[101], x[102] = 0, 0, 0
-	same(t, "cleaned", got, x, 0)
+	capturetest.Same(t, "cleaned", got, x, 0)
 	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
 		t.Errorf("notices %q", n)
 	}
@@ -81,12 +82,12 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 func TestRawInputThatEndsWithinASample(t *testing.T) {
-	want := tone(SampleRate, 440, 500)
+	want := capturetest.Tone(SampleRate, 440, 500)
 	src, err := openReader(t, bytes.NewReader(rawFloats(want)[:1999]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "cut", readAll(t, src, 333), want[:499], 0)
+	capturetest.Same(t, "cut", readAll(t, src, 333), want[:499], 0)
 	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
 		t.Errorf("notices %q", n)
 	}
@@ -94,7 +95,7 @@ func TestRawInputThatEndsWithinASample(t *testing.T) {
 
 func TestInputThatIsNoAudio(t *testing.T) {
 	var pcm []byte // 16-bit samples are no floats
-	for _, v := range tone(SampleRate, 440, 3000) {
+	for _, v := range capturetest.Tone(SampleRate, 440, 3000) {
 		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(v*20000)))
 	}
 	for name, c := range map[string]struct {
@@ -127,7 +128,7 @@ func TestFLACFromAPipe(t *testing.T) {
 // TestPausedPipe: a pipe that pauses has not ended.
 func TestPausedPipe(t *testing.T) {
 	r, w := io.Pipe()
-	x := tone(SampleRate, 440, 2*ChunkSamples)
+	x := capturetest.Tone(SampleRate, 440, 2*ChunkSamples)
 	b := rawFloats(x)
 	go func() {
 		_, _ = w.Write(b[:3])
@@ -141,7 +142,7 @@ func TestPausedPipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "paused", readAll(t, src, 1600), x, 0)
+	capturetest.Same(t, "paused", readAll(t, src, 1600), x, 0)
 }
 
 // TestIdlePipeIsCancelled: opening and reading an idle pipe end with the context.
@@ -165,7 +166,7 @@ func TestIdlePipeIsCancelled(t *testing.T) {
 	}
 	defer w2.Close()
 	defer r2.Close()
-	if _, err := w2.Write(rawFloats(tone(SampleRate, 440, 1700))); err != nil {
+	if _, err := w2.Write(rawFloats(capturetest.Tone(SampleRate, 440, 1700))); err != nil {
 		t.Fatal(err)
 	}
 	src, err := Open(context.Background(), Spec{Input: "-", Stdin: r2})
@@ -202,13 +203,13 @@ func TestAReaderThatFails(t *testing.T) {
 			t.Errorf("%T: %v", r, err)
 		}
 	}
-	x := tone(SampleRate, 440, 500)
+	x := capturetest.Tone(SampleRate, 440, 500)
 	src, err := openReader(t, io.MultiReader(bytes.NewReader(rawFloats(x)), failing{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := drain(src, 100)
-	same(t, "before the failure", got, x, 0)
+	capturetest.Same(t, "before the failure", got, x, 0)
 	if err == nil || !strings.Contains(err.Error(), "input/output") || hint.Of(err) == "" {
 		t.Error(err)
 	}

@@ -93,7 +93,7 @@ func TestVirtualMicrophone(t *testing.T) {
 	var x []float32
 	for f := 400.0; f <= 1600; f += 200 {
 		pitches = append(pitches, f)
-		x = append(x, tone(SampleRate, f, SampleRate/5)...)
+		x = append(x, capturetest.Tone(SampleRate, f, SampleRate/5)...)
 		x = append(x, make([]float32, SampleRate/5)...)
 	}
 	w, err := audiofile.CreateWAV(played)

@@ -10,6 +10,8 @@ import (
 	"github.com/mewkiz/flac"
 	"github.com/mewkiz/flac/frame"
 	"github.com/mewkiz/flac/meta"
+
+	"hubbub/capture/capturetest"
 )
 
 // flacBytes encodes the same samples into each channel, in blocks of 1024.
@@ -47,7 +49,7 @@ func flacBytes(t testing.TB, x []float32, rate, channels, bits int, stateLength 
 }
 
 func TestFLAC(t *testing.T) {
-	want := tone(5000)
+	want := capturetest.Tone(SampleRate, 440, 5000)
 	for _, bits := range []int{8, 16, 24} {
 		for _, channels := range []int{1, 2, 5} {
 			for _, stated := range []bool{true, false} {
@@ -57,14 +59,14 @@ func TestFLAC(t *testing.T) {
 				if f := d.format; f.Rate != SampleRate || f.Channels != channels || stated != (f.Duration() > 0) || d.notices != "" {
 					t.Errorf("%s: %+v, notices %q", name, f, d.notices)
 				}
-				same(t, name, d.samples, want, 2*math.Ldexp(1, -min(bits, 10)))
+				capturetest.Same(t, name, d.samples, want, 2*math.Ldexp(1, -min(bits, 10)))
 			}
 		}
 	}
 }
 
 func TestFLACDamage(t *testing.T) {
-	x := tone(SampleRate)
+	x := capturetest.Tone(SampleRate, 440, SampleRate)
 	complete := flacBytes(t, x, SampleRate, 1, 16, true)
 	broken := bytes.Clone(complete)
 	for i := range 40 {
@@ -85,7 +87,7 @@ func TestFLACDamage(t *testing.T) {
 		if len(d.samples) < c.min {
 			t.Errorf("%s: only %d samples", c.name, len(d.samples))
 		}
-		same(t, c.name, d.samples, x[:len(d.samples)], 2e-3)
+		capturetest.Same(t, c.name, d.samples, x[:len(d.samples)], 2e-3)
 		if n := d.notices; !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
 			t.Errorf("%s: notices %q", c.name, n)
 		}
@@ -93,5 +95,5 @@ func TestFLACDamage(t *testing.T) {
 }
 
 func BenchmarkDecodeFLAC(b *testing.B) {
-	benchmarkDecode(b, flacBytes(b, tone(20*SampleRate), SampleRate, 1, 16, true), 20)
+	benchmarkDecode(b, flacBytes(b, capturetest.Tone(SampleRate, 440, 20*SampleRate), SampleRate, 1, 16, true), 20)
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
@@ -33,7 +34,7 @@ func survive(t *testing.T, b []byte) {
 }
 
 func FuzzWAV(f *testing.F) {
-	x := tone(300)
+	x := capturetest.Tone(SampleRate, 440, 300)
 	for _, s := range []wavShape{
 		{tag: tagPCM, bits: 16, channels: 1, rate: 8000, dataSize: -1},
 		{tag: tagPCM, bits: 24, channels: 2, rate: 44100, dataSize: 0, extensible: true},
@@ -47,10 +48,10 @@ func FuzzWAV(f *testing.F) {
 }
 
 func FuzzFLAC(f *testing.F) {
-	b := flacBytes(f, tone(1500), 8000, 1, 16, true)
+	b := flacBytes(f, capturetest.Tone(SampleRate, 440, 1500), 8000, 1, 16, true)
 	f.Add(b)
 	f.Add(b[:len(b)/2])
-	f.Add(flacBytes(f, tone(300), 44100, 2, 24, false))
+	f.Add(flacBytes(f, capturetest.Tone(SampleRate, 440, 300), 44100, 2, 24, false))
 	f.Add(append([]byte("ID3\x04\x00\x00\x00\x00\x00\x00"), b...))
 	f.Fuzz(survive)
 }
@@ -66,7 +67,7 @@ func FuzzMP3(f *testing.F) {
 
 func FuzzRaw(f *testing.F) {
 	var raw []byte
-	for _, x := range tone(100) {
+	for _, x := range capturetest.Tone(SampleRate, 440, 100) {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
 	}
 	f.Add(raw)

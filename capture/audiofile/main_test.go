@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strings"
 	"testing"
 
-	"hubbub/protocol/hint"
+	"hubbub/capture/capturetest"
 
 	"go.uber.org/goleak"
 )
@@ -85,41 +84,11 @@ func mustDecode(t testing.TB, name string, b []byte, stream bool, block int) dec
 	return d
 }
 
-// rejected expects that an input does not open, with an error of one line that has
-// text in it, and a hint.
+// rejected expects that an input in memory does not open.
 func rejected(t *testing.T, name string, b []byte, stream bool, text string) {
 	t.Helper()
 	_, err := open(b, stream, &Notes{})
-	if err == nil {
-		t.Errorf("%s: opens", name)
-		return
-	}
-	if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
-		t.Errorf("%s: %q, hint %q; want %q in it", name, err, hint.Of(err), text)
-	}
-}
-
-// tone is a sine of 440 Hz at 16 kHz with an amplitude of 0.5.
-func tone(n int) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(0.5 * math.Sin(2*math.Pi*440*float64(i)/SampleRate))
-	}
-	return x
-}
-
-func same(t testing.TB, name string, got, want []float32, within float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d samples, want %d", name, len(got), len(want))
-		return
-	}
-	for i := range got {
-		if d := math.Abs(float64(got[i] - want[i])); !(d <= within) {
-			t.Errorf("%s: sample %d is %g, want %g", name, i, got[i], want[i])
-			return
-		}
-	}
+	capturetest.Rejected(t, name, err, text)
 }
 
 // benchmarkDecode decodes a file of so many seconds.

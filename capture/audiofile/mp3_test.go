@@ -53,7 +53,7 @@ func TestMP3(t *testing.T) {
 				last = i
 			}
 		}
-		if within := sample(0.004); max(first-sample(0.5), sample(0.5)-first, last-sample(0.7), sample(0.7)-last) > within {
+		if within := sample(0.00375); max(first-sample(0.5), sample(0.5)-first, last-sample(0.7), sample(0.7)-last) > within {
 			t.Errorf("%s: the tone lasts from %d to %d at %d Hz", c.name, first, last, c.rate)
 		}
 		at, rest := capturetest.Power(x[sample(0.525):sample(0.675)], c.rate, 1000)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
+
+	"hubbub/capture/capturetest"
 )
 
 // wavShape is a WAV file for tests, true or lying.
@@ -103,7 +105,7 @@ func (s wavShape) bytes(samples []float32) []byte {
 // TestWAVFormats: every sample format, with 1, 2 and 6 channels, gives the same
 // audio, from a file and from a stream.
 func TestWAVFormats(t *testing.T) {
-	want := tone(4001)
+	want := capturetest.Tone(SampleRate, 440, 4001)
 	for _, f := range []struct {
 		tag, bits, width int
 		within           float64
@@ -128,8 +130,8 @@ func TestWAVFormats(t *testing.T) {
 				if f := d.format; f.Rate != SampleRate || f.Channels != channels || f.Notice != "" || f.Duration().Round(time.Millisecond) != 250*time.Millisecond {
 					t.Errorf("%s: %+v", name, f)
 				}
-				same(t, name, d.samples, want, f.within)
-				same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
+				capturetest.Same(t, name, d.samples, want, f.within)
+				capturetest.Same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
 			}
 		}
 	}
@@ -142,7 +144,7 @@ func TestWAVFromAnotherWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tone(8000)
+	want := capturetest.Tone(SampleRate, 440, 8000)
 	enc := wav.NewEncoder(f, 44100, 16, 2, 1)
 	buf := &audio.IntBuffer{Format: &audio.Format{NumChannels: 2, SampleRate: 44100}, SourceBitDepth: 16}
 	for _, v := range want {
@@ -159,7 +161,7 @@ func TestWAVFromAnotherWriter(t *testing.T) {
 	if d.format.Rate != 44100 || d.format.Channels != 2 {
 		t.Errorf("%+v", d.format)
 	}
-	same(t, "go-audio", d.samples, want, 1e-4)
+	capturetest.Same(t, "go-audio", d.samples, want, 1e-4)
 }
 
 var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: -1}
@@ -167,7 +169,7 @@ var mono16 = wavShape{tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, data
 // TestWrongWAVSizes: all audio in the file is used, with a notice if the header
 // states another length.
 func TestWrongWAVSizes(t *testing.T) {
-	x := tone(2 * SampleRate)
+	x := capturetest.Tone(SampleRate, 440, 2*SampleRate)
 	with := func(size int64, after []byte) []byte {
 		s := mono16
 		s.dataSize, s.after = size, after
@@ -215,7 +217,7 @@ func TestWrongWAVSizes(t *testing.T) {
 
 // TestInvalidWAVHeaders: the error names the cause and has a hint.
 func TestInvalidWAVHeaders(t *testing.T) {
-	x := tone(1600)
+	x := capturetest.Tone(SampleRate, 440, 1600)
 	shape := func(change func(*wavShape)) []byte {
 		s := mono16
 		change(&s)
@@ -248,5 +250,5 @@ func TestInvalidWAVHeaders(t *testing.T) {
 }
 
 func BenchmarkDecodeWAV(b *testing.B) {
-	benchmarkDecode(b, wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(tone(20*44100)), 10)
+	benchmarkDecode(b, wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(capturetest.Tone(SampleRate, 440, 20*44100)), 10)
 }

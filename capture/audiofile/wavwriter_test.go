@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 
 	"github.com/go-audio/wav"
@@ -24,7 +25,7 @@ func TestWAVWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tone(70_000)
+	want := capturetest.Tone(SampleRate, 440, 70_000)
 	for i := 0; i < len(want); i += 1600 {
 		if err := w.Write(want[i:min(len(want), i+1600)]); err != nil {
 			t.Fatal(err)
@@ -44,7 +45,7 @@ func TestWAVWriter(t *testing.T) {
 	if f := back.format; f.Notice != "" || f.Rate != SampleRate || f.Channels != 1 {
 		t.Errorf("%+v", f)
 	}
-	same(t, "read back", back.samples, want, 1.0/32768)
+	capturetest.Same(t, "read back", back.samples, want, 1.0/32768)
 
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,7 +93,7 @@ func TestRecordingInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	want := tone(5000)
+	want := capturetest.Tone(SampleRate, 440, 5000)
 	if err := w.Write(want); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestRecordingInProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(b) == wavHeaderSize+2*len(want) && bytes.Equal(b[:wavHeaderSize], wavHeader(int64(2*len(want)))) {
-			same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
+			capturetest.Same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
 			return
 		}
 		if time.Now().After(deadline) {
@@ -208,7 +209,7 @@ func BenchmarkWAVWriter(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := tone(chunkSamples)
+	x := capturetest.Tone(SampleRate, 440, chunkSamples)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := w.Write(x); err != nil {
