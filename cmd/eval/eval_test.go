@@ -91,13 +91,6 @@ func eval(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-type jsonTable struct {
-	Latency float64
-	Sets    []struct {
-		figures
-	}
-}
-
 func TestASetIsMeasured(t *testing.T) {
 	dir := makeSet(t)
 	out := filepath.Join(t.TempDir(), "hyp")

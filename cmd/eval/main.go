@@ -64,6 +64,7 @@ type settings struct {
 	jobs        int
 	perFile     bool
 	json        bool
+	against     string
 	out         string
 	profile     string
 
@@ -100,6 +101,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.jobs, "jobs", 1, "recordings at once")
 	f.BoolVar(&s.perFile, "per-file", false, "a line for each recording as well")
 	f.BoolVar(&s.json, "json", false, "print JSON")
+	f.StringVar(&s.against, "against", "", "file that --json has written: print the differences by recording with their standard errors as well")
 	f.StringVar(&s.program, "program", "", "run this program (bin/hubbub) on each recording, decoder, TLS and server included, instead of the engine alone")
 	f.BoolVar(&s.offline, "offline", false, "run the second pass over whole recordings instead of the live engine; --set then changes its parameters")
 	f.BoolVar(&s.known, "known", false, "and tell it the number of speakers of the reference")
@@ -196,6 +198,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var earlier []jsonTable
+	if s.against != "" {
+		if earlier, err = readTables(s.against); err != nil {
+			return err
+		}
+	}
 	if s.profile != "" {
 		file, err := os.Create(s.profile)
 		if err != nil {
@@ -231,7 +239,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if s.json {
 		return writeJSON(stdout, tables)
 	}
-	return writeText(stdout, tables, s)
+	if err := writeText(stdout, tables, s); err != nil || s.against == "" {
+		return err
+	}
+	return writeAgainst(stdout, jsonTables(tables), earlier)
 }
 
 func (s settings) find() ([]set, error) {

@@ -65,7 +65,7 @@ func (m *meter) try(p clustering.Params, all []windows, sets int) (trial, error)
 		t.returns += s.labels.Returns
 		t.lost += s.labels.Lost
 		t.speakers += s.labels.Speakers
-		t.goal += goal(s) / n
+		t.goal += goal(figuresOf("", s)) / n
 	}
 	// A tenth of the returns under another label costs as much as 1.5 points.
 	if t.returns > 0 {
@@ -86,10 +86,13 @@ func split(l evaluation.LabelReport) float64 {
 // cost: 0.033 labels per speaker too many, 3.3 % of the speakers lost, and one
 // label too many or too few in a third of the recordings. Users notice wrong
 // labels most.
-func goal(s summary) float64 {
-	g := 100*s.score.DER + 30*max(0, split(s.labels)-1) + 3*float64(s.labels.CountError)/float64(s.files)
-	if s.labels.Speakers > 0 {
-		g += 30 * float64(s.labels.Lost) / float64(s.labels.Speakers)
+func goal(f figures) float64 {
+	g := 100*f.DER + 3*f.CountError
+	if f.Split != nil {
+		g += 30 * max(0, *f.Split-1)
+	}
+	if f.Speakers > 0 {
+		g += 30 * float64(f.Lost) / float64(f.Speakers)
 	}
 	return g
 }
@@ -97,15 +100,18 @@ func goal(s summary) float64 {
 // difference is t less base by recording: means of DER and goal (without returns)
 // with their standard errors.
 func (t trial) difference(base trial) string {
-	var der, goals []float64
-	for i := range t.recordings {
-		a, b := sum(t.recordings[i:i+1]), sum(base.recordings[i:i+1])
-		der = append(der, 100*(a.score.DER-b.score.DER))
-		goals = append(goals, goal(a)-goal(b))
-	}
-	m, e := meanError(der)
-	g, h := meanError(goals)
+	is, was := each(t.recordings), each(base.recordings)
+	m, e := difference(is, was, func(f figures) float64 { return 100 * f.DER })
+	g, h := difference(is, was, goal)
 	return fmt.Sprintf("  by recording DER %+.2f ± %.2f goal %+.2f ± %.2f", m, e, g, h)
+}
+
+// each are the figures of every recording.
+func each(outcomes []outcome) (list []figures) {
+	for _, o := range outcomes {
+		list = append(list, figuresOf(o.name, sum([]outcome{o})))
+	}
+	return list
 }
 
 // meanError is the mean of x and its standard error.

@@ -111,8 +111,7 @@ type figures struct {
 	EachRecording []figures `json:"recordings,omitempty"`
 }
 
-func figuresOf(name string, outcomes []outcome) figures {
-	s := sum(outcomes)
+func figuresOf(name string, s summary) figures {
 	finite := func(x float64) *float64 {
 		if math.IsNaN(x) {
 			return nil
@@ -130,30 +129,35 @@ func figuresOf(name string, outcomes []outcome) figures {
 	}
 }
 
-func writeJSON(w io.Writer, tables []table) error {
-	type byLatency struct {
-		Latency float64   `json:"latency"`
-		Engine  string    `json:"engine"`
-		Weights string    `json:"weights"`
-		Sets    []figures `json:"sets"`
-		All     figures   `json:"all"`
-	}
-	var list []byLatency
+// jsonTable is a table as JSON.
+type jsonTable struct {
+	Latency float64   `json:"latency"`
+	Engine  string    `json:"engine"`
+	Weights string    `json:"weights"`
+	Sets    []figures `json:"sets"`
+	All     figures   `json:"all"`
+}
+
+func jsonTables(tables []table) (list []jsonTable) {
 	for _, t := range tables {
-		b := byLatency{Latency: t.latency.Seconds(), Engine: engine.Version(), Weights: engine.WeightsVersion()}
+		b := jsonTable{Latency: t.latency.Seconds(), Engine: engine.Version(), Weights: engine.WeightsVersion()}
 		var all []outcome
 		for _, r := range t.results {
-			f := figuresOf(r.set, r.outcomes)
+			f := figuresOf(r.set, sum(r.outcomes))
 			for _, o := range r.outcomes {
-				f.EachRecording = append(f.EachRecording, figuresOf(o.name, []outcome{o}))
+				f.EachRecording = append(f.EachRecording, figuresOf(o.name, sum([]outcome{o})))
 			}
 			b.Sets = append(b.Sets, f)
 			all = append(all, r.outcomes...)
 		}
-		b.All = figuresOf("all", all)
+		b.All = figuresOf("all", sum(all))
 		list = append(list, b)
 	}
+	return list
+}
+
+func writeJSON(w io.Writer, tables []table) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(list)
+	return e.Encode(jsonTables(tables))
 }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAgainst: the differences to an earlier run are those of the recordings that
+// both have.
+func TestAgainst(t *testing.T) {
+	dir := makeSet(t)
+	text, err := eval(t, "--dir", dir, "--sets", "real-dev", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []jsonTable
+	if err := json.Unmarshal([]byte(text), &tables); err != nil {
+		t.Fatal(err)
+	}
+	now := tables[0].Sets[0].EachRecording[0]
+	now.DER -= 0.02
+	other := figures{Name: "other", DER: 0.5}
+	tables[0].Sets[0].EachRecording = []figures{other, now}
+	raw, err := json.Marshal(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "earlier.json")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err = eval(t, "--dir", dir, "--sets", "real-dev", "--against", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	fields := strings.Fields(lines[len(lines)-1])
+	if len(fields) < 5 || fields[0] != "real-dev" || fields[1] != "1" || fields[2] != "+2.00" {
+		t.Errorf("%q, want one recording with 2 points of DER more", lines[len(lines)-1])
+	}
+
+	var w bytes.Buffer
+	is, was := []figures{{DER: 0.3}, {DER: 0.2}, {DER: 0.1}}, []figures{{DER: 0.2}, {DER: 0.2}, {DER: 0.2}}
+	differenceRow(&w, "x", is, was)
+	if got := w.String(); !strings.HasPrefix(got, "x\t3\t+0.00 ± 5.77\t") {
+		t.Errorf("%q, want 0 ± 5.77", got)
+	}
+	if _, err := eval(t, "--dir", dir, "--against", "none.json"); err == nil || !strings.Contains(err.Error(), "none.json") {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+}
