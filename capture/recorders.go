@@ -30,10 +30,11 @@ var recorders = []*recorder{
 			return []string{"-q", "-d", "-t", "raw", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels), "-b", "16", "-e", "signed-integer", "-L", "-"}
 		},
 		env: func(device string) []string {
+			latency := "PULSE_LATENCY_MSEC=50" // without it, PulseAudio gives sox blocks of 2 s
 			if device == "" {
-				return nil
+				return []string{latency}
 			}
-			return []string{"AUDIODEV=" + device}
+			return []string{latency, "AUDIODEV=" + device}
 		}},
 }
 
