@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,25 @@ func imageFiles(t *testing.T, archive io.Reader) map[string][]byte {
 			t.Fatal(err)
 		}
 		files[path.Clean(h.Name)] = b
+	}
+}
+
+// TestComposeVolumes: the volumes of docs/compose.yaml are declared, and their names are not taken for a drive of
+// Windows, as those of one letter are.
+func TestComposeVolumes(t *testing.T) {
+	b, err := os.ReadFile("../../docs/compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, declared, _ := strings.Cut(string(b), "\nvolumes:\n")
+	mounts := regexp.MustCompile(`volumes: \[(.*?):/`).FindAllStringSubmatch(string(b), -1)
+	if len(mounts) != 5 {
+		t.Errorf("%d mounts, want one of each node and NATS server", len(mounts))
+	}
+	for _, m := range mounts {
+		if len(m[1]) < 2 || !strings.Contains(declared, "  "+m[1]+":") {
+			t.Errorf("volume %q", m[1])
+		}
 	}
 }
 
