@@ -26,7 +26,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Write(tone(SampleRate, hz, 60*SampleRate)), w.Close()); err != nil {
+	if err := errors.Join(w.Write(capturetest.Tone(SampleRate, hz, 60*SampleRate)), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	player := server.Command("sh", "-c", `while paplay --device=mic "$0"; do :; done`, path)
