@@ -30,6 +30,11 @@ type outcome struct {
 	seconds float64 // of audio
 }
 
+// miscount is the difference between the numbers of labels and of speakers.
+func (o outcome) miscount() int {
+	return max(o.labels.Labels-o.labels.Speakers, o.labels.Speakers-o.labels.Labels)
+}
+
 // result is a set at one latency.
 type result struct {
 	set      string
@@ -48,6 +53,8 @@ type meter struct {
 	options  evaluation.Options
 	progress io.Writer // nil: no progress is shown
 
+	stored map[string]windows // of --offline with --heard, by file name of the audio
+
 	mu          sync.Mutex
 	done, total int // recordings
 }
@@ -61,6 +68,17 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 			tables[i].results = append(tables[i].results, result{s.name, make([]outcome, len(s.recordings))})
 		}
 	}
+	if m.offline && m.windowsFile != "" {
+		all, err := m.runNetworks(ctx, sets, 0)
+		if err != nil {
+			return nil, err
+		}
+		m.stored = map[string]windows{}
+		for _, w := range all {
+			m.stored[w.rec.audio] = w
+		}
+		m.done, m.total = 0, 0
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(m.jobs)
 	for i, s := range sets {
@@ -70,11 +88,14 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				samples, err := decode(ctx, r.audio)
-				if err != nil {
-					return err // it names the file
+				var samples []float32
+				if m.stored == nil {
+					var err error
+					if samples, err = decode(ctx, r.audio); err != nil {
+						return err // it names the file
+					}
+					amplify(samples, m.gain)
 				}
-				amplify(samples, m.gain)
 				for k, d := range m.latencies {
 					o, err := m.evaluate(ctx, r, samples, d)
 					if err != nil {
@@ -151,6 +172,9 @@ type summary struct {
 	lags    []time.Duration
 	cpu     time.Duration
 	seconds float64
+	// exact and close are the files with as many labels as speakers, and with one
+	// more or less at most.
+	exact, close int
 }
 
 func sum(outcomes []outcome) summary {
@@ -162,6 +186,13 @@ func sum(outcomes []outcome) summary {
 		s.lags = append(s.lags, o.lags...)
 		s.cpu += o.cpu
 		s.seconds += o.seconds
+		switch o.miscount() {
+		case 0:
+			s.exact++
+			s.close++
+		case 1:
+			s.close++
+		}
 	}
 	s.score = evaluation.Sum(results...)
 	slices.Sort(s.lags)

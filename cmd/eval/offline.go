@@ -10,9 +10,10 @@ import (
 	"hubbub/protocol"
 )
 
-// runOffline runs the second pass over a recording.
+// runOffline runs the second pass over a recording, or over its stored windows.
 func (m *meter) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []evaluation.Turn, error) {
-	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
+	stored := m.stored[r.audio]
+	o := outcome{name: r.name, seconds: float64(max(len(samples), stored.samples)) / engine.SampleRate}
 	params := offline.Default()
 	for _, text := range m.set {
 		if err := setParam(&params, text); err != nil {
@@ -35,6 +36,11 @@ func (m *meter) runOffline(ctx context.Context, r recording, samples []float32) 
 	defer runtime.UnlockOSThread()
 	begin := threadTime()
 	pass.Push(samples)
+	for i, w := range stored.steps {
+		if w != nil {
+			pass.Add(w, i == len(stored.steps)-1)
+		}
+	}
 	result, err := pass.Finish(ctx)
 	if err != nil {
 		return o, nil, err

@@ -15,6 +15,7 @@ const legend = `DER, miss, false alarm and confusion are per cent of the referen
   labels   labels / true speakers
   lost     true speakers whose mapped label covers under 10 % of their speech, or who have none
   count    difference between the numbers of labels and of true speakers, on average over files
+  exact    files with as many labels as true speakers; within 1: with one more or less at most
   returns  true speakers back after more than 60 s of silence who keep their label
   sw/min   changes of label inside one true speaker's speech, per minute of matched single-speaker speech
   lag      newest sample at an event's emission minus the event's time, on the audio's clock (p50, p95 of all events before the input's end)
@@ -37,7 +38,7 @@ func writeText(w io.Writer, tables []table, s settings) error {
 		fmt.Fprintf(w, "%s, engine %s, weights %s; collar %g s, %s\n",
 			pass, engine.Version(), engine.WeightsVersion(), s.collar, overlap)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprint(tw, "set\tfiles\tminutes\tDER\tmiss\tfalse\tconf\tsplit\tlabels\tlost\tcount\treturns\tsw/min\tlag p50\tp95\tRTF\t\n")
+		fmt.Fprint(tw, "set\tfiles\tminutes\tDER\tmiss\tfalse\tconf\tsplit\tlabels\tlost\tcount\texact\twithin 1\treturns\tsw/min\tlag p50\tp95\tRTF\t\n")
 		var all []outcome
 		for _, r := range t.results {
 			if s.perFile {
@@ -66,9 +67,10 @@ func writeText(w io.Writer, tables []table, s settings) error {
 
 func row(w io.Writer, name string, s summary) {
 	l := s.labels
-	fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d/%d\t%d of %d\t%.2f\t%d of %d\t%s\t%s\t%s\t%.4f\t\n",
+	fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d/%d\t%d of %d\t%.2f\t%.0f %%\t%.0f %%\t%d of %d\t%s\t%s\t%s\t%.4f\t\n",
 		name, s.files, s.seconds/60, 100*s.score.DER, 100*s.score.Miss, 100*s.score.FalseAlarm, 100*s.score.Confusion,
-		number(l.PerSpeaker()), l.Labels, l.Speakers, l.Lost, l.Speakers, float64(l.CountError)/float64(s.files), l.Kept, l.Returns,
+		number(l.PerSpeaker()), l.Labels, l.Speakers, l.Lost, l.Speakers, float64(l.CountError)/float64(s.files),
+		100*float64(s.exact)/float64(s.files), 100*float64(s.close)/float64(s.files), l.Kept, l.Returns,
 		number(l.SwitchesPerMinute()), number(percentile(s.lags, 0.5)), number(percentile(s.lags, 0.95)), s.factor())
 }
 
@@ -101,6 +103,8 @@ type figures struct {
 	Speakers      int       `json:"speakers"`
 	Lost          int       `json:"lost"`
 	CountError    float64   `json:"count_error"`
+	CountExact    float64   `json:"count_exact"`
+	CountWithin1  float64   `json:"count_within_1"`
 	Returns       int       `json:"returns"`
 	Kept          int       `json:"returns_kept"`
 	Switches      *float64  `json:"switches_per_minute"`
@@ -122,7 +126,8 @@ func figuresOf(name string, s summary) figures {
 		Name: name, Files: s.files, Seconds: s.seconds,
 		DER: s.score.DER, Miss: s.score.Miss, FalseAlarm: s.score.FalseAlarm, Confusion: s.score.Confusion, Total: s.score.Total,
 		Split: finite(s.labels.PerSpeaker()), Labels: s.labels.Labels, Speakers: s.labels.Speakers, Lost: s.labels.Lost,
-		CountError: float64(s.labels.CountError) / float64(s.files), Returns: s.labels.Returns, Kept: s.labels.Kept,
+		CountError: float64(s.labels.CountError) / float64(s.files),
+		CountExact: float64(s.exact) / float64(s.files), CountWithin1: float64(s.close) / float64(s.files), Returns: s.labels.Returns, Kept: s.labels.Kept,
 		Switches: finite(s.labels.SwitchesPerMinute()),
 		LagP50:   finite(percentile(s.lags, 0.5)), LagP95: finite(percentile(s.lags, 0.95)), LagMax: finite(percentile(s.lags, 1)),
 		RTF: s.factor(),

@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/inference"
+	"hubbub/localserver/engine/offline"
 )
 
 // For tuning and training, the networks run once over every recording. Their
@@ -38,11 +39,11 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 	return w
 }
 
-// runNetworks gives the windows of all recordings, hop samples apart. With
-// --heard it reads them from that file, or writes them to it.
+// runNetworks gives the windows of all recordings, hop samples apart, or with
+// --offline those of the second pass. With --heard it reads them from that file, or writes them to it.
 func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
 	if m.windowsFile != "" {
-		if all, ok, err := loadWindows(m.windowsFile, sets); ok || err != nil {
+		if all, ok, err := loadWindows(m.windowsFile, sets, m.offline); ok || err != nil {
 			return all, err
 		}
 	}
@@ -62,7 +63,7 @@ func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows
 		return nil, err
 	}
 	if m.windowsFile != "" {
-		return all, saveWindows(m.windowsFile, all)
+		return all, saveWindows(m.windowsFile, all, m.offline)
 	}
 	return all, nil
 }
@@ -75,6 +76,9 @@ func (m *meter) infer(ctx context.Context, w *windows, hop int) error {
 	}
 	amplify(samples, m.gain)
 	stream, err := inference.New(hop)
+	if m.offline {
+		stream, err = offline.Networks()
+	}
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func (m *meter) infer(ctx context.Context, w *windows, hop int) error {
 			return ctx.Err()
 		}
 		end := min(at+chunkSamples, len(samples))
-		step := stream.Push(samples[at:end], end-at < chunkSamples)
+		step := stream.Push(samples[at:end], end-at < chunkSamples || m.offline && end == len(samples))
 		if step != nil {
 			step = step.Clone()
 		}
@@ -100,10 +104,11 @@ type storedWindows struct {
 	SampleCount  int
 	StepCount    int
 	WindowByStep map[int]*clustering.Window
+	SecondPass   bool // windows of the second pass
 }
 
 // saveWindows writes a file of --heard.
-func saveWindows(path string, all []windows) error {
+func saveWindows(path string, all []windows, secondPass bool) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -111,7 +116,7 @@ func saveWindows(path string, all []windows) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}}
+		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, secondPass}
 		for i, step := range w.steps {
 			if step != nil {
 				s.WindowByStep[i] = step
@@ -125,8 +130,8 @@ func saveWindows(path string, all []windows) error {
 }
 
 // loadWindows reads a file of --heard; ok is false when it does not exist, is of
-// other recordings, or has another format.
-func loadWindows(path string, sets []set) (all []windows, ok bool, err error) {
+// other recordings or another pass, or has another format.
+func loadWindows(path string, sets []set, secondPass bool) (all []windows, ok bool, err error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return nil, false, nil
@@ -139,7 +144,7 @@ func loadWindows(path string, sets []set) (all []windows, ok bool, err error) {
 	for i, s := range sets {
 		for _, r := range s.recordings {
 			var stored storedWindows
-			if err := d.Decode(&stored); err != nil || stored.Recording != r.name {
+			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.SecondPass != secondPass {
 				return nil, false, nil
 			}
 			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}

@@ -8,7 +8,7 @@ const FrameSeconds = frameSeconds
 func (r *Result) Confidence() []float64 {
 	out := make([]float64, r.frames)
 	for i := range out {
-		f := &r.scores.frames[i]
+		f, of := r.scores.at(i)
 		if f.weight == 0 {
 			continue
 		}
@@ -19,7 +19,7 @@ func (r *Result) Confidence() []float64 {
 			continue
 		}
 		var chosen, all float64
-		for k, p := range r.scores.of(i) {
+		for k, p := range of {
 			all += float64(p)
 			if set&(1<<k) != 0 {
 				chosen += float64(p)
@@ -36,16 +36,13 @@ func (r *Result) Speaking(start, end float64) []float64 {
 	out := make([]float64, len(r.order))
 	from, to := max(int(start/frameSeconds+0.5), 0), min(int(end/frameSeconds+0.5), r.frames)
 	for i := from; i < to; i++ {
-		weight := float64(r.scores.frames[i].weight)
-		if weight == 0 {
+		f, of := r.scores.at(i)
+		if f.weight == 0 {
 			continue
 		}
 		for j, k := range r.order {
-			out[j] += min(float64(r.scores.of(i)[k])/weight, 1) / float64(to-from)
+			out[j] += min(float64(of[k])/float64(f.weight), 1) / float64(to-from)
 		}
 	}
 	return out
 }
-
-// of are the sums of the speakers in frame i.
-func (s *scores) of(i int) []float32 { return s.speaker[i*s.speakers:][:s.speakers] }

@@ -6,12 +6,21 @@ import (
 	"slices"
 )
 
-// scores sums the windows that cover each frame.
+// scores sums the windows that cover each frame. The sums are those of one page of
+// the recording at a time, and computed when one of its frames is asked for: sums of
+// every frame and speaker would need more memory than the windows.
 type scores struct {
+	windows  []window // in order of time, with assigned groups
 	speakers int
-	frames   []frame
-	speaker  []float32 // of frame i: speaker[i*speakers:][:speakers]
+
+	page    int // the computed page, pageFrames long; -1 at first
+	frames  []frame
+	speaker []float32 // of frame i of the page: speaker[i*speakers:][:speakers]
 }
+
+// pageFrames is 60 s: a page is computed in less than a millisecond, and windows that
+// reach into a second page are few.
+const pageFrames = 3000
 
 // frame is the sum over the windows that cover it.
 type frame struct{ weight, speech, talkers float32 }
@@ -28,16 +37,42 @@ const (
 	minTurnFrames, maxPauseFrames = 10, 10
 )
 
-func newScores(frames, speakers int) *scores {
-	return &scores{speakers, make([]frame, frames), make([]float32, frames*speakers)}
+func newScores(windows []window, speakers int) *scores {
+	return &scores{windows: windows, speakers: speakers, page: -1, frames: make([]frame, pageFrames), speaker: make([]float32, pageFrames*speakers)}
 }
 
-// add adds a window whose groups are assigned.
+// at is frame i, and the sums of the speakers in it. Both are valid until the next
+// call.
+func (s *scores) at(i int) (*frame, []float32) {
+	if page := i / pageFrames; page != s.page {
+		s.compute(page)
+	}
+	i %= pageFrames
+	return &s.frames[i], s.speaker[i*s.speakers:][:s.speakers]
+}
+
+// compute sums the windows that cover a page.
+func (s *scores) compute(page int) {
+	clear(s.frames)
+	clear(s.speaker)
+	s.page = page
+	first, _ := slices.BinarySearchFunc(s.windows, page*pageFrames, func(w window, start int) int { return cmp.Compare(w.first+len(w.speech), start) })
+	for i := range s.windows[first:] {
+		w := &s.windows[first+i]
+		if w.first >= (page+1)*pageFrames {
+			break
+		}
+		s.add(w)
+	}
+}
+
+// add adds the part of a window that is in the page.
 func (s *scores) add(w *window) {
-	n := len(w.speech)
-	for i := range n {
+	n, offset := len(w.speech), w.first-s.page*pageFrames
+	begin, end := max(0, -offset), min(n, pageFrames-offset)
+	for i := begin; i < end; i++ {
 		weight := float32(min(i+1, n-i, rampFrames)) / (rampFrames * one)
-		f := &s.frames[w.first+i]
+		f := &s.frames[offset+i]
 		f.weight += weight * one
 		f.speech += weight * float32(w.speech[i])
 		for k := range w.speakers {
@@ -51,9 +86,9 @@ func (s *scores) add(w *window) {
 			if who == noSpeaker {
 				continue
 			}
-			for i := g.from; i < g.to; i++ {
+			for i := max(begin, int(g.from)); i < min(end, int(g.to)); i++ {
 				weight := float32(min(i+1, n-i, rampFrames)) / (rampFrames * one)
-				s.speaker[(w.first+i)*s.speakers+who] += weight * float32(l.activity[i])
+				s.speaker[(offset+i)*s.speakers+who] += weight * float32(l.activity[i])
 			}
 		}
 	}
@@ -62,7 +97,7 @@ func (s *scores) add(w *window) {
 // active is the set of speakers of frame i, bit k for speaker k. The segmentation
 // decides about speech and overlap; the speakers are the most likely ones.
 func (s *scores) active(i int, p *Params) (set uint32) {
-	f, of := &s.frames[i], s.of(i)
+	f, of := s.at(i)
 	if s.speakers == 0 || float64(f.speech) <= p.SpeechThreshold*float64(f.weight) {
 		return 0
 	}

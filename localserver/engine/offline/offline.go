@@ -36,6 +36,9 @@ const (
 	hopSamples   = hopFrames * frameSamples
 )
 
+// Networks gives the windows of a recording that Add takes.
+func Networks() (*inference.Stream, error) { return inference.NewSettled(hopSamples) }
+
 // Options are what is known of a recording. Zero means "not known".
 type Options struct {
 	// Speakers is the number of speakers; MinSpeakers and MaxSpeakers are bounds.
@@ -122,7 +125,7 @@ func NewWith(o Options, p Params) (*Recording, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := inference.NewSettled(hopSamples)
+	s, err := Networks()
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +153,7 @@ func (r *Recording) step(last bool) {
 	r.pending = r.pending[:0]
 }
 
-// Add adds a window of inference.NewSettled. Push does it; for tuning, windows of
+// Add adds a window of Networks. Push does it; for tuning, windows of
 // an earlier run take the place of samples. last says that no window follows.
 func (r *Recording) Add(w *clustering.Window, last bool) {
 	r.frames = w.First + len(w.Speech)
@@ -172,10 +175,7 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newScores(r.frames, len(centroids))
-	for i := range r.windows {
-		s.add(&r.windows[i])
-	}
+	s := newScores(r.windows, len(centroids))
 	frames := r.frames
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))

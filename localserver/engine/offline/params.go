@@ -23,6 +23,9 @@ type Params struct {
 	// thresholdDuration or more are one speaker, and SpeakerSlope how much it
 	// falls for each halving of the shorter one's duration.
 	SpeakerThreshold, SpeakerSlope float64
+	// CountMargin is how far the cosine of two clusters may exceed the threshold if
+	// the number of speakers that was given says that they are two.
+	CountMargin float64
 	// MergeMargin is how far the cosine of two speakers must exceed the threshold
 	// to be merged after all segments were assigned.
 	MergeMargin float64
@@ -40,7 +43,7 @@ type Params struct {
 func Default() Params {
 	return Params{
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
-		MinGroup: 1, SpeakerThreshold: 0.8, SpeakerSlope: 0.06, MergeMargin: 0.05, MinSpeaker: 2,
+		MinGroup: 1, SpeakerThreshold: 0.8, SpeakerSlope: 0.06, CountMargin: 0.1, MergeMargin: 0.05, MinSpeaker: 2,
 		SpeechThreshold: 0.5, OverlapThreshold: 0.35,
 	}
 }

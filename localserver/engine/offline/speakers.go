@@ -3,7 +3,7 @@ package offline
 import (
 	"cmp"
 	"context"
-	"math"
+	"iter"
 	"slices"
 
 	"hubbub/localserver/engine/clustering"
@@ -22,24 +22,9 @@ const (
 
 // findSpeakers clusters the recording and assigns the groups of all windows.
 func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.Embedding, error) {
-	var items []cluster
-	for i := range r.windows {
-		for _, g := range r.windows[i].groups {
-			if g.fresh > 0 && g.duration >= r.params.MinGroup {
-				items = append(items, clusterOf(&g.embedding, g.fresh))
-			}
-		}
-	}
-	for len(items) > maxItems {
-		var reduced []cluster
-		for block := range slices.Chunk(items, maxItems) {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			_, left := agglomerate(block, max(1, len(block)/reduction), r.params.similarity)
-			reduced = append(reduced, left...)
-		}
-		items = reduced
+	items, err := r.reduce(ctx, r.items())
+	if err != nil {
+		return nil, nil, err
 	}
 	speakers := r.cut(items)
 	for {
@@ -66,6 +51,49 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.E
 		speakers[a].add(&speakers[b])
 		speakers = slices.Delete(speakers, b, b+1)
 	}
+}
+
+// items are the groups that take part in the clustering, in order of time.
+func (r *Recording) items() iter.Seq[cluster] {
+	return func(yield func(cluster) bool) {
+		for i := range r.windows {
+			for j := range r.windows[i].groups {
+				g := &r.windows[i].groups[j]
+				if g.fresh > 0 && g.duration >= r.params.MinGroup && !yield(clusterOf(&g.embedding, g.fresh)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reduce clusters more than maxItems items in blocks until there are no more than
+// that. A block is clustered when the next one begins, so that the items of a long
+// recording are not in memory at once.
+func (r *Recording) reduce(ctx context.Context, items iter.Seq[cluster]) ([]cluster, error) {
+	block := make([]cluster, 0, maxItems)
+	var reduced []cluster
+	flush := func() {
+		_, left := agglomerate(block, max(1, len(block)/reduction), r.params.similarity)
+		reduced, block = append(reduced, left...), block[:0]
+	}
+	for item := range items {
+		if len(block) == maxItems {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			flush()
+		}
+		block = append(block, item)
+	}
+	if reduced == nil {
+		return block, nil
+	}
+	flush()
+	if len(reduced) > maxItems {
+		return r.reduce(ctx, slices.Values(reduced))
+	}
+	return reduced, nil
 }
 
 // assign assigns the groups of all windows to the centroids, and computes these
@@ -97,8 +125,11 @@ func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []
 }
 
 // cut clusters items down to one and takes the state in which they are speakers:
-// that of similarity 0, or the nearest with an allowed number of speakers. The one
-// with most speech comes first.
+// that of similarity 0, or the last one with as many speakers. Where these are too
+// few, merges are undone, but only those with a similarity up to CountMargin: beyond
+// it both parts are of one person. Where they are too many, those with least speech
+// are no speakers, because merging two would mix two voices. The one with most speech
+// comes first.
 func (r *Recording) cut(items []cluster) []cluster {
 	merges, _ := agglomerate(slices.Clone(items), 1, r.params.similarity)
 	// The number of speakers after each merge.
@@ -123,14 +154,21 @@ func (r *Recording) cut(items []cluster) []cluster {
 		duration[m.into] += duration[m.from]
 		counts[k+1] += speaker(m.into)
 	}
-	wanted := min(max(counts[natural], r.options.min()), r.options.max())
-	best := 0
-	for k, n := range counts { // the last such state: what it joins late are remainders
-		if math.Abs(float64(n-wanted)) <= math.Abs(float64(counts[best]-wanted)) {
-			best = k
+	state := natural
+	if counts[natural] < r.options.min() {
+		for k := natural; k > 0 && merges[k-1].score <= r.params.CountMargin && counts[state] < r.options.min(); k-- {
+			if counts[k-1] > counts[state] {
+				state = k - 1
+			}
+		}
+	} else {
+		for k := range counts { // the last such state: what it joins late are remainders
+			if counts[k] == counts[natural] {
+				state = k
+			}
 		}
 	}
-	left := apply(slices.Clone(items), merges[:best])
+	left := apply(slices.Clone(items), merges[:state])
 	slices.SortStableFunc(left, func(a, b cluster) int { return cmp.Compare(b.duration, a.duration) })
 	n := 0
 	for n < min(len(left), r.options.max()) && (left[n].duration >= r.params.MinSpeaker || n < r.options.min()) {

@@ -23,10 +23,10 @@ type localSpeaker struct {
 }
 
 // segment is a part of a local speaker without its embedding, which its group
-// has.
+// has. A window has at most 250 frames, and fewer groups.
 type segment struct {
-	from, to int // frames of the window
-	group    int // in window.groups, noGroup until it is known
+	from, to uint8 // frames of the window
+	group    uint8 // in window.groups
 }
 
 // group is a set of segments of one window that are taken for one person.
@@ -59,7 +59,7 @@ func (p *Params) keep(w *clustering.Window, first, end int) window {
 		k.speakers[i] = localSpeaker{quantise(l.Activity), make([]segment, len(l.Segments))}
 		for j := range l.Segments {
 			s := &l.Segments[j]
-			k.speakers[i].segments[j] = segment{from: s.From, to: s.To}
+			k.speakers[i].segments[j] = segment{from: uint8(s.From), to: uint8(s.To)}
 			from, to := w.Span(s)
 			from, to = max(from, first), min(to, end)
 			items = append(items, item{i, j, len(items), float64(max(0, to-from)) * frameSeconds})
@@ -120,7 +120,7 @@ func (p *Params) group(w *window, items []item, clusters []cluster) {
 		}
 		n := number[it.group]
 		w.groups[n].fresh += it.fresh
-		w.speakers[it.local].segments[it.index].group = n
+		w.speakers[it.local].segments[it.index].group = uint8(n)
 	}
 }
 
@@ -150,7 +150,7 @@ const minOverlap = 11
 // once.
 func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
 	both := 0
-	for i := max(x.from, y.from); i < min(x.to, y.to); i++ {
+	for i := int(max(x.from, y.from)); i < int(min(x.to, y.to)); i++ {
 		if w.speakers[a].activity[i] > one/2 && w.speakers[b].activity[i] > one/2 {
 			both++
 		}
@@ -168,7 +168,7 @@ func (w *window) groupsOverlap(g, h int) bool {
 			for i := range w.speakers[a].segments {
 				for j := range w.speakers[b].segments {
 					x, y := &w.speakers[a].segments[i], &w.speakers[b].segments[j]
-					if x.group == g && y.group == h && w.overlap(a, x, b, y) {
+					if int(x.group) == g && int(y.group) == h && w.overlap(a, x, b, y) {
 						return true
 					}
 				}

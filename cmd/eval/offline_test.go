@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSecondPass scores the second pass, from audio and from the stored output of the
+// networks, which needs no audio.
+func TestSecondPass(t *testing.T) {
+	dir, stored := makeSet(t), filepath.Join(t.TempDir(), "windows")
+	measure := func(args ...string) figures {
+		t.Helper()
+		text, err := eval(t, append([]string{"--dir", dir, "--offline", "--json"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tables []jsonTable
+		if err := json.Unmarshal([]byte(text), &tables); err != nil {
+			t.Fatal(err)
+		}
+		f := tables[0].Sets[0].figures
+		f.RTF, f.EachRecording = 0, nil
+		return f
+	}
+	want := measure()
+	if want.DER > 0.3 || want.Labels != 1 || want.CountExact != 1 || want.CountWithin1 != 1 || want.Seconds != 12 {
+		t.Errorf("%+v", want)
+	}
+	first := measure("--heard", stored)
+	if err := os.WriteFile(filepath.Join(dir, "real-dev", "talk.wav"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := measure("--heard", stored)
+	for name, got := range map[string]figures{"with new windows": first, "with stored windows": again} {
+		if got.DER != want.DER || got.Labels != want.Labels || got.Seconds != want.Seconds {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	// Windows of the second pass are not those of a stream.
+	if _, err := eval(t, "--dir", dir, "--heard", stored, "--set", "NewSpeakerThreshold=0.6"); err == nil {
+		t.Error("stored windows of the second pass were taken for a stream")
+	}
+}
