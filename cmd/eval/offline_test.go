@@ -21,7 +21,7 @@ func TestSecondPass(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &tables); err != nil {
 			t.Fatal(err)
 		}
-		f := tables[0].Sets[0].figures
+		f := tables[0].Sets[0]
 		f.RTF, f.EachRecording = 0, nil
 		return f
 	}
