@@ -9,7 +9,7 @@ KEYRING = $(if $(filter Linux,$(shell uname -s)),1)
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.0
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run build release reproducible image test check lint bench soak eval train demo pictures screenshot generate help clean
+.PHONY: run build release reproducible image test check lint bench soak eval calibrate train demo pictures screenshot generate help clean
 
 ## run: install what is missing, build, and start `hubbub live`; ARGS="--input meeting.wav" passes arguments on
 run: build
@@ -105,11 +105,32 @@ endif
 	@.ci/install eval >&2
 	@rm -rf $@.part && mkdir -p .cache && /usr/bin/python3 ../shared/speech/conditions/make.py ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
 
+ENROLMENT = /usr/bin/python3 localserver/engine/training/enrolment.py --prototype ../shared/prototype/pipeline --speech ../shared/speech
+CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
+
 # Meetings of enrolled people, clean and in the same conditions, and their enrolment speech.
 .cache/enrolment:
 	@.ci/install eval >&2
-	@rm -rf $@.part && /usr/bin/python3 localserver/engine/training/enrolment.py --prototype ../shared/prototype/pipeline --speech ../shared/speech --out $@.part >&2
-	@/usr/bin/python3 ../shared/speech/conditions/make.py $@.part/meetings $@.part/conditions >&2 && mv $@.part $@
+	@rm -rf $@.part && $(ENROLMENT) --count 32 --seed 2 --out $@.part >&2
+	@$(CONDITIONS) $@.part/meetings $@.part/conditions >&2 && mv $@.part $@
+
+## calibrate: the cohort and the calibration of voiceprints, which belong to the weights; writes the one and prints the other
+calibrate: .cache/cohort .cache/calibration
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --people .cache/cohort/people --cohort localserver/engine/voiceprint/cohort.bin
+	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/calibration --calibrate \
+		--meetings $$(ls -d .cache/calibration/meetings .cache/calibration/conditions/* | paste -sd,)
+
+# Speech of people of the training data, half of it through channels.
+.cache/cohort:
+	@.ci/install eval >&2
+	@rm -rf $@.part && $(ENROLMENT) --split train --people 81 --channels .5 --count 0 --seed 7 --out $@.part >&2 && mv $@.part $@
+
+# Other meetings of enrolled people, and twelve of them in three conditions.
+.cache/calibration:
+	@.ci/install eval >&2
+	@rm -rf $@.part && $(ENROLMENT) --count 24 --seed 1 --out $@.part >&2
+	@mkdir $@.part/twelve && cp $@.part/meetings/dev-00[0-9].* $@.part/meetings/dev-01[01].* $@.part/twelve
+	@$(CONDITIONS) $@.part/twelve $@.part/conditions telephone noisy far >&2 && mv $@.part $@
 
 ## train: the engine's networks from ../shared/speech to .cache/train/engine.hubw; about an hour on two cores; continues where it was interrupted
 train:

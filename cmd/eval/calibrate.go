@@ -3,59 +3,88 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"os"
 	"slices"
+	"text/tabwriter"
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/voiceprint"
 )
 
-// comparison is one speaker of a session at one time beside one voiceprint.
+// comparison is one speaker of a session at one time beside the people who are
+// enrolled for it.
 type comparison struct {
-	x      voiceprint.Calibration // voiceprint.Features
-	same   bool
+	x      []voiceprint.Calibration // voiceprint.Features for each of the people
+	who    int                      // who of them it is, -1 = a stranger
 	weight float64
 }
 
 // calibrateAt is the speech of a speaker, in seconds, at which it is compared.
 var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
 
-// calibrate learns a voiceprint.Calibration by logistic regression and prints it
-// with a reliability table. Pairs of one person and of two count the same.
+// calibrate learns a voiceprint.Calibration and prints it with its reliability.
 func (e *enrolment) calibrate(out io.Writer) error {
-	var all []comparison
-	for i := range e.meetings {
-		all = append(all, e.compare(&e.meetings[i])...)
-	}
-	var n [2]float64
-	index := map[bool]int{true: 1}
-	for _, c := range all {
-		n[index[c.same]]++
-	}
-	for i := range all {
-		all[i].weight = 1 / n[index[all[i].same]]
-	}
+	all := e.comparisons()
 	w := regress(all)
-	fmt.Fprintf(out, "%.0f pairs of one person, %.0f of two\nCalibration{%.3f, %.3f, %.3f, %.3f}\n\n", n[1], n[0], w[0], w[1], w[2], w[3])
-	fmt.Fprintln(out, "confidence   right   pairs (at even prior odds)")
-	for low := 0.0; low < 0.999; low += 0.1 {
-		var right, total, sum float64
-		count := 0
-		for _, c := range all {
-			if p := sigmoid(dot(w, c.x)); p >= low && p < low+0.1+1e-9 {
-				count++
-				total += c.weight
-				sum += p * c.weight
-				if c.same {
-					right += c.weight
-				}
+	fmt.Fprintf(out, "%d comparisons, %.4f nats each\nCalibration{%.3f, %.3f, %.3f, %.3f}\n\n", len(all), crossEntropy(all, w), w[0], w[1], w[2], w[3])
+	return reliability(out, all, w)
+}
+
+// crossEntropy is the mean of -log of the probability of who it is.
+func crossEntropy(all []comparison, w voiceprint.Calibration) float64 {
+	var sum, weight float64
+	for _, c := range all {
+		right, stranger := 0.0, 1.0
+		for i, p := range c.probabilities(&w) {
+			stranger -= p
+			if i == c.who {
+				right = p
 			}
 		}
-		fmt.Fprintf(out, "%3.0f to %3.0f %%  %5.1f %%  %d\n", 100*low, 100*low+10, 100*right/total, count)
+		if c.who < 0 {
+			right = stranger
+		}
+		sum -= c.weight * math.Log(max(right, 1e-12))
+		weight += c.weight
 	}
-	return nil
+	return sum / weight
+}
+
+// reliability prints how often the most likely person is right, by confidence.
+func reliability(out io.Writer, all []comparison, w voiceprint.Calibration) error {
+	var right, weight [10]float64
+	var count [10]int
+	for _, c := range all {
+		p := c.probabilities(&w)
+		best := 0
+		for i := range p {
+			if p[i] > p[best] {
+				best = i
+			}
+		}
+		bin := min(int(10*p[best]), 9)
+		count[bin]++
+		weight[bin] += c.weight
+		if best == c.who {
+			right[bin] += c.weight
+		}
+	}
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "confidence\tright %\tcomparisons\t\n")
+	for i := range count {
+		fmt.Fprintf(tw, "%d to %d %%\t%s\t%d\t\n", 10*i, 10*i+10, percent(right[i], weight[i]), count[i])
+	}
+	return tw.Flush()
+}
+
+// probabilities are those of the people.
+func (c *comparison) probabilities(w *voiceprint.Calibration) []float64 {
+	p := make([]float64, len(c.x))
+	for i, x := range c.x {
+		p[i] = w.LogOdds(x)
+	}
+	voiceprint.Probabilities(p)
+	return p
 }
 
 // voiceState is what the clustering knows of a speaker's voice at one time.
@@ -127,44 +156,46 @@ func mainPerson(seconds map[string]float64) string {
 	return who
 }
 
-// compare compares the speakers of a meeting with all voiceprints.
-func (e *enrolment) compare(w *windows) (out []comparison) {
-	var people []voiceprint.Person
-	for _, name := range slices.Sorted(maps.Keys(e.people)) {
-		people = append(people, voiceprint.Person{Label: name, Voiceprint: e.people[name]})
+// comparisons compares the speakers of all meetings with the people who are
+// enrolled for them. For each number of enrolled people, those of an enrolled
+// person and those of a stranger weigh the same.
+func (e *enrolment) comparisons() (all []comparison) {
+	type group struct {
+		size     string
+		stranger bool
 	}
-	states, shared := clusterVoices(w)
-	for k, list := range states {
-		who := mainPerson(shared[k])
-		if who == "" {
-			continue
-		}
-		for _, s := range list {
-			for i, x := range voiceprint.Scores(&s.centroid, people, nil) {
-				p := people[i]
-				out = append(out, comparison{x: voiceprint.Features(x, s.duration, p.Voiceprint.Seconds()), same: p.Label == who})
+	groups, total := []group{}, map[group]float64{}
+	for i := range e.meetings {
+		w := &e.meetings[i]
+		states, shared := clusterVoices(w)
+		for _, size := range enrolledSizes {
+			people := e.of(w.rec.name, size)
+			for k, list := range states {
+				person := mainPerson(shared[k])
+				if person == "" {
+					continue
+				}
+				who := slices.IndexFunc(people, func(p voiceprint.Person) bool { return p.Label == person })
+				for j := range list {
+					g := group{size, who < 0}
+					groups, total[g] = append(groups, g), total[g]+1
+					all = append(all, comparison{x: list[j].features(people), who: who})
+				}
 			}
 		}
 	}
-	return out
+	for i := range all {
+		all[i].weight = 1 / total[groups[i]]
+	}
+	return all
 }
 
-// writeCohort writes the embeddings of all people as those of a cohort.
-func (e *enrolment) writeCohort(path string) error {
-	var raw []byte
-	for _, name := range slices.Sorted(maps.Keys(e.people)) {
-		raw = voiceprint.AppendCohort(raw, e.people[name])
+// features compares the speaker with people.
+func (s *voiceState) features(people []voiceprint.Person) (x []voiceprint.Calibration) {
+	for i, score := range voiceprint.Scores(&s.centroid, people, nil) {
+		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds()))
 	}
-	return os.WriteFile(path, raw, 0o644)
-}
-
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-
-func dot(w, x voiceprint.Calibration) (sum float64) {
-	for i := range w {
-		sum += w[i] * x[i]
-	}
-	return sum
+	return x
 }
 
 // regress is a logistic regression by Newton's method with a small ridge.
@@ -177,15 +208,23 @@ func regress(all []comparison) (w voiceprint.Calibration) {
 			grad[i] = -1e-6 * w[i]
 		}
 		for _, c := range all {
-			p := sigmoid(dot(w, c.x))
-			y := 0.0
-			if c.same {
-				y = 1
+			var mean voiceprint.Calibration
+			for n, p := range c.probabilities(&w) {
+				x := &c.x[n]
+				for i := range w {
+					mean[i] += p * x[i]
+					for j := range w {
+						hess[i][j] += c.weight * p * x[i] * x[j]
+					}
+				}
 			}
 			for i := range w {
-				grad[i] += c.weight * (y - p) * c.x[i]
+				grad[i] -= c.weight * mean[i]
+				if c.who >= 0 {
+					grad[i] += c.weight * c.x[c.who][i]
+				}
 				for j := range w {
-					hess[i][j] += c.weight * p * (1 - p) * c.x[i] * c.x[j]
+					hess[i][j] -= c.weight * mean[i] * mean[j]
 				}
 			}
 		}

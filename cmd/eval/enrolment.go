@@ -115,15 +115,13 @@ func (e *enrolment) of(meeting, size string) (people []voiceprint.Person) {
 	return people
 }
 
-// measureEnrolment measures the names of such a set, or with --calibrate or
-// --cohort learns from it.
+// measureEnrolment measures the names of such a set, or with --calibrate learns
+// from it.
 func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
 	e, err := m.readEnrolment(ctx)
 	switch {
 	case err != nil:
 		return err
-	case m.cohort != "":
-		return e.writeCohort(m.cohort)
 	case m.calibrate:
 		return e.calibrate(out)
 	}

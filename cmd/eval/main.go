@@ -77,7 +77,7 @@ type settings struct {
 
 	enrolment, people string
 	meetings          []string
-	threshold         float64
+	thresholds        []float64
 	calibrate         bool
 	cohort            string
 }
@@ -117,9 +117,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
 	f.StringSliceVar(&s.meetings, "meetings", nil, "with --enrolment: folders of its meetings in other recording conditions")
 	f.StringVar(&s.people, "people", "", "with --enrolment: its enrolment speech in another recording condition")
-	f.Float64Var(&s.threshold, "threshold", 100*voiceprint.DefaultThreshold, "with --enrolment: confidence that a match needs, 0 to 100")
+	f.Float64SliceVar(&s.thresholds, "threshold", []float64{100 * voiceprint.DefaultThreshold}, "with --enrolment: confidences that a match needs, 0 to 100, one row each")
 	f.BoolVar(&s.calibrate, "calibrate", false, "with --enrolment: learn the calibration of matches instead of measuring")
-	f.StringVar(&s.cohort, "cohort", "", "with --enrolment: file to write the embeddings of its people to, instead of measuring")
+	f.StringVar(&s.cohort, "cohort", "", "for new weights: file to write the cohort of the voiceprints to, of the people in --people, instead of measuring")
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}
@@ -151,6 +151,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("leave out --program, --sweep, --search and --pieces", "they cannot be combined with --offline")
 	case s.known && !s.offline:
 		return s, usagef("add --offline", "the number of speakers can only be given to the second pass")
+	case s.cohort != "" && s.people == "":
+		return s, usagef("add --people DIR, the speech of many people", "--cohort needs speech")
 	case s.jobs < 1:
 		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
 	}
@@ -192,7 +194,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return &usageError{err}
 	}
 	var sets []set
-	if s.enrolment == "" {
+	if s.enrolment == "" && s.cohort == "" {
 		sets, err = s.find()
 	}
 	if err != nil {
@@ -222,6 +224,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		m.progress = stderr
+	}
+	if s.cohort != "" {
+		return m.writeCohort(ctx, stdout)
 	}
 	if s.enrolment != "" {
 		return m.measureEnrolment(ctx, stdout)

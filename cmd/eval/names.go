@@ -35,28 +35,45 @@ func (r *recognised) add(o recognised) {
 	r.with, r.without = evaluation.Sum(r.with, o.with), evaluation.Sum(r.without, o.without)
 }
 
-// row writes a row of the table.
-func (r *recognised) row(w io.Writer, meetings, enrolled, matching string) {
+// row writes a row of the table. What no speech was there to measure is a dash.
+func (r *recognised) row(w io.Writer, meetings, enrolled, threshold string) {
 	slices.Sort(r.delays)
-	median := "never"
-	if d := r.delays[len(r.delays)/2]; !math.IsInf(d, 1) {
-		median = fmt.Sprintf("%.1f s", d)
+	median := "–"
+	if n := len(r.delays); n > 0 {
+		median = "never"
+		if d := r.delays[n/2]; !math.IsInf(d, 1) {
+			median = fmt.Sprintf("%.1f s", d)
+		}
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%s\t%.1f\t%.1f\t\n", meetings, enrolled, matching, 100*r.correct/r.known, 100*r.wrong/r.known,
-		100*r.named/r.strangers, median, 100*r.with.DER, 100*r.without.DER)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t\n", meetings, enrolled, threshold, percent(r.correct, r.known), percent(r.wrong, r.known),
+		percent(r.named, r.strangers), median, 100*r.with.DER, 100*r.without.DER)
 }
 
-// meetingNames is one meeting, named by the engine, and named perfectly: every label
-// after the person with most of its speech.
-type meetingNames struct{ engine, perfect recognised }
+func percent(part, whole float64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", 100*part/whole)
+}
 
-// measureNames prints two rows for each number of enrolled people: of each folder
-// of meetings, and of all folders together where there are several.
+// meetingNames is one meeting, named by the engine with each threshold, and named
+// perfectly: every label after the person with most of its speech.
+type meetingNames struct {
+	engine  []recognised
+	perfect recognised
+}
+
+// enrolledSizes are the numbers of enrolled people.
+var enrolledSizes = []string{"2", "8", "50"}
+
+// measureNames prints, for each number of enrolled people, a row for each threshold
+// and one for perfect names: of each folder of meetings, and of all folders together
+// where there are several. The reliability of the confidences follows.
 func (m *meter) measureNames(ctx context.Context, e *enrolment, out io.Writer) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "meetings\tenrolled\tmatching\tright %%\twrong %%\tstranger named %%\tmedian time to name\tDER %%\twithout\t\n")
+	fmt.Fprintf(tw, "meetings\tenrolled\tthreshold\tright %%\twrong %%\tstranger named %%\tmedian time to name\tDER %%\twithout\t\n")
 	without := make([]evaluation.Result, len(e.meetings))
-	for round, size := range []string{"2", "8", "50"} {
+	for round, size := range enrolledSizes {
 		results := make([]meetingNames, len(e.meetings))
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(m.jobs)
@@ -75,28 +92,39 @@ func (m *meter) measureNames(ctx context.Context, e *enrolment, out io.Writer) e
 		if err := group.Wait(); err != nil {
 			return err
 		}
-		var all meetingNames
-		bySet := make([]meetingNames, len(e.sets))
-		for i, r := range results {
-			for _, sum := range []*meetingNames{&bySet[e.meetings[i].set], &all} {
-				sum.engine.add(r.engine)
-				sum.perfect.add(r.perfect)
-			}
+		for set := range e.sets {
+			m.writeNames(tw, e.sets[set].name, size, results, func(i int) bool { return e.meetings[i].set == set })
 		}
-		for i := range bySet {
-			bySet[i].engine.row(tw, e.sets[i].name, size, "engine")
-			bySet[i].perfect.row(tw, e.sets[i].name, size, "perfect")
-		}
-		if len(bySet) > 1 {
-			all.engine.row(tw, "all", size, "engine")
-			all.perfect.row(tw, "all", size, "perfect")
+		if len(e.sets) > 1 {
+			m.writeNames(tw, "all", size, results, func(int) bool { return true })
 		}
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	return reliability(out, e.comparisons(), voiceprint.Learnt())
+}
+
+// writeNames writes the rows of the meetings that belong.
+func (m *meter) writeNames(w io.Writer, meetings, enrolled string, results []meetingNames, belong func(i int) bool) {
+	engine, perfect := make([]recognised, len(m.thresholds)), recognised{}
+	for i, r := range results {
+		if belong(i) {
+			for t := range engine {
+				engine[t].add(r.engine[t])
+			}
+			perfect.add(r.perfect)
+		}
+	}
+	for t, threshold := range m.thresholds {
+		engine[t].row(w, meetings, enrolled, fmt.Sprintf("%g %%", threshold))
+	}
+	perfect.row(w, meetings, enrolled, "perfect")
 }
 
 func (m *meter) scoreWithoutNames(w *windows) (evaluation.Result, error) {
-	_, _, hyp, err := m.runNamed(w, nil)
+	_, _, hyp, err := m.runNamed(w, nil, 100)
 	if err != nil {
 		return evaluation.Result{}, err
 	}
@@ -111,24 +139,36 @@ func (m *meter) score(w *windows, hyp []evaluation.Turn) (evaluation.Result, err
 	return report.Files[0].Result, nil
 }
 
-// recognise runs one meeting with the enrolled people.
+// recognise runs one meeting with the enrolled people, once for each threshold.
 func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without evaluation.Result) (r meetingNames, err error) {
-	if ctx.Err() != nil {
-		return r, ctx.Err()
+	for _, threshold := range m.thresholds {
+		if ctx.Err() != nil {
+			return r, ctx.Err()
+		}
+		named, perfect, err := m.recogniseAt(w, people, threshold, without)
+		if err != nil {
+			return r, err
+		}
+		r.engine, r.perfect = append(r.engine, named), perfect
 	}
-	events, emitted, hyp, err := m.runNamed(w, people)
+	return r, nil
+}
+
+// recogniseAt is one meeting with the names of the engine, and with perfect names.
+func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without evaluation.Result) (engine, perfect recognised, err error) {
+	events, emitted, hyp, err := m.runNamed(w, people, threshold)
 	if err != nil {
-		return r, err
+		return engine, perfect, err
 	}
 	enrolled := map[string]bool{}
 	for _, p := range people {
 		enrolled[p.Label] = true
 	}
-	matched, perfect := map[string]string{}, mainPeople(w.rec.ref, hyp, enrolled)
+	matched, who := map[string]string{}, mainPeople(w.rec.ref, hyp, enrolled)
 	firstMatch, firstEvent := map[string]float64{}, map[string]float64{} // by person, of labels that are theirs
 	for i, ev := range events {
 		label, at := protocol.SpeakerLabel(ev.Speaker), emitted[i].Seconds()
-		person := perfect[label]
+		person := who[label]
 		if _, has := firstEvent[person]; !has {
 			firstEvent[person] = at
 		}
@@ -144,7 +184,7 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 		names map[string]string
 		first map[string]float64
 		r     *recognised
-	}{{matched, firstMatch, &r.engine}, {perfect, firstEvent, &r.perfect}} {
+	}{{matched, firstMatch, &engine}, {who, firstEvent, &perfect}} {
 		named := slices.Clone(hyp)
 		for i := range named {
 			if name := x.names[named[i].Speaker]; name != "" {
@@ -152,12 +192,12 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 			}
 		}
 		if x.r.with, err = m.score(w, named); err != nil {
-			return r, err
+			return engine, perfect, err
 		}
 		x.r.without = without
 		x.r.compare(w.rec.ref, named, enrolled, x.first)
 	}
-	return r, nil
+	return engine, perfect, nil
 }
 
 // mainPeople is the person with most of each label's speech, as far as enrolled.
@@ -190,12 +230,12 @@ func mainPeople(ref, hyp []evaluation.Turn, enrolled map[string]bool) map[string
 
 // runNamed runs the engine over a meeting, with the people whom it can recognise,
 // as `hubbub live --voices` asks for it. emitted is when each event was emitted.
-func (m *meter) runNamed(w *windows, people []voiceprint.Person) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+func (m *meter) runNamed(w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
 	e, err := engine.NewWith(engine.Config{Latency: m.latencies[0], MaxSpeakers: m.maxSpeakers}, clustering.Default(), &replay{steps: w.steps})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	e.Recognise(people, voiceprint.Matching{Threshold: m.threshold / 100, Shared: true})
+	e.Recognise(people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
 	silence := make([]float32, chunkSamples)
 	for at := 0; at < w.samples; at += chunkSamples {
 		n := min(chunkSamples, w.samples-at)
@@ -232,7 +272,8 @@ func (r *recognised) compare(ref, hyp []evaluation.Turn, enrolled map[string]boo
 			began[t.Speaker] = t.Start
 		}
 	}
-	for t := 0.0; t < end; t += step {
+	for i := range int(math.Round(end / step)) {
+		t := (float64(i) + 0.5) * step // the middle of a frame, because turns end with one
 		truth, labels := at(ref, t), at(hyp, t)
 		if len(truth) != 1 || len(labels) == 0 {
 			continue

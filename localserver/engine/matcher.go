@@ -21,8 +21,9 @@ type matcher struct {
 	matching voiceprint.Matching
 	name     [MaxSpeakers]string // "" = not matched
 
-	previous    [MaxSpeakers]int // 1 + the person whom the last window suggested
-	windows     [MaxSpeakers]int // consecutive windows that suggested the same
+	voices      [MaxSpeakers]clustering.Speech // as the last window left them
+	previous    [MaxSpeakers]int               // 1 + the person whom the last window suggested
+	windows     [MaxSpeakers]int               // consecutive windows that suggested the same
 	confidences []float64
 }
 
@@ -36,13 +37,7 @@ func (m *matcher) update(c *clustering.Clusterer, w *clustering.Window) {
 		if m.name[k] != "" {
 			continue
 		}
-		best := -1
-		if centroid, duration := c.Voice(w, k); duration >= minMatchSeconds {
-			m.confidences = voiceprint.Confidences(&centroid, duration, m.people, m.confidences)
-			best, _ = voiceprint.Best(m.confidences, m.matching.Threshold, func(i int) bool {
-				return m.matching.Shared || !m.taken(m.people[i].Label)
-			})
-		}
+		best := m.suggest(c, w, k)
 		if m.previous[k] != best+1 {
 			m.previous[k], m.windows[k] = best+1, 0
 		}
@@ -50,6 +45,24 @@ func (m *matcher) update(c *clustering.Clusterer, w *clustering.Window) {
 			m.name[k] = m.people[best].Label
 		}
 	}
+}
+
+// suggest is the person whom speaker k most likely is, -1 for nobody. Without new
+// speech of the speaker it is whom the last window suggested.
+func (m *matcher) suggest(c *clustering.Clusterer, w *clustering.Window, k int) int {
+	free := func(i int) bool { return m.matching.Shared || !m.taken(m.people[i].Label) }
+	var voice clustering.Speech
+	voice.Embedding, voice.Duration = c.Voice(w, k)
+	if best := m.previous[k] - 1; voice == m.voices[k] && (best < 0 || free(best)) {
+		return best
+	}
+	m.voices[k] = voice
+	if voice.Duration < minMatchSeconds {
+		return -1
+	}
+	m.confidences = voiceprint.Confidences(&voice.Embedding, voice.Duration, m.people, m.confidences)
+	best, _ := voiceprint.Best(m.confidences, m.matching.Threshold, free)
+	return best
 }
 
 // taken reports whether a speaker has been matched with the person.

@@ -64,7 +64,7 @@ def main():
     seconds = lambda e: sum(n for _, n in e['utterances'])
     several = [e for e in index if e['corpus'].startswith(SENTENCES) and len(e['utterances']) > 1 and seconds(e) >= ENROLMENT + REST]
     several = [several[i] for i in rng.permutation(len(several))[:a.people]]
-    once = [e for e in index if e['corpus'] == 'librispeech'][:max(SIZES)]  # 15 s: enrolled only
+    once = [e for e in index if e['corpus'] == 'librispeech'][:max(SIZES) if a.count else 0]  # 15 s: enrolled only
     os.makedirs(os.path.join(a.out, 'people'), exist_ok=True)
     pool, size, members, only = [], 0, [], []
     for e in several + once:

@@ -8,16 +8,16 @@ import (
 	"hubbub/localserver/engine/clustering"
 )
 
-// The cohort is embeddings of people of the training data, as recorded and as from
-// across a room. A cosine says more when it is compared with the cosines of both
-// sides with the cohort: adaptive symmetric score normalisation (AS-norm: Matejka
-// et al., "Analysis of score normalization in multilingual speaker recognition",
-// Interspeech 2017), here without the division by standard deviations, which did
-// not help.
+// The cohort is embeddings drawn at random from a normal distribution with the mean
+// and covariance of those of people of the training data, as recorded and as from
+// across a room: none is a person's. A cosine says more when it is compared with the
+// cosines of the speaker with the cohort: score normalisation (Matejka et al.,
+// "Analysis of score normalization in multilingual speaker recognition", Interspeech
+// 2017), here of the speaker's side alone and without the division by standard
+// deviations, which did not help.
 
 // cohortBytes are the embeddings, one after the other, a byte for each component.
-// `go run ./cmd/eval --enrolment TRAIN --cohort FILE` writes them; they belong to
-// the weights.
+// `go run ./cmd/eval --cohort FILE` writes them; they belong to the weights.
 //
 //go:embed cohort.bin
 var cohortBytes []byte
@@ -31,12 +31,10 @@ const nearest = 15
 // smaller.
 const cohortScale = 320
 
-// AppendCohort appends to out what a cohort has of a person with this voiceprint.
-func AppendCohort(out []byte, v Voiceprint) []byte {
-	for _, k := range []int{recorded, acrossRoom} {
-		for _, x := range v.embeddings[k] {
-			out = append(out, byte(int8(min(max(math.Round(float64(x)*cohortScale), -127), 127))))
-		}
+// AppendCohort appends to out an embedding of the cohort.
+func AppendCohort(out []byte, e *clustering.Embedding) []byte {
+	for _, x := range e {
+		out = append(out, byte(int8(min(max(math.Round(float64(x)*cohortScale), -127), 127))))
 	}
 	return out
 }

@@ -6,9 +6,10 @@ import (
 	"hubbub/localserver/engine/clustering"
 )
 
-// Calibration turns the score of a speaker and a voiceprint into the log odds that
-// both are one person: the weights of Features in a logistic regression.
-// `go run ./cmd/eval --calibrate` learns it; it belongs to the weights.
+// Calibration turns the score of a speaker and a voiceprint into log odds: the
+// weights of Features in a logistic regression with a class for each person and
+// one for strangers. `go run ./cmd/eval --calibrate` learns it; it belongs to the
+// weights.
 type Calibration [4]float64
 
 // minDuration bounds the common duration from below, in seconds.
@@ -24,17 +25,18 @@ func Features(score, speaker, print float64) Calibration {
 	return Calibration{1, score, common, score * common}
 }
 
-// logOdds are the log odds at even prior odds.
-func (c *Calibration) logOdds(score, speaker, print float64) (sum float64) {
-	for i, x := range Features(score, speaker, print) {
-		sum += c[i] * x
+// LogOdds are the log odds that speaker and voiceprint are one person, against a
+// stranger, when both are as likely beforehand; x are their Features.
+func (c *Calibration) LogOdds(x Calibration) (sum float64) {
+	for i := range x {
+		sum += c[i] * x[i]
 	}
 	return sum
 }
 
 // Scores appends to out the score of a speaker's centroid and each of the people:
-// the cosine with the most similar embedding of the voiceprint, less the mean
-// similarity of both sides to the cohort.
+// the cosine with the most similar embedding of the voiceprint, less the similarity
+// of the centroid to the cohort.
 func Scores(centroid *clustering.Embedding, people []Person, out []float64) []float64 {
 	own := toCohort(centroid)
 	for i := range people {
@@ -43,7 +45,7 @@ func Scores(centroid *clustering.Embedding, people []Person, out []float64) []fl
 		for k := range v.embeddings {
 			best = max(best, v.embeddings[k].Dot(centroid))
 		}
-		out = append(out, best-(own+v.toCohort)/2)
+		out = append(out, best-own)
 	}
 	return out
 }
@@ -64,29 +66,35 @@ type Matching struct {
 }
 
 // DefaultThreshold is the threshold of a live stream that gives none.
-const DefaultThreshold = 0.8
+const DefaultThreshold = 0.9
 
 // Confidences are the probabilities that a speaker is each of the people; the
-// rest to 1 is that the speaker is a stranger. Beforehand a stranger is as likely
-// as all people together.
+// rest to 1 is that the speaker is a stranger.
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
 	out = Scores(centroid, people, out[:0])
-	c := learnt
-	stranger := math.Log(float64(max(1, len(people))))
-	top := stranger
 	for i, score := range out {
-		out[i] = c.logOdds(score, duration, people[i].Voiceprint.duration)
-		top = max(top, out[i])
+		out[i] = learnt.LogOdds(Features(score, duration, people[i].Voiceprint.duration))
+	}
+	Probabilities(out)
+	return out
+}
+
+// Probabilities makes probabilities of the log odds of people; the rest to 1 is
+// that of a stranger. Beforehand a stranger is as likely as all people together.
+func Probabilities(logOdds []float64) {
+	stranger := math.Log(float64(max(1, len(logOdds))))
+	top := stranger
+	for _, x := range logOdds {
+		top = max(top, x)
 	}
 	sum := math.Exp(stranger - top)
-	for i, x := range out {
-		out[i] = math.Exp(x - top)
-		sum += out[i]
+	for i, x := range logOdds {
+		logOdds[i] = math.Exp(x - top)
+		sum += logOdds[i]
 	}
-	for i := range out {
-		out[i] /= sum
+	for i := range logOdds {
+		logOdds[i] /= sum
 	}
-	return out
 }
 
 // Best is the most likely of the people whom allowed permits and its confidence;

@@ -42,16 +42,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Voiceprint is what is known of a person's voice.
 type Voiceprint struct {
 	embeddings [conditions]clustering.Embedding // of the same speech in each recording condition
-	toCohort   float64                          // of the embedding as recorded
 	duration   float64
-}
-
-func newVoiceprint(embeddings [conditions]clustering.Embedding, duration float64) Voiceprint {
-	return Voiceprint{embeddings, toCohort(&embeddings[recorded]), duration}
 }
 
 // Seconds is the length of the speech behind the voiceprint.
 func (v Voiceprint) Seconds() float64 { return v.duration }
+
+// Embeddings are those for a cohort: as recorded, and as from across a room.
+func (v *Voiceprint) Embeddings() (asRecorded, inRoom clustering.Embedding) {
+	return v.embeddings[recorded], v.embeddings[acrossRoom]
+}
 
 // String writes the voiceprint: the magic, the version of the weights, a colon,
 // and in unpadded URL-safe base64 a clustering.Speech for each recording condition
@@ -98,7 +98,7 @@ func Parse(text string) (v Voiceprint, err error) {
 	if duration <= 0 || duration > 2*MaxSeconds {
 		return v, ErrInvalid
 	}
-	return newVoiceprint(embeddings, duration), nil
+	return Voiceprint{embeddings, duration}, nil
 }
 
 // formerFormat marks the version of the weights of a voiceprint of the former

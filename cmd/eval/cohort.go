@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/voiceprint"
+)
+
+const (
+	// cohortSize is how many embeddings a cohort has.
+	cohortSize = 160
+	// cohortPeople is how many people the embeddings are drawn from, at least: those
+	// of a few would be like these.
+	cohortPeople = 50
+)
+
+// writeCohort makes the cohort of the voiceprints from the speech of people,
+// X.wav each, as localserver/engine/training/enrolment.py writes it.
+func (m *meter) writeCohort(ctx context.Context, out io.Writer) error {
+	files, err := filepath.Glob(filepath.Join(m.people, "*.wav"))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), ".wav"))
+	}
+	people, err := m.makeVoiceprints(ctx, m.people, names)
+	if err != nil {
+		return err
+	}
+	if len(people) < cohortPeople {
+		return fmt.Errorf("%s: %d people are too few for a cohort", m.people, len(people))
+	}
+	var all []clustering.Embedding
+	for _, name := range slices.Sorted(maps.Keys(people)) {
+		v := people[name]
+		asRecorded, inRoom := v.Embeddings()
+		all = append(all, asRecorded, inRoom)
+	}
+	var raw []byte
+	for _, e := range drawCohort(all) {
+		raw = voiceprint.AppendCohort(raw, &e)
+	}
+	fmt.Fprintf(out, "%d embeddings drawn from those of %d people\n", cohortSize, len(people))
+	return os.WriteFile(m.cohort, raw, 0o644)
+}
+
+// drawCohort draws embeddings from the normal distribution with the mean and the
+// covariance of all. Each is the mean plus a random part of every difference to it,
+// so none is a person's.
+func drawCohort(all []clustering.Embedding) []clustering.Embedding {
+	var mean [clustering.Dim]float64
+	for i := range all {
+		for k, x := range all[i] {
+			mean[k] += float64(x) / float64(len(all))
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	drawn := make([]clustering.Embedding, cohortSize)
+	for n := range drawn {
+		sum := mean
+		for i := range all {
+			part := r.NormFloat64() / math.Sqrt(float64(len(all)-1))
+			for k, x := range all[i] {
+				sum[k] += part * (float64(x) - mean[k])
+			}
+		}
+		for k, x := range sum {
+			drawn[n][k] = float32(x)
+		}
+		drawn[n], _ = clustering.Centroid([]clustering.Speech{{Embedding: drawn[n], Duration: 1}}) // of length 1
+	}
+	return drawn
+}
