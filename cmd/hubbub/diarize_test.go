@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hubbub/capture"
@@ -62,5 +63,16 @@ func writeSilence(t *testing.T, path string, seconds int) {
 	}
 	if err := os.Truncate(path, header+int64(size)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDiarizeTooLong: a file that is too long is refused before it is processed.
+func TestDiarizeTooLong(t *testing.T) {
+	t.Parallel()
+	long := filepath.Join(t.TempDir(), "long.wav")
+	writeSilence(t, long, 25*60*60)
+	p := start(t, "diarize", long)
+	if code := p.exit(); code != exitFailed || !strings.Contains(p.errors(), "longer than 24 h\nCut it into parts.") {
+		t.Errorf("exit code %d, %s", code, p.errors())
 	}
 }

@@ -111,6 +111,13 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 			return err
 		}
 	}
+	if f.to != "-" { // before the second pass, which takes minutes
+		made, err := makeFolder(filepath.Dir(paths[0]))
+		if err != nil {
+			return recording.ExportError(err)
+		}
+		defer func() { _ = os.Remove(made) }() // only if nothing was written
+	}
 	content := rec.Content(rec.Notes)
 	if f.refine {
 		if content.Turns, err = a.refine(ctx, rec); err != nil {
@@ -119,9 +126,6 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 	}
 	if f.to == "-" {
 		return export.Write(a.Stdout, formats[0], content.Document(".", f.audio.value))
-	}
-	if err := os.MkdirAll(filepath.Dir(paths[0]), 0o777); err != nil {
-		return recording.ExportError(err)
 	}
 	for i, format := range formats {
 		if err := recording.WriteExport(paths[i], format, content.Document(filepath.Dir(paths[i]), f.audio.value), true); err != nil {
@@ -132,6 +136,14 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 		}
 	}
 	return nil
+}
+
+// makeFolder makes a folder, and returns its path if it did not exist.
+func makeFolder(dir string) (made string, err error) {
+	if _, err := os.Stat(dir); err == nil {
+		return "", nil
+	}
+	return dir, os.MkdirAll(dir, 0o777)
 }
 
 // exportPaths is the path of each format.

@@ -33,6 +33,10 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 		return nil, err
 	}
 	result := &passed{info: source.Info()}
+	tooLong := hint.Add(fmt.Errorf("%s is longer than %.0f h", file, maxLength.Hours()), "Cut it into parts.")
+	if result.info.Duration > maxLength {
+		return nil, errors.Join(tooLong, source.Close())
+	}
 	tracks := max(1, result.info.Tracks)
 	person := selected == capture.Each && o == offline.Options{}
 	if person {
@@ -59,7 +63,7 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 		}
 		p.add(capture.ChunkDuration)
 		if result.length += capture.ChunkDuration; result.length > maxLength {
-			return nil, hint.Add(fmt.Errorf("%s is longer than %v", file, maxLength), "Cut it into parts.")
+			return nil, tooLong
 		}
 	}
 	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
