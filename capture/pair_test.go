@@ -8,8 +8,6 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"hubbub/capture/capturetest"
 )
 
 // simulated is a device with a clock of its own that plays a signal of real time.
@@ -94,66 +92,6 @@ func TestPairIsAligned(t *testing.T) {
 		t.Logf("%+.0f ppm over %.0f s: at most %.1f ms apart, at %.0f s", sign*ppm, length, 1000*worst, since)
 		if worst > 0.02 {
 			t.Errorf("%+.0f ppm: the tracks are up to %.1f ms apart", sign*ppm, 1000*worst)
-		}
-	}
-}
-
-// speechLike is noise in syllables and pauses, reproducible.
-func speechLike(seed uint64, seconds int, talks func(at float64) bool) []float32 {
-	random := rand.New(rand.NewPCG(seed, 7))
-	x := make([]float32, seconds*SampleRate)
-	level := 0.0
-	for i := range x {
-		if i%(SampleRate/8) == 0 { // a syllable
-			if level = 0; talks(float64(i) / SampleRate) {
-				level = 0.3 * math.Pow(10, -random.Float64())
-			}
-		}
-		x[i] = float32(level*random.NormFloat64()*0.4 + 1e-4*random.NormFloat64())
-	}
-	return x
-}
-
-// TestEchoIsSuppressed: of an echo 3 to 20 dB down and 0 to 300 ms late, little is
-// left while the far side speaks alone; somebody here is heard.
-func TestEchoIsSuppressed(t *testing.T) {
-	far := speechLike(1, 30, func(at float64) bool { return int(at/5)%2 == 0 })
-	near := speechLike(2, 30, func(at float64) bool { return int(at/5)%4 == 1 })
-	for _, down := range []float64{3, 20, 200} {
-		for _, delay := range []int{0, 37, 300} {
-			gain := float32(math.Pow(10, -down/20))
-			x := make([]float32, 2*len(far))
-			for i := range far {
-				x[2*i], x[2*i+1] = near[i], far[i]
-				if j := i - delay*SampleRate/1000; j >= 0 {
-					x[2*i] += gain * far[j]
-				}
-			}
-			s := newSuppressor()
-			for at := 0; at < len(x); at += 2 * ChunkSamples {
-				s.suppress(x[at : at+2*ChunkSamples])
-			}
-			var echo, all, left, here float64
-			for i := 10 * SampleRate; i < len(far); i++ { // after 10 s it knows the echo
-				at, y := float64(i)/SampleRate, float64(x[2*i])
-				switch phase := int(at/5) % 4; {
-				case phase%2 == 0:
-					if j := i - delay*SampleRate/1000; j >= 0 {
-						all += float64(gain*far[j]) * float64(gain*far[j])
-					}
-					echo += y * y
-				case phase == 1 && at-5*float64(int(at/5)) > 0.5:
-					here += float64(near[i]) * float64(near[i])
-					left += y * y
-				}
-			}
-			t.Logf("echo %.0f dB down, %d ms late: %.1f dB of it left, %.1f dB of the speech here", down, delay, capturetest.DB(echo/all), capturetest.DB(left/here))
-			if down < 100 && capturetest.DB(echo/all) > -10 {
-				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of it left", down, delay, capturetest.DB(echo/all))
-			}
-			if capturetest.DB(left/here) < -1 {
-				t.Errorf("echo %.0f dB down, %d ms late: %.1f dB of the speech here is left", down, delay, capturetest.DB(left/here))
-			}
 		}
 	}
 }
