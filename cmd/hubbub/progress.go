@@ -87,6 +87,9 @@ func (p *progress) text(elapsed time.Duration) string {
 	total := p.total * time.Duration(p.files) / time.Duration(p.begun)
 	share := min(1, float64(p.processed)/float64(total))
 	text := fmt.Sprintf("%v of %v, %.0f %%", p.processed.Round(time.Second), total.Round(time.Second), 100*share)
+	if share == 1 {
+		return text + ", comparing the speakers"
+	}
 	if share > 0.01 && elapsed > time.Second {
 		text += fmt.Sprintf(", %v left", time.Duration(float64(elapsed)*(1-share)/share).Round(time.Second))
 	}

@@ -16,6 +16,7 @@ func TestProgressText(t *testing.T) {
 		{&progress{files: 1, begun: 1, unknown: true, processed: time.Minute}, time.Second, "1m0s processed"},
 		{&progress{files: 1, begun: 1, total: time.Hour, processed: 15 * time.Minute}, 10 * time.Second, "15m0s of 1h0m0s, 25 %, 30s left"},
 		{&progress{files: 4, begun: 2, total: time.Hour, processed: time.Hour}, 10 * time.Second, "1h0m0s of 2h0m0s, 50 %, 10s left"},
+		{&progress{files: 1, begun: 1, total: time.Hour, processed: time.Hour}, 10 * time.Second, "1h0m0s of 1h0m0s, 100 %, comparing the speakers"},
 	} {
 		if got := c.p.text(c.elapsed); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
