@@ -55,17 +55,15 @@ image:
 # The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
 RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0
 # The engine and the FLAC decoder start no goroutines, and the race detector makes them up to 30 times slower: they are
-# compiled without it, into tests and programs that have it. What streams share of the engine is tested with it. The NATS
-# server is compiled without it as well: it shares no memory with this repository's code, which talks to it through a connection.
-NORACE = -gcflags=hubbub/localserver/engine/...=-race=false -gcflags=github.com/mewkiz/flac/...=-race=false \
-	-gcflags=github.com/nats-io/nats-server/v2/...=-race=false
+# compiled without it, into tests and programs that have it. What streams share of the engine is tested with it.
+SERIAL = -gcflags=hubbub/localserver/engine/...=-race=false -gcflags=github.com/mewkiz/flac/...=-race=false
 
 ## test: install what the tests need and run all of them; what fails is run again, twice at most
 test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
-	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(NORACE) -vet=off -timeout 14m
+	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(SERIAL) -vet=off -timeout 14m
 
 ## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
 check:
