@@ -77,8 +77,8 @@ func (a Annotations) Speakers(s Snapshot) []Speaker {
 			continue
 		}
 		name := a.Name(p.Label)
-		if match := lanes[k][0].Match; match != "" && name == p.Label {
-			name, p.Recognised = match, true // a typed name comes before a recognised one
+		if i := slices.IndexFunc(lanes[k], func(l Lane) bool { return l.Match != "" }); i >= 0 && name == p.Label {
+			name, p.Recognised = lanes[k][i].Match, true // a typed name comes before a recognised one
 		}
 		name = unique(name, taken)
 		taken[name] = true

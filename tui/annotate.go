@@ -76,7 +76,7 @@ func (m *model) rename(label string) tea.Cmd {
 	s := m.session()
 	p := s.speakers[s.index(label)]
 	text := p.name
-	if text == label { // only a name is worth editing
+	if text == label || p.Recognised { // only a typed name is worth editing
 		text = ""
 	}
 	m.askText(textInput{

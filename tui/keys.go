@@ -199,6 +199,10 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	names := []string{msg.String()}
+	if msg.Alt && m.bound(names[0]) == nil { // esc and another key, read at once
+		msg.Alt = false
+		return tea.Batch(m.key(tea.KeyMsg{Type: tea.KeyEsc}), m.key(msg))
+	}
 	if msg.Type == tea.KeyRunes && !msg.Alt {
 		names = names[:0]
 		for _, r := range msg.Runes {
@@ -213,8 +217,10 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 		if m.question != nil && name != "ctrl+c" {
 			m.dirty = true
-			cmds = append(cmds, m.questionKey(name))
-			continue
+			cmd, taken := m.questionKey(name)
+			if cmds = append(cmds, cmd); taken {
+				continue
+			}
 		}
 		if m.choice != nil && name != "ctrl+c" {
 			m.dirty = true

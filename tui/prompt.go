@@ -158,22 +158,26 @@ type answer struct {
 	do        func(*model) tea.Cmd
 }
 
-// questionKey is for the keys while a question is asked; esc is no answer.
-func (m *model) questionKey(name string) tea.Cmd {
-	q := m.question
-	if name == "esc" {
-		m.question = nil
-		return nil
-	}
-	for _, a := range q.answers {
-		if a.key == name {
-			m.question = nil
-			if a.do != nil {
-				return a.do(m)
-			}
+// questionKey is for the keys while a question is asked; esc is no answer. It
+// reports whether the key was for the question. Another key that means something
+// ends the question and keeps its meaning: what is typed without having seen the
+// question, such as the next name, must not be lost in it.
+func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
+	for _, a := range m.question.answers {
+		if a.key != name {
+			continue
 		}
+		m.question = nil
+		if a.do != nil {
+			cmd = a.do(m)
+		}
+		return cmd, true
 	}
-	return nil
+	taken = name == "esc" || name == "enter" || m.bound(name) == nil
+	if name == "esc" || !taken {
+		m.question = nil
+	}
+	return nil, taken
 }
 
 func (m *model) drawQuestion(c *canvas.Canvas, y int) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -85,6 +87,33 @@ func TestOfferToRemember(t *testing.T) {
 	screenHasNot(t, m, "remember the voice of")
 }
 
+// TestQuestionTakesNoOtherKeys: the next name is typed although the question was not
+// answered, each key for itself or several read at once, and nobody has consented.
+func TestQuestionTakesNoOtherKeys(t *testing.T) {
+	for name, types := range map[string]func(*model){
+		"key by key": func(m *model) { nameLane(m, "2", "Nya") },
+		"at once": func(m *model) {
+			m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2rNya")})
+			press(m, "enter")
+		},
+		"after esc": func(m *model) {
+			m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("2"), Alt: true})
+			press(m, "r")
+			typeText(m, "Nya")
+			press(m, "enter")
+		},
+	} {
+		m, f := voiceModel(t)
+		nameLane(m, "1", "Anna")
+		types(m)
+		a, _ := m.annotations.Load()
+		if got := a.Names(); got["SPEAKER_00"] != "Anna" || got["SPEAKER_01"] != "Nya" || len(f.calls) > 0 || f.never {
+			t.Errorf("%s: names %q, learnt %q, never %v", name, got, f.calls, f.never)
+		}
+		screenHas(t, m, "remember the voice of Nya")
+	}
+}
+
 // TestNoOfferForRecognised: the voice of the name is known.
 func TestNoOfferForRecognised(t *testing.T) {
 	m, _ := voiceModel(t)
@@ -92,12 +121,7 @@ func TestNoOfferForRecognised(t *testing.T) {
 	s.Timeline.Lanes = append([]protocol.Lane(nil), s.Timeline.Lanes...)
 	s.Timeline.Lanes[0].Match = "Sam"
 	m.later(s)
-	press(m, "1", "r")
-	for range 3 {
-		press(m, "backspace")
-	}
-	typeText(m, "Sam")
-	press(m, "enter")
+	nameLane(m, "1", "Sam") // over the recognised name
 	screenHasNot(t, m, "remember the voice of")
 	press(m, "1", "r", "backspace", "enter")
 	screenHas(t, m, "remember the voice of Sa,")

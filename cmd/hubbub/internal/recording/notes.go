@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -22,8 +21,9 @@ type NotesSaver struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu  sync.Mutex
-	err error // of the newest attempt
+	// Of the goroutine, then of Close.
+	saved int64 // revision that is in this recording; the store also counts what is in an export
+	err   error // of the newest attempt
 }
 
 // SaveNotes starts to save the annotations of store in the folder dir, of a
@@ -31,7 +31,9 @@ type NotesSaver struct {
 func SaveNotes(dir string, store *protocol.AnnotationsStore, from float64) *NotesSaver {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &NotesSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
-	if notes, _ := store.Load(); !notes.Empty() && !exists(s.path) {
+	if notes, revision := store.Load(); notes.Empty() || exists(s.path) {
+		s.saved = revision
+	} else {
 		s.save() // names from the settings
 	}
 	go func() {
@@ -58,20 +60,18 @@ func (s *NotesSaver) save() {
 	if err == nil && whole {
 		s.store.MarkSaved(revision)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
+	if s.err = err; err == nil {
+		s.saved = revision
+	}
 }
 
 // Close saves the last changes and reports whether everything is saved.
 func (s *NotesSaver) Close() error {
 	s.cancel()
 	<-s.done
-	if s.store.Unsaved() {
+	if _, revision := s.store.Load(); revision != s.saved {
 		s.save()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.err == nil {
 		return nil
 	}

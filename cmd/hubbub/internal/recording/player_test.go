@@ -150,7 +150,11 @@ func TestSaveNotes(t *testing.T) {
 			t.Fatal("the notes are not saved")
 		}
 	}
+	k.cancel() // as if it were busy with the first change
+	<-k.done
 	rename("Bea")
+	_, revision := store.Load()
+	store.MarkSaved(revision) // by an export
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
