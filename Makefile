@@ -54,9 +54,10 @@ image:
 
 # The portaudio package passes the number of a stream as a pointer, which the checks of -race reject from the second stream on.
 RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0
-# The engine and the FLAC decoder start no goroutines, and the race detector makes them up to 30 times slower: they are
-# compiled without it, into tests and programs that have it. What streams share of the engine is tested with it.
-SERIAL = -gcflags=hubbub/localserver/engine/...=-race=false -gcflags=github.com/mewkiz/flac/...=-race=false
+# The engine, the processing of samples and the FLAC decoder start no goroutines, and the race detector makes them up to 30
+# times slower: they are compiled without it, into tests and programs that have it. What streams share of the engine is
+# tested with it.
+SERIAL = $(foreach package,hubbub/localserver/engine/... hubbub/capture/signal github.com/mewkiz/flac/...,-gcflags=$(package)=-race=false)
 
 ## test: install what the tests need and run all of them; what fails is run again, twice at most
 test:

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"hubbub/capture/audiofile"
+	"hubbub/capture/signal"
 )
 
 // Channels selects the channels of an input.
@@ -39,7 +40,7 @@ func ParseChannels(text string) (Channels, error) {
 type mixer struct {
 	channels int // of the input
 	selected Channels
-	tracks   []*resampler
+	tracks   []*signal.Resampler
 	in       []float32 // of one track
 	out      [][]float32
 	invalid  int64 // samples that were not numbers
@@ -59,7 +60,7 @@ func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	}
 	m := &mixer{channels: channels, selected: selected, out: make([][]float32, tracks)}
 	for range tracks {
-		m.tracks = append(m.tracks, newResampler(rate, SampleRate))
+		m.tracks = append(m.tracks, signal.NewResampler(rate, SampleRate))
 	}
 	return m, nil
 }
@@ -93,7 +94,7 @@ func (m *mixer) push(in, out []float32) []float32 {
 				m.in = append(m.in, in[i])
 			}
 		}
-		m.out[t] = rs.push(m.in, m.out[t][:0])
+		m.out[t] = rs.Push(m.in, m.out[t][:0])
 	}
 	return m.interleave(out)
 }
@@ -101,7 +102,7 @@ func (m *mixer) push(in, out []float32) []float32 {
 // flush ends the input and appends what remains.
 func (m *mixer) flush(out []float32) []float32 {
 	for t, rs := range m.tracks {
-		m.out[t] = rs.flush(m.out[t][:0])
+		m.out[t] = rs.Flush(m.out[t][:0])
 	}
 	return m.interleave(out)
 }

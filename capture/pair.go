@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"time"
+
+	"hubbub/capture/signal"
 )
 
 // A pair is two devices as two tracks, such as the microphone and what the machine
@@ -39,8 +41,8 @@ type pair struct {
 	again         func(context.Context) (Source, error)
 	now           func() time.Duration
 	clocks        [2]deviceClock
-	track         follower
-	echo          *suppressor
+	track         *signal.Interpolator
+	echo          *signal.EchoSuppressor
 	position      int64   // samples of the first track so far
 	offset        float64 // of the second track's samples against the first's
 	buf, in       []float32
@@ -92,7 +94,7 @@ func openPair(ctx context.Context, first, second Spec) (Source, error) {
 }
 
 func newPair(first, second timedSource, again func(context.Context) (Source, error)) *pair {
-	return &pair{first: first, second: second, again: again, now: elapsed, track: newFollower(), echo: newSuppressor(), in: make([]float32, ChunkSamples)}
+	return &pair{first: first, second: second, again: again, now: elapsed, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
 
 func (p *pair) Info() Info {
@@ -125,18 +127,18 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	if math.Abs(p.offset-before) > maxOffset { // a jump
 		before, step = p.offset, 0
 	}
-	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.end() <= need; {
+	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.End() <= need; {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err
 		}
 	}
 	for i := range n {
 		at := float64(p.position+int64(i)) + before + step*float64(i)
-		dst[2*i], dst[2*i+1] = p.buf[i], p.track.at(at)
+		dst[2*i], dst[2*i+1] = p.buf[i], p.track.At(at)
 	}
 	p.position += int64(n)
-	p.track.forget(float64(p.position) + p.offset)
-	p.echo.suppress(dst[:2*n])
+	p.track.Forget(float64(p.position) + p.offset - maxOffset) // the offset may slew back
+	p.echo.Suppress(dst[:2*n])
 	return 2 * n, nil
 }
 
@@ -145,7 +147,7 @@ func (p *pair) readSecond(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.track.push(p.in[:n])
+	p.track.Push(p.in[:n])
 	p.clocks[1].add(p.second.arrival())
 	return nil
 }
@@ -196,47 +198,3 @@ func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
 }
 
 func (p *pair) elapsed() time.Duration { return p.now() }
-
-// follower reads a signal at any position, by the filter of the resampler.
-type follower struct {
-	filter *resampler
-	hist   []float32 // from sample number base on
-	base   int64
-}
-
-func newFollower() follower {
-	f := follower{filter: newResampler(SampleRate, SampleRate+1)}
-	f.hist = make([]float32, f.filter.taps) // before the first sample there was silence
-	f.base = -int64(len(f.hist))
-	return f
-}
-
-func (f *follower) push(samples []float32) { f.hist = append(f.hist, samples...) }
-
-// end is the first position that needs samples that are not there yet.
-func (f *follower) end() float64 {
-	return float64(f.base + int64(len(f.hist)) - int64(f.filter.taps/2))
-}
-
-// at is the signal at a position before end; 0 before its begin.
-func (f *follower) at(position float64) float32 {
-	whole := math.Floor(position)
-	first := int64(whole) - int64(f.filter.taps/2) + 1 - f.base
-	if first < 0 {
-		return 0
-	}
-	x := f.hist[first : first+int64(f.filter.taps)]
-	phase := (position - whole) * betweenPhases
-	i := int(phase)
-	a, b := dot(f.filter.phases[i], x), dot(f.filter.phases[i+1], x)
-	return a + float32(phase-float64(i))*(b-a)
-}
-
-// forget drops what lies well before a position. One that slews back stays above it.
-func (f *follower) forget(position float64) {
-	if drop := int64(position) - int64(f.filter.taps) - maxOffset - f.base; drop > SampleRate {
-		drop = min(drop, int64(len(f.hist)))
-		f.hist = append(f.hist[:0], f.hist[drop:]...)
-		f.base += drop
-	}
-}

@@ -61,7 +61,7 @@ func TestPairIsAligned(t *testing.T) {
 		first := &simulated{begin: 100, rate: SampleRate, late: late, signal: signal, end: 100 + length}
 		second := &simulated{begin: 99.73, rate: SampleRate * (1 + sign*ppm*1e-6), late: late, signal: signal, end: 200 + length}
 		p := newPair(first, second, nil)
-		p.echo.off = true
+		p.echo = nil
 		x := make([]float32, 2*ChunkSamples)
 		var worst, since float64
 		for at := 0.0; ; at += ChunkDuration.Seconds() {

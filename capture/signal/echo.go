@@ -1,4 +1,4 @@
-package capture
+package signal
 
 import "slices"
 
@@ -34,8 +34,8 @@ const (
 	echoMargin = 4
 )
 
-// suppressor silences the echo of track 1 in track 0.
-type suppressor struct {
+// An EchoSuppressor silences the echo of track 1 in track 0.
+type EchoSuppressor struct {
 	far [maxEchoDelay + 1]float64
 	// ratios of the microphone's power to the far side's, by delay; the newest
 	// echoMemory of each.
@@ -43,16 +43,17 @@ type suppressor struct {
 	n      int
 	delay  int
 	gain   float64 // of the echo's power; 0 = no echo
-	off    bool    // for tests of what is around it
 }
 
-func newSuppressor() *suppressor {
-	return &suppressor{gain: unknownEcho, delay: -1}
+// NewEchoSuppressor returns one that assumes an echo 3 dB down until it knows better.
+func NewEchoSuppressor() *EchoSuppressor {
+	return &EchoSuppressor{gain: unknownEcho, delay: -1}
 }
 
-// suppress works on interleaved frames in place. Chunks are whole frames.
-func (s *suppressor) suppress(x []float32) {
-	if s.off {
+// Suppress works in place on interleaved frames of two tracks; their number is a multiple of 320, 20 ms. Without a
+// suppressor, nothing changes.
+func (s *EchoSuppressor) Suppress(x []float32) {
+	if s == nil {
 		return
 	}
 	for ; len(x) >= 2*echoFrame; x = x[2*echoFrame:] {
@@ -60,7 +61,7 @@ func (s *suppressor) suppress(x []float32) {
 	}
 }
 
-func (s *suppressor) next(x []float32) {
+func (s *EchoSuppressor) next(x []float32) {
 	var near, far float64
 	for i := 0; i < len(x); i += 2 {
 		near += float64(x[i]) * float64(x[i])
@@ -101,7 +102,7 @@ func (s *suppressor) next(x []float32) {
 
 // estimate finds the delay at which the ratio varies least, and the echo's ratio
 // there.
-func (s *suppressor) estimate() {
+func (s *EchoSuppressor) estimate() {
 	best, gain, delay := 0.0, 0.0, 0
 	for d, all := range s.ratios {
 		if len(all) < leastEcho {

@@ -1,7 +1,9 @@
-package capture
+package signal
 
 import (
 	"bufio"
+	"errors"
+	"io"
 	"math"
 	"math/cmplx"
 	"math/rand/v2"
@@ -12,8 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
 )
+
+const chunk = SampleRate / 10 // samples, 100 ms
 
 // speechLike is noise in syllables and pauses, reproducible.
 func speechLike(seed uint64, seconds int, talks func(at float64) bool) []float32 {
@@ -46,9 +51,9 @@ func TestEchoIsSuppressed(t *testing.T) {
 					x[2*i] += gain * far[j]
 				}
 			}
-			s := newSuppressor()
-			for at := 0; at < len(x); at += 2 * ChunkSamples {
-				s.suppress(x[at : at+2*ChunkSamples])
+			s := NewEchoSuppressor()
+			for at := 0; at < len(x); at += 2 * chunk {
+				s.Suppress(x[at : at+2*chunk])
 			}
 			var echo, all, left, here float64
 			for i := 10 * SampleRate; i < len(far); i++ { // after 10 s it knows the echo
@@ -79,7 +84,7 @@ func TestEchoIsSuppressed(t *testing.T) {
 // microphone's track, and what is said here stays there. The two sides of the call are
 // the speakers of a simulated meeting.
 func TestEchoInRooms(t *testing.T) {
-	speech := filepath.Join("..", "..", "shared", "speech")
+	speech := filepath.Join("..", "..", "..", "shared", "speech")
 	rooms, err := filepath.Glob(filepath.Join(speech, "rooms", "*.flac"))
 	if err != nil || len(rooms) == 0 || testing.Short() {
 		t.Skip("takes many room responses from " + speech)
@@ -90,7 +95,7 @@ func TestEchoInRooms(t *testing.T) {
 		near[i] += float32(1e-3 * noise.NormFloat64())
 	}
 	var echoes, losses []float64
-	for i := 0; i < len(rooms); i += 10 {
+	for i := 0; i < len(rooms); i += 20 {
 		echo := convolve(far, openAll(t, rooms[i]))
 		loss := math.Sqrt(power(echo) / power(far))
 		for _, c := range []struct {
@@ -127,16 +132,16 @@ func inRoom(near, far, echo []float32) (left, lost float64) {
 	for i := range far {
 		x[2*i], x[2*i+1] = near[i]+echo[i], far[i]
 	}
-	s := newSuppressor()
+	s := NewEchoSuppressor()
 	known := 0
-	for at := 0; at+2*ChunkSamples <= len(x); at += 2 * ChunkSamples {
-		s.suppress(x[at : at+2*ChunkSamples])
+	for at := 0; at+2*chunk <= len(x); at += 2 * chunk {
+		s.Suppress(x[at : at+2*chunk])
 		if s.delay < 0 {
-			known = at/2 + ChunkSamples
+			known = at/2 + chunk
 		}
 	}
 	var echoes, here float64
-	for at := known; at+ChunkSamples <= len(far); at += echoFrame {
+	for at := known; at+chunk <= len(far); at += echoFrame {
 		silenced := x[2*at] == 0
 		switch n, e := power(near[at:at+echoFrame]), power(echo[at:at+echoFrame]); {
 		case n < farSpeech && e > farSpeech:
@@ -191,13 +196,33 @@ func sides(t *testing.T, meeting string, seconds int) (one, other []float32) {
 	return one, other
 }
 
+// openAll is a recording at 16 kHz, as it is.
 func openAll(t *testing.T, path string) []float32 {
-	src, err := Open(t.Context(), Spec{Input: path})
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	return readAll(t, src, SampleRate)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dec, err := audiofile.Open(path, f, info.Size(), &audiofile.Notes{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := dec.Format(); f.Rate != SampleRate || f.Channels != 1 {
+		t.Fatalf("%s: %d Hz, %d channels", path, f.Rate, f.Channels)
+	}
+	var all []float32
+	for block := make([]float32, 1<<16); ; {
+		n, err := dec.Read(block)
+		if all = append(all, block[:n]...); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func power(x []float32) (p float64) {
@@ -220,11 +245,15 @@ func convolve(x, response []float32) []float32 {
 	for i, v := range response {
 		b[i] = complex(float64(v), 0)
 	}
-	a, b = transform(a), transform(b)
+	roots := make([]complex128, n/2)
+	for i := range roots {
+		roots[i] = cmplx.Rect(1, -2*math.Pi*float64(i)/float64(n))
+	}
+	a, b = transform(a, roots), transform(b, roots)
 	for i := range a {
 		a[i] = cmplx.Conj(a[i] * b[i])
 	}
-	a = transform(a) // the inverse, of a real signal
+	a = transform(a, roots) // the inverse, of a real signal
 	out := make([]float32, len(x))
 	for i := range out {
 		out[i] = float32(real(a[i]) / float64(n))
@@ -232,8 +261,8 @@ func convolve(x, response []float32) []float32 {
 	return out
 }
 
-// transform is the discrete Fourier transform; len(x) is a power of 2.
-func transform(x []complex128) []complex128 {
+// transform is the discrete Fourier transform; len(x) is a power of 2, and the roots of unity are of it or of a multiple.
+func transform(x, roots []complex128) []complex128 {
 	n := len(x)
 	if n == 1 {
 		return x
@@ -242,11 +271,10 @@ func transform(x []complex128) []complex128 {
 	for i := range n / 2 {
 		half[i], half[n/2+i] = x[2*i], x[2*i+1]
 	}
-	even, odd := transform(half[:n/2]), transform(half[n/2:])
-	out := make([]complex128, n)
+	even, odd := transform(half[:n/2], roots), transform(half[n/2:], roots)
 	for i := range n / 2 {
-		o := cmplx.Rect(1, -2*math.Pi*float64(i)/float64(n)) * odd[i]
-		out[i], out[n/2+i] = even[i]+o, even[i]-o
+		o := roots[i*(2*len(roots)/n)] * odd[i]
+		half[i], half[n/2+i] = even[i]+o, even[i]-o // even and odd lie elsewhere
 	}
-	return out
+	return half
 }

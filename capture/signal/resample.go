@@ -1,4 +1,4 @@
-package capture
+package signal
 
 import "math"
 
@@ -15,7 +15,7 @@ const (
 	betweenPhases = 256
 )
 
-// resampler changes the rate of a mono signal by the ratio up/down in lowest
+// A Resampler changes the rate of a mono signal by the ratio up/down in lowest
 // terms, with a polyphase windowed-sinc filter (Kaiser window; see Crochiere
 // and Rabiner, Multirate Digital Signal Processing, 1983, and Kaiser's formulas
 // for its length and shape).
@@ -23,7 +23,7 @@ const (
 // It is linear-phase and centred: output sample n is the input at time
 // n*down/up, so that timestamps remain correct. The output does not depend on
 // the sizes of the input blocks, to the bit. It keeps one filter length of input.
-type resampler struct {
+type Resampler struct {
 	up, down int
 	taps     int         // of one phase
 	phases   [][]float32 // phases[p][j] weighs input pos-taps/2+1+j; one more than the table's size when between is set
@@ -36,10 +36,10 @@ type resampler struct {
 	phase int   // the next output lies phase/up of an input sample after pos
 }
 
-// newResampler converts from one rate to another, both in Hz and positive.
-func newResampler(from, to int) *resampler {
+// NewResampler converts from one rate to another, both in Hz and positive.
+func NewResampler(from, to int) *Resampler {
 	g := gcd(from, to)
-	r := &resampler{up: to / g, down: from / g}
+	r := &Resampler{up: to / g, down: from / g}
 	if from == to {
 		return r
 	}
@@ -83,8 +83,8 @@ func newResampler(from, to int) *resampler {
 	return r
 }
 
-// push appends to out the output samples that the new input completes.
-func (r *resampler) push(samples, out []float32) []float32 {
+// Push appends to out the output samples that the new input completes.
+func (r *Resampler) Push(samples, out []float32) []float32 {
 	r.in += int64(len(samples))
 	if r.taps == 0 {
 		return append(out, samples...)
@@ -93,9 +93,9 @@ func (r *resampler) push(samples, out []float32) []float32 {
 	return r.drain(out, r.in)
 }
 
-// flush ends the input and appends the remaining output samples, up to the end of
+// Flush ends the input and appends the remaining output samples, up to the end of
 // the last input sample.
-func (r *resampler) flush(out []float32) []float32 {
+func (r *Resampler) Flush(out []float32) []float32 {
 	if r.taps == 0 {
 		return out
 	}
@@ -106,7 +106,7 @@ func (r *resampler) flush(out []float32) []float32 {
 
 // drain appends every output whose time lies before end and whose filter is
 // covered by the history, then discards input that no later output needs.
-func (r *resampler) drain(out []float32, end int64) []float32 {
+func (r *Resampler) drain(out []float32, end int64) []float32 {
 	half := int64(r.taps / 2)
 	have := r.base + int64(len(r.hist))
 	for r.pos < end && r.pos+half < have {

@@ -1,4 +1,4 @@
-package capture
+package signal
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 
 // convertRate resamples in one block.
 func convertRate(x []float32, from, to int) []float32 {
-	r := newResampler(from, to)
-	return r.flush(r.push(x, nil))
+	r := NewResampler(from, to)
+	return r.Flush(r.Push(x, nil))
 }
 
 var testRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 47999, 48000, 96000}
@@ -84,17 +84,17 @@ func TestResamplerBlocks(t *testing.T) {
 		if want := (n*SampleRate + from - 1) / from; len(atOnce) != want {
 			t.Fatalf("%d samples at %d Hz became %d, want %d", n, from, len(atOnce), want)
 		}
-		rs := newResampler(from, SampleRate)
+		rs := NewResampler(from, SampleRate)
 		var parts []float32
 		for rest := x; len(rest) > 0; {
 			k := rapid.IntRange(0, min(len(rest), 1700)).Draw(t, "block")
 			if k == 0 {
 				k = 1
 			}
-			parts = rs.push(rest[:k], parts)
+			parts = rs.Push(rest[:k], parts)
 			rest = rest[k:]
 		}
-		parts = rs.flush(parts)
+		parts = rs.Flush(parts)
 		if !slices.Equal(atOnce, parts) {
 			t.Fatal("blocks change the result")
 		}
@@ -103,11 +103,11 @@ func TestResamplerBlocks(t *testing.T) {
 
 // TestResamplerMemory: memory does not depend on the length of the input.
 func TestResamplerMemory(t *testing.T) {
-	rs := newResampler(44100, SampleRate)
+	rs := NewResampler(44100, SampleRate)
 	block := capturetest.Tone(44100, 300, 4410)
 	var out []float32
 	for range 200 {
-		out = rs.push(block, out[:0])
+		out = rs.Push(block, out[:0])
 	}
 	if c := cap(rs.hist); c > 32<<10 {
 		t.Fatalf("the history grew to %d samples", c)
@@ -134,12 +134,12 @@ func TestImpulseStaysInTime(t *testing.T) {
 func BenchmarkResample(b *testing.B) {
 	for _, rate := range []int{8000, 44100, 48000, 96000} {
 		b.Run(fmt.Sprint(rate), func(b *testing.B) {
-			rs := newResampler(rate, SampleRate)
+			rs := NewResampler(rate, SampleRate)
 			x := capturetest.Tone(rate, 440, rate/10)
 			var out []float32
 			b.ReportAllocs()
 			for b.Loop() {
-				out = rs.push(x, out[:0])
+				out = rs.Push(x, out[:0])
 			}
 			b.ReportMetric(0.1*float64(b.N)/b.Elapsed().Seconds(), "x-realtime")
 		})
