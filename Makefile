@@ -59,12 +59,13 @@ RACE = -race -gcflags=github.com/gordonklaus/portaudio=-d=checkptr=0
 # tested with it.
 SERIAL = $(foreach package,hubbub/localserver/engine/... hubbub/capture/signal github.com/mewkiz/flac/...,-gcflags=$(package)=-race=false)
 
+# GORACE: a program with the race detector waits a second at its end, of which the tests start hundreds.
 ## test: install what the tests need and run all of them; what fails is run again, twice at most
 test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
-	HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(SERIAL) -vet=off -timeout 14m
+	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(SERIAL) -vet=off -timeout 14m
 
 ## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
 check:
