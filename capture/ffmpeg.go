@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,11 +17,16 @@ import (
 )
 
 const (
-	// decoderStall is how long the decoder may deliver nothing.
-	decoderStall = time.Minute
+	// DecoderStall is how long the decoder of a recording may deliver nothing.
+	DecoderStall = time.Minute
 	// The limits of the decoder's process: CPU time in seconds, and memory and
 	// files in KiB and blocks of 512 bytes. It writes no files.
 	decoderLimits = "ulimit -t 7200; ulimit -v 2097152; ulimit -f 0; "
+	// describeTime is how long the length of the audio is waited for, which ffmpeg
+	// says before it decodes.
+	describeTime = time.Second
+	// maxLogLine is the longest line (bytes) of ffmpeg's log that is read.
+	maxLogLine = 4 << 10
 	// decoderSeconds is the most audio that is decoded.
 	decoderSeconds = "86402"
 	// decoderFormats are the containers that are read. None of them refers to other
@@ -29,8 +36,8 @@ const (
 
 // OpenRecording opens a file as Open does. What Open cannot decode is decoded by a
 // process of ffmpeg, if it is installed: restricted to plain files, with limits of
-// time, memory and output.
-func OpenRecording(ctx context.Context, path string, selected Channels) (Source, error) {
+// time, memory and output, and killed after the time stall without output.
+func OpenRecording(ctx context.Context, path string, selected Channels, stall time.Duration) (Source, error) {
 	source, err := openFile(ctx, path, selected)
 	if err == nil || ctx.Err() != nil || !decodable(path) {
 		return source, err
@@ -39,11 +46,11 @@ func OpenRecording(ctx context.Context, path string, selected Channels) (Source,
 	if missing != nil {
 		return nil, fail("Install ffmpeg, which decodes other formats, or convert the file to WAV first.", "%w", err)
 	}
-	d, failed := startDecoder(program, path, decoderStall)
+	d, failed := startDecoder(program, path, stall)
 	if failed != nil {
 		return nil, failed
 	}
-	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
+	decoded, failed := newStreamed(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.failure(); reason != nil && ctx.Err() == nil {
@@ -51,7 +58,8 @@ func OpenRecording(ctx context.Context, path string, selected Channels) (Source,
 		}
 		return nil, failed
 	}
-	return source, nil
+	decoded.info.Estimate = d.log.length(ctx)
+	return decoded, nil
 }
 
 // decodable reports whether a file is regular and neither empty nor text, which a
@@ -71,11 +79,11 @@ func decodable(path string) bool {
 
 // ffmpegProcess decodes a file; it is a reader of the WAV that it writes.
 type ffmpegProcess struct {
-	cmd       *exec.Cmd
-	out       io.ReadCloser
-	kill      context.CancelFunc
-	complaint tail
-	stall     time.Duration
+	cmd   *exec.Cmd
+	out   io.ReadCloser
+	kill  context.CancelFunc
+	log   decoderLog
+	stall time.Duration
 
 	wait    sync.Once
 	mu      sync.Mutex
@@ -84,10 +92,10 @@ type ffmpegProcess struct {
 }
 
 func startDecoder(program, path string, stall time.Duration) (*ffmpegProcess, error) {
-	args := []string{"-nostdin", "-hide_banner", "-loglevel", "error", "-threads", "1",
+	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
 		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
 		"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", decoderSeconds, "-c:a", "pcm_s16le", "-f", "wav", "pipe:1"}
-	d := &ffmpegProcess{stall: stall, complaint: tail{max: maxComplaint}}
+	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
@@ -96,7 +104,7 @@ func startDecoder(program, path string, stall time.Duration) (*ffmpegProcess, er
 		d.cmd = exec.CommandContext(ctx, program, args...)
 	}
 	ownProcess(d.cmd)
-	d.cmd.Stderr, d.cmd.WaitDelay = &d.complaint, time.Second
+	d.cmd.Stderr, d.cmd.WaitDelay = &d.log, time.Second
 	var err error
 	if d.out, err = d.cmd.StdoutPipe(); err == nil {
 		err = d.cmd.Start()
@@ -137,8 +145,8 @@ func (d *ffmpegProcess) finish() {
 		switch {
 		case d.stalled:
 			d.err = fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
-		case err != nil && d.complaint.any():
-			d.err = errors.New(d.complaint.last())
+		case err != nil && d.log.errors.any():
+			d.err = errors.New(d.log.errors.last())
 		case err != nil:
 			d.err = fmt.Errorf("ffmpeg failed: %w", err)
 		}
@@ -157,4 +165,67 @@ func (d *ffmpegProcess) Close() error {
 	d.kill()
 	d.finish()
 	return nil
+}
+
+// decoderLog takes the standard error of ffmpeg, whose lines have a level.
+type decoderLog struct {
+	errors tail // lines of level error and above, and those of other programs
+	line   []byte
+	// estimate is set before described is closed.
+	estimate  time.Duration
+	described chan struct{}
+	once      sync.Once
+}
+
+func (l *decoderLog) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		part, after, ended := bytes.Cut(rest, []byte("\n"))
+		l.line = append(l.line, part[:min(len(part), maxLogLine-len(l.line))]...)
+		if ended {
+			l.take(string(l.line))
+			l.line = l.line[:0]
+		}
+		rest = after
+	}
+	return len(b), nil
+}
+
+func (l *decoderLog) take(line string) {
+	if text, ok := strings.CutPrefix(line, "[info] "); ok {
+		if text, ok = strings.CutPrefix(strings.TrimSpace(text), "Duration: "); ok {
+			l.once.Do(func() {
+				l.estimate = parseClock(text)
+				close(l.described)
+			})
+		}
+		return
+	}
+	if strings.Contains(line, "[info] ") || strings.Contains(line, "[warning] ") {
+		return
+	}
+	line = strings.NewReplacer("[error] ", "", "[fatal] ", "", "[panic] ", "").Replace(line)
+	_, _ = l.errors.Write([]byte(line + "\n")) // it cannot fail
+}
+
+// length is the length of the audio according to ffmpeg; 0 = unknown.
+func (l *decoderLog) length(ctx context.Context) time.Duration {
+	late := time.NewTimer(describeTime)
+	defer late.Stop()
+	select {
+	case <-l.described:
+		return l.estimate
+	case <-ctx.Done():
+	case <-late.C:
+	}
+	return 0
+}
+
+// parseClock is the time that a text such as 01:02:03.45 begins with; 0 = none.
+func parseClock(text string) time.Duration {
+	var hours, minutes int
+	var seconds float64
+	if _, err := fmt.Sscanf(text, "%d:%d:%f", &hours, &minutes, &seconds); err != nil || hours < 0 || hours > 1e4 || minutes < 0 || minutes > 59 || !(seconds >= 0 && seconds < 60) {
+		return 0
+	}
+	return time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute + time.Duration(seconds*float64(time.Second))
 }

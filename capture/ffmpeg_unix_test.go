@@ -27,10 +27,13 @@ func TestOpenRecording(t *testing.T) {
 		if out, err := exec.Command(ffmpeg, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=2", "-ar", "44100", "-ac", "2", path).CombinedOutput(); err != nil {
 			t.Skipf("ffmpeg cannot write %s: %s", name, out)
 		}
-		source, err := OpenRecording(t.Context(), path, Mix)
+		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if i := source.Info(); i.Duration != 0 || i.Estimate < 1900*time.Millisecond || i.Estimate > 2200*time.Millisecond {
+			t.Errorf("%s: %v, an estimate of %v", name, i.Duration, i.Estimate)
 		}
 		samples, buffer := 0, make([]float32, 1600)
 		for err == nil {
@@ -53,7 +56,7 @@ func TestOpenRecording(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if source, err := OpenRecording(t.Context(), path, Mix); err == nil {
+		if source, err := OpenRecording(t.Context(), path, Mix, DecoderStall); err == nil {
 			t.Errorf("%s was opened: %+v", name, source.Info())
 		}
 	}
@@ -77,5 +80,31 @@ func TestDecoderLimits(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDecoderLog: what ffmpeg says of the length and of errors, in any pieces.
+func TestDecoderLog(t *testing.T) {
+	t.Parallel()
+	const text = "[info]   Metadata:\n[info]     title : Duration: 09:00:00\n[info]   Duration: 01:02:03.50, start: 0.000000\n[info]   Duration: 05:00:00.00\n" +
+		"[aac @ 0x55] [warning] estimated\n[mov @ 0x55] [error] moov atom not found\n[info] size= 1kB\n"
+	for _, size := range []int{1, 7, len(text)} {
+		l := decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}
+		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			if n, err := l.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if got, want := l.length(t.Context()), time.Hour+2*time.Minute+3500*time.Millisecond; got != want {
+			t.Errorf("length %v, want %v", got, want)
+		}
+		if got := l.errors.last(); got != "[mov @ 0x55] moov atom not found" {
+			t.Errorf("error %q", got)
+		}
+	}
+	l := decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}
+	_, _ = l.Write([]byte(strings.Repeat("x", 3*maxLogLine) + "\n[info]   Duration: N/A, bitrate: N/A\nsh: no memory\n"))
+	if got := l.length(t.Context()); got != 0 || l.errors.last() != "sh: no memory" {
+		t.Errorf("%v %q", got, l.errors.last())
 	}
 }

@@ -37,6 +37,9 @@ type Info struct {
 	Tracks int
 	// Duration is the length of the input; 0 = unknown or endless.
 	Duration time.Duration
+	// Estimate is what another decoder says of an unknown length, for progress; it
+	// may be wrong. 0 = unknown.
+	Estimate time.Duration
 	// Notice is one line for the user, known when the source was opened; "" =
 	// none. Later notices are in Stats.Notices.
 	Notice string

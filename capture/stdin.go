@@ -46,6 +46,14 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 }
 
 func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
+	src, err := newStreamed(ctx, p, info, selected)
+	if err != nil {
+		return nil, err
+	}
+	return src, nil
+}
+
+func newStreamed(ctx context.Context, p *pump, info Info, selected Channels) (*streamed, error) {
 	src := &streamed{pump: p}
 	p.ctx = ctx
 	n := &audiofile.Notes{}

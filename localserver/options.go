@@ -120,9 +120,6 @@ const streamsPerCore = 30
 // run Go code is set to later.
 var cores = runtime.GOMAXPROCS(0)
 
-// DefaultJobs is the value of Options.Jobs unless given: one for each core.
-func DefaultJobs() int { return cores }
-
 // DefaultMaxStreams is the value of Options.MaxStreams unless given:
 // streamsPerCore for each core that the process may use.
 func DefaultMaxStreams() int { return streamsPerCore * cores }
@@ -187,7 +184,7 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if o.Jobs == 0 {
-		o.Jobs = DefaultJobs()
+		o.Jobs = cores
 	}
 	if o.MaxMedia < 0 {
 		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")

@@ -28,7 +28,7 @@ type passed struct {
 // secondPass diarizes a file with the context of all of it. An error is that of
 // the file, with a hint, or that of ctx.
 func secondPass(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *progress) (*passed, error) {
-	source, err := capture.OpenRecording(ctx, file, selected)
+	source, err := capture.OpenRecording(ctx, file, selected, capture.DecoderStall)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 		for range chunks.Chunks() { // until the source is closed
 		}
 	}()
-	p.begin(result.info.Duration)
+	p.begin(cmp.Or(result.info.Duration, result.info.Estimate))
 	for c := range chunks.Chunks() {
 		for i, pass := range passes {
 			first := i * capture.ChunkSamples

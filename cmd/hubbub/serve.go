@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,10 +80,6 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 					return err
 				}
 			}
-			// The thread of a job has a low priority: while the system does not run it,
-			// it keeps a processor of Go's scheduler, which streams must not wait for.
-			o.Jobs = cmp.Or(o.Jobs, localserver.DefaultJobs())
-			runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + o.Jobs)
 			return a.serve(cmd.Context(), o, drain.value)
 		},
 	}

@@ -52,7 +52,7 @@ func (f *wordsFlags) recogniser() (words.Recogniser, error) {
 // transcribe gives turns of a file, in order of their starts, their words. notice says
 // what is missing; an error is that of ctx, or of the file.
 func transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn) (notice string, err error) {
-	source, err := capture.OpenRecording(ctx, file, capture.Mix)
+	source, err := capture.OpenRecording(ctx, file, capture.Mix, capture.DecoderStall)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (a *attempt) voiceprint(path string) (any, error) {
 // read passes on the audio of a file, at most limit of it, with its position in
 // samples. The progress of the job goes from one share of the work to another.
 func (a *attempt) read(path string, limit time.Duration, from, to float64, push func(int64, []float32) error) error {
-	source, err := capture.OpenRecording(a.ctx, path, capture.Mix)
+	source, err := capture.OpenRecording(a.ctx, path, capture.Mix, a.DecoderStall)
 	if err != nil {
 		return err
 	}
@@ -133,6 +134,7 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 	if duration > limit+time.Second {
 		return tooLong(limit)
 	}
+	duration = cmp.Or(duration, source.Info().Estimate)
 	buffer, last := make([]float32, pushSamples), false
 	for !last {
 		n, err := a.fill(source, buffer)

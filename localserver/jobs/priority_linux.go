@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"runtime"
+	"sync"
 	"syscall"
 )
 
@@ -10,8 +11,11 @@ import (
 const nicer = 5
 
 // atLowPriority calls f in a thread of a lower priority and waits for it. The
-// thread ends with f.
+// thread ends with f. While the system does not run it, it keeps a processor of Go's
+// scheduler, which streams must not wait for: until f returns there is one more.
 func atLowPriority(f func()) {
+	addProcessors(1)
+	defer addProcessors(-1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -23,4 +27,13 @@ func atLowPriority(f func()) {
 		f()
 	}()
 	<-done
+}
+
+// processors guards changes of their number.
+var processors sync.Mutex
+
+func addProcessors(n int) {
+	processors.Lock()
+	defer processors.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/capture"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
@@ -50,6 +52,9 @@ type Options struct {
 	Fetch, Hooks outbound.Policy
 	// HookSecret is the secret that the webhooks of an account are signed with.
 	HookSecret func(account string) string
+	// DecoderStall is how long a decoder of audio may deliver nothing before it is
+	// killed; 0 = capture.DecoderStall.
+	DecoderStall time.Duration
 	Now        func() time.Time
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
@@ -89,6 +94,7 @@ func Start(o Options) *Runner {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
 	}
+	o.DecoderStall = cmp.Or(o.DecoderStall, capture.DecoderStall)
 	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range o.Workers {

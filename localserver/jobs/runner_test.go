@@ -62,8 +62,14 @@ func runner(t *testing.T, s Store, node string, workers int, log io.Writer) *Run
 	if log == nil {
 		log = io.Discard
 	}
-	r := Start(Options{Store: s, Shared: true, Node: node, Workers: workers, Dir: t.TempDir(), Now: time.Now,
-		HookSecret: func(string) string { return "" }, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	return start(t, Options{Store: s, Node: node, Workers: workers, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+}
+
+// start starts a Runner with options that the tests do not care about.
+func start(t *testing.T, o Options) *Runner {
+	t.Helper()
+	o.Shared, o.Dir, o.Now, o.HookSecret = true, t.TempDir(), time.Now, func(string) string { return "" }
+	r := Start(o)
 	t.Cleanup(r.Close)
 	return r
 }
