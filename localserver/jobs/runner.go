@@ -55,7 +55,7 @@ type Options struct {
 	// DecoderStall is how long a decoder of audio may deliver nothing before it is
 	// killed; 0 = capture.DecoderStall.
 	DecoderStall time.Duration
-	Now        func() time.Time
+	Now          func() time.Time
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
 }
