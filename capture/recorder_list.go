@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,7 +63,8 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 				Class       string `json:"media.class"`
 				Name        string `json:"node.name"`
 				Description string `json:"node.description"`
-				Position    string `json:"audio.position"`
+				// Position names the channels, as "FL,FR", "[ FL FR ]" or an array of JSON.
+				Position json.RawMessage `json:"audio.position"`
 			} `json:"props"`
 		} `json:"info"`
 		Metadata []struct {
@@ -96,15 +98,17 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 		if !source && p.Class != "Audio/Sink" {
 			continue
 		}
-		channels := 1 + strings.Count(p.Position, ",")
-		if p.Position == "" {
+		channels := len(channelName.FindAll(p.Position, -1))
+		if channels == 0 {
 			channels = 2
 		}
-		list = numbered(list, Device{Name: printable(p.Description), HostAPI: "pw-record", Channels: channels, Rate: 48000,
+		list = numbered(list, Device{Name: printable(cmp.Or(p.Description, p.Name)), HostAPI: "pw-record", Channels: channels, Rate: 48000,
 			Default: source && p.Name == preferred || !source && p.Name == output, id: p.Name, monitor: !source})
 	}
 	return list, nil
 }
+
+var channelName = regexp.MustCompile(`\w+`)
 
 var alsaCard = regexp.MustCompile(`^card \d+: (\S+) \[(.*?)\], device (\d+): .*?\[(.*?)\]`)
 

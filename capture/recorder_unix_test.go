@@ -180,13 +180,17 @@ card 1: PCH [HDA Intel PCH], device 0: ALC257 Analog [ALC257 Analog]
 X`,
 		"pw-dump": `cat <<X
 [{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Sink","node.name":"spk","node.description":"Speaker"}}},
-{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"Headset","audio.position":"[FL,FR]"}}},
+{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"mic","node.description":"Headset","audio.position":"FL,FR"}}},
+{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source/Virtual","node.name":"rack","audio.position":"[ FL FR FC ]"}}},
+{"type":"PipeWire:Interface:Node","info":{"props":{"media.class":"Audio/Source","node.name":"one","audio.position":["MONO"]}}},
 {"type":"PipeWire:Interface:Metadata","metadata":[{"key":"clock.rate","value":48000},{"key":"default.audio.source","value":{"name":"mic"}}]}]
 X`,
 	})
 	got := fmt.Sprintf("%+v", recorderDevices(t.Context()))
 	for _, want := range []string{
 		"{Number:1 Name:Headset HostAPI:pw-record Channels:2 Rate:48000 Default:true Input:pw-record:1 id:mic monitor:false}",
+		"{Number:2 Name:rack HostAPI:pw-record Channels:3 ",
+		"{Number:3 Name:one HostAPI:pw-record Channels:1 ",
 		"{Number:1 Name:Desk [31mMicrophone HostAPI:parec Channels:1 Rate:48000 Default:true Input:parec:1 id:usb monitor:false}",
 		"{Number:0 Name:HDA Intel PCH, ALC257 Analog HostAPI:arecord Channels:2 Rate:48000 Default:false Input:arecord:0 id:plughw:CARD=PCH,DEV=0 monitor:false}",
 	} {
@@ -194,7 +198,7 @@ X`,
 			t.Errorf("%s\nis not among\n%s", want, got)
 		}
 	}
-	if n := strings.Count(got, "Name:"); n != 3 && runtime.GOOS == "linux" {
+	if n := strings.Count(got, "Name:"); n != 5 && runtime.GOOS == "linux" {
 		t.Errorf("%d devices: %s", n, got)
 	}
 	mac := parseFFmpeg("avfoundation", `[AVFoundation indev @ 0x7f8] AVFoundation video devices:

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -41,18 +42,22 @@ func NeedReopening(t *testing.T) {
 	}
 }
 
-// Server is a PulseAudio with the virtual microphone "virtmic", which hears what is
+// Server is a sound server with the virtual microphone "virtmic", which hears what is
 // played to the sink "mic".
 type Server struct {
 	*exec.Cmd
+	stop func()
 	// Vars are the variables of the environment with which programs find it.
 	Vars []string
 }
 
+// Stop kills the server, which ends its clients.
+func (s *Server) Stop() { s.stop() }
+
 // Env is the environment of a program that uses only this server.
 func (s *Server) Env() (env []string) {
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "PULSE_") && !strings.HasPrefix(e, "ALSA_") && !strings.HasPrefix(e, "XDG_") && !strings.HasPrefix(e, "HOME=") {
+		if !strings.HasPrefix(e, "PULSE_") && !strings.HasPrefix(e, "ALSA_") && !strings.HasPrefix(e, "XDG_") && !strings.HasPrefix(e, "PIPEWIRE_") && !strings.HasPrefix(e, "DBUS_") && !strings.HasPrefix(e, "HOME=") {
 			env = append(env, e)
 		}
 	}
@@ -66,7 +71,7 @@ func (s *Server) Command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// SoundServer starts a server in a temporary folder; the end of the test kills it.
+// SoundServer starts a PulseAudio in a temporary folder; the end of the test kills it.
 func SoundServer(t *testing.T) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
@@ -92,10 +97,11 @@ func SoundServer(t *testing.T) *Server {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
 		_ = s.Process.Kill()
 		_ = s.Wait()
 	})
+	t.Cleanup(s.stop)
 	deadline := time.Now().Add(60 * time.Second)
 	for {
 		out, err := s.Command("pactl", "list", "short", "sources").Output()

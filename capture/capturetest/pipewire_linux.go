@@ -1,0 +1,69 @@
+package capturetest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// virtualMicrophone is a configuration of PipeWire: what is played to the stereo sink is what the microphone hears.
+const virtualMicrophone = `context.modules = [ { name = libpipewire-module-loopback args = {
+  node.description = "Virtual Microphone"
+  capture.props = { node.name = mic media.class = Audio/Sink audio.position = [ FL FR ] }
+  playback.props = { node.name = virtmic media.class = Audio/Source audio.position = [ MONO ] }
+} } ]
+`
+
+// PipeWire starts a PipeWire with its session manager WirePlumber in a temporary folder; the end of the test kills
+// them. They see no sound card, and do not reach the machine's D-Bus.
+func PipeWire(t *testing.T) *Server {
+	t.Helper()
+	Need(t, "dbus-run-session", "pipewire", "wireplumber", "pw-record", "pw-play", "pw-dump", "pw-cli")
+	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	config := filepath.Join(dir, "pipewire", "pipewire.conf.d")
+	noCards := filepath.Join(dir, "alsa.conf")
+	for path, text := range map[string]string{filepath.Join(config, "microphone.conf"): virtualMicrophone, noCards: ""} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{Vars: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"),
+		"ALSA_CONFIG_PATH=" + noCards, "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + filepath.Join(dir, "none")}}
+	s.Cmd = s.Command("dbus-run-session", "--", "sh", "-c", `pipewire &
+while ! pw-cli info 0 >/dev/null 2>&1; do sleep 0.1; done
+wireplumber`)
+	s.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var output bytes.Buffer
+	s.Stdout, s.Stderr = &output, &output
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.stop = sync.OnceFunc(func() {
+		_ = syscall.Kill(-s.Process.Pid, syscall.SIGKILL)
+		_ = s.Wait()
+	})
+	t.Cleanup(s.stop)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		out, err := s.Command("pw-dump", "--no-colors").Output()
+		// The session manager has chosen the default devices.
+		if err == nil && strings.Contains(string(out), `"default.audio.source"`) && strings.Contains(string(out), `"default.audio.sink"`) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			s.stop()
+			t.Fatalf("PipeWire does not start:\n%s", output.String())
+		}
+	}
+}
