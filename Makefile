@@ -30,6 +30,7 @@ release:
 	@.ci/install release >&2
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 		$(GO) run $(GORELEASER) release --snapshot --clean
+	HUBBUB_RELEASE=$(CURDIR)/.cache/release $(GO) test -count 1 -run '^TestRelease$$' ./cmd/hubbub
 
 ## reproducible: make release twice, and compare the checksums
 reproducible:

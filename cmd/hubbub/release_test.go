@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"debug/macho"
+	"debug/pe"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRelease: the binaries of `make release` are for the systems and processors that their archives name. Those for
+// macOS are signed, without which its ARM processors start none. Those for Linux need no library but those that the
+// packages depend on, in the version that they name.
+func TestRelease(t *testing.T) {
+	dir := os.Getenv("HUBBUB_RELEASE")
+	if dir == "" {
+		t.Skip("`make release` builds the releases and runs this test")
+	}
+	binary := func(name string) string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(dir, name, "hubbub*"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v, %v", name, found, err)
+		}
+		return found[0]
+	}
+	for arch, cpu := range map[string]struct {
+		elf   elf.Machine
+		macho macho.Cpu
+		pe    uint16
+	}{
+		"amd64": {elf.EM_X86_64, macho.CpuAmd64, pe.IMAGE_FILE_MACHINE_AMD64},
+		"arm64": {elf.EM_AARCH64, macho.CpuArm64, pe.IMAGE_FILE_MACHINE_ARM64},
+	} {
+		mac, err := macho.Open(binary("portable_darwin_" + arch + "_*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mac.Cpu != cpu.macho || mac.Type != macho.TypeExec || arch == "arm64" && !machoSigned(mac) {
+			t.Errorf("macOS %s: %v, %v, signed %v", arch, mac.Cpu, mac.Type, machoSigned(mac))
+		}
+		windows, err := pe.Open(binary("portable_windows_" + arch + "_*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if windows.Machine != cpu.pe {
+			t.Errorf("Windows %s: machine %#x", arch, windows.Machine)
+		}
+		for build, libraries := range map[string]string{"portable": "[]", "portaudio": "[libportaudio.so.2 libc.so.6]"} {
+			linux, err := elf.Open(binary(build + "_linux_" + arch + "_*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			needed, err := linux.ImportedLibraries()
+			if err != nil || linux.Machine != cpu.elf || fmt.Sprint(needed) != libraries {
+				t.Errorf("%s for Linux %s: %v, libraries %v, %v", build, arch, linux.Machine, needed, err)
+			}
+			if build == "portaudio" {
+				packagesNeed(t, dir, arch, glibcOf(t, linux))
+			}
+		}
+	}
+}
+
+// machoSigned reports whether a binary of macOS has a code signature.
+func machoSigned(f *macho.File) bool {
+	const codeSignature = 0x1d // LC_CODE_SIGNATURE, which debug/macho does not name
+	for _, l := range f.Loads {
+		if b := l.Raw(); f.ByteOrder.Uint32(b) == codeSignature && f.ByteOrder.Uint32(b[12:]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// glibcOf is the newest version of glibc whose symbols a binary uses: its minor number.
+func glibcOf(t *testing.T, f *elf.File) (newest int) {
+	t.Helper()
+	symbols, err := f.ImportedSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		var minor int
+		if n, _ := fmt.Sscanf(s.Version, "GLIBC_2.%d", &minor); n == 1 {
+			newest = max(newest, minor)
+		}
+	}
+	if newest == 0 {
+		t.Fatal("no symbol of glibc")
+	}
+	return newest
+}
+
+// packagesNeed expects the dependencies of the deb and rpm packages, as far as the machine has programs that read them.
+func packagesNeed(t *testing.T, dir, arch string, glibc int) {
+	t.Helper()
+	for format, c := range map[string]struct {
+		query []string
+		want  []string
+	}{
+		"deb": {[]string{"dpkg-deb", "--field", "", "Depends"}, []string{"libportaudio2", fmt.Sprintf("libc6 (>= 2.%d)", glibc)}},
+		"rpm": {[]string{"rpm", "-qp", "", "--requires"}, []string{"libportaudio.so.2()(64bit)", fmt.Sprintf("libc.so.6(GLIBC_2.%d)(64bit)", glibc)}},
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, "*_"+arch+"."+format))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%s: %v, %v", format, files, err)
+		}
+		if _, err := exec.LookPath(c.query[0]); err != nil {
+			t.Logf("%s was not read: %v", format, err)
+			continue
+		}
+		c.query[2] = files[0]
+		out, err := exec.Command(c.query[0], c.query[1:]...).Output()
+		got := strings.Split(strings.ReplaceAll(string(bytes.TrimSpace(out)), ", ", "\n"), "\n")
+		if err != nil || strings.Join(got, "; ") != strings.Join(c.want, "; ") {
+			t.Errorf("%s for %s needs %q, want %q, %v", format, arch, got, c.want, err)
+		}
+	}
+}
