@@ -20,5 +20,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	_ = flag.Set("test.parallel", parallelTests) // the command line may set another value
-	goleak.VerifyTestMain(m)
+	// A connection that the proxy has reset can leave a sender in it.
+	const proxy = "github.com/Shopify/toxiproxy/v2"
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"))
 }
