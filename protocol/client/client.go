@@ -34,9 +34,11 @@ type Options struct {
 	// APIKey is sent in the header Authorization of requests to BaseURL, and
 	// nowhere else.
 	APIKey string
-	// CAFile is a PEM file, CACert is PEM: certificates trusted in addition to
-	// the system's authorities.
+	// CAFile is a PEM file with certificates that are trusted in addition to the
+	// system's authorities.
 	CAFile string
+	// CACert is PEM. Its certificates are trusted, and with them only those of
+	// CAFile.
 	CACert []byte
 	// Insecure accepts any certificate.
 	Insecure bool

@@ -116,16 +116,19 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	return e
 }
 
-// tlsConfig verifies the server by the system's authorities and by those of the
-// options; with Insecure not at all.
+// tlsConfig verifies the server by the authorities of the options, and by those of
+// the system unless CACert is given; with Insecure not at all.
 func tlsConfig(o Options) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} // as the user asked
 	if o.Insecure || (o.CAFile == "" && len(o.CACert) == 0) {
 		return c, nil
 	}
-	pool, err := x509.SystemCertPool()
-	if err != nil { // a machine without any authorities can still trust the added ones
-		pool = x509.NewCertPool()
+	pool := x509.NewCertPool()
+	if len(o.CACert) == 0 {
+		// A machine without any authorities can still trust the added ones.
+		if system, err := x509.SystemCertPool(); err == nil {
+			pool = system
+		}
 	}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
