@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 		t.Skip("no go command to build nats-server with")
 	}
 	program := filepath.Join(t.TempDir(), "nats-server")
-	if out, err := exec.Command("go", "build", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, part := range map[string]func(*testing.T, []*natsServer){

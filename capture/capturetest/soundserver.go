@@ -38,7 +38,7 @@ func NeedReopening(t *testing.T) {
 	t.Helper()
 	info, _ := debug.ReadBuildInfo()
 	if os.Getenv("HUBBUB_REQUIRE_AUDIO") != "1" && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		t.Skip("opens a second PortAudio stream with -race: `make test` switches checkptr off for that package")
+		t.Skip("opens a second PortAudio stream with -race: `make test` switches checkptr off")
 	}
 }
 
