@@ -9,6 +9,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
@@ -21,8 +22,8 @@ type Accessible struct {
 	wire        func() trace.Snapshot // nil = there is no connection
 	detail      detail
 
-	stateMu  sync.Mutex // guards the fields below
-	previous *State     // nil = none yet
+	stateMu  sync.Mutex     // guards the fields below
+	previous *display.State // nil = none yet
 	speaking map[string]bool
 	matches  map[string]string // recognised names that were reported, by label
 	gapsEnd  float64           // up to where gaps were reported, in seconds
@@ -75,89 +76,89 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 			name = cmp.Or(t.Match, name)
 		}
 	}
-	text := Clean(t.Text)
+	text := display.Clean(t.Text)
 	if text != "" {
 		text = ": " + text
 	}
-	return a.printf("%s, %s to %s%s", Clean(name), clock(t.Start), clock(t.End), text)
+	return a.printf("%s, %s to %s%s", display.Clean(name), display.Clock(t.Start), display.Clock(t.End), text)
 }
 
 // Error reports a problem.
-func (a *Accessible) Error(text string) error { return a.printf("Error: %s", Clean(text)) }
+func (a *Accessible) Error(text string) error { return a.printf("Error: %s", display.Clean(text)) }
 
 // Notice reports something worth knowing.
-func (a *Accessible) Notice(text string) error { return a.printf("%s", Clean(text)) }
+func (a *Accessible) Notice(text string) error { return a.printf("%s", display.Clean(text)) }
 
 // State reports what is new since the last call: the source and its notice, the
 // connection and its problems, who has begun to speak, lost audio, the end. It
 // may be called at any rate.
-func (a *Accessible) State(s State) error {
+func (a *Accessible) State(s display.State) error {
 	a.stateMu.Lock()
 	defer a.stateMu.Unlock()
-	old, first := State{}, a.previous == nil
+	old, first := display.State{}, a.previous == nil
 	if !first {
 		old = *a.previous
 	}
 	store, wire, detail := a.settings()
 	if wire != nil {
 		status := wire().Status
-		s.health, _ = status.Health(time.Now(), s.Latency)
+		s.Health, _ = status.Health(time.Now(), s.Latency)
 	}
 	a.previous = &s
 	if s.Source != "" && s.Source != old.Source {
 		if s.Watching {
-			_ = a.printf("Watching %s. There is no sound here.", Clean(s.Source))
+			_ = a.printf("Watching %s. There is no sound here.", display.Clean(s.Source))
 		} else {
-			_ = a.printf("Listening to %s.", Clean(s.Source))
+			_ = a.printf("Listening to %s.", display.Clean(s.Source))
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.printf("Notice: %s.", Clean(s.SourceNotice))
+		_ = a.printf("Notice: %s.", display.Clean(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
 		stop := "" // after a question
 		if s.InputLost {
 			stop = "."
 		}
-		_ = a.printf("Warning: %s%s Microphone lists others.", Clean(s.InputProblem), stop)
+		_ = a.printf("Warning: %s%s Microphone lists others.", display.Clean(s.InputProblem), stop)
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:
 	case r.Stopped != "" && (before == nil || before.Stopped == ""):
-		_ = a.printf("Warning: %s.", Clean(r.Stopped))
+		_ = a.printf("Warning: %s.", display.Clean(r.Stopped))
 	case before == nil:
-		_ = a.printf("Recording, %s free.", bytesText(r.Free))
+		_ = a.printf("Recording, %s free.", display.Bytes(r.Free))
 	}
-	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != Reconnecting || s.Server != old.Server {
+	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
 		_ = a.printf("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.printf("Others watch it as stream %s.", Clean(s.Stream))
+		_ = a.printf("Others watch it as stream %s.", display.Clean(s.Stream))
 	}
 	if s.Dropped > old.Dropped {
-		_ = a.printf("Warning: %s dropped, %d in all.", count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
+		_ = a.printf("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
 	}
 	if s.Overflows > old.Overflows {
-		_ = a.printf("Warning: the device lost audio %s.", times(s.Overflows-old.Overflows))
+		_ = a.printf("Warning: the device lost audio %s.", display.Times(s.Overflows-old.Overflows))
 	}
 	if s.Dropped == old.Dropped { // else it is still going on
 		a.reportGaps(s)
 	}
 	a.reportHealth(old, s, detail)
-	with := newSession(s, store)
+	with := display.NewSession(s, store)
 	a.reportRecognised(with)
 	a.reportSpeaking(with, detail)
 	if s.Finished && !old.Finished {
-		_ = a.printf("Finished after %s.", clock(s.Position))
+		_ = a.printf("Finished after %s.", display.Clock(s.Position))
 	}
 	return a.failure()
 }
 
 // reportGaps reports audio that never reached the service.
-func (a *Accessible) reportGaps(s State) {
+func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
 		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {
-			_ = a.printf("Warning: %.1f seconds from %s on never reached the service.", g.End-from, clock(from))
+			_ = a.printf("Warning: %.1f seconds from %s on never reached the service.", g.End-from, display.Clock(from))
 			a.gapsEnd = g.End
 		}
 	}
@@ -165,9 +166,9 @@ func (a *Accessible) reportGaps(s State) {
 
 // reportHealth reports when the service becomes late, slow or silent, and when
 // that is over.
-func (a *Accessible) reportHealth(old, s State, detail detail) {
-	switch h, before := s.health, old.health; {
-	case !s.connected():
+func (a *Accessible) reportHealth(old, s display.State, detail detail) {
+	switch h, before := s.Health, old.Health; {
+	case !s.Connected():
 	case h.Cause != before.Cause && h.Cause != "":
 		_ = a.printf("Warning: %s: %s.", h.Problem, h.Cause)
 	case h.Cause == "" && before.Cause != "":
@@ -178,29 +179,29 @@ func (a *Accessible) reportHealth(old, s State, detail detail) {
 }
 
 // reportRecognised reports who was recognised since the last call.
-func (a *Accessible) reportRecognised(s *session) {
-	for _, p := range s.speakers {
-		if !p.Recognised || a.matches[p.Label] == p.name {
+func (a *Accessible) reportRecognised(s *display.Session) {
+	for _, p := range s.Speakers {
+		if !p.Recognised || a.matches[p.Label] == p.Name {
 			continue
 		}
 		if a.matches == nil {
 			a.matches = map[string]string{}
 		}
-		a.matches[p.Label] = p.name
-		_ = a.printf("%s is recognised as %s.", Clean(p.Label), p.name)
+		a.matches[p.Label] = p.Name
+		_ = a.printf("%s is recognised as %s.", display.Clean(p.Label), p.Name)
 	}
 }
 
 // reportSpeaking reports who has begun to speak since the last call.
-func (a *Accessible) reportSpeaking(s *session, detail detail) {
+func (a *Accessible) reportSpeaking(s *display.Session, detail detail) {
 	speaking := map[string]bool{}
-	for _, p := range s.speakers {
-		if !s.speaking(p) {
+	for _, p := range s.Speakers {
+		if !s.Speaking(p) {
 			continue
 		}
 		speaking[p.Label] = true
-		if !a.speaking[p.Label] && !p.muted && detail != quiet {
-			_ = a.printf("%s is speaking.", p.name)
+		if !a.speaking[p.Label] && !p.Muted && detail != quiet {
+			_ = a.printf("%s is speaking.", p.Name)
 		}
 	}
 	a.speaking = speaking
@@ -208,18 +209,18 @@ func (a *Accessible) reportSpeaking(s *session, detail detail) {
 
 // Summary is the summary in sentences: bars and columns mean nothing to a
 // screen reader.
-func (a *Accessible) Summary(s State) error {
-	all := newSession(s, a.names())
-	_ = a.printf("%s of audio, %s.", clock(s.Position), count(int64(len(all.speakers)), "speaker"))
-	for _, p := range all.speakers {
-		share := fmt.Sprintf("%.0f percent", 100*p.share)
-		if p.muted {
+func (a *Accessible) Summary(s display.State) error {
+	all := display.NewSession(s, a.names())
+	_ = a.printf("%s of audio, %s.", display.Clock(s.Position), display.Count(int64(len(all.Speakers)), "speaker"))
+	for _, p := range all.Speakers {
+		share := fmt.Sprintf("%.0f percent", 100*p.Share)
+		if p.Muted {
 			share = "muted"
 		}
-		_ = a.printf("%s: %s, %s, %s.", p.name, talkTime(p.talk), share, count(int64(p.turns), "turn"))
+		_ = a.printf("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(int64(p.TurnCount), "turn"))
 	}
 	if s.Dropped > 0 {
-		_ = a.printf("Warning: %s dropped, %.1f seconds of audio never reached the server.", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
+		_ = a.printf("Warning: %s dropped, %.1f seconds of audio never reached the server.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
 	}
 	return a.failure()
 }
@@ -230,28 +231,28 @@ func (a *Accessible) names() *protocol.AnnotationsStore {
 }
 
 // connSentence is the state of the connection as a sentence.
-func connSentence(s State) string {
-	server := Clean(s.Server)
+func connSentence(s display.State) string {
+	server := display.Clean(s.Server)
 	if server == "" {
 		server = "the server"
 	}
 	text := ""
 	switch s.Conn {
-	case Connecting:
+	case display.Connecting:
 		text = "Connecting to " + server
-	case Open:
+	case display.Open:
 		text = "Connected to " + server
-	case Reconnecting:
+	case display.Reconnecting:
 		text = "Connection to " + server + " lost, trying to get it back"
-	case Draining:
+	case display.Draining:
 		text = "Input ended, waiting for the last turns"
-	case Closed:
+	case display.Closed:
 		text = "Connection closed"
 	default:
 		text = "Connection failed"
 	}
 	if s.ConnReason != "" {
-		text += ": " + Clean(s.ConnReason)
+		text += ": " + display.Clean(s.ConnReason)
 	}
 	return text + "."
 }

@@ -8,12 +8,13 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 func TestAccessible(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
-	s := State{Source: "meeting.wav", Server: "built-in server"}
+	s := display.State{Source: "meeting.wav", Server: "built-in server"}
 	say := func(f func()) {
 		if err := a.State(s); err != nil {
 			t.Fatal(err)
@@ -24,7 +25,7 @@ func TestAccessible(t *testing.T) {
 	}
 	say(nil)
 	say(nil) // nothing new, nothing said
-	s.Conn = Open
+	s.Conn = display.Open
 	say(func() { a.Turn(threeTurns[0]) })
 	s.Position, s.Sent, s.ChunksSent, s.Level.Peak = 20, 20, 200, 0.4
 	say(func() { a.Turn(threeTurns[2]) })
@@ -37,11 +38,11 @@ func TestAccessible(t *testing.T) {
 	s.InputProblem, s.InputLost = `no audio from "desk" since 0:10`, true
 	say(nil)
 	s.InputProblem, s.InputLost = "", false
-	s.Conn = Draining
+	s.Conn = display.Draining
 	say(func() { a.Notice("recording kept in talk/") })
-	s.Conn, s.Finished = Closed, true
+	s.Conn, s.Finished = display.Closed, true
 	say(nil)
-	s.Conn, s.ConnReason = Failed, "connection lost"
+	s.Conn, s.ConnReason = display.Failed, "connection lost"
 	say(nil)
 	s.Timeline.Lanes = []protocol.Lane{
 		{Speaker: "SPEAKER_00", Turns: threeTurns[:1], Talk: 61},
@@ -82,7 +83,7 @@ func TestAccessibleDetail(t *testing.T) {
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	log := lateLog(time.Second, time.Millisecond, time.Second)
 	s := sampleState(fourSpeakers, 60, 1)
-	c := NewCommandLine(a, CommandOptions{Snapshot: func() State { return s }, Annotations: store, Wire: func() trace.Snapshot {
+	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
 		shot := log.Snapshot()
 		// The stream of the log is one of now.
 		shift := time.Since(time.Unix(1_000_000, 0))
@@ -144,9 +145,9 @@ func TestAccessibleDetail(t *testing.T) {
 func TestWatchingInWords(t *testing.T) {
 	var b bytes.Buffer
 	s := sampleState(fourSpeakers, 60, 1)
-	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+sampleStream, sampleStream, true, Level{}, nil
+	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+sampleStream, sampleStream, true, display.Level{}, nil
 	a := NewAccessible(&b)
-	c := NewCommandLine(a, CommandOptions{Snapshot: func() State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
+	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
 	if err := a.State(s); err != nil {
 		t.Fatal(err)
 	}

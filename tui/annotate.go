@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // What the keys do with lanes and annotations: select, name, merge, mute,
@@ -17,11 +18,11 @@ import (
 // lane, or at the last.
 func (m *model) selectBy(by int) {
 	s := m.session()
-	n := len(s.speakers)
+	n := len(s.Speakers)
 	if n == 0 {
 		return
 	}
-	i := s.index(m.selected)
+	i := s.Index(m.selected)
 	switch {
 	case i >= 0:
 		i = min(max(i+by, 0), n-1)
@@ -35,14 +36,14 @@ func (m *model) selectBy(by int) {
 
 // selectLane selects the i-th lane. Where lanes have one row, a notice shows
 // what the second row would.
-func (m *model) selectLane(s *session, i int) {
-	if i < 0 || i >= len(s.speakers) {
+func (m *model) selectLane(s *display.Session, i int) {
+	if i < 0 || i >= len(s.Speakers) {
 		return
 	}
-	p := s.speakers[i]
+	p := s.Speakers[i]
 	m.selected = p.Label
 	if m.layout().pitch == 1 && m.choice == nil {
-		m.notify(fmt.Sprintf("%s  %s  %.0f%%  %s", p.name, talkTime(p.talk), 100*p.share, count(int64(p.turns), "turn")), p.style)
+		m.notify(fmt.Sprintf("%s  %s  %.0f%%  %s", p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(int64(p.TurnCount), "turn")), p.Style)
 	}
 }
 
@@ -50,14 +51,14 @@ func (m *model) selectLane(s *session, i int) {
 func withLane(what string, do func(m *model, label string) tea.Cmd) func(*model) tea.Cmd {
 	return func(m *model) tea.Cmd {
 		s := m.session()
-		if len(s.speakers) == 0 {
+		if len(s.Speakers) == 0 {
 			m.notify("nobody has spoken yet", canvas.Dim)
 			return nil
 		}
-		if s.index(m.selected) >= 0 {
+		if s.Index(m.selected) >= 0 {
 			return do(m, m.selected)
 		}
-		m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.current())
+		m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
 		return nil
 	}
 }
@@ -74,13 +75,13 @@ func (m *model) update(f func(protocol.Annotations) (protocol.Annotations, error
 // rename asks for a speaker's name.
 func (m *model) rename(label string) tea.Cmd {
 	s := m.session()
-	p := s.speakers[s.index(label)]
-	text := p.name
+	p := s.Speakers[s.Index(label)]
+	text := p.Name
 	if text == label || p.Recognised { // only a typed name is worth editing
 		text = ""
 	}
 	m.askText(textInput{
-		label: "name of " + p.name + ":", style: p.style, limit: protocol.MaxNameRunes, before: text,
+		label: "name of " + p.Name + ":", style: p.Style, limit: protocol.MaxNameRunes, before: text,
 		done: func(m *model, text string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, text) }) {
 				m.offerToRemember(label)
@@ -94,18 +95,18 @@ func (m *model) rename(label string) tea.Cmd {
 // merge asks which speaker another one is merged into.
 func (m *model) merge(label string) tea.Cmd {
 	s := m.session()
-	i := s.index(label)
-	if len(s.speakers) < 2 {
+	i := s.Index(label)
+	if len(s.Speakers) < 2 {
 		m.notify("there is nobody to merge with", canvas.Dim)
 		return nil
 	}
-	from := s.speakers[i].name
-	other := s.speakers[(i+1)%len(s.speakers)]
+	from := s.Speakers[i].Name
+	other := s.Speakers[(i+1)%len(s.Speakers)]
 	if i > 0 {
-		other = s.speakers[i-1]
+		other = s.Speakers[i-1]
 	}
 	m.askLane(laneChoice{
-		except: s.speakers[i].Label,
+		except: s.Speakers[i].Label,
 		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
 		do: func(m *model, into string) tea.Cmd {
 			if into == label {
@@ -113,7 +114,7 @@ func (m *model) merge(label string) tea.Cmd {
 				return nil
 			}
 			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) })
-			m.notify("merged "+from+" into "+m.session().name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+			m.notify("merged "+from+" into "+m.session().Name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			return nil
 		},
 	}, other.Label)
@@ -128,7 +129,7 @@ func (m *model) joinNewLabel() {
 	label := ""
 	for _, l := range m.state.NewLabels {
 		l = protocol.Label(l)
-		if s.annotations.Root(l) != l || s.index(l) < 0 || m.separate[l] {
+		if s.Annotations.Root(l) != l || s.Index(l) < 0 || m.separate[l] {
 			continue
 		}
 		if label == "" || l == m.selected {
@@ -139,7 +140,7 @@ func (m *model) joinNewLabel() {
 		m.notify("no label of a new connection is left to join", canvas.Dim)
 		return
 	}
-	from := s.name(label)
+	from := s.Name(label)
 	m.askLane(laneChoice{
 		prompt: func(name string) string {
 			if name == from {
@@ -157,42 +158,37 @@ func (m *model) joinNewLabel() {
 				return nil
 			}
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
-				m.notify("joined "+from+" with "+m.session().name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+				m.notify("joined "+from+" with "+m.session().Name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 			return nil
 		},
-	}, s.matchFor(label))
+	}, s.MatchFor(label))
 }
 
 func (m *model) toggleMute(label string) tea.Cmd {
 	a, _ := m.annotations.Load()
 	muted := !a.Muted(label)
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(label, muted), nil })
-	name := m.session().name(label)
+	name := m.session().Name(label)
 	switch {
 	case m.solo != "":
-		m.notify(fmt.Sprintf("%s, but only %s counts until %s", muteText(name, muted), m.session().name(m.solo), m.keyOf("solo")), canvas.Plain)
+		m.notify(fmt.Sprintf("%s, but only %s counts until %s", display.MuteText(name, muted), m.session().Name(m.solo), m.keyOf("solo")), canvas.Plain)
 	case muted:
-		m.notify(muteText(name, muted)+": not in the shares, "+m.keyOf("undo")+" undoes it", canvas.Plain)
+		m.notify(display.MuteText(name, muted)+": not in the shares, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 	default:
-		m.notify(muteText(name, muted)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+		m.notify(display.MuteText(name, muted)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 	}
 	return nil
 }
 
-// muteText confirms a change of a mute.
-func muteText(name string, muted bool) string {
-	return name + map[bool]string{true: " is muted", false: " is no longer muted"}[muted]
-}
-
 func (m *model) toggleSolo(label string) tea.Cmd {
-	if m.solo != "" && m.session().index(m.solo) == m.session().index(label) {
+	if m.solo != "" && m.session().Index(m.solo) == m.session().Index(label) {
 		m.solo = ""
 		m.notify("all lanes again", canvas.Plain)
 		return nil
 	}
 	m.solo = label
-	m.notify("only "+m.session().name(label)+", "+m.keyOf("solo")+" shows all lanes again", canvas.Plain)
+	m.notify("only "+m.session().Name(label)+", "+m.keyOf("solo")+" shows all lanes again", canvas.Plain)
 	return nil
 }
 
@@ -208,60 +204,7 @@ func (m *model) undo() {
 		m.notify("nothing to undo", canvas.Dim)
 		return
 	}
-	m.notify("undone: "+changeText(is, was), canvas.Plain)
-}
-
-// changeText names the change that leads from one state of the annotations to
-// the next.
-func changeText(from, to protocol.Annotations) string {
-	if a, b := from.Merges(), to.Merges(); len(b) > len(a) {
-		m := b[len(b)-1]
-		return "merge of " + Clean(from.Name(m.From)) + " into " + Clean(from.Name(m.Into))
-	}
-	if a, b := from.Moves(), to.Moves(); len(b) > len(a) {
-		m := b[len(b)-1]
-		return "the turn at " + clock(m.Start) + " given to " + Clean(to.Name(m.To))
-	}
-	if k, ok := missingBookmark(to, from); ok {
-		if _, replaced := missingBookmark(from, to); replaced {
-			return "note of the bookmark at " + clock(k.At)
-		}
-		return "bookmark at " + clock(k.At)
-	}
-	if k, ok := missingBookmark(from, to); ok {
-		return "removal of the bookmark at " + clock(k.At)
-	}
-	for _, label := range to.MutedLabels() {
-		if !from.Muted(label) {
-			return "mute of " + Clean(to.Name(label))
-		}
-	}
-	for _, label := range from.MutedLabels() {
-		if !to.Muted(label) {
-			return "unmute of " + Clean(to.Name(label))
-		}
-	}
-	names, before := to.Names(), from.Names()
-	for label, name := range names {
-		if before[label] != name {
-			return "name " + Clean(name) + " of " + Clean(label)
-		}
-	}
-	for label, name := range before {
-		if names[label] != name {
-			return "removal of the name " + Clean(name)
-		}
-	}
-	return "no change"
-}
-
-// missingBookmark is the first bookmark of a that b does not have.
-func missingBookmark(a, b protocol.Annotations) (k protocol.Bookmark, found bool) {
-	i := slices.IndexFunc(a.Bookmarks(), func(k protocol.Bookmark) bool { return !slices.Contains(b.Bookmarks(), k) })
-	if i < 0 {
-		return k, false
-	}
-	return a.Bookmarks()[i], true
+	m.notify("undone: "+display.ChangeText(is, was), canvas.Plain)
 }
 
 // bookmarkJump is the bookmark that the last jump led to, and the view then.
@@ -287,11 +230,11 @@ func (m *model) addBookmark() {
 		at = min(max(w.middle(), 0), at)
 	}
 	m.askText(textInput{
-		label: "bookmark " + clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes,
+		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes,
 		done: func(m *model, note string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
 				m.bookmark = protocol.Round1ms(at)
-				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, clock(at), Clean(note)), canvas.Brand)
+				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.Clean(note)), canvas.Brand)
 			}
 			return nil
 		},
@@ -303,7 +246,7 @@ func (m *model) addBookmark() {
 // middle of the window.
 func (m *model) jumpToBookmark(by int) {
 	s := m.session()
-	if len(s.bookmarks) == 0 {
+	if len(s.Bookmarks) == 0 {
 		m.notify("no bookmarks yet: "+m.keyOf("bookmark")+" sets one", canvas.Dim)
 		return
 	}
@@ -316,26 +259,26 @@ func (m *model) jumpToBookmark(by int) {
 		from = m.bookmark
 	}
 	// The first bookmark after from, and the last one before it.
-	next := slices.IndexFunc(s.bookmarks, func(k protocol.Bookmark) bool { return k.At > from })
+	next := slices.IndexFunc(s.Bookmarks, func(k protocol.Bookmark) bool { return k.At > from })
 	if next < 0 {
-		next = len(s.bookmarks)
+		next = len(s.Bookmarks)
 	}
 	i := next
 	if by < 0 {
 		i = next - 1
-		for i >= 0 && s.bookmarks[i].At >= from {
+		for i >= 0 && s.Bookmarks[i].At >= from {
 			i--
 		}
 	}
-	if i < 0 || i >= len(s.bookmarks) {
+	if i < 0 || i >= len(s.Bookmarks) {
 		m.notify(map[bool]string{true: "no bookmark after this", false: "no bookmark before this"}[by > 0], canvas.Dim)
 		return
 	}
-	k := s.bookmarks[i]
+	k := s.Bookmarks[i]
 	m.bookmark = k.At
 	m.centre(k.At)
 	m.jump = bookmarkJump{k.At, m.view}
-	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, clock(k.At), Clean(k.Note), i+1, len(s.bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
+	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.Clean(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
 	if m.o.Player != nil {
 		m.o.Player.Seek(k.At)
 	}
@@ -350,19 +293,19 @@ func (m *model) centre(at float64) {
 
 // removeBookmark removes the bookmark that was set or reached last.
 func (m *model) removeBookmark() {
-	if !slices.ContainsFunc(m.session().bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
+	if !slices.ContainsFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == m.bookmark }) {
 		m.notify(m.keyOf("previous bookmark")+" and "+m.keyOf("next bookmark")+" choose the bookmark to remove", canvas.Dim)
 		return
 	}
 	at := m.bookmark
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Unbookmark(at), nil })
-	m.notify("removed the bookmark at "+clock(at)+", "+m.keyOf("undo")+" brings it back", canvas.Plain)
+	m.notify("removed the bookmark at "+display.Clock(at)+", "+m.keyOf("undo")+" brings it back", canvas.Plain)
 }
 
 // describeNewest describes the selected lane's newest turn in the window.
 func (m *model) describeNewest() {
 	s := m.session()
-	i := s.index(m.selected)
+	i := s.Index(m.selected)
 	if i < 0 {
 		m.notify("select a lane first, with up and down", canvas.Dim)
 		return
@@ -373,16 +316,16 @@ func (m *model) describeNewest() {
 
 // describeTurn shows who spoke when and for how long: the last turn of a lane in
 // a stretch, in seconds.
-func (m *model) describeTurn(s *session, i int, from, to float64) {
-	p := s.speakers[i]
-	if p.Open && p.OpenSince < to && s.decided() > from {
-		m.notify(fmt.Sprintf("%s  since %s, still speaking", p.name, clockTenths(p.OpenSince)), p.style)
+func (m *model) describeTurn(s *display.Session, i int, from, to float64) {
+	p := s.Speakers[i]
+	if p.Open && p.OpenSince < to && s.DecidedUntil() > from {
+		m.notify(fmt.Sprintf("%s  since %s, still speaking", p.Name, display.ClockTenths(p.OpenSince)), p.Style)
 		return
 	}
 	for k := len(p.Turns) - 1; k >= 0; k-- {
 		if t := p.Turns[k]; t.Start < to {
 			if t.End > from {
-				m.notify(fmt.Sprintf("%s  %s to %s, %.1f s", p.name, clockTenths(t.Start), clockTenths(t.End), t.End-t.Start), p.style)
+				m.notify(fmt.Sprintf("%s  %s to %s, %.1f s", p.Name, display.ClockTenths(t.Start), display.ClockTenths(t.End), t.End-t.Start), p.Style)
 			}
 			return
 		}

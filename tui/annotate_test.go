@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestNamingAPerson(t *testing.T) {
@@ -54,24 +55,24 @@ func TestNamingAsksWhom(t *testing.T) {
 
 func TestMergingLanes(t *testing.T) {
 	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
-	before := m.session().speakers
+	before := m.session().Speakers
 	press(m, "4", "m")
 	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?")
 	press(m, "down", "down")
 	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?") // nobody is merged with themselves
 	press(m, "up", "up", "enter")
 	b := m.session()
-	if len(b.speakers) != 3 || b.index("SPEAKER_03") != 0 || m.selected != "SPEAKER_00" {
-		t.Fatalf("people %+v, selected %s", b.speakers, m.selected)
+	if len(b.Speakers) != 3 || b.Index("SPEAKER_03") != 0 || m.selected != "SPEAKER_00" {
+		t.Fatalf("people %+v, selected %s", b.Speakers, m.selected)
 	}
-	if got, want := b.speakers[0].talk, before[0].talk+before[3].talk; got > want+1e-9 || got < want-5 {
+	if got, want := b.Speakers[0].TalkTime, before[0].TalkTime+before[3].TalkTime; got > want+1e-9 || got < want-5 {
 		t.Errorf("together they talked %v s, apart %v s", got, want)
 	}
-	if b.speakers[2].style != canvas.Speaker(2) {
-		t.Errorf("after a merge the third speaker's colour is %v", b.speakers[2].style)
+	if b.Speakers[2].Style != canvas.Speaker(2) {
+		t.Errorf("after a merge the third speaker's colour is %v", b.Speakers[2].Style)
 	}
 	press(m, "u")
-	if n := len(m.session().speakers); n != 4 {
+	if n := len(m.session().Speakers); n != 4 {
 		t.Errorf("after undo there are %d people", n)
 	}
 	screenHas(t, m, "undone: merge of SPEAKER_03 into SPEAKER_00")
@@ -82,8 +83,8 @@ func TestMergingLanes(t *testing.T) {
 func TestMuteSoloSortConfirm(t *testing.T) {
 	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
 	muted := func() (out []string) {
-		for _, p := range m.session().speakers {
-			if p.muted {
+		for _, p := range m.session().Speakers {
+			if p.Muted {
 				out = append(out, p.Label)
 			}
 		}
@@ -135,8 +136,8 @@ func TestJoinFresh(t *testing.T) {
 		line.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at+2, label))
 		at += 2
 	}
-	s := State{Timeline: line.Snapshot(), Position: at, Sent: at, Conn: Open}
-	m := newModel(t.Context(), Options{Snapshot: func() State { return s }, Annotations: store}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	s := display.State{Timeline: line.Snapshot(), Position: at, Sent: at, Conn: display.Open}
+	m := newModel(t.Context(), Options{Snapshot: func() display.State { return s }, Annotations: store}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
 	m.w, m.h = 110, 30
 	m.refresh()
 	press(m, "J")

@@ -17,6 +17,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // hourOfTurns is a session of 8 people over an hour: thousands of turns.
@@ -76,7 +77,7 @@ func BenchmarkTerminal(b *testing.B) {
 		ctx, cancel := context.WithTimeout(context.Background(), long)
 		in, keep := io.Pipe()
 		out, begin := &sink{}, time.Now()
-		o := Options{Input: in, Snapshot: func() State {
+		o := Options{Input: in, Snapshot: func() display.State {
 			// A new chunk every 100 ms, as from a microphone. Building a sample
 			// state costs more than showing it: they are built before.
 			all := prepared()
@@ -129,7 +130,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	out := &outputWatcher{seen: make(chan time.Time, 1)}
 	box := make(chan Msg, 64)
 	base := sampleState(nil, 3600, 1)
-	_, p := newProgram(ctx, Options{Input: in, Messages: box, Snapshot: func() State {
+	_, p := newProgram(ctx, Options{Input: in, Messages: box, Snapshot: func() display.State {
 		s := base
 		s.Timeline = timeline.Snapshot()
 		return s
@@ -180,7 +181,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	<-ended
 }
 
-var prepared = sync.OnceValue(func() (s []State) {
+var prepared = sync.OnceValue(func() (s []display.State) {
 	for i := range 60 {
 		s = append(s, sampleState(hourOfTurns, 3000+float64(i)/10, 1))
 	}
@@ -209,7 +210,7 @@ func splitLines(s string) (lines []string) {
 // TestBytesToTheTerminal keeps the display usable over SSH: Bubble Tea writes
 // whole lines when they change, so few lines may change.
 func TestBytesToTheTerminal(t *testing.T) {
-	m := testModel(State{}, 120, 34)
+	m := testModel(display.State{}, 120, 34)
 	start := time.Now()
 	perSecond := liveMinute(m, 3000) / 60
 	t.Logf("120x34, 8 speakers: %d bytes a second, %v of work for a minute", perSecond, time.Since(start))

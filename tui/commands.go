@@ -11,6 +11,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 // ErrQuit is what CommandLine.Run returns when the user quits.
@@ -19,13 +20,13 @@ var ErrQuit = errors.New("quit")
 // CommandOptions are what the commands of a CommandLine act on. Their meaning is
 // that of Options.
 type CommandOptions struct {
-	Snapshot    func() State
+	Snapshot    func() display.State
 	Annotations *protocol.AnnotationsStore
 	Export      func(protocol.Annotations) (string, error)
-	Player      Player
-	Memory      VoiceMemory
+	Player      display.Player
+	Memory      display.VoiceMemory
 	Record      func() (string, error)
-	Microphones Microphones
+	Microphones display.Microphones
 	Wire        func() trace.Snapshot
 }
 
@@ -91,7 +92,7 @@ func commands() []command {
 // Run executes a line and answers on the display. Its error is ErrQuit, or that
 // of the output; a wrong command is no error.
 func (c *CommandLine) Run(line string) error {
-	word, args, _ := strings.Cut(strings.TrimSpace(Clean(line)), " ")
+	word, args, _ := strings.Cut(strings.TrimSpace(display.Clean(line)), " ")
 	if word == "" {
 		return nil
 	}
@@ -116,7 +117,9 @@ func (c *CommandLine) Run(line string) error {
 
 func (c *CommandLine) printf(format string, args ...any) error { return c.out.printf(format, args...) }
 
-func (c *CommandLine) session() *session { return newSession(c.o.Snapshot(), c.o.Annotations) }
+func (c *CommandLine) session() *display.Session {
+	return display.NewSession(c.o.Snapshot(), c.o.Annotations)
+}
 
 // setDetail is the command that chooses how much is reported unasked.
 func setDetail(d detail, answer string) func(*CommandLine, string) error {
@@ -137,15 +140,15 @@ func (c *CommandLine) help(string) error {
 
 func (c *CommandLine) who(string) error {
 	s := c.session()
-	if len(s.speakers) == 0 {
+	if len(s.Speakers) == 0 {
 		return c.printf("Nobody has spoken yet.")
 	}
-	for i, p := range s.speakers {
-		text := fmt.Sprintf("%d: %s, %s, %.0f percent, %s", i+1, p.name, talkTime(p.talk), 100*p.share, count(int64(p.turns), "turn"))
-		if p.muted {
-			text = fmt.Sprintf("%d: %s, muted, %s, %s", i+1, p.name, talkTime(p.talk), count(int64(p.turns), "turn"))
+	for i, p := range s.Speakers {
+		text := fmt.Sprintf("%d: %s, %s, %.0f percent, %s", i+1, p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(int64(p.TurnCount), "turn"))
+		if p.Muted {
+			text = fmt.Sprintf("%d: %s, muted, %s, %s", i+1, p.Name, display.TalkText(p.TalkTime), display.Count(int64(p.TurnCount), "turn"))
 		}
-		if s.speaking(p) {
+		if s.Speaking(p) {
 			text += ", speaking now"
 		}
 		_ = c.printf("%s.", text)
@@ -170,14 +173,14 @@ func (c *CommandLine) last(args string) error {
 		return err
 	}
 	s := c.session()
-	s.bookmarks = nil
-	entries := s.latest(n)
+	s.Bookmarks = nil
+	entries := s.Latest(n)
 	if len(entries) == 0 {
 		return c.printf("No turn has ended yet.")
 	}
 	for i := len(entries) - 1; i >= 0; i-- { // the newest is last
 		e := entries[i]
-		_ = c.printf("%s, %s to %s.", s.speakers[e.lane].name, clock(e.turn.Start), clock(e.turn.End))
+		_ = c.printf("%s, %s to %s.", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End))
 	}
 	return c.out.failure()
 }
@@ -185,17 +188,17 @@ func (c *CommandLine) last(args string) error {
 func (c *CommandLine) status(string) error {
 	s := c.o.Snapshot()
 	_ = c.printf("%s", connSentence(s))
-	text := fmt.Sprintf("%s of audio from %s", clock(s.Position), Clean(s.Source))
+	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.Clean(s.Source))
 	if s.Length > 0 {
-		text += " of " + clock(s.Length)
+		text += " of " + display.Clock(s.Length)
 	}
 	if s.Watching {
 		_ = c.printf("%s. Somebody else sends it: there is no sound here.", text)
 	} else {
-		_ = c.printf("%s, %s dropped.", text, count(s.Dropped, "chunk"))
+		_ = c.printf("%s, %s dropped.", text, display.Count(s.Dropped, "chunk"))
 	}
 	if s.Stream != "" && !s.Watching {
-		_ = c.printf("Others watch it as stream %s.", Clean(s.Stream))
+		_ = c.printf("Others watch it as stream %s.", display.Clean(s.Stream))
 	}
 	if s.Page != "" {
 		_ = c.printf("The page for an audience is at %s.", s.Page)
@@ -203,14 +206,14 @@ func (c *CommandLine) status(string) error {
 	if p := s.Playback; p != nil {
 		_ = c.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}
-	if level := scaleDecibels(s.Level.RMS, meterFloor, 0); !s.Finished && !s.Watching {
+	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished && !s.Watching {
 		switch {
-		case s.Level.Peak >= clipping:
+		case s.Level.Peak >= display.Clipping:
 			_ = c.printf("The input is too loud.")
 		case level < 0.1:
 			_ = c.printf("The input is silent now.")
 		default:
-			_ = c.printf("The input is %.0f decibels below full scale.", (1-level)*-meterFloor)
+			_ = c.printf("The input is %.0f decibels below full scale.", (1-level)*-display.MeterFloor)
 		}
 	}
 	if c.o.Annotations.Unsaved() {
@@ -251,7 +254,7 @@ func wireSentences(s trace.Status, now time.Time) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Over && s.End.Fault:
-		add("The stream is over: %s, %s.", s.End.Type, Clean(s.End.Text))
+		add("The stream is over: %s, %s.", s.End.Type, display.Clean(s.End.Text))
 		return out
 	case s.Over:
 		add("The stream was closed, %d, %s.", s.End.Code, protocol.CodeMeaning(s.End.Code))
@@ -260,46 +263,46 @@ func wireSentences(s trace.Status, now time.Time) (out []string) {
 		add("There is no stream yet.")
 		return out
 	}
-	add("The stream has been open for %s, %s sent, %s received.", clock(now.Sub(s.Opened).Seconds()),
-		count(s.Messages[0], "message"), count(s.Messages[1], "message"))
+	add("The stream has been open for %s, %s sent, %s received.", display.Clock(now.Sub(s.Opened).Seconds()),
+		display.Count(s.Messages[0], "message"), display.Count(s.Messages[1], "message"))
 	if s.Chunks > 0 {
-		ahead, _ := aheadText(s.Ahead)
+		ahead, _ := display.Ahead(s.Ahead)
 		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, ahead)
 		if s.Waiting >= 0 {
-			text += ", " + count(int64(s.Waiting), "chunk") + " in the queue"
+			text += ", " + display.Count(int64(s.Waiting), "chunk") + " in the queue"
 		}
 		add("%s.", text)
 	}
 	if s.MaxGap > trace.StallGap {
-		add("Warning: no chunk went out for %s within the last seconds.", millisText(s.MaxGap))
+		add("Warning: no chunk went out for %s within the last seconds.", display.Millis(s.MaxGap))
 	}
 	if waiting := now.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong {
-		add("Warning: no answer to a ping for %s.", durationText(waiting))
+		add("Warning: no answer to a ping for %s.", display.Duration(waiting))
 	} else if s.Ping > 0 {
-		add("A ping takes %s.", millisText(s.Ping))
+		add("A ping takes %s.", display.Millis(s.Ping))
 	}
 	if t := s.Socket; t != nil {
-		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", millisText(t.RTT), count(int64(t.Retransmits), "segment"), bytesText(int64(t.Unacked)))
+		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", display.Millis(t.RTT), display.Count(int64(t.Retransmits), "segment"), display.Bytes(int64(t.Unacked)))
 	}
 	if s.Lag >= 0 {
-		add("The last event came %s after its audio, the slowest %s.", millisText(s.Lag), millisText(s.MaxLag))
+		add("The last event came %s after its audio, the slowest %s.", display.Millis(s.Lag), display.Millis(s.MaxLag))
 	}
 	if s.Faults > 0 {
-		add("%s so far.", count(s.Faults, "fault"))
+		add("%s so far.", display.Count(s.Faults, "fault"))
 	}
 	return out
 }
 
 // find is the speaker that a number, a label or a name at the start of args
 // means, and the rest of args. Names may have several words.
-func find(s *session, args string) (p speaker, rest string, found bool) {
+func find(s *display.Session, args string) (p display.Speaker, rest string, found bool) {
 	word, rest, _ := strings.Cut(args, " ")
-	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(s.speakers) {
-		return s.speakers[n-1], strings.TrimSpace(rest), true
+	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(s.Speakers) {
+		return s.Speakers[n-1], strings.TrimSpace(rest), true
 	}
 	longest := 0
-	for _, q := range s.speakers {
-		for _, name := range []string{q.name, q.Label} {
+	for _, q := range s.Speakers {
+		for _, name := range []string{q.Name, q.Label} {
 			n := len(name)
 			if n > longest && len(args) >= n && strings.EqualFold(args[:n], name) && (len(args) == n || args[n] == ' ') {
 				p, rest, longest, found = q, strings.TrimSpace(args[n:]), n, true
@@ -326,12 +329,12 @@ func (c *CommandLine) name(args string) error {
 	case !found:
 		return c.notFound(args)
 	case name == "":
-		return c.printf("Which name? Type name %s and the name.", p.name)
+		return c.printf("Which name? Type name %s and the name.", p.Name)
 	}
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
 		return c.refused(err)
 	}
-	_ = c.printf("%s is now %s.", p.name, c.session().name(p.Label))
+	_ = c.printf("%s is now %s.", p.Name, c.session().Name(p.Label))
 	return c.offerToRemember(p)
 }
 
@@ -347,12 +350,12 @@ func (c *CommandLine) merge(args string) error {
 		return c.notFound(rest)
 	}
 	if from.Label == into.Label {
-		return c.printf("%s is one person already.", from.name)
+		return c.printf("%s is one person already.", from.Name)
 	}
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
 		return c.refused(err)
 	}
-	return c.printf("Merged %s into %s. Undo reverts it.", from.name, c.session().name(into.Label))
+	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, c.session().Name(into.Label))
 }
 
 func (c *CommandLine) mute(args string) error {
@@ -360,8 +363,8 @@ func (c *CommandLine) mute(args string) error {
 	if !found || rest != "" {
 		return c.notFound(args)
 	}
-	_ = c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.muted), nil })
-	return c.printf("%s.", muteText(p.name, !p.muted))
+	_ = c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil })
+	return c.printf("%s.", display.MuteText(p.Name, !p.Muted))
 }
 
 func (c *CommandLine) mark(note string) error {
@@ -369,7 +372,7 @@ func (c *CommandLine) mark(note string) error {
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
 		return c.refused(err)
 	}
-	return c.printf("Bookmark at %s.", clock(at))
+	return c.printf("Bookmark at %s.", display.Clock(at))
 }
 
 func (c *CommandLine) marks(string) error {
@@ -378,7 +381,7 @@ func (c *CommandLine) marks(string) error {
 		return c.printf("There are no bookmarks.")
 	}
 	for _, k := range a.Bookmarks() {
-		_ = c.printf("%s", strings.TrimSpace(clock(k.At)+" "+Clean(k.Note)))
+		_ = c.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.Clean(k.Note)))
 	}
 	return c.out.failure()
 }
@@ -388,7 +391,7 @@ func (c *CommandLine) undo(string) error {
 	if !ok {
 		return c.printf("There is nothing to undo.")
 	}
-	return c.printf("Undone: %s.", changeText(is, was))
+	return c.printf("Undone: %s.", display.ChangeText(is, was))
 }
 
 func (c *CommandLine) export(string) error {
@@ -398,14 +401,14 @@ func (c *CommandLine) export(string) error {
 		return c.failed(err)
 	}
 	c.o.Annotations.MarkSaved(revision)
-	return c.printf("%s", Clean(text))
+	return c.printf("%s", display.Clean(text))
 }
 
 // failed answers that something went wrong, and what to do.
 func (c *CommandLine) failed(err error) error {
 	_ = c.out.Error(err.Error())
 	if next := hint.Of(err); next != "" {
-		_ = c.printf("%s", Clean(next))
+		_ = c.printf("%s", display.Clean(next))
 	}
 	return c.out.failure()
 }
@@ -415,7 +418,7 @@ func (c *CommandLine) record(string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", Clean(text))
+	return c.printf("%s.", display.Clean(text))
 }
 
 // microphone lists the devices, and continues with the one of a number.
@@ -426,7 +429,7 @@ func (c *CommandLine) microphone(args string) error {
 	}
 	if args == "" {
 		for i, d := range list {
-			text := fmt.Sprintf("%d: %s, %s", i+1, Clean(d.Name), Clean(d.System))
+			text := fmt.Sprintf("%d: %s, %s", i+1, display.Clean(d.Name), display.Clean(d.System))
 			if d.Used {
 				text += ", in use"
 			}
@@ -442,7 +445,7 @@ func (c *CommandLine) microphone(args string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", Clean(text))
+	return c.printf("%s.", display.Clean(text))
 }
 
 func (c *CommandLine) pause(string) error {
@@ -459,7 +462,7 @@ func (c *CommandLine) seek(args string) error {
 		return c.printf("%q is no time; type 90, 1:30 or 1:02:03.", args)
 	}
 	c.o.Player.Seek(at)
-	return c.printf("At %s.", clock(at))
+	return c.printf("At %s.", display.Clock(at))
 }
 
 // parseClock reads seconds, m:ss or h:mm:ss.

@@ -10,13 +10,14 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/tui/display"
 )
 
 func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
 	var b bytes.Buffer
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	s := sampleState(fourSpeakers, heard, 1)
-	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return s }, Annotations: store})
+	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return s }, Annotations: store})
 	return c, &b, store
 }
 
@@ -146,7 +147,7 @@ func TestWireCommand(t *testing.T) {
 		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
-		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return State{} }, Wire: sampleLog(c.end).Snapshot})
+		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: sampleLog(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
 			if err := k.Run(line); err != nil {
 				t.Fatal(err)
@@ -162,7 +163,7 @@ func TestWireCommand(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() State { return State{} }})
+	k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }})
 	_ = k.Run("wire")
 	if !strings.Contains(b.String(), "There is no command wire") {
 		t.Errorf("%s", b.String())

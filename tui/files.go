@@ -4,6 +4,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // What the keys write into files: exports and recordings. The files are written on
@@ -34,7 +35,7 @@ func (m *model) export() tea.Cmd {
 func (m *model) exported(msg exportedMsg) {
 	m.exporting = false
 	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		return
 	}
 	m.annotations.MarkSaved(msg.revision)
@@ -66,7 +67,7 @@ func (m *model) record() tea.Cmd {
 func (m *model) recorded(msg recordedMsg) {
 	m.recording = false
 	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		return
 	}
 	m.notify(msg.text, canvas.Good)

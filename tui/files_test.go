@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hubbub/protocol/hint"
+	"hubbub/tui/display"
 )
 
 // TestRecordKey starts and stops a recording, one change at a time, and shows what
@@ -28,9 +29,9 @@ func TestRecordKey(t *testing.T) {
 	}
 	m.Update(runCommand(cmd))
 	screenHas(t, m, text)
-	s.Recording = &Recording{Length: 3, Bytes: 96000}
+	s.Recording = &display.Recording{Length: 3, Bytes: 96000}
 	m.later(s)
-	text = RecordedText("/tmp/monday", 3, 96000, 1, 2)
+	text = display.RecordedText("/tmp/monday", 3, 96000, 1, 2)
 	cmd = press(m, ":", "rec", "enter")
 	screenHas(t, m, "stopping the recording")
 	m.Update(runCommand(cmd))

@@ -15,6 +15,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -75,20 +76,20 @@ func TestGoldenScreens(t *testing.T) {
 			for _, c := range []struct {
 				name   string
 				people int
-				change func(*State)
+				change func(*display.State)
 				keys   []string
 			}{
-				{"live", 4, func(s *State) {}, nil},
-				{"eight", 8, func(s *State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
-				{"frozen", 4, func(s *State) {}, []string{"space", "left"}},
-				{"help", 4, func(s *State) {}, []string{"?"}},
-				{"finished", 3, func(s *State) { s.Finished, s.Conn, s.Length = true, Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
-				{"watching", 3, func(s *State) {
-					s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, Level{}, 0
+				{"live", 4, func(s *display.State) {}, nil},
+				{"eight", 8, func(s *display.State) { s.Dropped, s.Ahead = 12, -2*time.Second }, nil},
+				{"frozen", 4, func(s *display.State) {}, []string{"space", "left"}},
+				{"help", 4, func(s *display.State) {}, []string{"?"}},
+				{"finished", 3, func(s *display.State) { s.Finished, s.Conn, s.Length = true, display.Closed, 75.2 }, []string{"-", "-", "-", "-", "-", "-", "-", "-"}},
+				{"watching", 3, func(s *display.State) {
+					s.Watching, s.Stream, s.Levels, s.Level, s.ChunksSent = true, "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10", nil, display.Level{}, 0
 					s.Source, s.SourceNotice = "stream "+s.Stream, ""
 				}, nil},
-				{"failed", 4, func(s *State) {
-					s.Timeline.Lanes, s.Conn, s.ConnReason = nil, Failed, "dial tcp 127.0.0.1:8580: connection refused"
+				{"failed", 4, func(s *display.State) {
+					s.Timeline.Lanes, s.Conn, s.ConnReason = nil, display.Failed, "dial tcp 127.0.0.1:8580: connection refused"
 				}, nil},
 			} {
 				name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
@@ -172,7 +173,7 @@ func TestGoldenSummary(t *testing.T) {
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := writeSummary(&b, newSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
+		if err := writeSummary(&b, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
 			t.Fatal(err)
 		}
 		text := ansi.Strip(b.String())
@@ -195,7 +196,7 @@ func TestGoldenSummary(t *testing.T) {
 
 func TestSummaryOfNothing(t *testing.T) {
 	var b bytes.Buffer
-	if err := Summary(&b, State{}, Options{}); err != nil {
+	if err := Summary(&b, display.State{}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := b.String(), "hubbub  0:00  0 speakers  0 turns\n"; got != want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The header, one line:
@@ -17,9 +18,9 @@ import (
 // and notice in the space on the left.
 func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	x := m.w - 1
-	position := clock(m.state.Position)
+	position := display.Clock(m.state.Position)
 	if m.state.Length > 0 && m.w >= 60 {
-		length := clock(m.state.Length)
+		length := display.Clock(m.state.Length)
 		x -= c.TextRight(x, 0, " / "+length, canvas.Dim)
 		x -= c.TextRight(x, 0, strings.Repeat(" ", max(len(length)-len(position), 0))+position, canvas.Plain.Bold())
 	} else {
@@ -41,14 +42,14 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		x -= c.TextRight(x, 0, " "+badge+" ", style) + 2
 	}
 	if r := m.state.Recording; r != nil && m.w >= 60 {
-		text, style := r.text(m.w >= 100), canvas.Bad.Bold()
+		text, style := recordingText(r, m.w >= 100), canvas.Bad.Bold()
 		if r.Stopped != "" {
 			style = style.Reverse()
 		}
 		x -= c.TextRight(x, 0, text, style) + 2
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
-	source := Clean(m.state.Source)
+	source := display.Clean(m.state.Source)
 	if m.state.Watching {
 		source = "watching " + source
 	}
@@ -56,17 +57,17 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
 	segments := []canvas.Segment{segment(source, canvas.Plain, 0)}
-	if n := Clean(m.state.SourceNotice); n != "" && n != Clean(m.state.Source) {
+	if n := display.Clean(m.state.SourceNotice); n != "" && n != display.Clean(m.state.Source) {
 		segments = append(segments, segment(n, canvas.Warn, 1))
 	}
-	if m.state.Conn == Reconnecting {
+	if m.state.Conn == display.Reconnecting {
 		segments = []canvas.Segment{segment(retryText(m.state), canvas.Bad.Bold(), 0)}
 	}
 	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
 }
 
 // retryText says that there is no connection, and when the next attempt is.
-func retryText(s State) string {
+func retryText(s display.State) string {
 	switch r := s.Retry; {
 	case r == nil || r.Try == 0:
 		return "no connection"
@@ -77,21 +78,16 @@ func retryText(s State) string {
 	}
 }
 
-// text is REC with the length and the size, and the free space if there is room.
-func (r *Recording) text(wide bool) string {
+// recordingText is REC with the length and the size, and the free space if there is room.
+func recordingText(r *display.Recording, wide bool) string {
 	if r.Stopped != "" {
-		return " REC stopped at " + clock(r.Length) + " "
+		return " REC stopped at " + display.Clock(r.Length) + " "
 	}
-	text := fmt.Sprintf("REC %s %s", clock(r.Length), bytesText(r.Bytes))
+	text := fmt.Sprintf("REC %s %s", display.Clock(r.Length), display.Bytes(r.Bytes))
 	if wide && r.Free > 0 {
-		text += ", " + bytesText(r.Free) + " free"
+		text += ", " + display.Bytes(r.Free) + " free"
 	}
 	return text
-}
-
-// RecordedText says in one line where a recording is and what it contains.
-func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
-	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", clock(length), dir, count(int64(turns), "turn"), count(int64(speakers), "speaker"), bytesText(bytes))
 }
 
 // badge says that the timeline does not show the present, or is not played at
@@ -103,12 +99,12 @@ func (m *model) badge(w window) (string, canvas.Style) {
 	}
 	ago := ""
 	if behind >= 1 && m.w >= 60 {
-		ago = " -" + clock(behind)
+		ago = " -" + display.Clock(behind)
 	}
 	if m.still() && m.cursor >= 0 {
-		ago = " " + clock(m.cursor)
+		ago = " " + display.Clock(m.cursor)
 		if m.w >= 60 {
-			ago = " " + clockTenths(m.cursor)
+			ago = " " + display.ClockTenths(m.cursor)
 		}
 	}
 	switch p := m.state.Playback; {
@@ -124,14 +120,6 @@ func (m *model) badge(w window) (string, canvas.Style) {
 	return "", canvas.Plain
 }
 
-const (
-	// clipping is the peak from which on the input is too loud to be recorded
-	// well.
-	clipping = 0.98
-	// meterFloor is the lowest level of the meter, in dB of full scale.
-	meterFloor = -60
-)
-
 // drawMeter draws the input level: a bar for the RMS, and a mark at the highest
 // peak of the last moment. A peak close to full scale is a warning.
 func (m *model) drawMeter(c *canvas.Canvas, x, y, cells int) {
@@ -146,7 +134,7 @@ func (m *model) drawMeter(c *canvas.Canvas, x, y, cells int) {
 func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, rms, peak float32) {
 	style := canvas.Good
 	switch {
-	case peak >= clipping:
+	case peak >= display.Clipping:
 		style = canvas.Bad
 	case peak >= 0.7:
 		style = canvas.Warn
@@ -155,14 +143,14 @@ func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, rms, peak float32) 
 	c.Set(x, y, g.MeterLeft, canvas.Faint)
 	c.Set(x+cells+1, y, g.MeterRight, canvas.Faint)
 	x++
-	eighths := int(math.Round(scaleDecibels(rms, meterFloor, 0) * float64(cells*canvas.Subcells)))
+	eighths := int(math.Round(display.ScaleDecibels(rms, display.MeterFloor, 0) * float64(cells*canvas.Subcells)))
 	for i := range cells {
 		n := min(max(eighths-i*canvas.Subcells, 0), canvas.Subcells)
 		if n > 0 {
 			c.Set(x+i, y, g.Block[n], style)
 		}
 	}
-	if p := min(int(scaleDecibels(peak, meterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
+	if p := min(int(display.ScaleDecibels(peak, display.MeterFloor, 0)*float64(cells)), cells-1); p > 0 && eighths <= p*canvas.Subcells {
 		c.Set(x+p, y, g.BoxV, style)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The help, over the middle of the screen:
@@ -95,7 +96,7 @@ func (m *model) voicesText() string {
 	if m.o.Voices == "" || m.screen() == wireScreen {
 		return ""
 	}
-	return "voices are stored in " + Clean(m.o.Voices)
+	return "voices are stored in " + display.Clean(m.o.Voices)
 }
 
 // helpRows is how many rows of keys a page of the help has.
@@ -162,7 +163,7 @@ func (m *model) streamText() string {
 	case m.state.Stream == "":
 		return ""
 	}
-	return " stream " + Clean(m.state.Stream) + " "
+	return " stream " + display.Clean(m.state.Stream) + " "
 }
 
 // helpColumns is how many columns of keys fit on a page.

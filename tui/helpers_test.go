@@ -12,11 +12,12 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // testModel is a model that shows one state, in colour. Its clock stands still.
-func testModel(s State, w, h int) *model {
-	m := newModel(context.Background(), Options{Snapshot: func() State { return s }}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false, false))
+func testModel(s display.State, w, h int) *model {
+	m := newModel(context.Background(), Options{Snapshot: func() display.State { return s }}, canvas.NewTheme(termenv.TrueColor, true, false), canvas.NewGlyphs(false, false))
 	m.now = func() time.Time { return time.Unix(1_000_000, 0) }
 	m.refresh()
 	m.Update(tea.WindowSizeMsg{Width: w, Height: h})
@@ -25,10 +26,10 @@ func testModel(s State, w, h int) *model {
 
 // later gives the model another state at its next tick. The clock advances as
 // far as the position.
-func (m *model) later(s State) {
+func (m *model) later(s display.State) {
 	at := m.now().Add(time.Duration((s.Position - m.state.Position) * float64(time.Second)))
 	m.now = func() time.Time { return at }
-	m.o.Snapshot = func() State { return s }
+	m.o.Snapshot = func() display.State { return s }
 	m.Update(tickMsg{})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 // KeySetting gives keys to a command, instead of its own.
@@ -166,14 +167,14 @@ func (k Keymap) conflict(s KeySetting) error {
 // replay or those of other sessions.
 func everything(replay bool) Options {
 	o := Options{
-		Memory: struct{ VoiceMemory }{}, Microphones: struct{ Microphones }{},
+		Memory: struct{ display.VoiceMemory }{}, Microphones: struct{ display.Microphones }{},
 		Export:   func(protocol.Annotations) (string, error) { return "", nil },
 		Record:   func() (string, error) { return "", nil },
 		Wire:     func() trace.Snapshot { return trace.Snapshot{} },
 		SaveWire: func([]byte) (string, error) { return "", nil },
 	}
 	if replay {
-		o.Player = struct{ Player }{}
+		o.Player = struct{ display.Player }{}
 	}
 	return o
 }

@@ -9,6 +9,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestFreezeStopsTheTimelineAndNothingElse(t *testing.T) {
@@ -247,15 +248,15 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 func TestPlaybackKeys(t *testing.T) {
 	p := &fakePlayer{}
 	s := sampleState(fourSpeakers, 300, 1)
-	s.Playback = &Playback{Paused: true, Speed: 2}
-	m := newModel(t.Context(), Options{Snapshot: func() State { return s }, Player: p}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	s.Playback = &display.Playback{Paused: true, Speed: 2}
+	m := newModel(t.Context(), Options{Snapshot: func() display.State { return s }, Player: p}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
 	m.refresh()
 	screenHas(t, m, "PAUSED")
 	press(m, "p", "space", ",", ".", ">", "<", ">")
 	if p.toggled != 2 || m.frozen != nil || p.speed != 1 || len(p.sought) != 2 || p.sought[0] != 290 || p.sought[1] != 310 {
 		t.Errorf("%+v", p)
 	}
-	s.Playback = &Playback{Speed: 2}
+	s.Playback = &display.Playback{Speed: 2}
 	m.refresh()
 	screenHas(t, m, "2x")
 }
@@ -275,7 +276,7 @@ func TestMouse(t *testing.T) {
 		turn = turns[k]
 	}
 	click(l.gutter+w.column((turn.Start+turn.End)/2), l.lanesY+lane*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
-	screenHas(t, m, "SPEAKER_02  "+clockTenths(turn.Start)+" to "+clockTenths(turn.End))
+	screenHas(t, m, "SPEAKER_02  "+display.ClockTenths(turn.Start)+" to "+display.ClockTenths(turn.End))
 	if m.selected != "SPEAKER_02" {
 		t.Errorf("selected is %q", m.selected)
 	}

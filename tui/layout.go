@@ -1,5 +1,7 @@
 package tui
 
+import "hubbub/tui/display"
+
 import "hubbub/tui/canvas"
 
 // The timeline screen, from the top. Rows in brackets depend on the height.
@@ -69,7 +71,7 @@ func (l layout) cells() int { return max(l.right()-l.gutter-1, 1) }
 func (l layout) right() int { return l.w - l.side }
 
 // newLayout places the regions on a screen of w by h.
-func newLayout(w, h int, s *session) layout {
+func newLayout(w, h int, s *display.Session) layout {
 	l := layout{w: w, h: h}
 	if w < minWidth || h < minHeight {
 		l.small = true
@@ -92,7 +94,7 @@ func newLayout(w, h int, s *session) layout {
 	}
 	l.lanesY = top
 	rows := bottom - top - l.axisH
-	n := max(len(s.speakers), 4)
+	n := max(len(s.Speakers), 4)
 	reserved := min(rows/n, 2) // rows of each lane that nothing else may take
 	if h >= 16 && (rows-1)/n >= reserved {
 		l.mapH = 1
@@ -123,12 +125,12 @@ func newLayout(w, h int, s *session) layout {
 
 // setGutter makes room for the longest name, within limits, and the talk times.
 // Both are rounded up so that the timeline does not move with every new digit.
-func (l *layout) setGutter(s *session) {
+func (l *layout) setGutter(s *display.Session) {
 	l.name = 10
 	l.talk = 5
 	most := 10 + max(l.w-minWidth, 0)/6
-	for _, p := range s.speakers {
-		l.name = max(l.name, min(canvas.Width(p.name), most))
+	for _, p := range s.Speakers {
+		l.name = max(l.name, min(canvas.Width(p.Name), most))
 		if p.Lane.Talk >= 3600 {
 			l.talk = 7
 		}
@@ -166,9 +168,9 @@ func (m *model) draw() string {
 	return c.Render(m.theme)
 }
 
-func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *session) {
-	m.view.top = min(max(m.view.top, 0), max(len(s.speakers)-l.visible, 0))
-	if i := s.index(m.selected); i >= 0 { // the selected lane is always visible
+func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Session) {
+	m.view.top = min(max(m.view.top, 0), max(len(s.Speakers)-l.visible, 0))
+	if i := s.Index(m.selected); i >= 0 { // the selected lane is always visible
 		m.view.top = min(max(m.view.top, i-l.visible+1), i)
 	}
 	w := m.view.window(l.cells(), s.Position)
@@ -197,7 +199,7 @@ func (m *model) layout() layout { return m.layoutOf(m.session()) }
 
 // layoutOf places the regions, with the list beside the timeline if that is open
 // and there is room.
-func (m *model) layoutOf(s *session) layout {
+func (m *model) layoutOf(s *display.Session) layout {
 	l := newLayout(m.w, m.h, s)
 	if m.list != nil && !l.small && m.w >= sideWidth {
 		l.side, l.latestH = m.w*2/5, 0

@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The list of all turns and bookmarks, oldest first: beside the timeline where
@@ -69,13 +70,13 @@ func (r listRow) id() int64 {
 // text is the row for the clipboard.
 func (r listRow) text() string {
 	if r.label == "" {
-		return strings.TrimRight(fmt.Sprintf("%s  bookmark: %s", clock(r.at), r.note), ": ") + "\n"
+		return strings.TrimRight(fmt.Sprintf("%s  bookmark: %s", display.Clock(r.at), r.note), ": ") + "\n"
 	}
-	said := Clean(r.turn.Text)
+	said := display.Clean(r.turn.Text)
 	if said != "" {
 		said = ": " + said
 	}
-	return fmt.Sprintf("%s to %s  %s%s\n", clockTenths(r.turn.Start), clockTenths(r.turn.End), r.name, said)
+	return fmt.Sprintf("%s to %s  %s%s\n", display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End), r.name, said)
 }
 
 // listCache keeps the rows: sorting hours of turns on every redraw would cost too
@@ -97,13 +98,13 @@ type listKey struct {
 }
 
 // listRows are the rows that the filter leaves, oldest first.
-func (m *model) listRows(s *session) []listRow {
+func (m *model) listRows(s *display.Session) []listRow {
 	v := m.list
 	_, revision := m.annotations.Load()
 	_, _, width, _ := m.listLayout(m.layout())
 	width = max(width-textIndent(s), 10)
 	key := listKey{v.filter, revision, 1, s.Timeline.Counts.Events, s.Timeline.Texts, width, s.Timeline.Decided}
-	for _, p := range s.speakers {
+	for _, p := range s.Speakers {
 		key.turns += len(p.Turns)
 	}
 	if v.cache.key == key {
@@ -112,7 +113,7 @@ func (m *model) listRows(s *session) []listRow {
 	words := strings.Fields(strings.ToLower(v.filter.text))
 	who := ""
 	if v.filter.who != "" {
-		who = s.annotations.Root(v.filter.who)
+		who = s.Annotations.Root(v.filter.who)
 	}
 	var rows []listRow
 	add := func(r listRow) {
@@ -124,18 +125,18 @@ func (m *model) listRows(s *session) []listRow {
 		if r.turn.Text == "" {
 			return
 		}
-		for i, line := range canvas.WrapWords(Clean(r.turn.Text), width) {
+		for i, line := range canvas.WrapWords(display.Clean(r.turn.Text), width) {
 			r.line, r.said = min(i+1, maxTextLines), line
 			rows = append(rows, r)
 		}
 	}
-	for _, p := range s.speakers {
+	for _, p := range s.Speakers {
 		for _, t := range p.Turns {
-			add(listRow{at: t.Start, label: p.Label, name: p.name, lane: p.Index, turn: t})
+			add(listRow{at: t.Start, label: p.Label, name: p.Name, lane: p.Index, turn: t})
 		}
 	}
-	for _, k := range s.bookmarks {
-		add(listRow{at: k.At, note: Clean(k.Note)})
+	for _, k := range s.Bookmarks {
+		add(listRow{at: k.At, note: display.Clean(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.id(), b.id()) })
 	v.cache = listCache{key, rows}
@@ -151,12 +152,12 @@ func (m *model) listLayout(l layout) (x, y, w, h int) {
 	return 0, 2, l.w - 1, l.stateY - 2
 }
 
-func (m *model) drawList(c *canvas.Canvas, l layout, s *session) {
+func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 	v, rows := m.list, m.listRows(s)
 	x, y, w, h := m.listLayout(l)
 	title := "turns and bookmarks"
 	if who := v.filter.who; who != "" {
-		title = "turns of " + s.name(who)
+		title = "turns of " + s.Name(who)
 	}
 	if v.filter.text != "" {
 		title += fmt.Sprintf(", %q", v.filter.text)
@@ -188,7 +189,7 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *session) {
 	}
 }
 
-func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *session, r listRow, selected bool) {
+func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r listRow, selected bool) {
 	end := x + w
 	if selected {
 		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
@@ -198,7 +199,7 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *session, r listRow
 		c.Text(x, y, end-x, r.said, textStyle(s, r))
 		return
 	}
-	at := clock(r.at)
+	at := display.Clock(r.at)
 	if s.Position >= 3600 {
 		at = fmt.Sprintf("%7s", at)
 	} else {
@@ -215,9 +216,9 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *session, r listRow
 		return
 	}
 	style, shown := canvas.Speaker(r.lane), r.name
-	if i := s.index(r.label); i >= 0 {
-		shown = s.speakers[i].marked(m.glyphs)
-		if s.speakers[i].muted {
+	if i := s.Index(r.label); i >= 0 {
+		shown = s.Speakers[i].Marked(m.glyphs)
+		if s.Speakers[i].Muted {
 			style = canvas.Dim
 		}
 	}
@@ -231,12 +232,12 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *session, r listRow
 	length := r.turn.End - r.turn.Start
 	c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)
 	if x+9 < end {
-		c.Text(x+9, y, end-x-9, thinBar(length*latestScale, m.glyphs), style)
+		c.Text(x+9, y, end-x-9, display.ThinBar(length*latestScale, m.glyphs), style)
 	}
 }
 
 // textIndent is the column of names and text.
-func textIndent(s *session) int {
+func textIndent(s *display.Session) int {
 	if s.Position >= 3600 {
 		return 10
 	}
@@ -244,8 +245,8 @@ func textIndent(s *session) int {
 }
 
 // textStyle is that of the text of a turn: faint when its speaker is muted.
-func textStyle(s *session, r listRow) canvas.Style {
-	if i := s.index(r.label); i >= 0 && s.speakers[i].muted {
+func textStyle(s *display.Session, r listRow) canvas.Style {
+	if i := s.Index(r.label); i >= 0 && s.Speakers[i].Muted {
 		return canvas.Dim
 	}
 	return canvas.Plain
@@ -310,11 +311,11 @@ func (m *model) selectedRow() (listRow, bool) {
 // onlyTurnsOf shows the turns of one lane only, or of everybody again.
 func (m *model) onlyTurnsOf(lane int) {
 	s := m.session()
-	if lane >= len(s.speakers) {
+	if lane >= len(s.Speakers) {
 		return
 	}
-	label := s.speakers[lane].Label
-	if f := &m.list.filter; f.who != "" && s.annotations.Root(f.who) == label {
+	label := s.Speakers[lane].Label
+	if f := &m.list.filter; f.who != "" && s.Annotations.Root(f.who) == label {
 		f.who = ""
 	} else {
 		f.who = label
@@ -354,10 +355,10 @@ func (m *model) jumpToRow() {
 	}
 	if r.label == "" {
 		m.bookmark = r.at
-		m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, clock(r.at), r.note), canvas.Brand)
+		m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(r.at), r.note), canvas.Brand)
 		return
 	}
-	m.notify(fmt.Sprintf("%s  %s to %s", r.name, clockTenths(r.turn.Start), clockTenths(r.turn.End)), canvas.Speaker(r.lane))
+	m.notify(fmt.Sprintf("%s  %s to %s", r.name, display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End)), canvas.Speaker(r.lane))
 }
 
 // copyRows sends the selected row to the terminal's clipboard; without a
@@ -377,7 +378,7 @@ func (m *model) copyRows() tea.Cmd {
 	for _, r := range rows {
 		b.WriteString(r.text())
 	}
-	return m.copyText(b.String(), count(int64(len(rows)), "row"), "select one row, or export with "+m.keyOf("export"))
+	return m.copyText(b.String(), display.Count(int64(len(rows)), "row"), "select one row, or export with "+m.keyOf("export"))
 }
 
 // reassign asks whose turn the selected one is.
@@ -390,18 +391,18 @@ func (m *model) reassign() {
 	case r.label == "":
 		m.notify("a bookmark has no speaker", canvas.Dim)
 		return
-	case len(s.speakers) < 2:
+	case len(s.Speakers) < 2:
 		m.notify("there is no other speaker", canvas.Dim)
 		return
 	}
-	other := s.speakers[0]
+	other := s.Speakers[0]
 	if other.Label == r.label {
-		other = s.speakers[1]
+		other = s.Speakers[1]
 	}
 	m.askLane(laneChoice{
 		except: r.label,
 		prompt: func(name string) string {
-			return "the turn of " + r.name + " at " + clock(r.at) + " is " + name + "'s?"
+			return "the turn of " + r.name + " at " + display.Clock(r.at) + " is " + name + "'s?"
 		},
 		do: func(m *model, to string) tea.Cmd {
 			if to == r.label {
@@ -411,7 +412,7 @@ func (m *model) reassign() {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
 				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
 			}) {
-				m.notify("the turn at "+clock(r.at)+" is "+m.session().name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
+				m.notify("the turn at "+display.Clock(r.at)+" is "+m.session().Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 			return nil
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"hubbub/protocol"
+	"hubbub/tui/display"
 )
 
 func TestListFollowsTheEndOrStays(t *testing.T) {
@@ -95,7 +96,7 @@ func TestListCopies(t *testing.T) {
 	runCommand(press(m, "t", "up", "y"))
 	rows := m.listRows(m.session())
 	r := rows[len(rows)-2]
-	text := fmt.Sprintf("%s to %s  %s\n", clockTenths(r.turn.Start), clockTenths(r.turn.End), r.name)
+	text := fmt.Sprintf("%s to %s  %s\n", display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End), r.name)
 	if !strings.Contains(out.String(), base64.StdEncoding.EncodeToString([]byte(text))) {
 		t.Errorf("%q does not copy %q", out.String(), text)
 	}
@@ -111,19 +112,19 @@ func TestListReassignsATurn(t *testing.T) {
 	press(m, "t", "up", "up")
 	r, _ := m.selectedRow()
 	s := m.session()
-	to := (s.index(r.label) + 1) % 4
-	before := len(s.speakers[to].Turns)
+	to := (s.Index(r.label) + 1) % 4
+	before := len(s.Speakers[to].Turns)
 	press(m, ">", fmt.Sprint(to+1))
-	screenHas(t, m, "the turn at "+clock(r.at)+" is "+s.speakers[to].name+"'s now, u undoes it")
+	screenHas(t, m, "the turn at "+display.Clock(r.at)+" is "+s.Speakers[to].Name+"'s now, u undoes it")
 	a, _ := m.annotations.Load()
-	if got := a.Owner(r.turn); got != s.speakers[to].Label {
+	if got := a.Owner(r.turn); got != s.Speakers[to].Label {
 		t.Errorf("the turn is of %s", got)
 	}
-	if got := len(m.session().speakers[to].Turns); got != before+1 {
+	if got := len(m.session().Speakers[to].Turns); got != before+1 {
 		t.Errorf("%d turns, before there were %d", got, before)
 	}
 	press(m, "u")
-	screenHas(t, m, "undone: the turn at "+clock(r.at)+" given to "+s.speakers[to].name)
+	screenHas(t, m, "undone: the turn at "+display.Clock(r.at)+" given to "+s.Speakers[to].Name)
 	if a, _ := m.annotations.Load(); !a.Equal(protocol.Annotations{}) {
 		t.Error("undo leaves the turn with the other speaker")
 	}
@@ -142,10 +143,10 @@ func TestCursorOfAFrozenView(t *testing.T) {
 	if math.Abs(m.cursor-want) > 1e-6 || !w.follow {
 		t.Fatalf("the cursor is at %v, want %v; the window follows: %v", m.cursor, want, w.follow)
 	}
-	screenHas(t, m, "FROZEN "+clockTenths(want))
+	screenHas(t, m, "FROZEN "+display.ClockTenths(want))
 	press(m, "b", "enter")
-	if s := m.session(); len(s.bookmarks) != 1 || s.bookmarks[0].At != protocol.Round1ms(want) {
-		t.Errorf("bookmarks %v, want one at %v", s.bookmarks, want)
+	if s := m.session(); len(s.Bookmarks) != 1 || s.Bookmarks[0].At != protocol.Round1ms(want) {
+		t.Errorf("bookmarks %v, want one at %v", s.Bookmarks, want)
 	}
 	for range 2 * w.cells { // past the edge, the window goes with it
 		press(m, "left")
@@ -161,10 +162,10 @@ func TestCursorOfAFrozenView(t *testing.T) {
 
 func TestCursorOfAPausedReplay(t *testing.T) {
 	s := sampleState(fourSpeakers, 300, 1)
-	s.Playback = &Playback{Paused: true, Speed: 1}
+	s.Playback = &display.Playback{Paused: true, Speed: 1}
 	m := testModel(s, 80, 24)
 	press(m, "left", "left", "b", "enter")
-	if k := m.session().bookmarks; len(k) != 1 || k[0].At >= 300 || k[0].At < 295 {
+	if k := m.session().Bookmarks; len(k) != 1 || k[0].At >= 300 || k[0].At < 295 {
 		t.Errorf("bookmarks %v", k)
 	}
 }

@@ -11,10 +11,11 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // saidState is a session with words of several scripts.
-func saidState() State {
+func saidState() display.State {
 	return sampleState([]protocol.Turn{
 		{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: strings.Repeat("the quick brown fox jumps over the lazy dog ", 4) + "at last"},
 		{Speaker: "SPEAKER_01", Start: 9, End: 12, Text: strings.Repeat("我们星期五发布这个版本", 6)},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/tui/display"
 )
 
 // TestMain also makes the test binary a program that the tmux tests run: with
@@ -54,8 +55,8 @@ func runSample(spec string) int {
 	}
 	turns := sampleTurns(people, length, 7)
 	begin := time.Now()
-	last := State{}
-	o.Snapshot = func() State {
+	last := display.State{}
+	o.Snapshot = func() display.State {
 		position := at + speed*time.Since(begin).Seconds()
 		position = float64(int(position*10)) / 10
 		if crash && time.Since(begin) > 200*time.Millisecond {
@@ -69,7 +70,7 @@ func runSample(spec string) int {
 		if finish {
 			s.Length = length
 			if position >= length {
-				s.Conn, s.Finished = Closed, true
+				s.Conn, s.Finished = display.Closed, true
 			}
 		}
 		last = s

@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The choice of the microphone, over the middle of the screen. The selected device is
@@ -21,32 +22,14 @@ import (
 //	│ cannot open the device "USB Audio Device": ...            │
 //	╰───────────────────────────────────────────────────────────╯
 
-// Microphone is a device that the session can listen to.
-type Microphone struct {
-	Input, Name, System string
-	Default, Used       bool
-}
-
-// Microphones are the devices of the machine. List and Use may wait: the screen calls
-// them on goroutines of their own.
-type Microphones interface {
-	List() ([]Microphone, error)
-	// Measure measures the level of a device from now on, and no other; "" = none.
-	Measure(input string)
-	// Reading is the newest level of that device; heard says that there is one.
-	Reading() (level Level, heard bool, err error)
-	// Use continues the session with a device. The text is one line.
-	Use(input string) (text string, err error)
-}
-
 // microphoneView is the state of the choice.
 type microphoneView struct {
-	list     []Microphone
+	list     []display.Microphone
 	listed   bool
 	selected int
 	using    bool // a device is being exchanged
 
-	level Level // of the selected device
+	level display.Level // of the selected device
 	heard bool
 	err   error
 }
@@ -54,7 +37,7 @@ type microphoneView struct {
 // listedMsg is the list of the microphones, usedMsg the result of Use.
 type (
 	listedMsg struct {
-		list []Microphone
+		list []display.Microphone
 		err  error
 	}
 	usedMsg struct {
@@ -94,7 +77,7 @@ func (m *model) microphonesListed(msg listedMsg) {
 	}
 	m.dirty = true
 	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		m.closeMicrophones()
 		return
 	}
@@ -110,7 +93,7 @@ func (m *model) microphonesListed(msg listedMsg) {
 // measure measures the selected device, unless the session itself does.
 func (m *model) measure() {
 	v := m.microphones
-	v.level, v.heard, v.err = Level{}, false, nil
+	v.level, v.heard, v.err = display.Level{}, false, nil
 	if v.selected >= len(v.list) || v.list[v.selected].Used {
 		m.o.Microphones.Measure("")
 		return
@@ -162,7 +145,7 @@ func (m *model) useMicrophone() tea.Cmd {
 func (m *model) microphoneUsed(msg usedMsg) {
 	v := m.microphones
 	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		if v != nil {
 			v.using = false
 			m.measure()
@@ -202,12 +185,12 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 		m.drawMicrophone(c, x+2, first+i, w-4, top+i)
 	}
 	if len(v.list) > 0 {
-		text, style := Clean(v.list[v.selected].Name), canvas.Dim
+		text, style := display.Clean(v.list[v.selected].Name), canvas.Dim
 		switch {
 		case v.using:
 			text = "opening " + text
 		case v.err != nil:
-			text, style = errorText(v.err, m.glyphs), canvas.Bad
+			text, style = display.ErrorText(v.err, m.glyphs), canvas.Bad
 		}
 		c.Text(x+2, y+h-2, w-4, canvas.Fit(text, w-4, 0, m.glyphs.Ellipsis), style)
 	}
@@ -227,9 +210,9 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	if w >= 60 {
 		cells = 14
 		name = w - 2 - cells - 3 - levelWidth - systemWidth
-		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(Clean(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
+		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(display.Clean(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
 	}
-	c.Text(x+2, y, name-1, canvas.Fit(Clean(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
+	c.Text(x+2, y, name-1, canvas.Fit(display.Clean(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
 	level, heard := v.level, selected && v.heard
 	switch {
 	case d.Used:

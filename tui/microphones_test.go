@@ -5,21 +5,22 @@ import (
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"hubbub/tui/display"
 )
 
 // fakeMicrophones are devices of which "parec:2" does not open.
 type fakeMicrophones struct {
-	list     []Microphone
+	list     []display.Microphone
 	measured []string
-	level    Level
+	level    display.Level
 	used     string
 }
 
-func (f *fakeMicrophones) List() ([]Microphone, error) { return f.list, nil }
-func (f *fakeMicrophones) Measure(input string)        { f.measured = append(f.measured, input) }
-func (f *fakeMicrophones) Reading() (Level, bool, error) {
+func (f *fakeMicrophones) List() ([]display.Microphone, error) { return f.list, nil }
+func (f *fakeMicrophones) Measure(input string)                { f.measured = append(f.measured, input) }
+func (f *fakeMicrophones) Reading() (display.Level, bool, error) {
 	if now := f.measured[len(f.measured)-1]; now == "parec:2" {
-		return Level{}, false, errors.New("cannot open it")
+		return display.Level{}, false, errors.New("cannot open it")
 	}
 	return f.level, true, nil
 }
@@ -41,7 +42,7 @@ func TestChooseMicrophone(t *testing.T) {
 	for _, size := range [][2]int{{120, 34}, {80, 24}, {40, 8}} {
 		w, h := size[0], size[1]
 		m := testModel(sampleState(fourSpeakers, 100, 1), w, h)
-		devices := &fakeMicrophones{level: Level{RMS: 0.05, Peak: 0.1}, list: []Microphone{
+		devices := &fakeMicrophones{level: display.Level{RMS: 0.05, Peak: 0.1}, list: []display.Microphone{
 			{Input: "mic:1", Name: "default", System: "ALSA", Default: true, Used: true},
 			{Input: "parec:1", Name: "USB \x1b[2JAudio", System: "parec"},
 			{Input: "parec:2", Name: "Headset", System: "parec"},

@@ -5,6 +5,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The minimap, one line for the whole session:
@@ -16,7 +17,7 @@ import (
 
 // mapSpan is how many seconds the minimap shows: all of a file, else a little
 // more than the session so far.
-func mapSpan(s State) float64 {
+func mapSpan(s display.State) float64 {
 	if s.Length > 0 {
 		return max(s.Length, s.Position)
 	}
@@ -42,24 +43,24 @@ type minimapCache struct {
 }
 
 // mapCells computes the cells, unless nothing has changed since the last time.
-func (m *model) mapCells(s *session, cells int) []mapCell {
+func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 	_, revision := m.annotations.Load()
 	span := mapSpan(s.State)
 	dur := span / float64(cells)
-	decided := int(s.decided() / dur)
+	decided := int(s.DecidedUntil() / dur)
 	k := &m.minimap
-	if k.valid && k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && equalLanes(k.lanes, s.Timeline.Lanes) {
+	if k.valid && k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualLanes(k.lanes, s.Timeline.Lanes) {
 		return k.cells
 	}
 	*k = minimapCache{valid: true, lanes: s.Timeline.Lanes, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells), talk: k.talk}
-	if n := cells * len(s.speakers); cap(k.talk) < n {
+	if n := cells * len(s.Speakers); cap(k.talk) < n {
 		k.talk = make([]float64, n)
 	} else {
 		k.talk = k.talk[:n]
 		clear(k.talk)
 	}
-	for i, p := range s.speakers {
-		if p.muted {
+	for i, p := range s.Speakers {
+		if p.Muted {
 			continue
 		}
 		talk := k.talk[i*cells : (i+1)*cells]
@@ -67,19 +68,19 @@ func (m *model) mapCells(s *session, cells int) []mapCell {
 			addTalk(talk, t.Start, t.End, dur)
 		}
 		if p.Open {
-			addTalk(talk, p.OpenSince, max(s.decided(), p.OpenSince+0.1), dur)
+			addTalk(talk, p.OpenSince, max(s.DecidedUntil(), p.OpenSince+0.1), dur)
 		}
 	}
 	for c := range k.cells {
 		most, who, sum := 0.0, -1, 0.0
-		for i := range s.speakers {
+		for i := range s.Speakers {
 			t := k.talk[i*cells+c]
 			if sum += t; t > most {
 				most, who = t, i
 			}
 		}
 		if who >= 0 {
-			k.cells[c] = mapCell{uint8(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells)), s.speakers[who].style}
+			k.cells[c] = mapCell{uint8(min(max(math.Round(canvas.Subcells*sum/dur), 1), canvas.Subcells)), s.Speakers[who].Style}
 		}
 	}
 	return k.cells
@@ -99,7 +100,7 @@ func addTalk(cells []float64, start, end, dur float64) {
 	}
 }
 
-func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *session) {
+func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	if l.mapH == 0 {
 		return
 	}
@@ -122,7 +123,7 @@ func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *session) {
 			}
 		}
 	}
-	for _, k := range s.bookmarks {
+	for _, k := range s.Bookmarks {
 		set(column(k.At), m.glyphs.Bookmark, canvas.Brand.Bold())
 	}
 	set(column(w.at(0)), m.glyphs.MapLeft, canvas.Brand.Bold())
@@ -130,6 +131,6 @@ func (m *model) drawMinimap(c *canvas.Canvas, l layout, w window, s *session) {
 }
 
 // mapPosition is the position in seconds of a column of the minimap.
-func mapPosition(column int, s State, cells int) float64 {
+func mapPosition(column int, s display.State, cells int) float64 {
 	return (float64(column) + 0.5) * mapSpan(s) / float64(cells)
 }

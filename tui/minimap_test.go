@@ -5,10 +5,11 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestMinimapShowsWhereSpeechWas(t *testing.T) {
-	s := State{Position: 100, Sent: 100, Conn: Open, Length: 100, Timeline: protocol.Snapshot{Decided: 98, Lanes: []protocol.Lane{
+	s := display.State{Position: 100, Sent: 100, Conn: display.Open, Length: 100, Timeline: protocol.Snapshot{Decided: 98, Lanes: []protocol.Lane{
 		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 0, End: 20}}, Talk: 20},
 		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 15, End: 50}}, Talk: 35},
 	}}}
@@ -22,7 +23,7 @@ func TestMinimapShowsWhereSpeechWas(t *testing.T) {
 }
 
 func TestMinimapFollowsAnOpenTurn(t *testing.T) {
-	s := State{Position: 10, Sent: 10, Conn: Open, Length: 100, Timeline: protocol.Snapshot{Decided: 5, Lanes: []protocol.Lane{
+	s := display.State{Position: 10, Sent: 10, Conn: display.Open, Length: 100, Timeline: protocol.Snapshot{Decided: 5, Lanes: []protocol.Lane{
 		{Speaker: "A", Open: true, OpenSince: 5},
 	}}}
 	m := testModel(s, 124, 34)

@@ -1,7 +1,21 @@
+// Package tui displays a session: the full-screen timeline, the displays
+// without a screen (lines, json, events, rttm, wire, and the accessible one),
+// and the summary at the end.
+//
+// The screen never calls into the session. It asks for a State, an immutable
+// snapshot, twenty times a second and whenever a Msg wakes it. Freezing the
+// screen means keeping an old State.
+//
+// Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
+// layout.go the regions of the screen. Each region has a file of its own:
+// header.go, timeline.go, minimap.go, latest.go, status.go, prompt.go, help.go,
+// presenter.go, wire_screen.go.
 package tui
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -9,6 +23,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 const (
@@ -37,12 +52,12 @@ type model struct {
 	w, h     int
 
 	// What is shown.
-	state       State        // the newest snapshot
-	health      trace.Health // of the connection, as far as it is known
-	healthAt    time.Time    // when it was taken
-	counters    State        // the snapshot whose counters are shown; see updateCounters
-	countersAt  int64        // the second in which it was taken
-	frozen      *State       // the snapshot that the timeline shows, or nil = the newest
+	state       display.State  // the newest snapshot
+	health      trace.Health   // of the connection, as far as it is known
+	healthAt    time.Time      // when it was taken
+	counters    display.State  // the snapshot whose counters are shown; see updateCounters
+	countersAt  int64          // the second in which it was taken
+	frozen      *display.State // the snapshot that the timeline shows, or nil = the newest
 	annotations *protocol.AnnotationsStore
 	revision    int64 // of the annotations, as drawn
 	cache       speakerCache
@@ -189,8 +204,8 @@ func (m *model) refresh() {
 
 func (m *model) refreshTimeline() {
 	s, now := m.o.Snapshot(), m.now()
-	s.health = m.judge(s, now)
-	if !s.equal(m.state) {
+	s.Health = m.judge(s, now)
+	if !s.Equal(m.state) {
 		m.dirty = true
 	}
 	m.state = s
@@ -217,7 +232,7 @@ func (m *model) refreshTimeline() {
 }
 
 // judge reads the records of the connection when it is time.
-func (m *model) judge(s State, now time.Time) trace.Health {
+func (m *model) judge(s display.State, now time.Time) trace.Health {
 	if m.o.Wire == nil {
 		return trace.Health{}
 	}
@@ -234,8 +249,8 @@ func (m *model) judge(s State, now time.Time) trace.Health {
 // must see.
 func (m *model) updateCounters(now time.Time) {
 	s, c := m.state, m.counters
-	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Finished != c.Finished || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.health.Problem == "") != (c.health.Problem == "") {
-		if c.ChunksSent != s.ChunksSent || c.Ahead != s.Ahead || c.health != s.health {
+	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Finished != c.Finished || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
+		if c.ChunksSent != s.ChunksSent || c.Ahead != s.Ahead || c.Health != s.Health {
 			m.dirty = true
 		}
 		m.counters, m.countersAt = s, at
@@ -263,5 +278,37 @@ func (m *model) noticeFor() time.Duration {
 
 // notify shows a line for a while, at most until the next key.
 func (m *model) notify(text string, style canvas.Style) {
-	m.notice, m.noticeStyle, m.noticeAt, m.dirty = Clean(text), style, m.now(), true
+	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.Clean(text), style, m.now(), true
+}
+
+// session is what the screen shows: the frozen snapshot, or the newest.
+func (m *model) session() *display.Session {
+	if m.frozen != nil {
+		return m.annotate(*m.frozen)
+	}
+	return m.annotate(m.state)
+}
+
+func (m *model) annotate(s display.State) *display.Session {
+	a, revision := m.annotations.Load()
+	if c := &m.cache; !c.valid || c.revision != revision || c.texts != s.Timeline.Texts || !display.EqualLanes(c.lanes, s.Timeline.Lanes) {
+		*c = speakerCache{true, revision, s.Timeline.Texts, s.Timeline.Lanes, a.Speakers(s.Timeline)}
+	}
+	out := s.Annotate(a, m.cache.speakers, m.solo)
+	if m.sortByTalk {
+		// By finished turns only: else speakers would change places while they
+		// speak.
+		slices.SortStableFunc(out.Speakers, func(p, q display.Speaker) int { return cmp.Compare(q.Lane.Talk, p.Lane.Talk) })
+	}
+	return out
+}
+
+// speakerCache keeps the newest speakers: merging hours of turns twenty times a
+// second would cost too much.
+type speakerCache struct {
+	valid    bool
+	revision int64           // of the annotations
+	texts    int             // of the timeline
+	lanes    []protocol.Lane // of the timeline
+	speakers []protocol.Speaker
 }

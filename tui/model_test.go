@@ -11,6 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestNothingIsDrawnWhenNothingChanges(t *testing.T) {
@@ -52,7 +53,7 @@ func TestMessagesAreShownForAWhile(t *testing.T) {
 func TestMailboxWakesTheScreenBeforeItsTick(t *testing.T) {
 	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
 	next := sampleState(fourSpeakers, 61, 1)
-	m.o.Snapshot = func() State { return next }
+	m.o.Snapshot = func() display.State { return next }
 	before := m.View()
 	m.Update(Msg{Kind: MsgWake})
 	if m.View() == before {
@@ -78,14 +79,14 @@ func TestTinyScreensGetOneLine(t *testing.T) {
 }
 
 // anyState draws a state that a broken service or device might lead to.
-func anyState(t *rapid.T) State {
+func anyState(t *rapid.T) display.State {
 	number := rapid.OneOf(rapid.Float64Range(0, 100), rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, -1, math.MaxInt32}))
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\x1b[2J", "李雷韩梅梅李雷韩梅梅", "a\nb", strings.Repeat("x", 300), "👩‍👩‍👧", "e\u0301\u0301"}))
-	s := State{
+	s := display.State{
 		Position: number.Draw(t, "heard"), Sent: number.Draw(t, "sent"), Length: number.Draw(t, "length"),
-		Level:  Level{RMS: rapid.Float32().Draw(t, "rms"), Peak: rapid.SampledFrom([]float32{0, 0.5, 1, 7, float32(math.NaN()), float32(math.Inf(1))}).Draw(t, "peak")},
+		Level:  display.Level{RMS: rapid.Float32().Draw(t, "rms"), Peak: rapid.SampledFrom([]float32{0, 0.5, 1, 7, float32(math.NaN()), float32(math.Inf(1))}).Draw(t, "peak")},
 		Source: text.Draw(t, "source"), SourceNotice: text.Draw(t, "notice"), Server: text.Draw(t, "server"),
-		Conn: ConnState(rapid.IntRange(-1, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),
+		Conn: display.ConnState(rapid.IntRange(-1, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),
 		ChunksSent: rapid.Int64().Draw(t, "chunks"), Dropped: rapid.Int64Range(0, 1e12).Draw(t, "dropped"), Overflows: rapid.Int64Range(0, 9).Draw(t, "overflows"),
 		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Finished: rapid.Bool().Draw(t, "finished"),
 	}

@@ -72,11 +72,11 @@ func (m *model) clickAt(x, y int) {
 		return
 	}
 	i := m.view.top + (y-l.lanesY)/l.pitch
-	if y < l.lanesY || y >= l.lanesY+l.visible*l.pitch || i >= len(s.speakers) {
+	if y < l.lanesY || y >= l.lanesY+l.visible*l.pitch || i >= len(s.Speakers) {
 		return
 	}
 	if m.choice != nil {
-		m.selected = s.speakers[i].Label
+		m.selected = s.Speakers[i].Label
 		return
 	}
 	m.selectLane(s, i)

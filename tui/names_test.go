@@ -11,6 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // wideNames are names that terminals give different widths, or none.
@@ -80,7 +81,7 @@ var measures = map[string]func(string) int{
 	},
 }
 
-func named(people int, names []string) (State, *protocol.AnnotationsStore) {
+func named(people int, names []string) (display.State, *protocol.AnnotationsStore) {
 	a := protocol.Annotations{}
 	for i, name := range names[:min(people, len(names))] {
 		a, _ = a.Rename(fmt.Sprintf("SPEAKER_%02d", i), name)
@@ -141,7 +142,7 @@ func TestGoldenNames(t *testing.T) {
 	}
 	s, store := named(8, wideNames)
 	var b strings.Builder
-	if err := writeSummary(&b, newSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false, false)); err != nil {
+	if err := writeSummary(&b, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false, false)); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "summary-names", []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The presenter view: who is speaking, in letters that can be read from the back
@@ -25,13 +26,13 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 	s := m.annotate(m.state)
 	const footer = 2
 	shares := 0 // rows
-	if m.h >= 8 && len(s.speakers) > 0 {
+	if m.h >= 8 && len(s.Speakers) > 0 {
 		shares = 3
 	}
 	top, height := 1, m.h-1-footer-shares
-	var speaking []speaker
-	for _, p := range s.speakers {
-		if s.speaking(p) && !p.muted {
+	var speaking []display.Speaker
+	for _, p := range s.Speakers {
+		if s.Speaking(p) && !p.Muted {
 			speaking = append(speaking, p)
 		}
 	}
@@ -41,7 +42,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 		switch {
 		case s.Finished:
 			text = "the session is over"
-		case len(s.speakers) == 0:
+		case len(s.Speakers) == 0:
 			text = "listening for the first voice"
 		}
 		c.Text((m.w-canvas.Width(text))/2, top+height/2, m.w, text, canvas.Dim)
@@ -62,9 +63,9 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 
 // drawPresenterState draws the position and, only if there are any, the problems
 // of the connection.
-func (m *model) drawPresenterState(c *canvas.Canvas, s *session) {
+func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 	var segments []canvas.Segment
-	if s.Conn != Open && s.Conn != Draining || s.Finished {
+	if s.Conn != display.Open && s.Conn != display.Draining || s.Finished {
 		segments = append(segments, m.connSegment())
 	}
 	if p := m.problem(1); p.Text != "" {
@@ -73,26 +74,26 @@ func (m *model) drawPresenterState(c *canvas.Canvas, s *session) {
 	if s.Dropped > 0 {
 		segments = append(segments, segment(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0))
 	}
-	c.TextRight(m.w-1, m.h-2, clock(s.Position), canvas.Dim)
+	c.TextRight(m.w-1, m.h-2, display.Clock(s.Position), canvas.Dim)
 	c.Segments(1, m.h-2, m.w-10, segments, 3, m.glyphs)
 }
 
 // drawLargeName draws a name as large as possible, on one line or two. A name
 // that the font does not have is drawn as text between two bars.
-func (m *model) drawLargeName(c *canvas.Canvas, p speaker, y, height int) {
+func (m *model) drawLargeName(c *canvas.Canvas, p display.Speaker, y, height int) {
 	scaleStep := 1
 	if m.glyphs.ASCII { // no half cells
 		scaleStep = 2
 	}
-	lines, scale := largestText(p.name, m.w-4, height-2, scaleStep)
+	lines, scale := largestText(p.Name, m.w-4, height-2, scaleStep)
 	if scale == 0 {
 		middle := y + height/2
-		name := canvas.Fit(p.name, m.w-4, 3, m.glyphs.Ellipsis)
-		c.Text((m.w-canvas.Width(name))/2, middle, m.w-2, name, p.style.Bold())
+		name := canvas.Fit(p.Name, m.w-4, 3, m.glyphs.Ellipsis)
+		c.Text((m.w-canvas.Width(name))/2, middle, m.w-2, name, p.Style.Bold())
 		if height >= 5 {
 			for x := 2; x < m.w-2; x++ {
-				c.Set(x, middle-2, m.glyphs.Block[canvas.Subcells], p.style)
-				c.Set(x, middle+2, m.glyphs.Block[canvas.Subcells], p.style)
+				c.Set(x, middle-2, m.glyphs.Block[canvas.Subcells], p.Style)
+				c.Set(x, middle+2, m.glyphs.Block[canvas.Subcells], p.Style)
 			}
 		}
 		return
@@ -100,7 +101,7 @@ func (m *model) drawLargeName(c *canvas.Canvas, p speaker, y, height int) {
 	rows := canvas.BigTextRows(scale)
 	top := y + max((height-rows*len(lines))/2, 0)
 	for i, line := range lines {
-		c.BigText((m.w-line.Width()*scale)/2, top+i*rows, scale, line, p.style, m.glyphs)
+		c.BigText((m.w-line.Width()*scale)/2, top+i*rows, scale, line, p.Style, m.glyphs)
 	}
 }
 
@@ -137,15 +138,15 @@ func largestText(name string, w, h, step int) (best []canvas.BigText, scale int)
 
 // drawShares draws the shares of talk time: a bar, and two rows of names. Names
 // without room are on the timeline.
-func (m *model) drawShares(c *canvas.Canvas, s *session, y int) {
+func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 	width := m.w - 4
 	sum, x := 0.0, 0
 	var segments []canvas.Segment
-	for _, p := range s.speakers {
-		if p.muted {
+	for _, p := range s.Speakers {
+		if p.Muted {
 			continue
 		}
-		sum += p.share
+		sum += p.Share
 		end := int(sum*float64(width) + 0.5)
 		for ; x < end; x++ {
 			// The border between two speakers is visible without colours.
@@ -153,9 +154,9 @@ func (m *model) drawShares(c *canvas.Canvas, s *session, y int) {
 			if x == end-1 && end < width {
 				n--
 			}
-			c.Set(2+x, y, m.glyphs.Block[n], p.style)
+			c.Set(2+x, y, m.glyphs.Block[n], p.Style)
 		}
-		segments = append(segments, segment(fmt.Sprintf("%s %.0f%%", p.marked(m.glyphs), 100*p.share), p.style, 0))
+		segments = append(segments, segment(fmt.Sprintf("%s %.0f%%", p.Marked(m.glyphs), 100*p.Share), p.Style, 0))
 	}
 	const gap = 3
 	for row := range 2 {

@@ -13,6 +13,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 // Format is an output without a screen.
@@ -53,12 +54,12 @@ func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
 func (p *Printer) Turn(t protocol.Turn) error {
 	switch p.format {
 	case FormatLines:
-		line := fmt.Sprintf("%s %s %s", clockMillis(t.Start), clockMillis(t.End), Clean(t.Speaker))
+		line := fmt.Sprintf("%s %s %s", display.ClockMillis(t.Start), display.ClockMillis(t.End), display.Clean(t.Speaker))
 		if t.Match != "" {
-			line += " " + Clean(t.Match)
+			line += " " + display.Clean(t.Match)
 		}
 		if t.Text != "" {
-			line += "\t" + Clean(t.Text)
+			line += "\t" + display.Clean(t.Text)
 		}
 		return p.line(line)
 	case FormatJSON:

@@ -9,6 +9,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The prompt, in place of the line of keys: a line of text, or the choice of a
@@ -115,8 +116,8 @@ func (m *model) choiceKey(name string) tea.Cmd {
 		return m.chooseSelected()
 	default:
 		if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
-			if s := m.session(); int(name[0]-'1') < len(s.speakers) {
-				m.selected = s.speakers[name[0]-'1'].Label
+			if s := m.session(); int(name[0]-'1') < len(s.Speakers) {
+				m.selected = s.Speakers[name[0]-'1'].Label
 				return m.chooseSelected()
 			}
 		}
@@ -138,7 +139,7 @@ func (m *model) selectAnswer(by int) {
 func (m *model) chooseSelected() tea.Cmd {
 	q := m.choice
 	m.choice = nil
-	if m.session().index(m.selected) < 0 {
+	if m.session().Index(m.selected) < 0 {
 		return nil
 	}
 	return q.do(m, m.selected)
@@ -189,7 +190,7 @@ func (m *model) drawQuestion(c *canvas.Canvas, y int) {
 }
 
 // drawPrompt draws the text input or the choice, if there is one.
-func (m *model) drawPrompt(c *canvas.Canvas, s *session, y int) bool {
+func (m *model) drawPrompt(c *canvas.Canvas, s *display.Session, y int) bool {
 	switch {
 	case m.input != nil:
 		m.drawInput(c, y)
@@ -236,10 +237,10 @@ func (m *model) drawInput(c *canvas.Canvas, y int) {
 	}
 }
 
-func (m *model) drawChoice(c *canvas.Canvas, s *session, y int) {
+func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 	name, style := "", canvas.Plain
-	if i := s.index(m.selected); i >= 0 {
-		name, style = s.speakers[i].name, s.speakers[i].style
+	if i := s.Index(m.selected); i >= 0 {
+		name, style = s.Speakers[i].Name, s.Speakers[i].Style
 	}
 	upDown := "↑ ↓"
 	if m.glyphs.ASCII {
@@ -247,7 +248,7 @@ func (m *model) drawChoice(c *canvas.Canvas, s *session, y int) {
 	}
 	c.Segments(1, y, m.w-2, []canvas.Segment{
 		segment(m.choice.prompt(name), style.Bold(), 0),
-		segment(upDown+" or 1-"+strconv.Itoa(min(len(s.speakers), 9)), canvas.Dim, 2),
+		segment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
 		segment("enter yes", canvas.Dim, 1),
 		segment("esc no", canvas.Dim, 1),
 	}, 2, m.glyphs)

@@ -7,11 +7,12 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // recognisedState has two speakers whom voiceprints match, of whom one has a typed
 // name too.
-func recognisedState() (State, *protocol.AnnotationsStore) {
+func recognisedState() (display.State, *protocol.AnnotationsStore) {
 	s := sampleState(sampleTurns(4, 200, 7), 75.2, 1)
 	s.Timeline.Lanes[0].Match, s.Timeline.Lanes[1].Match = "Sam", "Rosa"
 	notes, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
@@ -59,7 +60,7 @@ func TestLateMatchIsShown(t *testing.T) {
 func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
-	s := State{Conn: Open, Source: "mic", Server: "built-in server"}
+	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
 	notes, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // Options are what Run needs. Only Snapshot is required.
 type Options struct {
 	// Snapshot returns the newest State at once, without waiting for anything.
-	Snapshot func() State
+	Snapshot func() display.State
 	// Messages wake the screen; nil = only the tick does.
 	Messages <-chan Msg
 	// ASCII omits every glyph beyond ASCII; so does the locale C or POSIX. In the
@@ -44,7 +45,7 @@ type Options struct {
 	// the screen has no recording.
 	Record func() (string, error)
 	// Microphones are the devices to choose from; nil = there is no choice.
-	Microphones Microphones
+	Microphones display.Microphones
 	// Wire returns what went over the connection, at once. It is called while
 	// the wire view is open. nil = there is no wire view.
 	Wire func() trace.Snapshot
@@ -55,16 +56,33 @@ type Options struct {
 	// "" = none are used.
 	Voices string
 	// Memory learns voices; nil = the screen does not offer it.
-	Memory VoiceMemory
+	Memory display.VoiceMemory
 	// Keys are the keys of the commands.
 	Keys Keymap
 	// Player is what the playback keys control; nil = not a recording.
-	Player Player
+	Player display.Player
 	// Mouse starts with the mouse on; a key turns it off, to select text.
 	Mouse bool
 	// Interrupt, where given, is called once when the user quits, with q or
 	// with ctrl+c, before Run returns. It must not wait.
 	Interrupt func()
+}
+
+// MsgKind is the severity of a Msg.
+type MsgKind int
+
+// The kinds of Msg.
+const (
+	MsgWake   MsgKind = iota // the State has news: a turn, a change of the connection
+	MsgNotice                // Text is shown for a while
+	MsgError                 // Text is a problem, shown for a while
+)
+
+// Msg wakes the screen before its next tick. The mailbox is bounded; a sender
+// that finds it full may discard a MsgWake, because the next tick sees the same.
+type Msg struct {
+	Kind MsgKind
+	Text string // may come from the network: control characters are removed
 }
 
 // ErrInterrupted is what Run returns when the user quit with ctrl+c; after q it

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
+	"hubbub/tui/display"
 )
 
 // sink keeps what is written to it.
@@ -106,7 +107,7 @@ func TestRunEnds(t *testing.T) {
 		left := 0
 		box := make(chan Msg, 4)
 		keys, out, done := run(t, ctx, Options{
-			Snapshot:  func() State { return sampleState(fourSpeakers, 60, 1) },
+			Snapshot:  func() display.State { return sampleState(fourSpeakers, 60, 1) },
 			Messages:  box,
 			Interrupt: func() { left++ },
 		})
@@ -130,16 +131,16 @@ func TestRunEnds(t *testing.T) {
 func TestPanicRestoresTheTerminal(t *testing.T) {
 	for _, c := range []struct {
 		name, where string
-		broken      func(State) State
+		broken      func(display.State) display.State
 		export      bool
 	}{
-		{"update", "TestPanicRestoresTheTerminal", func(State) State { panic("a made-up panic") }, false},
+		{"update", "TestPanicRestoresTheTerminal", func(display.State) display.State { panic("a made-up panic") }, false},
 		{"command", "TestPanicRestoresTheTerminal", nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var broken atomic.Bool
 			keys, out, done := run(t, context.Background(), Options{
-				Snapshot: func() State {
+				Snapshot: func() display.State {
 					s := sampleState(fourSpeakers, 60, 1)
 					if broken.Load() && c.broken != nil {
 						return c.broken(s)

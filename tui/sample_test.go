@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/tui/display"
 )
 
 // sampleTurns are the turns of people who mostly wait for each other and
@@ -42,30 +43,30 @@ func sampleTurns(people int, length float64, seed uint64) []protocol.Turn {
 }
 
 // sampleLevels are the levels of such a session, in words and pauses.
-var sampleLevels = func() []Level {
+var sampleLevels = func() []display.Level {
 	r := rand.New(rand.NewPCG(3, 4))
-	levels := make([]Level, 4000*10)
+	levels := make([]display.Level, 4000*10)
 	loud := float32(0)
 	for i := range levels {
 		if i%7 == 0 {
 			loud = 0.25 * r.Float32() * r.Float32()
 		}
 		rms := loud*(0.6+0.4*r.Float32()) + 0.002
-		levels[i] = Level{RMS: rms, Peak: min(rms*(3+2*r.Float32()), 1)}
+		levels[i] = display.Level{RMS: rms, Peak: min(rms*(3+2*r.Float32()), 1)}
 	}
 	return levels
 }()
 
 // sampleState is the state at a position, with a latency, both in seconds: what
 // is older than the latency is decided.
-func sampleState(turns []protocol.Turn, position, latency float64) State {
-	s := State{
+func sampleState(turns []protocol.Turn, position, latency float64) display.State {
+	s := display.State{
 		Position: position, Sent: position,
 		Latency: time.Duration(latency * float64(time.Second)),
 		Levels:  sampleLevels[:min(int(position*10), len(sampleLevels))],
-		Level:   Level{RMS: float32(0.06 + 0.05*math.Sin(position*3)), Peak: float32(0.3 + 0.1*math.Sin(position*3))},
+		Level:   display.Level{RMS: float32(0.06 + 0.05*math.Sin(position*3)), Peak: float32(0.3 + 0.1*math.Sin(position*3))},
 		Source:  "demo conversation", Server: "built-in server",
-		Conn: Open, ChunksSent: int64(position * 10),
+		Conn: display.Open, ChunksSent: int64(position * 10),
 	}
 	decided := position - latency
 	byLabel := map[string]int{}

@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestSharesLeaveOutTheMuted(t *testing.T) {
 	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
 	sum := func() (sum float64, muted int) {
-		for _, p := range m.session().speakers {
-			sum += p.share
-			if p.muted {
+		for _, p := range m.session().Speakers {
+			sum += p.Share
+			if p.Muted {
 				muted++
 			}
 		}
@@ -32,17 +33,17 @@ func TestSharesLeaveOutTheMuted(t *testing.T) {
 func TestSortedByTalkTime(t *testing.T) {
 	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
 	style := map[string]canvas.Style{}
-	for _, p := range m.session().speakers {
-		style[p.Label] = p.style
+	for _, p := range m.session().Speakers {
+		style[p.Label] = p.Style
 	}
 	press(m, "s")
-	sorted := m.session().speakers
+	sorted := m.session().Speakers
 	for i, p := range sorted {
 		if i > 0 && p.Lane.Talk > sorted[i-1].Lane.Talk {
 			t.Errorf("lane %d talked more than the one above", i)
 		}
-		if p.style != style[p.Label] || p.name != p.Label || p.Lane.Speaker != p.Label {
-			t.Errorf("lane %d is %s's in colour %v, belongs to %s", i, p.name, p.style, p.Label)
+		if p.Style != style[p.Label] || p.Name != p.Label || p.Lane.Speaker != p.Label {
+			t.Errorf("lane %d is %s's in colour %v, belongs to %s", i, p.Name, p.Style, p.Label)
 		}
 	}
 	if len(sorted) != 4 || sorted[0].Label == "SPEAKER_00" {
@@ -57,12 +58,12 @@ func TestMatchForANewLabel(t *testing.T) {
 	s.Timeline.Lanes[2].Speaker, s.Timeline.Lanes[3].Speaker = "SPEAKER_01#2", "SPEAKER_09"
 	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_09"}
 	for label, want := range map[string]string{"SPEAKER_01#2": "SPEAKER_01", "SPEAKER_09": "SPEAKER_00", "SPEAKER_07#2": "SPEAKER_00"} {
-		if got := newSession(s, nil).matchFor(label); got != want {
+		if got := display.NewSession(s, nil).MatchFor(label); got != want {
 			t.Errorf("%s may be %s, want %s", label, got, want)
 		}
 	}
 	s.NewLabels = append(s.NewLabels, "SPEAKER_00", "SPEAKER_01")
-	if got := newSession(s, nil).matchFor("SPEAKER_09"); got != "SPEAKER_09" {
+	if got := display.NewSession(s, nil).MatchFor("SPEAKER_09"); got != "SPEAKER_09" {
 		t.Errorf("among new labels only, SPEAKER_09 may be %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The last two lines:
@@ -21,10 +22,10 @@ func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
 	text := s.Conn.String()
 	if s.ConnReason != "" {
-		text += ": " + Clean(s.ConnReason)
+		text += ": " + display.Clean(s.ConnReason)
 	}
 	switch {
-	case s.Conn == Failed:
+	case s.Conn == display.Failed:
 		return segment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
 	case s.Finished:
 		return segment(g.Done+" finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold(), 0)
@@ -33,36 +34,33 @@ func (m *model) connSegment() canvas.Segment {
 			return segment(g.Idle+" paused", canvas.Warn, 0)
 		}
 		return segment(g.Live+" playing", canvas.Good, 0)
-	case s.Conn == Open:
+	case s.Conn == display.Open:
 		if s.Watching {
 			text = "watching"
 		}
-		if m.counters.health.Problem != "" {
+		if m.counters.Health.Problem != "" {
 			return segment(g.Live+" "+text, canvas.Warn, 0)
 		}
 		return segment(g.Live+" "+text, canvas.Good, 0)
-	case s.Conn == Reconnecting:
+	case s.Conn == display.Reconnecting:
 		return segment(g.Idle+" "+text, canvas.Bad.Bold(), 0)
-	case s.Conn == Connecting:
+	case s.Conn == display.Connecting:
 		return segment(g.Idle+" "+text, canvas.Warn, 0)
 	}
 	return segment(g.Idle+" "+text, canvas.Dim, 0)
 }
 
-// connected reports whether there is a stream whose health counts.
-func (s State) connected() bool { return (s.Conn == Open || s.Conn == Draining) && !s.Finished }
-
 // problem says in words what is wrong with the microphone, the service or the
 // recording; its text is "" if nothing is.
 func (m *model) problem(rank int) canvas.Segment {
-	h := m.counters.health
+	h := m.counters.Health
 	switch {
 	case m.state.InputLost && !m.state.Finished:
 		return segment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
-	case h.Problem != "" && m.state.connected():
+	case h.Problem != "" && m.state.Connected():
 		return segment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
-		return segment(Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
+		return segment(display.Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
 	case m.state.InputProblem != "" && !m.state.Finished:
 		return segment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
 	}
@@ -71,7 +69,7 @@ func (m *model) problem(rank int) canvas.Segment {
 
 // inputProblem is what is wrong with the microphone, and the key for another one.
 func (m *model) inputProblem(separator string) string {
-	text := Clean(m.state.InputProblem)
+	text := display.Clean(m.state.InputProblem)
 	if m.o.Microphones != nil {
 		text += separator + m.keyOf("microphone") + " chooses another"
 	}
@@ -89,9 +87,9 @@ func healthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segm
 		style = canvas.Warn.Bold()
 	}
 	if h.Lag >= 0 {
-		text := "lag " + durationText(h.Lag)
+		text := "lag " + display.Duration(h.Lag)
 		if most {
-			text += ", most " + durationText(h.MaxLag)
+			text += ", most " + display.Duration(h.MaxLag)
 		}
 		segments = append(segments, segment(text, style, rank))
 	}
@@ -102,22 +100,8 @@ func healthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segm
 	return append(segments, segment(reply, style, rank))
 }
 
-// onTime is how far from the wall clock sending may be to count as real time.
-const onTime = 300 * time.Millisecond
-
-// aheadText says how far sending is ahead of the wall clock, or behind it.
-func aheadText(d time.Duration) (text string, behind bool) {
-	switch {
-	case d < -onTime:
-		return durationText(-d) + " behind", true
-	case d > onTime:
-		return durationText(d) + " ahead", false
-	}
-	return "real time", false
-}
-
 func aheadSegment(d time.Duration) canvas.Segment {
-	text, behind := aheadText(d)
+	text, behind := display.Ahead(d)
 	if behind {
 		return segment(text, canvas.Warn, 2)
 	}
@@ -136,41 +120,41 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
 	if s.Overflows > 0 {
-		add(count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
+		add(display.Count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
 	}
 	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
 		if p := m.problem(0); p.Text != "" {
 			segments = append(segments, p)
 		}
 	}
-	if s.connected() {
-		segments = append(segments, healthSegments(m.counters.health, 2, false)...)
+	if s.Connected() {
+		segments = append(segments, healthSegments(m.counters.Health, 2, false)...)
 	}
 	if s.Server != "" {
-		path := Clean(s.Server)
+		path := display.Clean(s.Server)
 		if s.Source != "" && l.w >= 110 && !s.Watching {
-			path = Clean(s.Source) + " " + m.glyphs.Arrow + " " + path
+			path = display.Clean(s.Source) + " " + m.glyphs.Arrow + " " + path
 		}
 		add(path, canvas.Dim, 5)
 	}
 	if !s.Started.IsZero() {
-		add(clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
+		add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
 	}
 	switch {
 	case s.Playback != nil:
-		add("recording of "+clock(s.Length), canvas.Dim, 3)
+		add("recording of "+display.Clock(s.Length), canvas.Dim, 3)
 	case s.Watching:
 		add("no sound, nothing sent from here", canvas.Dim, 3)
 	default:
-		add(count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
-		if s.Conn == Open && s.ChunksSent > 0 {
+		add(display.Count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
+		if s.Conn == display.Open && s.ChunksSent > 0 {
 			segments = append(segments, aheadSegment(m.counters.Ahead))
 		}
 		if s.Dropped == 0 {
 			add("0 dropped", canvas.Dim, 6)
 		}
 		if s.Stream != "" {
-			add("stream "+Clean(s.Stream), canvas.Dim, 8)
+			add("stream "+display.Clean(s.Stream), canvas.Dim, 8)
 		}
 	}
 	c.Segments(1, l.stateY, l.w-2, segments, 3, m.glyphs)
@@ -178,7 +162,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 
 // drawLastLine draws the prompt, or for a while the newest notice, then as many
 // keys as there is room for.
-func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *session) {
+func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	if m.drawPrompt(c, s, l.keysY) {
 		return
 	}
@@ -218,24 +202,24 @@ func (m *model) scopeText(w window) string {
 	case m.view.showsAll():
 		return "whole session"
 	}
-	return spanText(w.span) + " across"
+	return display.Span(w.span) + " across"
 }
 
 // drawSmall draws all there is on a terminal that is too small for the screen.
-func (m *model) drawSmall(c *canvas.Canvas, s *session) {
+func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	if m.drawPrompt(c, s, 0) {
 		return
 	}
-	segments := []canvas.Segment{segment(clock(m.state.Position), canvas.Plain.Bold(), 0)}
+	segments := []canvas.Segment{segment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}
 	add := func(text string, style canvas.Style, rank int) {
 		segments = append(segments, segment(text, style, rank))
 	}
 	switch {
-	case m.state.Conn == Failed:
+	case m.state.Conn == display.Failed:
 		segments = append([]canvas.Segment{m.connSegment()}, segments...)
 	case m.state.Finished:
 		add("finished", canvas.Brand, 2)
-	case m.state.Conn != Open:
+	case m.state.Conn != display.Open:
 		add(m.state.Conn.String(), canvas.Warn, 2)
 	}
 	if m.frozen != nil {
@@ -247,9 +231,9 @@ func (m *model) drawSmall(c *canvas.Canvas, s *session) {
 	if p := m.problem(1); p.Text != "" {
 		segments = append(segments, p)
 	}
-	for _, p := range s.speakers {
-		if p.Open && !p.muted {
-			add(m.glyphs.Speaking+" "+p.name, p.style, 4)
+	for _, p := range s.Speakers {
+		if p.Open && !p.Muted {
+			add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
 		}
 	}
 	if m.notice != "" {

@@ -9,27 +9,28 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 )
 
 func TestStateLine(t *testing.T) {
 	s := sampleState(fourSpeakers, 60, 1)
 	for _, c := range []struct {
 		name   string
-		change func(*State)
+		change func(*display.State)
 		want   string
 	}{
-		{"connected", func(s *State) {}, "● connected"},
-		{"on time", func(s *State) { s.Ahead = -100 * time.Millisecond }, "real time"},
-		{"behind", func(s *State) { s.Ahead = -1200 * time.Millisecond }, "1.2 s behind"},
-		{"ahead", func(s *State) { s.Ahead = 75 * time.Second }, "1:15 ahead"},
-		{"dropped", func(s *State) { s.Dropped = 7 }, " 7 dropped "},
-		{"overflow", func(s *State) { s.Overflows = 1 }, "1 overflow"},
-		{"connecting", func(s *State) { s.Conn = Connecting }, "○ connecting"},
-		{"failed", func(s *State) { s.Conn, s.ConnReason = Failed, "connection refused" }, "× failed: connection refused"},
-		{"finishing", func(s *State) { s.Conn = Draining }, "○ finishing"},
-		{"finished", func(s *State) { s.Conn, s.Finished = Closed, true }, "■ finished · q to quit"},
-		{"way", func(s *State) {}, "demo conversation → built-in server"},
-		{"elapsed", func(s *State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
+		{"connected", func(s *display.State) {}, "● connected"},
+		{"on time", func(s *display.State) { s.Ahead = -100 * time.Millisecond }, "real time"},
+		{"behind", func(s *display.State) { s.Ahead = -1200 * time.Millisecond }, "1.2 s behind"},
+		{"ahead", func(s *display.State) { s.Ahead = 75 * time.Second }, "1:15 ahead"},
+		{"dropped", func(s *display.State) { s.Dropped = 7 }, " 7 dropped "},
+		{"overflow", func(s *display.State) { s.Overflows = 1 }, "1 overflow"},
+		{"connecting", func(s *display.State) { s.Conn = display.Connecting }, "○ connecting"},
+		{"failed", func(s *display.State) { s.Conn, s.ConnReason = display.Failed, "connection refused" }, "× failed: connection refused"},
+		{"finishing", func(s *display.State) { s.Conn = display.Draining }, "○ finishing"},
+		{"finished", func(s *display.State) { s.Conn, s.Finished = display.Closed, true }, "■ finished · q to quit"},
+		{"way", func(s *display.State) {}, "demo conversation → built-in server"},
+		{"elapsed", func(s *display.State) { s.Started = time.Unix(1_000_000-61, 0) }, "1:01 elapsed"},
 	} {
 		x := s
 		c.change(&x)
@@ -111,12 +112,12 @@ func TestLateService(t *testing.T) {
 // A replay has no connection, and sends nothing.
 func TestStateLineOfAReplay(t *testing.T) {
 	s := sampleState(fourSpeakers, 60, 1)
-	s.Playback, s.Length, s.Server = &Playback{Speed: 1}, 75, ""
+	s.Playback, s.Length, s.Server = &display.Playback{Speed: 1}, 75, ""
 	m := testModel(s, 120, 24)
 	if line := screenRows(m)[22]; !strings.Contains(line, "● playing   recording of 1:15") || strings.Contains(line, "connected") || strings.Contains(line, "sent") || strings.Contains(line, "dropped") {
 		t.Errorf("the state line is %q", line)
 	}
-	s.Playback = &Playback{Speed: 1, Paused: true}
+	s.Playback = &display.Playback{Speed: 1, Paused: true}
 	m = testModel(s, 120, 24)
 	if line := screenRows(m)[22]; !strings.Contains(line, "○ paused") {
 		t.Errorf("the state line is %q", line)
@@ -160,7 +161,7 @@ func TestElapsedStandsStillWhenFinished(t *testing.T) {
 	s := sampleState(fourSpeakers, 60, 1)
 	s.Started = time.Unix(1_000_000-60, 0)
 	m := testModel(s, 120, 24)
-	s.Finished, s.Conn = true, Closed
+	s.Finished, s.Conn = true, display.Closed
 	m.now = func() time.Time { return time.Unix(1_000_600, 0) }
 	m.later(s)
 	screenHas(t, m, "1:00 elapsed")
@@ -168,13 +169,13 @@ func TestElapsedStandsStillWhenFinished(t *testing.T) {
 
 func TestMeter(t *testing.T) {
 	for _, c := range []struct {
-		level Level
+		level display.Level
 		want  string // of 14 cells
 	}{
-		{Level{}, "▕              ▏"},
-		{Level{RMS: 1, Peak: 1}, "▕██████████████▏"},
-		{Level{RMS: 0.0316228, Peak: 0.1}, "▕███████  │    ▏"}, // -30 and -20 dB
-		{Level{RMS: float32(math.NaN()), Peak: float32(math.NaN())}, "▕              ▏"},
+		{display.Level{}, "▕              ▏"},
+		{display.Level{RMS: 1, Peak: 1}, "▕██████████████▏"},
+		{display.Level{RMS: 0.0316228, Peak: 0.1}, "▕███████  │    ▏"}, // -30 and -20 dB
+		{display.Level{RMS: float32(math.NaN()), Peak: float32(math.NaN())}, "▕              ▏"},
 	} {
 		s := sampleState(fourSpeakers, 60, 1)
 		s.Level = c.level
@@ -187,9 +188,9 @@ func TestMeter(t *testing.T) {
 
 func TestPeakIsHeldForAMoment(t *testing.T) {
 	s := sampleState(fourSpeakers, 60, 1)
-	s.Level = Level{RMS: 0.01, Peak: 0.5}
+	s.Level = display.Level{RMS: 0.01, Peak: 0.5}
 	m := testModel(s, 100, 24)
-	s.Level, s.Position = Level{RMS: 0.01, Peak: 0.02}, 61
+	s.Level, s.Position = display.Level{RMS: 0.01, Peak: 0.02}, 61
 	m.later(s)
 	if m.peak != 0.5 {
 		t.Errorf("after a second the peak is %v", m.peak)
@@ -215,7 +216,7 @@ func TestWatchingOnScreen(t *testing.T) {
 			t.Errorf("%v: the help does not name the stream:\n%s", size, v)
 		}
 	}
-	s = State{Stream: sampleStream, Watching: true, Source: "stream " + sampleStream, SourceNotice: "not begun", Conn: Open}
+	s = display.State{Stream: sampleStream, Watching: true, Source: "stream " + sampleStream, SourceNotice: "not begun", Conn: display.Open}
 	v := string(plainScreen(testModel(s, 80, 24)))
 	for _, want := range []string{"watching stream " + sampleStream, "not begun", "waiting for its sender to begin", "nothing sent from here"} {
 		if !strings.Contains(v, want) {
@@ -228,11 +229,11 @@ func TestWatchingOnScreen(t *testing.T) {
 // there are none.
 func TestNoConnection(t *testing.T) {
 	for _, c := range []struct {
-		retry *Retry
+		retry *display.Retry
 		want  string
-	}{{nil, "no connection"}, {&Retry{Try: 2}, "no connection, try 2"}, {&Retry{Try: 3, In: 8}, "no connection, try 3 in 8 s"}} {
+	}{{nil, "no connection"}, {&display.Retry{Try: 2}, "no connection, try 2"}, {&display.Retry{Try: 3, In: 8}, "no connection, try 3 in 8 s"}} {
 		s := sampleState(fourSpeakers, 60, 1)
-		s.Conn, s.Retry = Reconnecting, c.retry
+		s.Conn, s.Retry = display.Reconnecting, c.retry
 		if got := screenRows(testModel(s, 80, 24))[0]; !strings.Contains(got, "hubbub  "+c.want+"  ") {
 			t.Errorf("%+v: the header is %q, want %q in it", c.retry, got, c.want)
 		}
@@ -241,9 +242,9 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("%+v: without lanes the screen is\n%s", c.retry, got)
 		}
 	}
-	s := State{Conn: Connecting, Server: "built-in server"}
+	s := display.State{Conn: display.Connecting, Server: "built-in server"}
 	screenHas(t, testModel(s, 80, 24), "connecting to built-in server")
-	s = State{Conn: Closed, Finished: true}
+	s = display.State{Conn: display.Closed, Finished: true}
 	screenHas(t, testModel(s, 80, 24), "nobody spoke")
 }
 
@@ -271,7 +272,7 @@ func TestInputProblem(t *testing.T) {
 // The header shows a recording; one that has stopped is named until the end.
 func TestRecordingState(t *testing.T) {
 	s := sampleState(fourSpeakers, 60, 1)
-	s.Recording = &Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000}
+	s.Recording = &display.Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000}
 	screenHas(t, testModel(s, 120, 34), "REC 0:58 1.9 MB, 12 GB free")
 	screenHas(t, testModel(s, 80, 24), "REC 0:58 1.9 MB  ")
 	const text = "recording stopped at 14:03:22, after 58s: the disk is full"

@@ -11,6 +11,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The summary, on the normal screen at the end:
@@ -29,53 +30,53 @@ const (
 // each speaker talk time, share of all talk, and number of turns; then what was
 // lost, if anything was. Of o only ASCII, Background and Annotations matter.
 // There are no escape sequences when w is not a terminal.
-func Summary(w io.Writer, s State, o Options) error {
+func Summary(w io.Writer, s display.State, o Options) error {
 	t := canvas.DetectTheme(w, o.Background)
 	ascii := o.ASCII || t.Plain() || asciiLocale()
 	if f, ok := w.(term.File); !ok || !term.IsTerminal(f.Fd()) {
 		t = canvas.NewTheme(termenv.Ascii, true, true)
 	}
-	return writeSummary(w, newSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
+	return writeSummary(w, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
 }
 
-func writeSummary(w io.Writer, s *session, t *canvas.Theme, g *canvas.Glyphs) error {
+func writeSummary(w io.Writer, s *display.Session, t *canvas.Theme, g *canvas.Glyphs) error {
 	b := bufio.NewWriter(w)
 	longest, turns := 0.0, 0
 	nameWidth, talkWidth, turnsWidth := 0, 0, 0
-	for _, p := range s.speakers {
-		longest, turns = max(longest, p.talk), turns+p.turns
-		nameWidth = max(nameWidth, min(canvas.Width(p.name), maxSummaryName))
-		talkWidth = max(talkWidth, len(talkTime(p.talk)))
-		turnsWidth = max(turnsWidth, len(count(int64(p.turns), "turn")))
+	for _, p := range s.Speakers {
+		longest, turns = max(longest, p.TalkTime), turns+p.TurnCount
+		nameWidth = max(nameWidth, min(canvas.Width(p.Name), maxSummaryName))
+		talkWidth = max(talkWidth, len(display.TalkText(p.TalkTime)))
+		turnsWidth = max(turnsWidth, len(display.Count(int64(p.TurnCount), "turn")))
 	}
-	totals := []string{clock(s.Position), count(int64(len(s.speakers)), "speaker"), count(int64(turns), "turn")}
+	totals := []string{display.Clock(s.Position), display.Count(int64(len(s.Speakers)), "speaker"), display.Count(int64(turns), "turn")}
 	fmt.Fprintf(b, "%s  %s\n", t.Paint("hubbub", canvas.Brand.Bold()), strings.Join(totals, "  "))
 
-	for _, p := range s.speakers {
+	for _, p := range s.Speakers {
 		part := 0.0
 		if longest > 0 {
-			part = p.talk / longest
+			part = p.TalkTime / longest
 		}
-		share := fmt.Sprintf("%3.0f%%", 100*p.share)
-		if p.muted {
+		share := fmt.Sprintf("%3.0f%%", 100*p.Share)
+		if p.Muted {
 			share = "   -"
 		}
-		name := canvas.Fit(p.name, maxSummaryName, 3, g.Ellipsis)
+		name := canvas.Fit(p.Name, maxSummaryName, 3, g.Ellipsis)
 		pad := strings.Repeat(" ", max(nameWidth-canvas.Width(name), 0))
 		if !canvas.FixedWidth(name) && !t.Plain() {
 			pad = ansi.CursorHorizontalAbsolute(2 + nameWidth + 1)
 		}
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
-			t.Paint(name, p.style), pad,
-			talkWidth, talkTime(p.talk), t.Paint(share, canvas.Dim),
-			t.Paint(fmt.Sprintf("%*s", turnsWidth, count(int64(p.turns), "turn")), canvas.Dim),
-			t.Paint(thinBar(part*summaryBar, g), p.style))
+			t.Paint(name, p.Style), pad,
+			talkWidth, display.TalkText(p.TalkTime), t.Paint(share, canvas.Dim),
+			t.Paint(fmt.Sprintf("%*s", turnsWidth, display.Count(int64(p.TurnCount), "turn")), canvas.Dim),
+			t.Paint(display.ThinBar(part*summaryBar, g), p.Style))
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
+		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
 	}
 	if s.Overflows > 0 {
-		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", times(s.Overflows)), canvas.Warn))
+		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", display.Times(s.Overflows)), canvas.Warn))
 	}
 	return outputError(b.Flush())
 }

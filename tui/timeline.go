@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The timeline: lanes, input level and time axis, on the same columns.
@@ -21,17 +22,17 @@ import (
 
 // drawLanes draws a lane for each speaker. It returns the coverage of each cell
 // in which several speakers who are not muted spoke at once.
-func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *session) (overlap []uint8) {
-	if len(s.speakers) == 0 {
+func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Session) (overlap []uint8) {
+	if len(s.Speakers) == 0 {
 		m.drawNoSpeakers(c, l, s.State)
 		m.drawUndecided(c, l, w, s.State, l.lanesY, nil, canvas.Plain)
 		return nil
 	}
 	speech, once := make([]uint8, w.cells), make([]uint8, w.cells)
 	overlap = make([]uint8, w.cells)
-	for i, p := range s.speakers {
+	for i, p := range s.Speakers {
 		w.coverSpeech(speech, s.State, p.Lane)
-		if !p.muted {
+		if !p.Muted {
 			for k, covered := range speech {
 				overlap[k] |= once[k] & covered
 				once[k] |= covered
@@ -44,8 +45,8 @@ func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *session) (ove
 		m.drawName(c, l, y, i, s)
 		m.drawGrid(c, l, w, y, l.bar)
 		m.drawGaps(c, l, w, s, y)
-		style := p.style
-		if p.muted {
+		style := p.Style
+		if p.Muted {
 			style = canvas.Faint
 		}
 		m.drawUndecided(c, l, w, s.State, y, &p.Lane, style)
@@ -55,13 +56,13 @@ func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *session) (ove
 }
 
 // drawName draws the i-th speaker's part of the gutter.
-func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *session) {
-	p := s.speakers[i]
-	style, timeStyle := p.style, canvas.Plain
-	if p.muted {
+func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Session) {
+	p := s.Speakers[i]
+	style, timeStyle := p.Style, canvas.Plain
+	if p.Muted {
 		style = canvas.Dim
 	}
-	if s.speaking(p) {
+	if s.Speaking(p) {
 		style, timeStyle = style.Bold(), timeStyle.Bold()
 		c.Set(1, y, m.glyphs.Speaking, style)
 	}
@@ -72,21 +73,21 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *session) {
 		c.Set(2, y, m.glyphs.Recognised, style)
 	}
 	nameStyle := style
-	if m.selected != "" && s.index(m.selected) == i {
+	if m.selected != "" && s.Index(m.selected) == i {
 		for j := range max(l.pitch-1, 1) {
 			c.Set(0, y+j, m.glyphs.Selected, canvas.Brand.Bold())
 		}
 		nameStyle = style.Reverse()
 	}
-	c.Text(3, y, l.name, canvas.Fit(p.name, l.name, 3, m.glyphs.Ellipsis), nameStyle)
+	c.Text(3, y, l.name, canvas.Fit(p.Name, l.name, 3, m.glyphs.Ellipsis), nameStyle)
 	end := 3 + l.name + 1 + l.talk
-	c.TextRight(end, y, talkTime(p.talk), timeStyle)
+	c.TextRight(end, y, display.TalkText(p.TalkTime), timeStyle)
 	if l.pitch > 1 {
-		share := fmt.Sprintf("%.0f%%", 100*p.share)
-		if p.muted {
+		share := fmt.Sprintf("%.0f%%", 100*p.Share)
+		if p.Muted {
 			share = "muted"
 		}
-		c.Text(3, y+1, l.name, count(int64(p.turns), "turn"), canvas.Dim)
+		c.Text(3, y+1, l.name, display.Count(int64(p.TurnCount), "turn"), canvas.Dim)
 		c.TextRight(end, y+1, share, canvas.Dim)
 	}
 }
@@ -105,7 +106,7 @@ func (m *model) drawGrid(c *canvas.Canvas, l layout, w window, y, rows int) {
 
 // drawGaps draws through a lane what belongs to no speaker: stretches that never
 // reached the service, and the lines of bookmarks.
-func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *session, y int) {
+func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *display.Session, y int) {
 	column := func(col int, glyph string, style canvas.Style) {
 		for j := range l.bar {
 			c.Set(l.gutter+col, y+j, glyph, style)
@@ -113,7 +114,7 @@ func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *session, y int
 	}
 	w.gaps(s.Gaps, func(col int) { column(col, m.glyphs.GapFill, canvas.Faint) })
 	if m.glyphs.BookmarkLine != " " {
-		w.bookmarks(s.bookmarks, func(col int) { column(col, m.glyphs.BookmarkLine, canvas.Brand) })
+		w.bookmarks(s.Bookmarks, func(col int) { column(col, m.glyphs.BookmarkLine, canvas.Brand) })
 	}
 }
 
@@ -136,7 +137,7 @@ func (m *model) drawTurns(c *canvas.Canvas, l layout, y int, style canvas.Style,
 
 // drawUndecided hatches what was captured and is not decided yet: in the colour
 // of a lane whose turn is open, in grey for the others.
-func (m *model) drawUndecided(c *canvas.Canvas, l layout, w window, s State, y int, lane *protocol.Lane, style canvas.Style) {
+func (m *model) drawUndecided(c *canvas.Canvas, l layout, w window, s display.State, y int, lane *protocol.Lane, style canvas.Style) {
 	last := w.column(s.Position)
 	first := last + 1 - w.undecided(s)
 	glyph, cellStyle := m.glyphs.Pending, canvas.Dim
@@ -152,22 +153,22 @@ func (m *model) drawUndecided(c *canvas.Canvas, l layout, w window, s State, y i
 }
 
 // drawNoSpeakers says what the screen is waiting for before anybody has spoken.
-func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s State) {
+func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s display.State) {
 	text, style := "listening for the first voice", canvas.Dim
 	switch {
-	case s.Conn == Failed:
+	case s.Conn == display.Failed:
 		text, style = "no connection", canvas.Bad
 		if s.ConnReason != "" {
-			text += ": " + Clean(s.ConnReason)
+			text += ": " + display.Clean(s.ConnReason)
 		}
 	case s.Finished:
 		text = "nobody spoke"
-	case s.Conn == Reconnecting:
+	case s.Conn == display.Reconnecting:
 		text = retryText(s)
-	case s.Conn == Connecting:
+	case s.Conn == display.Connecting:
 		text = "connecting"
 		if s.Server != "" {
-			text += " to " + Clean(s.Server)
+			text += " to " + display.Clean(s.Server)
 		}
 	case s.Watching && s.Position == 0:
 		text = "waiting for its sender to begin"
@@ -179,14 +180,14 @@ func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s State) {
 // drawInputLevel draws the input level as a lane of its own. A cell that is not
 // complete yet stays empty: the meter in the header shows the moment, and a line
 // that changes ten times a second costs a slow network too much.
-func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *session) {
+func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	if l.levelH == 0 {
 		return
 	}
 	bottom := l.levelY + l.levelH - 1
 	c.Text(3, bottom, l.gutter-4, "input level", canvas.Dim)
 	m.drawGrid(c, l, w, l.levelY, l.levelH)
-	complete := min(w.column(min(s.Position, float64(len(s.Levels))/float64(chunksPerSecond))), w.cells)
+	complete := min(w.column(min(s.Position, float64(len(s.Levels))/float64(display.ChunksPerSecond))), w.cells)
 	if s.Finished {
 		complete = min(complete+1, w.cells)
 	}
@@ -196,10 +197,10 @@ func (m *model) drawInputLevel(c *canvas.Canvas, l layout, w window, s *session)
 			continue
 		}
 		style := canvas.Dim
-		if level.Peak >= clipping {
+		if level.Peak >= display.Clipping {
 			style = canvas.Bad
 		}
-		eighths := int(math.Round(scaleDecibels(level.RMS, laneFloor, laneTop) * float64(canvas.Subcells*l.levelH)))
+		eighths := int(math.Round(display.ScaleDecibels(level.RMS, laneFloor, laneTop) * float64(canvas.Subcells*l.levelH)))
 		for j := range l.levelH {
 			if n := min(max(eighths-canvas.Subcells*j, 0), canvas.Subcells); n > 0 {
 				c.Set(l.gutter+i, bottom-j, m.glyphs.Rise[n], style)
@@ -218,12 +219,12 @@ const maxCellLevels = 64
 
 // levelBetween is the RMS of a stretch of the levels, in seconds, and its
 // highest peak. false = there are none.
-func levelBetween(levels []Level, from, to float64) (Level, bool) {
-	index := func(seconds float64) int { return int(math.Floor(seconds*float64(chunksPerSecond) + 0.5)) }
+func levelBetween(levels []display.Level, from, to float64) (display.Level, bool) {
+	index := func(seconds float64) int { return int(math.Floor(seconds*float64(display.ChunksPerSecond) + 0.5)) }
 	lo, hi := max(index(from), 0), min(index(to), len(levels))
 	if lo >= hi {
 		if lo >= len(levels) || hi < 0 || to <= 0 {
-			return Level{}, false
+			return display.Level{}, false
 		}
 		hi = min(lo+1, len(levels)) // a cell shorter than a chunk
 	}
@@ -236,20 +237,12 @@ func levelBetween(levels []Level, from, to float64) (Level, bool) {
 		peak = max(peak, levels[i].Peak)
 		n++
 	}
-	return Level{RMS: float32(math.Sqrt(power / float64(max(n, 1)))), Peak: peak}, true
-}
-
-// scaleDecibels maps a linear level to 0..1 of a range in dB of full scale.
-func scaleDecibels(level float32, floor, top float64) float64 {
-	if !(level > 0) { // NaN as well
-		return 0
-	}
-	return min(max((20*math.Log10(float64(level))-floor)/(top-floor), 0), 1)
+	return display.Level{RMS: float32(math.Sqrt(power / float64(max(n, 1)))), Peak: peak}, true
 }
 
 // drawAxis draws the time axis, what concerns all lanes (overlap, gaps,
 // bookmarks), and how many lanes are above and below the visible ones.
-func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overlap []uint8) {
+func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Session, overlap []uint8) {
 	labelY := l.axisY
 	if l.axisH > 1 {
 		labelY++
@@ -258,9 +251,9 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overl
 
 	// The position at the right edge is always shown; a label that would touch
 	// it is omitted.
-	right, rightStyle := clock(w.position), canvas.Brand.Bold()
+	right, rightStyle := display.Clock(w.position), canvas.Brand.Bold()
 	if !w.follow {
-		right, rightStyle = clock(w.end()), canvas.Dim
+		right, rightStyle = display.Clock(w.end()), canvas.Dim
 	}
 	limit := w.cells - canvas.Width(right)
 	if m.view.showsAll() {
@@ -268,7 +261,7 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overl
 	}
 	c.Text(l.gutter+limit, labelY, w.cells, right, rightStyle)
 	w.ticks(func(col int, at float64) {
-		label := clock(at)
+		label := display.Clock(at)
 		n := canvas.Width(label)
 		x := max(col-n/2, 0)
 		if x+n < limit {
@@ -276,7 +269,7 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overl
 		}
 	})
 	if l.axisH == 1 { // no rule: bookmarks are between the labels
-		w.bookmarks(s.bookmarks, func(col int) {
+		w.bookmarks(s.Bookmarks, func(col int) {
 			if c.Blank(l.gutter+col, labelY) {
 				c.Set(l.gutter+col, labelY, m.glyphs.Bookmark, canvas.Brand.Bold())
 			}
@@ -287,12 +280,12 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *session, overl
 	if above := m.view.top; above > 0 {
 		x += c.Text(x, labelY, 8, m.glyphs.Up+" "+strconv.Itoa(above), canvas.Warn) + 2
 	}
-	if below := len(s.speakers) - l.visible - m.view.top; below > 0 {
+	if below := len(s.Speakers) - l.visible - m.view.top; below > 0 {
 		c.Text(x, labelY, 8, m.glyphs.Down+" "+strconv.Itoa(below), canvas.Warn)
 	}
 }
 
-func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *session, overlap []uint8) {
+func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Session, overlap []uint8) {
 	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.axisY, glyph, style) }
 	for i := max(-w.first, 0); i < w.cells; i++ {
 		set(i, m.glyphs.Rule, canvas.Faint)
@@ -310,7 +303,7 @@ func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *session, overl
 		}
 	}
 	w.gaps(s.Gaps, func(col int) { set(col, m.glyphs.Gap, canvas.Bad.Bold()) })
-	w.bookmarks(s.bookmarks, func(col int) { set(col, m.glyphs.Bookmark, canvas.Brand.Bold()) })
+	w.bookmarks(s.Bookmarks, func(col int) { set(col, m.glyphs.Bookmark, canvas.Brand.Bold()) })
 }
 
 // drawCursor draws the cursor of a view that stands still. The badge has its

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hubbub/protocol"
+	"hubbub/tui/display"
 )
 
 func TestSpeakingIsMarked(t *testing.T) {
@@ -29,7 +30,7 @@ func TestSpeakingIsMarked(t *testing.T) {
 }
 
 func TestOverlapIsTwoLanesAtOnce(t *testing.T) {
-	s := State{Position: 20, Sent: 20, Conn: Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
+	s := display.State{Position: 20, Sent: 20, Conn: display.Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
 		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
 		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 6, End: 14}}, Talk: 8},
 	}}}
@@ -78,7 +79,7 @@ func TestGapsAreSeen(t *testing.T) {
 }
 
 func TestOverlapIsMarkedOnTheRule(t *testing.T) {
-	s := State{Position: 20, Sent: 20, Conn: Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
+	s := display.State{Position: 20, Sent: 20, Conn: display.Open, Timeline: protocol.Snapshot{Decided: 18, Lanes: []protocol.Lane{
 		{Speaker: "A", Turns: []protocol.Turn{{Speaker: "A", Start: 2, End: 10}}, Talk: 8},
 		{Speaker: "B", Turns: []protocol.Turn{{Speaker: "B", Start: 6, End: 14}}, Talk: 8},
 	}}}
@@ -105,7 +106,7 @@ func TestLoudness(t *testing.T) {
 		to := from + rapid.Float64Range(0.01, 6).Draw(t, "length")
 		got, ok := levelBetween(levels, from, to)
 		// Chunks that lie within for sure, and those that may.
-		var within, around Level
+		var within, around display.Level
 		quiet := float32(1)
 		for i, l := range levels {
 			if at := float64(i)/10 + 0.05; at > from-0.11 && at < to+0.11 {

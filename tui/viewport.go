@@ -6,6 +6,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // zoomSpans are the zoom levels: seconds across the timeline, whatever its
@@ -151,8 +152,8 @@ func (w window) middle() float64 { return w.at(0) + w.span/2 }
 // present than to the decided position. It is a number of cells and not a
 // position, so that the hatched part moves together with the window and not half
 // a cell later: each move redraws all lanes.
-func (w window) undecided(s State) int {
-	return int(math.Round((s.Position - s.decided()) / w.cellDur))
+func (w window) undecided(s display.State) int {
+	return int(math.Round((s.Position - s.DecidedUntil()) / w.cellDur))
 }
 
 // tickSteps are the possible distances between two ticks of the time axis, in
@@ -214,11 +215,11 @@ func (w window) bookmarks(bookmarks []protocol.Bookmark, f func(column int)) {
 
 // coverSpeech sets the coverage of a lane: its finished turns, and its open
 // turn as far as it is decided.
-func (w window) coverSpeech(cells []uint8, s State, lane protocol.Lane) {
+func (w window) coverSpeech(cells []uint8, s display.State, lane protocol.Lane) {
 	clear(cells)
 	w.coverTurns(cells, lane.Turns)
 	if lane.Open && w.end() > lane.OpenSince {
-		end := s.decided()
+		end := s.DecidedUntil()
 		if n := w.undecided(s); n > 0 {
 			end = w.at(w.column(s.Position) + 1 - n)
 		}

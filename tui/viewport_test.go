@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 func TestPresentIsInTheLastColumn(t *testing.T) {
@@ -93,8 +94,8 @@ func TestTicksAreRoundAndHaveRoom(t *testing.T) {
 			if math.Abs(math.Mod(at+step/2, step)-step/2) > 1e-6 {
 				t.Fatalf("a tick at %v s, step %v", at, step)
 			}
-			if lastAt >= 0 && col-last <= len(clock(at)) && step < tickSteps[len(tickSteps)-1] {
-				t.Fatalf("ticks in columns %d and %d have no room for %s", last, col, clock(at))
+			if lastAt >= 0 && col-last <= len(display.Clock(at)) && step < tickSteps[len(tickSteps)-1] {
+				t.Fatalf("ticks in columns %d and %d have no room for %s", last, col, display.Clock(at))
 			}
 			last, lastAt = col, at
 		})

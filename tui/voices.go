@@ -6,6 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // voiceOffers is what the screen knows about learning voices.
@@ -29,19 +30,19 @@ func (m *model) offerToRemember(label string) {
 	if m.o.Memory == nil || !m.o.Memory.Asks() || m.voices.asked[label] || m.state.Watching {
 		return
 	}
-	if p, named := m.named(label); named && m.session().match(label) != p.name {
+	if p, named := m.named(label); named && m.session().Match(label) != p.Name {
 		m.askRemember(label)
 	}
 }
 
 // named is the speaker of a label, and whether the user has given a name.
-func (m *model) named(label string) (p speaker, named bool) {
+func (m *model) named(label string) (p display.Speaker, named bool) {
 	s := m.session()
-	i := s.index(label)
+	i := s.Index(label)
 	if i < 0 {
 		return p, false
 	}
-	return s.speakers[i], s.annotations.Name(label) != s.annotations.Root(label)
+	return s.Speakers[i], s.Annotations.Name(label) != s.Annotations.Root(label)
 }
 
 // askRemember asks whether to remember the voice of a named speaker.
@@ -56,9 +57,9 @@ func (m *model) askRemember(label string) tea.Cmd {
 	}
 	m.voices.asked[label] = true
 	m.question = &question{
-		text: "remember the voice of " + p.name + ", on this machine only?", style: p.style,
+		text: "remember the voice of " + p.Name + ", on this machine only?", style: p.Style,
 		answers: []answer{
-			{"y", "yes", func(m *model) tea.Cmd { return m.remember(label, p.name) }},
+			{"y", "yes", func(m *model) tea.Cmd { return m.remember(label, p.Name) }},
 			{"n", "no", nil},
 			{"N", "never ask", (*model).neverRemember},
 		},
@@ -103,7 +104,7 @@ func (m *model) voiceDone(msg voiceMsg) {
 	switch {
 	case msg.err != nil:
 		delete(m.voices.asked, msg.learning)
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 	case msg.text != "":
 		if msg.learning != "" {
 			m.o.Voices = m.o.Memory.Folder() // which the help shows

@@ -1,12 +1,14 @@
 package tui
 
+import "hubbub/tui/display"
+
 // What voices.go is for the screen, for the accessible display: it offers once to
 // remember the voice of a speaker who got a name.
 
-func (c *CommandLine) offerToRemember(was speaker) error {
+func (c *CommandLine) offerToRemember(was display.Speaker) error {
 	s := c.session()
-	name := s.name(was.Label)
-	if c.o.Memory == nil || !c.o.Memory.Asks() || c.offered[was.Label] || name == s.match(was.Label) {
+	name := s.Name(was.Label)
+	if c.o.Memory == nil || !c.o.Memory.Asks() || c.offered[was.Label] || name == s.Match(was.Label) {
 		return c.out.failure()
 	}
 	if c.offered == nil {
@@ -22,14 +24,14 @@ func (c *CommandLine) remember(args string) error {
 	switch {
 	case !found || rest != "":
 		return c.notFound(args)
-	case s.annotations.Name(p.Label) == p.Label:
-		return c.printf("%s has no name yet. Type name %s and the name.", p.name, p.name)
+	case s.Annotations.Name(p.Label) == p.Label:
+		return c.printf("%s has no name yet. Type name %s and the name.", p.Name, p.Name)
 	}
 	text, err := c.o.Memory.Remember(p.Label)
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", Clean(text))
+	return c.printf("%s.", display.Clean(text))
 }
 
 func (c *CommandLine) never(string) error {
@@ -49,7 +51,7 @@ func (c *CommandLine) correctVoices() error {
 	case err != nil:
 		return c.failed(err)
 	case text != "":
-		return c.printf("%s.", Clean(text))
+		return c.printf("%s.", display.Clean(text))
 	}
 	return c.out.failure()
 }

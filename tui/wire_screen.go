@@ -7,6 +7,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The wire view, from the top. Rows in brackets depend on the height.
@@ -92,7 +93,7 @@ func (m *model) drawTitledRule(c *canvas.Canvas, y int, title string) {
 func (m *model) drawWireHeader(c *canvas.Canvas) {
 	s := m.wire.status
 	x := m.w - 1
-	x -= c.TextRight(x, 0, clock(m.state.Position), canvas.Plain.Bold()) + 2
+	x -= c.TextRight(x, 0, display.Clock(m.state.Position), canvas.Plain.Bold()) + 2
 	if m.wire.paused {
 		text := "PAUSED"
 		if m.wire.missed > 0 && m.w >= 60 {
@@ -103,9 +104,9 @@ func (m *model) drawWireHeader(c *canvas.Canvas) {
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
 	segments := []canvas.Segment{
 		segment("wire view", canvas.Plain, 0),
-		segment("to "+Clean(m.state.Server), canvas.Dim, 4),
-		segment(fmt.Sprintf("sent %d, %s", s.Messages[0], bytesText(s.Bytes[0])), canvas.Dim, 2),
-		segment(fmt.Sprintf("received %d, %s", s.Messages[1], bytesText(s.Bytes[1])), canvas.Dim, 3),
+		segment("to "+display.Clean(m.state.Server), canvas.Dim, 4),
+		segment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
+		segment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}
 	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
 }
@@ -153,12 +154,12 @@ func (m *model) wireFigures() []canvas.Segment {
 		add(fmt.Sprintf("%d retransmitted", s.Socket.Retransmits), warnIf(s.Socket.Retransmits > 0), 5)
 	}
 	if waiting := m.wire.at.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong && !s.Over {
-		add("no pong for "+durationText(waiting), canvas.Warn.Bold(), 2)
+		add("no pong for "+display.Duration(waiting), canvas.Warn.Bold(), 2)
 	} else if s.Ping > 0 {
-		add("ping "+millisText(s.Ping), warnIf(s.Ping > trace.MaxPong), 6)
+		add("ping "+display.Millis(s.Ping), warnIf(s.Ping > trace.MaxPong), 6)
 	}
 	if s.Faults > 0 {
-		add(count(s.Faults, "fault"), canvas.Bad.Bold(), 1)
+		add(display.Count(s.Faults, "fault"), canvas.Bad.Bold(), 1)
 	}
 	return segments
 }
@@ -178,9 +179,9 @@ func (m *model) wireStream() canvas.Segment {
 	case s.Opened.IsZero():
 		return segment(g.Idle+" no stream yet", canvas.Warn, 0)
 	}
-	open := clock(m.wire.at.Sub(s.Opened).Seconds())
+	open := display.Clock(m.wire.at.Sub(s.Opened).Seconds())
 	if s.Streams > 1 { // the clock of the session continues, that of a stream begins anew
-		return segment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, clock(m.state.Position)), canvas.Good, 0)
+		return segment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, display.Clock(m.state.Position)), canvas.Good, 0)
 	}
 	return segment(g.Live+" open "+open, canvas.Good, 0)
 }
@@ -195,20 +196,20 @@ func (m *model) wireSocket() []canvas.Segment {
 	if t := s.Socket; t != nil {
 		unsent := ""
 		if t.Unsent > 0 {
-			unsent = fmt.Sprintf(" (%s not sent)", bytesText(int64(t.Unsent)))
+			unsent = fmt.Sprintf(" (%s not sent)", display.Bytes(int64(t.Unsent)))
 		}
-		add(fmt.Sprintf("%s unacknowledged%s", bytesText(int64(t.Unacked)), unsent), warnIf(t.Unsent > 0), 1)
-		add("RTT "+millisText(t.RTT), canvas.Dim, 4)
+		add(fmt.Sprintf("%s unacknowledged%s", display.Bytes(int64(t.Unacked)), unsent), warnIf(t.Unsent > 0), 1)
+		add("RTT "+display.Millis(t.RTT), canvas.Dim, 4)
 		if t.Lost > 0 {
 			add(fmt.Sprintf("%d lost", t.Lost), warnIf(true), 2)
 		}
 		if t.Unread > 0 {
-			add(bytesText(int64(t.Unread))+" unread", canvas.Dim, 5)
+			add(display.Bytes(int64(t.Unread))+" unread", canvas.Dim, 5)
 		}
 	}
 	if s.MaxGap > 0 {
-		add("largest gap "+millisText(s.MaxGap), warnIf(s.MaxGap > trace.StallGap), 2)
-		add("longest write "+millisText(s.MaxTook), warnIf(s.MaxTook > trace.StallGap), 6)
+		add("largest gap "+display.Millis(s.MaxGap), warnIf(s.MaxGap > trace.StallGap), 2)
+		add("longest write "+display.Millis(s.MaxTook), warnIf(s.MaxTook > trace.StallGap), 6)
 	}
 	if len(segments) == 0 {
 		add("nothing was sent yet", canvas.Dim, 0)
@@ -327,7 +328,7 @@ func (m *model) drawWireRow(c *canvas.Canvas, y int, r wireRow, selected bool) {
 			if r.run != nil {
 				size *= int64(r.run.Chunks)
 			}
-			c.TextRight(x+7, y, bytesText(size), canvas.Dim)
+			c.TextRight(x+7, y, display.Bytes(size), canvas.Dim)
 		}
 		x += 9
 	}

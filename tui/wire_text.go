@@ -15,6 +15,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // rowText is the text of a row, without what its columns show.
@@ -28,7 +29,7 @@ func rowText(r wireRow) (text string, style canvas.Style) {
 	case rec.Kind == trace.KindChunk || rec.Kind == trace.KindPing || rec.Kind == trace.KindPong:
 		style = canvas.Dim
 	}
-	recordText := Clean(rec.Text)
+	recordText := display.Clean(rec.Text)
 	switch rec.Kind {
 	case trace.KindChunk:
 		if recordText != "" {
@@ -42,7 +43,7 @@ func rowText(r wireRow) (text string, style canvas.Style) {
 		return eventText(rec, recordText), style
 	case trace.KindPong:
 		if rec.Took > 0 {
-			return "round trip " + millisText(rec.Took), style
+			return "round trip " + display.Millis(rec.Took), style
 		}
 		return recordText, style
 	case trace.KindClose:
@@ -68,16 +69,16 @@ func rowText(r wireRow) (text string, style canvas.Style) {
 		text = fmt.Sprintf("%d %s  ", rec.Code, http.StatusText(rec.Code))
 	}
 	if rec.Took > 0 {
-		text += millisText(rec.Took) + "  "
+		text += display.Millis(rec.Took) + "  "
 	}
 	return text + recordText, style
 }
 
 func chunkText(r *trace.Record) string {
-	ahead, _ := aheadText(r.Ahead)
+	ahead, _ := display.Ahead(r.Ahead)
 	text := fmt.Sprintf("number %d, %s", r.Chunk, ahead)
 	if r.Gap > trace.StallGap {
-		text = "gap of " + millisText(r.Gap) + ", then " + text
+		text = "gap of " + display.Millis(r.Gap) + ", then " + text
 	}
 	if r.Dropped > 0 {
 		text = fmt.Sprintf("%d dropped, then ", r.Dropped) + text
@@ -86,27 +87,27 @@ func chunkText(r *trace.Record) string {
 		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
 	if r.Gap > 0 && r.Gap <= trace.StallGap {
-		text += ", gap " + millisText(r.Gap)
+		text += ", gap " + display.Millis(r.Gap)
 	}
-	text += ", write " + millisText(r.Took)
+	text += ", write " + display.Millis(r.Took)
 	if r.Socket != nil && r.Socket.Unacked > 0 {
-		text += ", " + bytesText(int64(r.Socket.Unacked)) + " unacknowledged"
+		text += ", " + display.Bytes(int64(r.Socket.Unacked)) + " unacknowledged"
 	}
 	return text
 }
 
 func runText(r *trace.Record, run *trace.Run) string {
-	ahead, _ := aheadText(r.Ahead)
-	text := fmt.Sprintf("%d in %s, %s", run.Chunks, durationText(max(r.At.Sub(run.Began), 0)), ahead)
+	ahead, _ := display.Ahead(r.Ahead)
+	text := fmt.Sprintf("%d in %s, %s", run.Chunks, display.Duration(max(r.At.Sub(run.Began), 0)), ahead)
 	if run.Gap > trace.StallGap {
-		text = "gap of " + millisText(run.Gap) + ", then " + text
+		text = "gap of " + display.Millis(run.Gap) + ", then " + text
 	}
 	if run.Dropped > 0 {
 		text = fmt.Sprintf("%d dropped, then ", run.Dropped) + text
 	}
 	unacked := ""
 	if run.Unacked > 0 {
-		unacked = ", up to " + bytesText(int64(run.Unacked)) + " unacknowledged"
+		unacked = ", up to " + display.Bytes(int64(run.Unacked)) + " unacknowledged"
 	}
 	if run.Unacked > maxUnacked { // a warning comes first: the line may be cut
 		text, unacked = text+unacked, ""
@@ -115,9 +116,9 @@ func runText(r *trace.Record, run *trace.Run) string {
 		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
 	if run.MaxGap > 0 {
-		text += ", largest gap " + millisText(run.MaxGap)
+		text += ", largest gap " + display.Millis(run.MaxGap)
 	}
-	return text + ", longest write " + millisText(run.MaxTook) + unacked
+	return text + ", longest write " + display.Millis(run.MaxTook) + unacked
 }
 
 func eventText(r *trace.Record, recordText string) string {
@@ -129,11 +130,11 @@ func eventText(r *trace.Record, recordText string) string {
 		text = "end   "
 	case protocol.TypeError:
 	default:
-		text = Clean(r.Type) + " "
+		text = display.Clean(r.Type) + " "
 	}
 	text += recordText
 	if r.Lag > 0 && (r.Type == protocol.TypeSpeakerStart || r.Type == protocol.TypeSpeakerEnd) {
-		text += ", lag " + millisText(r.Lag)
+		text += ", lag " + display.Millis(r.Lag)
 	}
 	return strings.TrimRight(text, " ")
 }
@@ -156,7 +157,7 @@ func rawLines(r wireRow, width int) []styledLine {
 	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
-		for _, l := range canvas.Wrap(Clean(string(rec.Raw)), width) {
+		for _, l := range canvas.Wrap(display.Clean(string(rec.Raw)), width) {
 			out = append(out, styledLine{l, canvas.Plain})
 		}
 		out = append(out, styledLine{})
@@ -170,7 +171,7 @@ func rawLines(r wireRow, width int) []styledLine {
 		return append(out, styledLine{err.Error(), canvas.Bad})
 	}
 	for _, l := range strings.Split(b.String(), "\n") {
-		for _, part := range canvas.Wrap(Clean(l), width) {
+		for _, part := range canvas.Wrap(display.Clean(l), width) {
 			out = append(out, styledLine{part, canvas.Dim})
 		}
 	}
@@ -220,7 +221,7 @@ func (m *model) copyWire() tea.Cmd {
 		return nil
 	}
 	text, n := m.wire.ndjson(rows[i : i+1])
-	return m.copyText(string(text), count(int64(n), "record"), "C writes a file")
+	return m.copyText(string(text), display.Count(int64(n), "record"), "C writes a file")
 }
 
 // copyText sends text to the terminal's clipboard. what says what it is, instead
@@ -231,7 +232,7 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 		m.notify("there is nothing to copy", canvas.Dim)
 		return nil
 	case len(text) > maxClipboard:
-		m.notify(fmt.Sprintf("%s are too much for a clipboard: %s", bytesText(int64(len(text))), instead), canvas.Warn)
+		m.notify(fmt.Sprintf("%s are too much for a clipboard: %s", display.Bytes(int64(len(text))), instead), canvas.Warn)
 		return nil
 	case m.theme.Plain():
 		m.notify("this terminal (TERM=dumb) has no clipboard: "+instead, canvas.Warn)
@@ -282,13 +283,13 @@ func (m *model) saveWire() tea.Cmd {
 	save := m.o.SaveWire
 	return func() tea.Msg {
 		name, err := save(text)
-		return wireSavedMsg{fmt.Sprintf("wrote %s to %s", count(int64(n), "record"), name), err}
+		return wireSavedMsg{fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err}
 	}
 }
 
 func (m *model) wireSaved(msg wireSavedMsg) {
 	if msg.err != nil {
-		m.notify(errorText(msg.err, m.glyphs), canvas.Bad)
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		return
 	}
 	m.notify(msg.text, canvas.Good)

@@ -27,6 +27,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
 	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // diarizeFlags are the flags of `hubbub diarize`.
@@ -322,7 +323,7 @@ func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Durat
 		l.Turns = append(l.Turns, t)
 		l.Talk += t.End - t.Start
 	}
-	return tui.Summary(d.Stderr, tui.State{Timeline: lanes, Position: length.Seconds()}, tui.Options{})
+	return tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: length.Seconds()}, tui.Options{})
 }
 
 // line prints a line on standard error, above the progress.

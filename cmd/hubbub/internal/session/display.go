@@ -14,6 +14,7 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/tui"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // Display is where a session is displayed: a full screen, text, or sentences for
@@ -119,7 +120,7 @@ func IsTerminal(stream any) bool {
 }
 
 // watchNotice says how others can watch the stream; "" where nobody can.
-func watchNotice(s tui.State) string {
+func watchNotice(s display.State) string {
 	if s.Stream == "" || s.Watching {
 		return ""
 	}

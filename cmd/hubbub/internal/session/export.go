@@ -8,13 +8,13 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // exportState writes a session so far into the folder of its recording, or,
 // without one from the start on, into a new folder in the current one. An open
 // turn is written as far as it was decided.
-func exportState(st tui.State, name, title string, rec *recording.Recorder, notes protocol.Annotations) (string, error) {
+func exportState(st display.State, name, title string, rec *recording.Recorder, notes protocol.Annotations) (string, error) {
 	content := recording.Content{
 		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
 		Turns: turnsSoFar(st), Notes: notes,
@@ -33,7 +33,7 @@ func exportState(st tui.State, name, title string, rec *recording.Recorder, note
 }
 
 // turnsSoFar are the turns of a session, an open one as far as it was decided.
-func turnsSoFar(st tui.State) []protocol.Turn {
+func turnsSoFar(st display.State) []protocol.Turn {
 	turns := st.Timeline.Turns()
 	for _, l := range st.Timeline.Lanes {
 		if l.Open && st.Timeline.Decided > l.OpenSince {

@@ -11,6 +11,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // fullScreen is the timeline on the alternate screen.
@@ -31,7 +32,7 @@ func (d *fullScreen) traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (d *fullScreen) open(v view) error {
 	d.view = v
-	d.options.Snapshot = func() tui.State {
+	d.options.Snapshot = func() display.State {
 		crash.TestHook("display")
 		return v.state()
 	}

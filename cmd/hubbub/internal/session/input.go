@@ -7,13 +7,13 @@ import (
 
 	"hubbub/capture"
 	"hubbub/protocol"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // inputProblem says what is wrong with a microphone, in one line; "" = nothing is.
 // Displays add what to do.
 func inputProblem(s capture.Stats) string {
-	name := tui.Clean(s.Device)
+	name := display.Clean(s.Device)
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
@@ -40,14 +40,14 @@ func reportInput(was, is capture.Stats, d Display) error {
 	}
 	// One that ended before this report has left a gap.
 	if n := len(is.Gaps); is.Outage == nil && n > 0 && (was.Outage != nil || n > len(was.Gaps)) {
-		text := fmt.Sprintf("%q delivers audio again", tui.Clean(is.Device))
+		text := fmt.Sprintf("%q delivers audio again", display.Clean(is.Device))
 		if is.Device != was.Device {
-			text = fmt.Sprintf("%q is used instead of %q", tui.Clean(is.Device), tui.Clean(was.Device))
+			text = fmt.Sprintf("%q is used instead of %q", display.Clean(is.Device), display.Clean(was.Device))
 		}
 		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, clock(is.Gaps[n-1].Start)), false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
-		return d.notice(fmt.Sprintf("there is sound from %q now", tui.Clean(is.Device)), false)
+		return d.notice(fmt.Sprintf("there is sound from %q now", display.Clean(is.Device)), false)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // Stream is what carries the chunks of a session to a service: a
@@ -56,21 +56,21 @@ type LiveParts struct {
 type Live struct {
 	LiveParts
 	timeline *protocol.Timeline
-	levels   tui.History
+	levels   display.History
 	started  time.Time
 	record   recordSwitch
 	voices   *voiceMemory // nil = voices are not learnt
 	mics     *microphones
 
 	mu     sync.Mutex // guards what follows
-	conn   tui.ConnState
+	conn   display.ConnState
 	reason string
 	over   bool
 }
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
-	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: tui.Open, mics: newMicrophones(p.Chunks)}
+	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: display.Open, mics: newMicrophones(p.Chunks)}
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Notes, l.state)
@@ -118,7 +118,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 	var failed error
 	for c := range l.Chunks.Chunks() {
 		crash.TestHook("send")
-		l.levels.Add(c.Seq, tui.Level(c.Level))
+		l.levels.Add(c.Seq, display.Level(c.Level))
 		l.Words.audio(c)
 		l.voices.audio(c)
 		if failed != nil {
@@ -131,7 +131,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	l.setConn(tui.Draining)
+	l.setConn(display.Draining)
 	return l.Stream.EndOfStream(ctx) // each step of it has a deadline
 }
 
@@ -186,7 +186,7 @@ func (l *Live) sourceErr() error {
 // source it stays, so that its user can export names that were not saved.
 func (l *Live) staysOpen() bool { return !errors.Is(l.Chunks.Err(), context.Canceled) }
 
-func (l *Live) setConn(c tui.ConnState) {
+func (l *Live) setConn(c display.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn = c
@@ -195,8 +195,8 @@ func (l *Live) setConn(c tui.ConnState) {
 func (l *Live) setOver(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn, l.over = tui.Closed, true
+	l.conn, l.over = display.Closed, true
 	if cause != nil {
-		l.conn, l.reason = tui.Failed, cause.Error()
+		l.conn, l.reason = display.Failed, cause.Error()
 	}
 }

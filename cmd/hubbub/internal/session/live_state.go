@@ -12,35 +12,35 @@ import (
 	"hubbub/capture"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 func (l *Live) about() capture.Info                     { return l.Source }
 func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
-func (l *Live) player() tui.Player                      { return nil }
-func (l *Live) memory() tui.VoiceMemory {
+func (l *Live) player() display.Player                  { return nil }
+func (l *Live) memory() display.VoiceMemory {
 	if l.voices == nil {
 		return nil
 	}
 	return l.voices
 }
 func (l *Live) recordToggle() func() (string, error) { return l.record.toggle }
-func (l *Live) devices() tui.Microphones {
+func (l *Live) devices() display.Microphones {
 	if !l.Chunks.Switchable() {
 		return nil
 	}
 	return l.mics
 }
 
-func (l *Live) state() tui.State {
+func (l *Live) state() display.State {
 	source, stream := l.Chunks.Stats(), l.Stream.Stats()
-	st := tui.State{
+	st := display.State{
 		Timeline:     l.timeline.Snapshot(),
 		Position:     source.Position.Seconds(),
 		Sent:         l.Stream.Sent(),
 		Length:       l.Source.Duration.Seconds(),
 		Latency:      l.Latency,
-		Level:        tui.Level(source.Level),
+		Level:        display.Level(source.Level),
 		Levels:       l.levels.Levels(),
 		Source:       source.Device,
 		SourceNotice: l.Source.Notice,
@@ -64,8 +64,8 @@ func (l *Live) state() tui.State {
 	st.Conn, st.ConnReason, st.Finished = l.conn, l.reason, l.over
 	l.mu.Unlock()
 	if conn := l.Stream.Status(); conn.Lost != nil && !st.Finished {
-		st.Conn, st.ConnReason = tui.Reconnecting, cmp.Or(conn.LastError, conn.Lost).Error()
-		st.Retry = &tui.Retry{Try: conn.Attempts}
+		st.Conn, st.ConnReason = display.Reconnecting, cmp.Or(conn.LastError, conn.Lost).Error()
+		st.Retry = &display.Retry{Try: conn.Attempts}
 		if !conn.NextAttempt.IsZero() {
 			st.Retry.In = max(0, int(math.Ceil(time.Until(conn.NextAttempt).Seconds())))
 		}
@@ -109,7 +109,7 @@ func (l *Live) undecided() (seconds float64) {
 // describeChange says that the stream was lost, or that a new one continues.
 func describeChange(c *client.ConnectionChange, d Display) string {
 	if c.Lost != nil {
-		return "the stream was lost and is being resumed: " + tui.Clean(c.Lost.Error())
+		return "the stream was lost and is being resumed: " + display.Clean(c.Lost.Error())
 	}
 	text := []string{"the stream continues"}
 	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // switchLimit bounds the opening of a chosen microphone.
@@ -31,7 +31,7 @@ func newMicrophones(chunks *capture.Stream) *microphones {
 }
 
 // List waits for the sound system.
-func (m *microphones) List() ([]tui.Microphone, error) {
+func (m *microphones) List() ([]display.Microphone, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	devices, err := capture.Devices(m.ctx)
@@ -39,11 +39,11 @@ func (m *microphones) List() ([]tui.Microphone, error) {
 		return nil, err
 	}
 	name, found := m.chunks.Stats().Device, false
-	list := make([]tui.Microphone, len(devices))
+	list := make([]display.Microphone, len(devices))
 	for i, d := range devices {
 		used := !found && (d.Input == m.used || m.used == "" && d.Name == name)
 		found = found || used
-		list[i] = tui.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default, Used: used}
+		list[i] = display.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default, Used: used}
 	}
 	return list, nil
 }
@@ -54,9 +54,9 @@ func (m *microphones) Measure(input string) {
 	}
 }
 
-func (m *microphones) Reading() (level tui.Level, heard bool, err error) {
+func (m *microphones) Reading() (level display.Level, heard bool, err error) {
 	r := m.meter.Reading()
-	return tui.Level(r.Level), r.Heard, r.Err
+	return display.Level(r.Level), r.Heard, r.Err
 }
 
 // Use waits until the device delivers audio. It ends the measurement before, because

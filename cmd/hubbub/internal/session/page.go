@@ -6,7 +6,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/page"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // onPage is a display that shows the session on a page for an audience, too.
@@ -45,7 +45,7 @@ type pagedView struct {
 	url string
 }
 
-func (v pagedView) state() tui.State {
+func (v pagedView) state() display.State {
 	st := v.view.state()
 	st.Page = v.url
 	return st
@@ -83,7 +83,7 @@ func (v *pageView) state() page.State {
 	if v.about().Kind == capture.File {
 		title = filepath.Base(title)
 	}
-	out := page.State{Title: tui.Clean(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
+	out := page.State{Title: display.Clean(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
 	switch {
 	case st.Finished:
 		out.Rate, out.Status = 0, "ended"
@@ -91,7 +91,7 @@ func (v *pageView) state() page.State {
 		out.Rate, out.Status = 0, "paused"
 	case st.Playback != nil:
 		out.Rate = st.Playback.Speed
-	case st.Conn == tui.Connecting || st.Conn == tui.Reconnecting:
+	case st.Conn == display.Connecting || st.Conn == display.Reconnecting:
 		out.Rate, out.Status = 0, st.Conn.String()
 	}
 	return out

@@ -8,7 +8,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // recordSwitch starts and stops recordings while the session runs.
@@ -36,7 +36,7 @@ func (r *recordSwitch) toggle() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return tui.RecordedText(done.Dir, done.Length, done.Bytes, done.Turns, done.Speakers), nil
+		return display.RecordedText(done.Dir, done.Length, done.Bytes, done.Turns, done.Speakers), nil
 	}
 	base := r.wanted
 	if base == "" {
@@ -67,12 +67,12 @@ func (r *recordSwitch) notices() (out []string) {
 }
 
 // recordingState is what the displays show of a recording; nil without one.
-func recordingState(rec *recording.Recorder) *tui.Recording {
+func recordingState(rec *recording.Recorder) *display.Recording {
 	s := rec.Status()
 	if s == nil {
 		return nil
 	}
-	r := &tui.Recording{Length: s.Length, Bytes: s.Bytes, Free: s.Free}
+	r := &display.Recording{Length: s.Length, Bytes: s.Bytes, Free: s.Free}
 	if s.Failure != nil {
 		r.Stopped = s.Failure.String()
 	}

@@ -10,7 +10,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // playInterval is how often the events that playing has reached are delivered.
@@ -21,7 +21,7 @@ type Replay struct {
 	rec     *recording.Recording
 	play    *recording.Player
 	notes   *protocol.AnnotationsStore
-	levels  tui.History // filled while it plays
+	levels  display.History // filled while it plays
 	ended   chan struct{}
 	endOnce func()
 }
@@ -112,7 +112,7 @@ func (r *Replay) measureLevels(ctx context.Context) error {
 		return nil // a warning of the recording says so
 	}
 	for c := range capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast}).Chunks() {
-		r.levels.Add(c.Seq, tui.Level(c.Level))
+		r.levels.Add(c.Seq, display.Level(c.Level))
 	}
 	return nil
 }
@@ -125,20 +125,20 @@ func (r *Replay) about() capture.Info {
 
 func (r *Replay) notices() []string                       { return r.rec.Warnings }
 func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
-func (r *Replay) player() tui.Player                      { return r.play }
-func (r *Replay) memory() tui.VoiceMemory                 { return nil }
+func (r *Replay) player() display.Player                  { return r.play }
+func (r *Replay) memory() display.VoiceMemory             { return nil }
 func (r *Replay) recordToggle() func() (string, error)    { return nil }
-func (r *Replay) devices() tui.Microphones                { return nil }
+func (r *Replay) devices() display.Microphones            { return nil }
 
 func (r *Replay) export(notes protocol.Annotations) (string, error) {
 	return r.rec.Content(notes).Export(r.rec.Dir)
 }
 
 // state is the session as it was at the position of the player.
-func (r *Replay) state() tui.State {
+func (r *Replay) state() display.State {
 	m := r.play.Now()
 	info := r.rec.Info
-	st := tui.State{
+	st := display.State{
 		Timeline:   m.Timeline,
 		Position:   m.Position,
 		Sent:       m.Position,
@@ -146,11 +146,11 @@ func (r *Replay) state() tui.State {
 		Latency:    time.Duration(info.Latency * float64(time.Second)),
 		Source:     r.rec.Title(),
 		Server:     info.Server,
-		Conn:       tui.Open,
+		Conn:       display.Open,
 		Started:    time.Now().Add(-time.Duration(m.Position * float64(time.Second))),
 		Finished:   m.Over,
 		ChunksSent: int64(m.Position*10 + 0.5),
-		Playback:   &tui.Playback{Paused: !m.Playing, Speed: m.Speed},
+		Playback:   &display.Playback{Paused: !m.Playing, Speed: m.Speed},
 	}
 	if st.Server == "" {
 		st.Server = "a recording"
@@ -159,7 +159,7 @@ func (r *Replay) state() tui.State {
 		st.SourceNotice = "recorded " + info.Started.Local().Format("2 January 2006, 15:04")
 	}
 	if m.Over {
-		st.Conn = tui.Closed
+		st.Conn = display.Closed
 	}
 	st.Levels = r.levels.Levels()
 	if n := int(m.Position * 10); n < len(st.Levels) {

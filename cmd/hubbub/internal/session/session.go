@@ -13,7 +13,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // Source is a *Live, a *Watched or a *Replay.
@@ -35,7 +35,7 @@ type Source interface {
 // goroutine.
 type view interface {
 	about() capture.Info
-	state() tui.State
+	state() display.State
 	// notices are what users should know at the end of the session.
 	notices() []string
 	annotations() *protocol.AnnotationsStore
@@ -43,13 +43,13 @@ type view interface {
 	// where they are.
 	export(protocol.Annotations) (string, error)
 	// player is nil for a session that cannot be paused.
-	player() tui.Player
+	player() display.Player
 	// memory learns voices; nil for a session without audio.
-	memory() tui.VoiceMemory
+	memory() display.VoiceMemory
 	// recordToggle starts and stops recordings; nil for a session that is one.
 	recordToggle() func() (string, error)
 	// devices are the microphones to choose from; nil for a session without one.
-	devices() tui.Microphones
+	devices() display.Microphones
 }
 
 // Run displays a session until its source has ended and, on a screen, its user

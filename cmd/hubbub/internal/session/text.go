@@ -8,6 +8,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // text is the timeline as text: finished turns or messages on standard output,
@@ -55,7 +56,7 @@ func (d *text) staysOpen() bool { return false }
 
 func (d *text) event(e protocol.Event) error {
 	if e.Type == protocol.TypeError && d.format != tui.FormatEvents && d.format != tui.FormatWire {
-		_ = d.streams.notice("the service reports: " + tui.Clean(e.Message))
+		_ = d.streams.notice("the service reports: " + display.Clean(e.Message))
 	}
 	return d.out.Event(e)
 }

@@ -17,7 +17,7 @@ import (
 	"hubbub/protocol/client"
 	"hubbub/protocol/export"
 	"hubbub/protocol/protocoltest"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // TestExport exports a session of each kind: beside its recording, or into a new
@@ -121,10 +121,10 @@ func TestDescribeChange(t *testing.T) {
 // fixedView is a session in one state.
 type fixedView struct {
 	view
-	st tui.State
+	st display.State
 }
 
-func (v fixedView) state() tui.State { return v.st }
+func (v fixedView) state() display.State { return v.st }
 
 // TestProgress prints the position, the part of the input, and the speed, and
 // erases the line at the end.
@@ -132,7 +132,7 @@ func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	v := fixedView{st: tui.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
+	v := fixedView{st: display.State{Sent: 30, Length: 120, Started: time.Now().Add(-10 * time.Second)}}
 	if err := showProgress(ctx, &out, v); err != nil {
 		t.Fatal(err)
 	}
@@ -159,10 +159,10 @@ func TestSaveTrace(t *testing.T) {
 
 // TestWatchNotice offers a stream only to those who can watch it.
 func TestWatchNotice(t *testing.T) {
-	if n := watchNotice(tui.State{Stream: "x", Server: "https://a.example"}); n != "others can watch with: hubbub watch x --server https://a.example" {
+	if n := watchNotice(display.State{Stream: "x", Server: "https://a.example"}); n != "others can watch with: hubbub watch x --server https://a.example" {
 		t.Error(n)
 	}
-	for _, st := range []tui.State{{}, {Stream: "x", Watching: true}} {
+	for _, st := range []display.State{{}, {Stream: "x", Watching: true}} {
 		if n := watchNotice(st); n != "" {
 			t.Error(n)
 		}

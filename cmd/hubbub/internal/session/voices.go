@@ -7,7 +7,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 const (
@@ -27,16 +27,16 @@ type VoiceLearner interface {
 	Correct(protocol.Annotations) (text string, err error)
 }
 
-// voiceMemory is the tui.VoiceMemory of a live session: it keeps the newest audio. A
+// voiceMemory is the display.VoiceMemory of a live session: it keeps the newest audio. A
 // nil *voiceMemory keeps none.
 type voiceMemory struct {
 	VoiceLearner
 	notes  *protocol.AnnotationsStore
-	state  func() tui.State
+	state  func() display.State
 	recent *capture.Recent
 }
 
-func newVoiceMemory(l VoiceLearner, notes *protocol.AnnotationsStore, state func() tui.State) *voiceMemory {
+func newVoiceMemory(l VoiceLearner, notes *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
 	return &voiceMemory{l, notes, state, capture.NewRecent(voiceAudio)}
 }
 

@@ -13,7 +13,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
-	"hubbub/tui"
+	"hubbub/tui/display"
 )
 
 // otherClient is the kind of a source that another client captures.
@@ -41,7 +41,7 @@ type Watched struct {
 	mu    sync.Mutex // guards what follows
 	ended bool       // by this side
 	clock streamClock
-	conn  tui.ConnState
+	conn  display.ConnState
 	// status is the stream's; "" = unknown. reason is why conn is Failed.
 	status, reason string
 	over           bool
@@ -51,7 +51,7 @@ type Watched struct {
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
-		started: time.Now(), clock: streamClock{now: time.Now}, conn: tui.Open}
+		started: time.Now(), clock: streamClock{now: time.Now}, conn: display.Open}
 	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, position: w.position, gaps: w.Gaps}
 	return w
 }
@@ -172,29 +172,29 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 func (w *Watched) setOver(failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.conn, w.over = tui.Closed, true
+	w.conn, w.over = display.Closed, true
 	w.clock.jump()
 	if failed != nil {
-		w.conn, w.reason = tui.Failed, failed.Error()
+		w.conn, w.reason = display.Failed, failed.Error()
 	}
 }
 
 func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
-func (w *Watched) player() tui.Player                      { return nil }
-func (w *Watched) memory() tui.VoiceMemory                 { return nil }
+func (w *Watched) player() display.Player                  { return nil }
+func (w *Watched) memory() display.VoiceMemory             { return nil }
 func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
-func (w *Watched) devices() tui.Microphones                { return nil }
+func (w *Watched) devices() display.Microphones            { return nil }
 
-func (w *Watched) state() tui.State {
+func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// An event may be newer than the position of the clock.
 	timeline := w.timeline.Snapshot()
 	position := max(w.clock.position(), timeline.Decided)
-	st := tui.State{
+	st := display.State{
 		Timeline: timeline, Position: position, Sent: position,
 		Source: w.source.Name, Server: w.Server, Stream: w.ID, Watching: true,
 		Conn: w.conn, ConnReason: w.reason, Started: w.started, Finished: w.over,
@@ -205,9 +205,9 @@ func (w *Watched) state() tui.State {
 	}
 	switch {
 	case conn.Lost != nil && conn.Sender:
-		st.Conn, st.ConnReason = tui.Connecting, "the sender lost its stream, waiting for it to resume"
+		st.Conn, st.ConnReason = display.Connecting, "the sender lost its stream, waiting for it to resume"
 	case conn.Lost != nil:
-		st.Conn, st.ConnReason = tui.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
+		st.Conn, st.ConnReason = display.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
 	}
 	if w.status == protocol.StatusCreated {
 		st.SourceNotice = "not begun"
@@ -219,7 +219,7 @@ func (w *Watched) notices() []string {
 	out := w.record.notices()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.Stream.Status().Losses; n > 0 && w.conn != tui.Failed {
+	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
 		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", times(n)))
 	}
 	return out

@@ -1,4 +1,4 @@
-package tui
+package display
 
 import (
 	"fmt"
@@ -60,8 +60,8 @@ func Clean(s string) string {
 	return string(kept)
 }
 
-// errorText is an error on one line, with its hint.
-func errorText(err error, g *canvas.Glyphs) string {
+// ErrorText is an error on one line, with its hint.
+func ErrorText(err error, g *canvas.Glyphs) string {
 	text := err.Error()
 	if next := hint.Of(err); next != "" {
 		text += " " + g.Dot + " " + next
@@ -69,25 +69,25 @@ func errorText(err error, g *canvas.Glyphs) string {
 	return text
 }
 
-// count is "1 chunk", "2 chunks".
-func count(n int64, noun string) string {
+// Count is "1 chunk", "2 chunks".
+func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// times is "once", "2 times".
-func times(n int64) string {
+// Times is "once", "2 times".
+func Times(n int64) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
 }
 
-// clock is a position or length in seconds as m:ss, or h:mm:ss from one hour on.
+// Clock is a position or length in seconds as m:ss, or h:mm:ss from one hour on.
 // It counts complete seconds.
-func clock(seconds float64) string {
+func Clock(seconds float64) string {
 	s := int64(math.Floor(max(seconds, 0) + 1e-9))
 	if s >= 3600 {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -95,42 +95,42 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// clockTenths is a position in seconds as m:ss.t.
-func clockTenths(seconds float64) string {
+// ClockTenths is a position in seconds as m:ss.t.
+func ClockTenths(seconds float64) string {
 	t := int64(max(seconds, 0)*10 + 0.5)
-	return fmt.Sprintf("%s.%d", clock(float64(t/10)), t%10)
+	return fmt.Sprintf("%s.%d", Clock(float64(t/10)), t%10)
 }
 
-// clockMillis is a position in seconds as hh:mm:ss.mmm.
-func clockMillis(seconds float64) string {
+// ClockMillis is a position in seconds as hh:mm:ss.mmm.
+func ClockMillis(seconds float64) string {
 	ms := int64(math.Round(max(seconds, 0) * 1000))
 	return fmt.Sprintf("%02d:%02d:%02d.%03d", ms/3600000, ms/60000%60, ms/1000%60, ms%1000)
 }
 
-// talkTime is a length in seconds, rounded.
-func talkTime(seconds float64) string { return clock(seconds + 0.5) }
+// TalkText is a length in seconds, rounded.
+func TalkText(seconds float64) string { return Clock(seconds + 0.5) }
 
-// durationText is a duration with tenths of a second below a minute.
-func durationText(d time.Duration) string {
+// Duration is a duration with tenths of a second below a minute.
+func Duration(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return clock(d.Seconds())
+	return Clock(d.Seconds())
 }
 
-// millisText is a duration with milliseconds below a second.
-func millisText(d time.Duration) string {
+// Millis is a duration with milliseconds below a second.
+func Millis(d time.Duration) string {
 	switch ms := d.Seconds() * 1000; {
 	case ms < 9.95:
 		return fmt.Sprintf("%.1f ms", ms)
 	case ms < 999.5:
 		return fmt.Sprintf("%.0f ms", ms)
 	}
-	return durationText(d)
+	return Duration(d)
 }
 
-// spanText is the length of a window in one unit.
-func spanText(seconds float64) string {
+// Span is the length of a window in one unit.
+func Span(seconds float64) string {
 	switch s := int(seconds); {
 	case s < 120 || s%60 != 0 && s < 600:
 		return fmt.Sprintf("%d s", s)
@@ -141,8 +141,8 @@ func spanText(seconds float64) string {
 	}
 }
 
-// bytesText is a number of bytes in at most 6 cells.
-func bytesText(n int64) string {
+// Bytes is a number of bytes in at most 6 cells.
+func Bytes(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
@@ -159,12 +159,47 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.0f GB", float64(n)/1e9)
 }
 
-// thinBar is a bar of that many cells, in halves of a cell, never empty.
-func thinBar(cells float64, g *canvas.Glyphs) string {
+// ThinBar is a bar of that many cells, in halves of a cell, never empty.
+func ThinBar(cells float64, g *canvas.Glyphs) string {
 	halves := max(int(2*cells+0.5), 1)
 	s := strings.Repeat(g.Thin, halves/2)
 	if halves%2 == 1 {
 		s += g.HalfThin
 	}
 	return s
+}
+
+// onTime is how far from the wall clock sending may be to count as real time.
+const onTime = 300 * time.Millisecond
+
+// Ahead says how far sending is ahead of the wall clock, or behind it.
+func Ahead(d time.Duration) (text string, behind bool) {
+	switch {
+	case d < -onTime:
+		return Duration(-d) + " behind", true
+	case d > onTime:
+		return Duration(d) + " ahead", false
+	}
+	return "real time", false
+}
+
+// ScaleDecibels maps a linear level to 0..1 of a range in dB of full scale.
+func ScaleDecibels(level float32, floor, top float64) float64 {
+	if !(level > 0) { // NaN as well
+		return 0
+	}
+	return min(max((20*math.Log10(float64(level))-floor)/(top-floor), 0), 1)
+}
+
+const (
+	// Clipping is the peak from which on the input is too loud to be recorded
+	// well.
+	Clipping = 0.98
+	// MeterFloor is the lowest level of the meter, in dB of full scale.
+	MeterFloor = -60
+)
+
+// RecordedText says in one line where a recording is and what it contains.
+func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
+	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(int64(turns), "turn"), Count(int64(speakers), "speaker"), Bytes(bytes))
 }

@@ -1,16 +1,7 @@
-// Package tui displays a session: the full-screen timeline, the displays
-// without a screen (lines, json, events, rttm, wire, and the accessible one),
-// and the summary at the end.
-//
-// The screen never calls into the session. It asks for a State, an immutable
-// snapshot, twenty times a second and whenever a Msg wakes it. Freezing the
-// screen means keeping an old State.
-//
-// Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
-// layout.go the regions of the screen. Each region has a file of its own:
-// header.go, timeline.go, minimap.go, latest.go, status.go, prompt.go, help.go,
-// presenter.go, wire_screen.go.
-package tui
+// Package display contains what all displays of a session share: the State of the
+// session at a moment, the Session with the users' annotations applied, and values as
+// text. What comes from a network is made safe for a terminal here (Clean).
+package display
 
 import (
 	"slices"
@@ -84,9 +75,9 @@ type State struct {
 	// Playback is the state of a recording's playback; nil for a live session.
 	Playback *Playback
 
-	// health says how late the service is. The displays that see the connection
+	// Health says how late the service is. The displays that see the connection
 	// set it.
-	health trace.Health
+	Health trace.Health
 }
 
 // Recording is the state of a recording.
@@ -154,6 +145,24 @@ type Player interface {
 	Faster(steps int)
 }
 
+// Microphone is a device that the session can listen to.
+type Microphone struct {
+	Input, Name, System string
+	Default, Used       bool
+}
+
+// Microphones are the devices of the machine. List and Use may wait: the screen calls
+// them on goroutines of their own.
+type Microphones interface {
+	List() ([]Microphone, error)
+	// Measure measures the level of a device from now on, and no other; "" = none.
+	Measure(input string)
+	// Reading is the newest level of that device; heard says that there is one.
+	Reading() (level Level, heard bool, err error)
+	// Use continues the session with a device. The text is one line.
+	Use(input string) (text string, err error)
+}
+
 // VoiceMemory learns the voices of named speakers, so that later sessions recognise
 // them. Remember, Correct and Never may wait: the screen calls them on goroutines of
 // their own. The texts are one line.
@@ -171,23 +180,6 @@ type VoiceMemory interface {
 	Never() error
 }
 
-// MsgKind is the severity of a Msg.
-type MsgKind int
-
-// The kinds of Msg.
-const (
-	MsgWake   MsgKind = iota // the State has news: a turn, a change of the connection
-	MsgNotice                // Text is shown for a while
-	MsgError                 // Text is a problem, shown for a while
-)
-
-// Msg wakes the screen before its next tick. The mailbox is bounded; a sender
-// that finds it full may discard a MsgWake, because the next tick sees the same.
-type Msg struct {
-	Kind MsgKind
-	Text string // may come from the network: control characters are removed
-}
-
 // unknownLatency stands for State.Latency when that is 0, in seconds.
 const unknownLatency = 1.0
 
@@ -196,12 +188,12 @@ const unknownLatency = 1.0
 // with the jitter of a network.
 const healthJitter = 0.5
 
-// decided is the position in seconds up to which turns are committed: the
+// DecidedUntil is the position in seconds up to which turns are committed: the
 // service has had the audio and its latency has passed, or an event proves it.
 // Audio that waits to be sent, or that the service may not have received yet, is
 // undecided, however old it is; so is audio whose events may still be on their
 // way, because the last ones were late.
-func (s State) decided() float64 {
+func (s State) DecidedUntil() float64 {
 	if s.Finished || s.Conn == Closed {
 		return s.Position
 	}
@@ -210,21 +202,20 @@ func (s State) decided() float64 {
 		latency = unknownLatency
 	}
 	late := latency
-	if unconfirmed := s.health.Unconfirmed.Seconds(); unconfirmed > healthJitter {
+	if unconfirmed := s.Health.Unconfirmed.Seconds(); unconfirmed > healthJitter {
 		late += unconfirmed
 	}
-	if lag := s.health.Lag.Seconds(); lag > latency+healthJitter {
+	if lag := s.Health.Lag.Seconds(); lag > latency+healthJitter {
 		late = max(late, lag)
 	}
 	return max(min(s.Position, max(s.Timeline.Decided, s.Sent-late)), 0)
 }
 
-// DecidedUntil is the position in seconds up to which turns are committed, for
-// displays elsewhere.
-func (s State) DecidedUntil() float64 { return s.decided() }
+// Connected reports whether there is a stream whose health counts.
+func (s State) Connected() bool { return (s.Conn == Open || s.Conn == Draining) && !s.Finished }
 
-// equal reports whether two snapshots look the same.
-func (s State) equal(t State) bool {
+// Equal reports whether two snapshots look the same.
+func (s State) Equal(t State) bool {
 	return s.Position == t.Position && s.Sent == t.Sent && s.Length == t.Length && s.Latency == t.Latency &&
 		s.Level == t.Level && s.Source == t.Source && s.SourceNotice == t.SourceNotice && s.Server == t.Server &&
 		s.InputProblem == t.InputProblem && s.InputLost == t.InputLost &&
@@ -232,27 +223,27 @@ func (s State) equal(t State) bool {
 		s.ChunksSent == t.ChunksSent && s.Dropped == t.Dropped && s.Overflows == t.Overflows && s.Ahead == t.Ahead &&
 		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Page == t.Page && s.Watching == t.Watching &&
 		len(s.Levels) == len(t.Levels) && slices.Equal(s.Gaps, t.Gaps) && equalValues(s.Playback, t.Playback) && equalValues(s.Recording, t.Recording) &&
-		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && s.Timeline.Texts == t.Timeline.Texts && equalLanes(s.Timeline.Lanes, t.Timeline.Lanes)
+		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && s.Timeline.Texts == t.Timeline.Texts && EqualLanes(s.Timeline.Lanes, t.Timeline.Lanes)
 }
 
 func equalValues[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// equalLanes reports whether two timelines look the same. The finished turns of
+// EqualLanes reports whether two timelines look the same. The finished turns of
 // a label only grow, so that their number is enough; Snapshot.Texts tells their texts.
-func equalLanes(a, b []protocol.Lane) bool {
+func EqualLanes(a, b []protocol.Lane) bool {
 	return slices.EqualFunc(a, b, func(x, y protocol.Lane) bool {
 		return x.Speaker == y.Speaker && x.Match == y.Match && len(x.Turns) == len(y.Turns) && x.Open == y.Open && x.OpenSince == y.OpenSince && x.Talk == y.Talk
 	})
 }
 
-// chunksPerSecond is the rate of State.Levels.
-const chunksPerSecond = int(time.Second / protocol.ChunkDuration)
+// ChunksPerSecond is the rate of State.Levels.
+const ChunksPerSecond = int(time.Second / protocol.ChunkDuration)
 
 // maxHistory bounds what a History keeps, in chunks: as long as a timeline may
 // be.
-const maxHistory = protocol.MaxTimestamp * int64(chunksPerSecond)
+const maxHistory = protocol.MaxTimestamp * int64(ChunksPerSecond)
 
 // History collects the Levels of a State. One goroutine may add while any number
 // read. The zero value is ready.

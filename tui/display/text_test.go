@@ -1,4 +1,4 @@
-package tui
+package display
 
 import (
 	"testing"
@@ -44,12 +44,12 @@ func TestCleanLeavesNothingThatMovesACursor(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	for s, want := range map[float64]string{0: "0:00", 9.99: "0:09", 60: "1:00", 3599.9: "59:59", 3600: "1:00:00", 36061: "10:01:01", -4: "0:00"} {
-		if got := clock(s); got != want {
+		if got := Clock(s); got != want {
 			t.Errorf("clock(%v) = %s, want %s", s, got, want)
 		}
 	}
 	for s, want := range map[float64]string{0: "00:00:00.000", 1.24: "00:00:01.240", 59.9996: "00:01:00.000", 360000: "100:00:00.000"} {
-		if got := clockMillis(s); got != want {
+		if got := ClockMillis(s); got != want {
 			t.Errorf("clockMillis(%v) = %s, want %s", s, got, want)
 		}
 	}
