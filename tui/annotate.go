@@ -220,7 +220,7 @@ func (m *model) addBookmark() {
 	w := m.window()
 	at := w.position
 	switch {
-	case m.list != nil && m.list.selected != 0:
+	case m.list != nil && m.list.Selected != 0:
 		if r, ok := m.selectedRow(); ok {
 			at = r.at
 		}

@@ -56,12 +56,12 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	if strings.ContainsAny(source, `/\`) { // the end of a path says more than its beginning
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
-	segments := []canvas.Segment{segment(source, canvas.Plain, 0)}
+	segments := []canvas.Segment{canvas.NewSegment(source, canvas.Plain, 0)}
 	if n := display.Clean(m.state.SourceNotice); n != "" && n != display.Clean(m.state.Source) {
-		segments = append(segments, segment(n, canvas.Warn, 1))
+		segments = append(segments, canvas.NewSegment(n, canvas.Warn, 1))
 	}
 	if m.state.Conn == display.Reconnecting {
-		segments = []canvas.Segment{segment(retryText(m.state), canvas.Bad.Bold(), 0)}
+		segments = []canvas.Segment{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}
 	}
 	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
 }

@@ -1,8 +1,9 @@
 package tui
 
-import "hubbub/tui/display"
-
-import "hubbub/tui/canvas"
+import (
+	"hubbub/tui/canvas"
+	"hubbub/tui/display"
+)
 
 // The timeline screen, from the top. Rows in brackets depend on the height.
 //
@@ -211,9 +212,4 @@ func (m *model) layoutOf(s *display.Session) layout {
 func (m *model) window() window {
 	s := m.session()
 	return m.view.window(m.layoutOf(s).cells(), s.Position)
-}
-
-// segment is a part of a line; canvas.Segment explains the rank.
-func segment(text string, style canvas.Style, rank int) canvas.Segment {
-	return canvas.Segment{Text: text, Style: style, Rank: rank}
 }

@@ -32,7 +32,7 @@ const (
 
 // listView is the state of the list.
 type listView struct {
-	rowCursor
+	display.Cursor
 	filter listFilter
 	cache  listCache
 }
@@ -183,9 +183,9 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 		return
 	}
 	id := func(i int) int64 { return rows[i].id() }
-	top, selected := v.top(len(rows), h, id), v.index(len(rows), id)
+	top, selected := v.Top(len(rows), h, id), v.Index(len(rows), id)
 	for i := range min(h, len(rows)-top) {
-		m.drawListRow(c, x, y+i, w, s, rows[top+i], v.selected != 0 && top+i == selected)
+		m.drawListRow(c, x, y+i, w, s, rows[top+i], v.Selected != 0 && top+i == selected)
 	}
 }
 
@@ -264,8 +264,8 @@ func (m *model) listBack() {
 		m.help = 0
 	case m.notice != "":
 		m.notice = ""
-	case v.selected != 0:
-		v.selected = 0
+	case v.Selected != 0:
+		v.Selected = 0
 	case v.filter != (listFilter{}):
 		v.filter = listFilter{}
 	default:
@@ -285,22 +285,22 @@ func (m *model) moveListRow(by int, page bool) {
 	if page {
 		by *= max(h-1, 1)
 	}
-	m.list.move(len(rows), h, by, func(i int) int64 { return rows[i].id() })
+	m.list.Move(len(rows), h, by, func(i int) int64 { return rows[i].id() })
 }
 
-func (m *model) toNewestTurn() { m.list.rowCursor = rowCursor{} }
+func (m *model) toNewestTurn() { m.list.Cursor = display.Cursor{} }
 
 func (m *model) toOldestTurn() {
 	m.toNewestTurn()
 	if rows := m.listRows(m.session()); len(rows) > 0 {
-		m.list.selected = rows[0].id()
+		m.list.Selected = rows[0].id()
 	}
 }
 
 // selectedRow is the selected row, or the newest without a selection.
 func (m *model) selectedRow() (listRow, bool) {
 	rows := m.listRows(m.session())
-	i := m.list.index(len(rows), func(i int) int64 { return rows[i].id() })
+	i := m.list.Index(len(rows), func(i int) int64 { return rows[i].id() })
 	if i < 0 {
 		m.notify("there is no turn in the list", canvas.Dim)
 		return listRow{}, false
@@ -365,7 +365,7 @@ func (m *model) jumpToRow() {
 // selection, all rows.
 func (m *model) copyRows() tea.Cmd {
 	rows := m.listRows(m.session())
-	if m.list.selected != 0 {
+	if m.list.Selected != 0 {
 		r, ok := m.selectedRow()
 		if !ok {
 			return nil
@@ -433,9 +433,9 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 		m.moveListRow(3, false)
 	case tea.MouseButtonLeft:
 		rows := m.listRows(m.session())
-		i := m.list.top(len(rows), h, func(i int) int64 { return rows[i].id() }) + msg.Y - y
+		i := m.list.Top(len(rows), h, func(i int) int64 { return rows[i].id() }) + msg.Y - y
 		if msg.Y >= y && msg.Y < y+h && i < len(rows) {
-			m.list.rowCursor = rowCursor{rows[i].id(), msg.Y - y}
+			m.list.Cursor = display.Cursor{Selected: rows[i].id(), Line: msg.Y - y}
 		}
 	}
 	return true

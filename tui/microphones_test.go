@@ -4,8 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"hubbub/tui/display"
+
+	tea "github.com/charmbracelet/bubbletea"
 )
 
 // fakeMicrophones are devices of which "parec:2" does not open.

@@ -72,7 +72,7 @@ func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 		segments = append(segments, p)
 	}
 	if s.Dropped > 0 {
-		segments = append(segments, segment(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0))
+		segments = append(segments, canvas.NewSegment(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0))
 	}
 	c.TextRight(m.w-1, m.h-2, display.Clock(s.Position), canvas.Dim)
 	c.Segments(1, m.h-2, m.w-10, segments, 3, m.glyphs)
@@ -156,7 +156,7 @@ func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 			}
 			c.Set(2+x, y, m.glyphs.Block[n], p.Style)
 		}
-		segments = append(segments, segment(fmt.Sprintf("%s %.0f%%", p.Marked(m.glyphs), 100*p.Share), p.Style, 0))
+		segments = append(segments, canvas.NewSegment(fmt.Sprintf("%s %.0f%%", p.Marked(m.glyphs), 100*p.Share), p.Style, 0))
 	}
 	const gap = 3
 	for row := range 2 {

@@ -182,9 +182,9 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 }
 
 func (m *model) drawQuestion(c *canvas.Canvas, y int) {
-	segments := []canvas.Segment{segment(m.question.text, m.question.style.Bold(), 1)}
+	segments := []canvas.Segment{canvas.NewSegment(m.question.text, m.question.style.Bold(), 1)}
 	for _, a := range m.question.answers {
-		segments = append(segments, segment(a.key+" "+a.text, canvas.Plain, 0))
+		segments = append(segments, canvas.NewSegment(a.key+" "+a.text, canvas.Plain, 0))
 	}
 	c.Segments(1, y, m.w-2, segments, 2, m.glyphs)
 }
@@ -247,9 +247,9 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 		upDown = "up down"
 	}
 	c.Segments(1, y, m.w-2, []canvas.Segment{
-		segment(m.choice.prompt(name), style.Bold(), 0),
-		segment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
-		segment("enter yes", canvas.Dim, 1),
-		segment("esc no", canvas.Dim, 1),
+		canvas.NewSegment(m.choice.prompt(name), style.Bold(), 0),
+		canvas.NewSegment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
+		canvas.NewSegment("enter yes", canvas.Dim, 1),
+		canvas.NewSegment("esc no", canvas.Dim, 1),
 	}, 2, m.glyphs)
 }

@@ -2,9 +2,7 @@ package tui
 
 import (
 	"fmt"
-	"time"
 
-	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
@@ -26,28 +24,28 @@ func (m *model) connSegment() canvas.Segment {
 	}
 	switch {
 	case s.Conn == display.Failed:
-		return segment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
+		return canvas.NewSegment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
 	case s.Finished:
-		return segment(g.Done+" finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold(), 0)
+		return canvas.NewSegment(g.Done+" finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold(), 0)
 	case s.Playback != nil: // there is no connection
 		if s.Playback.Paused {
-			return segment(g.Idle+" paused", canvas.Warn, 0)
+			return canvas.NewSegment(g.Idle+" paused", canvas.Warn, 0)
 		}
-		return segment(g.Live+" playing", canvas.Good, 0)
+		return canvas.NewSegment(g.Live+" playing", canvas.Good, 0)
 	case s.Conn == display.Open:
 		if s.Watching {
 			text = "watching"
 		}
 		if m.counters.Health.Problem != "" {
-			return segment(g.Live+" "+text, canvas.Warn, 0)
+			return canvas.NewSegment(g.Live+" "+text, canvas.Warn, 0)
 		}
-		return segment(g.Live+" "+text, canvas.Good, 0)
+		return canvas.NewSegment(g.Live+" "+text, canvas.Good, 0)
 	case s.Conn == display.Reconnecting:
-		return segment(g.Idle+" "+text, canvas.Bad.Bold(), 0)
+		return canvas.NewSegment(g.Idle+" "+text, canvas.Bad.Bold(), 0)
 	case s.Conn == display.Connecting:
-		return segment(g.Idle+" "+text, canvas.Warn, 0)
+		return canvas.NewSegment(g.Idle+" "+text, canvas.Warn, 0)
 	}
-	return segment(g.Idle+" "+text, canvas.Dim, 0)
+	return canvas.NewSegment(g.Idle+" "+text, canvas.Dim, 0)
 }
 
 // problem says in words what is wrong with the microphone, the service or the
@@ -56,13 +54,13 @@ func (m *model) problem(rank int) canvas.Segment {
 	h := m.counters.Health
 	switch {
 	case m.state.InputLost && !m.state.Finished:
-		return segment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
+		return canvas.NewSegment(m.inputProblem("; "), canvas.Bad.Bold(), rank)
 	case h.Problem != "" && m.state.Connected():
-		return segment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
+		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
-		return segment(display.Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
+		return canvas.NewSegment(display.Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
 	case m.state.InputProblem != "" && !m.state.Finished:
-		return segment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
+		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
 	}
 	return canvas.Segment{}
 }
@@ -76,44 +74,12 @@ func (m *model) inputProblem(separator string) string {
 	return text
 }
 
-// healthSegments are the lag of the newest event, with that of the latest one if
-// most is set, and the time since the service last sent something.
-func healthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segment) {
-	if h == (trace.Health{}) {
-		return nil
-	}
-	style := canvas.Dim
-	if h.Problem != "" {
-		style = canvas.Warn.Bold()
-	}
-	if h.Lag >= 0 {
-		text := "lag " + display.Duration(h.Lag)
-		if most {
-			text += ", most " + display.Duration(h.MaxLag)
-		}
-		segments = append(segments, segment(text, style, rank))
-	}
-	reply := "no reply yet"
-	if h.Reply >= 0 {
-		reply = fmt.Sprintf("last reply %d s ago", int(h.Reply.Seconds()))
-	}
-	return append(segments, segment(reply, style, rank))
-}
-
-func aheadSegment(d time.Duration) canvas.Segment {
-	text, behind := display.Ahead(d)
-	if behind {
-		return segment(text, canvas.Warn, 2)
-	}
-	return segment(text, canvas.Dim, 2)
-}
-
 // drawState draws where the audio goes, and whether it arrives.
 func (m *model) drawState(c *canvas.Canvas, l layout) {
 	s := m.state
 	segments := []canvas.Segment{m.connSegment()}
 	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, segment(text, style, rank))
+		segments = append(segments, canvas.NewSegment(text, style, rank))
 	}
 	// Losing audio must not be overlooked.
 	if s.Dropped > 0 {
@@ -128,7 +94,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		}
 	}
 	if s.Connected() {
-		segments = append(segments, healthSegments(m.counters.Health, 2, false)...)
+		segments = append(segments, display.HealthSegments(m.counters.Health, 2, false)...)
 	}
 	if s.Server != "" {
 		path := display.Clean(s.Server)
@@ -148,7 +114,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 	default:
 		add(display.Count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
 		if s.Conn == display.Open && s.ChunksSent > 0 {
-			segments = append(segments, aheadSegment(m.counters.Ahead))
+			segments = append(segments, display.AheadSegment(m.counters.Ahead))
 		}
 		if s.Dropped == 0 {
 			add("0 dropped", canvas.Dim, 6)
@@ -210,9 +176,9 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	if m.drawPrompt(c, s, 0) {
 		return
 	}
-	segments := []canvas.Segment{segment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}
+	segments := []canvas.Segment{canvas.NewSegment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}
 	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, segment(text, style, rank))
+		segments = append(segments, canvas.NewSegment(text, style, rank))
 	}
 	switch {
 	case m.state.Conn == display.Failed:

@@ -10,6 +10,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/display"
 )
 
 // The wire view shows what went over the connection: the records of a trace.Log
@@ -38,7 +39,7 @@ type wireView struct {
 	paused   bool
 	missed   int64 // records since the pause
 
-	rowCursor
+	display.Cursor
 	raw    bool // the selected record is shown in full
 	rawTop int
 
@@ -149,8 +150,8 @@ func (m *model) wireBack() {
 		w.raw = false
 	case m.notice != "":
 		m.notice = ""
-	case w.selected != 0:
-		w.selected = 0
+	case w.Selected != 0:
+		w.Selected = 0
 	case w.filter.active():
 		w.filter = wireFilter{unfolded: w.filter.unfolded}
 	default:
@@ -305,20 +306,20 @@ func (c *wireRows) match(r wireRow, words []string) bool {
 
 // index is the index of the selected row; -1 = there are no rows.
 func (w *wireView) index(rows []wireRow) int {
-	return w.rowCursor.index(len(rows), func(i int) int64 { return rows[i].id() })
+	return w.Cursor.Index(len(rows), func(i int) int64 { return rows[i].id() })
 }
 
 // top is the first row that the list shows, at a height.
 func (w *wireView) top(rows []wireRow, height int) int {
-	return w.rowCursor.top(len(rows), height, func(i int) int64 { return rows[i].id() })
+	return w.Cursor.Top(len(rows), height, func(i int) int64 { return rows[i].id() })
 }
 
-func (m *model) toNewestRow() { m.wire.selected, m.wire.line, m.wire.rawTop = 0, 0, 0 }
+func (m *model) toNewestRow() { m.wire.Selected, m.wire.Line, m.wire.rawTop = 0, 0, 0 }
 
 func (m *model) toOldestRow() {
 	m.toNewestRow()
 	if rows := m.wire.visibleRows(); len(rows) > 0 {
-		m.wire.selected = rows[0].id()
+		m.wire.Selected = rows[0].id()
 	}
 }
 
@@ -345,10 +346,10 @@ func (m *model) moveRow(by int, page bool) {
 	if len(rows) == 0 {
 		return
 	}
-	w.move(len(rows), height, by, func(i int) int64 { return rows[i].id() })
+	w.Move(len(rows), height, by, func(i int) int64 { return rows[i].id() })
 	w.rawTop = 0
-	if w.raw && w.selected == 0 { // the record that is shown stays
-		w.selected = rows[len(rows)-1].id()
+	if w.raw && w.Selected == 0 { // the record that is shown stays
+		w.Selected = rows[len(rows)-1].id()
 	}
 }
 
@@ -365,8 +366,8 @@ func (m *model) clickWire(msg tea.MouseMsg) {
 		rows := m.wire.visibleRows()
 		i := m.wire.top(rows, l.listH) + msg.Y - l.listY
 		if msg.Y >= l.listY && msg.Y < l.listY+l.listH && i < len(rows) {
-			m.wire.line, m.wire.rawTop = msg.Y-l.listY, 0
-			m.wire.selected = rows[i].id()
+			m.wire.Line, m.wire.rawTop = msg.Y-l.listY, 0
+			m.wire.Selected = rows[i].id()
 		}
 	}
 }

@@ -103,10 +103,10 @@ func (m *model) drawWireHeader(c *canvas.Canvas) {
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
 	segments := []canvas.Segment{
-		segment("wire view", canvas.Plain, 0),
-		segment("to "+display.Clean(m.state.Server), canvas.Dim, 4),
-		segment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
-		segment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
+		canvas.NewSegment("wire view", canvas.Plain, 0),
+		canvas.NewSegment("to "+display.Clean(m.state.Server), canvas.Dim, 4),
+		canvas.NewSegment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
+		canvas.NewSegment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}
 	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
 }
@@ -129,9 +129,9 @@ func (m *model) wireVerdict() []canvas.Segment {
 	}
 	if h.Problem != "" {
 		stream.Rank = 3
-		return append([]canvas.Segment{stream, segment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)}, healthSegments(h, 4, true)...)
+		return append([]canvas.Segment{stream, canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)}, display.HealthSegments(h, 4, true)...)
 	}
-	return append([]canvas.Segment{stream, segment("service on time", canvas.Good, 1)}, healthSegments(h, 1, true)...)
+	return append([]canvas.Segment{stream, canvas.NewSegment("service on time", canvas.Good, 1)}, display.HealthSegments(h, 1, true)...)
 }
 
 // wireFigures are the figures of the audio and of the pings.
@@ -139,13 +139,13 @@ func (m *model) wireFigures() []canvas.Segment {
 	s := m.wire.status
 	var segments []canvas.Segment
 	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, segment(text, style, rank))
+		segments = append(segments, canvas.NewSegment(text, style, rank))
 	}
 	if s.Pace > 0 && !s.Over {
 		add(fmt.Sprintf("pace %.2f", s.Pace), warnIf(s.Pace < 0.97), 3)
 	}
 	if s.Chunks > 0 && !s.Over {
-		segments = append(segments, aheadSegment(s.Ahead))
+		segments = append(segments, display.AheadSegment(s.Ahead))
 	}
 	if s.Waiting >= 0 && !s.Over {
 		add(fmt.Sprintf("queue %d", s.Waiting), warnIf(s.Waiting > 2), 4)
@@ -173,17 +173,17 @@ func (m *model) wireStream() canvas.Segment {
 		if s.End.Code != 0 {
 			text = fmt.Sprintf("%s, %d %s", text, s.End.Code, protocol.CodeMeaning(s.End.Code))
 		}
-		return segment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
+		return canvas.NewSegment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
 	case s.Over:
-		return segment(fmt.Sprintf("%s closed, %d %s", g.Done, s.End.Code, protocol.CodeMeaning(s.End.Code)), canvas.Brand.Bold(), 0)
+		return canvas.NewSegment(fmt.Sprintf("%s closed, %d %s", g.Done, s.End.Code, protocol.CodeMeaning(s.End.Code)), canvas.Brand.Bold(), 0)
 	case s.Opened.IsZero():
-		return segment(g.Idle+" no stream yet", canvas.Warn, 0)
+		return canvas.NewSegment(g.Idle+" no stream yet", canvas.Warn, 0)
 	}
 	open := display.Clock(m.wire.at.Sub(s.Opened).Seconds())
 	if s.Streams > 1 { // the clock of the session continues, that of a stream begins anew
-		return segment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, display.Clock(m.state.Position)), canvas.Good, 0)
+		return canvas.NewSegment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, display.Clock(m.state.Position)), canvas.Good, 0)
 	}
-	return segment(g.Live+" open "+open, canvas.Good, 0)
+	return canvas.NewSegment(g.Live+" open "+open, canvas.Good, 0)
 }
 
 // wireSocket is the state of the socket, and the gaps between chunks.
@@ -191,7 +191,7 @@ func (m *model) wireSocket() []canvas.Segment {
 	s := m.wire.status
 	var segments []canvas.Segment
 	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, segment(text, style, rank))
+		segments = append(segments, canvas.NewSegment(text, style, rank))
 	}
 	if t := s.Socket; t != nil {
 		unsent := ""
@@ -292,7 +292,7 @@ func (m *model) drawWireList(c *canvas.Canvas, l wireLayout, rows []wireRow) {
 	}
 	top, selected := w.top(rows, l.listH), w.index(rows)
 	for i := range min(l.listH, len(rows)-top) {
-		m.drawWireRow(c, l.listY+i, rows[top+i], top+i == selected && (w.selected != 0 || w.raw))
+		m.drawWireRow(c, l.listY+i, rows[top+i], top+i == selected && (w.Selected != 0 || w.raw))
 	}
 	if top == 0 && w.snapshot.Removed > 0 {
 		c.TextRight(m.w-1, l.listY, fmt.Sprintf(" %d older ones were removed", w.snapshot.Removed), canvas.Dim)

@@ -329,7 +329,7 @@ func TestWireMouse(t *testing.T) {
 		t.Errorf("the wheel selects row %d", selected())
 	}
 	mouse(0, tea.MouseButtonWheelDown)
-	if selected() != -1 || m.wire.selected != 0 {
+	if selected() != -1 || m.wire.Selected != 0 {
 		t.Errorf("the wheel selects row %d, and does not follow", selected())
 	}
 	l := newWireLayout(m.w, m.h, false)
@@ -337,9 +337,9 @@ func TestWireMouse(t *testing.T) {
 	if !strings.HasPrefix(screenRows(m)[l.listY+2], m.glyphs.Selected) {
 		t.Errorf("a click selects row %d", selected())
 	}
-	before := m.wire.selected
+	before := m.wire.Selected
 	mouse(l.listY-1, tea.MouseButtonLeft)
-	if m.wire.selected != before {
+	if m.wire.Selected != before {
 		t.Error("a click beside the list selects a row")
 	}
 }

@@ -150,6 +150,9 @@ type Segment struct {
 	Rank int
 }
 
+// NewSegment returns a segment with a rank.
+func NewSegment(text string, style Style, rank int) Segment { return Segment{text, style, rank} }
+
 // Segments writes segments with gap cells between them and returns the number
 // of cells used. While they do not fit into width, the segment with the highest
 // rank is omitted; what is still too long is cut at its end.

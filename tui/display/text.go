@@ -11,6 +11,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 )
 
@@ -202,4 +203,37 @@ const (
 // RecordedText says in one line where a recording is and what it contains.
 func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
 	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(int64(turns), "turn"), Count(int64(speakers), "speaker"), Bytes(bytes))
+}
+
+// HealthSegments are the lag of the newest event, with that of the latest one if
+// most is set, and the time since the service last sent something.
+func HealthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segment) {
+	if h == (trace.Health{}) {
+		return nil
+	}
+	style := canvas.Dim
+	if h.Problem != "" {
+		style = canvas.Warn.Bold()
+	}
+	if h.Lag >= 0 {
+		text := "lag " + Duration(h.Lag)
+		if most {
+			text += ", most " + Duration(h.MaxLag)
+		}
+		segments = append(segments, canvas.NewSegment(text, style, rank))
+	}
+	reply := "no reply yet"
+	if h.Reply >= 0 {
+		reply = fmt.Sprintf("last reply %d s ago", int(h.Reply.Seconds()))
+	}
+	return append(segments, canvas.NewSegment(reply, style, rank))
+}
+
+// AheadSegment is Ahead as a segment; being behind is a warning.
+func AheadSegment(d time.Duration) canvas.Segment {
+	text, behind := Ahead(d)
+	if behind {
+		return canvas.NewSegment(text, canvas.Warn, 2)
+	}
+	return canvas.NewSegment(text, canvas.Dim, 2)
 }
