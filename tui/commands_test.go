@@ -11,6 +11,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/tui/display"
+	"hubbub/tui/wire/wiretest"
 )
 
 func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
@@ -147,7 +148,7 @@ func TestWireCommand(t *testing.T) {
 		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
-		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: sampleLog(c.end).Snapshot})
+		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: wiretest.Log(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
 			if err := k.Run(line); err != nil {
 				t.Fatal(err)

@@ -1,14 +1,19 @@
 package tui
 
 import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aymanbagabas/go-osc52/v2"
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
 
-// What the keys write into files: exports and recordings. The files are written on
-// goroutines of Bubble Tea's, which answer with a message.
+// What the keys write: exports and recordings into files, and text into the
+// terminal's clipboard. Goroutines of Bubble Tea's write, and answer with a message.
 
 // exportedMsg is the result of Options.Export.
 type exportedMsg struct {
@@ -72,4 +77,50 @@ func (m *model) recorded(msg recordedMsg) {
 	}
 	m.notify(msg.text, canvas.Good)
 	m.refresh()
+}
+
+// maxClipboard is how much is sent to a terminal's clipboard at most; some
+// accept less than 100 kB after base64.
+const maxClipboard = 48 << 10
+
+// copyText sends text to the terminal's clipboard. what says what it is, instead
+// what else can be done. No terminal reports whether it accepted that.
+func (m *model) copyText(text, what, instead string) tea.Cmd {
+	switch {
+	case text == "":
+		m.notify("there is nothing to copy", canvas.Dim)
+		return nil
+	case len(text) > maxClipboard:
+		m.notify(fmt.Sprintf("%s are too much for a clipboard: %s", display.Bytes(int64(len(text))), instead), canvas.Warn)
+		return nil
+	case m.theme.Plain():
+		m.notify("this terminal (TERM=dumb) has no clipboard: "+instead, canvas.Warn)
+		return nil
+	}
+	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
+	out := m.o.Output
+	return func() tea.Msg {
+		if out == nil {
+			out = os.Stdout
+		}
+		// One write, so that it cannot split a frame of the screen.
+		if _, err := io.WriteString(out, clipboardSequence(text)); err != nil {
+			return wireSavedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+		}
+		return nil
+	}
+}
+
+// clipboardSequence puts text into the terminal's clipboard. A tmux or screen in
+// between has to pass it on.
+func clipboardSequence(text string) string {
+	seq := osc52.New(text)
+	switch {
+	case os.Getenv("TMUX") != "":
+		// Both: for tmux itself (set-clipboard), and to pass on.
+		return seq.String() + seq.Tmux().String()
+	case os.Getenv("STY") != "":
+		seq = seq.Screen()
+	}
+	return seq.String()
 }

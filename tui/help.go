@@ -6,6 +6,7 @@ import (
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/wire"
 )
 
 // The help, over the middle of the screen:
@@ -19,13 +20,13 @@ import (
 //	╰─ stream 7c0e9a52-... ─────────────────────────────╯
 //
 // On a smaller screen it is the keys with one word each, on as many pages as
-// needed. Its pages for the wire view are in wire_help.go.
+// needed. Package wire has the pages for the wire view.
 
 func (m *model) drawHelp(c *canvas.Canvas) {
 	shown := m.helpBindings()
 	switch box, keys := m.helpBox(shown), m.helpPages()-m.wireFiguresPages(); {
 	case m.help > keys:
-		m.drawWireFigures(c, m.help-keys)
+		wire.DrawFigures(c, m.wireFrame(), m.help-keys)
 	case box.fits(m.w, m.h):
 		m.drawHelpBox(c, shown, box)
 	default:

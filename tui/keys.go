@@ -4,6 +4,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
+	"hubbub/tui/wire"
 )
 
 // binding is one function of a key. The table in newBindings is the only
@@ -41,7 +42,7 @@ const (
 func newBindings() []binding {
 	player := func(o Options) bool { return o.Player != nil }
 	noPlayer := func(o Options) bool { return o.Player == nil }
-	wire := func(o Options) bool { return o.Wire != nil }
+	hasWire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", shown: "q", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", shown: "ctrl+c", help: "interrupt", on: anyScreen, do: (*model).interrupt},
@@ -82,22 +83,22 @@ func newBindings() []binding {
 		{keys: []string{"e"}, name: "export", shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", shown: "R", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
 		{keys: []string{"i"}, name: "microphone", shown: "i", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
-		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: wire, do: action((*model).openWire)},
+		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: hasWire, do: action((*model).openWire)},
 
 		{keys: []string{"w"}, name: "timeline", shown: "w", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
 		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back", on: wireScreen, do: action((*model).wireBack)},
 		{keys: []string{" "}, name: "pause", shown: "space", hint: "pause", help: "pause the view", short: "pause", on: wireScreen, do: action((*model).toggleWirePause)},
-		{keys: []string{"enter"}, name: "raw", shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: wireScreen, do: action((*model).toggleWireRaw)},
+		{keys: []string{"enter"}, name: "raw", shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
 		{keys: []string{"up", "k"}, name: "previous message", shown: "↑ ↓", ascii: "up down", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1, false)},
 		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: wireBy(1, false)},
 		{keys: []string{"pgup", "shift+left"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: wireScreen, do: wireBy(-1, true)},
 		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: wireBy(1, true)},
-		{keys: []string{"home", "g"}, name: "oldest", shown: "home end", help: "oldest, newest", short: "ends", on: wireScreen, do: action((*model).toOldestRow)},
-		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: action((*model).toNewestRow)},
+		{keys: []string{"home", "g"}, name: "oldest", shown: "home end", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
+		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
 		{keys: []string{"/"}, name: "filter", shown: "/", hint: "filter", help: "filter by text", short: "filter", on: wireScreen, do: action((*model).askWireFilter)},
-		{keys: []string{"t"}, name: "kind", shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: wireScreen, do: action((*model).nextWireKind)},
-		{keys: []string{"d"}, name: "direction", shown: "d", help: "filter by direction", short: "direction", on: wireScreen, do: action((*model).nextWireDirection)},
-		{keys: []string{"u"}, name: "unfold", shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: wireScreen, do: action((*model).toggleWireFold)},
+		{keys: []string{"t"}, name: "kind", shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
+		{keys: []string{"d"}, name: "direction", shown: "d", help: "filter by direction", short: "direction", on: wireScreen, do: onWire((*wire.View).NextDirection)},
+		{keys: []string{"u"}, name: "unfold", shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: wireScreen, do: onWire((*wire.View).ToggleFold)},
 		{keys: []string{"c"}, name: "copy", shown: "c", hint: "copy", help: "copy as NDJSON", short: "copy", on: wireScreen, do: (*model).copyWire},
 		{keys: []string{"C"}, name: "file", shown: "C", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
 

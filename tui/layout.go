@@ -27,7 +27,7 @@ import (
 //
 // The list of turns (list.go) is beside it, or in its place. The help (help.go)
 // covers it; the presenter view (presenter.go) and the wire
-// view (wire_screen.go) replace all but the last line.
+// view (package wire) replace all but the last line.
 //
 // A lane is 1 to 3 rows high, more on a screen of more than 40 rows, with at
 // most one row between lanes. Space for four lanes is always reserved, so that
@@ -153,7 +153,7 @@ func (m *model) draw() string {
 		m.drawSmall(c, s)
 		return c.Render(m.theme)
 	case m.wire != nil:
-		m.drawWire(c)
+		m.wire.Draw(c, m.wireFrame())
 	case m.presenter:
 		m.drawPresenter(c)
 	default:

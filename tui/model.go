@@ -9,7 +9,7 @@
 // Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
 // layout.go the regions of the screen. Each region has a file of its own:
 // header.go, timeline.go, minimap.go, latest.go, status.go, prompt.go, help.go,
-// presenter.go, wire_screen.go.
+// presenter.go. The wire view is package wire.
 package tui
 
 import (
@@ -24,6 +24,7 @@ import (
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/wire"
 )
 
 const (
@@ -73,7 +74,7 @@ type model struct {
 	view        viewport
 	help        int             // page of the help, from 1; 0 = closed
 	presenter   bool            // the presenter view is open
-	wire        *wireView       // the wire view; nil = closed
+	wire        *wire.View      // the wire view; nil = closed
 	list        *listView       // the list of turns; nil = closed
 	microphones *microphoneView // the choice of the microphone; nil = closed
 	sortByTalk  bool            // lanes in order of talk time, else of first speech
@@ -198,7 +199,7 @@ func (m *model) refresh() {
 	dirty, notice := m.dirty, m.notice
 	m.refreshTimeline()
 	if m.wire != nil { // nothing else is visible
-		m.dirty = m.wire.refresh(m.o.Wire, m.now()) || dirty || m.notice != notice
+		m.dirty = m.wire.Refresh(m.o.Wire, m.now()) || dirty || m.notice != notice
 	}
 }
 
@@ -236,7 +237,7 @@ func (m *model) judge(s display.State, now time.Time) trace.Health {
 	if m.o.Wire == nil {
 		return trace.Health{}
 	}
-	if d := now.Sub(m.healthAt); d >= wireInterval || d < 0 {
+	if d := now.Sub(m.healthAt); d >= wire.Interval || d < 0 {
 		status := m.o.Wire().Status
 		m.health, _ = status.Health(now, s.Latency)
 		m.healthAt = now

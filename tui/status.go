@@ -162,7 +162,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 func (m *model) scopeText(w window) string {
 	switch {
 	case m.wire != nil:
-		return m.wire.filterText()
+		return m.wire.FilterText()
 	case m.presenter:
 		return m.keyOf("presenter") + " timeline"
 	case m.view.showsAll():

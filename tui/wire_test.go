@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,67 +19,11 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/wire"
+	"hubbub/tui/wire/wiretest"
 )
 
 func noWire() trace.Snapshot { return trace.Snapshot{} }
-
-// wireBegin is when the made-up streams begin.
-var wireBegin = time.Unix(1_000_000-42, 0)
-
-// sampleLog is 42 s of a stream that stutters once: its service has something
-// to say that no terminal should see.
-func sampleLog(end bool) *trace.Log {
-	l := trace.NewLog()
-	waiting := 0
-	l.SetWaiting(func() int { return waiting })
-	at := wireBegin
-	put := func(after time.Duration, r trace.Record) {
-		at = at.Add(after)
-		r.At = at
-		l.Record(r)
-	}
-	ms := time.Millisecond
-	put(0, trace.Record{Dir: trace.Outgoing, Kind: trace.KindRequest, Size: 2, Text: "POST https://diarization.example/v1/live", Raw: json.RawMessage(`{}`)})
-	put(12*ms, trace.Record{Kind: trace.KindLookup, Took: 11 * ms, Text: "192.0.2.7"})
-	put(21*ms, trace.Record{Kind: trace.KindConnect, Took: 20 * ms, Text: "192.0.2.7:443"})
-	put(25*ms, trace.Record{Kind: trace.KindTLS, Took: 24 * ms, Text: "TLS 1.3, h2, certificate for diarization.example by Some Authority"})
-	put(30*ms, trace.Record{Dir: trace.Incoming, Kind: trace.KindResponse, Size: 120, Code: 200, Took: 88 * ms, Text: "HTTP/2.0, X-Request-Id 7c1d"})
-	put(50*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindHandshake, Code: 101, Took: 49 * ms, Text: "HTTP/1.1"})
-	put(0, trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
-	put(23*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindPong, Size: 8, Took: 23 * ms})
-	for i := range int64(400) {
-		gap, unacked := 100*ms, 0
-		if i == 300 {
-			gap, unacked, waiting = 1800*ms, 19_200, 17
-		}
-		took := 300 * time.Microsecond
-		r := trace.Record{Stream: 1, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: 6400, Chunk: i, Took: took, Gap: gap,
-			Socket: &trace.SocketState{RTT: 21 * ms, RTTVar: 2 * ms, Window: 10, Unacked: unacked}}
-		if i >= 300 {
-			r.Ahead = -1700 * ms
-			r.Socket.Retransmits = 3
-		}
-		if i == 0 {
-			r.Gap = 0
-		}
-		put(gap, r)
-		if i > 0 && i%60 == 0 {
-			e := protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i-10)/10, "SPEAKER_00")
-			put(5*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindEvent, Type: e.Type, Size: len(e.Raw), Raw: e.Raw,
-				Lag: 1005 * ms, Text: fmt.Sprintf("SPEAKER_00 at %.3f s", e.Timestamp)})
-		}
-		if i == 310 {
-			raw := json.RawMessage(`{"type":"error","message":"Invalid chunk size"}`)
-			put(2*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindError, Type: "error", Fault: true, Text: "Invalid chunk size", Size: len(raw), Raw: raw})
-		}
-		waiting = max(waiting-1, 0)
-	}
-	if end {
-		put(10*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindClose, Code: 1008, Text: "audio more than 5 s ahead", Size: 25})
-		put(0, trace.Record{Stream: 1, Kind: trace.KindEnd, Code: 1008, Type: "refused", Fault: true, Text: "the service closed the stream: against the service's rules"})
-	}
-	return l
-}
 
 // wireModel has the wire view open over such a stream.
 func wireModel(l *trace.Log, w, h int) *model {
@@ -119,7 +64,7 @@ func TestGoldenWire(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := wireModel(sampleLog(c.end), size[0], size[1])
+				m := wireModel(wiretest.Log(c.end), size[0], size[1])
 				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
 				press(m, c.keys...)
 				got := plainScreen(m)
@@ -138,7 +83,7 @@ func TestGoldenWire(t *testing.T) {
 
 // The second line has a verdict in words, whether or not something is wrong.
 func TestWireVerdict(t *testing.T) {
-	m := wireModel(sampleLog(false), 120, 34)
+	m := wireModel(wiretest.Log(false), 120, 34)
 	if line := screenRows(m)[1]; !strings.Contains(line, "● open 0:") || !strings.Contains(line, "service on time   lag 1.0 s, most 1.0 s   last reply ") {
 		t.Errorf("the verdict is %q", line)
 	}
@@ -177,107 +122,65 @@ func TestWireAfterAResume(t *testing.T) {
 // The help explains every figure of the view, at every size.
 func TestWireHelpExplainsTheFigures(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-		m := wireModel(sampleLog(false), size[0], size[1])
+		m := wireModel(wiretest.Log(false), size[0], size[1])
 		text, pages := "", 0
 		for press(m, "?"); m.help > 0; press(m, "?") {
 			text += strings.Join(strings.Fields(ansi.Strip(m.View())), " ")
 			pages++
 		}
-		for _, f := range wireFiguresHelp {
-			if !strings.Contains(text, f.figure) || pages < 10 && !strings.Contains(text, strings.Fields(f.text)[0]) {
-				t.Errorf("%v: the help does not explain %q", size, f.figure)
+		for _, f := range wire.Figures {
+			if !strings.Contains(text, f.Name) || pages < 10 && !strings.Contains(text, strings.Fields(f.Text)[0]) {
+				t.Errorf("%v: the help does not explain %q", size, f.Name)
 			}
 		}
 		if size[0] >= 80 && pages != 2 {
 			t.Errorf("%v: %d pages", size, pages)
 		}
 	}
-	// No figure is without an explanation.
-	m := wireModel(sampleLog(false), 200, 50)
-	explained := ""
-	for _, f := range wireFiguresHelp {
-		explained += f.figure + " " + f.text + " "
-	}
-	for _, s := range append(append(m.wireVerdict(), m.wireFigures()...), m.wireSocket()...) {
-		text := strings.TrimLeft(s.Text, m.glyphs.Live+" 0123456789.")
-		if word := strings.Fields(text)[0]; text != "service on time" && !strings.Contains(explained, word) && word != "real" && word != "B" {
-			t.Errorf("%q is not explained", s.Text)
-		}
-	}
 }
 
-func TestWireFoldsAndFilters(t *testing.T) {
-	l := sampleLog(false)
-	m := wireModel(l, 120, 34)
-	folded := len(m.wire.visibleRows())
-	if folded > 30 {
-		t.Errorf("400 chunks and their events are %d rows", folded)
+// The keys of the view filter, and esc shows all rows again before it closes the view.
+func TestWireFilterKeys(t *testing.T) {
+	m := wireModel(wiretest.Log(false), 120, 34)
+	rows := func() int {
+		_, n := m.wire.NDJSON()
+		return n
 	}
-	screenHas(t, m, "gap of 1.8 s, then number 300, 1.7 s behind, queue 17")
-	screenHas(t, m, "3 retransmitted")
-	screenHas(t, m, "1.7 s behind")
+	all := rows()
 	press(m, "u")
-	if n := len(m.wire.visibleRows()); n < 400 {
-		t.Errorf("unfolded there are %d rows", n)
-	}
-	press(m, "u", "t") // messages
-	for _, r := range m.wire.visibleRows() {
-		if r.record.Kind == trace.KindChunk {
-			t.Fatal("a chunk among the messages")
-		}
-	}
-	press(m, "t") // connection
-	screenHas(t, m, "TLS 1.3, h2")
-	press(m, "t") // faults
-	if rows := m.wire.visibleRows(); len(rows) < 2 || len(rows) > 4 {
-		t.Errorf("%d faults", len(rows))
-	}
-	screenHas(t, m, "Invalid chunk size")
-	press(m, "t", "d", "d")
-	for _, r := range m.wire.visibleRows() {
-		if r.record.Dir != trace.Incoming {
-			t.Fatalf("%s among what was received", r.record.Kind)
-		}
-	}
+	screenHas(t, m, "number 399")
+	press(m, "u", "t", "d", "d")
+	screenHas(t, m, "messages, received")
 	press(m, "/", "INVALID size", "enter")
-	if n := len(m.wire.visibleRows()); n != 1 {
-		t.Errorf("%d rows match", n)
+	screenHas(t, m, `messages, received, "INVALID size"`)
+	if rows() != 1 {
+		t.Errorf("%d rows match", rows())
 	}
-	screenHas(t, m, `everything, received, "INVALID size"`)
 	press(m, "/", " nothing", "enter")
 	screenHas(t, m, "nothing matches")
 	press(m, "esc")
-	if n := len(m.wire.visibleRows()); n != folded {
-		t.Errorf("after esc there are %d rows, want %d", n, folded)
+	if rows() != all {
+		t.Errorf("after esc there are %d rows, want %d", rows(), all)
 	}
 	press(m, "esc")
 	if m.wire != nil {
-		t.Error("esc does not leave the view")
+		t.Error("esc does not close the view")
 	}
 }
 
 func TestWireSelectionStandsStill(t *testing.T) {
-	l := sampleLog(false)
+	l := wiretest.Log(false)
 	m := wireModel(l, 100, 24)
 	press(m, "up", "up", "up")
-	rows := m.wire.visibleRows()
-	want := *rows[m.wire.index(rows)].record
-	find := func() int {
-		for y, line := range screenRows(m) {
-			if strings.HasPrefix(line, m.glyphs.Selected) {
-				return y
-			}
-		}
-		return -1
-	}
+	want, _ := m.wire.SelectedNDJSON()
+	find := func() int { return selectedLine(m) }
 	y := find()
 	for i := range 50 {
 		l.Record(trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindEvent, Text: fmt.Sprintf("more %d", i)})
 		m.tickLater()
 	}
-	rows = m.wire.visibleRows()
-	if got := rows[m.wire.index(rows)].record; got.Number != want.Number {
-		t.Errorf("number %d is selected now, not %d", got.Number, want.Number)
+	if got, _ := m.wire.SelectedNDJSON(); string(got) != string(want) {
+		t.Errorf("selected is now %s, not %s", got, want)
 	}
 	if got := find(); got != y || y < 0 {
 		t.Errorf("the selected row went from line %d to %d", y, got)
@@ -297,7 +200,7 @@ func TestWireSelectionStandsStill(t *testing.T) {
 }
 
 func TestWirePause(t *testing.T) {
-	l := sampleLog(false)
+	l := wiretest.Log(false)
 	m := wireModel(l, 100, 24)
 	press(m, "space")
 	before := screenRows(m)
@@ -315,30 +218,31 @@ func TestWirePause(t *testing.T) {
 	screenHasNot(t, m, "PAUSED")
 }
 
+// selectedLine is the line of the selected row; -1 = none is shown.
+func selectedLine(m *model) int {
+	return slices.IndexFunc(screenRows(m), func(line string) bool { return strings.HasPrefix(line, m.glyphs.Selected) })
+}
+
 func TestWireMouse(t *testing.T) {
-	m := wireModel(sampleLog(false), 100, 24)
+	m := wireModel(wiretest.Log(false), 100, 24)
 	mouse := func(y int, button tea.MouseButton) {
 		m.Update(tea.MouseMsg{X: 20, Y: y, Button: button, Action: tea.MouseActionPress})
 	}
-	selected := func() int {
-		rows := m.wire.visibleRows()
-		return m.wire.index(rows) - len(rows) // -1 = the newest
-	}
 	mouse(0, tea.MouseButtonWheelUp)
-	if selected() != -4 {
-		t.Errorf("the wheel selects row %d", selected())
+	if bottom := m.h - 2; selectedLine(m) != bottom-3 {
+		t.Errorf("the wheel selects line %d, the last is %d", selectedLine(m), bottom)
 	}
 	mouse(0, tea.MouseButtonWheelDown)
-	if selected() != -1 || m.wire.Selected != 0 {
-		t.Errorf("the wheel selects row %d, and does not follow", selected())
+	if m.wire.Selected != 0 {
+		t.Errorf("the wheel selects line %d, and does not follow", selectedLine(m))
 	}
-	l := newWireLayout(m.w, m.h, false)
-	mouse(l.listY+2, tea.MouseButtonLeft)
-	if !strings.HasPrefix(screenRows(m)[l.listY+2], m.glyphs.Selected) {
-		t.Errorf("a click selects row %d", selected())
+	listY := 1 + slices.IndexFunc(screenRows(m), func(line string) bool { return strings.HasPrefix(line, m.glyphs.Rule) })
+	mouse(listY+2, tea.MouseButtonLeft)
+	if selectedLine(m) != listY+2 {
+		t.Errorf("a click selects line %d, not %d", selectedLine(m), listY+2)
 	}
 	before := m.wire.Selected
-	mouse(l.listY-1, tea.MouseButtonLeft)
+	mouse(listY-1, tea.MouseButtonLeft)
 	if m.wire.Selected != before {
 		t.Error("a click beside the list selects a row")
 	}
@@ -383,7 +287,7 @@ func TestWireOfAHostileService(t *testing.T) {
 }
 
 func TestWireRawSaysEverything(t *testing.T) {
-	m := wireModel(sampleLog(false), 100, 40)
+	m := wireModel(wiretest.Log(false), 100, 40)
 	press(m, "t", "/", "SPEAKER_00 at 35", "enter", "enter")
 	screenHas(t, m, `{"type":"diarization_speaker_start","data":{"timestamp":35,"speaker":"SPEAKER_00"}}`)
 	screenHas(t, m, `"lag_ms": 1005`)
@@ -398,7 +302,7 @@ func TestWireCopy(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")
 	var out strings.Builder
-	m := wireModel(sampleLog(false), 120, 34)
+	m := wireModel(wiretest.Log(false), 120, 34)
 	m.o.Output = &out
 	press(m, "t")
 	if cmd := press(m, "c"); cmd == nil {
@@ -456,8 +360,7 @@ func BenchmarkWireView(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				l.Record(trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindPong})
-				m.wire.readAt = time.Time{}
-				m.Update(tickMsg{})
+				m.tickLater()
 				m.View()
 			}
 		})

@@ -1,16 +1,11 @@
-package tui
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strings"
-
-	"github.com/aymanbagabas/go-osc52/v2"
-	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
@@ -19,7 +14,7 @@ import (
 )
 
 // rowText is the text of a row, without what its columns show.
-func rowText(r wireRow) (text string, style canvas.Style) {
+func rowText(r row) (text string, style canvas.Style) {
 	rec := r.record
 	switch {
 	case rec.Fault:
@@ -141,7 +136,7 @@ func eventText(r *trace.Record, recordText string) string {
 
 // searchText is what the filter by text searches: what is visible, and the raw
 // message.
-func searchText(r wireRow) string {
+func searchText(r row) string {
 	text, _ := rowText(r)
 	return string(r.record.Dir) + " " + string(r.record.Kind) + " " + text + " " + string(r.record.Raw)
 }
@@ -153,7 +148,7 @@ type styledLine struct {
 
 // rawLines is a row in lines of at most width cells: the message as it was
 // received, then the whole record as JSON.
-func rawLines(r wireRow, width int) []styledLine {
+func rawLines(r row, width int) []styledLine {
 	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
@@ -178,16 +173,29 @@ func rawLines(r wireRow, width int) []styledLine {
 	return out
 }
 
+// NDJSON is all rows that the filter leaves as records, one per line.
+func (v *View) NDJSON() (text []byte, records int) { return v.ndjson(v.visibleRows()) }
+
+// SelectedNDJSON is the selected row, or the newest; records is 0 if there is none.
+func (v *View) SelectedNDJSON() (text []byte, records int) {
+	rows := v.visibleRows()
+	i := v.index(rows)
+	if i < 0 {
+		return nil, 0
+	}
+	return v.ndjson(rows[i : i+1])
+}
+
 // ndjson is rows as records, one per line; of a run all chunks that the log
 // still has, else the newest.
-func (w *wireView) ndjson(rows []wireRow) (text []byte, records int) {
+func (v *View) ndjson(rows []row) (text []byte, records int) {
 	var b bytes.Buffer
 	add := func(r *trace.Record) {
 		b.WriteString(r.Line())
 		b.WriteByte('\n')
 		records++
 	}
-	chunks, k := w.snapshot.Chunks, 0
+	chunks, k := v.snapshot.Chunks, 0
 	for _, r := range rows {
 		if r.run == nil {
 			add(r.record)
@@ -206,91 +214,4 @@ func (w *wireView) ndjson(rows []wireRow) (text []byte, records int) {
 		}
 	}
 	return b.Bytes(), records
-}
-
-// maxClipboard is how much is sent to a terminal's clipboard at most; some
-// accept less than 100 kB after base64.
-const maxClipboard = 48 << 10
-
-// copyWire sends the selected row to the terminal's clipboard.
-func (m *model) copyWire() tea.Cmd {
-	rows := m.wire.visibleRows()
-	i := m.wire.index(rows)
-	if i < 0 {
-		m.notify("there is nothing to copy", canvas.Dim)
-		return nil
-	}
-	text, n := m.wire.ndjson(rows[i : i+1])
-	return m.copyText(string(text), display.Count(int64(n), "record"), "C writes a file")
-}
-
-// copyText sends text to the terminal's clipboard. what says what it is, instead
-// what else can be done. No terminal reports whether it accepted that.
-func (m *model) copyText(text, what, instead string) tea.Cmd {
-	switch {
-	case text == "":
-		m.notify("there is nothing to copy", canvas.Dim)
-		return nil
-	case len(text) > maxClipboard:
-		m.notify(fmt.Sprintf("%s are too much for a clipboard: %s", display.Bytes(int64(len(text))), instead), canvas.Warn)
-		return nil
-	case m.theme.Plain():
-		m.notify("this terminal (TERM=dumb) has no clipboard: "+instead, canvas.Warn)
-		return nil
-	}
-	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
-	out := m.o.Output
-	return func() tea.Msg {
-		if out == nil {
-			out = os.Stdout
-		}
-		// One write, so that it cannot split a frame of the screen.
-		if _, err := io.WriteString(out, clipboardSequence(text)); err != nil {
-			return wireSavedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
-		}
-		return nil
-	}
-}
-
-// clipboardSequence puts text into the terminal's clipboard. A tmux or screen in
-// between has to pass it on.
-func clipboardSequence(text string) string {
-	seq := osc52.New(text)
-	switch {
-	case os.Getenv("TMUX") != "":
-		// Both: for tmux itself (set-clipboard), and to pass on.
-		return seq.String() + seq.Tmux().String()
-	case os.Getenv("STY") != "":
-		seq = seq.Screen()
-	}
-	return seq.String()
-}
-
-// wireSavedMsg is the result of Options.SaveWire.
-type wireSavedMsg struct {
-	text string
-	err  error
-}
-
-// saveWire writes all rows into a file.
-func (m *model) saveWire() tea.Cmd {
-	text, n := m.wire.ndjson(m.wire.visibleRows())
-	if n == 0 {
-		m.notify("there is nothing to write", canvas.Dim)
-		return nil
-	}
-	m.notify("writing", canvas.Dim)
-	save := m.o.SaveWire
-	return func() tea.Msg {
-		name, err := save(text)
-		return wireSavedMsg{fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err}
-	}
-}
-
-func (m *model) wireSaved(msg wireSavedMsg) {
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-		return
-	}
-	m.notify(msg.text, canvas.Good)
 }

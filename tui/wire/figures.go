@@ -1,4 +1,4 @@
-package tui
+package wire
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 //	                        longest of this stream
 //	ping 0.4 ms             from a ping to its pong
 
-// wireFiguresHelp explains the figures in the order in which the view has them.
-var wireFiguresHelp = []struct{ figure, text string }{
+// Figures explains the figures in the order in which the view has them.
+var Figures = []struct{ Name, Text string }{
 	{"sent, received", "messages and bytes of the session, audio included"},
 	{"open", "time since this stream was opened"},
 	{"lag, most", "from sending audio to its event; the longest so far"},
@@ -33,45 +33,37 @@ var wireFiguresHelp = []struct{ figure, text string }{
 	{"session", "time on the session's clock, which a resume continues"},
 }
 
-// wireFiguresLines are the explanations on lines of the screen's width.
-func (m *model) wireFiguresLines() (figures, texts []string) {
-	width := 0
-	for _, f := range wireFiguresHelp {
-		width = max(width, canvas.Width(f.figure))
+// figuresLines are the explanations on lines of w cells.
+func figuresLines(w int) (figures, texts []string, width int) {
+	for _, f := range Figures {
+		width = max(width, canvas.Width(f.Name))
 	}
-	for _, f := range wireFiguresHelp {
-		figure := f.figure
-		for _, line := range canvas.Wrap(f.text, max(m.w-width-5, 10)) {
+	for _, f := range Figures {
+		figure := f.Name
+		for _, line := range canvas.Wrap(f.Text, max(w-width-5, 10)) {
 			figures, texts = append(figures, figure), append(texts, line)
 			figure = ""
 		}
 	}
-	return figures, texts
+	return figures, texts, width
 }
 
-// wireFiguresPages is how many pages the explanations need; 0 on another screen.
-func (m *model) wireFiguresPages() int {
-	if m.screen() != wireScreen {
-		return 0
-	}
-	figures, _ := m.wireFiguresLines()
-	perPage := max(m.h-1, 1)
+// FiguresPages is how many pages the explanations need on a screen of w x h cells.
+func FiguresPages(w, h int) int {
+	figures, _, _ := figuresLines(w)
+	perPage := max(h-1, 1)
 	return (len(figures) + perPage - 1) / perPage
 }
 
-// drawWireFigures draws a page of them, from 1, over the whole screen.
-func (m *model) drawWireFigures(c *canvas.Canvas, page int) {
-	c.Clear(0, 0, m.w, m.h)
-	c.Text(1, 0, m.w-2, fmt.Sprintf("figures %d of %d, %s for more", page, m.wireFiguresPages(), m.keyOf("help")), canvas.Dim)
-	figures, texts := m.wireFiguresLines()
-	width := 0
-	for _, f := range figures {
-		width = max(width, canvas.Width(f))
-	}
-	rows := max(m.h-1, 1)
+// DrawFigures draws a page of them, from 1, over the whole screen.
+func DrawFigures(c *canvas.Canvas, s Screen, page int) {
+	c.Clear(0, 0, s.W, s.H)
+	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s for more", page, FiguresPages(s.W, s.H), s.Key("help")), canvas.Dim)
+	figures, texts, width := figuresLines(s.W)
+	rows := max(s.H-1, 1)
 	for i := (page - 1) * rows; i < min(page*rows, len(texts)); i++ {
 		y := 1 + i - (page-1)*rows
 		c.Text(1, y, width, figures[i], canvas.Brand.Bold())
-		c.Text(1+width+3, y, m.w-width-5, texts[i], canvas.Plain)
+		c.Text(1+width+3, y, s.W-width-5, texts[i], canvas.Plain)
 	}
 }

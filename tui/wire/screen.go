@@ -1,4 +1,4 @@
-package tui
+package wire
 
 import (
 	"fmt"
@@ -23,14 +23,14 @@ import (
 //	── raw 31 ────────────────────────────────────────────────────────────────────────   (raw)
 //	 {"type":"diarization_speaker_start", ...
 //	q quit  ? help  w timeline  space pause                                 everything   keys
-type wireLayout struct {
+type layout struct {
 	verdictY, figuresY, socketY, chartY, ruleY int // 0 = none
 	listY, listH                               int
 	rawY, rawH                                 int // rawH 0 = none; its first row is a rule
 }
 
-func newWireLayout(w, h int, raw bool) wireLayout {
-	l := wireLayout{verdictY: 1}
+func newLayout(w, h int, raw bool) layout {
+	l := layout{verdictY: 1}
 	y := 2
 	row := func(at *int, least int) {
 		if h >= least {
@@ -54,61 +54,79 @@ func newWireLayout(w, h int, raw bool) wireLayout {
 	return l
 }
 
-func (m *model) drawWire(c *canvas.Canvas) {
-	w := m.wire
-	l := newWireLayout(m.w, m.h, w.raw)
-	m.drawWireHeader(c)
-	verdict, figures := m.wireVerdict(), m.wireFigures()
+// Screen is what the view needs to know of the screen around it.
+type Screen struct {
+	W, H     int // cells
+	Glyphs   *canvas.Glyphs
+	Position float64 // seconds
+	Server   string
+	Latency  time.Duration               // of the service
+	Key      func(command string) string // the key of a command, as it is shown
+}
+
+// painter draws the view on a screen.
+type painter struct {
+	*View
+	Screen
+}
+
+// Draw draws the view on the whole screen, but for its last line.
+func (v *View) Draw(c *canvas.Canvas, s Screen) { painter{v, s}.draw(c) }
+
+func (p painter) draw(c *canvas.Canvas) {
+	l := newLayout(p.W, p.H, p.raw)
+	p.drawHeader(c)
+	verdict, figures := p.verdict(), p.figures()
 	if l.figuresY > 0 {
-		c.Segments(1, l.figuresY, m.w-2, figures, 3, m.glyphs)
+		c.Segments(1, l.figuresY, p.W-2, figures, 3, p.Glyphs)
 	} else {
 		verdict = append(verdict, figures...)
 	}
-	c.Segments(1, l.verdictY, m.w-2, verdict, 3, m.glyphs)
+	c.Segments(1, l.verdictY, p.W-2, verdict, 3, p.Glyphs)
 	if l.socketY > 0 {
-		c.Segments(1, l.socketY, m.w-2, m.wireSocket(), 3, m.glyphs)
+		c.Segments(1, l.socketY, p.W-2, p.socket(), 3, p.Glyphs)
 	}
 	if l.chartY > 0 {
-		m.drawGapChart(c, l.chartY)
+		p.drawGapChart(c, l.chartY)
 	}
 	if l.ruleY > 0 {
-		m.drawTitledRule(c, l.ruleY, "")
+		p.drawTitledRule(c, l.ruleY, "")
 	}
-	rows := w.visibleRows()
-	m.drawWireList(c, l, rows)
+	rows := p.visibleRows()
+	p.drawList(c, l, rows)
 	if l.rawH > 0 {
-		m.drawRaw(c, l, rows)
+		p.drawRaw(c, l, rows)
 	}
 }
 
-func (m *model) drawTitledRule(c *canvas.Canvas, y int, title string) {
-	for x := range m.w {
-		c.Set(x, y, m.glyphs.Rule, canvas.Faint)
+func (p painter) drawTitledRule(c *canvas.Canvas, y int, title string) {
+	for x := range p.W {
+		c.Set(x, y, p.Glyphs.Rule, canvas.Faint)
 	}
 	if title != "" {
-		c.Text(2, y, m.w-4, " "+title+" ", canvas.Dim)
+		c.Text(2, y, p.W-4, " "+title+" ", canvas.Dim)
 	}
 }
 
-func (m *model) drawWireHeader(c *canvas.Canvas) {
-	s := m.wire.status
-	x := m.w - 1
-	x -= c.TextRight(x, 0, display.Clock(m.state.Position), canvas.Plain.Bold()) + 2
-	if m.wire.paused {
+func (p painter) drawHeader(c *canvas.Canvas) {
+	s := p.status
+	x := p.W - 1
+	x -= c.TextRight(x, 0, display.Clock(p.Position), canvas.Plain.Bold()) + 2
+	if p.paused {
 		text := "PAUSED"
-		if m.wire.missed > 0 && m.w >= 60 {
-			text += fmt.Sprintf(" +%d", m.wire.missed)
+		if p.missed > 0 && p.W >= 60 {
+			text += fmt.Sprintf(" +%d", p.missed)
 		}
 		x -= c.TextRight(x, 0, " "+text+" ", canvas.Warn.Bold().Reverse()) + 2
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
 	segments := []canvas.Segment{
 		canvas.NewSegment("wire view", canvas.Plain, 0),
-		canvas.NewSegment("to "+display.Clean(m.state.Server), canvas.Dim, 4),
+		canvas.NewSegment("to "+display.Clean(p.Server), canvas.Dim, 4),
 		canvas.NewSegment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
 		canvas.NewSegment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}
-	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
+	c.Segments(used, 0, x-used, segments, 2, p.Glyphs)
 }
 
 // warnIf is the style of a figure that is a warning, or not.
@@ -119,11 +137,11 @@ func warnIf(warning bool) canvas.Style {
 	return canvas.Dim
 }
 
-// wireVerdict says whether the stream is healthy.
-func (m *model) wireVerdict() []canvas.Segment {
-	s := m.wire.status
-	stream := m.wireStream()
-	h, open := s.Health(m.wire.at, m.state.Latency)
+// verdict says whether the stream is healthy.
+func (p painter) verdict() []canvas.Segment {
+	s := p.status
+	stream := p.stream()
+	h, open := s.Health(p.at, p.Latency)
 	if !open {
 		return []canvas.Segment{stream}
 	}
@@ -134,9 +152,9 @@ func (m *model) wireVerdict() []canvas.Segment {
 	return append([]canvas.Segment{stream, canvas.NewSegment("service on time", canvas.Good, 1)}, display.HealthSegments(h, 1, true)...)
 }
 
-// wireFigures are the figures of the audio and of the pings.
-func (m *model) wireFigures() []canvas.Segment {
-	s := m.wire.status
+// figures are the figures of the audio and of the pings.
+func (p painter) figures() []canvas.Segment {
+	s := p.status
 	var segments []canvas.Segment
 	add := func(text string, style canvas.Style, rank int) {
 		segments = append(segments, canvas.NewSegment(text, style, rank))
@@ -153,7 +171,7 @@ func (m *model) wireFigures() []canvas.Segment {
 	if s.Socket != nil {
 		add(fmt.Sprintf("%d retransmitted", s.Socket.Retransmits), warnIf(s.Socket.Retransmits > 0), 5)
 	}
-	if waiting := m.wire.at.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong && !s.Over {
+	if waiting := p.at.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong && !s.Over {
 		add("no pong for "+display.Duration(waiting), canvas.Warn.Bold(), 2)
 	} else if s.Ping > 0 {
 		add("ping "+display.Millis(s.Ping), warnIf(s.Ping > trace.MaxPong), 6)
@@ -164,9 +182,9 @@ func (m *model) wireFigures() []canvas.Segment {
 	return segments
 }
 
-// wireStream is the state of the newest stream.
-func (m *model) wireStream() canvas.Segment {
-	s, g := m.wire.status, m.glyphs
+// stream is the state of the newest stream.
+func (p painter) stream() canvas.Segment {
+	s, g := p.status, p.Glyphs
 	switch {
 	case s.Over && s.End.Fault:
 		text := s.End.Type
@@ -179,16 +197,16 @@ func (m *model) wireStream() canvas.Segment {
 	case s.Opened.IsZero():
 		return canvas.NewSegment(g.Idle+" no stream yet", canvas.Warn, 0)
 	}
-	open := display.Clock(m.wire.at.Sub(s.Opened).Seconds())
+	open := display.Clock(p.at.Sub(s.Opened).Seconds())
 	if s.Streams > 1 { // the clock of the session continues, that of a stream begins anew
-		return canvas.NewSegment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, display.Clock(m.state.Position)), canvas.Good, 0)
+		return canvas.NewSegment(fmt.Sprintf("%s stream %d open %s, session %s", g.Live, s.Streams, open, display.Clock(p.Position)), canvas.Good, 0)
 	}
 	return canvas.NewSegment(g.Live+" open "+open, canvas.Good, 0)
 }
 
-// wireSocket is the state of the socket, and the gaps between chunks.
-func (m *model) wireSocket() []canvas.Segment {
-	s := m.wire.status
+// socket is the state of the socket, and the gaps between chunks.
+func (p painter) socket() []canvas.Segment {
+	s := p.status
 	var segments []canvas.Segment
 	add := func(text string, style canvas.Style, rank int) {
 		segments = append(segments, canvas.NewSegment(text, style, rank))
@@ -224,19 +242,19 @@ const chartSpan = 60 * time.Second
 // last minute: 100 ms is a low bar, a second and more is full. Where chunks were
 // dropped or a stream was lost, there is a mark instead. The cells have fixed
 // positions on the clock.
-func (m *model) drawGapChart(c *canvas.Canvas, y int) {
+func (p painter) drawGapChart(c *canvas.Canvas, y int) {
 	const title = "gaps, last 60 s"
-	c.Text(1, y, m.w-2, title, canvas.Dim)
+	c.Text(1, y, p.W-2, title, canvas.Dim)
 	x := len(title) + 3
-	cells := m.w - 1 - x
+	cells := p.W - 1 - x
 	if cells < 10 {
 		return
 	}
 	cell := chartSpan / time.Duration(cells)
-	newest := m.wire.at.UnixNano() / int64(cell)
+	newest := p.at.UnixNano() / int64(cell)
 	column := func(t time.Time) int { return cells - 1 - int(newest-t.UnixNano()/int64(cell)) }
 	longest, lost := make([]time.Duration, cells), make([]bool, cells)
-	chunks := m.wire.snapshot.Chunks
+	chunks := p.snapshot.Chunks
 	for i := chunks.Len() - 1; i >= 0; i-- {
 		r := chunks.At(i)
 		gap := max(r.Gap, r.Took)
@@ -255,7 +273,7 @@ func (m *model) drawGapChart(c *canvas.Canvas, y int) {
 			lost[to] = true
 		}
 	}
-	entries := m.wire.snapshot.Entries
+	entries := p.snapshot.Entries
 	for i := entries.Len() - 1; i >= 0; i-- {
 		e := entries.At(i)
 		k := column(e.At)
@@ -273,56 +291,55 @@ func (m *model) drawGapChart(c *canvas.Canvas, y int) {
 		}
 		switch n := min(max(int(gap*canvas.Subcells/time.Second), 1), canvas.Subcells); {
 		case lost[i]:
-			c.Set(x+i, y, m.glyphs.Gap, canvas.Bad.Bold())
+			c.Set(x+i, y, p.Glyphs.Gap, canvas.Bad.Bold())
 		case gap > 0:
-			c.Set(x+i, y, m.glyphs.Rise[n], style)
+			c.Set(x+i, y, p.Glyphs.Rise[n], style)
 		}
 	}
 }
 
-func (m *model) drawWireList(c *canvas.Canvas, l wireLayout, rows []wireRow) {
-	w := m.wire
+func (p painter) drawList(c *canvas.Canvas, l layout, rows []row) {
 	if len(rows) == 0 {
 		text := "nothing yet"
-		if w.snapshot.Entries.Len() > 0 {
-			text = "nothing matches " + w.filterText() + " " + m.glyphs.Dot + " " + m.keyOf("back") + " shows everything"
+		if p.snapshot.Entries.Len() > 0 {
+			text = "nothing matches " + p.FilterText() + " " + p.Glyphs.Dot + " " + p.Key("back") + " shows everything"
 		}
-		c.Text(2, l.listY+l.listH/2, m.w-4, text, canvas.Dim)
+		c.Text(2, l.listY+l.listH/2, p.W-4, text, canvas.Dim)
 		return
 	}
-	top, selected := w.top(rows, l.listH), w.index(rows)
+	top, selected := p.top(rows, l.listH), p.index(rows)
 	for i := range min(l.listH, len(rows)-top) {
-		m.drawWireRow(c, l.listY+i, rows[top+i], top+i == selected && (w.Selected != 0 || w.raw))
+		p.drawRow(c, l.listY+i, rows[top+i], top+i == selected && (p.Selected != 0 || p.raw))
 	}
-	if top == 0 && w.snapshot.Removed > 0 {
-		c.TextRight(m.w-1, l.listY, fmt.Sprintf(" %d older ones were removed", w.snapshot.Removed), canvas.Dim)
+	if top == 0 && p.snapshot.Removed > 0 {
+		c.TextRight(p.W-1, l.listY, fmt.Sprintf(" %d older ones were removed", p.snapshot.Removed), canvas.Dim)
 	}
 }
 
-// drawWireRow draws time, direction, kind, size and text of a row.
-func (m *model) drawWireRow(c *canvas.Canvas, y int, r wireRow, selected bool) {
+// drawRow draws time, direction, kind, size and text of a row.
+func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 	text, style := rowText(r)
 	if selected {
-		c.Set(0, y, m.glyphs.Selected, canvas.Brand.Bold())
+		c.Set(0, y, p.Glyphs.Selected, canvas.Brand.Bold())
 		style = style.Bold()
 	}
 	at := r.record.At.Local()
 	x := 1
-	if m.w >= 60 {
+	if p.W >= 60 {
 		x += c.Text(x, y, 12, at.Format("15:04:05.000"), canvas.Dim) + 1
 	} else {
 		x += c.Text(x, y, 7, at.Format("04:05.0"), canvas.Dim) + 1
 	}
 	switch r.record.Dir {
 	case trace.Outgoing:
-		c.Text(x, y, 1, m.glyphs.Right, canvas.Dim)
+		c.Text(x, y, 1, p.Glyphs.Right, canvas.Dim)
 	case trace.Incoming:
-		c.Text(x, y, 1, m.glyphs.Left, canvas.Brand)
+		c.Text(x, y, 1, p.Glyphs.Left, canvas.Brand)
 	}
 	x += 2
 	c.Text(x, y, 9, string(r.record.Kind), style)
 	x += 10
-	if m.w >= 70 {
+	if p.W >= 70 {
 		if r.record.Dir != "" {
 			size := int64(r.record.Size)
 			if r.run != nil {
@@ -332,30 +349,29 @@ func (m *model) drawWireRow(c *canvas.Canvas, y int, r wireRow, selected bool) {
 		}
 		x += 9
 	}
-	c.Text(x, y, m.w-1-x, canvas.Fit(text, m.w-1-x, 0, m.glyphs.Ellipsis), style)
+	c.Text(x, y, p.W-1-x, canvas.Fit(text, p.W-1-x, 0, p.Glyphs.Ellipsis), style)
 }
 
 // drawRaw draws the selected record in full.
-func (m *model) drawRaw(c *canvas.Canvas, l wireLayout, rows []wireRow) {
-	w := m.wire
-	i := w.index(rows)
+func (p painter) drawRaw(c *canvas.Canvas, l layout, rows []row) {
+	i := p.index(rows)
 	if i < 0 {
-		m.drawTitledRule(c, l.rawY, "raw")
+		p.drawTitledRule(c, l.rawY, "raw")
 		return
 	}
-	lines := rawLines(rows[i], m.w-2)
+	lines := rawLines(rows[i], p.W-2)
 	height := l.rawH - 1
-	w.rawTop = min(max(w.rawTop, 0), max(len(lines)-height, 0))
+	p.rawTop = min(max(p.rawTop, 0), max(len(lines)-height, 0))
 	title := fmt.Sprintf("raw %d", rows[i].record.Number)
 	if len(lines) > height {
-		title += fmt.Sprintf(", lines %d to %d of %d", w.rawTop+1, min(w.rawTop+height, len(lines)), len(lines))
-		if m.w >= 60 {
+		title += fmt.Sprintf(", lines %d to %d of %d", p.rawTop+1, min(p.rawTop+height, len(lines)), len(lines))
+		if p.W >= 60 {
 			title += ", pgup pgdn"
 		}
 	}
-	m.drawTitledRule(c, l.rawY, title)
-	for k := range min(height, len(lines)-w.rawTop) {
-		line := lines[w.rawTop+k]
-		c.Text(1, l.rawY+1+k, m.w-2, line.text, line.style)
+	p.drawTitledRule(c, l.rawY, title)
+	for k := range min(height, len(lines)-p.rawTop) {
+		line := lines[p.rawTop+k]
+		c.Text(1, l.rawY+1+k, p.W-2, line.text, line.style)
 	}
 }

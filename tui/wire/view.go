@@ -1,0 +1,351 @@
+// Package wire shows what went over the connection: the records of a trace.Log as
+// rows, newest last, and in sentences. view.go has the state of the wire view, its
+// filters and its selection; screen.go draws it, figures.go explains it, text.go
+// turns records into text, and accessible.go is for the display without a screen.
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hubbub/protocol"
+	"hubbub/protocol/trace"
+	"hubbub/tui/display"
+)
+
+const (
+	// Interval is how often the log is read: rows that change more often
+	// cannot be read.
+	Interval = 200 * time.Millisecond
+	// MaxFilter bounds the text of a filter, in runes.
+	MaxFilter = 60
+)
+
+// maxUnacked is how much audio may be unacknowledged before that is a warning: a
+// second.
+const maxUnacked = 10 * protocol.ChunkBytes
+
+// View is the state of the wire view. The zero value is a view that has read
+// nothing yet. It is for one goroutine.
+type View struct {
+	snapshot trace.Snapshot
+	at       time.Time // when it was taken
+	readAt   time.Time // when the log was read last
+	status   trace.Status
+	statusAt int64 // the second of status, which changes once a second
+	paused   bool
+	missed   int64 // records since the pause
+
+	display.Cursor
+	raw    bool // the selected record is shown in full
+	rawTop int
+
+	filter filter
+	rows   rowCache
+}
+
+// filter is what the list shows. The zero value is everything.
+type filter struct {
+	unfolded  bool // chunks one by one
+	text      string
+	kinds     kinds
+	direction trace.Direction // "" = both
+}
+
+// active reports whether the filter omits rows.
+func (f filter) active() bool { return f != filter{unfolded: f.unfolded} }
+
+// kinds is a choice of kinds of records.
+type kinds int
+
+const (
+	allRecords kinds = iota
+	messageRecords
+	connectionRecords
+	faultRecords
+	kindsCount
+)
+
+func (k kinds) String() string {
+	return [...]string{"everything", "messages", "connection", "faults"}[k]
+}
+
+func (k kinds) includes(r row) bool {
+	switch k {
+	case messageRecords:
+		switch r.record.Kind {
+		case trace.KindEvent, trace.KindError, trace.KindMessage, trace.KindClose, trace.KindEnd:
+			return true
+		}
+		return false
+	case connectionRecords:
+		switch r.record.Kind {
+		case trace.KindChunk, trace.KindEvent, trace.KindError, trace.KindMessage:
+			return false
+		}
+		return true
+	case faultRecords:
+		return r.record.Fault || r.warning()
+	}
+	return true
+}
+
+// row is a row of the list: a record, or a run of chunks with the record of
+// its newest.
+type row struct {
+	record *trace.Record
+	run    *trace.Run // nil = one record
+}
+
+func entryRow(e *trace.Entry) row {
+	if e.Run.Chunks == 0 {
+		return row{record: &e.Record}
+	}
+	return row{&e.Record, &e.Run}
+}
+
+// id is the number of the row's first record.
+func (r row) id() int64 {
+	if r.run != nil {
+		return r.run.First
+	}
+	return r.record.Number
+}
+
+// warning reports whether a row that is no fault is not as it should be.
+func (r row) warning() bool {
+	rec, run := r.record, r.run
+	switch rec.Kind {
+	case trace.KindChunk:
+	case trace.KindPong:
+		return rec.Took > trace.MaxPong
+	case trace.KindEvent:
+		return rec.Lag > trace.MaxLag
+	default:
+		return false
+	}
+	if run != nil {
+		return run.Gap > trace.StallGap || run.MaxTook > trace.StallGap || run.Dropped > 0 || run.Unacked > maxUnacked
+	}
+	return rec.Gap > trace.StallGap || rec.Took > trace.StallGap || rec.Dropped > 0 || rec.Socket != nil && rec.Socket.Unacked > maxUnacked
+}
+
+// CloseRaw ends showing a record in full. It reports whether one was shown.
+func (v *View) CloseRaw() bool {
+	was := v.raw
+	v.raw = false
+	return was
+}
+
+// Reset follows the newest row again, or else shows all rows again. It reports
+// whether there was something to do.
+func (v *View) Reset() bool {
+	switch {
+	case v.Selected != 0:
+		v.Selected = 0
+	case v.filter.active():
+		v.filter = filter{unfolded: v.filter.unfolded}
+	default:
+		return false
+	}
+	return true
+}
+
+// Refresh reads the log when it is time, and reports whether the view looks
+// different.
+func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) bool {
+	if d := now.Sub(v.readAt); d < Interval && d >= 0 && !v.readAt.IsZero() {
+		return false
+	}
+	v.readAt = now
+	s := wire()
+	if v.paused {
+		missed := s.Version - v.snapshot.Version
+		changed := missed != v.missed
+		v.missed = missed
+		return changed
+	}
+	changed := s.Version != v.snapshot.Version || now.Unix() != v.at.Unix()
+	v.snapshot, v.at = s, now
+	if old := v.status; now.Unix() != v.statusAt || old.Over != s.Status.Over || old.Faults != s.Status.Faults || old.Streams != s.Status.Streams {
+		v.status, v.statusAt = s.Status, now.Unix()
+	}
+	return changed
+}
+
+// TogglePause keeps the rows that are shown, or reads the log again.
+func (v *View) TogglePause(wire func() trace.Snapshot, now time.Time) {
+	if v.paused = !v.paused; !v.paused {
+		v.missed, v.readAt = 0, time.Time{}
+		v.Refresh(wire, now)
+	}
+}
+
+// ToggleRaw shows the selected record in full, or no longer.
+func (v *View) ToggleRaw() { v.raw, v.rawTop = !v.raw, 0 }
+
+// ToggleFold shows runs of chunks as one row, or chunk by chunk.
+func (v *View) ToggleFold() { v.filter.unfolded = !v.filter.unfolded }
+
+// NextKind filters by the next choice of kinds.
+func (v *View) NextKind() { v.filter.kinds = (v.filter.kinds + 1) % kindsCount }
+
+// NextDirection filters by the next direction.
+func (v *View) NextDirection() {
+	f := &v.filter
+	f.direction = map[trace.Direction]trace.Direction{"": trace.Outgoing, trace.Outgoing: trace.Incoming}[f.direction]
+}
+
+// Words are the words that a row must have, SetWords replaces them.
+func (v *View) Words() string { return v.filter.text }
+
+// SetWords filters by words.
+func (v *View) SetWords(text string) { v.filter.text = text }
+
+// FilterText says what the list shows.
+func (v *View) FilterText() string {
+	f := v.filter
+	text := f.kinds.String()
+	switch f.direction {
+	case trace.Outgoing:
+		text += ", sent"
+	case trace.Incoming:
+		text += ", received"
+	}
+	if f.text != "" {
+		text += fmt.Sprintf(", %q", f.text)
+	}
+	return text
+}
+
+// rowCache caches the rows of a snapshot under a filter: searching thousands of
+// records for a text on every redraw would cost too much.
+type rowCache struct {
+	version int64
+	filter  filter
+	rows    []row
+	matches map[int64]bool // by record number, whether it matches the filter's text
+}
+
+// maxMatches bounds the matches that are cached.
+const maxMatches = 1 << 14
+
+// visibleRows are the rows that the filter leaves, oldest first.
+func (v *View) visibleRows() []row {
+	cache := &v.rows
+	if cache.filter != v.filter || len(cache.matches) > maxMatches || cache.matches == nil {
+		cache.matches, cache.version = map[int64]bool{}, -1
+	}
+	if cache.version == v.snapshot.Version {
+		return cache.rows
+	}
+	words := strings.Fields(strings.ToLower(v.filter.text))
+	out := make([]row, 0, v.snapshot.Entries.Len())
+	for r := range v.allRows {
+		if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || len(words) > 0 && !cache.match(r, words) {
+			continue
+		}
+		out = append(out, r)
+	}
+	cache.version, cache.filter, cache.rows = v.snapshot.Version, v.filter, out
+	return out
+}
+
+// allRows iterates over the rows without a filter. Unfolded, a run is chunk by
+// chunk, unless the log no longer has its chunks.
+func (v *View) allRows(yield func(row) bool) {
+	entries, chunks, next := v.snapshot.Entries, v.snapshot.Chunks, 0
+	for i := range entries.Len() {
+		e := entries.At(i)
+		if e.Run.Chunks > 0 && v.filter.unfolded {
+			for next < chunks.Len() && chunks.At(next).Number < e.Run.First {
+				next++
+			}
+			if next < chunks.Len() && chunks.At(next).Number == e.Run.First {
+				for ; next < chunks.Len() && chunks.At(next).Number <= e.Number; next++ {
+					if !yield(row{record: chunks.At(next)}) {
+						return
+					}
+				}
+				continue
+			}
+		}
+		if !yield(entryRow(e)) {
+			return
+		}
+	}
+}
+
+// match reports whether a row has all words.
+func (c *rowCache) match(r row, words []string) bool {
+	if r.run == nil { // a run still grows
+		if ok, known := c.matches[r.record.Number]; known {
+			return ok
+		}
+	}
+	text, ok := strings.ToLower(searchText(r)), true
+	for _, word := range words {
+		ok = ok && strings.Contains(text, word)
+	}
+	if r.run == nil {
+		c.matches[r.record.Number] = ok
+	}
+	return ok
+}
+
+// index is the index of the selected row; -1 = there are no rows.
+func (v *View) index(rows []row) int {
+	return v.Cursor.Index(len(rows), func(i int) int64 { return rows[i].id() })
+}
+
+// top is the first row that the list shows, at a height.
+func (v *View) top(rows []row, height int) int {
+	return v.Cursor.Top(len(rows), height, func(i int) int64 { return rows[i].id() })
+}
+
+// ToNewest shows the newest rows.
+func (v *View) ToNewest() { v.Selected, v.Line, v.rawTop = 0, 0, 0 }
+
+// ToOldest selects the oldest row.
+func (v *View) ToOldest() {
+	v.ToNewest()
+	if rows := v.visibleRows(); len(rows) > 0 {
+		v.Selected = rows[0].id()
+	}
+}
+
+// Page goes some pages up or down on a screen of w x h cells. While a record is
+// shown in full, a page is one of that.
+func (v *View) Page(by, w, h int) {
+	l := newLayout(w, h, v.raw)
+	if v.raw {
+		v.rawTop = max(v.rawTop+by*max(l.rawH-2, 1), 0) // drawing bounds it at the other end
+		return
+	}
+	v.Move(by*max(l.listH-1, 1), w, h)
+}
+
+// Move moves the selection by rows.
+func (v *View) Move(by, w, h int) {
+	rows := v.visibleRows()
+	if len(rows) == 0 {
+		return
+	}
+	v.Cursor.Move(len(rows), newLayout(w, h, v.raw).listH, by, func(i int) int64 { return rows[i].id() })
+	v.rawTop = 0
+	if v.raw && v.Selected == 0 { // the record that is shown stays
+		v.Selected = rows[len(rows)-1].id()
+	}
+}
+
+// Click selects the row at a line of the screen.
+func (v *View) Click(y, w, h int) {
+	l := newLayout(w, h, v.raw)
+	rows := v.visibleRows()
+	i := v.top(rows, l.listH) + y - l.listY
+	if y >= l.listY && y < l.listY+l.listH && i < len(rows) {
+		v.Line, v.rawTop = y-l.listY, 0
+		v.Selected = rows[i].id()
+	}
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"hubbub/protocol/trace"
+	"hubbub/tui/canvas"
+	"hubbub/tui/wire/wiretest"
+)
+
+// now is the end of the made-up connection.
+var now = time.Unix(1_000_000, 0)
+
+func sampleView(t *testing.T, w, h int) (v *View, s Screen, shows func(want string)) {
+	v = &View{}
+	v.Refresh(wiretest.Log(false).Snapshot, now)
+	s = Screen{W: w, H: h, Glyphs: canvas.NewGlyphs(false, false), Position: 42, Server: "built-in server", Key: func(command string) string { return command }}
+	return v, s, func(want string) {
+		t.Helper()
+		c := canvas.New(w, h)
+		v.Draw(c, s)
+		c.Text(0, h-1, w, v.FilterText(), canvas.Plain)
+		if text := ansi.Strip(c.Render(canvas.NewTheme(termenv.Ascii, true, true))); !strings.Contains(text, want) {
+			t.Errorf("the view does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestFoldsAndFilters(t *testing.T) {
+	v, _, shows := sampleView(t, 120, 34)
+	folded := len(v.visibleRows())
+	if folded > 30 {
+		t.Errorf("400 chunks and their events are %d rows", folded)
+	}
+	shows("gap of 1.8 s, then number 300, 1.7 s behind, queue 17")
+	shows("3 retransmitted")
+	v.ToggleFold()
+	if n := len(v.visibleRows()); n < 400 {
+		t.Errorf("unfolded there are %d rows", n)
+	}
+	v.ToggleFold()
+	v.NextKind() // messages
+	for _, r := range v.visibleRows() {
+		if r.record.Kind == trace.KindChunk {
+			t.Fatal("a chunk among the messages")
+		}
+	}
+	v.NextKind() // connection
+	shows("TLS 1.3, h2")
+	v.NextKind() // faults
+	if rows := v.visibleRows(); len(rows) < 2 || len(rows) > 4 {
+		t.Errorf("%d faults", len(rows))
+	}
+	shows("Invalid chunk size")
+	v.NextKind()
+	v.NextDirection()
+	v.NextDirection()
+	for _, r := range v.visibleRows() {
+		if r.record.Dir != trace.Incoming {
+			t.Fatalf("%s among what was received", r.record.Kind)
+		}
+	}
+	v.SetWords("INVALID size")
+	if n := len(v.visibleRows()); n != 1 {
+		t.Errorf("%d rows match", n)
+	}
+	shows(`everything, received, "INVALID size"`)
+	v.SetWords("INVALID size nothing")
+	shows("nothing matches")
+	if !v.Reset() || len(v.visibleRows()) != folded {
+		t.Errorf("after a reset there are %d rows, want %d", len(v.visibleRows()), folded)
+	}
+	if v.Reset() {
+		t.Error("a second reset had something to do")
+	}
+}
+
+// No figure is without an explanation.
+func TestFiguresAreExplained(t *testing.T) {
+	v, s, _ := sampleView(t, 200, 50)
+	p := painter{v, s}
+	explained := ""
+	for _, f := range Figures {
+		explained += f.Name + " " + f.Text + " "
+	}
+	for _, segment := range append(append(p.verdict(), p.figures()...), p.socket()...) {
+		text := strings.TrimLeft(segment.Text, s.Glyphs.Live+" 0123456789.")
+		if word := strings.Fields(text)[0]; text != "service on time" && !strings.Contains(explained, word) && word != "real" && word != "B" {
+			t.Errorf("%q is not explained", segment.Text)
+		}
+	}
+}
