@@ -121,9 +121,19 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 			if err := s.Ping(ctx); err != nil {
 				t.Errorf("with space for streams: %v", err)
 			}
+			events := [][]byte{make([]byte, 900<<10)} // of running streams
+			for i := 0; ; i++ {
+				if free, total, err := s.space(ctx); err != nil || free < 2*reserve(total) {
+					break
+				}
+				if err := s.Append(ctx, "filler", i, events); err != nil {
+					t.Fatal(err)
+				}
+			}
+			input := []byte(`"` + strings.Repeat("x", 200_000) + `"`)
 			for i := 0; ; i++ {
 				rec := record(fmt.Sprint("new", i))
-				rec.Input = fmt.Appendf(nil, "%q", strings.Repeat("x", 200_000))
+				rec.Input = input
 				if err = s.Create(ctx, rec, "secret"); err != nil {
 					break
 				}
