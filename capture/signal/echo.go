@@ -38,11 +38,11 @@ const (
 type EchoSuppressor struct {
 	far [maxEchoDelay + 1]float64
 	// ratios of the microphone's power to the far side's, by delay; the newest
-	// echoMemory of each.
-	ratios [maxEchoDelay + 1][]float64
-	n      int
-	delay  int
-	gain   float64 // of the echo's power; 0 = no echo
+	// echoMemory of each, by time and by size.
+	ratios, sorted [maxEchoDelay + 1][]float64
+	n              int
+	delay          int
+	gain           float64 // of the echo's power; 0 = no echo
 }
 
 // NewEchoSuppressor returns one that assumes an echo 3 dB down until it knows better.
@@ -72,10 +72,7 @@ func (s *EchoSuppressor) next(x []float32) {
 	s.far[0] = far
 	for d, power := range s.far {
 		if power > farSpeech {
-			s.ratios[d] = append(s.ratios[d], near/power)
-			if extra := len(s.ratios[d]) - echoMemory; extra > 0 {
-				s.ratios[d] = slices.Delete(s.ratios[d], 0, extra)
-			}
+			s.remember(d, near/power)
 		}
 	}
 	if s.n++; s.n%10 == 0 {
@@ -100,15 +97,26 @@ func (s *EchoSuppressor) next(x []float32) {
 	}
 }
 
+// remember adds a ratio of a delay in place of the oldest one.
+func (s *EchoSuppressor) remember(d int, ratio float64) {
+	if len(s.ratios[d]) == echoMemory {
+		at, _ := slices.BinarySearch(s.sorted[d], s.ratios[d][0])
+		s.sorted[d] = slices.Delete(s.sorted[d], at, at+1)
+		s.ratios[d] = slices.Delete(s.ratios[d], 0, 1)
+	}
+	s.ratios[d] = append(s.ratios[d], ratio)
+	at, _ := slices.BinarySearch(s.sorted[d], ratio)
+	s.sorted[d] = slices.Insert(s.sorted[d], at, ratio)
+}
+
 // estimate finds the delay at which the ratio varies least, and the echo's ratio
 // there.
 func (s *EchoSuppressor) estimate() {
 	best, gain, delay := 0.0, 0.0, 0
-	for d, all := range s.ratios {
-		if len(all) < leastEcho {
+	for d, sorted := range s.sorted {
+		if len(sorted) < leastEcho {
 			continue
 		}
-		sorted := slices.Sorted(slices.Values(all))
 		at := func(q float64) float64 { return sorted[int(q*float64(len(sorted)-1))] }
 		low, high := at(echoQuantile/2), at(2*echoQuantile)
 		if low <= 0 {
