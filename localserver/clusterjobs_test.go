@@ -17,7 +17,7 @@ func clusterOfJobs(t *testing.T, nats []*natsServer) {
 	dir := t.TempDir()
 	line, kill := process(t, dir, childNATS+"="+nats[0].url)
 	first := clientOfProcess(t, dir, line)
-	first.upload("long", wav(make([]float32, 20*60*16000)))
+	first.upload("long", wav(make([]float32, 6*60*16000)))
 	url, calls := receiver(t)
 	id := first.submit("diarize", fmt.Sprintf(`{"url":"media://long","webhook":%q}`, url)).JobID
 	eventually(t, "a running job", func() bool {
