@@ -11,10 +11,11 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestNamingAPerson(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "2", "r")
 	typeText(m, "qx李雷") // letters that are keys otherwise
 	press(m, "left", "left", "backspace", "end", "enter")
@@ -37,7 +38,7 @@ func TestNamingAPerson(t *testing.T) {
 }
 
 func TestNamingAsksWhom(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "r")
 	screenHas(t, m, "or 1-4")
 	press(m, "3")
@@ -54,7 +55,7 @@ func TestNamingAsksWhom(t *testing.T) {
 }
 
 func TestMergingLanes(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	before := m.session().Speakers
 	press(m, "4", "m")
 	screenHas(t, m, "merge SPEAKER_03 into SPEAKER_02?")
@@ -81,7 +82,7 @@ func TestMergingLanes(t *testing.T) {
 // Solo shows one lane also when that one is muted, and the mute is back after it.
 // Mute, solo and sort say what they did, and undo what it undid.
 func TestMuteSoloSortConfirm(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	muted := func() (out []string) {
 		for _, p := range m.session().Speakers {
 			if p.Muted {
@@ -114,7 +115,7 @@ func TestMuteSoloSortConfirm(t *testing.T) {
 
 // Undo names the bookmark and the name that it is about.
 func TestUndoNamesWhatItUndid(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "b", "enter")
 	press(m, "B", "u")
 	screenHas(t, m, "undone: removal of the bookmark at 1:40")
@@ -175,10 +176,10 @@ func TestJoinFresh(t *testing.T) {
 }
 
 func TestBookmarks(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 40)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
 	press(m, "b")
 	screenHas(t, m, "bookmark 5:00, note:")
-	m.later(sampleState(fourSpeakers, 320, 1)) // writing takes its time
+	m.later(tuitest.State(tuitest.FourSpeakers, 320, 1)) // writing takes its time
 	typeText(m, "budget?")
 	press(m, "enter")
 	press(m, "home", "b", "enter", "end")
@@ -206,7 +207,7 @@ func TestBookmarks(t *testing.T) {
 }
 
 func TestExportFromTheScreen(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 60, 1), 120, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 30)
 	press(m, "e")
 	screenHasNot(t, m, "exporting") // there is none
 	var got protocol.Annotations

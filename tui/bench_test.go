@@ -18,16 +18,17 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // hourOfTurns is a session of 8 people over an hour: thousands of turns.
-var hourOfTurns = sampleTurns(8, 3600, 11)
+var hourOfTurns = tuitest.Turns(8, 3600, 11)
 
 // BenchmarkView draws the largest usual screen.
 func BenchmarkView(b *testing.B) {
 	for name, zooms := range map[string]int{"60s": 0, "hour": 20} {
 		b.Run(name, func(b *testing.B) {
-			m := testModel(sampleState(hourOfTurns, 3590, 1), 120, 34)
+			m := testModel(tuitest.State(hourOfTurns, 3590, 1), 120, 34)
 			for range zooms {
 				press(m, "-")
 			}
@@ -43,7 +44,7 @@ func BenchmarkView(b *testing.B) {
 
 // BenchmarkTick is one tick of a session in which nothing has changed.
 func BenchmarkTick(b *testing.B) {
-	m := testModel(sampleState(hourOfTurns, 3590, 1), 120, 34)
+	m := testModel(tuitest.State(hourOfTurns, 3590, 1), 120, 34)
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Update(tickMsg{})
@@ -56,7 +57,7 @@ func BenchmarkTick(b *testing.B) {
 func liveMinute(m *model, from float64) (bytes int) {
 	var before []string
 	for i := range 600 {
-		m.later(sampleState(hourOfTurns, from+float64(i)/10, 1))
+		m.later(tuitest.State(hourOfTurns, from+float64(i)/10, 1))
 		after := splitLines(m.View())
 		for y, line := range after {
 			if y >= len(before) || line != before[y] {
@@ -129,7 +130,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 	in, keep := io.Pipe()
 	out := &outputWatcher{seen: make(chan time.Time, 1)}
 	box := make(chan Msg, 64)
-	base := sampleState(nil, 3600, 1)
+	base := tuitest.State(nil, 3600, 1)
 	_, p := newProgram(ctx, Options{Input: in, Messages: box, Snapshot: func() display.State {
 		s := base
 		s.Timeline = timeline.Snapshot()
@@ -183,7 +184,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 
 var prepared = sync.OnceValue(func() (s []display.State) {
 	for i := range 60 {
-		s = append(s, sampleState(hourOfTurns, 3000+float64(i)/10, 1))
+		s = append(s, tuitest.State(hourOfTurns, 3000+float64(i)/10, 1))
 	}
 	return s
 })

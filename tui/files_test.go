@@ -2,17 +2,17 @@ package tui
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"hubbub/protocol/hint"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // TestRecordKey starts and stops a recording, one change at a time, and shows what
 // came of it. A screen without recordings has no such key.
 func TestRecordKey(t *testing.T) {
-	s := sampleState(fourSpeakers, 60, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	m := testModel(s, 120, 34)
 	press(m, "R")
 	screenHasNot(t, m, "record")
@@ -40,21 +40,4 @@ func TestRecordKey(t *testing.T) {
 	m.Update(runCommand(press(m, "R")))
 	screenHas(t, m, "cannot record")
 	screenHas(t, m, "Choose another folder.")
-}
-
-// TestRecordCommand is the same for screen readers.
-func TestRecordCommand(t *testing.T) {
-	c, b, _ := commandsAt(60)
-	if err := c.Run("record"); err != nil || !strings.Contains(b.String(), "There is no command record") {
-		t.Errorf("%v, %s", err, b)
-	}
-	fails := error(nil)
-	c.o.Record = func() (string, error) { return "recording into monday", fails }
-	b.Reset()
-	_ = c.Run("record")
-	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
-	_ = c.Run("rec")
-	if want := "recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
-		t.Errorf("got %q, want %q", b, want)
-	}
 }

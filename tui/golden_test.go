@@ -16,6 +16,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -97,7 +98,7 @@ func TestGoldenScreens(t *testing.T) {
 					name += "-ascii"
 				}
 				t.Run(name, func(t *testing.T) {
-					s := sampleState(sampleTurns(c.people, 200, 7), 75.2, 1)
+					s := tuitest.State(tuitest.Turns(c.people, 200, 7), 75.2, 1)
 					s.Started = time.Unix(1_000_000-75, 0)
 					s.SourceNotice = "no microphone"
 					c.change(&s)
@@ -105,7 +106,7 @@ func TestGoldenScreens(t *testing.T) {
 					m.glyphs, m.dirty = canvas.NewGlyphs(ascii, false), true
 					press(m, c.keys...)
 					if c.name == "frozen" {
-						m.later(sampleState(sampleTurns(c.people, 200, 7), 87, 1))
+						m.later(tuitest.State(tuitest.Turns(c.people, 200, 7), 87, 1))
 					}
 					golden(t, name, plainScreen(m))
 				})
@@ -138,10 +139,10 @@ func TestGoldenViews(t *testing.T) {
 		} {
 			name := fmt.Sprintf("view-%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				s := sampleState(sampleTurns(6, 400, 7), 375.2, 1)
+				s := tuitest.State(tuitest.Turns(6, 400, 7), 375.2, 1)
 				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
 				m := testModel(s, size[0], size[1])
-				m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
+				m.annotations = protocol.NewAnnotationsStore(tuitest.Annotations(375))
 				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
 				press(m, c.keys...)
 				golden(t, name, plainScreen(m))
@@ -153,7 +154,7 @@ func TestGoldenViews(t *testing.T) {
 // TestGoldenColours pins the bytes of one screen, escape sequences included.
 func TestGoldenColours(t *testing.T) {
 	for _, dark := range []bool{true, false} {
-		m := testModel(sampleState(sampleTurns(8, 200, 7), 75.2, 1), 80, 24)
+		m := testModel(tuitest.State(tuitest.Turns(8, 200, 7), 75.2, 1), 80, 24)
 		m.theme, m.dirty = canvas.NewTheme(termenv.TrueColor, dark, false), true
 		name := "colours-light"
 		if dark {
@@ -164,7 +165,7 @@ func TestGoldenColours(t *testing.T) {
 }
 
 func TestGoldenSummary(t *testing.T) {
-	s := sampleState(sampleTurns(8, 200, 7), 175.2, 1)
+	s := tuitest.State(tuitest.Turns(8, 200, 7), 175.2, 1)
 	s.Dropped, s.Overflows = 12, 1
 	s.Timeline.Lanes[1].Speaker = "李雷\x1b"
 	for _, c := range []struct {
@@ -205,7 +206,7 @@ func TestSummaryOfNothing(t *testing.T) {
 }
 
 func TestPlainThemeWritesNoSequences(t *testing.T) {
-	m := testModel(sampleState(sampleTurns(4, 100, 7), 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
 	m.theme, m.glyphs = canvas.NewTheme(termenv.TrueColor, true, true), canvas.NewGlyphs(true, true)
 	m.dirty = true
 	if v := m.View(); strings.ContainsRune(v, '\x1b') {
@@ -214,7 +215,7 @@ func TestPlainThemeWritesNoSequences(t *testing.T) {
 }
 
 func TestNoColorKeepsAttributesOnly(t *testing.T) {
-	m := testModel(sampleState(sampleTurns(4, 100, 7), 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
 	m.theme, m.dirty = canvas.NewTheme(termenv.Ascii, true, false), true
 	for _, seq := range strings.Split(m.View(), "\x1b[")[1:] {
 		params, _, _ := strings.Cut(seq, "m")

@@ -96,16 +96,3 @@ func screenHasNot(t *testing.T, m *model, not string) {
 }
 
 func noExport(protocol.Annotations) (string, error) { return "", nil }
-
-// fakePlayer records its calls.
-type fakePlayer struct {
-	toggled int
-	sought  []float64
-	speed   int
-}
-
-func (p *fakePlayer) TogglePause() { p.toggled++ }
-
-func (p *fakePlayer) Seek(at float64) { p.sought = append(p.sought, at) }
-
-func (p *fakePlayer) Faster(n int) { p.speed += n }

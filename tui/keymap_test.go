@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/tui/tuitest"
+
 	tea "github.com/charmbracelet/bubbletea"
 )
 
@@ -20,7 +22,7 @@ func keymapOf(t *testing.T, settings ...KeySetting) Keymap {
 // modelWithKeys is a testModel with other keys.
 func modelWithKeys(t *testing.T, w, h int, settings ...KeySetting) *model {
 	t.Helper()
-	m := testModel(sampleState(fourSpeakers, 100, 1), w, h)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), w, h)
 	o := m.o
 	o.Keys = keymapOf(t, settings...)
 	n := newModel(m.ctx, o, m.theme, m.glyphs)

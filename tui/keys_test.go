@@ -10,13 +10,14 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestFreezeStopsTheTimelineAndNothingElse(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	before := screenRows(m)
 	press(m, "space")
-	m.later(sampleState(fourSpeakers, 130, 1))
+	m.later(tuitest.State(tuitest.FourSpeakers, 130, 1))
 	after := screenRows(m)
 	for y := 2; y < 28; y++ {
 		if before[y] != after[y] {
@@ -35,10 +36,10 @@ func TestFreezeStopsTheTimelineAndNothingElse(t *testing.T) {
 }
 
 func TestScrollingBackStandsStillWhileTheSessionGoesOn(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	press(m, "left")
 	at := m.window().at(0)
-	m.later(sampleState(fourSpeakers, 400, 1))
+	m.later(tuitest.State(tuitest.FourSpeakers, 400, 1))
 	if got := m.window().at(0); got != at {
 		t.Errorf("the window moved from %v to %v", at, got)
 	}
@@ -64,7 +65,7 @@ func TestScrollingBackStandsStillWhileTheSessionGoesOn(t *testing.T) {
 }
 
 func TestZoomKeys(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	screenHas(t, m, "60 s across")
 	press(m, "+")
 	screenHas(t, m, "30 s across")
@@ -84,13 +85,13 @@ func TestZoomKeys(t *testing.T) {
 // Zooming out stops at the length of the session: no key in between changes
 // nothing.
 func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	press(m, "-")
 	screenHas(t, m, "whole session")
 	press(m, "-", "-", "-", "+")
 	screenHas(t, m, "60 s across")
 	// A session that is shorter than the view.
-	m = testModel(sampleState(fourSpeakers, 12, 1), 100, 30)
+	m = testModel(tuitest.State(tuitest.FourSpeakers, 12, 1), 100, 30)
 	press(m, "-")
 	screenHas(t, m, "whole session")
 	press(m, "+")
@@ -100,7 +101,7 @@ func TestZoomOutStopsAtTheSessionsLength(t *testing.T) {
 // A message makes room for the keys: the answer to a key after 3 s, a problem
 // after 8 s, both at the next key, and where there is room they share the line.
 func TestMessagesMakeRoomForTheKeys(t *testing.T) {
-	s := sampleState(fourSpeakers, 100, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
 	m := testModel(s, 120, 30)
 	press(m, "s")
 	screenHas(t, m, "lanes sorted by talk time   q quit  ? help")
@@ -120,7 +121,7 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 }
 
 func TestQuickKeysArriveTogether(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("--")})
 	screenHas(t, m, "5 min across")
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("++q"), Paste: true})
@@ -135,7 +136,7 @@ func TestQuickKeysArriveTogether(t *testing.T) {
 }
 
 func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
-	m := testModel(sampleState(sampleTurns(8, 200, 3), 190, 1), 60, 9)
+	m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), 60, 9)
 	screenHas(t, m, "SPEAKER_00")
 	screenHasNot(t, m, "SPEAKER_07")
 	screenHas(t, m, "↓ 3")
@@ -147,7 +148,7 @@ func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
 }
 
 func TestEveryKeyIsBoundOnce(t *testing.T) {
-	for _, o := range []Options{{}, {Player: &fakePlayer{}, Wire: noWire}} {
+	for _, o := range []Options{{}, {Player: &tuitest.Player{}, Wire: noWire}} {
 		seen := map[string][]screen{}
 		for _, b := range newBindings() {
 			if b.needs != nil && !b.needs(o) {
@@ -168,9 +169,9 @@ func TestEveryKeyIsBoundOnce(t *testing.T) {
 func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 	for _, ascii := range []bool{false, true} {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
-			m := testModel(sampleState(fourSpeakers, 60, 1), size[0], size[1])
+			m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
 			// With everything that a session can have.
-			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &fakePlayer{}, Wire: noWire, Microphones: &fakeMicrophones{}}, m.theme, canvas.NewGlyphs(ascii, false))
+			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}, m.theme, canvas.NewGlyphs(ascii, false))
 			full.w, full.h = size[0], size[1]
 			full.refresh()
 			m = full
@@ -206,7 +207,7 @@ func TestQuitting(t *testing.T) {
 		interrupted bool
 	}{{"q", false}, {"ctrl+c", true}} {
 		calls := 0
-		m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 		m.o.Interrupt = func() { calls++ }
 		cmd := press(m, c.key)
 		if cmd == nil {
@@ -223,7 +224,7 @@ func TestQuitting(t *testing.T) {
 }
 
 func TestQuittingAsksForUnsavedChanges(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 60, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 	press(m, "b", "enter")
 	if cmd := press(m, "q"); cmd != nil && cmd() != nil {
 		t.Fatal("q quits, and the bookmark is lost")
@@ -236,7 +237,7 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 	if cmd := press(m, "q"); cmd == nil || cmd() == nil {
 		t.Error("q twice does not quit")
 	}
-	m = testModel(sampleState(fourSpeakers, 60, 1), 100, 30)
+	m = testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 	press(m, "b", "enter")
 	_, revision := m.annotations.Load()
 	m.annotations.MarkSaved(revision)
@@ -246,14 +247,14 @@ func TestQuittingAsksForUnsavedChanges(t *testing.T) {
 }
 
 func TestPlaybackKeys(t *testing.T) {
-	p := &fakePlayer{}
-	s := sampleState(fourSpeakers, 300, 1)
+	p := &tuitest.Player{}
+	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Playback = &display.Playback{Paused: true, Speed: 2}
 	m := newModel(t.Context(), Options{Snapshot: func() display.State { return s }, Player: p}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
 	m.refresh()
 	screenHas(t, m, "PAUSED")
 	press(m, "p", "space", ",", ".", ">", "<", ">")
-	if p.toggled != 2 || m.frozen != nil || p.speed != 1 || len(p.sought) != 2 || p.sought[0] != 290 || p.sought[1] != 310 {
+	if p.Toggled != 2 || m.frozen != nil || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 290 || p.Sought[1] != 310 {
 		t.Errorf("%+v", p)
 	}
 	s.Playback = &display.Playback{Speed: 2}
@@ -262,7 +263,7 @@ func TestPlaybackKeys(t *testing.T) {
 }
 
 func TestMouse(t *testing.T) {
-	s := sampleState(fourSpeakers, 300, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Timeline.Lanes[1].Turns = append([]protocol.Turn(nil), s.Timeline.Lanes[1].Turns...)
 	m := testModel(s, 100, 30)
 	click := func(x, y int, button tea.MouseButton, action tea.MouseAction) {

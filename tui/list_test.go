@@ -12,10 +12,11 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestListFollowsTheEndOrStays(t *testing.T) {
-	s := sampleState(fourSpeakers, 300, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	m := testModel(s, 80, 24)
 	press(m, "t")
 	screenHas(t, m, "turns and bookmarks")
@@ -24,13 +25,13 @@ func TestListFollowsTheEndOrStays(t *testing.T) {
 		return strings.TrimSpace(rows[len(rows)-3])
 	}
 	newest := last()
-	m.later(sampleState(fourSpeakers, 320, 1))
+	m.later(tuitest.State(tuitest.FourSpeakers, 320, 1))
 	if last() == newest {
 		t.Errorf("the list does not follow the newest turn: %q", newest)
 	}
 	press(m, "up", "up", "up")
 	before := screenRows(m)
-	m.later(sampleState(fourSpeakers, 400, 1))
+	m.later(tuitest.State(tuitest.FourSpeakers, 400, 1))
 	for y, row := range screenRows(m)[2:21] {
 		if row != before[y+2] {
 			t.Fatalf("row %d moved although a turn is selected:\n%s\n%s", y, before[y+2], row)
@@ -45,7 +46,7 @@ func TestListFollowsTheEndOrStays(t *testing.T) {
 }
 
 func TestListFiltersBySpeakerAndText(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 80, 24)
 	press(m, "1", "r")
 	typeText(m, "Anna")
 	press(m, "enter", "b")
@@ -66,13 +67,13 @@ func TestListFiltersBySpeakerAndText(t *testing.T) {
 }
 
 func TestListJumps(t *testing.T) {
-	p := &fakePlayer{}
-	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	p := &tuitest.Player{}
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	m.o.Player = p
 	press(m, "t", "home", "down", "enter")
 	rows := m.listRows(m.session())
-	if len(p.sought) != 1 || p.sought[0] != rows[1].at {
-		t.Errorf("sought %v, the turn is at %v", p.sought, rows[1].at)
+	if len(p.Sought) != 1 || p.Sought[0] != rows[1].at {
+		t.Errorf("sought %v, the turn is at %v", p.Sought, rows[1].at)
 	}
 	if w := m.window(); w.follow || w.column(rows[1].at) < 0 || w.column(rows[1].at) >= w.cells {
 		t.Errorf("the timeline shows %v to %v", w.at(0), w.end())
@@ -90,7 +91,7 @@ func TestListJumps(t *testing.T) {
 func TestListCopies(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")
-	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	var out strings.Builder
 	m.o.Output = &out
 	runCommand(press(m, "t", "up", "y"))
@@ -108,7 +109,7 @@ func TestListCopies(t *testing.T) {
 // One turn is given to another speaker, and back by undo; exports and replays
 // take the same annotations.
 func TestListReassignsATurn(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	press(m, "t", "up", "up")
 	r, _ := m.selectedRow()
 	s := m.session()
@@ -135,9 +136,9 @@ func TestListReassignsATurn(t *testing.T) {
 }
 
 func TestCursorOfAFrozenView(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 80, 24)
 	press(m, "space", "left", "left", "left")
-	m.later(sampleState(fourSpeakers, 330, 1))
+	m.later(tuitest.State(tuitest.FourSpeakers, 330, 1))
 	w := m.window()
 	want := 300 - 3*w.cellDur
 	if math.Abs(m.cursor-want) > 1e-6 || !w.follow {
@@ -161,7 +162,7 @@ func TestCursorOfAFrozenView(t *testing.T) {
 }
 
 func TestCursorOfAPausedReplay(t *testing.T) {
-	s := sampleState(fourSpeakers, 300, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Playback = &display.Playback{Paused: true, Speed: 1}
 	m := testModel(s, 80, 24)
 	press(m, "left", "left", "b", "enter")
@@ -171,7 +172,7 @@ func TestCursorOfAPausedReplay(t *testing.T) {
 }
 
 func TestCommandsByName(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 300, 1), 120, 34)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 120, 34)
 	typeText(m, ":zoo")
 	screenHas(t, m, "zoom in  zoom out")
 	press(m, "tab")
@@ -208,7 +209,7 @@ func TestEveryKeyHasAName(t *testing.T) {
 		on   screen
 		name string
 	}
-	for _, o := range []Options{{}, {Player: &fakePlayer{}}} {
+	for _, o := range []Options{{}, {Player: &tuitest.Player{}}} {
 		seen := map[command]bool{}
 		for _, b := range newBindings() {
 			if b.needs != nil && !b.needs(o) || b.digit != nil || b.keys[0] == ":" {

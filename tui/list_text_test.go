@@ -12,11 +12,12 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // saidState is a session with words of several scripts.
 func saidState() display.State {
-	return sampleState([]protocol.Turn{
+	return tuitest.State([]protocol.Turn{
 		{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: strings.Repeat("the quick brown fox jumps over the lazy dog ", 4) + "at last"},
 		{Speaker: "SPEAKER_01", Start: 9, End: 12, Text: strings.Repeat("我们星期五发布这个版本", 6)},
 		{Speaker: "SPEAKER_02", Start: 13, End: 15, Text: "שלום לכולם, נתחיל בבקשה \x1b[2Jעכשיו"},
@@ -58,7 +59,7 @@ func TestListShowsEveryScript(t *testing.T) {
 		"다음 주 금요일에 새 버전을 출시합니다 그리고 가격을 논의합니다, " + strings.Repeat("שלום לכולם ", 9) + "سوف نطلق",
 	} {
 		for _, size := range [][2]int{{80, 24}, {40, 20}, {120, 34}} {
-			m := testModel(sampleState([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: text}}, 20, 1), size[0], size[1])
+			m := testModel(tuitest.State([]protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 8, Text: text}}, 20, 1), size[0], size[1])
 			press(m, "t")
 			said := ""
 			for _, r := range m.listRows(m.session())[1:] {

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // TestMain also makes the test binary a program that the tmux tests run: with
@@ -53,7 +54,7 @@ func runSample(spec string) int {
 			cancel = time.Duration(num * float64(time.Second))
 		}
 	}
-	turns := sampleTurns(people, length, 7)
+	turns := tuitest.Turns(people, length, 7)
 	begin := time.Now()
 	last := display.State{}
 	o.Snapshot = func() display.State {
@@ -65,7 +66,7 @@ func runSample(spec string) int {
 		if finish {
 			position = min(position, length)
 		}
-		s := sampleState(turns, position, 1)
+		s := tuitest.State(turns, position, 1)
 		s.Started = begin.Add(-time.Duration(at * float64(time.Second)))
 		if finish {
 			s.Length = length

@@ -6,6 +6,8 @@ import (
 
 	"hubbub/tui/display"
 
+	"hubbub/tui/tuitest"
+
 	tea "github.com/charmbracelet/bubbletea"
 )
 
@@ -42,7 +44,7 @@ func answerTo(m *model, cmd tea.Cmd) { m.Update(cmd()) }
 func TestChooseMicrophone(t *testing.T) {
 	for _, size := range [][2]int{{120, 34}, {80, 24}, {40, 8}} {
 		w, h := size[0], size[1]
-		m := testModel(sampleState(fourSpeakers, 100, 1), w, h)
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), w, h)
 		devices := &fakeMicrophones{level: display.Level{RMS: 0.05, Peak: 0.1}, list: []display.Microphone{
 			{Input: "mic:1", Name: "default", System: "ALSA", Default: true, Used: true},
 			{Input: "parec:1", Name: "USB \x1b[2JAudio", System: "parec"},
@@ -81,7 +83,7 @@ func TestChooseMicrophone(t *testing.T) {
 		answerTo(m, cmd) // the list comes late
 		screenHasNot(t, m, "in use")
 	}
-	m := testModel(sampleState(fourSpeakers, 100, 1), 120, 34)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 120, 34)
 	press(m, "i") // a file is no microphone
 	screenHasNot(t, m, "microphones")
 }

@@ -1,8 +1,7 @@
-// Package tui displays a session: the full-screen timeline, the displays
-// without a screen (lines, json, events, rttm, wire, and the accessible one),
-// and the summary at the end.
+// Package tui displays a session: the full-screen timeline, and the summary at
+// the end. The displays without a screen are package plain.
 //
-// The screen never calls into the session. It asks for a State, an immutable
+// The screen never calls into the session. It asks for a display.State, an immutable
 // snapshot, twenty times a second and whenever a Msg wakes it. Freezing the
 // screen means keeping an old State.
 //

@@ -12,10 +12,11 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestNothingIsDrawnWhenNothingChanges(t *testing.T) {
-	s := sampleState(fourSpeakers, 60, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	m := testModel(s, 80, 24)
 	m.View()
 	m.drawn = "not drawn again"
@@ -32,7 +33,7 @@ func TestNothingIsDrawnWhenNothingChanges(t *testing.T) {
 
 func TestMessagesAreShownForAWhile(t *testing.T) {
 	box := make(chan Msg, 1)
-	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	m.o.Messages = box
 	box <- Msg{Kind: MsgError, Text: "Invalid chunk size\x1b[2J"}
 	_, again := m.Update(m.awaitMessage())
@@ -51,8 +52,8 @@ func TestMessagesAreShownForAWhile(t *testing.T) {
 }
 
 func TestMailboxWakesTheScreenBeforeItsTick(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
-	next := sampleState(fourSpeakers, 61, 1)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
+	next := tuitest.State(tuitest.FourSpeakers, 61, 1)
 	m.o.Snapshot = func() display.State { return next }
 	before := m.View()
 	m.Update(Msg{Kind: MsgWake})
@@ -62,7 +63,7 @@ func TestMailboxWakesTheScreenBeforeItsTick(t *testing.T) {
 }
 
 func TestSizeZeroIsTheUsualSize(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 60, 1), 0, 0)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 0, 0)
 	if got := screenRows(m); len(got) != 24 {
 		t.Errorf("a terminal of size 0x0 gets %d rows", len(got))
 	}
@@ -70,7 +71,7 @@ func TestSizeZeroIsTheUsualSize(t *testing.T) {
 
 func TestTinyScreensGetOneLine(t *testing.T) {
 	for _, size := range [][2]int{{39, 24}, {80, 7}, {20, 1}} {
-		m := testModel(sampleState(fourSpeakers, 60, 1), size[0], size[1])
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
 		got := screenRows(m)
 		if !strings.HasPrefix(got[0], "1:00") || strings.TrimSpace(strings.Join(got[1:], "")) != "" {
 			t.Errorf("%v: %q", size, got)
@@ -91,7 +92,7 @@ func anyState(t *rapid.T) display.State {
 		Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Finished: rapid.Bool().Draw(t, "finished"),
 	}
 	s.Timeline.Decided = number.Draw(t, "decided")
-	s.Levels = sampleLevels[:rapid.IntRange(0, 1000).Draw(t, "levels")]
+	s.Levels = tuitest.Levels[:rapid.IntRange(0, 1000).Draw(t, "levels")]
 	for at := 0.0; rapid.Bool().Draw(t, "gap") && len(s.Gaps) < 5; {
 		g := protocol.Span{Start: at + number.Draw(t, "gap start")}
 		g.End = g.Start + number.Draw(t, "gap length")
@@ -143,7 +144,7 @@ func TestViewNeverExceedsItsTerminal(t *testing.T) {
 func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
 		for _, help := range []int{0, 1} {
-			m := testModel(sampleState(sampleTurns(8, 200, 3), 190, 1), size[0], size[1])
+			m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), size[0], size[1])
 			m.glyphs, m.help, m.dirty = canvas.NewGlyphs(true, false), help, true
 			for _, r := range ansi.Strip(m.View()) {
 				if r > 0x7e {

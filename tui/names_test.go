@@ -12,6 +12,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // wideNames are names that terminals give different widths, or none.
@@ -86,7 +87,7 @@ func named(people int, names []string) (display.State, *protocol.AnnotationsStor
 	for i, name := range names[:min(people, len(names))] {
 		a, _ = a.Rename(fmt.Sprintf("SPEAKER_%02d", i), name)
 	}
-	return sampleState(sampleTurns(people, 200, 7), 75.2, 1), protocol.NewAnnotationsStore(a)
+	return tuitest.State(tuitest.Turns(people, 200, 7), 75.2, 1), protocol.NewAnnotationsStore(a)
 }
 
 // TestNamesMoveNothing compares screens on which only the names differ, at the

@@ -8,12 +8,13 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
+	"hubbub/tui/tuitest"
 )
 
 func TestStageShowsWhoSpeaks(t *testing.T) {
 	for _, name := range []string{"Anna", "李雷", "Çağla Öz", "Вера", "نورا"} {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-			s := sampleState(fourSpeakers, 60, 1)
+			s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 			for i := range s.Timeline.Lanes {
 				s.Timeline.Lanes[i].Open = i == 1
 				s.Timeline.Lanes[i].OpenSince = 58

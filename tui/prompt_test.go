@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"hubbub/tui/tuitest"
+
 	tea "github.com/charmbracelet/bubbletea"
 )
 
@@ -29,7 +31,7 @@ func TestTextInput(t *testing.T) {
 		{"|e\u0301x", tea.KeyDelete, "|x"},
 	} {
 		before, after, _ := strings.Cut(c.start, "|")
-		m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 		m.askText(textInput{label: "name:", limit: 10, before: before, after: after})
 		m.Update(tea.KeyMsg{Type: c.key})
 		if got := m.input.before + "|" + m.input.after; got != c.want {
@@ -42,7 +44,7 @@ func TestTextInput(t *testing.T) {
 // without.
 func TestTextInputEnds(t *testing.T) {
 	got := "nothing"
-	m := testModel(sampleState(fourSpeakers, 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
 	input := textInput{label: "name:", limit: 5, done: func(_ *model, text string) tea.Cmd { got = text; return nil }}
 	m.askText(input)
 	typeText(m, " abcdefgh")

@@ -16,6 +16,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 // sink keeps what is written to it.
@@ -107,7 +108,7 @@ func TestRunEnds(t *testing.T) {
 		left := 0
 		box := make(chan Msg, 4)
 		keys, out, done := run(t, ctx, Options{
-			Snapshot:  func() display.State { return sampleState(fourSpeakers, 60, 1) },
+			Snapshot:  func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) },
 			Messages:  box,
 			Interrupt: func() { left++ },
 		})
@@ -141,7 +142,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			var broken atomic.Bool
 			keys, out, done := run(t, context.Background(), Options{
 				Snapshot: func() display.State {
-					s := sampleState(fourSpeakers, 60, 1)
+					s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 					if broken.Load() && c.broken != nil {
 						return c.broken(s)
 					}
@@ -170,7 +171,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 // TestPanicOfTheView: Bubble Tea has no way to end from there, the next message
 // has.
 func TestPanicOfTheView(t *testing.T) {
-	g := &guardedModel{model: testModel(sampleState(fourSpeakers, 60, 1), 80, 24)}
+	g := &guardedModel{model: testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)}
 	g.theme, g.dirty = nil, true
 	if g.View() != "" || g.panicked == nil || !strings.Contains(string(g.panicked.Stack()), "model).draw") {
 		t.Fatalf("after a panic of the view: %v", g.panicked)

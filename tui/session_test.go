@@ -6,10 +6,11 @@ import (
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestSharesLeaveOutTheMuted(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	sum := func() (sum float64, muted int) {
 		for _, p := range m.session().Speakers {
 			sum += p.Share
@@ -31,7 +32,7 @@ func TestSharesLeaveOutTheMuted(t *testing.T) {
 }
 
 func TestSortedByTalkTime(t *testing.T) {
-	m := testModel(sampleState(fourSpeakers, 100, 1), 100, 30)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	style := map[string]canvas.Style{}
 	for _, p := range m.session().Speakers {
 		style[p.Label] = p.Style
@@ -54,7 +55,7 @@ func TestSortedByTalkTime(t *testing.T) {
 // A new label is most likely the speaker who had the same label before, else the
 // first who is not new.
 func TestMatchForANewLabel(t *testing.T) {
-	s := sampleState(sampleTurns(4, 100, 7), 90, 1)
+	s := tuitest.State(tuitest.Turns(4, 100, 7), 90, 1)
 	s.Timeline.Lanes[2].Speaker, s.Timeline.Lanes[3].Speaker = "SPEAKER_01#2", "SPEAKER_09"
 	s.NewLabels = []string{"SPEAKER_01#2", "SPEAKER_09"}
 	for label, want := range map[string]string{"SPEAKER_01#2": "SPEAKER_01", "SPEAKER_09": "SPEAKER_00", "SPEAKER_07#2": "SPEAKER_00"} {

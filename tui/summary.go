@@ -12,6 +12,7 @@ import (
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // The summary, on the normal screen at the end:
@@ -78,5 +79,5 @@ func writeSummary(w io.Writer, s *display.Session, t *canvas.Theme, g *canvas.Gl
 	if s.Overflows > 0 {
 		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", display.Times(s.Overflows)), canvas.Warn))
 	}
-	return outputError(b.Flush())
+	return plain.OutputError(b.Flush())
 }

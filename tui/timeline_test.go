@@ -8,10 +8,11 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestSpeakingIsMarked(t *testing.T) {
-	s := sampleState(fourSpeakers, 60, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	m := testModel(s, 80, 24)
 	l := m.layout()
 	open := 0
@@ -48,7 +49,7 @@ func TestOverlapIsTwoLanesAtOnce(t *testing.T) {
 func undecided(row string) int { return strings.Count(row, "░") + strings.Count(row, "▒") }
 
 func TestUndecidedGrowsWhenAudioIsNotSent(t *testing.T) {
-	s := sampleState(fourSpeakers, 60, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Timeline.Lanes = s.Timeline.Lanes[:1]
 	m := testModel(s, 100, 24)
 	if n := undecided(screenRows(m)[2]); n < 1 || n > 3 {
@@ -69,7 +70,7 @@ func TestUndecidedGrowsWhenAudioIsNotSent(t *testing.T) {
 
 // A gap of a tenth of a second is seen at any zoom.
 func TestGapsAreSeen(t *testing.T) {
-	s := sampleState(fourSpeakers, 3000, 1)
+	s := tuitest.State(tuitest.FourSpeakers, 3000, 1)
 	s.Gaps = []protocol.Span{{Start: 2990, End: 2990.1}}
 	for range 12 {
 		m := testModel(s, 100, 24)
@@ -101,7 +102,7 @@ func TestOverlapIsMarkedOnTheRule(t *testing.T) {
 func TestLoudness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "n")
-		levels := sampleLevels[:n]
+		levels := tuitest.Levels[:n]
 		from := rapid.Float64Range(-5, 40).Draw(t, "from")
 		to := from + rapid.Float64Range(0.01, 6).Draw(t, "length")
 		got, ok := levelBetween(levels, from, to)

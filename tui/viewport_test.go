@@ -9,6 +9,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestPresentIsInTheLastColumn(t *testing.T) {
@@ -171,7 +172,7 @@ func TestCoverTurns(t *testing.T) {
 }
 
 func TestCoverageIsTheSameWhereverTheWindowIs(t *testing.T) {
-	turns := sampleTurns(1, 60, 3)
+	turns := tuitest.Turns(1, 60, 3)
 	wide := make([]uint8, 200)
 	window{cells: len(wide), cellDur: 0.3}.coverTurns(wide, turns)
 	for first := range 100 {

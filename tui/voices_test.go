@@ -3,38 +3,19 @@ package tui
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/tui/tuitest"
 )
 
-// fakeMemory records its calls.
-type fakeMemory struct {
-	calls  []string
-	never  bool
-	failed error
-	fixes  string
-}
-
-func (f *fakeMemory) Asks() bool     { return !f.never }
-func (f *fakeMemory) Folder() string { return "/home/sam/voices" }
-func (f *fakeMemory) Never() error   { f.never = true; return nil }
-func (f *fakeMemory) Correct() (string, error) {
-	return f.fixes, nil
-}
-func (f *fakeMemory) Remember(label string) (string, error) {
-	f.calls = append(f.calls, label)
-	return "a voiceprint is stored in /home/sam/voices", f.failed
-}
-
-func voiceModel(t *testing.T) (*model, *fakeMemory) {
+func voiceModel(t *testing.T) (*model, *tuitest.Memory) {
 	t.Helper()
-	m := testModel(sampleState(fourSpeakers, 60, 1), 120, 34)
-	f := &fakeMemory{}
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 34)
+	f := &tuitest.Memory{}
 	m.o.Memory = f
 	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
@@ -53,7 +34,7 @@ func TestOfferToRemember(t *testing.T) {
 	m, f := voiceModel(t)
 	nameLane(m, "1", "Anna")
 	screenHas(t, m, "remember the voice of Anna, on this machine only?  y yes  n no  N never ask")
-	if cmd := press(m, "enter"); cmd != nil && runCommand(cmd) != nil || len(f.calls) > 0 {
+	if cmd := press(m, "enter"); cmd != nil && runCommand(cmd) != nil || len(f.Calls) > 0 {
 		t.Error("enter consents")
 	}
 	press(m, "n")
@@ -63,8 +44,8 @@ func TestOfferToRemember(t *testing.T) {
 
 	nameLane(m, "2", "Ben")
 	m.Update(runCommand(press(m, "y")))
-	if !slices.Equal(f.calls, []string{"SPEAKER_01"}) {
-		t.Errorf("learnt %q", f.calls)
+	if !slices.Equal(f.Calls, []string{"SPEAKER_01"}) {
+		t.Errorf("learnt %q", f.Calls)
 	}
 	screenHas(t, m, "a voiceprint is stored in /home/sam/voices")
 	press(m, "?")
@@ -72,7 +53,7 @@ func TestOfferToRemember(t *testing.T) {
 	press(m, "esc")
 
 	// A failure is shown, and the next name asks again.
-	f.failed = hint.Add(errors.New("too little speech"), "Try again.")
+	f.Failure = hint.Add(errors.New("too little speech"), "Try again.")
 	nameLane(m, "3", "Eva")
 	m.Update(runCommand(press(m, "y")))
 	screenHas(t, m, "too little speech")
@@ -107,8 +88,8 @@ func TestQuestionTakesNoOtherKeys(t *testing.T) {
 		nameLane(m, "1", "Anna")
 		types(m)
 		a, _ := m.annotations.Load()
-		if got := a.Names(); got["SPEAKER_00"] != "Anna" || got["SPEAKER_01"] != "Nya" || len(f.calls) > 0 || f.never {
-			t.Errorf("%s: names %q, learnt %q, never %v", name, got, f.calls, f.never)
+		if got := a.Names(); got["SPEAKER_00"] != "Anna" || got["SPEAKER_01"] != "Nya" || len(f.Calls) > 0 || f.Refused {
+			t.Errorf("%s: names %q, learnt %q, never %v", name, got, f.Calls, f.Refused)
 		}
 		screenHas(t, m, "remember the voice of Nya")
 	}
@@ -135,43 +116,15 @@ func TestCorrectionOfVoices(t *testing.T) {
 	}
 	nameLane(m, "1", "Anna")
 	press(m, "n")
-	f.fixes = "the voice of Sam is stored as Anna now"
+	f.Fixes = "the voice of Sam is stored as Anna now"
 	m.refresh()
 	cmd := m.correctVoices()
 	if m.correctVoices() != nil {
 		t.Error("two corrections at once")
 	}
 	m.Update(runCommand(cmd))
-	screenHas(t, m, f.fixes)
+	screenHas(t, m, f.Fixes)
 	if m.correctVoices() != nil {
 		t.Error("corrected again")
-	}
-}
-
-// TestRememberCommands is the same for screen readers.
-func TestRememberCommands(t *testing.T) {
-	c, b, _ := commandsAt(60)
-	f := &fakeMemory{}
-	c.o.Memory = f
-	for _, line := range []string{"remember 1", "name 1 Anna", "name 1 Ann", "remember Ann", "remember nobody", "never", "name 2 Ben"} {
-		if err := c.Run(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.fixes = "the voice of Ann is stored as Eva now"
-	_ = c.Run("name 1 Eva")
-	want := `SPEAKER_00 has no name yet. Type name SPEAKER_00 and the name.
-SPEAKER_00 is now Anna.
-Remember the voice of Anna, on this machine only? Type remember Anna, or never to be asked no more.
-Anna is now Ann.
-a voiceprint is stored in /home/sam/voices.
-No speaker is called nobody; who lists all.
-hubbub does not ask again. remember still learns a voice.
-SPEAKER_01 is now Ben.
-Ann is now Eva.
-the voice of Ann is stored as Eva now.
-`
-	if b.String() != want || !slices.Equal(f.calls, []string{"SPEAKER_00"}) {
-		t.Errorf("got:\n%s\nwant:\n%s", strings.TrimSpace(b.String()), want)
 	}
 }

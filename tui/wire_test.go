@@ -19,15 +19,15 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
+	"hubbub/tui/tuitest"
 	"hubbub/tui/wire"
-	"hubbub/tui/wire/wiretest"
 )
 
 func noWire() trace.Snapshot { return trace.Snapshot{} }
 
 // wireModel has the wire view open over such a stream.
 func wireModel(l *trace.Log, w, h int) *model {
-	m := testModel(sampleState(fourSpeakers, 42, 1), w, h)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 42, 1), w, h)
 	m.o.Wire = l.Snapshot
 	o := m.o
 	o.SaveWire = func([]byte) (string, error) { return "./wire.ndjson", nil }
@@ -64,7 +64,7 @@ func TestGoldenWire(t *testing.T) {
 		} {
 			name := fmt.Sprintf("%s-%dx%d", c.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := wireModel(wiretest.Log(c.end), size[0], size[1])
+				m := wireModel(tuitest.Log(c.end), size[0], size[1])
 				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
 				press(m, c.keys...)
 				got := plainScreen(m)
@@ -83,12 +83,12 @@ func TestGoldenWire(t *testing.T) {
 
 // The second line has a verdict in words, whether or not something is wrong.
 func TestWireVerdict(t *testing.T) {
-	m := wireModel(wiretest.Log(false), 120, 34)
+	m := wireModel(tuitest.Log(false), 120, 34)
 	if line := screenRows(m)[1]; !strings.Contains(line, "● open 0:") || !strings.Contains(line, "service on time   lag 1.0 s, most 1.0 s   last reply ") {
 		t.Errorf("the verdict is %q", line)
 	}
 	for _, size := range [][2]int{{80, 24}, {120, 34}, {80, 9}} {
-		m = wireModel(lateLog(14*time.Second, 20*time.Millisecond, time.Second), size[0], size[1])
+		m = wireModel(tuitest.LateLog(14*time.Second, 20*time.Millisecond, time.Second), size[0], size[1])
 		if line := screenRows(m)[1]; !strings.Contains(line, "events arrive 14 s late: the service is overloaded or something buffers them") {
 			t.Errorf("%v: the verdict is %q", size, line)
 		}
@@ -122,7 +122,7 @@ func TestWireAfterAResume(t *testing.T) {
 // The help explains every figure of the view, at every size.
 func TestWireHelpExplainsTheFigures(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
-		m := wireModel(wiretest.Log(false), size[0], size[1])
+		m := wireModel(tuitest.Log(false), size[0], size[1])
 		text, pages := "", 0
 		for press(m, "?"); m.help > 0; press(m, "?") {
 			text += strings.Join(strings.Fields(ansi.Strip(m.View())), " ")
@@ -141,7 +141,7 @@ func TestWireHelpExplainsTheFigures(t *testing.T) {
 
 // The keys of the view filter, and esc shows all rows again before it closes the view.
 func TestWireFilterKeys(t *testing.T) {
-	m := wireModel(wiretest.Log(false), 120, 34)
+	m := wireModel(tuitest.Log(false), 120, 34)
 	rows := func() int {
 		_, n := m.wire.NDJSON()
 		return n
@@ -169,7 +169,7 @@ func TestWireFilterKeys(t *testing.T) {
 }
 
 func TestWireSelectionStandsStill(t *testing.T) {
-	l := wiretest.Log(false)
+	l := tuitest.Log(false)
 	m := wireModel(l, 100, 24)
 	press(m, "up", "up", "up")
 	want, _ := m.wire.SelectedNDJSON()
@@ -200,7 +200,7 @@ func TestWireSelectionStandsStill(t *testing.T) {
 }
 
 func TestWirePause(t *testing.T) {
-	l := wiretest.Log(false)
+	l := tuitest.Log(false)
 	m := wireModel(l, 100, 24)
 	press(m, "space")
 	before := screenRows(m)
@@ -224,7 +224,7 @@ func selectedLine(m *model) int {
 }
 
 func TestWireMouse(t *testing.T) {
-	m := wireModel(wiretest.Log(false), 100, 24)
+	m := wireModel(tuitest.Log(false), 100, 24)
 	mouse := func(y int, button tea.MouseButton) {
 		m.Update(tea.MouseMsg{X: 20, Y: y, Button: button, Action: tea.MouseActionPress})
 	}
@@ -287,7 +287,7 @@ func TestWireOfAHostileService(t *testing.T) {
 }
 
 func TestWireRawSaysEverything(t *testing.T) {
-	m := wireModel(wiretest.Log(false), 100, 40)
+	m := wireModel(tuitest.Log(false), 100, 40)
 	press(m, "t", "/", "SPEAKER_00 at 35", "enter", "enter")
 	screenHas(t, m, `{"type":"diarization_speaker_start","data":{"timestamp":35,"speaker":"SPEAKER_00"}}`)
 	screenHas(t, m, `"lag_ms": 1005`)
@@ -302,7 +302,7 @@ func TestWireCopy(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")
 	var out strings.Builder
-	m := wireModel(wiretest.Log(false), 120, 34)
+	m := wireModel(tuitest.Log(false), 120, 34)
 	m.o.Output = &out
 	press(m, "t")
 	if cmd := press(m, "c"); cmd == nil {

@@ -14,7 +14,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol/hint"
-	"hubbub/tui"
+	"hubbub/tui/plain"
 )
 
 // The exit codes that scripts may rely on.
@@ -95,7 +95,7 @@ func (a *App) onSecondInterrupt(handle func() bool) { a.second.Store(&handle) }
 // report prints an error in one line and what to do in the next, and returns the
 // exit code. Errors of every command end here.
 func (a *App) report(err error) int {
-	if errors.Is(err, tui.ErrOutputClosed) || a.stdoutClosed(err) {
+	if errors.Is(err, plain.ErrOutputClosed) || a.stdoutClosed(err) {
 		return exitInterrupted
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {

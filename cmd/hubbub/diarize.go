@@ -28,6 +28,7 @@ import (
 	"hubbub/protocol/words"
 	"hubbub/tui"
 	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // diarizeFlags are the flags of `hubbub diarize`.
@@ -161,7 +162,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 // fail reports the failure of one file of several. The others go on, unless the
 // output is closed or the program is interrupted.
 func (d *diarizer) fail(ctx context.Context, i int, err error) error {
-	if len(d.results) == 1 || ctx.Err() != nil || errors.Is(err, tui.ErrOutputClosed) {
+	if len(d.results) == 1 || ctx.Err() != nil || errors.Is(err, plain.ErrOutputClosed) {
 		return err
 	}
 	d.mu.Lock()
@@ -287,7 +288,7 @@ func (d *diarizer) flush() error {
 func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 	switch output := d.flags.output.value; output {
 	case "lines", "json", "rttm":
-		p, err := tui.NewPrinter(w, tui.Format(output), c.Info.Name)
+		p, err := plain.NewPrinter(w, plain.Format(output), c.Info.Name)
 		if err != nil {
 			return err
 		}

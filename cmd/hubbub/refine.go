@@ -13,7 +13,7 @@ import (
 	"hubbub/localserver/engine/offline"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/tui"
+	"hubbub/tui/plain"
 )
 
 // audioTolerance is how much earlier than its last turn the audio of a recording
@@ -171,7 +171,7 @@ func (a *App) printChanges(changes []turnChange) error {
 	default:
 		a.notice("the second pass changed %d turns (- removed, + added):", len(changes))
 	}
-	p, err := tui.NewPrinter(a.Stderr, tui.FormatLines, "")
+	p, err := plain.NewPrinter(a.Stderr, plain.FormatLines, "")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
-	"hubbub/tui/wire/wiretest"
+	"hubbub/tui/tuitest"
 )
 
 // now is the end of the made-up connection.
@@ -18,7 +18,7 @@ var now = time.Unix(1_000_000, 0)
 
 func sampleView(t *testing.T, w, h int) (v *View, s Screen, shows func(want string)) {
 	v = &View{}
-	v.Refresh(wiretest.Log(false).Snapshot, now)
+	v.Refresh(tuitest.Log(false).Snapshot, now)
 	s = Screen{W: w, H: h, Glyphs: canvas.NewGlyphs(false, false), Position: 42, Server: "built-in server", Key: func(command string) string { return command }}
 	return v, s, func(want string) {
 		t.Helper()

@@ -15,7 +15,7 @@ import (
 	"hubbub/capture"
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
-	"hubbub/tui"
+	"hubbub/tui/plain"
 )
 
 // accessible is the display for screen readers: appended sentences, and commands
@@ -24,8 +24,8 @@ type accessible struct {
 	streams  Streams
 	writer   *accessibleWriter // that of out
 	view     view
-	out      *tui.Accessible
-	commands *tui.CommandLine
+	out      *plain.Accessible
+	commands *plain.CommandLine
 	trace    func() trace.Snapshot // nil = there is no connection
 }
 
@@ -39,7 +39,7 @@ func (d *accessible) traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (d *accessible) open(v view) error {
 	d.view = v
-	d.commands = tui.NewCommandLine(d.out, tui.CommandOptions{
+	d.commands = plain.NewCommandLine(d.out, plain.CommandOptions{
 		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: v.player(), Memory: v.memory(), Record: v.recordToggle(), Microphones: v.devices(), Wire: d.trace,
 	})
 	if err := d.out.State(v.state()); err != nil || !IsTerminal(d.streams.Stdin) || v.about().Kind == capture.Stdin {
@@ -63,7 +63,7 @@ func (d *accessible) run(ctx context.Context) error {
 				continue
 			}
 			switch err := d.commands.Run(line); {
-			case errors.Is(err, tui.ErrQuit):
+			case errors.Is(err, plain.ErrQuit):
 				return nil
 			case err != nil:
 				return err

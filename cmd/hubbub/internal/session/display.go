@@ -15,6 +15,7 @@ import (
 	"hubbub/tui"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // Display is where a session is displayed: a full screen, text, or sentences for
@@ -66,7 +67,7 @@ func (s *Streams) notices(texts []string) {
 
 // DisplayOptions choose a display.
 type DisplayOptions struct {
-	// Output is tui, or a format of a tui.Printer; "" = tui on a terminal, else
+	// Output is tui, or a format of a plain.Printer; "" = tui on a terminal, else
 	// lines. Allowed are those that the command offers, tui first.
 	Output     string
 	Allowed    []string
@@ -94,9 +95,9 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	switch {
 	case o.Accessible:
 		w := &accessibleWriter{w: s.Stdout}
-		return &accessible{streams: s, writer: w, out: tui.NewAccessible(w)}, nil
+		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w)}, nil
 	case output != "tui":
-		return &text{streams: s, format: tui.Format(output), progress: o.Progress && !screen && IsTerminal(s.Stderr)}, nil
+		return &text{streams: s, format: plain.Format(output), progress: o.Progress && !screen && IsTerminal(s.Stderr)}, nil
 	case !screen:
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
 			"Leave out --output, or choose "+Words(o.Allowed[1:])+".")

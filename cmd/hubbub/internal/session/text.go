@@ -7,26 +7,26 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/tui"
 	"hubbub/tui/display"
+	"hubbub/tui/plain"
 )
 
 // text is the timeline as text: finished turns or messages on standard output,
 // one per line; everything else on standard error.
 type text struct {
 	streams  Streams
-	format   tui.Format
+	format   plain.Format
 	progress bool
 
 	view view
-	out  *tui.Printer
+	out  *plain.Printer
 }
 
 func (d *text) Attended() bool { return false }
 
 // traced prints the records of the connection if that is the format.
 func (d *text) traced(ctx context.Context) (context.Context, *Tracer) {
-	if d.format != tui.FormatWire {
+	if d.format != plain.FormatWire {
 		return ctx, nil
 	}
 	return printTrace(ctx, d.streams.Stdout)
@@ -40,7 +40,7 @@ func (d *text) open(v view) (err error) {
 			_ = d.streams.notice(notice)
 		}
 	}
-	d.out, err = tui.NewPrinter(d.streams.Stdout, d.format, about.Base)
+	d.out, err = plain.NewPrinter(d.streams.Stdout, d.format, about.Base)
 	return err
 }
 
@@ -55,7 +55,7 @@ func (d *text) run(ctx context.Context) error {
 func (d *text) staysOpen() bool { return false }
 
 func (d *text) event(e protocol.Event) error {
-	if e.Type == protocol.TypeError && d.format != tui.FormatEvents && d.format != tui.FormatWire {
+	if e.Type == protocol.TypeError && d.format != plain.FormatEvents && d.format != plain.FormatWire {
 		_ = d.streams.notice("the service reports: " + display.Clean(e.Message))
 	}
 	return d.out.Event(e)

@@ -11,7 +11,7 @@ import (
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
-	"hubbub/tui"
+	"hubbub/tui/plain"
 )
 
 // traceQueue is how many records may wait for standard output before the
@@ -65,7 +65,7 @@ func printTrace(ctx context.Context, w io.Writer) (context.Context, *Tracer) {
 	queue := trace.NewQueue(traceQueue)
 	printed := make(chan error, 1)
 	go func() {
-		out, err := tui.NewPrinter(w, tui.FormatWire, "")
+		out, err := plain.NewPrinter(w, plain.FormatWire, "")
 		for r := range queue.Records() {
 			if err == nil {
 				err = out.Wire(r)

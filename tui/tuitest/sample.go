@@ -1,4 +1,6 @@
-package tui
+// Package tuitest has made-up sessions, connections and a player for the tests of
+// displays. The same arguments give the same session.
+package tuitest
 
 import (
 	"fmt"
@@ -10,9 +12,9 @@ import (
 	"hubbub/tui/display"
 )
 
-// sampleTurns are the turns of people who mostly wait for each other and
+// Turns are the turns of people who mostly wait for each other and
 // sometimes overlap. The same arguments give the same turns.
-func sampleTurns(people int, length float64, seed uint64) []protocol.Turn {
+func Turns(people int, length float64, seed uint64) []protocol.Turn {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var turns []protocol.Turn
 	free := make([]float64, people) // when each of them has finished
@@ -42,8 +44,8 @@ func sampleTurns(people int, length float64, seed uint64) []protocol.Turn {
 	return turns
 }
 
-// sampleLevels are the levels of such a session, in words and pauses.
-var sampleLevels = func() []display.Level {
+// Levels are the levels of such a session, in words and pauses.
+var Levels = func() []display.Level {
 	r := rand.New(rand.NewPCG(3, 4))
 	levels := make([]display.Level, 4000*10)
 	loud := float32(0)
@@ -57,13 +59,13 @@ var sampleLevels = func() []display.Level {
 	return levels
 }()
 
-// sampleState is the state at a position, with a latency, both in seconds: what
+// State is the state at a position, with a latency, both in seconds: what
 // is older than the latency is decided.
-func sampleState(turns []protocol.Turn, position, latency float64) display.State {
+func State(turns []protocol.Turn, position, latency float64) display.State {
 	s := display.State{
 		Position: position, Sent: position,
 		Latency: time.Duration(latency * float64(time.Second)),
-		Levels:  sampleLevels[:min(int(position*10), len(sampleLevels))],
+		Levels:  Levels[:min(int(position*10), len(Levels))],
 		Level:   display.Level{RMS: float32(0.06 + 0.05*math.Sin(position*3)), Peak: float32(0.3 + 0.1*math.Sin(position*3))},
 		Source:  "demo conversation", Server: "built-in server",
 		Conn: display.Open, ChunksSent: int64(position * 10),
@@ -93,8 +95,8 @@ func sampleState(turns []protocol.Turn, position, latency float64) display.State
 	return s
 }
 
-// sampleAnnotations are names of several scripts, a merge and bookmarks.
-func sampleAnnotations(at float64) (a protocol.Annotations) {
+// Annotations are names of several scripts, a merge and bookmarks.
+func Annotations(at float64) (a protocol.Annotations) {
 	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
 		a, _ = a.Rename(label, name)
 	}
@@ -104,10 +106,47 @@ func sampleAnnotations(at float64) (a protocol.Annotations) {
 	return a
 }
 
-var fourSpeakers = sampleTurns(4, 4000, 7)
+// FourSpeakers are the turns of four people in more than an hour.
+var FourSpeakers = Turns(4, 4000, 7)
 
-var threeTurns = []protocol.Turn{
+// ThreeTurns are the turns of two people, with times that need rounding.
+var ThreeTurns = []protocol.Turn{
 	{Speaker: "SPEAKER_00", Start: 1.24, End: 3.863},
 	{Speaker: "SPEAKER_01", Start: 3.5, End: 4},
 	{Speaker: "SPEAKER_00", Start: 3599.9996, End: 3725.0494},
 }
+
+// Player records its calls.
+type Player struct {
+	Toggled int
+	Sought  []float64
+	Speed   int
+}
+
+func (p *Player) TogglePause() { p.Toggled++ }
+
+func (p *Player) Seek(at float64) { p.Sought = append(p.Sought, at) }
+
+func (p *Player) Faster(n int) { p.Speed += n }
+
+// Memory records its calls.
+type Memory struct {
+	Calls   []string
+	Refused bool
+	Failure error
+	Fixes   string
+}
+
+func (f *Memory) Asks() bool     { return !f.Refused }
+func (f *Memory) Folder() string { return "/home/sam/voices" }
+func (f *Memory) Never() error   { f.Refused = true; return nil }
+func (f *Memory) Correct() (string, error) {
+	return f.Fixes, nil
+}
+func (f *Memory) Remember(label string) (string, error) {
+	f.Calls = append(f.Calls, label)
+	return "a voiceprint is stored in /home/sam/voices", f.Failure
+}
+
+// Stream is the id of a stream.
+const Stream = "7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10"

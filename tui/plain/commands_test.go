@@ -1,8 +1,9 @@
-package tui
+package plain
 
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,13 +12,13 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/tui/display"
-	"hubbub/tui/wire/wiretest"
+	"hubbub/tui/tuitest"
 )
 
 func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
 	var b bytes.Buffer
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	s := sampleState(fourSpeakers, heard, 1)
+	s := tuitest.State(tuitest.FourSpeakers, heard, 1)
 	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return s }, Annotations: store})
 	return c, &b, store
 }
@@ -101,14 +102,14 @@ func TestQuitTwiceDiscardsChanges(t *testing.T) {
 
 func TestPlaybackCommands(t *testing.T) {
 	c, b, _ := commandsAt(60)
-	p := &fakePlayer{}
+	p := &tuitest.Player{}
 	c.o.Player = p
 	for _, line := range []string{"pause", "seek 1:02:03", "seek 90", "seek 1:75", "seek x", "seek 1.5:0", "faster", "faster", "slower"} {
 		if err := c.Run(line); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if p.toggled != 1 || p.speed != 1 || len(p.sought) != 2 || p.sought[0] != 3723 || p.sought[1] != 90 {
+	if p.Toggled != 1 || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 3723 || p.Sought[1] != 90 {
 		t.Errorf("%+v", p)
 	}
 	if n := strings.Count(b.String(), "is no time"); n != 3 {
@@ -148,7 +149,7 @@ func TestWireCommand(t *testing.T) {
 		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
-		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: wiretest.Log(c.end).Snapshot})
+		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
 			if err := k.Run(line); err != nil {
 				t.Fatal(err)
@@ -168,5 +169,50 @@ func TestWireCommand(t *testing.T) {
 	_ = k.Run("wire")
 	if !strings.Contains(b.String(), "There is no command wire") {
 		t.Errorf("%s", b.String())
+	}
+}
+
+// TestRecordCommand is the same for screen readers.
+func TestRecordCommand(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	if err := c.Run("record"); err != nil || !strings.Contains(b.String(), "There is no command record") {
+		t.Errorf("%v, %s", err, b)
+	}
+	fails := error(nil)
+	c.o.Record = func() (string, error) { return "recording into monday", fails }
+	b.Reset()
+	_ = c.Run("record")
+	fails = hint.Add(errors.New("cannot record"), "Choose another folder.")
+	_ = c.Run("rec")
+	if want := "recording into monday.\nError: cannot record\nChoose another folder.\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b, want)
+	}
+}
+
+// TestRememberCommands is the same for screen readers.
+func TestRememberCommands(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	f := &tuitest.Memory{}
+	c.o.Memory = f
+	for _, line := range []string{"remember 1", "name 1 Anna", "name 1 Ann", "remember Ann", "remember nobody", "never", "name 2 Ben"} {
+		if err := c.Run(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Fixes = "the voice of Ann is stored as Eva now"
+	_ = c.Run("name 1 Eva")
+	want := `SPEAKER_00 has no name yet. Type name SPEAKER_00 and the name.
+SPEAKER_00 is now Anna.
+Remember the voice of Anna, on this machine only? Type remember Anna, or never to be asked no more.
+Anna is now Ann.
+a voiceprint is stored in /home/sam/voices.
+No speaker is called nobody; who lists all.
+hubbub does not ask again. remember still learns a voice.
+SPEAKER_01 is now Ben.
+Ann is now Eva.
+the voice of Ann is stored as Eva now.
+`
+	if b.String() != want || !slices.Equal(f.Calls, []string{"SPEAKER_00"}) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.TrimSpace(b.String()), want)
 	}
 }

@@ -1,5 +1,4 @@
-// Package wiretest has a made-up connection for tests of what shows it.
-package wiretest
+package tuitest
 
 import (
 	"encoding/json"
@@ -60,6 +59,24 @@ func Log(end bool) *trace.Log {
 	if end {
 		put(10*ms, trace.Record{Stream: 1, Dir: trace.Incoming, Kind: trace.KindClose, Code: 1008, Text: "audio more than 5 s ahead", Size: 25})
 		put(0, trace.Record{Stream: 1, Kind: trace.KindEnd, Code: 1008, Type: "refused", Fault: true, Text: "the service closed the stream: against the service's rules"})
+	}
+	return l
+}
+
+// LateLog is 60 s of a stream whose events come so late, and whose newest pong
+// took as long as reply and came that long ago.
+func LateLog(lag, pong, ago time.Duration) *trace.Log {
+	l, now := trace.NewLog(), time.Unix(1_000_000, 0)
+	put := func(ago time.Duration, r trace.Record) {
+		r.At, r.Stream = now.Add(-ago), 1
+		l.Record(r)
+	}
+	put(time.Minute, trace.Record{Kind: trace.KindHandshake, Dir: trace.Incoming, Code: 101})
+	put(ago+pong, trace.Record{Kind: trace.KindPing, Dir: trace.Outgoing})
+	put(ago, trace.Record{Kind: trace.KindEvent, Dir: trace.Incoming, Type: protocol.TypeSpeakerStart, Lag: lag})
+	put(ago, trace.Record{Kind: trace.KindPong, Dir: trace.Incoming, Took: pong})
+	if ago > 2*time.Second {
+		put(ago-2*time.Second, trace.Record{Kind: trace.KindPing, Dir: trace.Outgoing})
 	}
 	return l
 }

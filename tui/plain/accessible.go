@@ -1,4 +1,4 @@
-package tui
+package plain
 
 import (
 	"cmp"
@@ -264,7 +264,7 @@ func (a *Accessible) printf(format string, args ...any) error {
 	defer a.mu.Unlock()
 	if a.err == nil {
 		_, err := fmt.Fprintf(a.w, format+"\n", args...)
-		a.err = outputError(err)
+		a.err = OutputError(err)
 	}
 	return a.err
 }

@@ -1,4 +1,6 @@
-package tui
+// Package plain has the displays of a session without a screen: Printer writes one
+// record per line for programs, Accessible and its CommandLine are for screen readers.
+package plain
 
 import (
 	"bufio"
@@ -108,7 +110,7 @@ func (p *Printer) Wire(r trace.Record) error {
 // Flush writes what is buffered and returns the first failure.
 func (p *Printer) Flush() error {
 	if p.err == nil {
-		p.err = outputError(p.w.Flush())
+		p.err = OutputError(p.w.Flush())
 	}
 	return p.err
 }
@@ -122,8 +124,8 @@ func (p *Printer) line(s string) error {
 	return p.Flush()
 }
 
-// outputError marks the error of an output that was closed by its reader.
-func outputError(err error) error {
+// OutputError marks the error of an output that was closed by its reader.
+func OutputError(err error) error {
 	switch {
 	case err == nil:
 		return nil

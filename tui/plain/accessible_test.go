@@ -1,4 +1,4 @@
-package tui
+package plain
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
+	"hubbub/tui/tuitest"
 )
 
 func TestAccessible(t *testing.T) {
@@ -26,9 +27,9 @@ func TestAccessible(t *testing.T) {
 	say(nil)
 	say(nil) // nothing new, nothing said
 	s.Conn = display.Open
-	say(func() { a.Turn(threeTurns[0]) })
+	say(func() { a.Turn(tuitest.ThreeTurns[0]) })
 	s.Position, s.Sent, s.ChunksSent, s.Level.Peak = 20, 20, 200, 0.4
-	say(func() { a.Turn(threeTurns[2]) })
+	say(func() { a.Turn(tuitest.ThreeTurns[2]) })
 	s.Dropped = 1
 	say(func() { a.Error("Invalid chunk size\x1b[2J") })
 	s.Dropped, s.Overflows = 4, 2
@@ -45,8 +46,8 @@ func TestAccessible(t *testing.T) {
 	s.Conn, s.ConnReason = display.Failed, "connection lost"
 	say(nil)
 	s.Timeline.Lanes = []protocol.Lane{
-		{Speaker: "SPEAKER_00", Turns: threeTurns[:1], Talk: 61},
-		{Speaker: "SPEAKER_01", Turns: threeTurns[1:], Talk: 20.4},
+		{Speaker: "SPEAKER_00", Turns: tuitest.ThreeTurns[:1], Talk: 61},
+		{Speaker: "SPEAKER_01", Turns: tuitest.ThreeTurns[1:], Talk: 20.4},
 	}
 	a.Summary(s)
 	want := `Listening to meeting.wav.
@@ -81,8 +82,8 @@ func TestAccessibleDetail(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	log := lateLog(time.Second, time.Millisecond, time.Second)
-	s := sampleState(fourSpeakers, 60, 1)
+	log := tuitest.LateLog(time.Second, time.Millisecond, time.Second)
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
 		shot := log.Snapshot()
 		// The stream of the log is one of now.
@@ -119,17 +120,17 @@ func TestAccessibleDetail(t *testing.T) {
 			lane("SPEAKER_00", true)
 			_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 59, End: 60})
 		}, "Quiet: problems only. Normal reports turns again.\n"},
-		{"late", func() { log = lateLog(14*time.Second, time.Millisecond, time.Second) },
+		{"late", func() { log = tuitest.LateLog(14*time.Second, time.Millisecond, time.Second) },
 			"Warning: events arrive 14 s late: the service is overloaded or something buffers them.\n"},
-		{"still late", func() { log = lateLog(16*time.Second, time.Millisecond, time.Second) }, ""},
-		{"on time", func() { log = lateLog(time.Second, time.Millisecond, time.Second) }, "The service is on time again.\n"},
+		{"still late", func() { log = tuitest.LateLog(16*time.Second, time.Millisecond, time.Second) }, ""},
+		{"on time", func() { log = tuitest.LateLog(time.Second, time.Millisecond, time.Second) }, "The service is on time again.\n"},
 		{"a gap", func() { s.Gaps = []protocol.Span{{Start: 12, End: 14.5}} }, "Warning: 2.5 seconds from 0:12 on never reached the service.\n"},
 		{"the same gap", func() {}, ""},
-		{"verbose", func() { _ = c.Run("verbose"); log = lateLog(3*time.Second, time.Millisecond, time.Second) },
+		{"verbose", func() { _ = c.Run("verbose"); log = tuitest.LateLog(3*time.Second, time.Millisecond, time.Second) },
 			"Verbose: turns, problems and lag.\nLag 3.0 seconds.\n"},
 		{"normal", func() {
 			_ = c.Run("normal")
-			log = lateLog(time.Second, time.Millisecond, time.Second)
+			log = tuitest.LateLog(time.Second, time.Millisecond, time.Second)
 			lane("SPEAKER_01", true)
 		},
 			"Normal: turns and problems.\nSPEAKER_01 is speaking.\n"},
@@ -144,8 +145,8 @@ func TestAccessibleDetail(t *testing.T) {
 // nothing of a sound that does not come here; of one's own, how others watch it.
 func TestWatchingInWords(t *testing.T) {
 	var b bytes.Buffer
-	s := sampleState(fourSpeakers, 60, 1)
-	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+sampleStream, sampleStream, true, display.Level{}, nil
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+tuitest.Stream, tuitest.Stream, true, display.Level{}, nil
 	a := NewAccessible(&b)
 	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
 	if err := a.State(s); err != nil {
@@ -154,7 +155,7 @@ func TestWatchingInWords(t *testing.T) {
 	if err := c.Run("status"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Watching stream " + sampleStream + ". There is no sound here.\n", "Somebody else sends it"} {
+	for _, want := range []string{"Watching stream " + tuitest.Stream + ". There is no sound here.\n", "Somebody else sends it"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in %q", want, b.String())
 		}
@@ -173,7 +174,7 @@ func TestWatchingInWords(t *testing.T) {
 	if err := NewAccessible(&b).State(s); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "Others watch it as stream "+sampleStream+".\n"); n != 2 {
+	if n := strings.Count(b.String(), "Others watch it as stream "+tuitest.Stream+".\n"); n != 2 {
 		t.Errorf("the id is said %d times: %q", n, b.String())
 	}
 }
@@ -189,5 +190,60 @@ func TestAccessibleUsesNames(t *testing.T) {
 	got := b.String()
 	if !strings.HasPrefix(got, "Anna, 0:01 to 0:03\n1:00 of audio, 3 speakers.\nAnna: ") || strings.Contains(got, "SPEAKER_02") {
 		t.Errorf("%s", got)
+	}
+}
+
+// A speaker is announced once when recognised; typed names are not.
+func TestAccessibleAnnouncesRecognised(t *testing.T) {
+	var b bytes.Buffer
+	a := NewAccessible(&b)
+	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
+	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
+	notes, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.use(protocol.NewAnnotationsStore(notes), nil)
+	for range 2 {
+		if err := a.State(s); err != nil {
+			t.Fatal(err)
+		}
+		s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Match: "Sam", Open: true}, {Speaker: "SPEAKER_01", Match: "Rosa"}}
+	}
+	_ = a.State(s)
+	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 1, End: 3, Match: "Sam"})
+	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_01", Start: 4, End: 5, Match: "Rosa"})
+	want := `Listening to mic.
+Connected to built-in server.
+SPEAKER_00 is speaking.
+SPEAKER_00 is recognised as Sam.
+Sam, 0:01 to 0:03
+Anna, 0:04 to 0:05
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+}
+
+// What is wrong with the microphone, and with the recording, is said once.
+func TestAccessibleSaysProblemsOnce(t *testing.T) {
+	for text, change := range map[string]func(s *display.State){
+		`no audio from "desk" since 0:58: reopening it until 2:58`: func(s *display.State) {
+			s.InputProblem, s.InputLost = `no audio from "desk" since 0:58: reopening it until 2:58`, true
+		},
+		"recording stopped at 14:03:22, after 58s: the disk is full": func(s *display.State) {
+			s.Recording = &display.Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000, Stopped: "recording stopped at 14:03:22, after 58s: the disk is full"}
+		},
+	} {
+		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+		change(&s)
+		var b strings.Builder
+		a := NewAccessible(&b)
+		for range 2 {
+			_ = a.State(s)
+		}
+		if n := strings.Count(b.String(), "Warning: "+text+"."); n != 1 {
+			t.Errorf("said %d times: %s", n, b.String())
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package tui
+package plain
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/tuitest"
 )
 
 func TestPrinterFormats(t *testing.T) {
@@ -42,7 +43,7 @@ func TestPrinterFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := b.Len()
-			if err := p.Turn(threeTurns[i]); err != nil {
+			if err := p.Turn(tuitest.ThreeTurns[i]); err != nil {
 				t.Fatal(err)
 			}
 			if format != FormatEvents && b.Len() == before {
@@ -90,7 +91,7 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	p, _ := NewPrinter(w, FormatLines, "live")
-	if err := p.Turn(threeTurns[0]); !errors.Is(err, ErrOutputClosed) {
+	if err := p.Turn(tuitest.ThreeTurns[0]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("a pipe without a reader gives %v", err)
 	}
 	if err := p.Flush(); !errors.Is(err, ErrOutputClosed) {
@@ -108,7 +109,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestPrinterKeepsItsFirstError(t *testing.T) {
 	p, _ := NewPrinter(full{}, FormatLines, "live")
 	for range 2 {
-		if err := p.Turn(threeTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
+		if err := p.Turn(tuitest.ThreeTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("a full disk gives %v", err)
 		}
 	}
