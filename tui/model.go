@@ -7,7 +7,7 @@
 //
 // Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
 // layout.go the regions of the screen. Each region has a file of its own:
-// header.go, timeline.go, minimap.go, latest.go, status.go, prompt.go, help.go,
+// header.go, timeline.go, minimap.go, status.go, prompt.go, help.go,
 // presenter.go. The wire view is package wire.
 package tui
 
