@@ -23,7 +23,7 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -123,7 +123,7 @@ func (s *Server) certificate() (*certificate, error) {
 // is secret.
 func writeCA(file string, raw []byte) error {
 	if old, err := os.ReadFile(file); err != nil || !bytes.Equal(old, raw) {
-		if err := store.WriteFile(file, raw); err != nil {
+		if err := datafolder.WriteFile(file, raw); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error
 		return nil, fmt.Errorf("no certificate could be created: %w", err)
 	}
 	if dir != "" {
-		if err := store.WriteFile(file, raw); err != nil {
+		if err := datafolder.WriteFile(file, raw); err != nil {
 			return nil, hint.Add(fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 	}

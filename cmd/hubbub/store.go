@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -40,7 +40,7 @@ is changed. The exit code is 1 if something is damaged.`,
 			if data == "" {
 				return errNoData
 			}
-			reports, err := store.Check(data)
+			reports, err := datafolder.Check(data)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ is changed. The exit code is 1 if something is damaged.`,
 	return cmd
 }
 
-func printReports(a *App, reports []store.Report, format string) error {
+func printReports(a *App, reports []datafolder.Report, format string) error {
 	if format == "json" {
 		return printJSONList(a.Stdout, reports)
 	}
@@ -88,7 +88,7 @@ invalid. API keys, signing keys and the certificate remain.`,
 			if data == "" {
 				return errNoData
 			}
-			freed, err := store.Purge(data, all)
+			freed, err := datafolder.Purge(data, all)
 			if err != nil {
 				return err
 			}

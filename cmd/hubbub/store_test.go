@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 )
 
 // A stopped server's data folder is checked and emptied; the exit code tells
@@ -43,7 +44,7 @@ func TestStoreCommands(t *testing.T) {
 		if code := p.exit(); code != want {
 			t.Errorf("check: exit %d", code)
 		}
-		var reports []store.Report
+		var reports []datafolder.Report
 		if err := json.Unmarshal(p.stdout.Bytes(), &reports); err != nil || len(reports) == 0 {
 			t.Fatalf("%v: %s", err, p.stdout.String())
 		}

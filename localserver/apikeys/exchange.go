@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -91,7 +92,7 @@ func folderOrigin(folder string) (string, error) {
 		return "", err
 	}
 	id := uuid.NewString()
-	return id, store.WriteFile(file, []byte(id+"\n"))
+	return id, datafolder.WriteFile(file, []byte(id+"\n"))
 }
 
 // run makes one exchange.

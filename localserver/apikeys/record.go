@@ -15,7 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -137,7 +137,7 @@ func writeRecord(dataDir string, r Record) error {
 		err = os.MkdirAll(folder, 0o700)
 	}
 	if err == nil {
-		err = store.WriteFile(filepath.Join(folder, recordName(r.ID)+recordSuffix), append(raw, '\n'))
+		err = datafolder.WriteFile(filepath.Join(folder, recordName(r.ID)+recordSuffix), append(raw, '\n'))
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("the record of the API key could not be saved: %w", err), "Choose a data folder that you may write to.")

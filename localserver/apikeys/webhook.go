@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -47,7 +47,7 @@ func WebhookRoot(dataDir string) ([]byte, error) {
 // createFile writes a file that does not exist, completely or not at all.
 func createFile(path string, raw []byte) error {
 	tmp := path + "." + rand.Text()
-	if err := store.WriteFile(tmp, raw); err != nil {
+	if err := datafolder.WriteFile(tmp, raw); err != nil {
 		return err
 	}
 	return errors.Join(os.Link(tmp, path), os.Remove(tmp))
@@ -55,7 +55,7 @@ func createFile(path string, raw []byte) error {
 
 // SetWebhookRoot replaces the root of a data folder, by that of its cluster.
 func SetWebhookRoot(dataDir string, root []byte) error {
-	return store.WriteFile(filepath.Join(dataDir, webhookFile), root)
+	return datafolder.WriteFile(filepath.Join(dataDir, webhookFile), root)
 }
 
 // WebhookSecret is the secret with which the webhooks of an account are signed.

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/localserver/store/datafolder"
+
 	"github.com/klauspost/compress/s2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/archive"
@@ -95,8 +97,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 
 // BackupFolder writes a backup of a data folder that no server uses.
 func BackupFolder(ctx context.Context, dir string, w io.Writer) error {
-	if _, err := os.Stat(streamsFolder(dir)); err != nil {
-		return noStore(dir)
+	if _, err := os.Stat(datafolder.Streams(dir)); err != nil {
+		return datafolder.NoStore(dir)
 	}
 	s, err := Open(ctx, Options{Dir: dir})
 	if err != nil {
@@ -234,9 +236,9 @@ func (b *backupWriter) addFiles(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == jetStreamFolder || name == JobsFolder):
+		case d.IsDir() && (name == datafolder.JetStream || name == JobsFolder):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || name == lockFile || strings.HasPrefix(d.Name(), temporaryFiles):
+		case !d.Type().IsRegular() || name == datafolder.LockFile || strings.HasPrefix(d.Name(), temporaryFiles):
 			return nil
 		}
 		raw, err := os.ReadFile(path)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -119,7 +120,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	if reports, err := Check(to); err != nil || slices.ContainsFunc(reports, func(r Report) bool { return r.Damaged > 0 }) {
+	if reports, err := datafolder.Check(to); err != nil || slices.ContainsFunc(reports, func(r datafolder.Report) bool { return r.Damaged > 0 }) {
 		t.Errorf("%+v %v", reports, err)
 	}
 	if key, err := os.ReadFile(filepath.Join(to, "keys", "one.pem")); string(key) != "a signing key" || err != nil {

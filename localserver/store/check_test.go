@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -41,7 +42,7 @@ func sessionsOnDisk(t *testing.T, dir string, n int) {
 }
 
 func blockOf(dir, stream string) string {
-	return filepath.Join(streamsFolder(dir), stream, "msgs", "1.blk")
+	return filepath.Join(datafolder.Streams(dir), stream, "msgs", "1.blk")
 }
 
 // damageFile overwrites bytes in the middle of a file.
@@ -68,18 +69,18 @@ func TestDamagedStore(t *testing.T) {
 			const sessions = 50
 			dir := t.TempDir()
 			sessionsOnDisk(t, dir, sessions)
-			if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+			if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 				t.Fatalf("an intact store: %+v %v", reports, err)
 			}
 			for _, stream := range []string{"KV_sessions", "EVENTS"} {
 				damageFile(t, blockOf(dir, stream), 200)
 				if !clean {
-					if err := os.Remove(filepath.Join(streamsFolder(dir), stream, "msgs", "index.db")); err != nil {
+					if err := os.Remove(filepath.Join(datafolder.Streams(dir), stream, "msgs", "index.db")); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			reports, err := Check(dir)
+			reports, err := datafolder.Check(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,14 +123,14 @@ func TestDamagedStore(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+			if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 				t.Errorf("afterwards: %+v %v", reports, err)
 			}
 		})
 	}
 }
 
-func damageOf(reports []Report) (n int64) {
+func damageOf(reports []datafolder.Report) (n int64) {
 	for _, r := range reports {
 		n += r.Damaged
 	}
@@ -150,25 +151,25 @@ func TestCheck(t *testing.T) {
 		if err := os.WriteFile(file, append(bytes.Clone(raw), tail...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if reports, err := Check(dir); err != nil || damageOf(reports) != 0 {
+		if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 			t.Errorf("%d bytes of a write: %+v %v", len(tail), reports, err)
 		}
 	}
-	damageFile(t, blockOf(dir, mediaStream), 1)
-	if reports, err := Check(dir); err != nil || damageOf(reports) == 0 {
+	damageFile(t, blockOf(dir, datafolder.MediaStream), 1)
+	if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) == 0 {
 		t.Errorf("damaged media: %+v %v", reports, err)
 	}
 	s := open(t, dir)
 	if d := s.Damage(); d.Bytes != 0 {
 		t.Errorf("%+v", d)
 	}
-	if _, err := Check(dir); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := datafolder.Check(dir); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("check beside a server: %v", err)
 	}
-	if _, err := Purge(dir, true); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := datafolder.Purge(dir, true); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("purge beside a server: %v", err)
 	}
-	if _, err := Check(t.TempDir()); hint.Of(err) == "" {
+	if _, err := datafolder.Check(t.TempDir()); hint.Of(err) == "" {
 		t.Errorf("check of an empty folder: %v", err)
 	}
 }
@@ -177,7 +178,7 @@ func TestPurge(t *testing.T) {
 	dir := t.TempDir()
 	sessionsOnDisk(t, dir, 3)
 	for _, all := range []bool{false, true} {
-		freed, err := Purge(dir, all)
+		freed, err := datafolder.Purge(dir, all)
 		if err != nil || freed == 0 || all != (freed < 3*mediaChunk) {
 			t.Errorf("all=%v: %d bytes, %v", all, freed, err)
 		}
@@ -196,15 +197,4 @@ func TestPurge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// A check never fails on what is in a block, and never takes it for intact.
-func FuzzScanBlock(f *testing.F) {
-	f.Add([]byte("\x1e\x00\x00\x00 record"), 3)
-	f.Fuzz(func(t *testing.T, raw []byte, index int) {
-		b, err := scanBlock("S", index, true, raw)
-		if err != nil || len(b.intact)+b.damaged > len(raw) {
-			t.Fatalf("%+v %v", b, err)
-		}
-	})
 }

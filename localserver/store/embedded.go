@@ -13,6 +13,8 @@ import (
 
 	"hubbub/protocol/hint"
 
+	"hubbub/localserver/store/datafolder"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -27,9 +29,6 @@ const (
 	noLimit = 1 << 60
 	// tendEvery is how often the embedded server is checked for failed writes.
 	tendEvery = time.Second
-	// jetStreamFolder is where the NATS server stores everything, in a data
-	// folder.
-	jetStreamFolder = "jetstream"
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
 )
@@ -53,12 +52,12 @@ func newEmbedded(dir string, log *serverLog) (*embedded, error) {
 		DontListen:         true,
 		NoSigs:             true,
 		JetStream:          true,
-		StoreDir:           filepath.Join(dir, jetStreamFolder),
+		StoreDir:           filepath.Join(dir, datafolder.JetStream),
 		SyncAlways:         true, // by default an acknowledged write may wait two minutes for the disk
 		JetStreamMaxMemory: memoryLimit,
 		JetStreamMaxStore:  -1,
 	}}
-	if _, _, err := diskSpace(dir); err == nil {
+	if _, _, err := datafolder.Space(dir); err == nil {
 		e.options.JetStreamMaxStore = noLimit
 	}
 	return e, e.start()
@@ -184,7 +183,7 @@ func (s *Store) tend() {
 		if err == nil {
 			continue
 		}
-		if free, _, err := diskSpace(s.dir); err != nil || free < startSpace {
+		if free, _, err := datafolder.Space(s.dir); err != nil || free < startSpace {
 			continue
 		}
 		s.log.Error("the store is started again after a failed write", "error", err)

@@ -12,6 +12,8 @@ import (
 
 	"hubbub/protocol/hint"
 
+	"hubbub/localserver/store/datafolder"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -40,8 +42,8 @@ type Store struct {
 	embedded *embedded // nil on a cluster
 	conn     *nats.Conn
 	js       jetstream.JetStream
-	lock     *folderLock // nil on a cluster without a data folder
-	scratch  string      // folder to remove at the end, "" on disk
+	lock     *datafolder.Lock // nil on a cluster without a data folder
+	scratch  string           // folder to remove at the end, "" on disk
 	onError  func(call string)
 	log      *slog.Logger
 	dir      string // of an embedded store on disk
@@ -50,7 +52,7 @@ type Store struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	probes     probes
-	damage     Damage
+	damage     datafolder.Damage
 
 	closing atomic.Bool   // Close was called
 	lost    chan struct{} // closed when the connection is closed and Close was not called
@@ -97,7 +99,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 			return
 		}
 		_ = s.Close()
-		if full := checkSpace(o.Dir, leastReserve); full != nil && hint.Of(err) == "" {
+		if full := datafolder.CheckSpace(o.Dir, leastReserve); full != nil && hint.Of(err) == "" {
 			o.Logger.Error("the store could not be opened", "error", err)
 			err = full // the likely cause
 		}
@@ -118,7 +120,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 // folder holds what is not in the store.
 func (s *Store) openCluster(ctx context.Context, o Options) (err error) {
 	if o.Dir != "" {
-		if s.lock, err = lockFolder(o.Dir); err != nil {
+		if s.lock, err = datafolder.Acquire(o.Dir); err != nil {
 			return err
 		}
 	}
@@ -135,20 +137,20 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	if dir == "" {
 		storage = jetstream.MemoryStorage
 		// JetStream needs a folder even for a store in memory.
-		removeScratch()
-		if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
+		datafolder.RemoveScratch()
+		if dir, err = os.MkdirTemp("", datafolder.ScratchPrefix); err != nil {
 			return hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
 				"Make the folder for temporary files writable, or set TMPDIR.")
 		}
 		s.scratch = dir
 	}
-	if s.lock, err = lockFolder(dir); err != nil {
+	if s.lock, err = datafolder.Acquire(dir); err != nil {
 		return err
 	}
 	s.dir = o.Dir
 	if o.Dir != "" {
-		if err = checkSpace(dir, startSpace); err == nil {
-			s.damage, err = salvage(dir, o.Logger)
+		if err = datafolder.CheckSpace(dir, startSpace); err == nil {
+			s.damage, err = datafolder.Salvage(dir, o.Logger)
 		}
 		if err != nil {
 			return err
@@ -267,7 +269,7 @@ func (s *Store) Close() error {
 	}
 	var errs []error
 	if s.lock != nil {
-		errs = append(errs, s.lock.release())
+		errs = append(errs, s.lock.Release())
 	}
 	if s.scratch != "" {
 		errs = append(errs, os.RemoveAll(s.scratch))
@@ -335,3 +337,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	}
 	return err
 }
+
+// Damage returns what was not intact when the store was opened; media are not
+// checked then.
+func (s *Store) Damage() datafolder.Damage { return s.damage }

@@ -17,6 +17,7 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
 
@@ -49,7 +50,7 @@ func openBackup(file string) (_ *backup, err error) {
 		_ = b.zip.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, hint.Add(fmt.Errorf("backup %s cannot be read: %w", file, unwrapPath(err)),
+		return nil, hint.Add(fmt.Errorf("backup %s cannot be read: %w", file, datafolder.UnwrapPath(err)),
 			"Give a file of 'hubbub store backup'.")
 	}
 	return nil, hint.Add(fmt.Errorf("%s is not a complete backup: %w", file, err),
@@ -94,7 +95,7 @@ func validEntry(name string) bool {
 	}
 	file, ok := strings.CutPrefix(name, fileEntries)
 	first, _, _ := strings.Cut(file, "/")
-	return ok && path.Clean(file) == file && filepath.IsLocal(filepath.FromSlash(file)) && first != jetStreamFolder && file != lockFile
+	return ok && path.Clean(file) == file && filepath.IsLocal(filepath.FromSlash(file)) && first != datafolder.JetStream && file != datafolder.LockFile
 }
 
 func (b *backup) copy(name string, to io.Writer) error {
@@ -121,27 +122,27 @@ func Restore(file, dir string, log *slog.Logger) (err error) {
 	exists := !errors.Is(err, fs.ErrNotExist)
 	switch {
 	case exists && err != nil:
-		return hint.Add(fmt.Errorf("data folder %s cannot be read: %w", dir, unwrapPath(err)),
+		return hint.Add(fmt.Errorf("data folder %s cannot be read: %w", dir, datafolder.UnwrapPath(err)),
 			"Choose a folder that you may write to.")
 	case len(entries) > 0:
 		return hint.Add(fmt.Errorf("data folder %s is not empty", dir),
 			"Give a new folder, and start the server with it.")
 	}
-	lock, err := lockFolder(dir)
+	lock, err := datafolder.Acquire(dir)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, lock.release())
+		err = errors.Join(err, lock.Release())
 		if err == nil {
 			return
 		}
-		_ = os.Remove(filepath.Join(dir, lockFile))
+		_ = os.Remove(filepath.Join(dir, datafolder.LockFile))
 		if !exists {
 			_ = os.Remove(dir)
 		}
 	}()
-	if err := checkSpace(dir, b.list.Stored+leastReserve); err != nil {
+	if err := datafolder.CheckSpace(dir, b.list.Stored+leastReserve); err != nil {
 		return hint.Add(fmt.Errorf("the disk of %s has no space for %d KiB", dir, b.list.Stored>>10),
 			"Free some space there, or choose another disk.")
 	}
@@ -175,7 +176,7 @@ func (b *backup) restoreTo(dir string, log *slog.Logger) error {
 				err = os.MkdirAll(filepath.Dir(to), 0o700)
 			}
 			if err == nil {
-				err = WriteFile(to, raw)
+				err = datafolder.WriteFile(to, raw)
 			}
 			if err != nil {
 				return err
@@ -214,7 +215,7 @@ func moveAll(from, to string) error {
 	}
 	for _, store := range []bool{false, true} {
 		for _, e := range entries {
-			if (e.Name() == jetStreamFolder) != store {
+			if (e.Name() == datafolder.JetStream) != store {
 				continue
 			}
 			if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {

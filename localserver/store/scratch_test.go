@@ -1,6 +1,7 @@
 package store
 
 import (
+	"hubbub/localserver/store/datafolder"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,18 +13,18 @@ func TestScratchOfKilledProcessesIsRemoved(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	running := open(t, "")
-	killed, strange := filepath.Join(temp, scratchPrefix+"killed"), filepath.Join(temp, scratchPrefix+"strange")
+	killed, strange := filepath.Join(temp, datafolder.ScratchPrefix+"killed"), filepath.Join(temp, datafolder.ScratchPrefix+"strange")
 	for _, dir := range []string{filepath.Join(killed, "jetstream"), strange} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(killed, lockFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(killed, datafolder.LockFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	old := time.Now().Add(-2 * scratchAge)
+	old := time.Now().Add(-time.Hour)
 	for _, dir := range []string{killed, running.scratch} {
-		if err := os.Chtimes(filepath.Join(dir, lockFile), old, old); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, datafolder.LockFile), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}

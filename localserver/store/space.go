@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hubbub/localserver/store/datafolder"
 	"math"
-
-	"hubbub/protocol/hint"
 )
 
 const (
@@ -39,7 +38,7 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 		}
 		return memoryLimit - int64(info.Memory), memoryLimit, nil
 	}
-	if free, total, err = diskSpace(s.dir); err != nil { // it is not known here
+	if free, total, err = datafolder.Space(s.dir); err != nil { // it is not known here
 		return math.MaxInt64, math.MaxInt64, nil
 	}
 	return free, total, nil
@@ -70,15 +69,4 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 // Full reports whether an error says that there is no space.
 func Full(err error) bool {
 	return errors.Is(err, ErrFull) || hasCode(err, codeNoMemory, codeNoRoom, codeNotStored, codeResources)
-}
-
-// checkSpace returns an error with a hint if the disk of a data folder has less
-// than some bytes free. Without a folder, or where that is not known, it is nil.
-func checkSpace(dir string, need int64) error {
-	free, _, err := diskSpace(dir)
-	if dir == "" || err != nil || free >= need {
-		return nil
-	}
-	return hint.Add(fmt.Errorf("the disk of data folder %s is full: %d KiB are free", dir, free>>10),
-		"Free some space there, or delete the stored media: hubbub store purge --data "+dir)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 )
 
 const (
@@ -297,7 +298,7 @@ func (o *Outbox) save(p *PendingFinish) error {
 	if err := os.MkdirAll(o.folder, 0o700); err != nil {
 		return err
 	}
-	return store.WriteFile(o.file(p), raw)
+	return datafolder.WriteFile(o.file(p), raw)
 }
 
 // load reads the folder. The error names the files that cannot be used, which

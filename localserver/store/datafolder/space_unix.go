@@ -1,12 +1,12 @@
 //go:build linux || darwin
 
-package store
+package datafolder
 
 import "golang.org/x/sys/unix"
 
-// diskSpace returns the bytes that are free on the disk of a folder for this
+// Space returns the bytes that are free on the disk of a folder for this
 // user, and the size of the disk.
-func diskSpace(dir string) (free, total int64, err error) {
+func Space(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, 0, err

@@ -1,4 +1,4 @@
-package store
+package datafolder
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// mediaStream holds the bytes of media objects: most of what is on a disk.
-const mediaStream = "MEDIA"
+// MediaStream holds the bytes of media objects: most of what is on a disk.
+const MediaStream = "MEDIA"
 
 // Report is what a check found in one stream of a store on disk.
 type Report struct {
@@ -33,13 +33,9 @@ type Damage struct {
 	Bytes  int64 // in them
 }
 
-// Damage returns what was not intact when the store was opened; media are not
-// checked then.
-func (s *Store) Damage() Damage { return s.damage }
-
-// streamsFolder is where the NATS server keeps its streams below a data folder.
-func streamsFolder(dir string) string {
-	return filepath.Join(dir, jetStreamFolder, "jetstream", "$G", "streams")
+// Streams is where the NATS server keeps its streams below a data folder.
+func Streams(dir string) string {
+	return filepath.Join(dir, JetStream, "jetstream", "$G", "streams")
 }
 
 // Check reads all of the store on disk in a data folder that no server uses.
@@ -50,7 +46,7 @@ func Check(dir string) ([]Report, error) {
 		return nil, err
 	}
 	reports, err := checkStreams(dir, true, nil)
-	return reports, errors.Join(err, lock.release())
+	return reports, errors.Join(err, lock.Release())
 }
 
 // Purge deletes the media objects in a data folder that no server uses, and
@@ -61,16 +57,16 @@ func Purge(dir string, all bool) (freed int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, lock.release()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	streams, err := streamNames(dir)
 	if err != nil {
 		return 0, err
 	}
 	for _, name := range streams {
-		if !all && name != mediaStream && name != "KV_media" {
+		if !all && name != MediaStream && name != "KV_media" {
 			continue
 		}
-		folder := filepath.Join(streamsFolder(dir), name)
+		folder := filepath.Join(Streams(dir), name)
 		freed += folderSize(folder)
 		if err := os.RemoveAll(folder); err != nil {
 			return freed, fmt.Errorf("stream %s cannot be deleted: %w", name, err)
@@ -80,14 +76,14 @@ func Purge(dir string, all bool) (freed int64, err error) {
 }
 
 // lockStore locks a data folder that is there.
-func lockStore(dir string) (*folderLock, error) {
-	if _, err := os.Stat(streamsFolder(dir)); err != nil {
-		return nil, noStore(dir)
+func lockStore(dir string) (*Lock, error) {
+	if _, err := os.Stat(Streams(dir)); err != nil {
+		return nil, NoStore(dir)
 	}
-	return lockFolder(dir)
+	return Acquire(dir)
 }
 
-func noStore(dir string) error {
+func NoStore(dir string) error {
 	return hint.Add(fmt.Errorf("there is no store in %s", dir),
 		"Give the folder that the server was given with --data; with --nats the store is on the cluster.")
 }
@@ -105,7 +101,7 @@ func folderSize(folder string) (size int64) {
 }
 
 func streamNames(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(streamsFolder(dir))
+	entries, err := os.ReadDir(Streams(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the store cannot be read: %w", err)
 	}
@@ -125,11 +121,11 @@ func checkStreams(dir string, media bool, repair func(file string, b block) erro
 		return nil, err
 	}
 	for _, name := range streams {
-		if name == mediaStream && !media {
+		if name == MediaStream && !media {
 			continue
 		}
 		r := Report{Stream: name}
-		files, err := blockFiles(filepath.Join(streamsFolder(dir), name))
+		files, err := blockFiles(filepath.Join(Streams(dir), name))
 		if err != nil {
 			return nil, err
 		}
@@ -179,10 +175,10 @@ func blockFiles(folder string) (files []blockFile, err error) {
 	return files, nil
 }
 
-// salvage checks all but the media of a store before its NATS server starts. It
+// Salvage checks all but the media of a store before its NATS server starts. It
 // replaces damaged blocks by their intact records, so that the server does not
 // cut them off, and logs what it found.
-func salvage(dir string, log *slog.Logger) (found Damage, err error) {
+func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 	repair := func(file string, b block) error {
 		log.Error("a file of the store is damaged; its intact records are used",
 			"file", file, "intact-records", b.records, "damaged-ranges", b.ranges, "damaged-bytes", b.damaged)
