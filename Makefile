@@ -56,10 +56,12 @@ image:
 # Without the checks of pointers that -race adds: only tests use unsafe pointers, and the portaudio package passes the
 # number of a stream as a pointer.
 RACE = -race -gcflags=all=-d=checkptr=0
-# The engine, the processing of samples and the FLAC decoder start no goroutines, and the race detector makes them up to 30
-# times slower: they are compiled without it, into tests and programs that have it. What streams share of the engine is
-# tested with it. After RACE, because the last pattern that matches a package applies.
-SERIAL = $(foreach package,hubbub/localserver/engine/... hubbub/capture/signal github.com/mewkiz/flac/...,-gcflags=$(package)=-race=false)
+# These packages start no goroutines, and the race detector makes them up to 30 times slower: the engine, the processing of
+# samples, the decoders of FLAC and MP3, regular expressions, the arithmetic of cryptography. They are compiled without it,
+# into tests and programs that have it. What streams share of the engine is tested with it. After RACE, because the last
+# pattern that matches a package applies.
+SERIAL = $(foreach package,hubbub/localserver/engine/... hubbub/capture/signal github.com/mewkiz/flac/... \
+	github.com/hajimehoshi/go-mp3/... regexp/... crypto/internal/fips140/...,-gcflags=$(package)=-race=false)
 
 # GORACE: a program with the race detector waits a second at its end, of which the tests start hundreds.
 ## test: install what the tests need and run all of them; what fails is run again, twice at most
