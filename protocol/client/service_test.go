@@ -73,6 +73,12 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 func pipeStream(t *testing.T, s script, change func(*config)) *Stream {
 	t.Helper()
 	near, far := net.Pipe()
+	return connStream(t, near, far, s, change)
+}
+
+// connStream is pipeStream over another connection.
+func connStream(t *testing.T, near, far net.Conn, s script, change func(*config)) *Stream {
+	t.Helper()
 	var server sync.WaitGroup
 	server.Go(func() {
 		defer far.Close()

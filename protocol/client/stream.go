@@ -29,8 +29,9 @@ type config struct {
 	pingEvery    time.Duration
 	readTimeout  time.Duration // silence of the service, pongs included
 	writeTimeout time.Duration // for one message
-	drainTimeout time.Duration // silence after end_of_stream, pongs not counted
-	drainLimit   time.Duration // from end_of_stream to the close in all
+	drainTimeout time.Duration // silence after end_of_stream; pongs count if they acknowledge audio
+	drainLimit   time.Duration // after end_of_stream without progress, see Stream.progress
+	maxPatience  time.Duration // what these are extended by at most, see Stream.patience
 	writeGrace   time.Duration // to find the service's reason after a failed write
 	eventQueue   int           // events
 	maxMessage   int64         // bytes
@@ -48,6 +49,7 @@ func defaultConfig() config {
 		writeTimeout: 10 * time.Second,
 		drainTimeout: 10 * time.Second,
 		drainLimit:   60 * time.Second,
+		maxPatience:  50 * time.Second,
 		writeGrace:   time.Second,
 		eventQueue:   256,
 		maxMessage:   1 << 20,
@@ -72,6 +74,9 @@ type StreamStats struct {
 	// RTT is the newest round-trip time of a ping; 0 before the first.
 	RTT    time.Duration
 	Opened time.Time
+	// Behind is the length of the audio that was sent and that the service has
+	// not acknowledged.
+	Behind time.Duration
 }
 
 // Stream is an open stream. Its methods may be called from any goroutine. The
@@ -93,15 +98,17 @@ type Stream struct {
 	frame      []byte        // owned by the holder of the token
 
 	received, undelivered, rtt atomic.Int64
-	lastPing                   atomic.Pointer[ping]
 	recorder                   *streamRecorder // nil = not traced
 
 	mu          sync.Mutex // for all below
 	clock       clockMap
 	sent        int64 // chunks
 	nextSeq     int64
+	pings       []ping    // unanswered, at most maxPings
+	lastPing    uint64    // number of the newest
 	acked       int64     // chunks that the service has acknowledged by a pong
 	firstAcked  time.Time // when it acknowledged the first; zero before
+	progress    time.Time // when the service last acknowledged audio; zero before
 	firstBegun  time.Time // when the first chunk began to be sent; before it, the opening
 	lastBegun   time.Time // the same for the newest chunk
 	realStart   time.Time // when chunk 0 would have been sent; zero before the first
@@ -205,12 +212,6 @@ func (s *Stream) noteSent(seq int64, begun time.Time) {
 	}
 }
 
-func (s *Stream) chunksSent() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sent
-}
-
 // endOfStreamSent reports whether end_of_stream was sent.
 func (s *Stream) endOfStreamSent() bool {
 	s.mu.Lock()
@@ -233,16 +234,6 @@ func (s *Stream) lastChunk() time.Time {
 	return s.lastBegun
 }
 
-// acknowledge notes that the service has received so many chunks.
-func (s *Stream) acknowledge(chunks int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.acked = max(s.acked, chunks)
-	if s.acked > 0 && s.firstAcked.IsZero() {
-		s.firstAcked = s.config.now()
-	}
-}
-
 // acknowledged is how many chunks the service has acknowledged, and when it did
 // so for the first; zero before.
 func (s *Stream) acknowledged() (chunks int64, first time.Time) {
@@ -252,8 +243,8 @@ func (s *Stream) acknowledged() (chunks int64, first time.Time) {
 }
 
 // EndOfStream says that no more audio comes, and returns when that was sent.
-// Events continue until the service closes the stream, which it must do within
-// 10 s of its last event: receive until Events is closed, then call Wait. A
+// Events continue until the service closes the stream. It is given up after 10 s
+// without an event or acknowledged audio, later if it is slow: receive until Events is closed, then call Wait. A
 // second call does nothing.
 func (s *Stream) EndOfStream(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
@@ -325,6 +316,7 @@ func (s *Stream) Stats() StreamStats {
 		ChunksSent: s.sent, BytesSent: s.sent * protocol.ChunkBytes,
 		EventsReceived: s.received.Load(), Undelivered: s.undelivered.Load(),
 		RTT: time.Duration(s.rtt.Load()), Opened: s.opened,
+		Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration,
 	}
 	if s.sent > 0 {
 		st.Ahead = time.Duration(s.nextSeq)*protocol.ChunkDuration - s.config.now().Sub(s.realStart)

@@ -119,8 +119,9 @@ func (s *Stream) noteMessage(stalled time.Duration) {
 }
 
 // armRead sets the deadline of the next read: the service may be silent for
-// readTimeout; after end_of_stream for drainTimeout, pongs not counted, and for
-// drainLimit in all.
+// readTimeout; after end_of_stream for drainTimeout, pongs that acknowledge
+// nothing not counted, and without progress for drainLimit. A service that is
+// behind has longer.
 func (s *Stream) armRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,28 +131,80 @@ func (s *Stream) armRead() {
 	now := s.config.now()
 	deadline := now.Add(s.config.readTimeout)
 	if !s.endSent.IsZero() {
-		since := s.endSent
-		if s.lastMessage.After(since) {
-			since = s.lastMessage
-		}
-		deadline = since.Add(s.config.drainTimeout)
-		if limit := s.endSent.Add(s.config.drainLimit + s.stalled); limit.Before(deadline) {
+		progress := latest(s.endSent, s.progress)
+		deadline = latest(progress, s.lastMessage).Add(s.config.drainTimeout)
+		if limit := progress.Add(s.config.drainLimit + s.stalled - s.patience(now)); limit.Before(deadline) {
 			deadline = limit
 		}
 	}
-	_ = s.conn.SetReadDeadline(time.Now().Add(deadline.Sub(now)))
+	_ = s.conn.SetReadDeadline(time.Now().Add(deadline.Sub(now) + s.patience(now)))
 }
 
-// pong measures the round-trip time. gorilla calls it from within the reader.
+// patience is how far behind the service is: the time that it took to answer the
+// newest ping, or that the oldest has waited for an answer; 0 when it answers each
+// before the next. It answers a ping when it has read the audio before it, so a
+// slow service is silent for about as long again. s.mu is held.
+func (s *Stream) patience(now time.Time) time.Duration {
+	behind := time.Duration(s.rtt.Load())
+	if len(s.pings) > 0 {
+		behind = max(behind, now.Sub(s.pings[0].at))
+	}
+	if behind < s.config.pingEvery {
+		return 0
+	}
+	return min(behind, s.config.maxPatience)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pong measures the round-trip time, and acknowledges the audio before the ping.
+// gorilla calls it from within the reader.
 func (s *Stream) pong(payload string) error {
 	now := s.config.now()
-	if p := s.lastPing.Load(); p != nil && len(payload) == 8 && binary.BigEndian.Uint64([]byte(payload)) == p.number {
-		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
-		s.acknowledge(p.sent)
+	if len(payload) == 8 {
+		s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
 	}
 	s.recorder.ponged(payload, now)
 	s.armRead()
 	return nil
+}
+
+// acknowledge notes that the service has read a ping, and so everything before it.
+func (s *Stream) acknowledge(number uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number > s.lastPing {
+		return // not one of ours
+	}
+	for len(s.pings) > 0 && s.pings[0].number <= number {
+		p := s.pings[0]
+		s.pings = s.pings[1:]
+		s.rtt.Store(int64(max(time.Nanosecond, now.Sub(p.at))))
+		if p.sent > s.acked {
+			s.acked, s.progress = p.sent, now
+			if s.firstAcked.IsZero() {
+				s.firstAcked = now
+			}
+		}
+	}
+}
+
+// nextPing is the number of a ping that is about to be sent. The ping is
+// remembered if audio was sent since the one before it, or that was answered, and
+// if fewer than maxPings are unanswered: those before it are answered first.
+func (s *Stream) nextPing() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastPing++
+	if n := len(s.pings); n == 0 || n < maxPings && s.pings[n-1].sent < s.sent {
+		s.pings = append(s.pings, ping{number: s.lastPing, at: s.config.now(), sent: s.sent})
+	}
+	return s.lastPing
 }
 
 // ending decides why the stream ended, from the error of the last read. A close
@@ -208,6 +261,9 @@ func isInvalidFrame(err error) bool {
 	return !errors.As(err, &network) && len(text) > len(prefix) && text[:len(prefix)] == prefix
 }
 
+// maxPings bounds the unanswered pings that are remembered.
+const maxPings = 1024
+
 // ping is a ping that was sent.
 type ping struct {
 	number uint64
@@ -257,7 +313,10 @@ func (s *Stream) overError() error {
 
 // write sends one message. The caller holds the token.
 func (s *Stream) write(kind int, payload []byte) error {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout))
+	s.mu.Lock()
+	patience := s.patience(s.config.now())
+	s.mu.Unlock()
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout + patience))
 	err := s.conn.WriteMessage(kind, payload)
 	if err == nil {
 		return nil
@@ -287,15 +346,17 @@ func (s *Stream) writeFailed(err error) {
 
 // ping is the pinger goroutine. It sends a ping at once, for a first round-trip
 // time, one behind the first chunk, and then at intervals, which tells a silent
-// service from a dead one. A pong also acknowledges what was sent before its
-// ping.
+// service from a dead one. The intervals behind the first chunk begin short and
+// double, so that a slow service answers before it is taken for a dead one. A
+// pong also acknowledges what was sent before its ping.
 func (s *Stream) ping() {
 	defer s.goroutines.Done()
 	defer s.recovered("pinging")
-	every := time.NewTicker(s.config.pingEvery)
-	defer every.Stop()
-	for number := uint64(1); ; number++ {
-		s.lastPing.Store(&ping{number: number, at: s.config.now(), sent: s.chunksSent()})
+	interval := s.config.pingEvery
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	for {
+		number := s.nextPing()
 		payload := binary.BigEndian.AppendUint64(nil, number)
 		s.recorder.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
@@ -307,9 +368,12 @@ func (s *Stream) ping() {
 		default:
 			s.writeFailed(err)
 		}
+		timer.Reset(interval)
+		interval = min(2*interval, s.config.pingEvery)
 		select {
-		case <-every.C:
+		case <-timer.C:
 		case <-s.pingNow:
+			interval = s.config.pingEvery / 8
 		case <-s.aborted:
 			return
 		case <-s.over:

@@ -145,6 +145,7 @@ func (t *Tracks) Stats() StreamStats {
 		st.BytesSent += more.BytesSent
 		st.EventsReceived += more.EventsReceived
 		st.Undelivered += more.Undelivered
+		st.Behind = max(st.Behind, more.Behind)
 	}
 	return st
 }

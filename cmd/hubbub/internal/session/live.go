@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -84,6 +85,11 @@ func (l *Live) end() { l.EndInput() }
 // run is the data path: one goroutine sends, this one receives.
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
+	defer context.AfterFunc(ctx, func() {
+		if l.draining() { // the input ended before: this interrupts the wait for the service
+			_ = l.Stream.Close()
+		}
+	})()
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(context.WithoutCancel(ctx)) }()
 	receiveErr := crash.Guard(func() error { return l.receive(d) })
@@ -92,6 +98,13 @@ func (l *Live) run(ctx context.Context, d Display) error {
 	}
 	sendErr := <-sent
 	closed := l.Stream.Wait()
+	if ctx.Err() != nil && closed.Reason == client.Cancelled {
+		closed.Err = nil // its user ended it
+		if errors.Is(sendErr, client.ErrStreamOver) {
+			sendErr = nil
+		}
+		_ = d.notice("interrupted before the service had finished; the last turns may be missing", false)
+	}
 
 	cause := cmp.Or(l.sourceErr(), closed.Err)
 	l.setOver(cause)
@@ -140,6 +153,8 @@ func (l *Live) sendChunks(ctx context.Context) error {
 func (l *Live) receive(d Display) error {
 	out := output{timeline: l.timeline, rec: l.Recorder, display: d, words: l.Words, fromService: l.Stream.Words(), end: l.end}
 	input := l.Chunks.Stats()
+	wait := time.NewTicker(waitNotice)
+	defer wait.Stop()
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
 		case u, more := <-updates:
@@ -162,6 +177,10 @@ func (l *Live) receive(d Display) error {
 			out.release()
 		case err := <-l.Words.failed():
 			out.keep(d.notice(describeFailure(err), true))
+		case <-wait.C:
+			if updates != nil && l.draining() {
+				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))
+			}
 		case <-l.Recorder.Changed():
 			out.recordingStopped()
 		case <-l.Chunks.Changed():
@@ -185,6 +204,26 @@ func (l *Live) sourceErr() error {
 // staysOpen: a session that was ended closes its screen. After a failure of the
 // source it stays, so that its user can export names that were not saved.
 func (l *Live) staysOpen() bool { return !errors.Is(l.Chunks.Err(), context.Canceled) }
+
+// waitNotice is how often a session whose input has ended says that it waits for
+// the service.
+const waitNotice = 10 * time.Second
+
+// describeWait says that the service has not read all audio yet.
+func describeWait(behind time.Duration) string {
+	text := "the input has ended; waiting for the service"
+	if behind >= time.Second {
+		text += fmt.Sprintf(", which is %.0f s behind", behind.Seconds())
+	}
+	return text
+}
+
+// draining reports whether the input has ended and the service has not finished.
+func (l *Live) draining() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn == display.Draining
+}
 
 func (l *Live) setConn(c display.ConnState) {
 	l.mu.Lock()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"hubbub/capture"
 	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
@@ -19,6 +21,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
+	"hubbub/tui/display"
 )
 
 // stub is a display that keeps what it is given.
@@ -241,6 +244,27 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("%s: error %v, finished %v", kind, err, d.finished)
 		}
 		cancel()
+	}
+}
+
+// TestInterruptOfTheWait ends the context while the service does not close the stream.
+func TestInterruptOfTheWait(t *testing.T) {
+	s, _ := live(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		protocoltest.UntilEnd(conn)
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
+		protocoltest.Drain(conn)
+	}}, "")
+	d := newStub(false)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d.onRun = func() { waitForEvents(t, s); cancel() }
+	begun := time.Now()
+	err := Run(ctx, s, d)
+	if want := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.5}}; err != nil || !d.finished || !slices.Equal(d.turns, want) || s.state().Conn != display.Closed {
+		t.Errorf("error %v, finished %v, turns %v, %s", err, d.finished, d.turns, s.state().Conn)
+	}
+	if took := time.Since(begun); took > 8*time.Second { // without the interrupt, 10 s
+		t.Errorf("took %s", took)
 	}
 }
 

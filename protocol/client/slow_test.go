@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
+)
+
+// bufferedConn is a connection whose peer is never blocked by its reader, as with
+// the buffers of sockets.
+type bufferedConn struct {
+	net.Conn
+	mu      sync.Mutex
+	arrived *sync.Cond
+	unread  []byte
+	err     error
+}
+
+func newBufferedConn(conn net.Conn) *bufferedConn {
+	b := &bufferedConn{Conn: conn}
+	b.arrived = sync.NewCond(&b.mu)
+	go func() {
+		part := make([]byte, 64<<10)
+		for {
+			n, err := conn.Read(part)
+			b.mu.Lock()
+			b.unread, b.err = append(b.unread, part[:n]...), err
+			b.mu.Unlock()
+			b.arrived.Broadcast()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return b
+}
+
+func (b *bufferedConn) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.unread) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		b.arrived.Wait()
+	}
+	n := copy(p, b.unread)
+	b.unread = b.unread[n:]
+	return n, nil
+}
+
+// processSlowly reads a stream to its end_of_stream, at a share of real time, and
+// stops reading after some chunks.
+func processSlowly(conn *websocket.Conn, share float64, stopAfter int) (ended bool) {
+	for n := 0; n != stopAfter; {
+		kind, _, err := conn.ReadMessage()
+		switch {
+		case err != nil:
+			return false
+		case kind == websocket.TextMessage:
+			return true
+		}
+		n++
+		time.Sleep(time.Duration(float64(protocol.ChunkDuration) / share))
+	}
+	return false
+}
+
+// A service that processes audio slower than real time is waited for, though it
+// sends nothing but answers to pings, and those late.
+func TestSlowServiceIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, share := range []float64{0.8, 0.5, 0.2, 0.1, 0.05} {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
+					if processSlowly(conn, share, -1) {
+						protocoltest.CloseWith(conn, 1000, "")
+					}
+				}, nil)
+				const chunks = 600
+				behind := sendRealTime(t, s, chunks)
+				begun := time.Now()
+				for range s.Events() {
+				}
+				info := s.Wait()
+				audio := float64(chunks) * protocol.ChunkDuration.Seconds()
+				if want := audio/share - audio; info.Reason != Completed || time.Since(begun).Seconds() < want-1 {
+					t.Errorf("%.1f s after end_of_stream, %.1f s of audio behind: %+v", time.Since(begun).Seconds(), behind.Seconds(), info)
+				}
+				// Pings are in steps of 2 s.
+				if want := audio * (1 - share); behind.Seconds() < want-0.2 || behind.Seconds() > want+2.2 {
+					t.Errorf("%.1f s behind, want %.1f", behind.Seconds(), want)
+				}
+			})
+		})
+	}
+}
+
+// sendRealTime sends silence at the pace of a microphone and the end of the
+// stream, and returns how far behind the service is then.
+func sendRealTime(t *testing.T, s *Stream, chunks int64) (behind time.Duration) {
+	t.Helper()
+	for n := range chunks {
+		mustSend(t, s, n)
+		time.Sleep(protocol.ChunkDuration)
+	}
+	behind = s.Stats().Behind
+	if err := s.EndOfStream(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return behind
+}
+
+// A slow service that makes no progress any more is given up after as long as it
+// was behind, a minute at most.
+func TestSlowServiceThatStopsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(*websocket.Conn){
+		"silent": func(conn *websocket.Conn) { _, _ = io.Copy(io.Discard, conn.NetConn()) },
+		"answers pings and says what it is": func(conn *websocket.Conn) {
+			go protocoltest.Drain(conn)
+			for conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"news"}`)) == nil {
+				time.Sleep(time.Second)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var stopped time.Time
+				near, far := net.Pipe()
+				s := connStream(t, near, newBufferedConn(far), func(_ *testing.T, conn *websocket.Conn) {
+					processSlowly(conn, 0.5, 150)
+					stopped = time.Now()
+					then(conn)
+				}, nil)
+				sendRealTime(t, s, 200)
+				for range s.Events() {
+				}
+				c, info := s.config, s.Wait()
+				took := time.Since(stopped)
+				if info.Reason != TimedOut || took < c.drainTimeout-c.pingEvery || took > c.drainLimit {
+					t.Errorf("after %s: %+v", took, info)
+				}
+			})
+		})
+	}
+}
+
+// Pings that are never answered use a bounded amount of memory, and a late answer
+// still acknowledges audio.
+func TestManyUnansweredPings(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	c := defaultConfig()
+	c.now = func() time.Time { return now }
+	s := &Stream{config: c}
+	for n := range int64(2 * maxPings) { // numbered from 1
+		s.sent = 20 * n
+		s.nextPing()
+		s.nextPing() // without audio since
+		now = now.Add(c.pingEvery)
+	}
+	if len(s.pings) != maxPings {
+		t.Fatalf("%d pings are kept", len(s.pings))
+	}
+	s.acknowledge(1<<40, now) // never sent
+	if acked, _ := s.acknowledged(); acked != 0 {
+		t.Errorf("an answer to no ping acknowledges %d chunks", acked)
+	}
+	s.acknowledge(maxPings, now) // the second without audio, behind maxPings/2
+	if acked, first := s.acknowledged(); acked != 20*(maxPings/2-1) || first != now {
+		t.Errorf("%d chunks acknowledged, want %d", acked, 20*(maxPings/2-1))
+	}
+	s.acknowledge(1, now)
+	s.acknowledge(4*maxPings, now)
+	if acked, _ := s.acknowledged(); acked != 20*(maxPings-1) || len(s.pings) != 0 {
+		t.Errorf("%d chunks acknowledged, want %d", acked, 20*(maxPings-1))
+	}
+}
