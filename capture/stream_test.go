@@ -257,6 +257,10 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Fatal(err)
 	}
+	var d interface{ Stack() []byte } // for the crash report
+	if !errors.As(s.Err(), &d) || !strings.Contains(string(d.Stack()), "panicking") {
+		t.Errorf("%v has no stack of the panic", s.Err())
+	}
 	s = Start(context.Background(), &silence{SampleRate}, StreamOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
 	for range s.Chunks() {
 	}

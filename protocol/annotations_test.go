@@ -39,6 +39,9 @@ func TestNames(t *testing.T) {
 	if n := len([]rune(b.Name("SPEAKER_01"))); n != MaxNameRunes {
 		t.Errorf("a long name has %d runes", n)
 	}
+	if c := must(b.Rename("SPEAKER_01", "SPEAKER_01")); c.Name("SPEAKER_01") != "SPEAKER_01" || len(c.Names()) != 1 {
+		t.Errorf("the label as its name leaves %v", c.Names())
+	}
 	b = must(b.Rename("SPEAKER_01", "\x00"))
 	if got := b.Name("SPEAKER_01"); got != "SPEAKER_01" {
 		t.Errorf("an empty name leaves %q", got)

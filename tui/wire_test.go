@@ -294,8 +294,12 @@ func TestWireRawSaysEverything(t *testing.T) {
 	press(m, "esc")
 	screenHasNot(t, m, "lag_ms")
 	if m.wire == nil {
-		t.Error("esc closed more than the raw message")
+		t.Fatal("esc closed more than the raw message")
 	}
+	m.notify("wrote a file", canvas.Good)
+	press(m, "esc") // the filter stays
+	screenHasNot(t, m, "wrote a file")
+	screenHas(t, m, `messages, "SPEAKER_00 at 35"`)
 }
 
 func TestWireCopy(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"net"
@@ -157,5 +158,32 @@ func TestSkew(t *testing.T) {
 	got, known := ResponseInfo{Date: now.Add(-time.Minute), Took: time.Second}.Skew(now)
 	if !known || got != 59*time.Second {
 		t.Errorf("%v %v", got, known)
+	}
+}
+
+// Names of certificates are short: three names, and an issuer with its organisation
+// unless that is its name.
+func TestNamesOfCertificates(t *testing.T) {
+	for want, c := range map[string]x509.Certificate{
+		"no name":               {},
+		"a.example, 192.0.2.7":  {DNSNames: []string{"a.example"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}},
+		"a, b, c and 2 more":    {DNSNames: []string{"a", "b", "c", "d", "e"}},
+		"a[2J, b, c and 1 more": {DNSNames: []string{"a\x1b[2J", "b", "c"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 7)}},
+	} {
+		if got := certificateNames(&c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	subject := pkix.Name{CommonName: "diarization.example"}
+	for want, issuer := range map[string]pkix.Name{
+		"R11, Some Authority":               {CommonName: "R11", Organization: []string{"Some Authority", "of somewhere"}},
+		"Some Authority":                    {Organization: []string{"Some Authority"}},
+		"Authority":                         {CommonName: "Authority", Organization: []string{"Authority"}},
+		"no name":                           {},
+		"diarization.example (self-signed)": subject,
+	} {
+		if got := issuerName(&x509.Certificate{Subject: subject, Issuer: issuer}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -397,4 +397,8 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	checkEnd(t, info, "internal error while testing: oh no")
+	var d interface{ Stack() []byte } // for the crash report
+	if !errors.As(info.Err, &d) || !strings.Contains(string(d.Stack()), "TestPanicEndsOnlyTheStream") {
+		t.Errorf("%v has no stack of the panic", info.Err)
+	}
 }
