@@ -26,7 +26,7 @@ type recorder struct {
 	system string
 	// args are those of a process that records a device as raw little-endian 16-bit samples at 16 kHz in so many channels.
 	args func(ctx context.Context, d Device, channels int) []string
-	env  func(device string) []string // nil = none in addition
+	env  func(ctx context.Context, device string) []string // nil = none in addition
 	// list lists the devices, of which the sound system has a default; nil = the
 	// program cannot.
 	list func(ctx context.Context) ([]Device, error)
@@ -72,7 +72,7 @@ func (r *recorder) openDevice(ctx context.Context, find func(context.Context) (D
 	ctx, p.kill = context.WithCancel(ctx)
 	p.cmd = exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
 	if r.env != nil {
-		p.cmd.Env = append(p.cmd.Environ(), r.env(dev.id)...)
+		p.cmd.Env = append(p.cmd.Environ(), r.env(ctx, dev.id)...)
 	}
 	ownProcess(p.cmd)
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.complaint, time.Second

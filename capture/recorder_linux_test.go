@@ -13,19 +13,20 @@ import (
 	"hubbub/capture/capturetest"
 )
 
-// TestRecordersOfVirtualMicrophone: each recorder records a tone from the default device in small blocks, as it is played.
+// TestRecordersOfVirtualMicrophone: each recorder records a tone from the default device, and from a device that it calls
+// so itself, in small blocks, as it is played.
 func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	capturetest.Need(t, "pulseaudio", "pactl", "paplay", "parec", "arecord", "sox")
 	server := capturetest.SoundServer(t)
 	inEnvironment(t, server)
 	playTone(t, server, "paplay", "--device=mic")
-	for _, name := range []string{"parec", "arecord", "ffmpeg", "sox"} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath(name); err != nil {
+	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
+		t.Run(input, func(t *testing.T) {
+			r, device, _ := findRecorder(input)
+			if _, err := exec.LookPath(r.name); err != nil {
 				t.Skip(err)
 			}
-			r, _, _ := findRecorder(name)
-			s, err := r.openWithin(t.Context(), "", false, time.Minute)
+			s, err := r.openWithin(t.Context(), device, false, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,13 +30,21 @@ var recorders = []*recorder{
 		args: func(_ context.Context, _ Device, channels int) []string {
 			return []string{"-q", "-d", "-t", "raw", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels), "-b", "16", "-e", "signed-integer", "-L", "-"}
 		},
-		env: func(device string) []string {
-			latency := "PULSE_LATENCY_MSEC=50" // without it, PulseAudio gives sox blocks of 2 s
-			if device == "" {
-				return []string{latency}
-			}
-			return []string{latency, "AUDIODEV=" + device}
-		}},
+		env: soxEnv},
+}
+
+// soxEnv names the device of sox. Its driver for ALSA, which it prefers, does not
+// know the sources of PulseAudio.
+func soxEnv(ctx context.Context, device string) []string {
+	env := []string{"PULSE_LATENCY_MSEC=50"} // without it, PulseAudio gives sox blocks of 2 s
+	if device == "" {
+		return env
+	}
+	sources, _ := listPulse(ctx) // none without PulseAudio
+	if slices.ContainsFunc(sources, func(d Device) bool { return d.id == device }) {
+		env = append(env, "AUDIODRIVER=pulseaudio")
+	}
+	return append(env, "AUDIODEV="+device)
 }
 
 func pipewireArgs(ctx context.Context, d Device, channels int) []string {
