@@ -3,6 +3,8 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -191,9 +193,17 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 			text = "opening " + text
 		case v.err != nil:
 			text, style = display.ErrorText(v.err, m.glyphs), canvas.Bad
+		case v.list[v.selected].Used && onlyPortAudio(v.list):
+			text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
 		}
 		c.Text(x+2, y+h-2, w-4, canvas.Fit(text, w-4, 0, m.glyphs.Ellipsis), style)
 	}
+}
+
+// onlyPortAudio reports whether no recorder is listed: PortAudio knows only the
+// devices that were connected at the start.
+func onlyPortAudio(list []display.Microphone) bool {
+	return !slices.ContainsFunc(list, func(d display.Microphone) bool { return !strings.HasPrefix(d.Input, "mic:") })
 }
 
 // drawMicrophone draws a row.

@@ -57,6 +57,7 @@ func TestChooseMicrophone(t *testing.T) {
 		screenHas(t, m, "looking for microphones")
 		answerTo(m, cmd)
 		screenHas(t, m, "in use")
+		screenHasNot(t, m, "Devices connected later")
 		if len(devices.measured) != 1 || devices.measured[0] != "" {
 			t.Errorf("measured %q, want nothing: the session hears the device in use", devices.measured)
 		}
@@ -86,4 +87,19 @@ func TestChooseMicrophone(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 120, 34)
 	press(m, "i") // a file is no microphone
 	screenHasNot(t, m, "microphones")
+}
+
+// TestMicrophonesOfPortAudio: a list without recorders says what it lacks.
+func TestMicrophonesOfPortAudio(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{
+		{Input: "mic:0", Name: "default", System: "ALSA", Default: true, Used: true},
+		{Input: "mic:1", Name: "USB", System: "ALSA"},
+	}}
+	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	screenHas(t, m, "Devices connected later need a restart, or a recorder (parec, ffmpeg).")
+	press(m, "down")
+	screenHasNot(t, m, "connected later")
 }
