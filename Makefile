@@ -69,7 +69,7 @@ test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
-	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test $(RACE) $(SERIAL) -vet=off -timeout 14m
+	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test -p 3 $(RACE) $(SERIAL) -vet=off -timeout 14m
 
 ## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
 check:
