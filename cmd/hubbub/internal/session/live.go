@@ -67,6 +67,8 @@ type Live struct {
 	conn   display.ConnState
 	reason string
 	over   bool
+	// ended: the input ended by itself or by its user's key, not by the context of run.
+	ended bool
 }
 
 // NewLive is a session that begins now.
@@ -86,12 +88,12 @@ func (l *Live) end() { l.EndInput() }
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
 	defer context.AfterFunc(ctx, func() {
-		if l.draining() { // the input ended before: this interrupts the wait for the service
+		if l.waits() { // the input ended before: this interrupts the wait for the service
 			_ = l.Stream.Close()
 		}
 	})()
 	sent := make(chan error, 1)
-	go func() { sent <- l.send(context.WithoutCancel(ctx)) }()
+	go func() { sent <- l.send(ctx) }()
 	receiveErr := crash.Guard(func() error { return l.receive(d) })
 	l.end()
 	for range l.Stream.Updates() { // after a panic of receive, so that the stream does not wait
@@ -114,7 +116,7 @@ func (l *Live) run(ctx context.Context, d Display) error {
 	return cmp.Or(cause, sendErr, receiveErr)
 }
 
-// send sends all chunks and the end of the stream. After a panic it closes the
+// send sends all chunks and the end of the stream, also after the end of ctx. After a panic it closes the
 // stream, which nobody else would end, and waits for the end of the source.
 func (l *Live) send(ctx context.Context) error {
 	err := crash.Guard(func() error { return l.sendChunks(ctx) })
@@ -127,7 +129,8 @@ func (l *Live) send(ctx context.Context) error {
 	return err
 }
 
-func (l *Live) sendChunks(ctx context.Context) error {
+func (l *Live) sendChunks(interrupt context.Context) error {
+	ctx := context.WithoutCancel(interrupt)
 	var failed error
 	for c := range l.Chunks.Chunks() {
 		crash.TestHook("send")
@@ -144,7 +147,7 @@ func (l *Live) sendChunks(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	l.setConn(display.Draining)
+	l.setDraining(interrupt)
 	return l.Stream.EndOfStream(ctx) // each step of it has a deadline
 }
 
@@ -225,10 +228,17 @@ func (l *Live) draining() bool {
 	return l.conn == display.Draining
 }
 
-func (l *Live) setConn(c display.ConnState) {
+// waits reports whether the session waits for the service although nothing has interrupted its input.
+func (l *Live) waits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn = c
+	return l.conn == display.Draining && l.ended
+}
+
+func (l *Live) setDraining(interrupt context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn, l.ended = display.Draining, interrupt.Err() == nil
 }
 
 func (l *Live) setOver(cause error) {

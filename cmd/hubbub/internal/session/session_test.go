@@ -268,6 +268,20 @@ func TestInterruptOfTheWait(t *testing.T) {
 	}
 }
 
+// TestWhatAnInterruptEnds: the input that it ends is still decided; after the end of the input
+// it ends the wait for the service.
+func TestWhatAnInterruptEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var l Live
+	if l.setDraining(ctx); !l.waits() {
+		t.Error("it does not end the wait")
+	}
+	cancel()
+	if l.setDraining(ctx); l.waits() {
+		t.Error("it ends the wait for the turns of the input that it has ended")
+	}
+}
+
 // TestFirstFailureEndsTheSession has a display that cannot be written: the
 // session ends, and what is under way is still recorded.
 func TestFirstFailureEndsTheSession(t *testing.T) {
