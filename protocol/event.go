@@ -34,6 +34,9 @@ type Event struct {
 	// Match is the label of the voiceprint that the speaker of a start matches;
 	// "" = none, or not decided yet.
 	Match string
+	// Unmatched says that the speaker of a start matched a voiceprint before and
+	// no longer does. Match is "".
+	Unmatched bool
 	// Said is the finished turn of a text, with what was said; its Text is "" when
 	// nothing was recognised.
 	Said Turn
@@ -58,22 +61,33 @@ type eventJSON struct {
 }
 
 type eventDataJSON struct {
-	Timestamp *float64 `json:"timestamp"`
-	Speaker   *string  `json:"speaker"`
-	Match     string   `json:"match,omitempty"`
+	Timestamp *float64        `json:"timestamp"`
+	Speaker   *string         `json:"speaker"`
+	Match     json.RawMessage `json:"match,omitempty"` // a string; null = no longer
 }
 
 // NewSpeakerEvent builds a start or an end at a time in seconds.
 func NewSpeakerEvent(typ string, seconds float64, speaker string) Event {
-	return NewMatchEvent(typ, seconds, speaker, "")
+	return Event{Type: typ}.Moved(seconds, speaker)
 }
 
-// NewMatchEvent is NewSpeakerEvent for a speaker who matches a voiceprint; ""
-// is none.
-func NewMatchEvent(typ string, seconds float64, speaker, match string) Event {
-	at := Round1ms(seconds)
-	return withRaw(Event{Type: typ, Timestamp: at, Speaker: speaker, Match: match},
-		eventJSON{Type: typ, Data: &eventDataJSON{Timestamp: &at, Speaker: &speaker, Match: match}})
+// NewMatchEvent builds a start, at a time in seconds, of a speaker who matches a
+// voiceprint; "" = of one who no longer does.
+func NewMatchEvent(seconds float64, speaker, match string) Event {
+	return Event{Type: TypeSpeakerStart, Match: match, Unmatched: match == ""}.Moved(seconds, speaker)
+}
+
+// Moved is a start or an end at another time in seconds, or with another label.
+func (e Event) Moved(seconds float64, speaker string) Event {
+	e.Timestamp, e.Speaker = Round1ms(seconds), speaker
+	data := &eventDataJSON{Timestamp: &e.Timestamp, Speaker: &e.Speaker}
+	switch {
+	case e.Unmatched:
+		data.Match = json.RawMessage("null")
+	case e.Match != "":
+		data.Match, _ = json.Marshal(e.Match) // a string always marshals
+	}
+	return withRaw(e, eventJSON{Type: e.Type, Data: data})
 }
 
 // maxSaid bounds the text of a turn, in characters.
@@ -180,7 +194,20 @@ func (e *Event) fill(raw []byte) error {
 	if *w.Data.Timestamp < 0 {
 		return fmt.Errorf("%s with a negative timestamp", head.Type)
 	}
-	e.Timestamp, e.Speaker, e.Match = *w.Data.Timestamp, *w.Data.Speaker, Clean(w.Data.Match, MaxVoiceprintLabel)
+	e.Timestamp, e.Speaker = *w.Data.Timestamp, *w.Data.Speaker
+	return e.fillMatch(w.Data.Match)
+}
+
+func (e *Event) fillMatch(raw json.RawMessage) error {
+	if raw == nil {
+		return nil
+	}
+	var match string // null leaves it ""
+	if err := json.Unmarshal(raw, &match); err != nil {
+		return fmt.Errorf("%s with a match that is no label: %w", e.Type, err)
+	}
+	e.Match = Clean(match, MaxVoiceprintLabel)
+	e.Unmatched = e.Match == "" && e.Type == TypeSpeakerStart
 	return nil
 }
 

@@ -8,7 +8,7 @@ func TestMatchedNames(t *testing.T) {
 	line := NewTimeline()
 	for _, e := range []Event{
 		NewSpeakerEvent(TypeSpeakerStart, 1, "SPEAKER_00"), NewSpeakerEvent(TypeSpeakerEnd, 2, "SPEAKER_00"),
-		NewMatchEvent(TypeSpeakerStart, 3, "SPEAKER_00", "Sam"),
+		NewMatchEvent(3, "SPEAKER_00", "Sam"),
 	} {
 		parsed, err := ParseEvent(e.Raw)
 		if err != nil || parsed.Match != e.Match {
@@ -31,5 +31,33 @@ func TestMatchedNames(t *testing.T) {
 	notes, err := notes.Rename("SPEAKER_00", "Anna")
 	if s := notes.Speakers(line.Snapshot()); err != nil || s[0].Speaker != "Anna" {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A match that is withdrawn is null in the message, and no turn has it any more.
+// What is no label is an error.
+func TestWithdrawnMatch(t *testing.T) {
+	line := NewTimeline()
+	for _, e := range []Event{
+		NewMatchEvent(1, "SPEAKER_00", "Sam"), NewSpeakerEvent(TypeSpeakerEnd, 2, "SPEAKER_00"),
+		NewMatchEvent(2, "SPEAKER_00", "").Moved(2.5, "SPEAKER_00"),
+	} {
+		parsed, err := ParseEvent(e.Raw)
+		if err != nil || parsed.Match != e.Match || parsed.Unmatched != e.Unmatched {
+			t.Fatalf("%s: %+v, %v", e.Raw, parsed, err)
+		}
+		line.Apply(parsed)
+	}
+	if raw := string(NewMatchEvent(2, "A", "").Raw); raw != `{"type":"diarization_speaker_start","data":{"timestamp":2,"speaker":"A","match":null}}` {
+		t.Error(raw)
+	}
+	got := append(line.Apply(NewSpeakerEvent(TypeSpeakerEnd, 4, "SPEAKER_00")), line.Snapshot().Turns()...)
+	for _, turn := range got {
+		if turn.Match != "" {
+			t.Errorf("%+v", turn)
+		}
+	}
+	if e, err := ParseEvent([]byte(`{"type":"diarization_speaker_start","data":{"timestamp":2,"speaker":"A","match":7}}`)); err == nil {
+		t.Errorf("a number as match: %+v", e)
 	}
 }

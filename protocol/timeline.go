@@ -127,13 +127,13 @@ func (t *Timeline) Apply(e Event) (finished []Turn) {
 	at, label := Round1ms(e.Timestamp), Label(e.Speaker)
 	t.decided = max(t.decided, at)
 	if e.Type == TypeSpeakerStart {
-		t.start(label, at, e.Match)
+		t.start(label, at, e)
 		return nil
 	}
 	return t.end(label, at)
 }
 
-func (t *Timeline) start(label string, at float64, match string) {
+func (t *Timeline) start(label string, at float64, e Event) {
 	i, known := t.byLabel[label]
 	if !known {
 		if len(t.lanes) == MaxLabels {
@@ -145,8 +145,8 @@ func (t *Timeline) start(label string, at float64, match string) {
 		t.lanes = append(t.lanes, Lane{Speaker: label})
 	}
 	l := &t.lanes[i]
-	if match != "" {
-		l.Match = match
+	if e.Match != "" || e.Unmatched {
+		l.Match = e.Match
 	}
 	if l.Open {
 		t.counts.Degenerate++

@@ -155,10 +155,10 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 }
 
 // recogniseAt is one meeting with the names of the engine, and with perfect names.
-func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without evaluation.Result) (engine, perfect recognised, err error) {
+func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without evaluation.Result) (decided, perfect recognised, err error) {
 	events, emitted, hyp, err := m.runNamed(w, people, threshold)
 	if err != nil {
-		return engine, perfect, err
+		return decided, perfect, err
 	}
 	enrolled := map[string]bool{}
 	for _, p := range people {
@@ -172,10 +172,9 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 		if _, has := firstEvent[person]; !has {
 			firstEvent[person] = at
 		}
-		if ev.Match == "" {
-			continue
+		if ev.Kind == engine.Start {
+			matched[label] = ev.Match
 		}
-		matched[label] = ev.Match
 		if _, has := firstMatch[person]; !has && ev.Match == person {
 			firstMatch[person] = at
 		}
@@ -184,7 +183,7 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 		names map[string]string
 		first map[string]float64
 		r     *recognised
-	}{{matched, firstMatch, &engine}, {who, firstEvent, &perfect}} {
+	}{{matched, firstMatch, &decided}, {who, firstEvent, &perfect}} {
 		named := slices.Clone(hyp)
 		for i := range named {
 			if name := x.names[named[i].Speaker]; name != "" {
@@ -192,12 +191,12 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 			}
 		}
 		if x.r.with, err = m.score(w, named); err != nil {
-			return engine, perfect, err
+			return decided, perfect, err
 		}
 		x.r.without = without
 		x.r.compare(w.rec.ref, named, enrolled, x.first)
 	}
-	return engine, perfect, nil
+	return decided, perfect, nil
 }
 
 // mainPeople is the person with most of each label's speech, as far as enrolled.

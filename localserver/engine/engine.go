@@ -68,9 +68,8 @@ type Event struct {
 	// Speaker counts from 0 in order of first speech, below MaxSpeakers.
 	Speaker int
 	// Match is the label of the enrolled person whom the speaker of a Start was
-	// recognised as; "" = none, or not decided yet. Once it is set, every later
-	// Start of the speaker has the same one. When it is decided during a turn, that
-	// turn ends and another one begins.
+	// recognised as; "" = nobody. It may change from one Start of a speaker to the
+	// next. When it changes during a turn, that turn ends and another one begins.
 	Match string
 }
 
@@ -224,7 +223,7 @@ func (e *Engine) commit(end int, out []Event) []Event {
 	return out
 }
 
-// announce divides the open turns of speakers who were recognised during them: only
+// announce divides the open turns of speakers whose match changed during them: only
 // a Start has a Match.
 func (e *Engine) announce(out []Event) []Event {
 	for k := range MaxSpeakers {

@@ -35,3 +35,40 @@ func BenchmarkRecognise(b *testing.B) {
 		})
 	}
 }
+
+// A match changes only after several windows in a row that say the same, and a
+// person who is matched with one speaker is not matched with another.
+func TestMatchesChange(t *testing.T) {
+	m := matcher{people: []voiceprint.Person{{Label: "Sam"}, {Label: "Rosa"}}, matching: voiceprint.Matching{Threshold: 0.8}}
+	for i, step := range []struct {
+		sam, rosa float64
+		windows   int
+		want      string
+	}{
+		{0.9, 0.05, matchWindows - 1, ""},
+		{0.9, 0.05, 1, "Sam"},
+		{0.7, 0.2, 2 * matchWindows, "Sam"}, // below the threshold, but near it
+		{0.1, 0.85, matchWindows - 1, "Sam"},
+		{0.7, 0.2, 1, "Sam"},
+		{0.1, 0.85, matchWindows - 1, "Sam"},
+		{0.1, 0.85, 1, "Rosa"},
+		{0.3, 0.6, matchWindows, ""},
+		{0.3, 0.7, matchWindows, ""}, // withdrawn: the threshold counts again
+		{0.1, 0.85, matchWindows, "Rosa"},
+	} {
+		m.confidences = []float64{step.sam, step.rosa}
+		for range step.windows {
+			m.decide(0, m.choose(0))
+		}
+		if m.name[0] != step.want {
+			t.Fatalf("step %d: %q instead of %q", i, m.name[0], step.want)
+		}
+	}
+	if got := m.choose(1); got != "" {
+		t.Errorf("a second speaker is matched with %q", got)
+	}
+	m.matching.Shared = true
+	if got := m.choose(1); got != "Rosa" {
+		t.Errorf("shared: %q", got)
+	}
+}

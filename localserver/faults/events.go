@@ -44,7 +44,7 @@ func (f *eventFault) apply(m message) []message {
 		f.starts[e.Speaker] = e.Timestamp
 	}
 	at := func(seconds float64) []message {
-		return []message{text(protocol.NewMatchEvent(e.Type, max(0, seconds), e.Speaker, e.Match))}
+		return []message{text(e.Moved(max(0, seconds), e.Speaker))}
 	}
 	switch f.kind.name {
 	case "drop-events":

@@ -36,6 +36,7 @@ type speaker struct {
 	pending bool          // a start that has no room yet for an end after it
 	from    time.Duration // wanted start of the pending turn
 	match   string        // of the newest start
+	matched bool          // an earlier start had a match
 }
 
 // corrections counts what the validator has corrected.
@@ -105,11 +106,11 @@ func (v *validator) emit(typ string, s *speaker, at, wanted time.Duration, out [
 		v.corrections.Moved++
 	}
 	v.last = at
-	match := ""
-	if typ == protocol.TypeSpeakerStart {
-		match = s.match
+	label := protocol.SpeakerLabel(s.label - 1)
+	if s.matched = s.matched || s.match != ""; s.matched && typ == protocol.TypeSpeakerStart {
+		return append(out, protocol.NewMatchEvent(at.Seconds(), label, s.match))
 	}
-	return append(out, protocol.NewMatchEvent(typ, at.Seconds(), protocol.SpeakerLabel(s.label-1), match))
+	return append(out, protocol.NewSpeakerEvent(typ, at.Seconds(), label))
 }
 
 // finish ends the turns that are still open, at the end of the audio.

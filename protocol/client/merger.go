@@ -24,9 +24,8 @@ type eventMerger struct {
 	used       map[string]bool   // all of ours
 	newLabels  []string          // first used by a stream that was not resumed
 	open       map[string]float64
-	early      []string          // labels whose turn began before the cut and may end before it
-	matches    map[string]string // of the turns in early, by label
-	carried    []string          // labels whose turn had only just begun at the cut
+	early      []protocol.Event // starts before the cut, of turns that may end before it
+	carried    []string         // labels whose turn had only just begun at the cut
 }
 
 const (
@@ -39,7 +38,7 @@ const (
 )
 
 func newEventMerger() *eventMerger {
-	return &eventMerger{streams: 1, labels: map[string]string{}, used: map[string]bool{}, open: map[string]float64{}, matches: map[string]string{}}
+	return &eventMerger{streams: 1, labels: map[string]string{}, used: map[string]bool{}, open: map[string]float64{}}
 }
 
 // nextStream begins a new stream, which decides from cut on. resumed says that
@@ -50,7 +49,7 @@ func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Even
 	}
 	m.streams++
 	m.cut = cut
-	m.early, m.matches = nil, map[string]string{}
+	m.early = nil
 	if !resumed {
 		m.notResumed++
 		m.labels = map[string]string{}
@@ -89,18 +88,17 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 	}
 	if m.streams > 1 {
 		e.Speaker = m.label(e.Speaker)
-		i := slices.Index(m.early, e.Speaker)
+		sameSpeaker := func(early protocol.Event) bool { return early.Speaker == e.Speaker }
 		switch {
 		case e.Type == protocol.TypeSpeakerStart && e.Timestamp < m.cut:
-			if i < 0 {
-				m.early = append(m.early, e.Speaker)
+			if i := slices.IndexFunc(m.early, sameSpeaker); i >= 0 {
+				m.early[i] = e
+			} else {
+				m.early = append(m.early, e)
 			}
-			m.matches[e.Speaker] = e.Match
 			return nil
 		case e.Type == protocol.TypeSpeakerEnd && e.Timestamp <= m.cut:
-			if i >= 0 {
-				m.early = slices.Delete(m.early, i, i+1)
-			}
+			m.early = slices.DeleteFunc(m.early, sameSpeaker)
 			return nil
 		}
 		out = m.advance(e.Timestamp)
@@ -108,9 +106,7 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 			m.carried = slices.Delete(m.carried, i, i+1)
 			return out // the turn continues
 		}
-		received := e.Received
-		e = protocol.NewMatchEvent(e.Type, e.Timestamp, e.Speaker, e.Match)
-		e.Received = received
+		e = e.Moved(e.Timestamp, e.Speaker)
 	} else {
 		m.used[protocol.Label(e.Speaker)] = true
 	}
@@ -124,12 +120,12 @@ func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
 	if decided <= m.cut {
 		return nil
 	}
-	for _, label := range m.early {
-		if i := slices.Index(m.carried, label); i >= 0 {
+	for _, e := range m.early {
+		if i := slices.Index(m.carried, e.Speaker); i >= 0 {
 			m.carried = slices.Delete(m.carried, i, i+1)
 			continue // the turn continues
 		}
-		e := protocol.NewMatchEvent(protocol.TypeSpeakerStart, m.cut, label, m.matches[label])
+		e = e.Moved(m.cut, e.Speaker)
 		m.note(e)
 		out = append(out, e)
 	}

@@ -258,7 +258,6 @@ func (t *trackLabels) event(track int, e protocol.Event) (protocol.Event, bool) 
 	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
 		return e, true
 	}
-	received := e.Received
 	key := trackLabel{track, protocol.Label(e.Speaker)}
 	if !t.rooms {
 		starts := e.Type == protocol.TypeSpeakerStart
@@ -280,7 +279,5 @@ func (t *trackLabels) event(track int, e protocol.Event) (protocol.Event, bool) 
 	if label == "" {
 		return e, false
 	}
-	e = protocol.NewMatchEvent(e.Type, e.Timestamp, label, e.Match)
-	e.Received = received
-	return e, true
+	return e.Moved(e.Timestamp, label), true
 }

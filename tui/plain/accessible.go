@@ -178,17 +178,21 @@ func (a *Accessible) reportHealth(old, s display.State, detail detail) {
 	}
 }
 
-// reportRecognised reports who was recognised since the last call.
+// reportRecognised reports who was recognised since the last call, and who no
+// longer is.
 func (a *Accessible) reportRecognised(s *display.Session) {
 	for _, p := range s.Speakers {
-		if !p.Recognised || a.matches[p.Label] == p.Name {
-			continue
+		switch before := a.matches[p.Label]; {
+		case p.Recognised && p.Name != before:
+			if a.matches == nil {
+				a.matches = map[string]string{}
+			}
+			a.matches[p.Label] = p.Name
+			_ = a.printf("%s is recognised as %s.", display.Clean(p.Label), p.Name)
+		case p.Name == p.Label && before != "": // another name is a typed one
+			delete(a.matches, p.Label)
+			_ = a.printf("%s is no longer recognised as %s.", display.Clean(p.Label), before)
 		}
-		if a.matches == nil {
-			a.matches = map[string]string{}
-		}
-		a.matches[p.Label] = p.Name
-		_ = a.printf("%s is recognised as %s.", display.Clean(p.Label), p.Name)
 	}
 }
 

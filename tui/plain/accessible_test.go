@@ -193,7 +193,8 @@ func TestAccessibleUsesNames(t *testing.T) {
 	}
 }
 
-// A speaker is announced once when recognised; typed names are not.
+// A speaker is announced once when recognised, and when no longer; typed names are
+// not.
 func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
@@ -213,12 +214,16 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	_ = a.State(s)
 	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 1, End: 3, Match: "Sam"})
 	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_01", Start: 4, End: 5, Match: "Rosa"})
+	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
+	_ = a.State(s)
+	_ = a.State(s)
 	want := `Listening to mic.
 Connected to built-in server.
 SPEAKER_00 is speaking.
 SPEAKER_00 is recognised as Sam.
 Sam, 0:01 to 0:03
 Anna, 0:04 to 0:05
+SPEAKER_00 is no longer recognised as Sam.
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -66,7 +66,7 @@ type Matching struct {
 }
 
 // DefaultThreshold is the threshold of a live stream that gives none.
-const DefaultThreshold = 0.9
+const DefaultThreshold = 0.8
 
 // Confidences are the probabilities that a speaker is each of the people; the
 // rest to 1 is that the speaker is a stranger.

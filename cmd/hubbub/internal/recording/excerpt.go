@@ -31,10 +31,7 @@ func (x excerpt) event(e protocol.Event) (protocol.Event, bool) {
 	case x.from == 0 && e.Timestamp <= x.until:
 		return e, true // as received
 	}
-	received := e.Received
-	e = protocol.NewMatchEvent(e.Type, x.place(e.Timestamp), e.Speaker, e.Match)
-	e.Received = received
-	return e, true
+	return e.Moved(x.place(e.Timestamp), e.Speaker), true
 }
 
 // turn is a turn as the recording has it; false = it is outside.
