@@ -69,13 +69,14 @@ test:
 	@.ci/install test >&2
 	@$(MAKE) --no-print-directory lint
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
-	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test -p 3 $(RACE) $(SERIAL) -vet=off -timeout 14m
+	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test -p 3 $(RACE) $(SERIAL) -ldflags=-w -vet=off -timeout 14m
 
+# -ldflags=-w: the test binaries are linked faster without debugging information.
 ## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
 check:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint
-	$(GO) test -short -vet=off -p 4 ./...
+	$(GO) test -short -vet=off -ldflags=-w -p 6 ./...
 
 ## lint: go vet and staticcheck, both without a finding
 lint:

@@ -273,6 +273,9 @@ func TestMaximumOfSpeakers(t *testing.T) {
 }
 
 func TestTheMemoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("27 minutes of speech")
+	}
 	s := newSession(New(Default(), MaxSpeakers), 2, 5)
 	for range 80 {
 		s.say(10, 0)
