@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"hubbub/capture/device"
+
 	"fmt"
 	"strconv"
 
@@ -18,7 +20,7 @@ const (
 	Each Channels = -1
 
 	// MaxTracks is the largest number of channels that Each keeps apart.
-	MaxTracks = 8
+	MaxTracks = device.MaxChannels
 )
 
 // ParseChannels reads "mix", "each" or the number of a channel, from 1 on.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hubbub/capture/capturetest"
+	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 )
 
@@ -48,7 +49,7 @@ func TestChannels(t *testing.T) {
 		for range 12 {
 			d.demand <- struct{}{}
 		}
-		src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { return d, nil }, selected, stallAfter, elapsed})
+		src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { return d, nil }, selected, stallAfter, elapsed})
 		if err != nil {
 			t.Fatal(err)
 		}

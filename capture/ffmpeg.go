@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/capture/audiofile"
+	"hubbub/capture/program"
 )
 
 const (
@@ -91,19 +92,19 @@ type ffmpegProcess struct {
 	stalled bool
 }
 
-func startDecoder(program, path string, stall time.Duration) (*ffmpegProcess, error) {
+func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, error) {
 	args := []string{"-nostdin", "-hide_banner", "-nostats", "-loglevel", "level+info", "-threads", "1",
 		"-protocol_whitelist", "file,pipe", "-format_whitelist", decoderFormats, "-i", "file:" + path,
 		"-map", "0:a:0", "-vn", "-sn", "-dn", "-t", decoderSeconds, "-c:a", "pcm_s16le", "-f", "wav", "pipe:1"}
-	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}}
+	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
-		d.cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, program}, args...)...)
+		d.cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	} else {
-		d.cmd = exec.CommandContext(ctx, program, args...)
+		d.cmd = exec.CommandContext(ctx, ffmpeg, args...)
 	}
-	ownProcess(d.cmd)
+	program.OwnProcess(d.cmd)
 	d.cmd.Stderr, d.cmd.WaitDelay = &d.log, time.Second
 	var err error
 	if d.out, err = d.cmd.StdoutPipe(); err == nil {
@@ -145,8 +146,8 @@ func (d *ffmpegProcess) finish() {
 		switch {
 		case d.stalled:
 			d.err = fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
-		case err != nil && d.log.errors.any():
-			d.err = errors.New(d.log.errors.last())
+		case err != nil && d.log.errors.Any():
+			d.err = errors.New(d.log.errors.Last())
 		case err != nil:
 			d.err = fmt.Errorf("ffmpeg failed: %w", err)
 		}
@@ -169,7 +170,7 @@ func (d *ffmpegProcess) Close() error {
 
 // decoderLog takes the standard error of ffmpeg, whose lines have a level.
 type decoderLog struct {
-	errors tail // lines of level error and above, and those of other programs
+	errors program.Tail // lines of level error and above, and those of other programs
 	line   []byte
 	// estimate is set before described is closed.
 	estimate  time.Duration

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/capture/program"
 )
 
 // TestOpenRecording decodes other formats with ffmpeg, and gives it nothing that
@@ -89,7 +91,7 @@ func TestDecoderLog(t *testing.T) {
 	const text = "[info]   Metadata:\n[info]     title : Duration: 09:00:00\n[info]   Duration: 01:02:03.50, start: 0.000000\n[info]   Duration: 05:00:00.00\n" +
 		"[aac @ 0x55] [warning] estimated\n[mov @ 0x55] [error] moov atom not found\n[info] size= 1kB\n"
 	for _, size := range []int{1, 7, len(text)} {
-		l := decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}
+		l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
 		for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			if n, err := l.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
 				t.Fatal(n, err)
@@ -98,13 +100,13 @@ func TestDecoderLog(t *testing.T) {
 		if got, want := l.length(t.Context()), time.Hour+2*time.Minute+3500*time.Millisecond; got != want {
 			t.Errorf("length %v, want %v", got, want)
 		}
-		if got := l.errors.last(); got != "[mov @ 0x55] moov atom not found" {
+		if got := l.errors.Last(); got != "[mov @ 0x55] moov atom not found" {
 			t.Errorf("error %q", got)
 		}
 	}
-	l := decoderLog{errors: tail{max: maxComplaint}, described: make(chan struct{})}
+	l := decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}
 	_, _ = l.Write([]byte(strings.Repeat("x", 3*maxLogLine) + "\n[info]   Duration: N/A, bitrate: N/A\nsh: no memory\n"))
-	if got := l.length(t.Context()); got != 0 || l.errors.last() != "sh: no memory" {
-		t.Errorf("%v %q", got, l.errors.last())
+	if got := l.length(t.Context()); got != 0 || l.errors.Last() != "sh: no memory" {
+		t.Errorf("%v %q", got, l.errors.Last())
 	}
 }

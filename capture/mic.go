@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/capture/audiofile"
+	"hubbub/capture/device"
 )
 
 // stallAfter is how long a device may deliver nothing before it counts as
@@ -32,22 +33,6 @@ const (
 	stalledCloseWait = 200 * time.Millisecond
 )
 
-// nativeStream is one open, running device. Every method is called by the one
-// goroutine that opened it.
-type nativeStream interface {
-	device() Device
-	// format returns the rate in Hz and the number of channels it was opened with.
-	format() (rate, channels int)
-	// read blocks until it has 100 ms of interleaved samples, which are valid
-	// until the next read. lost: audio before them was lost.
-	read() (samples []float32, lost bool, err error)
-	close() error
-}
-
-// nativeOpener opens a device by name or number; "" = the default. all: with all of
-// its channels, else with as few as possible.
-type nativeOpener func(ctx context.Context, want string, all bool) (nativeStream, error)
-
 // microphone is a Source that reads a device. One goroutine owns the device from
 // open to close; Close cancels its context.
 //
@@ -58,7 +43,7 @@ type nativeOpener func(ctx context.Context, want string, all bool) (nativeStream
 // returns or the process ends.
 type microphone struct {
 	info   Info
-	device Device
+	device device.Device
 	micConfig
 	blocks chan block
 	ended  chan struct{} // closed by the owner after err is set
@@ -80,7 +65,7 @@ type microphone struct {
 
 // micConfig is what tests of a microphone replace.
 type micConfig struct {
-	open     nativeOpener
+	open     device.Opener
 	selected Channels
 	stall    time.Duration        // stallAfter
 	now      func() time.Duration // elapsed
@@ -95,9 +80,9 @@ type block struct {
 // openMic opens a microphone by name or number; "" = the default. Where PortAudio
 // finds no device at all, a recorder may: it asks the sound server itself.
 func openMic(ctx context.Context, want string, selected Channels) (Source, error) {
-	src, err := openMicWith(ctx, want, micConfig{openNative, selected, stallAfter, elapsed})
-	if errors.Is(err, errNoDevice) && hasPortAudio {
-		if other, otherErr := openMicWith(ctx, want, micConfig{openAnyRecorder, selected, stallAfter, elapsed}); otherErr == nil {
+	src, err := openMicWith(ctx, want, micConfig{device.Open, selected, stallAfter, elapsed})
+	if errors.Is(err, device.ErrNone) && device.HasPortAudio {
+		if other, otherErr := openMicWith(ctx, want, micConfig{device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
 			return other, nil
 		}
 	}
@@ -106,7 +91,7 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
 	type opened struct {
-		dev            Device
+		dev            device.Device
 		rate, channels int
 		err            error
 	}
@@ -129,12 +114,12 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 			ready <- opened{err: err}
 			return
 		}
-		o := opened{dev: s.device()}
-		o.rate, o.channels = s.format()
+		o := opened{dev: s.Device()}
+		o.rate, o.channels = s.Format()
 		ready <- o
 		m.err = m.capture(owner, s)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, nativeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, device.Timeout)
 	defer cancel()
 	select {
 	case <-ctx.Done():
@@ -161,10 +146,10 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 }
 
 // capture reads the device until ctx ends or a read fails, then closes it.
-func (m *microphone) capture(ctx context.Context, s nativeStream) error {
+func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
 	for ctx.Err() == nil {
-		samples, lost, err := s.read()
+		samples, lost, err := s.Read()
 		if lost {
 			m.lost.Add(1)
 		}
@@ -180,7 +165,7 @@ func (m *microphone) capture(ctx context.Context, s nativeStream) error {
 			m.lost.Add(1)
 		}
 	}
-	if err := s.close(); failed == nil && err != nil {
+	if err := s.Close(); failed == nil && err != nil {
 		m.notes.Add("the microphone did not close properly: " + err.Error())
 	}
 	return failed
@@ -280,11 +265,20 @@ func (m *microphone) Close() error {
 // one. A microphone that exists but does not open is an error.
 func openDefault(ctx context.Context, selected Channels, mic func(context.Context, string, Channels) (Source, error)) (Source, error) {
 	src, err := mic(ctx, "", selected)
-	if errors.Is(err, errNoDevice) {
+	if errors.Is(err, device.ErrNone) {
 		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
 	}
 	return src, err
 }
 
-// blockLength is the number of samples of one channel in 100 ms.
-func blockLength(rate int) int { return max(1, rate/10) }
+// openSpeakers opens what an output of the machine plays, by a part of its name;
+// "" = the default output.
+func openSpeakers(ctx context.Context, want string, selected Channels) (Source, error) {
+	src, err := openMicWith(ctx, want, micConfig{device.OpenMonitor, selected, stallAfter, elapsed})
+	if err != nil {
+		return nil, err
+	}
+	m := src.(*microphone)
+	m.info.Kind = Speakers
+	return m, nil
+}

@@ -1,9 +1,10 @@
 package capture
 
 import (
+	"hubbub/capture/device"
+
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -30,11 +31,11 @@ type fakeDevice struct {
 	closed         atomic.Int32
 }
 
-func (d *fakeDevice) device() Device     { return Device{Name: "fake", Number: 3} }
-func (d *fakeDevice) format() (int, int) { return d.rate, d.channels }
-func (d *fakeDevice) close() error       { d.closed.Add(1); return nil }
+func (d *fakeDevice) Device() device.Device { return device.Device{Name: "fake", Number: 3} }
+func (d *fakeDevice) Format() (int, int)    { return d.rate, d.channels }
+func (d *fakeDevice) Close() error          { d.closed.Add(1); return nil }
 
-func (d *fakeDevice) read() ([]float32, bool, error) {
+func (d *fakeDevice) Read() ([]float32, bool, error) {
 	d.reads++
 	if d.stallAt > 0 && d.reads >= d.stallAt {
 		<-d.release
@@ -49,7 +50,7 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 		}
 	}
 	time.Sleep(d.period)
-	n := blockLength(d.rate)
+	n := device.BlockLength(d.rate)
 	b := make([]float32, n*d.channels)
 	for i := range n {
 		for c := range d.channels {
@@ -67,7 +68,7 @@ func (d *fakeDevice) read() ([]float32, bool, error) {
 
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 	t.Helper()
-	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { return d, nil }, Mix, stall, elapsed})
+	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string, bool) (nativeStream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
+	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string, bool) (device.Stream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
 	if err == nil {
 		t.Fatal("it opens")
 	}
@@ -180,7 +181,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (nativeStream, error) { panic("library") }, Mix, time.Second, elapsed})
+	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { panic("library") }, Mix, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
 	}
@@ -188,8 +189,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 
 func TestDemoWithoutMicrophone(t *testing.T) {
 	none := func(context.Context, string, Channels) (Source, error) {
-		_, err := pickDevice(nil, "")
-		return nil, err
+		return nil, fail("", "%w on this machine", device.ErrNone)
 	}
 	src, err := openDefault(context.Background(), Mix, none)
 	if err != nil {
@@ -202,44 +202,5 @@ func TestDemoWithoutMicrophone(t *testing.T) {
 	busy := errors.New("busy")
 	if _, err := openDefault(context.Background(), Mix, func(context.Context, string, Channels) (Source, error) { return nil, busy }); !errors.Is(err, busy) {
 		t.Errorf("a busy microphone is replaced by the demo: %v", err)
-	}
-}
-
-func TestPickDevice(t *testing.T) {
-	all := []Device{
-		{Number: 0, Name: "Built-in Microphone", HostAPI: "A"},
-		{Number: 2, Name: "USB Audio", HostAPI: "A", Default: true},
-		{Number: 5, Name: "USB Audio Pro 7", HostAPI: "A"},
-		{Number: 8, Name: "Built-in Microphone", HostAPI: "B"},
-		{Number: 9, Name: "Line", HostAPI: "B"},
-	}
-	for want, number := range map[string]int{"": 2, "0": 0, " 5 ": 5, "usb audio": 2, "pro": 5, "BUILT": 0, "line": 9, "7": 5} {
-		d, err := pickDevice(all, want)
-		if err != nil || d.Number != number {
-			t.Errorf("%q: device %d, %v; want %d", want, d.Number, err, number)
-		}
-	}
-	for want, text := range map[string][2]string{
-		"usb a":    {"2 devices match", "2 USB Audio; 5 USB Audio Pro 7"},
-		"bluetooh": {"no capture device matches", "9 Line"},
-		"12":       {"no capture device matches", "0 Built-in"},
-	} {
-		_, err := pickDevice(all, want)
-		if err == nil || !strings.Contains(err.Error(), text[0]) || !strings.Contains(hint.Of(err), text[1]) {
-			t.Errorf("%q: %v, hint %q", want, err, hint.Of(err))
-		}
-	}
-	if _, err := pickDevice(all[:1], ""); err == nil || !strings.Contains(hint.Of(err), "mic:NAME") {
-		t.Error(err)
-	}
-	if _, err := pickDevice(nil, "x"); !errors.Is(err, errNoDevice) || hint.Of(err) == "" {
-		t.Error(err)
-	}
-}
-
-func TestDeviceJSON(t *testing.T) {
-	got := fmt.Sprint(jsonOf(t, Device{Number: 1, Name: "n", HostAPI: "h", Channels: 2, Rate: 48000, Default: true, Input: "mic:1"}))
-	if want := `{"number":1,"name":"n","host_api":"h","channels":2,"rate":48000,"default":true,"input":"mic:1"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"hubbub/capture/device"
 )
 
 func jsonOf(t testing.TB, v any) string {
@@ -44,7 +46,7 @@ func nativeStderrChild() {
 			}
 		}
 	}()
-	_, err := Devices(context.Background())
+	_, err := device.List(context.Background())
 	if err == nil {
 		var src Source
 		if src, err = Open(context.Background(), Spec{Input: "mic:no such device"}); err == nil {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"hubbub/capture/device"
 )
 
 // A device may stop delivering audio and come back: its source is suspended, the
@@ -203,7 +205,7 @@ func (s *Stream) gaps() []Span {
 // reopen is one attempt.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
-	next, err := m.openAgain(ctx, cmp.Or(m.device.id, m.device.Name))
+	next, err := m.openAgain(ctx, m.device.Key())
 	if err != nil && orDefault && ctx.Err() == nil {
 		next, err = m.openAgain(ctx, "")
 	}
@@ -228,11 +230,11 @@ func (m *microphone) openOther(ctx context.Context, open func(context.Context) (
 	}
 	next, ok := src.(*microphone)
 	if !ok {
-		return nil, errors.Join(fail(deviceHint, "%q is no microphone", src.Info().Name), src.Close())
+		return nil, errors.Join(fail(device.Hint, "%q is no microphone", src.Info().Name), src.Close())
 	}
 	if next.info.tracks() != m.info.tracks() {
 		next.release(ctx)
-		return nil, fail(deviceHint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
+		return nil, fail(device.Hint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
 	}
 	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
 		next.release(ctx)

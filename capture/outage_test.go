@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 )
 
-// device is what the next opening of a fake microphone finds.
-type device struct {
+// namedDevice is what the next opening of a fake microphone finds.
+type namedDevice struct {
 	name string
 	*fakeDevice
 }
 
-func (d device) device() Device { return Device{Name: d.name} }
+func (d namedDevice) Device() device.Device { return device.Device{Name: d.name} }
 
 // outageTest is a stream of a fake microphone, inside a synctest bubble.
 type outageTest struct {
@@ -32,12 +33,12 @@ type outageTest struct {
 }
 
 // startOutage reads a microphone that find opens.
-func startOutage(t *testing.T, find func(want string) (nativeStream, error)) *outageTest {
+func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *outageTest {
 	t.Helper()
 	x := &outageTest{done: make(chan struct{})}
 	begun := time.Now()
 	src, err := openMicWith(t.Context(), "", micConfig{
-		open: func(_ context.Context, want string, _ bool) (nativeStream, error) {
+		open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
 			x.opened = append(x.opened, want)
 			return find(want)
 		},
@@ -131,14 +132,14 @@ func TestOutage(t *testing.T) {
 					}
 				}()
 				opened := 0
-				x := startOutage(t, func(want string) (nativeStream, error) {
+				x := startOutage(t, func(want string) (device.Stream, error) {
 					if opened++; opened == 1 {
-						return device{"desk", d}, nil
+						return namedDevice{"desk", d}, nil
 					}
 					if time.Since(begun) < c.back || want != "desk" {
 						return nil, errors.New("no such device")
 					}
-					return device{"desk", speaking(0, 0)}, nil
+					return namedDevice{"desk", speaking(0, 0)}, nil
 				})
 				if c.released > 0 {
 					time.AfterFunc(c.released, func() { close(d.release) })
@@ -173,12 +174,12 @@ func TestOutage(t *testing.T) {
 func TestOutageTakesTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0
-		x := startOutage(t, func(want string) (nativeStream, error) {
+		x := startOutage(t, func(want string) (device.Stream, error) {
 			switch opened++; {
 			case opened == 1:
-				return device{"headset", speaking(31, 0)}, nil
+				return namedDevice{"headset", speaking(31, 0)}, nil
 			case want == "":
-				return device{"desk", speaking(0, 0)}, nil
+				return namedDevice{"desk", speaking(0, 0)}, nil
 			}
 			return nil, errors.New("no such device")
 		})
@@ -202,9 +203,9 @@ func TestOutageEnds(t *testing.T) {
 	for _, user := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			opened := 0
-			x := startOutage(t, func(string) (nativeStream, error) {
+			x := startOutage(t, func(string) (device.Stream, error) {
 				if opened++; opened == 1 {
-					return device{"desk", speaking(31, 0)}, nil
+					return namedDevice{"desk", speaking(31, 0)}, nil
 				}
 				return nil, errors.New("no such device")
 			})
@@ -242,7 +243,7 @@ func TestOutageEnds(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		x := startOutage(t, func(string) (nativeStream, error) { return device{"desk", speaking(1, 0)}, nil })
+		x := startOutage(t, func(string) (device.Stream, error) { return namedDevice{"desk", speaking(1, 0)}, nil })
 		<-x.done
 		x.end()
 		if x.Err() == nil || len(x.opened) != 1 {

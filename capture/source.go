@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"hubbub/capture/device"
 )
 
 // Kind is the kind of a source.
@@ -90,7 +92,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	if s.Second != "" {
 		return openPair(ctx, Spec{Input: s.Input}, Spec{Input: s.Second})
 	}
-	recorder, device, _ := findRecorder(s.Input)
+	recorder, name, _ := device.FindRecorder(s.Input)
 	switch {
 	case s.Input == "":
 		return openDefault(ctx, s.Channels, openMic)
@@ -101,7 +103,7 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	case s.Input == "speakers" || strings.HasPrefix(s.Input, "speakers:"):
 		return openSpeakers(ctx, strings.TrimPrefix(strings.TrimPrefix(s.Input, "speakers"), ":"), s.Channels)
 	case recorder != nil:
-		return recorder.openMic(ctx, device, s.Channels)
+		return openMicWith(ctx, name, micConfig{recorder.Open, s.Channels, stallAfter, elapsed})
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {
@@ -111,6 +113,12 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	default:
 		return openFile(ctx, s.Input, s.Channels)
 	}
+}
+
+// IsDevice reports whether an input is a device, not a file or standard input.
+func IsDevice(input string) bool {
+	_, _, recorder := device.FindRecorder(input)
+	return recorder || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
 }
 
 // baseName is the RTTM name of a path: the file name without its extension and

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"hubbub/capture/device"
 )
 
 // opener replaces what Switch opens: microphones by their input.
@@ -13,9 +15,9 @@ func (x *outageTest) opener(devices map[string]*fakeDevice) {
 	now := x.src.(*microphone).now
 	x.open = func(ctx context.Context, s Spec) (Source, error) {
 		return openMicWith(ctx, "", micConfig{
-			open: func(context.Context, string, bool) (nativeStream, error) {
+			open: func(context.Context, string, bool) (device.Stream, error) {
 				if d := devices[s.Input]; d != nil {
-					return device{s.Input, d}, nil
+					return namedDevice{s.Input, d}, nil
 				}
 				return nil, errors.New("no such device")
 			},
@@ -31,7 +33,7 @@ func TestSwitch(t *testing.T) {
 		desk, headset, stuck, stereo := speaking(0, 0), speaking(0, 0), speaking(0, 1), speaking(0, 0)
 		stereo.channels = 2
 		defer close(stuck.release)
-		x := startOutage(t, func(string) (nativeStream, error) { return device{"desk", desk}, nil })
+		x := startOutage(t, func(string) (device.Stream, error) { return namedDevice{"desk", desk}, nil })
 		x.opener(map[string]*fakeDevice{"mic:headset": headset, "mic:stuck": stuck})
 		wait(3050 * time.Millisecond)
 		for _, input := range []string{"mic:none", "mic:stuck", "meeting.wav"} {
@@ -67,9 +69,9 @@ func TestSwitch(t *testing.T) {
 func TestSwitchInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0
-		x := startOutage(t, func(string) (nativeStream, error) {
+		x := startOutage(t, func(string) (device.Stream, error) {
 			if opened++; opened == 1 {
-				return device{"desk", speaking(31, 0)}, nil
+				return namedDevice{"desk", speaking(31, 0)}, nil
 			}
 			return nil, errors.New("no such device")
 		})

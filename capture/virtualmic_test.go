@@ -19,6 +19,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/capturetest"
+	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 )
 
@@ -41,7 +42,7 @@ type captureReport struct {
 // microphoneChild records the default microphone until it fails.
 func microphoneChild() {
 	report := func(v any) { _ = json.NewEncoder(os.Stdout).Encode(v) }
-	devices, err := Devices(context.Background())
+	devices, err := device.List(context.Background())
 	if err != nil {
 		report(err.Error())
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
+	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/tui/display"
 )
@@ -19,7 +20,7 @@ const testLength = 3 * time.Second
 
 // deviceTest is the level of a device over testLength.
 type deviceTest struct {
-	capture.Device
+	device.Device
 	Peak  *float64 `json:"peak_db,omitempty"` // dB of full scale; absent = the device failed
 	RMS   *float64 `json:"rms_db,omitempty"`
 	Error string   `json:"error,omitempty"`
@@ -36,7 +37,7 @@ those of the recorders that are installed (pw-record, parec, arecord, ffmpeg).
 INPUT is what --input takes. The default is the device of --input mic.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			devices, err := capture.Devices(cmd.Context())
+			devices, err := device.List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -68,7 +69,7 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 }
 
 // testDevices measures one device after the other: several may be one microphone.
-func (a *App) testDevices(ctx context.Context, devices []capture.Device, json bool) error {
+func (a *App) testDevices(ctx context.Context, devices []device.Device, json bool) error {
 	var tests []deviceTest
 	live := !json && session.IsTerminal(a.Stdout)
 	for _, d := range devices {
@@ -104,7 +105,7 @@ func (a *App) testDevices(ctx context.Context, devices []capture.Device, json bo
 }
 
 // deviceLevel is the level of testLength of a device; show gets that of each chunk.
-func deviceLevel(ctx context.Context, d capture.Device, show func(capture.Level)) (capture.Level, error) {
+func deviceLevel(ctx context.Context, d device.Device, show func(capture.Level)) (capture.Level, error) {
 	var peak float32
 	var power float64
 	chunks := 0
@@ -126,7 +127,7 @@ func decibels(x float32) float64 {
 }
 
 // levelLine shows a level from -60 dB to full scale.
-func levelLine(d capture.Device, l capture.Level) string {
+func levelLine(d device.Device, l capture.Level) string {
 	const cells = 20
 	bar := make([]byte, cells)
 	for i := range bar {

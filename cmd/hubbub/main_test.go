@@ -22,6 +22,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/capture/audiofile"
+	"hubbub/capture/device"
 	"hubbub/cmd/hubbub/internal/crash"
 )
 
@@ -96,7 +97,7 @@ func TestScripts(t *testing.T) {
 			if cond != "microphone" {
 				return false, fmt.Errorf("unknown condition %q", cond)
 			}
-			devices, err := capture.Devices(context.Background())
+			devices, err := device.List(context.Background())
 			return len(devices) > 0, err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/capture/device"
 	"hubbub/tui/display"
 )
 
@@ -34,7 +35,7 @@ func newMicrophones(chunks *capture.Stream) *microphones {
 func (m *microphones) List() ([]display.Microphone, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	devices, err := capture.Devices(m.ctx)
+	devices, err := device.List(m.ctx)
 	if err != nil {
 		return nil, err
 	}

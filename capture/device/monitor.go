@@ -1,4 +1,4 @@
-package capture
+package device
 
 import (
 	"context"
@@ -12,23 +12,11 @@ import (
 // monitorRecorders record what an output plays.
 var monitorRecorders = []string{"pw-record", "parec"}
 
-// openSpeakers opens what an output of the machine plays, by a part of its name;
-// "" = the default output.
-func openSpeakers(ctx context.Context, want string, selected Channels) (Source, error) {
-	src, err := openMicWith(ctx, want, micConfig{openMonitor, selected, stallAfter, elapsed})
-	if err != nil {
-		return nil, err
-	}
-	m := src.(*microphone)
-	m.info.Kind = Speakers
-	return m, nil
-}
-
-// openMonitor opens the monitor of an output with the first recorder that can.
-func openMonitor(ctx context.Context, want string, all bool) (nativeStream, error) {
+// OpenMonitor opens the monitor of an output with the first recorder that can.
+func OpenMonitor(ctx context.Context, want string, all bool) (Stream, error) {
 	var first error
 	for _, name := range monitorRecorders {
-		r, _, _ := findRecorder(name)
+		r, _, _ := FindRecorder(name)
 		if !r.here() {
 			continue
 		}
@@ -36,7 +24,7 @@ func openMonitor(ctx context.Context, want string, all bool) (nativeStream, erro
 		if err == nil {
 			return s, nil
 		}
-		if first == nil || errors.Is(first, errNoDevice) {
+		if first == nil || errors.Is(first, ErrNone) {
 			first = err
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package capture
+package device
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"hubbub/capture/audiofile"
 )
 
-const hasPortAudio = true
+const HasPortAudio = true
 
 // paLock is held for everything but reading: PortAudio's set-up is not
 // reentrant. It is a channel so that waiting for it can time out when the library
@@ -49,10 +49,10 @@ func initialized(f func() error) error {
 }
 
 func noSound(err error) error {
-	return fail(deviceHint, "the sound system does not start: %w", err)
+	return fail(Hint, "the sound system does not start: %w", err)
 }
 
-func nativeDevices(ctx context.Context) ([]Device, error) {
+func portAudioDevices(ctx context.Context) ([]Device, error) {
 	var list []Device
 	err := withPortAudio(ctx, func() error {
 		return initialized(func() error {
@@ -98,9 +98,9 @@ type paStream struct {
 	buf            []float32 // the library writes here
 }
 
-// openNative opens and starts a device: at 16 kHz mono if the device supports
+// Open opens and starts a device: at 16 kHz mono if the device supports
 // it, else at its default rate with as few channels as possible.
-func openNative(ctx context.Context, want string, all bool) (nativeStream, error) {
+func Open(ctx context.Context, want string, all bool) (Stream, error) {
 	var s *paStream
 	err := withPortAudio(ctx, func() error {
 		if err := portaudio.Initialize(); err != nil {
@@ -131,10 +131,10 @@ func startDevice(want string, all bool) (*paStream, error) {
 	deviceRate := int(math.Round(dev.Rate))
 	var last error
 	tried := map[[2]int]bool{}
-	formats := [][2]int{{SampleRate, 1}, {deviceRate, 1}, {deviceRate, 2}, {deviceRate, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}}
+	formats := [][2]int{{audiofile.SampleRate, 1}, {deviceRate, 1}, {deviceRate, 2}, {deviceRate, dev.Channels}, {48000, 1}, {44100, 1}, {48000, 2}, {44100, 2}}
 	if all {
 		n := realChannels(dev)
-		formats = [][2]int{{SampleRate, n}, {deviceRate, n}, {48000, n}, {44100, n}}
+		formats = [][2]int{{audiofile.SampleRate, n}, {deviceRate, n}, {48000, n}, {44100, n}}
 	}
 	for _, format := range formats {
 		rate, channels := format[0], format[1]
@@ -142,8 +142,8 @@ func startDevice(want string, all bool) (*paStream, error) {
 			continue
 		}
 		tried[format] = true
-		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, blockLength(rate)*channels)}
-		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: blockLength(rate)}
+		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, BlockLength(rate)*channels)}
+		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: BlockLength(rate)}
 		// Latency here is the size of the device's buffer: long enough for
 		// delays of a busy machine.
 		p.Input = portaudio.StreamDeviceParameters{Device: info, Channels: channels, Latency: max(200*time.Millisecond, info.DefaultHighInputLatency)}
@@ -162,10 +162,10 @@ func startDevice(want string, all bool) (*paStream, error) {
 	return nil, fail("Check whether another program uses it, or choose another one: "+listDevices(list), "cannot open the microphone %q: %w", dev.Name, last)
 }
 
-func (s *paStream) device() Device     { return s.dev }
-func (s *paStream) format() (int, int) { return s.rate, s.channels }
+func (s *paStream) Device() Device     { return s.dev }
+func (s *paStream) Format() (int, int) { return s.rate, s.channels }
 
-func (s *paStream) read() ([]float32, bool, error) {
+func (s *paStream) Read() ([]float32, bool, error) {
 	err := s.stream.Read()
 	if errors.Is(err, portaudio.InputOverflowed) {
 		return s.buf, true, nil // the buffer is valid; audio before it was lost
@@ -177,8 +177,8 @@ func (s *paStream) read() ([]float32, bool, error) {
 	return s.buf, false, err
 }
 
-// close is called by the reading goroutine, so that no read is in progress.
-func (s *paStream) close() error {
+// Close is called by the reading goroutine, so that no read is in progress.
+func (s *paStream) Close() error {
 	return withPortAudio(context.Background(), func() error {
 		// Abort, because the audio still in the device is not needed.
 		err := s.stream.Abort()

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package capture
+package device
 
 /*
 // The native audio libraries print to the C library's stderr: a hundred lines

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package capture
+package device
 
 import (
 	"bufio"

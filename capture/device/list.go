@@ -1,4 +1,4 @@
-package capture
+package device
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"hubbub/capture/program"
 )
 
 // What programs of the machine list as devices.
@@ -40,7 +42,7 @@ func listPulse(ctx context.Context) ([]Device, error) {
 	}
 	var list []Device
 	for _, s := range sources {
-		d := Device{Name: printable(s.Description), HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name}
+		d := Device{Name: program.Printable(s.Description), HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name}
 		if d.monitor = s.Properties.Class == "monitor"; d.monitor {
 			d.Default = s.Monitor == strings.TrimSpace(output)
 		}
@@ -102,7 +104,7 @@ func listPipeWire(ctx context.Context) ([]Device, error) {
 		if channels == 0 {
 			channels = 2
 		}
-		list = numbered(list, Device{Name: printable(cmp.Or(p.Description, p.Name)), HostAPI: "pw-record", Channels: channels, Rate: 48000,
+		list = numbered(list, Device{Name: program.Printable(cmp.Or(p.Description, p.Name)), HostAPI: "pw-record", Channels: channels, Rate: 48000,
 			Default: source && p.Name == preferred || !source && p.Name == output, id: p.Name, monitor: !source})
 	}
 	return list, nil
@@ -122,7 +124,7 @@ func listALSA(ctx context.Context) ([]Device, error) {
 	var list []Device
 	for line := range strings.Lines(text) {
 		if m := alsaCard.FindStringSubmatch(line); m != nil {
-			list = numbered(list, Device{Name: printable(m[2] + ", " + m[4]), HostAPI: "arecord", Channels: 2, Rate: 48000,
+			list = numbered(list, Device{Name: program.Printable(m[2] + ", " + m[4]), HostAPI: "arecord", Channels: 2, Rate: 48000,
 				id: "plughw:CARD=" + m[1] + ",DEV=" + m[3]})
 		}
 	}
@@ -157,11 +159,11 @@ func parseFFmpeg(format, text string) (list []Device) {
 		d := Device{HostAPI: "ffmpeg", Channels: 1, Rate: 48000}
 		switch m := avfoundationDevice.FindStringSubmatch(line); {
 		case format == "avfoundation" && audio && m != nil:
-			d.Name, d.id = printable(m[2]), m[1]
+			d.Name, d.id = program.Printable(m[2]), m[1]
 			list = numbered(list, d)
 		case format == "dshow":
 			if m := dshowDevice.FindStringSubmatch(line); m != nil {
-				d.Name, d.id, d.Default = printable(m[1]), m[1], len(list) == 0 // dshow has no default
+				d.Name, d.id, d.Default = program.Printable(m[1]), m[1], len(list) == 0 // dshow has no default
 				list = numbered(list, d)
 			}
 		}

@@ -1,12 +1,16 @@
-package capture
+// Package device opens the capture devices of the machine: with PortAudio, or with a program that records one.
+package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"hubbub/protocol/hint"
 )
 
 // Device is a capture device.
@@ -23,28 +27,50 @@ type Device struct {
 	monitor bool   // what an output plays
 }
 
-// errNoDevice: the machine has no capture device, or this build cannot use one.
-var errNoDevice = errors.New("no capture device")
+// Key is what opens the device again.
+func (d Device) Key() string { return cmp.Or(d.id, d.Name) }
 
-// nativeTimeout limits listing and opening devices in the native library, which
+// ErrNone says that the machine has no capture device, or that this build cannot use one.
+var ErrNone = errors.New("no capture device")
+
+// MaxChannels is the largest number of channels that are captured apart.
+const MaxChannels = 8
+
+// Stream is one open, running device. Every method is called by the one
+// goroutine that opened it.
+type Stream interface {
+	Device() Device
+	// Format returns the rate in Hz and the number of channels it was opened with.
+	Format() (rate, channels int)
+	// Read blocks until it has 100 ms of interleaved samples, which are valid
+	// until the next read. lost: audio before them was lost.
+	Read() (samples []float32, lost bool, err error)
+	Close() error
+}
+
+// Opener opens a device by name or number; "" = the default. all: with all of
+// its channels, else with as few as possible.
+type Opener func(ctx context.Context, want string, all bool) (Stream, error)
+
+// Timeout limits listing and opening devices in the native library, which
 // a sound server that does not answer can block forever.
-const nativeTimeout = 10 * time.Second
+const Timeout = 10 * time.Second
 
-const deviceHint = "`hubbub devices` lists the microphones. Without one: --input FILE."
+const Hint = "`hubbub devices` lists the microphones. Without one: --input FILE."
 
-// Devices lists the capture devices of PortAudio, where it is compiled in, and of
+// List lists the capture devices of PortAudio, where it is compiled in, and of
 // the recorders that are installed. Default is the device of "mic". An empty list
 // is not an error.
-func Devices(ctx context.Context) ([]Device, error) {
+func List(ctx context.Context) ([]Device, error) {
 	type answer struct {
 		list []Device
 		err  error
 	}
-	ctx, cancel := context.WithTimeout(ctx, nativeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	ch := make(chan answer, 1)
 	go func() {
-		list, err := nativeDevices(ctx)
+		list, err := portAudioDevices(ctx)
 		for i := range list {
 			list[i].Input = "mic:" + strconv.Itoa(list[i].Number)
 		}
@@ -75,7 +101,7 @@ func Devices(ctx context.Context) ([]Device, error) {
 // substring, and the default device's host API over others.
 func pickDevice(all []Device, want string) (Device, error) {
 	if len(all) == 0 {
-		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w on this machine", errNoDevice)
+		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w on this machine", ErrNone)
 	}
 	want = strings.TrimSpace(want)
 	if want == "" {
@@ -129,7 +155,7 @@ func pickDevice(all []Device, want string) (Device, error) {
 // realChannels are the channels of a device. Some claim 32 and more, because they
 // convert any number.
 func realChannels(d Device) int {
-	if d.Channels > MaxTracks {
+	if d.Channels > MaxChannels {
 		return 2
 	}
 	return max(1, d.Channels)
@@ -142,3 +168,9 @@ func listDevices(all []Device) string {
 	}
 	return strings.Join(s, "; ")
 }
+
+// BlockLength is the number of samples of one channel in 100 ms.
+func BlockLength(rate int) int { return max(1, rate/10) }
+
+// fail returns an error that says what happened, with the next step as its hint.
+func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package capture
+package device
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestALSAConfigWithoutAudio(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("ALSA_CONFIG_PATH", path+":"+filepath.Join(dir, "missing"))
-		_, err := Devices(context.Background())
+		_, err := List(context.Background())
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(hint.Of(err), "ALSA_CONFIG_PATH") {
 			t.Errorf("%s: %v", name, err)
 		}

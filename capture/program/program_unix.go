@@ -1,15 +1,15 @@
 //go:build unix
 
-package capture
+package program
 
 import (
 	"os/exec"
 	"syscall"
 )
 
-// ownProcess keeps ctrl+c and ctrl+z of the terminal from a process, which ends
+// OwnProcess keeps ctrl+c and ctrl+z of the terminal from a process, which ends
 // with its children.
-func ownProcess(cmd *exec.Cmd) {
+func OwnProcess(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

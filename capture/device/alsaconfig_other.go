@@ -1,5 +1,5 @@
 //go:build cgo && !linux
 
-package capture
+package device
 
 func checkALSAConfig() error { return nil }

@@ -1,4 +1,4 @@
-package capture
+package device
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	playTone(t, server, "paplay", "--device=mic")
 	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
 		t.Run(input, func(t *testing.T) {
-			r, device, _ := findRecorder(input)
+			r, device, _ := FindRecorder(input)
 			if _, err := exec.LookPath(r.name); err != nil {
 				t.Skip(err)
 			}
@@ -44,17 +44,17 @@ func TestPipeWire(t *testing.T) {
 		t.Fatalf("%+v", devices)
 	}
 	playTone(t, server, "pw-play", "--target", "mic")
-	r, _, _ := findRecorder("pw-record")
+	r, _, _ := FindRecorder("pw-record")
 	output := func(ctx context.Context) (Device, error) { return r.findOutput(ctx, "") }
 	for _, c := range []struct {
 		name     string
-		open     func() (nativeStream, error)
+		open     func() (Stream, error)
 		channels int
 	}{
-		{"default", func() (nativeStream, error) { return openAnyRecorder(t.Context(), "", false) }, 1},
-		{"named", func() (nativeStream, error) { return r.openWithin(t.Context(), "virtual micro", false, time.Minute) }, 1},
-		{"speakers", func() (nativeStream, error) { return r.openDevice(t.Context(), output, false, time.Minute) }, 1},
-		{"channels of speakers", func() (nativeStream, error) { return r.openDevice(t.Context(), output, true, time.Minute) }, 2},
+		{"default", func() (Stream, error) { return OpenRecorder(t.Context(), "", false) }, 1},
+		{"named", func() (Stream, error) { return r.openWithin(t.Context(), "virtual micro", false, time.Minute) }, 1},
+		{"speakers", func() (Stream, error) { return r.openDevice(t.Context(), output, false, time.Minute) }, 1},
+		{"channels of speakers", func() (Stream, error) { return r.openDevice(t.Context(), output, true, time.Minute) }, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := c.open()
@@ -84,7 +84,7 @@ func playTone(t *testing.T, server *capturetest.Server, program ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Write(capturetest.Tone(SampleRate, toneHz, 60*SampleRate)), w.Close()); err != nil {
+	if err := errors.Join(w.Write(capturetest.Tone(audiofile.SampleRate, toneHz, 60*audiofile.SampleRate)), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	player := server.Command("sh", append([]string{"-c", `while "$@"; do :; done`, "sh"}, append(program, path)...)...)
@@ -98,17 +98,17 @@ func playTone(t *testing.T, server *capturetest.Server, program ...string) {
 }
 
 // hearsTone reads 6 s and closes the stream: the tone is in each channel, in small blocks.
-func hearsTone(t *testing.T, s nativeStream, channels int) {
+func hearsTone(t *testing.T, s Stream, channels int) {
 	t.Helper()
-	defer s.close()
-	if _, n := s.format(); n != channels {
+	defer s.Close()
+	if _, n := s.Format(); n != channels {
 		t.Fatalf("%d channels, want %d", n, channels)
 	}
 	x := make([][]float32, channels)
 	waits := 0
-	for len(x[0]) < 6*SampleRate {
+	for len(x[0]) < 6*audiofile.SampleRate {
 		begin := time.Now()
-		block, _, err := s.read()
+		block, _, err := s.Read()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func hearsTone(t *testing.T, s nativeStream, channels int) {
 		}
 	}
 	for c, x := range x {
-		if at, rest := capturetest.Power(x[3*SampleRate:], SampleRate, toneHz); at < 0.05 || capturetest.DB(rest/at) > -20 {
+		if at, rest := capturetest.Power(x[3*audiofile.SampleRate:], audiofile.SampleRate, toneHz); at < 0.05 || capturetest.DB(rest/at) > -20 {
 			t.Errorf("channel %d: power %.3f at %d Hz, the rest at %.1f dB", c+1, at, toneHz, capturetest.DB(rest/at))
 		}
 	}

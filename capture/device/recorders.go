@@ -1,4 +1,4 @@
-package capture
+package device
 
 import (
 	"context"
@@ -10,16 +10,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hubbub/capture/audiofile"
+	"hubbub/capture/program"
 )
 
 // recorders are the known programs in the order in which they are tried: the sound
 // servers before the hardware, which a sound server may occupy.
-var recorders = []*recorder{
+var recorders = []*Recorder{
 	{name: "pw-record", system: "linux", args: pipewireArgs, list: listPipeWire},
 	{name: "parec", args: pulseArgs, list: listPulse},
 	{name: "arecord", system: "linux", unlisted: true, list: listALSA,
 		args: func(_ context.Context, d Device, channels int) []string {
-			args := []string{"-q", "-t", "raw", "-f", "S16_LE", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels)}
+			args := []string{"-q", "-t", "raw", "-f", "S16_LE", "-r", strconv.Itoa(audiofile.SampleRate), "-c", strconv.Itoa(channels)}
 			if d.id != "" {
 				args = append(args, "-D", d.id)
 			}
@@ -28,7 +31,7 @@ var recorders = []*recorder{
 	{name: "ffmpeg", unlisted: true, args: ffmpegArgs, list: listFFmpeg},
 	{name: "sox", unlisted: true,
 		args: func(_ context.Context, _ Device, channels int) []string {
-			return []string{"-q", "-d", "-t", "raw", "-r", strconv.Itoa(SampleRate), "-c", strconv.Itoa(channels), "-b", "16", "-e", "signed-integer", "-L", "-"}
+			return []string{"-q", "-d", "-t", "raw", "-r", strconv.Itoa(audiofile.SampleRate), "-c", strconv.Itoa(channels), "-b", "16", "-e", "signed-integer", "-L", "-"}
 		},
 		env: soxEnv},
 }
@@ -48,7 +51,7 @@ func soxEnv(ctx context.Context, device string) []string {
 }
 
 func pipewireArgs(ctx context.Context, d Device, channels int) []string {
-	args := []string{"--rate", strconv.Itoa(SampleRate), "--channels", strconv.Itoa(channels), "--format", "s16", "--latency", "50ms"}
+	args := []string{"--rate", strconv.Itoa(audiofile.SampleRate), "--channels", strconv.Itoa(channels), "--format", "s16", "--latency", "50ms"}
 	if d.id != "" {
 		args = append(args, "--target", d.id)
 	}
@@ -63,7 +66,7 @@ func pipewireArgs(ctx context.Context, d Device, channels int) []string {
 }
 
 func pulseArgs(_ context.Context, d Device, channels int) []string {
-	args := []string{"--raw", "--format=s16le", "--rate=" + strconv.Itoa(SampleRate), "--channels=" + strconv.Itoa(channels), "--latency-msec=50", "--client-name=hubbub"}
+	args := []string{"--raw", "--format=s16le", "--rate=" + strconv.Itoa(audiofile.SampleRate), "--channels=" + strconv.Itoa(channels), "--latency-msec=50", "--client-name=hubbub"}
 	if d.id != "" {
 		args = append(args, "--device="+d.id)
 	}
@@ -88,11 +91,11 @@ func ffmpegArgs(_ context.Context, d Device, channels int) []string {
 		device = "default"
 	}
 	return []string{"-hide_banner", "-nostdin", "-loglevel", "error", "-fflags", "nobuffer", "-f", format, "-i", device,
-		"-ac", strconv.Itoa(channels), "-ar", strconv.Itoa(SampleRate), "-f", "s16le", "-flush_packets", "1", "-"}
+		"-ac", strconv.Itoa(channels), "-ar", strconv.Itoa(audiofile.SampleRate), "-f", "s16le", "-flush_packets", "1", "-"}
 }
 
-// findRecorder is the recorder that an input names, as NAME or NAME:DEVICE.
-func findRecorder(input string) (r *recorder, device string, ok bool) {
+// FindRecorder is the recorder that an input names, as NAME or NAME:DEVICE.
+func FindRecorder(input string) (r *Recorder, device string, ok bool) {
 	name, device, _ := strings.Cut(input, ":")
 	for _, r := range recorders {
 		if r.name == name {
@@ -102,14 +105,8 @@ func findRecorder(input string) (r *recorder, device string, ok bool) {
 	return nil, "", false
 }
 
-// IsDevice reports whether an input is a device, not a file or standard input.
-func IsDevice(input string) bool {
-	_, _, recorder := findRecorder(input)
-	return recorder || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
-}
-
 // here reports whether the recorder is for this system and installed.
-func (r *recorder) here() bool {
+func (r *Recorder) here() bool {
 	if r.system != "" && r.system != runtime.GOOS {
 		return false
 	}
@@ -117,15 +114,15 @@ func (r *recorder) here() bool {
 	return err == nil
 }
 
-// openAnyRecorder opens a device by name or number, "" = the default one, with the
+// OpenRecorder opens a device by name or number, "" = the default one, with the
 // first recorder that can.
-func openAnyRecorder(ctx context.Context, want string, all bool) (nativeStream, error) {
+func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 	var tried []error
 	for _, r := range recorders {
 		if !r.here() {
 			continue
 		}
-		s, err := r.open(ctx, want, all)
+		s, err := r.Open(ctx, want, all)
 		if err == nil {
 			return s, nil
 		}
@@ -135,14 +132,14 @@ func openAnyRecorder(ctx context.Context, want string, all bool) (nativeStream, 
 		tried = append(tried, err)
 	}
 	if len(tried) == 0 {
-		return nil, fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", errNoDevice, recorderNames())
+		return nil, fail(recorderHint(), "%w: this build has no PortAudio, and the machine none of the recorders %s", ErrNone, recorderNames())
 	}
 	if want == "" {
 		texts := make([]string, len(tried))
 		for i, err := range tried {
-			texts[i] = strings.TrimPrefix(err.Error(), errNoDevice.Error()+": ")
+			texts[i] = strings.TrimPrefix(err.Error(), ErrNone.Error()+": ")
 		}
-		return nil, fail(deviceHint, "%w: %s", errNoDevice, strings.Join(texts, "; "))
+		return nil, fail(Hint, "%w: %s", ErrNone, strings.Join(texts, "; "))
 	}
 	return nil, tried[0]
 }
@@ -189,7 +186,7 @@ func recorderDevices(ctx context.Context) (all []Device) {
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	text, complaint, err := outputs(ctx, name, args...)
 	if lines := strings.Split(strings.TrimSpace(complaint), "\n"); err != nil && lines[len(lines)-1] != "" {
-		err = errors.New(printable(lines[len(lines)-1]))
+		err = errors.New(program.Printable(lines[len(lines)-1]))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
@@ -203,12 +200,12 @@ func outputs(ctx context.Context, name string, args ...string) (stdout, stderr s
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	out, complaint := &tail{max: maxList}, &tail{max: maxList}
+	out, complaint := &program.Tail{Max: maxList}, &program.Tail{Max: maxList}
 	cmd.Stdout, cmd.Stderr = out, complaint
-	ownProcess(cmd)
+	program.OwnProcess(cmd)
 	cmd.WaitDelay = time.Second
 	if err = cmd.Run(); ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %v", listTimeout)
 	}
-	return string(out.kept), string(complaint.kept), err
+	return out.String(), complaint.String(), err
 }

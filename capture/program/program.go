@@ -1,0 +1,58 @@
+// Package program has what processes of other programs share: recorders of a device, the decoder of a
+// recording, and those that list devices.
+package program
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// MaxComplaint limits what is kept of a process's standard error for a message, in bytes.
+const MaxComplaint = 2 << 10
+
+// Tail keeps the last bytes of an output.
+type Tail struct {
+	Max  int // bytes
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	if extra := len(t.kept) - t.Max; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(b), nil
+}
+
+// Any reports whether there is more than blanks.
+func (t *Tail) Any() bool { return t.Last() != "" }
+
+// String is all that is kept.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}
+
+// Last is the last line that is not blank, for display.
+func (t *Tail) Last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.kept), []byte("\n"))
+	return Printable(string(lines[len(lines)-1]))
+}
+
+// Printable is text of another program on one line.
+func Printable(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "")))
+}
