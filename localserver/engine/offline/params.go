@@ -29,8 +29,10 @@ type Params struct {
 	// MergeMargin is how far the cosine of two speakers must exceed the threshold
 	// to be merged after all segments were assigned.
 	MergeMargin float64
-	// MinSpeaker is the duration (seconds) that makes a cluster a speaker.
-	MinSpeaker float64
+	// MinSpeaker is the duration (seconds) that makes a cluster a speaker. In a
+	// short recording it is MinShare of all single-speaker speech, but at least
+	// MinShortSpeaker (seconds).
+	MinSpeaker, MinShare, MinShortSpeaker float64
 	// SpeechThreshold is the mean probability of speech above which a frame is
 	// speech.
 	SpeechThreshold float64
@@ -43,7 +45,8 @@ type Params struct {
 func Default() Params {
 	return Params{
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
-		MinGroup: 1, SpeakerThreshold: 0.8, SpeakerSlope: 0.06, CountMargin: 0.1, MergeMargin: 0.05, MinSpeaker: 2,
+		MinGroup: 0.4, SpeakerThreshold: 0.8, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.15,
+		MinSpeaker: 1.8, MinShare: 0.05, MinShortSpeaker: 1,
 		SpeechThreshold: 0.5, OverlapThreshold: 0.35,
 	}
 }
@@ -61,6 +64,15 @@ const (
 func (p *Params) similarity(a, b *cluster) float64 {
 	d := min(max(min(a.duration, b.duration), shortestDuration), thresholdDuration)
 	return a.cosine(b) - p.SpeakerThreshold + p.SpeakerSlope*math.Log2(thresholdDuration/d)
+}
+
+// minSpeaker is the duration (seconds) that makes a cluster of items a speaker.
+func (p *Params) minSpeaker(items []cluster) float64 {
+	total := 0.0
+	for i := range items {
+		total += items[i].duration
+	}
+	return min(p.MinSpeaker, max(p.MinShortSpeaker, p.MinShare*total))
 }
 
 // Set changes the parameter of that name, for tuning. Case is ignored.

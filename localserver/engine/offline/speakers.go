@@ -135,8 +135,9 @@ func (r *Recording) cut(items []cluster) []cluster {
 	// The number of speakers after each merge.
 	counts := make([]int, len(merges)+1)
 	duration := make([]float64, len(items))
+	least := r.params.minSpeaker(items)
 	speaker := func(i int) int {
-		if duration[i] >= r.params.MinSpeaker {
+		if duration[i] >= least {
 			return 1
 		}
 		return 0
@@ -171,7 +172,7 @@ func (r *Recording) cut(items []cluster) []cluster {
 	left := apply(slices.Clone(items), merges[:state])
 	slices.SortStableFunc(left, func(a, b cluster) int { return cmp.Compare(b.duration, a.duration) })
 	n := 0
-	for n < min(len(left), r.options.max()) && (left[n].duration >= r.params.MinSpeaker || n < r.options.min()) {
+	for n < min(len(left), r.options.max()) && (left[n].duration >= least || n < r.options.min()) {
 		n++
 	}
 	return left[:n]
