@@ -14,15 +14,6 @@ import (
 	"hubbub/capture/device"
 )
 
-func jsonOf(t testing.TB, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // keepsOurStderr: only the native libraries' output is discarded there.
 var keepsOurStderr = runtime.GOOS == "linux" || runtime.GOOS == "darwin"
 
