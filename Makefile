@@ -76,7 +76,7 @@ test:
 check:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint
-	$(GO) test -short -vet=off -ldflags=-w -p 6 ./...
+	$(GO) test -short -vet=off -ldflags=-w -p 12 ./...
 
 ## lint: go vet and staticcheck, both without a finding
 lint:

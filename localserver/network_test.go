@@ -112,6 +112,9 @@ func (b baseline) restored(h *host) {
 // With every fault of the network a stream continues or ends as the contract
 // says, and leaves nothing. Most faults wait: they happen at once.
 func TestFaultsOfTheNetwork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits 10 s")
+	}
 	whole := func(t *testing.T, h *host, s *testStream, chunks int) {
 		t.Helper()
 		s.chunks(chunks)

@@ -301,6 +301,9 @@ func TestWatchManyErrors(t *testing.T) {
 // A watcher that does not read is closed with a reason, and delays nobody. It can
 // continue where it was.
 func TestWatchThatDoesNotRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits 8 s")
+	}
 	t.Parallel()
 	h := serve(t)
 	sender := h.open()

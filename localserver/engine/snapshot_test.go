@@ -43,6 +43,9 @@ func agreement(a, b []uint8, from int) float64 {
 // A stream that continues with the speakers of an earlier one gives the same labels
 // as one that was never interrupted; without the snapshot it does not.
 func TestSnapshotKeepsTheLabels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2.6 s of CPU")
+	}
 	x := enginetest.Demo(t)
 	run := func(e *Engine, x []float32) []Event { return e.Flush(e.Push(x, nil)) }
 	fresh := func() *Engine {

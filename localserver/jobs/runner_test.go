@@ -128,6 +128,9 @@ func silence(samples int) []byte {
 // TestManyJobs: 180 jobs on two nodes, good and bad ones, each end once, with a clear
 // status.
 func TestManyJobs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("3 s of CPU")
+	}
 	t.Parallel()
 	s := openStore(t)
 	noise := silence(16000)

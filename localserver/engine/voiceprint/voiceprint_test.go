@@ -27,6 +27,9 @@ func made(t *testing.T, samples []float32) Voiceprint {
 // TestPeopleAreToldApart enrols three people of the demo and compares them with
 // other speech of theirs.
 func TestPeopleAreToldApart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2 s of CPU")
+	}
 	x := enginetest.Demo(t)
 	people := []Person{
 		{"slt", made(t, cut(x, 0.9, 5.84))},
