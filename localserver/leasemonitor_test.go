@@ -77,6 +77,7 @@ func TestLeaseMonitor(t *testing.T) {
 			t.Error("c is dead too early")
 		}
 		time.Sleep(6 * time.Second)
+		synctest.Wait() // a check of this moment would tell again that c is dead
 		for _, name := range []string{"a", "b"} {
 			select {
 			case <-m[name].died:
