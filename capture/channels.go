@@ -1,12 +1,11 @@
 package capture
 
 import (
-	"hubbub/capture/device"
-
 	"fmt"
 	"strconv"
 
 	"hubbub/capture/audiofile"
+	"hubbub/capture/device"
 	"hubbub/capture/signal"
 )
 

@@ -1,8 +1,6 @@
 package capture
 
 import (
-	"hubbub/capture/device"
-
 	"context"
 	"errors"
 	"math"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/capture/capturetest"
+	"hubbub/capture/device"
 	"hubbub/protocol/hint"
 )
 

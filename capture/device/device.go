@@ -56,6 +56,7 @@ type Opener func(ctx context.Context, want string, all bool) (Stream, error)
 // a sound server that does not answer can block forever.
 const Timeout = 10 * time.Second
 
+// Hint is the next step after an error of a device.
 const Hint = "`hubbub devices` lists the microphones. Without one: --input FILE."
 
 // List lists the capture devices of PortAudio, where it is compiled in, and of

@@ -14,6 +14,7 @@ import (
 	"hubbub/capture/audiofile"
 )
 
+// HasPortAudio reports whether this build uses PortAudio.
 const HasPortAudio = true
 
 // paLock is held for everything but reading: PortAudio's set-up is not

@@ -3,8 +3,6 @@
 package device
 
 import (
-	"hubbub/capture/capturetest"
-
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/capture/audiofile"
+	"hubbub/capture/capturetest"
 	"hubbub/protocol/hint"
 )
 
