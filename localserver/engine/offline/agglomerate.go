@@ -64,8 +64,9 @@ type merge struct {
 // clusters.
 func agglomerate(clusters []cluster, n int, score func(a, b *cluster) float64) (merges []merge, left []cluster) {
 	m := len(clusters)
-	scores := make([]float32, m*m) // scores[i*m+j], j < i
-	nearest := make([]int, m)      // of i, among j < i
+	scores := make([]float32, m*(m-1)/2) // a row for each i, of all j < i
+	row := func(i int) []float32 { return scores[i*(i-1)/2:][:i] }
+	nearest := make([]int, m) // of i, among j < i
 	live := make([]int, m)
 	find := func(i int) {
 		nearest[i] = live[0]
@@ -73,7 +74,7 @@ func agglomerate(clusters []cluster, n int, score func(a, b *cluster) float64) (
 			if j >= i {
 				break
 			}
-			if scores[i*m+j] > scores[i*m+nearest[i]] {
+			if row(i)[j] > row(i)[nearest[i]] {
 				nearest[i] = j
 			}
 		}
@@ -83,34 +84,34 @@ func agglomerate(clusters []cluster, n int, score func(a, b *cluster) float64) (
 	}
 	for i := range m {
 		for j := range i {
-			scores[i*m+j] = float32(score(&clusters[i], &clusters[j]))
+			row(i)[j] = float32(score(&clusters[i], &clusters[j]))
 		}
 		find(i)
 	}
 	for len(live) > max(n, 1) {
 		from := live[1]
 		for _, i := range live[2:] {
-			if scores[i*m+nearest[i]] > scores[from*m+nearest[from]] {
+			if row(i)[nearest[i]] > row(from)[nearest[from]] {
 				from = i
 			}
 		}
 		into := nearest[from]
-		merges = append(merges, merge{into, from, float64(scores[from*m+into])})
+		merges = append(merges, merge{into, from, float64(row(from)[into])})
 		clusters[into].add(&clusters[from])
 		live = slices.DeleteFunc(live, func(i int) bool { return i == from })
 		for _, i := range live {
 			switch {
 			case i < into:
-				scores[into*m+i] = float32(score(&clusters[into], &clusters[i]))
+				row(into)[i] = float32(score(&clusters[into], &clusters[i]))
 			case i > into:
-				scores[i*m+into] = float32(score(&clusters[i], &clusters[into]))
+				row(i)[into] = float32(score(&clusters[i], &clusters[into]))
 			}
 		}
 		for _, i := range live[1:] {
 			switch {
 			case i == into || nearest[i] == into || nearest[i] == from:
 				find(i)
-			case i > into && scores[i*m+into] > scores[i*m+nearest[i]]:
+			case i > into && row(i)[into] > row(i)[nearest[i]]:
 				nearest[i] = into
 			}
 		}
