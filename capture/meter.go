@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
@@ -121,4 +122,21 @@ func (m *Meter) Close() {
 	if done != nil {
 		<-done
 	}
+}
+
+// measure returns the level of samples; without samples, silence.
+func measure(samples []float32) Level {
+	if len(samples) == 0 {
+		return Level{}
+	}
+	var sum float64
+	var peak float32
+	for _, x := range samples {
+		sum += float64(x) * float64(x)
+		if x < 0 {
+			x = -x
+		}
+		peak = max(peak, x)
+	}
+	return Level{RMS: float32(math.Sqrt(sum / float64(len(samples)))), Peak: peak}
 }

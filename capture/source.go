@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hubbub/capture/device"
+	"hubbub/protocol/hint"
 )
 
 // Kind is the kind of a source.
@@ -132,3 +133,6 @@ func baseName(path string) string {
 	}
 	return base
 }
+
+// fail returns an error that says what happened, with the next step as its hint.
+func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }
