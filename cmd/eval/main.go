@@ -72,6 +72,7 @@ type settings struct {
 	hop, rounds       int
 	windowsFile       string // --heard
 	segmentsFile      string // --pieces
+	decoderDir        string // --decoder
 	program           string
 	offline, known    bool
 
@@ -114,6 +115,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks, for the next run with the same weights")
 	f.StringVar(&s.segmentsFile, "pieces", "", "for training: file to write speech segments and their embeddings to, instead of scoring")
+	f.StringVar(&s.decoderDir, "decoder", "", "for training: folder to write what the decoder (with --offline that of the second pass) sees of each recording to, instead of scoring")
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
 	f.StringSliceVar(&s.meetings, "meetings", nil, "with --enrolment: folders of its meetings in other recording conditions")
 	f.StringVar(&s.people, "people", "", "with --enrolment: its enrolment speech in another recording condition")
@@ -233,6 +235,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if s.segmentsFile != "" {
 		return m.exportSegments(ctx, sets)
+	}
+	if s.decoderDir != "" {
+		return m.exportDecoder(ctx, sets)
 	}
 	if s.tunes() {
 		return m.sweep(ctx, sets, stdout)

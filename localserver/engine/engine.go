@@ -6,7 +6,8 @@
 //	  │ embedding      trunk of the embedding network, 768 values for 40 ms
 //	  │ segmentation   activity of three local speakers, 20 ms
 //	  │ inference      every 0.2 s a window of 5 s: local speakers, segments, embeddings
-//	  │ clustering     speakers of the session, their activity in each frame
+//	  │ clustering     speakers of the session, their scores in each frame
+//	  │ decoder        which of them talk in each frame
 //	  ▼ turns          frames committed at a fixed latency, short turns and pauses removed
 //	events     start and end of a turn
 //
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
 	"hubbub/localserver/engine/voiceprint"
@@ -129,7 +131,12 @@ func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, erro
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(c, &pipeline{windows: windows, clusterer: clustering.New(p, c.MaxSpeakers)}), nil
+	d, err := decoder.Live()
+	if err != nil {
+		return nil, err
+	}
+	clusterer := clustering.New(p, c.MaxSpeakers)
+	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, active: activity{clusterer: clusterer, decoder: d.New(), params: p}}), nil
 }
 
 // Recognise makes the engine recognise people where they talk: the events of their
@@ -241,8 +248,8 @@ type pipeline struct {
 	windows   WindowSource
 	clusterer *clustering.Clusterer
 	matcher   matcher
+	active    activity
 	received  int // samples
-	frames    []speakerSet
 }
 
 // WindowSource gives a window of the networks' output as samples come in. The
@@ -258,6 +265,7 @@ func (p *pipeline) push(samples []float32) {
 	if w := p.windows.Push(samples, len(samples) < stepSamples); w != nil {
 		p.clusterer.Add(w)
 		p.matcher.update(p.clusterer, w)
+		p.active.stale = true
 	}
 }
 
@@ -268,18 +276,17 @@ func (p *pipeline) recognise(people []voiceprint.Person, m voiceprint.Matching) 
 func (p *pipeline) match(speaker int) string { return p.matcher.name[speaker] }
 
 func (p *pipeline) activity(first int) []speakerSet {
-	p.clusterer.Discard(first)
-	p.frames = p.clusterer.Activity(first, p.frames[:0])
+	frames := p.active.from(first)
 	// The frames after the last window continue as the window ends.
 	newest := speakerSet(0)
-	if n := len(p.frames); n > 0 {
-		newest = p.frames[n-1]
+	if n := len(frames); n > 0 {
+		newest = frames[n-1]
 	}
 	n := max(0, p.received/frameSamples-first)
-	for len(p.frames) < n {
-		p.frames = append(p.frames, newest)
+	for len(frames) < n {
+		frames = append(frames, newest)
 	}
-	return p.frames[:n]
+	return frames[:n]
 }
 
 // sanitize limits x to ±maxSample and makes silence of what is not finite.

@@ -30,7 +30,8 @@ func activeAfter(t *testing.T, windows ...[][4]float32) uint8 {
 		a.extend(100)
 		a.add(w, segments, shares, &p)
 	}
-	return a.activity(0, &p, nil)[20]
+	c := Clusterer{p: p, aggregate: a, speakers: []speaker{{duration: 1}, {duration: 1}, {duration: 1}}}
+	return c.Activity(0, nil)[20]
 }
 
 func TestActiveSpeakersOfAFrame(t *testing.T) {
@@ -46,8 +47,9 @@ func TestActiveSpeakersOfAFrame(t *testing.T) {
 		"two talkers, three likely speakers":   {[][][4]float32{{{1, 0.8, 0, 0.2}, {1, 0, 0.8, 0.2}}}, 0b11},
 		"two talkers, the second improbable":   {[][][4]float32{{{1, 1, 0}, {0.3, 0, 1}}}, 0b01},
 		"two talkers, the second uncertain":    {[][][4]float32{{{1, 1, 0}, {1, 0.6, 0.4}}}, 0b11},
-		"one talker, shares too small":         {[][][4]float32{{{1, 0.2, 0.1}}}, 0},
-		"two talkers, shares too small":        {[][][4]float32{{{1, 0.2, 0}, {1, 0, 0.2}}}, 0},
+		"one talker, who is uncertain":         {[][][4]float32{{{1, 0.2, 0.1}}}, 0b01},
+		"two talkers, who is uncertain":        {[][][4]float32{{{1, 0.2, 0}, {1, 0, 0.2}}}, 0b11},
+		"one talker, nobody known":             {[][][4]float32{{{1, 0, 0}}}, 0},
 		"one talker, three likely speakers":    {[][][4]float32{{{1, 0.36, 0.34, 0.3}}}, 0b01},
 		"one window abstains":                  {[][][4]float32{{{1, 0.6, 0}}, {{1, 0, 0}}}, 0b01},
 		"silence":                              {[][][4]float32{{{0.1, 1, 0}}}, 0},

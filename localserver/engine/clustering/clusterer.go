@@ -29,7 +29,8 @@ type Clusterer struct {
 	speakers  []speaker
 	memory    memory
 	aggregate aggregate
-	candidate bool // the previous window had a segment cluster that met the criteria for a new speaker
+	stretches []Stretch // in order of time
+	candidate bool      // the previous window had a segment cluster that met the criteria for a new speaker
 
 	// Of the current window; each slice but clusters has one element per segment.
 	segments   []segment
@@ -61,15 +62,11 @@ func (c *Clusterer) Add(w *Window) {
 	}
 	c.assign(w)
 	c.aggregate.add(w, c.segments, c.shares, &c.p)
+	c.addStretches(w)
 }
 
-// Activity appends to out the active speakers of each frame from frame first to
-// the newest frame of any window: bit k is speaker k. It may change with the
-// next window.
-func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
-	return c.aggregate.activity(first, &c.p, out)
+// Discard releases the frames before first: Scores is not called for them again.
+func (c *Clusterer) Discard(first int) {
+	c.aggregate.discard(first)
+	c.discardStretches(first)
 }
-
-// Discard releases the frames before first: Activity is not called for them
-// again.
-func (c *Clusterer) Discard(first int) { c.aggregate.discard(first) }

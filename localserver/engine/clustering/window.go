@@ -1,6 +1,10 @@
 package clustering
 
-import "slices"
+import (
+	"slices"
+
+	"hubbub/localserver/engine/decoder"
+)
 
 // Dim is the length of an embedding.
 const Dim = 128
@@ -35,6 +39,20 @@ type Window struct {
 	// Speakers are the local speakers. Their order is arbitrary and changes
 	// from window to window.
 	Speakers []LocalSpeaker
+	// Stretches are those that are new, and later computations of earlier ones. New
+	// ones come in order, StretchHop apart.
+	Stretches []Stretch
+}
+
+// StretchHop is the distance of two stretches, in steps of 40 ms.
+const StretchHop = 4
+
+// Stretch is single-speaker speech around a step of 40 ms, whoever talks.
+type Stretch struct {
+	Step int // from the start of the stream
+	// Embeddings are those of a shorter and a longer stretch around the step. Where
+	// nobody talks alone, they are zeros.
+	Embeddings [decoder.Scales]Embedding
 }
 
 // LocalSpeaker is one speaker output of the segmentation network.
@@ -70,7 +88,7 @@ func (w *Window) Span(s *Segment) (from, to int) {
 
 // Clone returns a deep copy.
 func (w *Window) Clone() *Window {
-	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers)}
+	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers), Stretches: slices.Clone(w.Stretches)}
 	for i := range c.Speakers {
 		c.Speakers[i].Activity = slices.Clone(c.Speakers[i].Activity)
 		c.Speakers[i].Segments = slices.Clone(c.Speakers[i].Segments)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"unsafe"
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/embedding"
@@ -85,6 +86,10 @@ type Stream struct {
 	mask     [windowSteps]float32                // of one embedding, per step
 	speakers [segmentation.Speakers]localSpeaker // of the current window
 	window   clustering.Window
+
+	alone       [windowSteps]float32 // probability of exactly one speaker in each step of the window
+	stretchAges []int
+	nextStretch [2]int // the step of the next stretch, for each of stretchAges
 }
 
 // localSpeaker is the working space of one output of the segmentation network.
@@ -109,13 +114,18 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
+	ages := liveAges
+	if lookAhead > 0 {
+		ages = settledAges
+	}
+	return &Stream{stretchAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
 		segmentation: n.segmentation.NewStream(windowSteps + lookAhead), hop: hop, lookAhead: lookAhead}, nil
 }
 
 // Bytes is the memory of the stream beyond the shared weights.
 func (s *Stream) Bytes() int {
-	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.Speech))
+	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.Speech)) +
+		cap(s.window.Stretches)*int(unsafe.Sizeof(clustering.Stretch{}))
 	for i := range s.speakers {
 		l := &s.speakers[i]
 		n += 4*cap(l.activity) + cap(l.single) + cap(l.segments)*(16+4*clustering.Dim)
@@ -160,6 +170,7 @@ func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 			s.window.Speakers = append(s.window.Speakers, l)
 		}
 	}
+	s.stretches(from, to, last)
 	return &s.window
 }
 

@@ -52,6 +52,16 @@ func clusterOf(e *clustering.Embedding, duration float64) cluster {
 	return c
 }
 
+func (c *cluster) voice() voice {
+	e := c.centroid()
+	return voiceOf(&e)
+}
+
+func (v *voice) cluster(duration float64) cluster {
+	e := v.embedding()
+	return clusterOf(&e, duration)
+}
+
 // merge is one step of agglomerate: cluster from became part of cluster into.
 type merge struct {
 	into, from int

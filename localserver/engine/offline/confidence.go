@@ -9,13 +9,9 @@ func (r *Result) Confidence() []float64 {
 	out := make([]float64, r.frames)
 	for i := range out {
 		f, of := r.scores.at(i)
-		if f.weight == 0 {
-			continue
-		}
-		speech := float64(f.speech / f.weight)
 		set := r.scores.active(i, &r.params)
 		if set == 0 {
-			out[i] = min(max(1-speech, 0), 1)
+			out[i] = 1 - float64(f.Speech)
 			continue
 		}
 		var chosen, all float64
@@ -25,7 +21,7 @@ func (r *Result) Confidence() []float64 {
 				chosen += float64(p)
 			}
 		}
-		out[i] = min(max(speech*chosen/all, 0), 1)
+		out[i] = float64(f.Speech) * chosen / all
 	}
 	return out
 }
@@ -36,12 +32,9 @@ func (r *Result) Speaking(start, end float64) []float64 {
 	out := make([]float64, len(r.order))
 	from, to := max(int(start/frameSeconds+0.5), 0), min(int(end/frameSeconds+0.5), r.frames)
 	for i := from; i < to; i++ {
-		f, of := r.scores.at(i)
-		if f.weight == 0 {
-			continue
-		}
+		_, of := r.scores.at(i)
 		for j, k := range r.order {
-			out[j] += min(float64(of[k])/float64(f.weight), 1) / float64(to-from)
+			out[j] += float64(of[k]) / float64(to-from)
 		}
 	}
 	return out

@@ -17,30 +17,34 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// long is a recording of so many minutes in which n people talk, two in each window,
-// and all the time: a window has four segments and two groups. add gives windows one
-// by one.
+// long is a recording of so many minutes in which n people talk, for 5 s at a time,
+// and all the time: a window has at least four segments and two groups. add gives
+// windows one by one.
 func long(n, minutes int, add func(w *clustering.Window, last bool)) {
+	const frames, turn, part = 60 * SampleRate / frameSamples, windowFrames, windowFrames / 4
 	voices := people(n)
-	r := rand.New(rand.NewPCG(3, 4))
-	w := &clustering.Window{Speech: make([]float32, windowFrames)}
-	for range 2 {
-		w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames), Segments: make([]clustering.Segment, 2)})
-	}
-	for i := range windowFrames {
-		w.Speech[i] = 1
-		w.Speakers[i*2/windowFrames].Activity[i] = 1
-	}
-	const frames = 60 * SampleRate / frameSamples
+	talker := func(frame int) int { return rand.New(rand.NewPCG(3, uint64(frame/turn))).IntN(n) }
 	for end := windowFrames; end <= minutes*frames; end += hopFrames {
-		w.First = end - windowFrames
-		for k := range w.Speakers {
-			who := r.IntN(n)
-			for j := range w.Speakers[k].Segments {
-				from := k*windowFrames/2 + j*windowFrames/4
-				w.Speakers[k].Segments[j] = clustering.Segment{From: from, To: from + windowFrames/4, Centre: from + windowFrames/8, Duration: 1.2, Embedding: voices[who].say()}
+		w := &clustering.Window{First: end - windowFrames, Speech: make([]float32, windowFrames)}
+		for i := range windowFrames {
+			w.Speech[i] = 1
+			if (w.First+i)%turn == 0 || i == 0 {
+				w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames)})
 			}
+			w.Speakers[len(w.Speakers)-1].Activity[i] = 1
 		}
+		for k := range w.Speakers {
+			l := &w.Speakers[k]
+			from := max(0, (w.First/turn+k)*turn-w.First)
+			to := min(windowFrames, (w.First/turn+k+1)*turn-w.First)
+			for at := from; at < to; at += part {
+				s := clustering.Segment{From: at, To: min(at+part, to), Embedding: voices[talker(w.First+from)].say()}
+				s.Centre, s.Duration = (s.From+s.To)/2, float64(s.To-s.From)*frameSeconds
+				l.Segments = append(l.Segments, s)
+			}
+			l.Segments[0].From, l.Segments[len(l.Segments)-1].To = 0, windowFrames
+		}
+		addStretches(w, voices, func(frame int) (int, int) { return talker(frame), -1 })
 		add(w, end == minutes*frames)
 	}
 }
@@ -49,7 +53,7 @@ func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 // diarized, so that with the garbage collector's reserve (as much again) the process
 // stays below 1 MB.
 func TestMemory(t *testing.T) {
-	const minutes = 5
+	const minutes = 20
 	r, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,8 @@
 //	  │ inference    every 0.5 s a window of 5 s: local speakers, segments, embeddings
 //	  │ windows.go   segments of one window that are one person: groups
 //	  │ speakers.go  agglomerative clustering of all groups, assignment of each
-//	  ▼ frames.go    scores of all windows that cover a frame, decided
+//	  │ inputs.go    scores of all windows that cover a frame, similarity to each speaker
+//	  ▼ frames.go    decoded: who talks in each frame
 //	turns
 //
 // The networks are those of the live engine, but each window is taken when what
@@ -18,6 +19,7 @@ import (
 	"fmt"
 
 	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/features"
 	"hubbub/localserver/engine/inference"
 	"hubbub/protocol/hint"
@@ -44,6 +46,12 @@ type Options struct {
 	// Speakers is the number of speakers; MinSpeakers and MaxSpeakers are bounds.
 	// All are 1 to MaxSpeakers.
 	Speakers, MinSpeakers, MaxSpeakers int
+}
+
+// DecoderInput is the input of the decoder for the whole recording, for training it.
+func (r *Result) DecoderInput() (in decoder.Input) {
+	r.scores.read(0, r.frames, &in)
+	return in
 }
 
 // Validate reports what is out of range or contradicts itself. The error's Hint
@@ -107,14 +115,16 @@ type Voice struct {
 // Recording takes the audio of one recording and diarizes it. One goroutine may
 // use it.
 type Recording struct {
-	options Options
-	params  Params
-	stream  *inference.Stream
-	windows []window
-	pending []float32 // samples of the next window
-	frames  int       // of all windows
-	middle  int       // the frame where the middle of the newest window ends
-	samples int64
+	options   Options
+	params    Params
+	stream    *inference.Stream
+	decoder   *decoder.Decoder
+	windows   []window
+	stretches []stretch
+	pending   []float32 // samples of the next window
+	frames    int       // of all windows
+	middle    int       // the frame where the middle of the newest window ends
+	samples   int64
 }
 
 // New begins a recording. An error says what is wrong with o.
@@ -129,7 +139,11 @@ func NewWith(o Options, p Params) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{options: o, params: p, stream: s, pending: make([]float32, 0, hopSamples)}, nil
+	d, err := decoder.Recording()
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{options: o, params: p, stream: s, decoder: d.New(), pending: make([]float32, 0, hopSamples)}, nil
 }
 
 // Push takes the next samples of the recording, any number. Samples that are no
@@ -162,6 +176,10 @@ func (r *Recording) Add(w *clustering.Window, last bool) {
 		middle = max(r.middle, r.frames-windowFrames/2)
 	}
 	r.windows = append(r.windows, r.params.keep(w, r.middle, middle))
+	for i := range w.Stretches {
+		s := &w.Stretches[i].Embeddings
+		r.stretches = append(r.stretches, stretch{voiceOf(&s[0]), voiceOf(&s[1])})
+	}
 	r.middle = middle
 }
 
@@ -175,15 +193,15 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newScores(r.windows, len(centroids))
 	frames := r.frames
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))
 	}
-	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, func(i int) uint32 { return s.active(i, &r.params) })}
+	s := newScores(inputs{r.windows, r.stretches, centroids}, r.decoder, frames)
+	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, false, func(i int) uint32 { return s.active(i, &r.params) })}
 	alone := r.params
 	alone.OverlapThreshold = 2 // more talkers than the networks can find
-	result.Exclusive = turns(frames, func(i int) uint32 { return s.active(i, &alone) })
+	result.Exclusive = turns(frames, true, func(i int) uint32 { return s.active(i, &alone) })
 	result.label()
 	for _, k := range result.order {
 		result.Voices = append(result.Voices, Voice{centroids[k], speakers[k].duration})

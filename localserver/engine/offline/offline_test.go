@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/decoder"
 	"hubbub/protocol/hint"
 )
 
@@ -44,6 +45,27 @@ func (p *person) say() (e clustering.Embedding) {
 	return e
 }
 
+// addStretches adds those that a window completes to it. talkers are those of a frame;
+// a second one may be negative.
+func addStretches(w *clustering.Window, voices []person, talkers func(frame int) (int, int)) {
+	first := w.First + windowFrames - hopFrames
+	if w.First == 0 {
+		first = 0
+	}
+	for frame := first; frame < w.First+windowFrames; frame++ {
+		if frame%(decoder.Split*clustering.StretchHop) != 0 {
+			continue
+		}
+		s := clustering.Stretch{Step: frame / decoder.Split}
+		if a, b := talkers(frame); a >= 0 && b < 0 {
+			for i := range s.Embeddings {
+				s.Embeddings[i] = voices[a].say()
+			}
+		}
+		w.Stretches = append(w.Stretches, s)
+	}
+}
+
 // meeting is a recording in which talker(i) talks in second i; both talk where a
 // second one is not negative.
 func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func(second int) (int, int)) *Result {
@@ -76,6 +98,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 				s.Centre = i - int(s.Duration/frameSeconds/2)
 			}
 		}
+		addStretches(w, voices, func(frame int) (int, int) { return talkers(frame / second) })
 		r.Add(w, end == seconds*second)
 	}
 	result, err := r.Finish(context.Background())

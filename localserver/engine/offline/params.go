@@ -33,8 +33,7 @@ type Params struct {
 	// short recording it is MinShare of all single-speaker speech, but at least
 	// MinShortSpeaker (seconds).
 	MinSpeaker, MinShare, MinShortSpeaker float64
-	// SpeechThreshold is the mean probability of speech above which a frame is
-	// speech.
+	// SpeechThreshold is the probability of speech above which a frame is speech.
 	SpeechThreshold float64
 	// OverlapThreshold is how far the expected number of talkers must exceed 1
 	// for a frame to be overlap.
@@ -47,7 +46,7 @@ func Default() Params {
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
 		MinGroup: 0.4, SpeakerThreshold: 0.8, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.15,
 		MinSpeaker: 1.8, MinShare: 0.05, MinShortSpeaker: 1,
-		SpeechThreshold: 0.5, OverlapThreshold: 0.35,
+		SpeechThreshold: 0.5, OverlapThreshold: 0.45,
 	}
 }
 

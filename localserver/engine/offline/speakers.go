@@ -59,7 +59,7 @@ func (r *Recording) items() iter.Seq[cluster] {
 		for i := range r.windows {
 			for j := range r.windows[i].groups {
 				g := &r.windows[i].groups[j]
-				if g.fresh > 0 && g.duration >= r.params.MinGroup && !yield(clusterOf(&g.embedding, g.fresh)) {
+				if g.fresh > 0 && g.duration >= r.params.MinGroup && !yield(g.voice.cluster(g.fresh)) {
 					return
 				}
 			}
@@ -109,7 +109,7 @@ func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []
 		w.assign(centroids)
 		for _, g := range w.groups {
 			if g.speaker != noSpeaker && g.duration >= r.params.MinGroup {
-				c := clusterOf(&g.embedding, g.duration)
+				c := g.voice.cluster(g.duration)
 				sums[g.speaker].add(&c)
 			}
 		}

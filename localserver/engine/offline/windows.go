@@ -31,8 +31,8 @@ type segment struct {
 
 // group is a set of segments of one window that are taken for one person.
 type group struct {
-	embedding clustering.Embedding
-	duration  float64 // seconds of single-speaker speech
+	voice    voice
+	duration float64 // seconds of single-speaker speech
 	// fresh is the part of duration in the middle of the window: each second of
 	// the recording is in the middle of one window.
 	fresh   float64
@@ -116,7 +116,7 @@ func (p *Params) group(w *window, items []item, clusters []cluster) {
 		it := &items[i]
 		if it.group == i {
 			number[i] = len(w.groups)
-			w.groups = append(w.groups, group{embedding: clusters[i].centroid(), duration: clusters[i].duration, speaker: noSpeaker})
+			w.groups = append(w.groups, group{voice: clusters[i].voice(), duration: clusters[i].duration, speaker: noSpeaker})
 		}
 		n := number[it.group]
 		w.groups[n].fresh += it.fresh
@@ -192,7 +192,7 @@ func (w *window) assign(centroids []clustering.Embedding) {
 				continue
 			}
 			for k := range centroids {
-				if s := w.groups[i].embedding.Dot(&centroids[k]); s > best && !refused[i*len(centroids)+k] {
+				if s := w.groups[i].voice.dot(&centroids[k]); s > best && !refused[i*len(centroids)+k] {
 					group, speaker, best = i, k, s
 				}
 			}

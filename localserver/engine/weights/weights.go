@@ -33,6 +33,17 @@ var embedded []byte
 // Default returns the networks that are built into the program, parsed once.
 var Default = sync.OnceValues(func() (*File, error) { return Parse(embedded) })
 
+//go:embed decoder-live.hubw
+var liveDecoder []byte
+
+//go:embed decoder-recording.hubw
+var recordingDecoder []byte
+
+// LiveDecoder and RecordingDecoder return the decoder of the live engine and that of
+// the second pass. They belong to the networks of Default.
+func LiveDecoder() (*File, error)      { return Parse(liveDecoder) }
+func RecordingDecoder() (*File, error) { return Parse(recordingDecoder) }
+
 const (
 	magic       = "HUBBUBW1"
 	magicFamily = "HUBBUBW"

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/decoder"
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/offline"
+)
+
+// decoderRecord is the first line of a file of --decoder, in JSON. For each part
+// little-endian float32 follow: speech and talkers of each frame; the speakers' scores
+// of each frame; for each step of two frames, each speaker and each scale, a cosine.
+type decoderRecord struct {
+	Parts     []decoderPart
+	Reference []evaluation.Turn
+	Regions   []evaluation.Region // nil: all of the recording is annotated
+}
+
+// decoderPart is what the decoder sees at once: the whole recording, or in the live
+// engine the newest 5 s.
+type decoderPart struct {
+	First, Frames int
+	Numbers       []int // of the speakers
+}
+
+// exportDecoder writes the decoder's input for each recording to the folder of
+// --decoder, for training it.
+func (m *meter) exportDecoder(ctx context.Context, sets []set) error {
+	if err := os.MkdirAll(m.decoderDir, 0o755); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(m.jobs)
+	for _, s := range sets {
+		m.total += len(s.recordings)
+		for _, r := range s.recordings {
+			group.Go(func() error { return m.exportRecording(ctx, r) })
+		}
+	}
+	return group.Wait()
+}
+
+func (m *meter) exportRecording(ctx context.Context, r recording) error {
+	w := windows{rec: r}
+	if err := m.infer(ctx, &w, m.hop*chunkSamples); err != nil {
+		return err
+	}
+	head := decoderRecord{Reference: r.ref, Regions: r.uem}
+	var data bytes.Buffer
+	add := head.addWindows
+	if m.offline {
+		add = head.addRecording
+	}
+	if err := add(ctx, &w, &data); err != nil {
+		return err
+	}
+	line, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(m.decoderDir, r.name+".bin"), append(append(line, '\n'), data.Bytes()...), 0o644)
+}
+
+// addRecording adds what the decoder of the second pass sees.
+func (r *decoderRecord) addRecording(ctx context.Context, w *windows, data io.Writer) error {
+	pass, err := offline.New(offline.Options{})
+	if err != nil {
+		return err
+	}
+	for i, step := range w.steps {
+		if step != nil {
+			pass.Add(step, i == len(w.steps)-1)
+		}
+	}
+	result, err := pass.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	in := result.DecoderInput()
+	numbers := make([]int, in.Speakers)
+	for k := range numbers {
+		numbers[k] = k
+	}
+	return r.add(0, numbers, &in, data)
+}
+
+const (
+	// liveFrames is 5 s, and liveHop the distance in windows of two parts.
+	liveFrames, liveHop = 250, 3
+)
+
+// addWindows adds what the decoder of the live engine sees after every third window.
+func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer) error {
+	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
+	var scores clustering.Scores
+	n := 0
+	for _, step := range w.steps {
+		if step == nil {
+			continue
+		}
+		c.Add(step)
+		first := step.First + len(step.Speech) - liveFrames
+		c.Discard(first - decoder.Split)
+		if n++; n%liveHop != 0 {
+			continue
+		}
+		c.Scores(first, &scores)
+		if err := r.add(scores.First, slices.Clone(scores.Numbers), &scores.Input, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *decoderRecord) add(first int, numbers []int, in *decoder.Input, data io.Writer) error {
+	r.Parts = append(r.Parts, decoderPart{first, len(in.Frames), numbers})
+	for _, values := range []any{in.Frames, in.Scores, in.Cosines} {
+		if err := binary.Write(data, binary.LittleEndian, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package clustering
+
+import "hubbub/localserver/engine/decoder"
+
+// Scores are what is known of the newest frames: the input of the decoder.
+type Scores struct {
+	decoder.Input
+	// First is the number of the first frame.
+	First int
+	// Numbers are those of the speakers, merged ones left out. Before there is a
+	// speaker, all speech is that of speaker 0.
+	Numbers []int
+}
+
+// Scores sets out to the frames from first, or the last step before it, to the newest
+// frame of any window. They may change with the next window.
+func (c *Clusterer) Scores(first int, out *Scores) {
+	first = max(first, c.aggregate.first) / decoder.Split * decoder.Split
+	out.First, out.Numbers = first, out.Numbers[:0]
+	for k := range c.speakers {
+		if !c.speakers[k].merged() {
+			out.Numbers = append(out.Numbers, k)
+		}
+	}
+	if len(c.speakers) == 0 {
+		out.Numbers = append(out.Numbers, 0)
+	}
+	steps := max(0, c.aggregate.first+len(c.aggregate.frames)-first+decoder.Split-1) / decoder.Split
+	out.Reset(len(out.Numbers), steps)
+	for i := range out.Frames {
+		f := c.aggregate.frame(first + i)
+		if f == nil || f.weight == 0 {
+			continue
+		}
+		out.Frames[i] = decoder.Frame{Speech: f.speech / f.weight, Talkers: f.talkers / f.weight}
+		for j, k := range out.Numbers {
+			out.Input.Scores[i*len(out.Numbers)+j] = f.speaker[k] / f.weight
+		}
+	}
+	if len(c.speakers) > 0 {
+		c.compare(first/decoder.Split, out)
+	}
+}
+
+// Active decides frame i: the set of speakers, bit k for speaker k. The segmentation
+// decides whether there is speech and whether it is overlap; the speakers are the
+// most likely ones.
+func (s *Scores) Active(i int, p *Params) (set uint8) {
+	of := s.Input.Scores[i*s.Speakers:][:s.Speakers]
+	speech := float64(s.Frames[i].Speech)
+	first, second := decoder.Likely(of)
+	if first < 0 || speech <= p.SpeechThreshold || of[first] <= 0 {
+		return 0
+	}
+	set = 1 << s.Numbers[first]
+	if second >= 0 && float64(s.Frames[i].Talkers) > (1+p.OverlapThreshold)*speech && of[second] > 0 {
+		set |= 1 << s.Numbers[second]
+	}
+	return set
+}
+
+// Activity appends to out the active speakers of each frame from frame first to the
+// newest frame of any window, as the scores have them. It may change with the next
+// window.
+func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
+	var s Scores
+	c.Scores(first, &s)
+	for i := first - s.First; i < len(s.Frames); i++ {
+		out = append(out, s.Active(i, &c.p))
+	}
+	return out
+}
+
+// compare sets the cosines of the steps from first on: those of the stretch that a
+// step belongs to.
+func (c *Clusterer) compare(first int, out *Scores) {
+	size := len(out.Numbers) * decoder.Scales // cosines of a step
+	for i := range c.stretches {
+		s := &c.stretches[i]
+		for t := max(s.Step-first, 0); t < min(s.Step-first+StretchHop, len(out.Frames)/decoder.Split); t++ {
+			to := out.Cosines[t*size:][:size]
+			if t > max(s.Step-first, 0) {
+				copy(to, out.Cosines[(t-1)*size:])
+				continue
+			}
+			for j, k := range out.Numbers {
+				for scale := range s.Embeddings {
+					to[j*decoder.Scales+scale] = float32(s.Embeddings[scale].Dot(&c.speakers[k].centroid))
+				}
+			}
+		}
+	}
+}
+
+// addStretches takes the stretches of a window, which replace those of the same step.
+func (c *Clusterer) addStretches(w *Window) {
+	for _, s := range w.Stretches {
+		i := len(c.stretches)
+		if i > 0 {
+			i = (s.Step - c.stretches[0].Step) / StretchHop
+		}
+		switch {
+		case i == len(c.stretches):
+			c.stretches = append(c.stretches, s)
+		case i >= 0 && i < len(c.stretches):
+			c.stretches[i] = s
+		}
+	}
+}
+
+// discardStretches releases those that end before a frame.
+func (c *Clusterer) discardStretches(first int) {
+	n := 0
+	for n < len(c.stretches) && (c.stretches[n].Step+StretchHop)*decoder.Split <= first {
+		n++
+	}
+	c.stretches = c.stretches[:copy(c.stretches, c.stretches[n:])]
+}

@@ -1,0 +1,91 @@
+package clustering
+
+import (
+	"math"
+	"testing"
+
+	"hubbub/localserver/engine/decoder"
+)
+
+func onAxis(axis int) (e Embedding) {
+	e[axis] = 1
+	return e
+}
+
+// stretched is a clusterer with three speakers on three axes, the second of whom was
+// merged, and a window of 100 frames from frame 10 in which the third one talks.
+func stretched() *Clusterer {
+	c := New(Default(), MaxSpeakers)
+	for k := range 3 {
+		c.speakers = append(c.speakers, speaker{duration: 1, centroid: onAxis(k)})
+	}
+	c.speakers[1] = speaker{}
+	c.aggregate.first = 10
+	c.aggregate.extend(110)
+	for i := range c.aggregate.frames {
+		c.aggregate.frames[i] = frameScores{weight: 2, speech: 1.8, talkers: 1.9, speaker: [MaxSpeakers]float32{0.1, 0, 1.7}}
+	}
+	return c
+}
+
+func stretch(step, short, long int) Stretch {
+	return Stretch{step, [decoder.Scales]Embedding{onAxis(short), onAxis(long)}}
+}
+
+func TestScores(t *testing.T) {
+	c := stretched()
+	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
+	c.addStretches(&Window{Stretches: []Stretch{stretch(12, 2, 2), stretch(20, 2, 0)}}) // the second again
+	var s Scores
+	c.Scores(21, &s)
+	if s.First != 20 || len(s.Frames) != 90 || s.Speakers != 2 || len(s.Numbers) != 2 || s.Numbers[0] != 0 || s.Numbers[1] != 2 {
+		t.Fatalf("%d frames from %d of %d speakers %v", len(s.Frames), s.First, s.Speakers, s.Numbers)
+	}
+	near := func(got, want float32) bool { return math.Abs(float64(got-want)) < 1e-6 }
+	if f := s.Frames[3]; !near(f.Speech, 0.9) || !near(f.Talkers, 0.95) || !near(s.Input.Scores[3*2], 0.05) || !near(s.Input.Scores[3*2+1], 0.85) {
+		t.Errorf("frame %+v, scores %v", f, s.Input.Scores[6:8])
+	}
+	// Of steps 10, 12, 15, 16, 20 and 24: the cosines of speaker 0 and speaker 2, the
+	// short stretch and the long one.
+	for step, want := range map[int][4]float32{10: {1, 1, 0, 0}, 12: {0, 0, 1, 1}, 15: {0, 0, 1, 1}, 16: {1, 0, 0, 0}, 20: {0, 1, 1, 0}, 24: {}} {
+		if got := [4]float32(s.Cosines[(step-s.First/2)*4:]); got != want {
+			t.Errorf("step %d: cosines %v, want %v", step, got, want)
+		}
+	}
+	if got := s.Active(3, &c.p); got != 0b100 {
+		t.Errorf("speakers %b", got)
+	}
+}
+
+// TestScoresOfNobody: before there is a speaker, speech is that of the first one; and
+// before there are frames.
+func TestScoresOfNobody(t *testing.T) {
+	c := stretched()
+	c.speakers = nil
+	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0)}})
+	for i := range c.aggregate.frames {
+		c.aggregate.frames[i].speaker = [MaxSpeakers]float32{1.8}
+	}
+	var s Scores
+	c.Scores(0, &s)
+	if s.First != 10 || len(s.Frames) != 100 || s.Active(3, &c.p) != 0b1 || s.Cosines[6] != 0 {
+		t.Errorf("%d frames from %d, speakers %b", len(s.Frames), s.First, s.Active(3, &c.p))
+	}
+	New(Default(), MaxSpeakers).Scores(0, &s)
+	if len(s.Frames) != 0 {
+		t.Errorf("%d frames", len(s.Frames))
+	}
+}
+
+func TestDiscardedStretches(t *testing.T) {
+	c := stretched()
+	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
+	c.Discard(31) // frame 31 is of step 15
+	if len(c.stretches) != 2 || c.stretches[0].Step != 12 {
+		t.Errorf("%d stretches left", len(c.stretches))
+	}
+	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 1, 1), stretch(28, 1, 1)}}) // of a discarded step, and after a gap
+	if len(c.stretches) != 2 {
+		t.Errorf("%d stretches after others that do not follow", len(c.stretches))
+	}
+}

@@ -1,0 +1,71 @@
+package inference
+
+import (
+	"math"
+	"testing"
+
+	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/enginetest"
+)
+
+// collect pushes samples in chunks and returns the last version of each stretch, in
+// order, and how often stretches were computed. New ones must follow without gaps.
+func collect(t *testing.T, s *Stream, x []float32) (list []clustering.Stretch, computed int) {
+	t.Helper()
+	for at := 0; at < len(x); at += 1600 {
+		w := s.Push(x[at:min(at+1600, len(x))], at+1600 >= len(x))
+		if w == nil {
+			continue
+		}
+		for _, stretch := range w.Stretches {
+			computed++
+			switch i := stretch.Step / clustering.StretchHop; {
+			case stretch.Step%clustering.StretchHop != 0 || i > len(list):
+				t.Fatalf("a stretch at step %d after %d", stretch.Step, len(list))
+			case i == len(list):
+				list = append(list, stretch)
+			default:
+				list[i] = stretch
+			}
+		}
+	}
+	return list, computed
+}
+
+// TestStretches: live each stretch is computed twice, of a recording once, and what is
+// known of it live in the end is nearly what the whole recording says.
+func TestStretches(t *testing.T) {
+	x := enginetest.Demo(t)[:20*16000]
+	live, err := New(3200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled, err := NewSettled(8000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, twice := collect(t, live, x)
+	b, once := collect(t, settled, x)
+	steps := 20 * 25
+	if want := (steps + clustering.StretchHop - 1) / clustering.StretchHop; len(a) != want || len(b) != want || twice != 2*want || once != want {
+		t.Fatalf("%d stretches in %d computations live, %d in %d of the recording; want %d", len(a), twice, len(b), once, want)
+	}
+	sum, n := 0.0, 0
+	for i := range a {
+		for scale := range a[i].Embeddings {
+			x, y := &a[i].Embeddings[scale], &b[i].Embeddings[scale]
+			for _, e := range []*clustering.Embedding{x, y} {
+				if norm := e.Dot(e); norm != 0 && math.Abs(norm-1) > 1e-4 {
+					t.Fatalf("an embedding of squared length %v", norm)
+				}
+			}
+			if x.Dot(x) != 0 && y.Dot(y) != 0 {
+				sum += x.Dot(y)
+				n++
+			}
+		}
+	}
+	if n < len(a) || sum/float64(n) < 0.9 {
+		t.Errorf("%d embeddings of both have a mean cosine of %.3f", n, sum/float64(n))
+	}
+}
