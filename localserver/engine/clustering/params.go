@@ -97,6 +97,9 @@ type Params struct {
 	// OverlapThreshold is how far the expected number of talkers must exceed 1
 	// for a frame to be overlap.
 	OverlapThreshold float64
+	// SpeakerShareThreshold is the share of a frame's speech (0 to 1) that the
+	// most likely speaker needs to get its label.
+	SpeakerShareThreshold float64
 	// EdgeRamp is the distance from the newest sample (seconds) from which a
 	// window's scores have full weight; towards the newest sample the weight
 	// falls linearly to 0.
@@ -129,7 +132,8 @@ func Default() Params {
 		MergeThreshold: 0.77,
 
 		SpeechThreshold: 0.64, OverlapThreshold: 0.46,
-		EdgeRamp: 0.82,
+		SpeakerShareThreshold: 0.25,
+		EdgeRamp:              0.82,
 	}
 }
 

@@ -42,14 +42,15 @@ func (c *Clusterer) Scores(first int, out *Scores) {
 	}
 }
 
-// Active decides frame i: the set of speakers, bit k for speaker k. The segmentation
-// decides whether there is speech and whether it is overlap; the speakers are the
-// most likely ones.
+// Active decides frame i: the set of speakers, bit k for speaker k. Speech and the
+// number of talkers decide whether there is speech and whether it is overlap; the
+// speakers are the most likely ones. Speech of a new person gets no label rather than
+// that of somebody else: below SpeakerShareThreshold the likeliest one is mostly wrong.
 func (s *Scores) Active(i int, p *Params) (set uint8) {
 	of := s.Input.Scores[i*s.Speakers:][:s.Speakers]
 	speech := float64(s.Frames[i].Speech)
 	first, second := decoder.Likely(of)
-	if first < 0 || speech <= p.SpeechThreshold || of[first] <= 0 {
+	if first < 0 || speech <= p.SpeechThreshold || float64(of[first]) <= p.SpeakerShareThreshold*speech {
 		return 0
 	}
 	set = 1 << s.Numbers[first]

@@ -207,7 +207,7 @@ def main():
     for o in ('data', 'held-out', 'out', 'weights', 'parity'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--version', default='4.0', help='of the networks whose output it decodes')
-    ap.add_argument('--steps', type=int, default=5000); ap.add_argument('--lr', type=float, default=2e-3); ap.add_argument('--batch', type=int, default=8)
+    ap.add_argument('--steps', type=int, default=4000); ap.add_argument('--lr', type=float, default=2e-3); ap.add_argument('--batch', type=int, default=8)
     ap.add_argument('--length', type=int, default=300, help='steps of 40 ms of a whole recording'); ap.add_argument('--live', action='store_true'); ap.add_argument('--save', type=int, default=500, help='steps of training')
     ap.add_argument('--seed', type=int, default=1)
     a = ap.parse_args()
@@ -221,7 +221,7 @@ def main():
     print('%d parts, %d held out' % (len(train), len(dev)), flush=True)
     net = Decoder()
     ema, opt = copy.deepcopy(net), torch.optim.AdamW(net.parameters(), lr=a.lr, weight_decay=.02, betas=(.9, .98))
-    path, it, t0, total = os.path.join(a.out, 'decoder.pt'), 0, time.time(), 0.
+    path, it, t0, losses = os.path.join(a.out, 'decoder.pt'), 0, time.time(), []
     if os.path.exists(path):
         old = torch.load(path)
         net.load_state_dict(old['net']); ema.load_state_dict(old['ema']); opt.load_state_dict(old['opt']); it = old['it']
@@ -236,7 +236,7 @@ def main():
         opt.zero_grad(set_to_none=True); l.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 5.)
         opt.step()
-        total += l.item()
+        losses.append(l.item())
         it += 1
         d = min(.995, it / (it + 10.))
         with torch.no_grad():
@@ -245,8 +245,8 @@ def main():
         if it % a.save == 0 or it == a.steps:
             torch.save(dict(net=net.state_dict(), ema=ema.state_dict(), opt=opt.state_dict(), it=it), path + '.tmp')
             os.replace(path + '.tmp', path)
-            print('%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, total / a.save, held_out(ema, dev)), flush=True)
-            total = 0.
+            print('%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, np.mean(losses), held_out(ema, dev)), flush=True)
+            losses = []
     write(ema, a.weights, a.parity, a.version, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES))
 
 
