@@ -18,7 +18,8 @@ type activity struct {
 	sets      []speakerSet
 }
 
-// from appends the active speakers of the frames from first to the newest one.
+// from returns the active speakers of the frames from first to the newest one, valid
+// until the next call.
 func (a *activity) from(first int) []speakerSet {
 	if a.stale {
 		a.clusterer.Discard(first - contextFrames)
