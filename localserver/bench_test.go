@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/certificate"
+	"hubbub/localserver/limits"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 )
@@ -80,16 +82,16 @@ func BenchmarkStreamPath(b *testing.B) {
 
 // bareTLS serves one handler and nothing else, with the same TLS.
 func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) {
-	c, err := selfSigned("", time.Now(), "127.0.0.1")
+	c, err := certificate.Create("", time.Now(), "127.0.0.1")
 	if err != nil {
 		b.Fatal(err)
 	}
 	bare := httptest.NewUnstartedServer(f)
-	bare.TLS = c.config()
+	bare.TLS = c.Config()
 	bare.StartTLS()
 	b.Cleanup(bare.Close)
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.caPEM)
+	pool.AppendCertsFromPEM(c.CAPEM())
 	return bare.URL, &tls.Config{RootCAs: pool}
 }
 
@@ -141,7 +143,7 @@ func BenchmarkTest(b *testing.B) {
 				b.Fatal(res.StatusCode)
 			}
 			if i%100 == 0 { // as many uses as the default limit has
-				clock.move(rateWindow)
+				clock.move(limits.RateWindow)
 			}
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -39,7 +40,7 @@ func TestCluster(t *testing.T) {
 		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia, "jobs": clusterOfJobs,
 		"keys and odd requests": func(t *testing.T, n []*natsServer) {
 			clusterOfKeys(t, n)
-			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = TLSOff, n[0].url })
+			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, n[0].url })
 			throwOdd(t, h, 3, oddCount(t)/10)
 		},
 	} {
@@ -341,7 +342,7 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 		t.Errorf("code %d, %q", code, raws(events))
 	}
 	promised.status[short.id] = "done"
-	eventually(t, "no open stream", func() bool { return b.streams.count() == 0 })
+	eventually(t, "no open stream", func() bool { return b.streams.Count() == 0 })
 	t.Logf("without a majority for %.1f s", time.Since(began).Seconds())
 	nats[1].unpause()
 	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })

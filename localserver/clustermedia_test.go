@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 )
 
@@ -24,7 +25,7 @@ func clusterOfMedia(t *testing.T, nats []*natsServer) {
 	node := func(n *natsServer, dir string) *host {
 		return serve(t, limitOf(0), func(o *setup) {
 			o.NATS, o.DataDir, o.MaxAccountStreams = n.url, dir, 2
-			o.TLS.Mode = TLSOff // a burst of TLS handshakes takes its time on a busy machine
+			o.TLS.Mode = certificate.Off // a burst of TLS handshakes takes its time on a busy machine
 		})
 	}
 	a, b := node(nats[0], dir), node(nats[1], "")
@@ -205,7 +206,7 @@ func streamsOfAnAccount(t *testing.T, a, b *host) {
 	if _, code, _ := onA.rest(); code != 1000 {
 		t.Errorf("code %d", code)
 	}
-	eventually(t, "quota", func() bool { return a.streams.count() == 0 })
+	eventually(t, "quota", func() bool { return a.streams.Count() == 0 })
 	onB2 := b.openAt(waiting) // its token is still valid
 	full()
 	for _, s := range []*testStream{onB, onB2} {

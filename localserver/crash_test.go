@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
@@ -72,11 +73,11 @@ func clientOfProcess(t *testing.T, dir, line string) *host {
 	if !ready {
 		t.Fatalf("the server says %q", line)
 	}
-	pair, err := selfSigned(dir, time.Now(), "127.0.0.1")
+	pair, err := certificate.Create(dir, time.Now(), "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clientOf(t, url, pair.caPEM)
+	return clientOf(t, url, pair.CAPEM())
 }
 
 // A server is killed while streams are open, and started again on its folder:

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hubbub/localserver/certificate"
 )
 
-func plain(o *setup) { o.TLS.Mode = TLSOff }
+func plain(o *setup) { o.TLS.Mode = certificate.Off }
 
 // raw sends bytes over a connection of its own and reads one answer. It returns
 // whether the connection is open afterwards.
@@ -119,7 +121,7 @@ func TestWarningAboutWritableFiles(t *testing.T) {
 	}
 	_ = os.Chmod(dir, 0o700)
 	warnings(0)
-	for path, mode := range map[string]os.FileMode{dir: 0o777, filepath.Join(dir, "keys"): 0o770, files[0]: 0o620, filepath.Join(dir, certificateFile): 0o602} {
+	for path, mode := range map[string]os.FileMode{dir: 0o777, filepath.Join(dir, "keys"): 0o770, files[0]: 0o620, filepath.Join(dir, certificate.File): 0o602} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -205,7 +205,7 @@ func TestNeverClose(t *testing.T) {
 		t.Errorf("it did not stay open: %v", err)
 	}
 	_ = s.Close()
-	eventually(t, "the end of the stream", func() bool { return h.streams.count() == 0 })
+	eventually(t, "the end of the stream", func() bool { return h.streams.Count() == 0 })
 }
 
 // A muted server sends nothing, not even pongs.

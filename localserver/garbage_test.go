@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 )
 
@@ -77,7 +78,7 @@ func (g garbage) raw() []byte {
 // goroutines nor memory have grown.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
-	h := serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = TLSOff, dir })
+	h := serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir })
 	good := mustKey(t, dir, "a", apikeys.PlanPro, time.Hour, time.Now())
 	sealed := h.signer.sign(grant{method: "PUT", account: "a", name: "x", expires: time.Now().Add(time.Hour)})
 	client := &http.Client{Timeout: testTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
@@ -142,7 +143,7 @@ func TestGarbage(t *testing.T) {
 	if res := h.do("GET", "/v1/test", good, nil); res.StatusCode != 200 {
 		t.Errorf("afterwards: %d", res.StatusCode)
 	}
-	if h.streams.count() != 0 || len(h.transferQuota.open) != 0 || len(h.streamQuota.open) != 0 {
+	if h.streams.Count() != 0 || inUse(h.transferQuota, maxTransfers) != 0 || inUse(h.streamQuota, h.options.MaxAccountStreams) != 0 {
 		t.Error("quotas were not released")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -41,13 +42,13 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	err := s.admitStream()
 	if err == nil {
-		err = s.streams.acquire()
+		err = s.streams.Acquire()
 	}
 	if err != nil {
 		s.refuseStream(w, r, err)
 		return
 	}
-	defer s.streams.release()
+	defer s.streams.Release()
 
 	id := r.PathValue("id")
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
@@ -58,11 +59,11 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	var diarizer stream.Diarizer
 	var labels *stream.Labels
 	if err == nil {
-		if !s.streamQuota.acquire(rec.Account) {
-			s.refuseStream(w, r, errFull)
+		if !s.streamQuota.Acquire(rec.Account) {
+			s.refuseStream(w, r, limits.ErrFull)
 			return
 		}
-		defer s.streamQuota.release(rec.Account)
+		defer s.streamQuota.Release(rec.Account)
 		identified(r.Context(), rec.Account)
 		if err = s.acquireStream(ctx, rec.Account, id, now); err == nil && rec.Resume != "" {
 			if diarizer, labels, err = s.resume(ctx, rec.Resume, rec.Enrolment); err != nil { // although it was promised
@@ -75,7 +76,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case errors.Is(err, errFull):
+	case errors.Is(err, limits.ErrFull):
 		s.refuseStream(w, r, err)
 		return
 	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
@@ -140,7 +141,7 @@ func (s *Server) runStream(rec store.Session, request string, conn *websocket.Co
 	session := stream.New(config, socket, diarizer)
 	s.running.Store(rec.ID, session)
 	defer s.running.Delete(rec.ID)
-	session.Run(s.ctx, s.streams.drain)
+	session.Run(s.ctx, s.streams.Drain())
 }
 
 // streamConfig is what every stream of this server has in common.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 
 	"hubbub/localserver/stream"
@@ -171,7 +172,7 @@ func TestStreamsHaveALimit(t *testing.T) {
 	}
 	_ = first.Close()
 	// There is room again, and the token is still valid.
-	eventually(t, "room", func() bool { return h.streams.count() == 1 })
+	eventually(t, "room", func() bool { return h.streams.Count() == 1 })
 	conn, _, err := h.dial.Dial(waiting.URL, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +194,7 @@ func TestEngineThatCannotStart(t *testing.T) {
 			if s := h.status(l.ID); s.Status != "error" || s.CompletedAt == nil {
 				t.Errorf("%+v", s)
 			}
-			if n := h.streams.count(); n != 0 {
+			if n := h.streams.Count(); n != 0 {
 				t.Errorf("%d streams are open", n)
 			}
 		})
@@ -203,7 +204,7 @@ func TestEngineThatCannotStart(t *testing.T) {
 // Plain WebSocket behind a proxy that terminates TLS.
 func TestStreamWithoutTLS(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.TLS.Mode = TLSOff })
+	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off })
 	if u, _ := url.Parse(h.URL()); u.Scheme != "http" || h.CAPEM() != nil {
 		t.Errorf("%s %s", u, h.CAPEM())
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -193,9 +194,9 @@ func TestAddressOfAStream(t *testing.T) {
 		prefix string // "" = the server's own address
 	}{
 		"own":    {func(*setup) {}, ""},
-		"plain":  {func(o *setup) { o.TLS.Mode = TLSOff }, ""},
+		"plain":  {func(o *setup) { o.TLS.Mode = certificate.Off }, ""},
 		"public": {func(o *setup) { o.PublicURL = "https://talk.example.org/base/" }, "wss://talk.example.org/base/v1/stream/"},
-		"proxy":  {func(o *setup) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", TLSOff }, "ws://talk.example.org:81/v1/stream/"},
+		"proxy":  {func(o *setup) { o.PublicURL, o.TLS.Mode = "http://talk.example.org:81", certificate.Off }, "ws://talk.example.org:81/v1/stream/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t, c.change)

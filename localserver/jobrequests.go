@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -51,7 +52,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if request.Transcription && request.WordsModel != "" {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
 		}
-		if s.streams.stopping() {
+		if s.streams.Stopping() {
 			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
 			return
 		}
@@ -129,6 +130,9 @@ func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return j, 0, false
 }
 
+// resultTimeout is how long a request for a result waits for the store.
+const resultTimeout = 15 * time.Second
+
 // jobStatus is GET /v1/jobs/{id}.
 func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
@@ -137,7 +141,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	reading, stop := context.WithTimeout(r.Context(), countTimeout)
+	reading, stop := context.WithTimeout(r.Context(), resultTimeout)
 	defer stop()
 	output, err := jobs.Output(reading, s.media, j, s.now())
 	if err != nil {

@@ -1,25 +1,28 @@
 package localserver
 
 import (
-	"context"
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"hubbub/protocol/hint"
+	"hubbub/localserver/certificate"
+
+	"hubbub/localserver/httpconn"
 )
 
 // The limits of an HTTP connection. A stream has its own after its handshake.
 const (
-	headerTimeout  = 10 * time.Second // also of the TLS handshake
+	headerTimeout  = 10 * time.Second
 	requestTimeout = 30 * time.Second
 	answerTimeout  = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
@@ -28,35 +31,6 @@ const (
 	// answered over HTTP/2 like over HTTP/1.1.
 	maxHeaderRead = 256 << 10
 )
-
-// listen opens the port. Its errors carry a hint.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", addr)
-	if err == nil {
-		return l, nil
-	}
-	next := "Give another address, such as 127.0.0.1:8580; port 0 picks a free one."
-	var dns *net.DNSError
-	var wrong *net.AddrError
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		next = "Another program listens there: stop it, or choose another port; port 0 picks a free one."
-		err = errors.New("the address is in use")
-	case errors.Is(err, syscall.EACCES):
-		next = "Ports below 1024 need special rights: choose a higher one, such as 8580."
-		err = errors.New("permission denied")
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		next = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
-		err = errors.New("the address is not one of this machine")
-	case errors.As(err, &dns):
-		next = "Check the host's name, or give an address in numbers, such as 127.0.0.1."
-		err = errors.New("the host is not known")
-	case errors.As(err, &wrong):
-		err = errors.New(wrong.Err)
-	}
-	return nil, hint.Add(fmt.Errorf("cannot listen on %s: %w", addr, err), next)
-}
 
 func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
@@ -67,8 +41,8 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderRead,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
-		ConnContext:                  withConn,
-		ConnState:                    idle,
+		ConnContext:                  httpconn.Context,
+		ConnState:                    httpconn.State,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -76,7 +50,7 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 // serve accepts connections until the server stops, with TLS if there is a
 // configuration.
 func (s *Server) serve(h *http.Server, l net.Listener, config *tls.Config) {
-	err := h.Serve(&httpListener{Listener: l, tls: config, answer: s.answerUnread, log: s.log})
+	err := h.Serve(&httpconn.Listener{Listener: l, TLS: config, Answer: s.answerUnread, Log: s.log})
 	if !errors.Is(err, http.ErrServerClosed) {
 		_ = s.stop(s.ctx, fmt.Errorf("the server can take no more connections: %w", err))
 	}
@@ -128,7 +102,7 @@ func (s *Server) CAPEM() []byte {
 	if s.tls == nil {
 		return nil
 	}
-	return append([]byte(nil), s.tls.caPEM...)
+	return s.tls.CAPEM()
 }
 
 // knownHost reports whether the Host of a request is one of this server's: an
@@ -145,14 +119,14 @@ func (s *Server) knownHost(hostport string) bool {
 		return true
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	names, _ := certificateNames(s.hosts())
+	names, _ := certificate.Names(s.hosts())
 	if machine, err := os.Hostname(); err == nil {
 		names = append(names, machine)
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
 	}
-	return s.tls != nil && s.tls.covers(host)
+	return s.tls != nil && s.tls.Covers(host)
 }
 
 // requestHost is the host for the addresses in an answer: that of the request if
@@ -179,3 +153,25 @@ func (s *Server) ofKnownHost(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// answerUnread answers a request that never became one, like any other: with an
+// id, in the log and in the metrics.
+func (s *Server) answerUnread(conn net.Conn, status int, message string) {
+	r := &http.Request{URL: &url.URL{}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
+	a := answer{headRecorder: headRecorder{header: http.Header{}}}
+	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&a, r)
+	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: a.header, Close: true,
+		Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len())}
+	var raw bytes.Buffer
+	_ = res.Write(&raw)            // a buffer takes everything
+	_, _ = conn.Write(raw.Bytes()) // fails only if the client is gone
+}
+
+// answer is an answer that is not written to a connection yet.
+type answer struct {
+	headRecorder
+	body bytes.Buffer
+}
+
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -64,7 +65,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
 	}
 	switch {
-	case errors.Is(err, errFull), errors.Is(err, errOverloaded), errors.Is(err, errStopping):
+	case errors.Is(err, limits.ErrFull), errors.Is(err, errOverloaded), errors.Is(err, limits.ErrStopping):
 		s.refuseStream(w, r, err)
 		return
 	case err != nil:
@@ -177,11 +178,11 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	err := s.store.Ping(ctx)
-	if err == nil && s.membership != nil && !s.membership.monitor.fresh() {
+	if err == nil && s.membership != nil && !s.membership.monitor.Fresh() {
 		err = errors.New("the lease of this node could not be renewed")
 	}
 	switch {
-	case s.streams.stopping():
+	case s.streams.Stopping():
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping")
 	case store.Full(err):
 		s.failed(w, r, http.StatusServiceUnavailable, "The store is full", err)

@@ -128,11 +128,11 @@ func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant,
 		return g, nil, false
 	}
 	identified(r.Context(), g.account)
-	if !s.transferQuota.acquire(g.account) {
+	if !s.transferQuota.Acquire(g.account) {
 		refuse(w, r, http.StatusTooManyRequests, "Too many transfers at once; try again later")
 		return g, nil, false
 	}
-	return g, func() { s.transferQuota.release(g.account) }, true
+	return g, func() { s.transferQuota.Release(g.account) }, true
 }
 
 // sweepMedia removes the remains of abandoned uploads and replaced objects.

@@ -298,7 +298,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 			if err == nil && res.StatusCode != 400 {
 				t.Errorf("answered %d", res.StatusCode)
 			}
-			eventually(t, "the end of the transfer", func() bool { return h.transferQuota.available("default") && len(h.transferQuota.open) == 0 })
+			eventually(t, "the end of the transfer", func() bool { return inUse(h.transferQuota, maxTransfers) == 0 })
 			if got := h.get("media://x"); got != "earlier" {
 				t.Errorf("x holds %d bytes", len(got))
 			}

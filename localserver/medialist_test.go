@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -90,7 +91,7 @@ func TestMediaIsListedAndDeleted(t *testing.T) {
 func TestAccountStorageOfUploads(t *testing.T) {
 	t.Parallel()
 	const size, fit = 64 << 10, 10
-	h := serve(t, func(o *setup) { o.TLS.Mode, o.AccountStorage = TLSOff, fit*size })
+	h := serve(t, func(o *setup) { o.TLS.Mode, o.AccountStorage = certificate.Off, fit*size })
 	body := strings.Repeat("x", size)
 	var stored, refused atomic.Int64
 	var all sync.WaitGroup

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/localserver/lease"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -26,7 +27,7 @@ const causeNodeDied = "the node that ran the stream died"
 // membership is a node's part in a cluster: it holds a lease, and ends the
 // streams of dead nodes.
 type membership struct {
-	monitor *leaseMonitor
+	monitor *lease.Monitor
 	ctx     context.Context
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup
@@ -35,23 +36,22 @@ type membership struct {
 // joinCluster starts the lease monitor and the reaper. It returns when the
 // node holds its lease.
 func (s *Server) joinCluster(ctx context.Context) error {
-	m := &membership{monitor: newLeaseMonitor(s.node, s.store, s.log)}
+	m := &membership{monitor: lease.New(s.node, s.store, s.log)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	s.membership = m
-	s.limiter.unavailable = func() bool { return !m.monitor.fresh() }
 	// A cluster that is starting may need some attempts.
 	first, cancel := context.WithTimeout(ctx, firstCheckTimeout)
 	defer cancel()
-	for err := m.monitor.check(first); err != nil; err = m.monitor.check(first) {
+	for err := m.monitor.Check(first); err != nil; err = m.monitor.Check(first) {
 		select {
 		case <-first.Done():
 			return err
-		case <-time.After(leaseInterval / 10):
+		case <-time.After(lease.Interval / 10):
 		}
 	}
-	m.tasks.Go(func() { task{leaseInterval, m.monitor.check}.run(m.ctx, "renewal of the lease", s.log) })
+	m.tasks.Go(func() { task{lease.Interval, m.monitor.Check}.run(m.ctx, "renewal of the lease", s.log) })
 	m.tasks.Go(s.reap)
-	m.monitor.signalDeath() // for nodes that died before this one started
+	m.monitor.SignalDeath() // for nodes that died before this one started
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (s *Server) leaveCluster() {
 	}
 	s.membership.cancel()
 	s.membership.tasks.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), leaseTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), lease.Timeout)
 	defer cancel()
 	if err := s.store.Release(ctx, s.node); err != nil {
 		s.log.Info("the lease of this node could not be released", "error", err)
@@ -77,7 +77,7 @@ func (s *Server) reap() {
 		select {
 		case <-m.ctx.Done():
 			return
-		case <-m.monitor.died:
+		case <-m.monitor.Died():
 		}
 		var err error
 		if panicked := stream.Guard(func() { err = s.expireDeadNodes() }); panicked != nil {
@@ -93,8 +93,8 @@ func (s *Server) expireDeadNodes() error {
 	m := s.membership
 	ctx, cancel := context.WithTimeout(m.ctx, reapTimeout)
 	defer cancel()
-	dead := m.monitor.deadNodes()
-	left, err := s.store.Running(ctx, m.monitor.dead)
+	dead := m.monitor.DeadNodes()
+	left, err := s.store.Running(ctx, m.monitor.Dead)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Server) expireDeadNodes() error {
 		}
 		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
 	}
-	m.monitor.setReaped(dead)
+	m.monitor.SetReaped(dead)
 	// Their leases last; a node that comes back acquires a new one.
 	var errs []error
 	for _, node := range dead {
@@ -116,7 +116,7 @@ func (s *Server) expireDeadNodes() error {
 // current returns the record of a stream as it has to read now: a stream of a
 // dead node is over, also before the reaper has ended it.
 func (s *Server) current(ctx context.Context, rec store.Session) (store.Session, error) {
-	if rec.Status != store.Running || s.membership == nil || !s.membership.monitor.dead(rec.Node) {
+	if rec.Status != store.Running || s.membership == nil || !s.membership.monitor.Dead(rec.Node) {
 		return rec, nil
 	}
 	if err := s.expire(ctx, rec, causeNodeDied); err != nil {

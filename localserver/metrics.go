@@ -45,7 +45,7 @@ func newMetrics(s *Server) *metrics {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
 		s.late.note(l)
-		s.overload.observe(l)
+		s.overload.Observe(l)
 	}
 
 	m.registry.MustRegister(m.requests, m.durations, m.storeErrors, took, lag,
@@ -57,8 +57,8 @@ func newMetrics(s *Server) *metrics {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
 			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(value()) }))
 	}
-	gauge("hubbub_streams_open", "Open streams.", func() float64 { return float64(s.streams.count()) })
-	gauge("hubbub_streams_limit", "Maximum number of open streams.", func() float64 { return float64(s.streams.limit) })
+	gauge("hubbub_streams_open", "Open streams.", func() float64 { return float64(s.streams.Count()) })
+	gauge("hubbub_streams_limit", "Maximum number of open streams.", func() float64 { return float64(s.streams.Limit()) })
 	gauge("hubbub_engine_realtime_factor", "Seconds of engine time per second of audio, since the start.", c.RealTimeFactor)
 	gauge("hubbub_engine_overloaded", "1 while no new streams are accepted because the open ones are late, otherwise 0.", func() float64 {
 		if s.admitStream() == errOverloaded {
@@ -82,8 +82,8 @@ func newMetrics(s *Server) *metrics {
 	for status, value := range map[string]func() int64{"done": c.Done.Load, "error": c.Failed.Load} {
 		counter("hubbub_streams_ended_total", "Streams ended.", prometheus.Labels{"status": status}, value)
 	}
-	gauge("hubbub_watchers_open", "Connected watchers.", func() float64 { return float64(s.watchers.count()) })
-	gauge("hubbub_watchers_limit", "Maximum number of connected watchers.", func() float64 { return float64(s.watchers.limit) })
+	gauge("hubbub_watchers_open", "Connected watchers.", func() float64 { return float64(s.watchers.Count()) })
+	gauge("hubbub_watchers_limit", "Maximum number of connected watchers.", func() float64 { return float64(s.watchers.Limit()) })
 	counter("hubbub_watchers_total", "Watchers that connected.", nil, c.Watchers.Load)
 	counter("hubbub_watchers_slow_total", "Watchers disconnected because they did not read.", nil, c.SlowWatchers.Load)
 	counter("hubbub_audio_chunks_total", "Chunks of 100 ms given to engines.", nil, c.Chunks.Load)

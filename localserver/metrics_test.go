@@ -121,7 +121,7 @@ func TestMetricsAtTheirOwnAddress(t *testing.T) {
 	h := serve(t, func(o *setup) { o.MetricsAddr = "127.0.0.1:0" })
 	h.do("GET", "/metrics", "", nil).apiError(t, 404)
 	own := clientOf(t, "http://"+h.MetricsAddr().String(), nil)
-	if limit := own.metric("hubbub_streams_limit"); limit != float64(h.streams.limit) {
+	if limit := own.metric("hubbub_streams_limit"); limit != float64(h.streams.Limit()) {
 		t.Errorf("limit %v", limit)
 	}
 	for _, path := range []string{"/v1/test", "/healthz", "/openapi.json"} {

@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
 
+	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 )
 
@@ -100,13 +101,13 @@ func (b baseline) restored(h *host) {
 	deadline := time.Now().Add(testTimeout)
 	for ; time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		now = measure(h)
-		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.count() == 0 {
+		if now.goroutines <= b.goroutines && now.heap <= b.heap+slack && h.streams.Count() == 0 {
 			return
 		}
 	}
 	stacks := make([]byte, 1<<20)
 	h.t.Errorf("%d goroutines and %d KiB were used before, %d and %d KiB are now; %d streams\n%s", b.goroutines, b.heap>>10,
-		now.goroutines, now.heap>>10, h.streams.count(), stacks[:runtime.Stack(stacks, true)])
+		now.goroutines, now.heap>>10, h.streams.Count(), stacks[:runtime.Stack(stacks, true)])
 }
 
 // With every fault of the network a stream continues or ends as the contract
@@ -237,7 +238,7 @@ func isTimeoutError(err error) bool {
 // Ten thousand invalid requests are answered with an error of the contract or
 // not at all, and leave nothing.
 func TestGarbageRequests(t *testing.T) {
-	h := serve(t, func(o *setup) { o.TLS.Mode = TLSOff; o.RatePerMinute = -1 })
+	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute = -1 })
 	base := measure(h)
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }

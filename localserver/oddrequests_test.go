@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 )
 
 const (
@@ -286,10 +287,10 @@ func TestOddRequests(t *testing.T) {
 	t.Parallel()
 	n := oddCount(t)
 	t.Run("memory", func(t *testing.T) {
-		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode = TLSOff }), 1, n-n/10)
+		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode = certificate.Off }), 1, n-n/10)
 	})
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
-		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = TLSOff, dir }), 2, n/10)
+		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir }), 2, n/10)
 	})
 }

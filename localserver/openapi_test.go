@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -236,9 +237,10 @@ func (d *documented) watching() {
 	d.refusedHandshake(watchPath, address, d.none, 402)
 	d.refusedHandshake(watchPath, d.watchAddress("x", ""), testKey, 404)
 	d.ask("GET", watchPath, "/v1/live/x/events", testKey, "", 426)
-	d.watchers.limit = 0
+	open := d.watchers
+	d.watchers = limits.NewAdmission(0)
 	d.refusedHandshake(watchPath, address, testKey, 429)
-	d.watchers.limit = 1
+	d.watchers = open
 }
 
 func (d *documented) mediaAnswers() {
@@ -328,12 +330,12 @@ func (d *documented) jobAnswers() {
 
 func (d *documented) transferLimits() {
 	for range maxTransfers {
-		d.transferQuota.acquire(apikeys.DefaultAccount)
+		d.transferQuota.Acquire(apikeys.DefaultAccount)
 	}
 	d.ask("GET", objectsPath, d.out, "", "", 429)
 	d.ask("PUT", objectsPath, d.in, "", "", 429)
 	for range maxTransfers {
-		d.transferQuota.release(apikeys.DefaultAccount)
+		d.transferQuota.Release(apikeys.DefaultAccount)
 	}
 }
 
@@ -380,7 +382,7 @@ func (d *documented) withoutStore() {
 	d.refusedHandshake(openPath, d.waiting, "", 500)
 	d.refusedHandshake(watchPath, watched, testKey, 500)
 
-	d.limiter.shared = true // as on a cluster
+	d.rate = limits.NewRate(d.Server.store, true, func() bool { return false }, time.Now, d.log) // as on a cluster
 	d.ask("GET", "/v1/test", "/v1/test", testKey, "", 503)
 	d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, `{"url":"media://x"}`, 503)
 }

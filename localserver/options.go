@@ -3,14 +3,19 @@ package localserver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/outbound"
@@ -35,8 +40,8 @@ type Options struct {
 	// MetricsAddr is HOST:PORT at which the metrics are served, over plain HTTP.
 	// "" serves them at Addr, with everything else.
 	MetricsAddr string
-	// TLS says where the certificate comes from. The zero value is SelfSigned.
-	TLS TLSConfig
+	// TLS says where the certificate comes from. The zero value is self-signed.
+	TLS certificate.Config
 	// APIKeys are the static keys, of apikeys.DefaultAccount. With a DataDir,
 	// keys of apikeys.Create for it are accepted as well, or alone; and with
 	// NATS those for the DataDir of any node.
@@ -127,9 +132,9 @@ func DefaultMaxStreams() int { return streamsPerCore * cores }
 // withDefaults validates the options and fills in what was omitted.
 func (o Options) withDefaults() (Options, error) {
 	if o.TLS.Mode == "" {
-		o.TLS.Mode = SelfSigned
+		o.TLS.Mode = certificate.SelfSigned
 	}
-	if _, err := ParseTLS(o.TLS.String()); err != nil {
+	if _, err := certificate.Parse(o.TLS.String()); err != nil {
 		return o, err
 	}
 	addrs := []string{o.Addr}
@@ -228,4 +233,29 @@ func checkPublicURL(s string) error {
 			"Give one such as https://hubbub.example.org, without a user name, query or fragment.")
 	}
 	return nil
+}
+
+// othersMayWrite are the permissions of a file that others than its owner can
+// change.
+const othersMayWrite fs.FileMode = 0o022
+
+// warnWritable logs a warning for every file that decides who may use the
+// service and that other users of the machine can change.
+func warnWritable(o Options, log *slog.Logger) {
+	if runtime.GOOS == "windows" { // has no such permissions
+		return
+	}
+	var files []string
+	if o.DataDir != "" {
+		files = append([]string{o.DataDir, filepath.Join(o.DataDir, certificate.File)}, apikeys.Files(o.DataDir)...)
+	}
+	if o.TLS.Mode == certificate.Files {
+		files = append(files, o.TLS.Cert, o.TLS.Key)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode()&othersMayWrite != 0 {
+			log.Warn("other users of this machine can change this file; take the permission away with chmod go-w",
+				"file", file, "mode", info.Mode().Perm().String())
+		}
+	}
 }

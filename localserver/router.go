@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"hubbub/protocol"
+
+	"hubbub/localserver/httpconn"
 )
 
 // maxTarget bounds the path and query of a request, in bytes. The longest that
@@ -38,7 +40,7 @@ func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 	for pattern, h := range patterns {
 		mux.Handle(pattern, completed(h))
 	}
-	return handled(s.wrap(s.faults.Wrap(jsonErrors(mux), refuse, s.streams.drain)))
+	return httpconn.Handled(s.wrap(s.faults.Wrap(jsonErrors(mux), refuse, s.streams.Drain())))
 }
 
 // wrap adds to a handler what is done for every request.
@@ -87,7 +89,7 @@ func (s *Server) patterns() map[string]http.Handler {
 		"DELETE /v1/jobs/{id}":  subscribed(do(s.cancelJob)),
 		"GET /v2/jobs":          subscribed(do(s.listJobs)),
 	} {
-		routes[pattern] = s.limiter.limited(pattern, s.keys, h)
+		routes[pattern] = s.limited(pattern, h)
 	}
 	return routes
 }
@@ -99,7 +101,7 @@ func jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if headerSize(r.Header) > maxHeader {
 			w.Header().Set("Connection", "close")
-			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, headersTooLarge)
+			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, httpconn.HeadersTooLarge)
 			return
 		}
 		if len(r.RequestURI) > maxTarget {
@@ -124,9 +126,6 @@ func jsonErrors(mux *http.ServeMux) http.Handler {
 		refuse(w, r, http.StatusNotFound, "There is nothing under this path")
 	})
 }
-
-// headersTooLarge answers headers of more than maxHeader bytes.
-const headersTooLarge = "The request headers are too large"
 
 // headerSize is the size of the headers in HTTP/1.1, in bytes.
 func headerSize(h http.Header) (size int) {

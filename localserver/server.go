@@ -2,15 +2,15 @@
 // and audio streams of the specification, over TLS. A program embeds it with
 // one call of Start.
 //
-// Requests pass middleware.go, router.go and ratelimit.go, and reach the
+// Requests pass middleware.go, router.go and limits.go, and reach the
 // handlers in live.go (create a stream, its status), handshake.go (open it;
 // claims.go uses up its token), watch.go (watch it), media.go (signed addresses
 // of objects), transfer.go (upload and download), and results.go (files
 // generated from a stream's events). The package stream runs what the handshake
 // opens.
 //
-// On a store that several nodes share, leasemonitor.go and membership.go detect
-// dead nodes and end their streams.
+// On a store that several nodes share, membership.go ends the streams of dead nodes,
+// which the package lease detects.
 //
 // The following holds at every moment:
 //
@@ -39,8 +39,11 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
+	"hubbub/localserver/httpconn"
 	"hubbub/localserver/jobs"
+	"hubbub/localserver/limits"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
@@ -65,9 +68,9 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	now     func() time.Time
-	node    string       // identifies this process, as the one that runs a session
-	public  *url.URL     // nil unless configured
-	tls     *certificate // nil without TLS
+	node    string                   // identifies this process, as the one that runs a session
+	public  *url.URL                 // nil unless configured
+	tls     *certificate.Certificate // nil without TLS
 	keys    *apikeys.Keyring
 	faults  *faults.Plan // nil unless configured
 
@@ -82,7 +85,7 @@ type Server struct {
 
 	counters stream.Counters
 	metrics  *metrics
-	limiter  *limiter
+	rate     *limits.Rate
 	signer   signer
 	claims   *claims
 	jobs     *jobs.Runner
@@ -90,14 +93,14 @@ type Server struct {
 	fetch    outbound.Policy
 	hooks    outbound.Policy
 
-	streams       *admission // open streams of this node
-	watchers      *admission
-	overload      *overload
+	streams       *limits.Admission // open streams of this node
+	watchers      *limits.Admission
+	overload      *limits.Overload
 	running       sync.Map // the open streams, *stream.Session by id
 	opened        openedByKey
-	streamQuota   *quota // open streams of this node, by account
-	watcherQuota  *quota
-	transferQuota *quota
+	streamQuota   *limits.Quota // open streams of this node, by account
+	watcherQuota  *limits.Quota
+	transferQuota *limits.Quota
 
 	// On a shared store only:
 	outbox     *stream.Outbox
@@ -135,9 +138,9 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		keys:     apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
 		faults:   faults.NewPlan(o.Faults),
 		claims:   newClaims(o.Logger),
-		overload: newOverload(now, o.Logger),
-		streams:  newAdmission(o.MaxStreams), watchers: newAdmission(o.MaxWatchers),
-		streamQuota: newQuota(o.MaxAccountStreams), watcherQuota: newQuota(maxAccountWatchers), transferQuota: newQuota(maxTransfers),
+		overload: limits.NewOverload(now, o.Logger),
+		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(o.MaxWatchers),
+		streamQuota: limits.NewQuota(o.MaxAccountStreams), watcherQuota: limits.NewQuota(maxAccountWatchers), transferQuota: limits.NewQuota(maxTransfers),
 		stopped: make(chan struct{}),
 	}
 	if o.PublicURL != "" {
@@ -159,7 +162,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
-	s.limiter = newLimiter(o.RatePerMinute, s.store, s.store.Shared(), now, s.log)
+	s.rate = limits.NewRate(s.store, s.store.Shared(), func() bool { return s.membership != nil && !s.membership.monitor.Fresh() }, now, s.log)
 	if s.store.Shared() {
 		err = s.join(ctx)
 	} else {
@@ -168,15 +171,15 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	if err != nil {
 		return nil, fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}
-	if s.tls, err = s.certificate(); err != nil {
+	if s.tls, err = certificate.Load(o.TLS, o.DataDir, s.hosts(), now, s.log); err != nil {
 		return nil, err
 	}
 	warnWritable(o, s.log)
-	if s.listener, err = listen(ctx, o.Addr); err != nil {
+	if s.listener, err = httpconn.Listen(ctx, o.Addr); err != nil {
 		return nil, err
 	}
 	if o.MetricsAddr != "" {
-		if s.metricsListener, err = listen(ctx, o.MetricsAddr); err != nil {
+		if s.metricsListener, err = httpconn.Listen(ctx, o.MetricsAddr); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +192,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	s.http = s.newHTTPServer(s.routes())
 	var config *tls.Config
 	if s.tls != nil {
-		config = s.tls.config()
+		config = s.tls.Config()
 		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
 		s.http.Protocols = new(http.Protocols)
 		s.http.Protocols.SetHTTP1(true)
@@ -296,13 +299,13 @@ func (s *Server) Wait() error {
 // themselves, ctx ends, or the server stops. Everything else is served as
 // before. Shutdown must follow.
 func (s *Server) Drain(ctx context.Context) {
-	s.log.Info("draining", "streams", s.streams.count())
-	s.streams.close()
+	s.log.Info("draining", "streams", s.streams.Count())
+	s.streams.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if s.streams.wait(ctx) != nil {
-		s.log.Info("streams are still open after draining", "streams", s.streams.count())
+	if s.streams.Wait(ctx) != nil {
+		s.log.Info("streams are still open after draining", "streams", s.streams.Count())
 	}
 }
 
@@ -320,18 +323,18 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) stop(ctx context.Context, reason error) error {
 	var err error
 	s.once.Do(func() {
-		s.log.Info("stopping", "streams", s.streams.count())
+		s.log.Info("stopping", "streams", s.streams.Count())
 		s.jobs.Stop()
-		s.streams.stop()
-		err = s.streams.wait(ctx)
+		s.streams.Stop()
+		err = s.streams.Wait(ctx)
 		if err != nil {
-			s.watchers.stop()
+			s.watchers.Stop()
 			s.disconnect(ctx, s.streams)
 		}
 		s.closeOutbox(ctx)
 		// The watchers last: they see how the streams of this node ended.
-		s.watchers.stop()
-		if late := s.watchers.wait(ctx); late != nil {
+		s.watchers.Stop()
+		if late := s.watchers.Wait(ctx); late != nil {
 			s.disconnect(ctx, s.watchers)
 			err = errors.Join(err, late)
 		}
@@ -356,11 +359,11 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 }
 
 // disconnect disconnects all streams and watchers, and waits for those of a.
-func (s *Server) disconnect(ctx context.Context, a *admission) {
+func (s *Server) disconnect(ctx context.Context, a *limits.Admission) {
 	s.cancel()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stream.CloseTimeout)
 	defer cancel()
-	_ = a.wait(ctx)
+	_ = a.Wait(ctx)
 }
 
 // release releases everything that start has acquired.

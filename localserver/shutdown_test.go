@@ -15,7 +15,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
@@ -99,7 +98,7 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 		t.Fatalf("got %s", e.Raw)
 	}
 	go func() { _ = h.Shutdown(context.Background()) }()
-	eventually(t, "stopping", h.streams.stopping)
+	eventually(t, "stopping", h.streams.Stopping)
 	close(gate)
 	if _, code, _ := s.rest(); code != websocket.CloseNormalClosure {
 		t.Errorf("code %d", code)
@@ -118,7 +117,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 		defer close(drained)
 		h.Drain(context.Background())
 	}()
-	eventually(t, "draining", h.streams.stopping)
+	eventually(t, "draining", h.streams.Stopping)
 	h.do("GET", "/readyz", "", nil).apiError(t, 503)
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	h.refused(waiting.URL, 503)
@@ -267,11 +266,7 @@ func TestShutdownCutsOffTransfers(t *testing.T) {
 		t.Fatalf("%q %v", head, err)
 	}
 	rawRequest(t, h, "PUT", h.ask("input", "media://half"), 1000)
-	eventually(t, "two transfers", func() bool {
-		h.transferQuota.mu.Lock()
-		defer h.transferQuota.mu.Unlock()
-		return h.transferQuota.open[apikeys.DefaultAccount] == 2
-	})
+	eventually(t, "two transfers", func() bool { return inUse(h.transferQuota, maxTransfers) == 2 })
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if err := h.Server.Shutdown(ctx); err != nil {

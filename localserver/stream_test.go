@@ -302,7 +302,7 @@ func TestHowAClientLeaves(t *testing.T) {
 			if got := h.stored(s.id); len(got) != 2 || got[1] != fmt.Sprintf(endOf, "0.2") {
 				t.Errorf("stored %q", got)
 			}
-			eventually(t, "its end", func() bool { return h.streams.count() == 0 })
+			eventually(t, "its end", func() bool { return h.streams.Count() == 0 })
 		})
 	}
 }

@@ -1,88 +1,19 @@
 package localserver
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"hubbub/protocol/hint"
+	"hubbub/localserver/certificate"
 )
-
-func verified(t *testing.T, c *certificate, name string, at time.Time) error {
-	t.Helper()
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(c.caPEM) {
-		t.Fatalf("%s is not PEM", c.caPEM)
-	}
-	_, err := c.pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, CurrentTime: at})
-	return err
-}
-
-func TestCertificateCoversItsHosts(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	c, err := selfSigned("", now, "box.example.org", "10.1.2.3", "0.0.0.0", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"localhost", "127.0.0.1", "::1", "box.example.org", "10.1.2.3"} {
-		if err := verified(t, c, name, now); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, name := range []string{"example.org", "10.1.2.4", "0.0.0.0"} {
-		if verified(t, c, name, now) == nil {
-			t.Errorf("%s is covered", name)
-		}
-	}
-	if verified(t, c, "localhost", now.Add(certificateLife)) == nil {
-		t.Error("it does not expire")
-	}
-}
-
-func TestCertificateIsStored(t *testing.T) {
-	t.Parallel()
-	dir, now := t.TempDir(), time.Now()
-	get := func(at time.Time, hosts ...string) []byte {
-		t.Helper()
-		c, err := selfSigned(dir, at, hosts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := verified(t, c, "localhost", at); err != nil {
-			t.Error(err)
-		}
-		return c.caPEM
-	}
-	first := get(now, "127.0.0.1")
-	if again := get(now.Add(time.Hour), "127.0.0.1"); !bytes.Equal(first, again) {
-		t.Error("a valid certificate was replaced")
-	}
-	other := get(now, "box.example.org")
-	if bytes.Equal(first, other) {
-		t.Error("the old certificate is used for a new host")
-	}
-	if late := get(now.Add(certificateLife-24*time.Hour), "box.example.org"); bytes.Equal(late, other) {
-		t.Error("a certificate is used a day before it expires")
-	}
-	file := filepath.Join(dir, certificateFile)
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info.Mode(), err)
-	}
-	if err := os.WriteFile(file, []byte("half a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	get(now) // a damaged file is replaced
-	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
-		t.Errorf("left: %v", names)
-	}
-}
 
 func TestOldTLSIsRefused(t *testing.T) {
 	t.Parallel()
@@ -98,22 +29,21 @@ func TestOldTLSIsRefused(t *testing.T) {
 // pairIn writes a fresh certificate and its key into two files.
 func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	t.Helper()
-	names, addresses := certificateNames([]string{"127.0.0.1"})
-	raw, err := createCertificate(names, addresses, time.Now())
+	c, err := certificate.Create("", time.Now(), "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, rest := pem.Decode(raw)
-	for file, content := range map[string][]byte{cert: pem.EncodeToMemory(first), key: rest} {
-		if err := os.WriteFile(file, content, 0o600); err != nil {
+	pair := c.Config().Certificates[0]
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c, err := x509.ParseCertificate(first.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return pair.Leaf
 }
 
 // presented is the certificate that a new connection gets.
@@ -133,7 +63,7 @@ func TestCertificateFromFilesIsReloaded(t *testing.T) {
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	first := pairIn(t, cert, key)
 	clock := newClock()
-	h := serve(t, clock.use, func(o *setup) { o.TLS = TLSConfig{Mode: TLSFiles, Cert: cert, Key: key} })
+	h := serve(t, clock.use, func(o *setup) { o.TLS = certificate.Config{Mode: certificate.Files, Cert: cert, Key: key} })
 	any := &tls.Config{InsecureSkipVerify: true}
 	if !presented(t, h, any).Equal(first) {
 		t.Error("another certificate")
@@ -167,26 +97,6 @@ func TestCertificateFromFilesIsReloaded(t *testing.T) {
 	}
 }
 
-func TestInvalidCertificateFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	cert, key, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	pairIn(t, cert, other)
-	pairIn(t, cert, key)
-	for name, flag := range map[string]string{
-		"none": filepath.Join(dir, "x") + "," + key, "no key": cert + "," + cert, "another key": cert + "," + other,
-	} {
-		config, err := ParseTLS(flag)
-		if err != nil || config.String() != flag {
-			t.Fatalf("%s: %v %s", name, err, config)
-		}
-		s := &Server{options: Options{TLS: config}, now: time.Now}
-		if _, err = s.certificate(); err == nil || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // What clients need to trust a self-signed certificate is in the data folder,
 // readable by everybody, and the log says where, with the fingerprint.
 func TestCAFile(t *testing.T) {
@@ -204,7 +114,9 @@ func TestCAFile(t *testing.T) {
 	if strings.Contains(string(raw), "PRIVATE") {
 		t.Error("it contains the private key")
 	}
-	for _, want := range []string{file, fingerprint(h.tls.pair.Leaf)} {
+	block, _ := pem.Decode(h.CAPEM())
+	fingerprint := strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(block.Bytes)), " ", ":")
+	for _, want := range []string{file, fingerprint} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not contain %s", want)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
@@ -36,17 +37,17 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	if s.refuseRecord(w, r, rec, err) {
 		return
 	}
-	err = s.watchers.acquire()
+	err = s.watchers.Acquire()
 	if err == nil {
-		defer s.watchers.release()
-		if s.watcherQuota.acquire(account) {
-			defer s.watcherQuota.release(account)
+		defer s.watchers.Release()
+		if s.watcherQuota.Acquire(account) {
+			defer s.watcherQuota.Release(account)
 		} else {
-			err = errFull
+			err = limits.ErrFull
 		}
 	}
 	switch {
-	case errors.Is(err, errStopping):
+	case errors.Is(err, limits.ErrStopping):
 		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new watchers")
 		return
 	case err != nil:
@@ -65,7 +66,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	stream.NewWatcher(stream.WatcherConfig{
 		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Feed: s.feed, Counters: &s.counters,
 		Record: func(ctx context.Context) (store.Session, error) { return s.record(ctx, rec.ID) },
-	}, conn).Run(s.ctx, s.watchers.drain)
+	}, conn).Run(s.ctx, s.watchers.Drain())
 }
 
 // watchQuery returns how many messages the watcher has already, and whether it asks

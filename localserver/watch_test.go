@@ -379,13 +379,13 @@ func TestWatchLimits(t *testing.T) {
 	full := serve(t, func(o *setup) { o.MaxWatchers = 1000 })
 	l = full.create()
 	for range maxAccountWatchers {
-		full.watcherQuota.acquire(apikeys.DefaultAccount)
+		full.watcherQuota.Acquire(apikeys.DefaultAccount)
 	}
 	full.refusedWatch(l.ID, "", testKey, 429)
-	full.watcherQuota.release(apikeys.DefaultAccount)
+	full.watcherQuota.Release(apikeys.DefaultAccount)
 	full.watch(l.ID, "")
 	for range maxAccountWatchers - 1 {
-		full.watcherQuota.release(apikeys.DefaultAccount)
+		full.watcherQuota.Release(apikeys.DefaultAccount)
 	}
 	counted := serve(t, limitOf(3))
 	l = counted.create()
@@ -450,7 +450,7 @@ func TestWatchersAreNoStreams(t *testing.T) {
 	for range 5 {
 		h.watch(s.id, "")
 	}
-	if h.streams.count() != 1 {
-		t.Errorf("%d streams", h.streams.count())
+	if h.streams.Count() != 1 {
+		t.Errorf("%d streams", h.streams.Count())
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"hubbub/localserver"
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/conform"
@@ -375,7 +376,7 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 func plainServer(t *testing.T, rate int) string {
 	t.Helper()
 	server, err := localserver.Start(context.Background(), localserver.Options{Addr: "127.0.0.1:0", APIKeys: []string{checkKey},
-		TLS: localserver.TLSConfig{Mode: localserver.TLSOff}, RatePerMinute: rate})
+		TLS: certificate.Config{Mode: certificate.Off}, RatePerMinute: rate})
 	if err != nil {
 		t.Fatal(err)
 	}

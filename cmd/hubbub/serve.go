@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/localserver"
+	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
 	"hubbub/protocol/hint"
 )
@@ -25,7 +26,7 @@ const (
 func newServe(a *App) *cobra.Command {
 	o := localserver.Options{Version: version}
 	engine := defaultEngineFlags()
-	tls := tlsFlag{localserver.TLSConfig{Mode: localserver.SelfSigned}}
+	tls := tlsFlag{certificate.Config{Mode: certificate.SelfSigned}}
 	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
 	jobs := count{0, 1, 1 << 10}
 	var faultSpecs []string
@@ -107,17 +108,17 @@ default), status, watch, media-list, media-delete, media-input, media-output, tr
 	flags.StringArrayVar(&faultSpecs, "fault", nil, "inject `FAULT`, from the list above; repeatable")
 	engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
-	completeChoices(cmd, "tls", []string{string(localserver.SelfSigned), string(localserver.TLSOff)})
+	completeChoices(cmd, "tls", []string{string(certificate.SelfSigned), string(certificate.Off)})
 	return cmd
 }
 
 // tlsFlag is the origin of the certificate.
-type tlsFlag struct{ value localserver.TLSConfig }
+type tlsFlag struct{ value certificate.Config }
 
 func (f *tlsFlag) String() string { return f.value.String() }
 func (f *tlsFlag) Type() string   { return "mode" }
 func (f *tlsFlag) Set(s string) (err error) {
-	f.value, err = localserver.ParseTLS(s)
+	f.value, err = certificate.Parse(s)
 	return err
 }
 

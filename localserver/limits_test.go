@@ -3,18 +3,14 @@ package localserver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
 )
 
@@ -99,90 +95,11 @@ func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
 	}
 }
 
-// Of many concurrent requests exactly as many pass as are allowed, on two nodes
-// that share a store.
-func TestRateLimitOverNodes(t *testing.T) {
+// A request that cannot be counted on a shared store is refused, without the reason.
+func TestRequestsThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
-	shared, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shared.Close()
-	clock := newClock()
-	var passed, refused atomic.Int64
-	var all sync.WaitGroup
-	for range 2 {
-		node := newLimiter(30, shared, true, clock.now, slog.New(slog.DiscardHandler))
-		for range 4 {
-			all.Go(func() {
-				for range 10 {
-					if node.take(context.Background(), "op", "a").taken {
-						passed.Add(1)
-					} else {
-						refused.Add(1)
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	if passed.Load() != 30 || refused.Load() != 50 {
-		t.Errorf("%d passed, %d were refused", passed.Load(), refused.Load())
-	}
-}
-
-// failingCounters are counters that do not answer.
-type failingCounters struct{ calls atomic.Int64 }
-
-func (d *failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
-	d.calls.Add(1)
-	return store.Count{}, errors.New("inner text")
-}
-
-// A node whose own store does not answer counts by itself: requests pass, up to
-// the limit.
-func TestRateLimitWithoutTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &failingCounters{}
-		l := newLimiter(10, d, false, time.Now, slog.New(slog.DiscardHandler))
-		passed := 0
-		for range 25 {
-			if l.take(t.Context(), "op", "a").taken {
-				passed++
-			}
-		}
-		if passed != 10 || d.calls.Load() != 1 {
-			t.Errorf("%d of 25 passed; the store was called %d times", passed, d.calls.Load())
-		}
-		time.Sleep(rateWindow)
-		if !l.take(t.Context(), "op", "a").taken {
-			t.Error("a minute later the limit is still reached")
-		}
-	})
-}
-
-// A node whose shared store does not answer refuses every request, and calls
-// the store once a second.
-func TestRateLimitWithoutASharedStore(t *testing.T) {
-	d := &failingCounters{}
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(10, d, true, time.Now, slog.New(slog.DiscardHandler))
-		for range 5 {
-			if c := l.take(t.Context(), "op", "a"); c.taken || c.err == nil {
-				t.Fatalf("%+v", c)
-			}
-		}
-		if d.calls.Load() != 1 {
-			t.Errorf("the store was called %d times", d.calls.Load())
-		}
-		time.Sleep(countPause)
-		l.take(t.Context(), "op", "a")
-		if d.calls.Load() != 2 {
-			t.Error("the store is not called again")
-		}
-	})
 	h := serve(t, limitOf(0))
-	h.limiter.store, h.limiter.shared = d, true
+	h.rate = limits.NewRate(failingCounters{}, true, func() bool { return false }, time.Now, h.log)
 	e := h.do("GET", "/v1/test", testKey, nil).apiError(t, 503)
 	if strings.Contains(e.Message, "inner") {
 		t.Error(e.Message)
@@ -190,66 +107,23 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 	h.do("GET", "/v1/test", "wrong", nil).apiError(t, 401)
 }
 
-// gatedCounters delay every call until gate is closed.
-type gatedCounters struct {
-	store.Counters
-	calls atomic.Int64
-	gate  chan struct{}
+// failingCounters are counters that do not answer.
+type failingCounters struct{}
+
+func (failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
+	return store.Count{}, errors.New("inner text")
 }
 
-func (s *gatedCounters) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error) {
-	s.calls.Add(1)
-	<-s.gate
-	return s.Counters.Take(ctx, key, now, n, limit, window)
-}
-
-// Concurrent requests are counted in few calls, each of them once.
-func TestRequestsAreCountedTogether(t *testing.T) {
-	t.Parallel()
-	own, err := store.Open(context.Background(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
+// inUse is how much of its quota the default account uses.
+func inUse(q *limits.Quota, limit int) int {
+	left := 0
+	for q.Acquire(apikeys.DefaultAccount) {
+		left++
 	}
-	defer own.Close()
-	s := &gatedCounters{Counters: own, gate: make(chan struct{})}
-	l := newLimiter(30, s, true, newClock().now, slog.New(slog.DiscardHandler))
-	win := l.window("op a")
-	var all sync.WaitGroup
-	got := make(chan counted, 50)
-	for range cap(got) {
-		all.Go(func() { got <- l.take(context.Background(), "op", "a") })
+	for range left {
+		q.Release(apikeys.DefaultAccount)
 	}
-	eventually(t, "a queue", func() bool { // one calls the store, the others wait
-		win.queue.Lock()
-		defer win.queue.Unlock()
-		return len(win.queue.waiting)+1 >= cap(got) || s.calls.Load() == 1 && len(win.queue.waiting) > 40
-	})
-	close(s.gate)
-	all.Wait()
-	close(got)
-	taken := map[int]bool{}
-	for c := range got {
-		if c.taken {
-			taken[c.used] = true
-		}
-	}
-	if len(taken) != 30 || taken[0] || !taken[30] || s.calls.Load() > 10 {
-		t.Errorf("%d taken, %v, in %d calls", len(taken), taken, s.calls.Load())
-	}
-}
-
-// Windows do not accumulate.
-func TestUnusedWindowsAreRemoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(10, &failingCounters{}, false, time.Now, slog.New(slog.DiscardHandler))
-		for i := range 3 * maxWindows {
-			l.take(t.Context(), "op", fmt.Sprint(i))
-			time.Sleep(time.Second)
-		}
-		if len(l.windows) > maxWindows {
-			t.Errorf("%d windows", len(l.windows))
-		}
-	})
+	return limit - left
 }
 
 // The number of streams of an account is limited.
@@ -271,7 +145,7 @@ func TestStreamsOfAnAccount(t *testing.T) {
 	}
 	s.end()
 	s.rest()
-	eventually(t, "quota", func() bool { return h.streamQuota.available(apikeys.DefaultAccount) })
+	eventually(t, "quota", func() bool { return h.streamQuota.Available(apikeys.DefaultAccount) })
 	conn, _, err := h.dial.Dial(waiting.URL, nil) // its token was not used up
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package localserver
+package lease
 
 import (
 	"context"
@@ -49,12 +49,26 @@ func (f *fakeLeases) set(unavailable bool) {
 }
 
 // monitors runs a lease monitor for each node; stop ends one of them.
-func monitors(t *testing.T, f *fakeLeases, nodes ...string) (m map[string]*leaseMonitor, stop map[string]context.CancelFunc) {
-	m, stop = map[string]*leaseMonitor{}, map[string]context.CancelFunc{}
+func monitors(t *testing.T, f *fakeLeases, nodes ...string) (m map[string]*Monitor, stop map[string]context.CancelFunc) {
+	m, stop = map[string]*Monitor{}, map[string]context.CancelFunc{}
 	for _, node := range nodes {
 		ctx, cancel := context.WithCancel(t.Context())
-		m[node], stop[node] = newLeaseMonitor(node, f, slog.New(slog.DiscardHandler)), cancel
-		go task{leaseInterval, m[node].check}.run(ctx, "lease", slog.New(slog.DiscardHandler))
+		monitor := New(node, f, slog.New(slog.DiscardHandler))
+		m[node], stop[node] = monitor, cancel
+		go func() {
+			tick := time.NewTicker(Interval)
+			defer tick.Stop()
+			for {
+				_ = monitor.Check(t.Context()) // also at the moment of its end
+				if ctx.Err() != nil {
+					return
+				}
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		}()
 	}
 	return m, stop
 }
@@ -67,13 +81,13 @@ func TestLeaseMonitor(t *testing.T) {
 		m, stop := monitors(t, f, "a", "b", "c")
 		time.Sleep(time.Hour)
 		for name, node := range m {
-			if len(node.deadNodes()) != 0 || !node.fresh() || node.dead(name) {
-				t.Errorf("%s: %v are dead", name, node.deadNodes())
+			if len(node.DeadNodes()) != 0 || !node.Fresh() || node.Dead(name) {
+				t.Errorf("%s: %v are dead", name, node.DeadNodes())
 			}
 		}
 		stop["c"]()
 		time.Sleep(6 * time.Second)
-		if m["a"].dead("c") {
+		if m["a"].Dead("c") {
 			t.Error("c is dead too early")
 		}
 		time.Sleep(6 * time.Second)
@@ -84,38 +98,38 @@ func TestLeaseMonitor(t *testing.T) {
 			default:
 				t.Errorf("%s is not told", name)
 			}
-			if got := m[name].deadNodes(); !m[name].dead("c") || !slices.Equal(got, []string{"c"}) {
+			if got := m[name].DeadNodes(); !m[name].Dead("c") || !slices.Equal(got, []string{"c"}) {
 				t.Errorf("%s: %v are dead", name, got)
 			}
 		}
-		if m["c"].fresh() {
+		if m["c"].Fresh() {
 			t.Error("a node without a check is ready")
 		}
 
 		// Its streams are ended, by a.
-		m["a"].setReaped([]string{"c", "b"}) // b is alive
+		m["a"].SetReaped([]string{"c", "b"}) // b is alive
 		_ = f.Release(t.Context(), "c")
 		time.Sleep(time.Minute)
-		if m["a"].dead("c") { // forgotten
+		if m["a"].Dead("c") { // forgotten
 			t.Error("c is remembered")
 		}
-		if len(m["a"].died) != 0 || m["a"].dead("b") {
+		if len(m["a"].died) != 0 || m["a"].Dead("b") {
 			t.Error("a is told again")
 		}
 		// A node that nobody has seen counts from now on.
-		if m["a"].dead("unknown") {
+		if m["a"].Dead("unknown") {
 			t.Error("an unknown node is dead at once")
 		}
 		time.Sleep(12 * time.Second)
-		if !m["a"].dead("unknown") || m["b"].dead("unknown") {
+		if !m["a"].Dead("unknown") || m["b"].Dead("unknown") {
 			t.Error("an unknown node is not dead after 12 s")
 		}
-		m["c"], stop["c"] = newLeaseMonitor("c", f, slog.New(slog.DiscardHandler)), func() {}
-		if err := m["c"].check(t.Context()); err != nil {
+		m["c"], stop["c"] = New("c", f, slog.New(slog.DiscardHandler)), func() {}
+		if err := m["c"].Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * leaseInterval)
-		if m["a"].dead("c") || m["b"].dead("c") {
+		time.Sleep(2 * Interval)
+		if m["a"].Dead("c") || m["b"].Dead("c") {
 			t.Error("c is dead although it is back")
 		}
 		stop["a"]()
@@ -131,44 +145,15 @@ func TestNobodyDiesWithoutTheStore(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.set(true)
 		time.Sleep(time.Hour)
-		if m["a"].dead("b") || m["b"].dead("a") || m["a"].fresh() {
+		if m["a"].Dead("b") || m["b"].Dead("a") || m["a"].Fresh() {
 			t.Error("a node is dead, or ready")
 		}
 		f.set(false)
 		time.Sleep(time.Minute)
-		if m["a"].dead("b") || m["b"].dead("a") || !m["a"].fresh() {
+		if m["a"].Dead("b") || m["b"].Dead("a") || !m["a"].Fresh() {
 			t.Error("a node is dead, or not ready")
 		}
 		stop["a"]()
 		stop["b"]()
-	})
-}
-
-// A task that fails or panics goes on, and ends with its context.
-func TestTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log := &logBuffer{}
-		logger := slog.New(slog.NewTextHandler(log, nil))
-		ctx, cancel := context.WithCancel(t.Context())
-		n := 0
-		go task{time.Second, func(context.Context) error {
-			switch n++; n {
-			case 2, 3:
-				return errors.New("no answer")
-			case 4:
-				panic("broken")
-			}
-			return nil
-		}}.run(ctx, "some task", logger)
-		time.Sleep(10*time.Second + time.Millisecond)
-		cancel()
-		synctest.Wait()
-		time.Sleep(time.Minute)
-		if n != 11 {
-			t.Errorf("%d times", n)
-		}
-		if got := log.count("a background task fails"); got != 1 || log.count("works again") != 1 {
-			t.Errorf("the log: %s", log)
-		}
 	})
 }

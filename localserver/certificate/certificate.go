@@ -1,4 +1,6 @@
-package localserver
+// Package certificate has the server's TLS certificate: a self-signed one that it
+// creates, or one in files of the operator.
+package certificate
 
 import (
 	"bytes"
@@ -28,96 +30,102 @@ import (
 )
 
 const (
-	// certificateLife is the validity of a self-signed certificate: the longest
+	// life is the validity of a self-signed certificate: the longest
 	// that today's clients accept.
-	certificateLife = 397 * 24 * time.Hour
+	life = 397 * 24 * time.Hour
 	// renewBefore is how long a certificate in the data folder must still be
 	// valid when the server starts.
 	renewBefore = 30 * 24 * time.Hour
-	// certificateFile is the file in the data folder with certificate and key.
-	certificateFile = "tls.pem"
+	// File is the file in the data folder with certificate and key.
+	File = "tls.pem"
 	// caFile is the file with the certificate that clients need to trust.
 	caFile = "ca.pem"
 )
 
-// TLSMode is where the server's certificate comes from.
-type TLSMode string
+// Mode is where the server's certificate comes from.
+type Mode string
 
 // The modes.
 const (
 	// SelfSigned creates a certificate for the listen host, localhost, 127.0.0.1
 	// and ::1. With a DataDir it is stored there, readable by its owner only.
-	SelfSigned TLSMode = "self-signed"
-	// TLSOff serves plain HTTP and WebSocket, behind a proxy that terminates TLS.
-	TLSOff TLSMode = "off"
-	// TLSFiles reads a certificate and its key from files, and reads them again
+	SelfSigned Mode = "self-signed"
+	// Off serves plain HTTP and WebSocket, behind a proxy that terminates TLS.
+	Off Mode = "off"
+	// Files reads a certificate and its key from files, and reads them again
 	// whenever they change.
-	TLSFiles TLSMode = "files"
+	Files Mode = "files"
 )
 
-// TLSConfig says how connections are secured.
-type TLSConfig struct {
-	Mode TLSMode
-	// Cert and Key are the PEM files of TLSFiles, the certificate with its
+// Config says how connections are secured.
+type Config struct {
+	Mode Mode
+	// Cert and Key are the PEM files of Files, the certificate with its
 	// chain.
 	Cert, Key string
 }
 
 // String is the value of the flag --tls.
-func (c TLSConfig) String() string {
-	if c.Mode == TLSFiles {
+func (c Config) String() string {
+	if c.Mode == Files {
 		return c.Cert + "," + c.Key
 	}
 	return string(c.Mode)
 }
 
-// ParseTLS parses the value of the flag --tls: self-signed, off, or CERT,KEY.
-func ParseTLS(s string) (TLSConfig, error) {
-	switch m := TLSMode(s); m {
-	case SelfSigned, TLSOff:
-		return TLSConfig{Mode: m}, nil
+// Parse parses the value of the flag --tls: self-signed, off, or CERT,KEY.
+func Parse(s string) (Config, error) {
+	switch m := Mode(s); m {
+	case SelfSigned, Off:
+		return Config{Mode: m}, nil
 	}
 	if cert, key, ok := strings.Cut(s, ","); ok && cert != "" && key != "" {
-		return TLSConfig{Mode: TLSFiles, Cert: cert, Key: key}, nil
+		return Config{Mode: Files, Cert: cert, Key: key}, nil
 	}
-	return TLSConfig{}, hint.Add(fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files.")
+	return Config{}, hint.Add(fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files.")
 }
 
-// certificate is a self-signed certificate, or one in files of the operator.
-type certificate struct {
+// Certificate is a self-signed certificate, or one in files of the operator.
+type Certificate struct {
 	pair  tls.Certificate
 	caPEM []byte // what clients need to trust a self-signed one
 	files *pairFiles
 }
 
-// certificate returns the certificate of the configured mode, nil for TLSOff.
-func (s *Server) certificate() (*certificate, error) {
-	switch o := s.options; o.TLS.Mode {
-	case TLSOff:
+// Load returns the certificate of the configured mode for the hosts, nil for Off. A
+// self-signed one is in the folder dir, with the file for its clients; "" stores
+// nothing. Errors carry a hint.
+func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.Logger) (*Certificate, error) {
+	switch o.Mode {
+	case Off:
 		return nil, nil
-	case TLSFiles:
-		files, err := loadPair(o.TLS.Cert, o.TLS.Key, s.log, s.now)
+	case Files:
+		files, err := loadPair(o.Cert, o.Key, log, now)
 		if err != nil {
 			return nil, err
 		}
-		s.log.Info("TLS certificate loaded", "fingerprint", fingerprint(files.pair.Leaf))
-		return &certificate{files: files}, nil
+		log.Info("TLS certificate loaded", "fingerprint", fingerprint(files.pair.Leaf))
+		return &Certificate{files: files}, nil
 	}
-	c, err := selfSigned(s.options.DataDir, s.now(), s.hosts()...)
+	c, err := Create(dir, now(), hosts...)
 	if err != nil {
 		return nil, err
 	}
 	attributes := []any{"fingerprint", fingerprint(c.pair.Leaf)}
-	if dir := s.options.DataDir; dir != "" {
+	if dir != "" {
 		file := filepath.Join(dir, caFile)
 		if err := writeCA(file, c.caPEM); err != nil {
 			return nil, hint.Add(fmt.Errorf("the certificate for clients cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 		attributes = append(attributes, "ca", file)
 	}
-	s.log.Info("self-signed certificate; clients trust it with --ca", attributes...)
+	log.Info("self-signed certificate; clients trust it with --ca", attributes...)
 	return c, nil
 }
+
+// CAPEM is what a client needs to trust a self-signed certificate, nil for one of
+// the operator.
+func (c *Certificate) CAPEM() []byte { return bytes.Clone(c.caPEM) }
 
 // writeCA writes what clients need, readable by everybody, since nothing in it
 // is secret.
@@ -130,22 +138,22 @@ func writeCA(file string, raw []byte) error {
 	return os.Chmod(file, 0o644)
 }
 
-// selfSigned returns the certificate in dir if it is still valid for the hosts,
+// Create returns the self-signed certificate in dir if it is still valid for the hosts,
 // else a new one, which it stores there unless dir is "".
-func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error) {
-	names, addresses := certificateNames(hosts)
-	file := filepath.Join(dir, certificateFile)
+func Create(dir string, now time.Time, hosts ...string) (*Certificate, error) {
+	names, addresses := Names(hosts)
+	file := filepath.Join(dir, File)
 	if dir != "" {
 		raw, err := os.ReadFile(file)
 		if err == nil {
-			if c, err := parseCertificate(raw); err == nil && c.valid(names, addresses, now) {
+			if c, err := parse(raw); err == nil && c.valid(names, addresses, now) {
 				return c, nil
 			}
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return nil, hint.Add(fmt.Errorf("the certificate cannot be read: %w", err), "Check the permissions of the data folder.")
 		}
 	}
-	raw, err := createCertificate(names, addresses, now)
+	raw, err := create(names, addresses, now)
 	if err != nil {
 		return nil, fmt.Errorf("no certificate could be created: %w", err)
 	}
@@ -154,12 +162,12 @@ func selfSigned(dir string, now time.Time, hosts ...string) (*certificate, error
 			return nil, hint.Add(fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 	}
-	return parseCertificate(raw)
+	return parse(raw)
 }
 
-// certificateNames are the names under which a server is reached from its own
+// Names are the names under which a server is reached from its own
 // machine, and the given hosts.
-func certificateNames(hosts []string) (names []string, addresses []net.IP) {
+func Names(hosts []string) (names []string, addresses []net.IP) {
 	names = []string{"localhost"}
 	addresses = []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback}
 	for _, host := range hosts {
@@ -173,8 +181,8 @@ func certificateNames(hosts []string) (names []string, addresses []net.IP) {
 	return names, addresses
 }
 
-// createCertificate returns a new certificate and its key as PEM.
-func createCertificate(names []string, addresses []net.IP, now time.Time) ([]byte, error) {
+// create returns a new certificate and its key as PEM.
+func create(names []string, addresses []net.IP, now time.Time) ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -187,7 +195,7 @@ func createCertificate(names []string, addresses []net.IP, now time.Time) ([]byt
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: "hubbub"},
 		// Clocks may differ.
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife - time.Hour),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life - time.Hour),
 		DNSNames: names, IPAddresses: addresses,
 		// It is its own CA, for clients that require one.
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
@@ -208,18 +216,18 @@ func createCertificate(names []string, addresses []net.IP, now time.Time) ([]byt
 	return out.Bytes(), nil
 }
 
-func parseCertificate(raw []byte) (*certificate, error) {
+func parse(raw []byte) (*Certificate, error) {
 	pair, err := tls.X509KeyPair(raw, raw)
 	if err != nil {
 		return nil, err
 	}
-	return &certificate{pair: pair, caPEM: pem.EncodeToMemory(
+	return &Certificate{pair: pair, caPEM: pem.EncodeToMemory(
 		&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})}, nil
 }
 
 // valid reports whether the certificate covers all names, and will for
 // renewBefore.
-func (c *certificate) valid(names []string, addresses []net.IP, now time.Time) bool {
+func (c *Certificate) valid(names []string, addresses []net.IP, now time.Time) bool {
 	leaf := c.pair.Leaf
 	if now.Before(leaf.NotBefore) || now.Add(renewBefore).After(leaf.NotAfter) {
 		return false
@@ -230,8 +238,8 @@ func (c *certificate) valid(names []string, addresses []net.IP, now time.Time) b
 	return !slices.ContainsFunc(names, func(n string) bool { return leaf.VerifyHostname(n) != nil })
 }
 
-// covers reports whether the certificate is for a host.
-func (c *certificate) covers(host string) bool {
+// Covers reports whether the certificate is for a host.
+func (c *Certificate) Covers(host string) bool {
 	pair := &c.pair
 	if c.files != nil {
 		var err error
@@ -242,8 +250,8 @@ func (c *certificate) covers(host string) bool {
 	return pair.Leaf.VerifyHostname(host) == nil
 }
 
-// config is the configuration of the listener.
-func (c *certificate) config() *tls.Config {
+// Config is the configuration of the listener.
+func (c *Certificate) Config() *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if c.files != nil {
 		config.GetCertificate = c.files.current

@@ -1,4 +1,5 @@
-package localserver
+// Package lease tells the nodes of a cluster which of them are dead.
+package lease
 
 import (
 	"context"
@@ -10,25 +11,25 @@ import (
 )
 
 const (
-	// leaseInterval is how often a node renews its lease and checks the leases
+	// Interval is how often a node renews its lease and checks the leases
 	// of the others.
-	leaseInterval = 1500 * time.Millisecond
+	Interval = 1500 * time.Millisecond
 	// maxUnchanged is how many checks in a row may see the same lease of a node
 	// before the node is dead. With the interval in which it died and the one
 	// that notices, that is at most 12 s; 15 s are promised.
 	maxUnchanged = 6
-	// leaseTimeout bounds one check.
-	leaseTimeout = 2 * time.Second
-	// leaseStale is after how long without a check a node is not ready.
-	leaseStale = 4 * leaseInterval
+	// Timeout bounds one check.
+	Timeout = 2 * time.Second
+	// stale is after how long without a check a node is not ready.
+	stale = 4 * Interval
 )
 
-// leaseMonitor renews this node's lease and monitors those of the others.
+// Monitor renews this node's lease and monitors those of the others.
 //
 // Only checks in which this node itself could write and read count: when the
 // store is unavailable or elects a leader, nobody can renew a lease, so nobody
 // is considered dead. Wall clocks are not compared.
-type leaseMonitor struct {
+type Monitor struct {
 	node   string
 	leases store.Leases
 	log    *slog.Logger
@@ -49,14 +50,15 @@ type nodeState struct {
 
 func (n *nodeState) dead() bool { return n.unchanged >= maxUnchanged }
 
-func newLeaseMonitor(node string, leases store.Leases, log *slog.Logger) *leaseMonitor {
-	return &leaseMonitor{node: node, leases: leases, log: log,
+// New returns the Monitor of a node. Check is to be called every Interval.
+func New(node string, leases store.Leases, log *slog.Logger) *Monitor {
+	return &Monitor{node: node, leases: leases, log: log,
 		others: map[string]*nodeState{}, died: make(chan struct{}, 1)}
 }
 
-// check renews this node's lease and reads those of the others.
-func (m *leaseMonitor) check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+// Check renews this node's lease and reads those of the others.
+func (m *Monitor) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	if err := m.leases.Hold(ctx, m.node); err != nil {
 		return err
@@ -70,7 +72,7 @@ func (m *leaseMonitor) check(ctx context.Context) error {
 }
 
 // update evaluates the leases of one check.
-func (m *leaseMonitor) update(revisions map[string]uint64) {
+func (m *Monitor) update(revisions map[string]uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.checked = time.Now()
@@ -93,23 +95,27 @@ func (m *leaseMonitor) update(revisions map[string]uint64) {
 		}
 		switch {
 		case n.dead() && !n.reaped:
-			m.signalDeath()
+			m.SignalDeath()
 		case n.reaped && !held:
 			delete(m.others, node)
 		}
 	}
 }
 
-func (m *leaseMonitor) signalDeath() {
+// Died delivers when a node has died whose streams are not ended yet.
+func (m *Monitor) Died() <-chan struct{} { return m.died }
+
+// SignalDeath makes Died deliver.
+func (m *Monitor) SignalDeath() {
 	select {
 	case m.died <- struct{}{}:
 	default:
 	}
 }
 
-// dead reports whether a node is dead. One that was never seen may have just
+// Dead reports whether a node is dead. One that was never seen may have just
 // started: its checks count from now on.
-func (m *leaseMonitor) dead(node string) bool {
+func (m *Monitor) Dead(node string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.others[node]
@@ -123,8 +129,8 @@ func (m *leaseMonitor) dead(node string) bool {
 	return n.dead()
 }
 
-// deadNodes are the dead nodes whose streams are not ended yet.
-func (m *leaseMonitor) deadNodes() (nodes []string) {
+// DeadNodes are the dead nodes whose streams are not ended yet.
+func (m *Monitor) DeadNodes() (nodes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for node, n := range m.others {
@@ -135,8 +141,8 @@ func (m *leaseMonitor) deadNodes() (nodes []string) {
 	return nodes
 }
 
-// setReaped notes that the streams of some dead nodes are ended.
-func (m *leaseMonitor) setReaped(nodes []string) {
+// SetReaped notes that the streams of some dead nodes are ended.
+func (m *Monitor) SetReaped(nodes []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, node := range nodes {
@@ -146,9 +152,9 @@ func (m *leaseMonitor) setReaped(nodes []string) {
 	}
 }
 
-// fresh reports whether a check succeeded recently.
-func (m *leaseMonitor) fresh() bool {
+// Fresh reports whether a check succeeded recently.
+func (m *Monitor) Fresh() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Since(m.checked) < leaseStale
+	return time.Since(m.checked) < stale
 }

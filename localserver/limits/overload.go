@@ -1,4 +1,4 @@
-package localserver
+package limits
 
 import (
 	"log/slog"
@@ -18,13 +18,10 @@ const (
 	// a tenth of them is.
 	lateBegin = 2
 	lateEnd   = 10
-	// overloadStreams is how many streams have to be open. With fewer it is not
-	// their number that makes them late.
-	overloadStreams = streamsPerCore / 3
 )
 
-// overload notices that the engines of a node do not keep up with its streams.
-type overload struct {
+// Overload notices that the engines of a node do not keep up with its streams.
+type Overload struct {
 	now func() time.Time
 	log *slog.Logger
 
@@ -33,12 +30,13 @@ type overload struct {
 	on      bool
 }
 
-func newOverload(now func() time.Time, log *slog.Logger) *overload {
-	return &overload{now: now, log: log}
+// NewOverload returns an Overload that logs its changes.
+func NewOverload(now func() time.Time, log *slog.Logger) *Overload {
+	return &Overload{now: now, log: log}
 }
 
-// observe counts a chunk that was processed some time after its arrival.
-func (o *overload) observe(lag time.Duration) {
+// Observe counts a chunk that was processed some time after its arrival.
+func (o *Overload) Observe(lag time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.now().Unix()
@@ -52,8 +50,8 @@ func (o *overload) observe(lag time.Duration) {
 	}
 }
 
-// current reports whether the engines do not keep up now.
-func (o *overload) current() bool {
+// Current reports whether the engines do not keep up now.
+func (o *Overload) Current() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.now().Unix()
@@ -73,15 +71,4 @@ func (o *overload) current() bool {
 		o.log.Info("new streams are accepted again")
 	}
 	return o.on
-}
-
-// admitStream returns errFull, errOverloaded or errStopping, or nil if this node
-// takes one more stream now.
-func (s *Server) admitStream() error {
-	late := s.overload.current() // always asked, because it also logs
-	err := s.streams.available()
-	if err == nil && late && s.streams.count() >= overloadStreams {
-		err = errOverloaded
-	}
-	return err
 }

@@ -1,0 +1,125 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/protocol/hint"
+)
+
+func verified(t *testing.T, c *Certificate, name string, at time.Time) error {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(c.caPEM) {
+		t.Fatalf("%s is not PEM", c.caPEM)
+	}
+	_, err := c.pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, CurrentTime: at})
+	return err
+}
+
+func TestCertificateCoversItsHosts(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	c, err := Create("", now, "box.example.org", "10.1.2.3", "0.0.0.0", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"localhost", "127.0.0.1", "::1", "box.example.org", "10.1.2.3"} {
+		if err := verified(t, c, name, now); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"example.org", "10.1.2.4", "0.0.0.0"} {
+		if verified(t, c, name, now) == nil {
+			t.Errorf("%s is covered", name)
+		}
+	}
+	if verified(t, c, "localhost", now.Add(life)) == nil {
+		t.Error("it does not expire")
+	}
+}
+
+func TestCertificateIsStored(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), time.Now()
+	get := func(at time.Time, hosts ...string) []byte {
+		t.Helper()
+		c, err := Create(dir, at, hosts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verified(t, c, "localhost", at); err != nil {
+			t.Error(err)
+		}
+		return c.caPEM
+	}
+	first := get(now, "127.0.0.1")
+	if again := get(now.Add(time.Hour), "127.0.0.1"); !bytes.Equal(first, again) {
+		t.Error("a valid certificate was replaced")
+	}
+	other := get(now, "box.example.org")
+	if bytes.Equal(first, other) {
+		t.Error("the old certificate is used for a new host")
+	}
+	if late := get(now.Add(life-24*time.Hour), "box.example.org"); bytes.Equal(late, other) {
+		t.Error("a certificate is used a day before it expires")
+	}
+	file := filepath.Join(dir, File)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if err := os.WriteFile(file, []byte("half a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	get(now) // a damaged file is replaced
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// pairIn writes a fresh certificate and its key into two files.
+func pairIn(t *testing.T, cert, key string) *x509.Certificate {
+	t.Helper()
+	names, addresses := Names([]string{"127.0.0.1"})
+	raw, err := create(names, addresses, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest := pem.Decode(raw)
+	for file, content := range map[string][]byte{cert: pem.EncodeToMemory(first), key: rest} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := x509.ParseCertificate(first.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestInvalidCertificateFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key, other := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	pairIn(t, cert, other)
+	pairIn(t, cert, key)
+	for name, flag := range map[string]string{
+		"none": filepath.Join(dir, "x") + "," + key, "no key": cert + "," + cert, "another key": cert + "," + other,
+	} {
+		config, err := Parse(flag)
+		if err != nil || config.String() != flag {
+			t.Fatalf("%s: %v %s", name, err, config)
+		}
+		if _, err = Load(config, "", nil, time.Now, slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

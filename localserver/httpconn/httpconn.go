@@ -1,0 +1,169 @@
+// Package httpconn accepts the connections of an HTTP server, decrypts them, and
+// replaces the answers that net/http gives by itself.
+//
+// net/http answers a request that it cannot read in plain text and without a
+// handler. It does so on the connection, so that is where these answers are replaced
+// by those of the service. For this the connections that net/http gets are decrypted
+// already.
+package httpconn
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// HandshakeTimeout bounds the TLS handshake.
+const HandshakeTimeout = 10 * time.Second
+
+// HeadersTooLarge is the message of an answer to too large headers.
+const HeadersTooLarge = "The request headers are too large"
+
+// Listener accepts connections for an http.Server.
+type Listener struct {
+	net.Listener
+	TLS *tls.Config // nil without TLS
+	// Answer answers a request that net/http cannot read.
+	Answer func(conn net.Conn, status int, message string)
+	Log    *slog.Logger
+}
+
+// Accept returns the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	tcp, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: tcp, tcp: tcp, listener: l}
+	if l.TLS != nil {
+		c.tls = tls.Server(tcp, l.TLS)
+		c.Conn = c.tls
+	}
+	return c, nil
+}
+
+// Conn is a connection, decrypted.
+type Conn struct {
+	net.Conn
+	tcp      net.Conn
+	tls      *tls.Conn // nil without TLS
+	listener *Listener
+
+	ready   bool        // the handshake was made; used by the only reader
+	handled atomic.Bool // what is written is the answer of a handler
+	http2   atomic.Bool // what is written are frames
+}
+
+// NetConn returns the connection below TLS.
+func (c *Conn) NetConn() net.Conn { return c.tcp }
+
+// CloseWrite is for net/http, which lets a client read an answer before it
+// closes the connection.
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Read makes the TLS handshake first.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.tls != nil && !c.ready {
+		if !c.handshake() {
+			return 0, io.EOF
+		}
+		c.ready = true
+	}
+	return c.Conn.Read(p)
+}
+
+// handshake makes the TLS handshake and reports whether it succeeded.
+func (c *Conn) handshake() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), HandshakeTimeout)
+	defer cancel()
+	err := c.tls.HandshakeContext(ctx)
+	var head tls.RecordHeaderError
+	if errors.As(err, &head) && head.Conn != nil && looksLikeHTTP(head.RecordHeader) {
+		_ = c.tcp.SetWriteDeadline(time.Now().Add(HandshakeTimeout))
+		c.listener.Answer(c.tcp, http.StatusBadRequest, "This server requires TLS: its address begins with https")
+	} else if err != nil {
+		c.listener.Log.Debug("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", err)
+	}
+	return err == nil
+}
+
+// looksLikeHTTP reports whether a connection began with a method of HTTP instead
+// of a TLS record.
+func looksLikeHTTP(head [5]byte) bool {
+	switch string(head[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO":
+		return true
+	}
+	return false
+}
+
+// Write replaces answers of net/http itself. It writes each of them at once.
+func (c *Conn) Write(p []byte) (int, error) {
+	if c.handled.Load() || c.http2.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
+		return c.Conn.Write(p)
+	}
+	line, _, _ := strings.Cut(string(p), "\r\n")
+	fields := strings.SplitN(line, " ", 3)
+	status, err := strconv.Atoi(fields[min(1, len(fields)-1)])
+	if err != nil {
+		return c.Conn.Write(p)
+	}
+	message := "The request could not be read"
+	switch status {
+	case http.StatusBadRequest:
+		message = "The request is not valid HTTP"
+		if _, detail, ok := strings.Cut(line, ": "); ok { // one of the texts of net/http
+			message += ": " + detail
+		}
+	case http.StatusExpectationFailed:
+		message = "The only valid Expect is 100-continue"
+	case http.StatusRequestHeaderFieldsTooLarge:
+		message = HeadersTooLarge
+	case http.StatusNotImplemented:
+		message = "The only valid Transfer-Encoding is chunked"
+	case http.StatusHTTPVersionNotSupported:
+		message = "The versions of HTTP are 1.0, 1.1 and, with TLS, 2"
+	}
+	c.listener.Answer(c.Conn, status, message)
+	return len(p), nil
+}
+
+type connKey struct{}
+
+// Context is the ConnContext of an http.Server.
+func Context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// State is the ConnState of an http.Server: after a request, nothing is the
+// answer of a handler until the next one.
+func State(conn net.Conn, state http.ConnState) {
+	if c, ok := conn.(*Conn); ok && state == http.StateIdle {
+		c.handled.Store(false)
+	}
+}
+
+// Handled marks the connection of each request: what follows is its answer.
+func Handled(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*Conn); ok {
+			c.http2.Store(r.ProtoMajor == 2)
+			c.handled.Store(true)
+		}
+		next.ServeHTTP(w, r)
+	})
+}

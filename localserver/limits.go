@@ -1,0 +1,142 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hubbub/localserver/limits"
+)
+
+// DefaultRatePerMinute is the value of Options.RatePerMinute unless given.
+const DefaultRatePerMinute = 100
+
+// jobStatusFactor is how many times the requests of another operation may ask for
+// the status of a job: clients poll it.
+const jobStatusFactor = 3
+
+// requestLimit is the limit of an operation, in requests a minute.
+func (s *Server) requestLimit(operation string) int {
+	if operation == jobStatusRoute {
+		return min(jobStatusFactor*s.options.RatePerMinute, MaxRatePerMinute)
+	}
+	return s.options.RatePerMinute
+}
+
+// limited authenticates and counts the requests to an operation, and refuses
+// those above the limit. All answers of an operation have the same three
+// headers, also those to an invalid key, which are not counted.
+func (s *Server) limited(operation string, next http.Handler) http.Handler {
+	limit := s.requestLimit(operation)
+	if limit < 0 {
+		return authenticated(s.keys, next)
+	}
+	counted := authenticated(s.keys, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := s.rate.Take(r.Context(), operation, caller(r.Context()).Account, limit)
+		reset := max(1, int((c.Reset.Sub(s.now())+time.Second-1)/time.Second))
+		setRateHeaders(w.Header(), limit, max(0, limit-c.Used), reset)
+		switch {
+		case c.Taken:
+			next.ServeHTTP(w, r)
+			return
+		case c.Err != nil:
+			refuse(w, r, http.StatusServiceUnavailable, "The request could not be counted; try again")
+			return
+		}
+		w.Header().Set("Retry-After", strconv.Itoa(reset))
+		refuse(w, r, http.StatusTooManyRequests, "Too many requests; try again later")
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setRateHeaders(w.Header(), limit, limit, int(limits.RateWindow/time.Second))
+		counted.ServeHTTP(w, r)
+	})
+}
+
+// setRateHeaders sets the headers: the requests per minute, how many are left, and
+// after how many seconds one more is available.
+func setRateHeaders(h http.Header, limit, left, reset int) {
+	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(left))
+	h.Set("X-RateLimit-Reset", strconv.Itoa(reset))
+}
+
+// errOverloaded says that the engines do not keep up with the open streams.
+var errOverloaded = errors.New("the streams are late")
+
+// overloadStreams is how many streams have to be open on a node that is overloaded.
+// With fewer it is not their number that makes them late.
+const overloadStreams = streamsPerCore / 3
+
+// admitStream returns limits.ErrFull, limits.ErrStopping or errOverloaded, or nil if
+// this node takes one more stream now.
+func (s *Server) admitStream() error {
+	late := s.overload.Current() // always asked, because it also logs
+	err := s.streams.Available()
+	if err == nil && late && s.streams.Count() >= overloadStreams {
+		err = errOverloaded
+	}
+	return err
+}
+
+// releaseTimeout bounds how long releasing a stream waits for the store. A
+// stream that is not released no longer counts once its session is over.
+const releaseTimeout = 2 * time.Second
+
+// acquireStream counts a stream against the quota of its account over all nodes
+// that share the store; limits.ErrFull says that the quota is used up. It counts a
+// session once, however many requests try to open it, and only the node that
+// runs it releases it.
+func (s *Server) acquireStream(ctx context.Context, account, id string, now time.Time) error {
+	if !s.store.Shared() {
+		return nil
+	}
+	ok, err := s.quotas.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
+	if err == nil && !ok {
+		err = limits.ErrFull
+	}
+	return err
+}
+
+func (s *Server) releaseStream(account, id string) {
+	if !s.store.Shared() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := s.quotas.ReleaseStream(ctx, account, id); err != nil {
+		s.log.Warn("a stream could not be released from its account's quota yet", "stream", id, "error", err)
+	}
+}
+
+// streamAvailable returns limits.ErrFull, or nil if an account may open one more
+// stream now.
+func (s *Server) streamAvailable(ctx context.Context, account string, now time.Time) error {
+	ok := s.streamQuota.Available(account)
+	var err error
+	if ok && s.store.Shared() {
+		ok, err = s.quotas.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
+	}
+	if err == nil && !ok {
+		err = limits.ErrFull
+	}
+	return err
+}
+
+// overloadedRetry is when a stream that an overloaded node did not take may be
+// asked for again, in seconds: not before the node has judged again.
+const overloadedRetry = "5"
+
+// refuseStream answers a request for a stream that is not admitted.
+func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, limits.ErrStopping):
+		refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new streams")
+	case errors.Is(err, errOverloaded):
+		w.Header().Set("Retry-After", overloadedRetry)
+		refuse(w, r, http.StatusTooManyRequests, "The server does not keep up with its streams; try again later")
+	default:
+		refuse(w, r, http.StatusTooManyRequests, "Too many streams at once; try again later")
+	}
+}

@@ -1,0 +1,48 @@
+package limits
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Chunks that are late for seconds are an overload; a pause of the machine and a
+// stream that is slow by itself are not. It ends when nearly all are in time.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	const slow, quick = time.Second, 20 * time.Millisecond
+	now := time.Unix(1_000_000, 0)
+	var log bytes.Buffer
+	o := NewOverload(func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+	second := func(late, inTime int) bool {
+		for range late {
+			o.Observe(slow)
+		}
+		for range inTime {
+			o.Observe(quick)
+		}
+		on := o.Current()
+		now = now.Add(time.Second)
+		return on
+	}
+	for i, s := range []struct {
+		late, inTime int
+		want         bool
+	}{
+		{0, 0, false}, {0, 300, false}, {0, 300, false}, {0, 300, false}, {0, 300, false},
+		{240, 60, false}, {0, 300, false}, {0, 300, false}, {0, 300, false}, {0, 300, false}, // a pause
+		{20, 280, false}, {20, 280, false}, {20, 280, false}, {20, 280, false}, {20, 280, false}, // one slow stream
+		{300, 0, false}, {300, 0, false}, {300, 0, true}, {300, 0, true}, {300, 0, true},
+		{0, 300, true}, {0, 300, true}, {0, 300, true}, {0, 300, true}, {0, 300, false},
+		{300, 0, false}, {300, 0, false}, {300, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, true}, {0, 0, false}, // its streams end
+	} {
+		if got := second(s.late, s.inTime); got != s.want {
+			t.Errorf("second %d: %v, want %v", i, got, s.want)
+		}
+	}
+	if strings.Count(log.String(), "no new ones are accepted") != 2 || strings.Count(log.String(), "accepted again") != 2 {
+		t.Error(log.String())
+	}
+}

@@ -1,0 +1,166 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// never is a store that answers.
+func never() bool { return false }
+
+// Of many concurrent requests exactly as many pass as are allowed, on two nodes
+// that share a store.
+func TestRateLimitOverNodes(t *testing.T) {
+	t.Parallel()
+	shared, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shared.Close()
+	var passed, refused atomic.Int64
+	var all sync.WaitGroup
+	for range 2 {
+		node := NewRate(shared, true, never, time.Now, slog.New(slog.DiscardHandler))
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					if node.Take(context.Background(), "op", "a", 30).Taken {
+						passed.Add(1)
+					} else {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if passed.Load() != 30 || refused.Load() != 50 {
+		t.Errorf("%d passed, %d were refused", passed.Load(), refused.Load())
+	}
+}
+
+// failingCounters are counters that do not answer.
+type failingCounters struct{ calls atomic.Int64 }
+
+func (d *failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
+	d.calls.Add(1)
+	return store.Count{}, errors.New("inner text")
+}
+
+// A node whose own store does not answer counts by itself: requests pass, up to
+// the limit.
+func TestRateLimitWithoutTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &failingCounters{}
+		l := NewRate(d, false, never, time.Now, slog.New(slog.DiscardHandler))
+		passed := 0
+		for range 25 {
+			if l.Take(t.Context(), "op", "a", 10).Taken {
+				passed++
+			}
+		}
+		if passed != 10 || d.calls.Load() != 1 {
+			t.Errorf("%d of 25 passed; the store was called %d times", passed, d.calls.Load())
+		}
+		time.Sleep(RateWindow)
+		if !l.Take(t.Context(), "op", "a", 10).Taken {
+			t.Error("a minute later the limit is still reached")
+		}
+	})
+}
+
+// A node whose shared store does not answer refuses every request, and calls
+// the store once a second.
+func TestRateLimitWithoutASharedStore(t *testing.T) {
+	d := &failingCounters{}
+	synctest.Test(t, func(t *testing.T) {
+		l := NewRate(d, true, never, time.Now, slog.New(slog.DiscardHandler))
+		for range 5 {
+			if c := l.Take(t.Context(), "op", "a", 10); c.Taken || c.Err == nil {
+				t.Fatalf("%+v", c)
+			}
+		}
+		if d.calls.Load() != 1 {
+			t.Errorf("the store was called %d times", d.calls.Load())
+		}
+		time.Sleep(countPause)
+		l.Take(t.Context(), "op", "a", 10)
+		if d.calls.Load() != 2 {
+			t.Error("the store is not called again")
+		}
+	})
+}
+
+// gatedCounters delay every call until gate is closed.
+type gatedCounters struct {
+	store.Counters
+	calls atomic.Int64
+	gate  chan struct{}
+}
+
+func (s *gatedCounters) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error) {
+	s.calls.Add(1)
+	<-s.gate
+	return s.Counters.Take(ctx, key, now, n, limit, window)
+}
+
+// Concurrent requests are counted in few calls, each of them once.
+func TestRequestsAreCountedTogether(t *testing.T) {
+	t.Parallel()
+	own, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	s := &gatedCounters{Counters: own, gate: make(chan struct{})}
+	l := NewRate(s, true, never, time.Now, slog.New(slog.DiscardHandler))
+	win := l.window("op a")
+	var all sync.WaitGroup
+	got := make(chan Counted, 50)
+	for range cap(got) {
+		all.Go(func() { got <- l.Take(context.Background(), "op", "a", 30) })
+	}
+	waiting := func() int { // one calls the store, the others wait
+		win.queue.Lock()
+		defer win.queue.Unlock()
+		return len(win.queue.waiting)
+	}
+	for deadline := time.Now().Add(10 * time.Second); waiting() < 45 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	close(s.gate)
+	all.Wait()
+	close(got)
+	taken := map[int]bool{}
+	for c := range got {
+		if c.Taken {
+			taken[c.Used] = true
+		}
+	}
+	if len(taken) != 30 || taken[0] || !taken[30] || s.calls.Load() > 10 {
+		t.Errorf("%d taken, %v, in %d calls", len(taken), taken, s.calls.Load())
+	}
+}
+
+// Windows do not accumulate.
+func TestUnusedWindowsAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewRate(&failingCounters{}, false, never, time.Now, slog.New(slog.DiscardHandler))
+		for i := range 3 * maxWindows {
+			l.Take(t.Context(), "op", fmt.Sprint(i), 10)
+			time.Sleep(time.Second)
+		}
+		if len(l.windows) > maxWindows {
+			t.Errorf("%d windows", len(l.windows))
+		}
+	})
+}

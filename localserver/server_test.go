@@ -1,0 +1,39 @@
+package localserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A task that fails or panics goes on, and ends with its context.
+func TestTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &logBuffer{}
+		logger := slog.New(slog.NewTextHandler(log, nil))
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		go task{time.Second, func(context.Context) error {
+			switch n++; n {
+			case 2, 3:
+				return errors.New("no answer")
+			case 4:
+				panic("broken")
+			}
+			return nil
+		}}.run(ctx, "some task", logger)
+		time.Sleep(10*time.Second + time.Millisecond)
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		if n != 11 {
+			t.Errorf("%d times", n)
+		}
+		if got := log.count("a background task fails"); got != 1 || log.count("works again") != 1 {
+			t.Errorf("the log: %s", log)
+		}
+	})
+}
