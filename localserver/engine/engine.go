@@ -31,7 +31,7 @@ import (
 // SampleRate is the only sample rate that the engine takes, in Hz.
 const SampleRate = features.SampleRate
 
-// MaxSpeakers is the largest number of labels in one session.
+// MaxSpeakers is the largest number of speakers in one session.
 const MaxSpeakers = clustering.MaxSpeakers
 
 const (
@@ -67,7 +67,8 @@ type Event struct {
 	Kind Kind
 	// At is the position in the audio, counted from the first sample.
 	At time.Duration
-	// Speaker counts from 0 in order of first speech, below MaxSpeakers.
+	// Speaker is a number below MaxSpeakers. It stands for the same person in all
+	// events; the order of numbers means nothing.
 	Speaker int
 	// Match is the label of the enrolled person whom the speaker of a Start was
 	// recognised as; "" = nobody. It may change from one Start of a speaker to the
@@ -219,7 +220,7 @@ func (e *Engine) commit(end int, out []Event) []Event {
 		out = e.turns.commit(activity, out)
 		for i := n; i < len(out); i++ {
 			if out[i].Kind == Start {
-				k := e.turns.speakerOf(out[i].Speaker)
+				k := out[i].Speaker
 				out[i].Match = e.source.match(k)
 				e.matched[k] = out[i].Match
 			}

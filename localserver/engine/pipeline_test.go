@@ -128,11 +128,11 @@ func TestAnySignal(t *testing.T) {
 		}
 		order := eventOrder{}
 		order.check(t, e.Flush(e.Push(x, nil)), len(x))
-		if len(order.open) > 0 || order.labels > 1 {
-			t.Errorf("%s: %d turns open, %d labels", name, len(order.open), order.labels)
+		if len(order.open) > 0 || order.speakers > 1 {
+			t.Errorf("%s: %d turns open, %d speakers", name, len(order.open), order.speakers)
 		}
-		if (name == "digital silence" || name == "nothing finite") && order.labels > 0 {
-			t.Errorf("%s: there are labels", name)
+		if (name == "digital silence" || name == "nothing finite") && order.speakers > 0 {
+			t.Errorf("%s: there are speakers", name)
 		}
 	}
 }

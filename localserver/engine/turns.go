@@ -16,8 +16,7 @@ const (
 	maxPauseFrames = 10 // pauses up to 0.2 s inside a turn are closed
 )
 
-// turns makes events from the activity of frames, and gives speakers their labels
-// in order of first speech. Frames are committed one by one, in order, each with
+// turns makes events from the activity of frames. Frames are committed one by one, in order, each with
 // the current activity of the frames after it; every event lies on the frame that
 // is being committed. So the smoothing only looks ahead: it adds no latency, and
 // events need no queue to be in order.
@@ -33,9 +32,6 @@ type turns struct {
 	frame             int // the next frame to commit
 	open              speakerSet
 	since             [MaxSpeakers]int // first frame of an open turn
-	label             [MaxSpeakers]int // of a labelled speaker
-	labelled          speakerSet
-	labels            int
 }
 
 func newTurns(minTurn, maxPause int) turns {
@@ -100,19 +96,14 @@ func (t *turns) longEnough(activity []speakerSet, k int) bool {
 }
 
 func (t *turns) start(k int, out []Event) []Event {
-	if t.labelled>>k&1 == 0 {
-		t.labelled |= 1 << k
-		t.label[k] = t.labels
-		t.labels++
-	}
 	t.open |= 1 << k
 	t.since[k] = t.frame
-	return append(out, Event{Kind: Start, At: t.now(), Speaker: t.label[k]})
+	return append(out, Event{Kind: Start, At: t.now(), Speaker: k})
 }
 
 func (t *turns) end(k int, out []Event) []Event {
 	t.open &^= 1 << k
-	return append(out, Event{Kind: End, At: t.now(), Speaker: t.label[k]})
+	return append(out, Event{Kind: End, At: t.now(), Speaker: k})
 }
 
 // canDivide reports whether speaker k has an open turn that is long enough to end
@@ -126,17 +117,7 @@ func (t *turns) canDivide(k int) bool {
 func (t *turns) divide(k int, out []Event) []Event {
 	at := time.Duration(t.frame-1) * frameDuration
 	t.since[k] = t.frame - 1
-	return append(out, Event{Kind: End, At: at, Speaker: t.label[k]}, Event{Kind: Start, At: at, Speaker: t.label[k]})
-}
-
-// speakerOf is the speaker with a label.
-func (t *turns) speakerOf(label int) int {
-	for k := range t.label {
-		if t.labelled>>k&1 != 0 && t.label[k] == label {
-			return k
-		}
-	}
-	return 0
+	return append(out, Event{Kind: End, At: at, Speaker: k}, Event{Kind: Start, At: at, Speaker: k})
 }
 
 func (t *turns) now() time.Duration { return time.Duration(t.frame) * frameDuration }

@@ -17,7 +17,7 @@ const Resolution = time.Millisecond
 //     audio received;
 //   - every start has exactly one end, later by at least a millisecond;
 //   - no label has two open turns;
-//   - labels are numbered in order of first speech.
+//   - speakers get their labels in order of first speech.
 //
 // Events that obey these rules pass unchanged except for rounding. corrections
 // are counted.
