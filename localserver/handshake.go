@@ -286,5 +286,10 @@ func (s *Server) restore(ctx context.Context, id string, enrolment json.RawMessa
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(enrolment) == 0 { // the events of a stream without voiceprints have no match
+		for i := range labels {
+			labels[i].Matched = false
+		}
+	}
 	return d, &labels, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
-	"slices"
 	"time"
 
 	"hubbub/localserver/engine"
@@ -28,9 +27,10 @@ const (
 	// resumes.
 	supersedeTimeout = 2 * time.Second
 	// snapshotVersion is the first byte of a snapshot. One byte for each of the
-	// engine's speakers follows, its label counted from 1 or 0 for none, then
-	// the engine's snapshot.
-	snapshotVersion = 1
+	// engine's speakers follows, its label counted from 1 or 0 for none, plus
+	// matchedBit, then the engine's snapshot.
+	snapshotVersion = 2
+	matchedBit      = 0x80
 )
 
 // snapshotter is a Diarizer whose state can be stored: engine.Engine.
@@ -39,9 +39,16 @@ type snapshotter interface {
 	RestoreSnapshot(snapshot []byte) error
 }
 
-// Labels are the labels that a stream has given to the engine's speakers,
-// counted from 1; 0 is none.
-type Labels [engine.MaxSpeakers]byte
+// Labels are the labels that a stream has given to the engine's speakers.
+type Labels [engine.MaxSpeakers]Label
+
+// Label is the label of one speaker.
+type Label struct {
+	Number int // counted from 1; 0 = none
+	// Matched says that a start of the speaker had a match: one without says that
+	// it was withdrawn.
+	Matched bool
+}
 
 var errSnapshot = errors.New("the snapshot of the earlier stream cannot be used")
 
@@ -52,11 +59,13 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 	if len(snapshot) < head || snapshot[0] != snapshotVersion {
 		return labels, errSnapshot
 	}
-	for i, label := range snapshot[1:head] {
-		if int(label) > engine.MaxSpeakers || label > 0 && slices.Contains(labels[:i], label) {
+	var seen [engine.MaxSpeakers + 1]bool
+	for i, raw := range snapshot[1:head] {
+		label := Label{int(raw &^ matchedBit), raw&matchedBit != 0}
+		if label.Number > engine.MaxSpeakers || label.Number > 0 && seen[label.Number] || label.Number == 0 && label.Matched {
 			return labels, errSnapshot
 		}
-		labels[i] = label
+		seen[label.Number], labels[i] = true, label
 	}
 	s, ok := d.(snapshotter)
 	if !ok {
@@ -74,8 +83,8 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 // restore continues the labels of an earlier stream.
 func (v *validator) restore(labels Labels) {
 	for i, label := range labels {
-		v.speakers[i].label = int(label)
-		v.labels = max(v.labels, int(label))
+		v.speakers[i].label, v.speakers[i].matched = label.Number, label.Matched
+		v.labels = max(v.labels, label.Number)
 	}
 }
 
@@ -88,7 +97,11 @@ func (s *Session) takeSnapshot() {
 	err := Guard(func() {
 		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
 		for _, sp := range s.validator.speakers {
-			snapshot = append(snapshot, byte(sp.label))
+			label := byte(sp.label)
+			if sp.matched {
+				label |= matchedBit
+			}
+			snapshot = append(snapshot, label)
 		}
 		snapshot = s.diarizer.(snapshotter).AppendSnapshot(snapshot)
 	})

@@ -62,7 +62,7 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		}
 		d := speaking("", 2, 7, 5)
 		labels, err := Restore(d, snapshot)
-		if err != nil || d.state != "a" || labels != (Labels{2: 2, 5: 1}) {
+		if err != nil || d.state != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
 			t.Fatalf("restored %q, labels %v, %v", d.state, labels, err)
 		}
 		other := idOf("second")
@@ -80,15 +80,64 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 	})
 }
 
+// A match that the earlier stream announced and that does not hold any more is
+// withdrawn by the first start of the speaker in the stream that resumes it.
+func TestResumedStreamWithdrawsMatches(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		d := speaking("a", 5)
+		d.OnPush = matching(d.OnPush, "Sam")
+		first := s.open(d)
+		first.chunks(1)
+		first.endOfStream()
+		first.end()
+		s.running.Wait()
+		snapshot, err := s.Snapshot(t.Context(), testID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d = speaking("", 5, 2)
+		labels, err := Restore(d, snapshot)
+		if err != nil || labels != (Labels{5: {Number: 1, Matched: true}}) {
+			t.Fatalf("labels %v, %v", labels, err)
+		}
+		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), &labels })
+		second.chunks(2)
+		second.endOfStream()
+		second.end()
+		var withdrawn []string
+		for _, e := range second.received() {
+			if strings.Contains(string(e.Raw), `"match":null`) {
+				withdrawn = append(withdrawn, e.Speaker)
+			}
+		}
+		if !slices.Equal(withdrawn, []string{"SPEAKER_00"}) {
+			t.Errorf("withdrawn: %v", withdrawn)
+		}
+	})
+}
+
+// matching gives every start of a diarizer a match.
+func matching(push func(int, []float32) []engine.Event, match string) func(int, []float32) []engine.Event {
+	return func(n int, samples []float32) []engine.Event {
+		events := push(n, samples)
+		for i := range events {
+			if events[i].Kind == engine.Start {
+				events[i].Match = match
+			}
+		}
+		return events
+	}
+}
+
 func TestSnapshotsThatCannotBeRestored(t *testing.T) {
 	none := strings.Repeat("\x00", engine.MaxSpeakers)
-	for _, raw := range []string{"", "x", "\x01" + none[1:], "\x02" + none + "state:", "\x01" + none + "nonsense", "\x01" + none + "state:panic",
-		"\x01\x02\x02" + none[2:] + "state:", "\x01\x09" + none[1:] + "state:"} {
+	for _, raw := range []string{"", "x", "\x02" + none[1:], "\x01" + none + "state:", "\x02" + none + "nonsense", "\x02" + none + "state:panic",
+		"\x02\x02\x82" + none[2:] + "state:", "\x02\x09" + none[1:] + "state:", "\x02\x80" + none[1:] + "state:"} {
 		if _, err := Restore(&recalling{}, []byte(raw)); !errors.Is(err, errSnapshot) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
-	if _, err := Restore(&streamtest.Diarizer{}, []byte("\x01"+none+"state:")); !errors.Is(err, errSnapshot) {
+	if _, err := Restore(&streamtest.Diarizer{}, []byte("\x02"+none+"state:")); !errors.Is(err, errSnapshot) {
 		t.Errorf("a diarizer without snapshots: %v", err)
 	}
 }

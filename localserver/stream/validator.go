@@ -36,7 +36,7 @@ type speaker struct {
 	pending bool          // a start that has no room yet for an end after it
 	from    time.Duration // wanted start of the pending turn
 	match   string        // of the newest start
-	matched bool          // an earlier start had a match
+	matched bool          // a start had a match, also one of the stream that this one continues
 }
 
 // corrections counts what the validator has corrected.
