@@ -34,7 +34,7 @@ func (c *Clusterer) assign(w *Window) {
 			if abstain || c.speakers[k].merged() {
 				continue
 			}
-			scores[k] = c.similarityTo(&s.Embedding, k, w.First) - rejection
+			scores[k] = c.similarityTo(&s.embedding, k, w.First) - rejection
 			scores[k] *= scoreOffset + s.Duration
 		}
 		c.scores = append(c.scores, scores)

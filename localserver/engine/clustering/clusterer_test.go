@@ -217,7 +217,7 @@ func TestShortClusterNeedsALargerMargin(t *testing.T) {
 		one.speakers[0].add(&known.e, 20)
 		one.speakers[0].normalise()
 		cos := one.threshold(c.duration, &one.speakers[0]) - p.NewSpeakerMargin - c.below
-		one.clusters = []segmentCluster{{embedding: known.similar(cos).e, duration: c.duration}}
+		one.clusters = []segmentCluster{{embedding: plain(known.similar(cos).e), duration: c.duration}}
 		one.createSpeakers(&Window{})
 		one.createSpeakers(&Window{})
 		if n := one.Speakers(); n != c.speakers {
@@ -244,7 +244,7 @@ func TestANewSpeakerIsConfirmed(t *testing.T) {
 		one.speakers[0].add(&known.e, 20)
 		one.speakers[0].normalise()
 		for _, e := range c.windows {
-			one.clusters = []segmentCluster{{embedding: *e, duration: 3}}
+			one.clusters = []segmentCluster{{embedding: plain(*e), duration: 3}}
 			one.createSpeakers(&Window{})
 		}
 		if n := one.Speakers(); n != c.speakers {

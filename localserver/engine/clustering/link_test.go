@@ -61,7 +61,7 @@ func TestLinksDecideBetweenSimilarSpeakers(t *testing.T) {
 		clusterer, people := twoPeople(0)
 		m := &clusterer.memory
 		mixed := unit(func(i int) float64 { return (1-c.share)*float64(people[0].e[i]) + c.share*float64(people[1].e[i]) })
-		m.segments = []storedSegment{{people[0].e, 1, 0, 0, false}, {mixed, 1, noSpeaker, 50, c.links}, {people[0].e, 1, 0, 100, c.links}}
+		m.segments = []storedSegment{{plain(people[0].e), 1, 0, 0, false}, {plain(mixed), 1, noSpeaker, 50, c.links}, {plain(people[0].e), 1, 0, 100, c.links}}
 		m.reassign(clusterer.speakers, &clusterer.p)
 		if got := m.segments[1].speaker; got != c.want {
 			t.Errorf("%s: speaker %d, want %d", c.name, got, c.want)
@@ -74,7 +74,7 @@ func TestThinKeepsTheLinksThatHold(t *testing.T) {
 	m := &memory{}
 	r := rand.New(rand.NewPCG(2, 2))
 	for i := range 16 {
-		m.segments = append(m.segments, storedSegment{newPerson(r).e, 1, 0, i, i%4 != 0}) // chains of four
+		m.segments = append(m.segments, storedSegment{plain(newPerson(r).e), 1, 0, i, i%4 != 0}) // chains of four
 	}
 	m.thin()
 	want := map[int]bool{1: false, 3: true, 5: false, 7: true, 8: false, 9: true, 12: false, 15: true}

@@ -14,7 +14,7 @@ type memory struct {
 
 // storedSegment is one segment of the memory.
 type storedSegment struct {
-	embedding Embedding
+	embedding normalised
 	duration  float64 // seconds of single-speaker speech
 	speaker   int     // or noSpeaker
 	at        int     // its centre, in frames of the stream
@@ -59,7 +59,7 @@ func (m *memory) add(w *Window, segments []segment, lag, max int, minDuration fl
 		if next == nil {
 			break
 		}
-		m.segments = append(m.segments, storedSegment{next.Embedding, next.Duration, noSpeaker, w.First + next.Centre, m.continues(w, next)})
+		m.segments = append(m.segments, storedSegment{next.embedding, next.Duration, noSpeaker, w.First + next.Centre, m.continues(w, next)})
 		_, m.end = w.Span(next.Segment)
 		added = true
 	}
@@ -124,7 +124,7 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 		s := &m.segments[i]
 		assigned, best := noSpeaker, p.MemoryThreshold
 		for k := range speakers {
-			if x := s.embedding.Dot(&speakers[k].centroid) + m.linkScore(i, k, p); x > best {
+			if x := s.embedding.similarity(&speakers[k].centroid) + m.linkScore(i, k, p); x > best {
 				assigned, best = k, x
 			}
 		}
@@ -135,7 +135,7 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 		updated := speaker{}
 		for i := range m.segments {
 			if m.segments[i].speaker == k {
-				updated.add(&m.segments[i].embedding, m.segments[i].duration)
+				updated.add(&m.segments[i].embedding.Embedding, m.segments[i].duration)
 			}
 		}
 		if updated.duration < 1 {
@@ -145,7 +145,7 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 		if updated.duration >= selfSimilarityDuration {
 			for i := range m.segments {
 				if s := &m.segments[i]; s.speaker == k {
-					updated.selfSimilarity += s.duration * s.embedding.Dot(&updated.centroid) / updated.duration
+					updated.selfSimilarity += s.duration * s.embedding.similarity(&updated.centroid) / updated.duration
 				}
 			}
 		}
@@ -154,11 +154,11 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 	}
 }
 
-// nearest is the mean cosine of e with those stored segments of speaker k before
+// nearest is the mean similarity of e to those stored segments of speaker k before
 // a frame that are most similar to it; ok is false when there are fewer than
 // nearestSegments.
-func (m *memory) nearest(e *Embedding, k, before int) (cos float64, ok bool) {
-	top := [nearestSegments]float64{-1, -1, -1}
+func (m *memory) nearest(e *normalised, k, before int) (mean float64, ok bool) {
+	top := [nearestSegments]float64{-2, -2, -2}
 	n := 0
 	for i := range m.segments {
 		s := &m.segments[i]
@@ -166,7 +166,7 @@ func (m *memory) nearest(e *Embedding, k, before int) (cos float64, ok bool) {
 			continue
 		}
 		n++
-		x := s.embedding.Dot(e)
+		x := s.embedding.similarity(e)
 		for j := range top {
 			if x > top[j] {
 				x, top[j] = top[j], x
@@ -174,9 +174,9 @@ func (m *memory) nearest(e *Embedding, k, before int) (cos float64, ok bool) {
 		}
 	}
 	for _, x := range top {
-		cos += x / nearestSegments
+		mean += x / nearestSegments
 	}
-	return cos, n >= nearestSegments
+	return mean, n >= nearestSegments
 }
 
 // count is the number of stored segments of speaker k.

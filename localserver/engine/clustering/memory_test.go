@@ -69,9 +69,10 @@ func TestAConvergedMemoryStaysConverged(t *testing.T) {
 func TestNearestStoredSegments(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	someone := newPerson(r)
+	reference := plain(someone.e)
 	m := &memory{}
 	for i, cos := range []float64{0.3, 0.8, 0.5, 0.7, 0.2, 0.95, 0.9} {
-		m.segments = append(m.segments, storedSegment{someone.similar(cos).e, 1, 0, 100 * i, false})
+		m.segments = append(m.segments, storedSegment{plain(someone.similar(cos).e), 1, 0, 100 * i, false})
 	}
 	m.segments[5].speaker = 1
 	for _, c := range []struct {
@@ -79,7 +80,7 @@ func TestNearestStoredSegments(t *testing.T) {
 		want            float64
 		ok              bool
 	}{{0, 600, 2.0 / 3, true}, {0, 601, 0.8, true}, {0, 300, 1.6 / 3, true}, {0, 200, 0, false}, {1, 601, 0, false}} {
-		got, ok := m.nearest(&someone.e, c.speaker, c.before)
+		got, ok := m.nearest(&reference, c.speaker, c.before)
 		if ok != c.ok || ok && math.Abs(got-c.want) > 1e-5 {
 			t.Errorf("speaker %d before frame %d: %.4f, %v; want %.4f, %v", c.speaker, c.before, got, ok, c.want, c.ok)
 		}

@@ -8,13 +8,13 @@ import (
 )
 
 // Params are the parameters of a Clusterer. "Cosine" is the cosine of two
-// embeddings, "duration" the length of single-speaker speech behind an
+// embeddings, "similarity" the normalised one (cohort.go), "duration" the length of single-speaker speech behind an
 // embedding in seconds.
 type Params struct {
 	// New-speaker threshold: the similarity of a segment cluster to a speaker
 	// from which the cluster belongs to that speaker.
 
-	// NewSpeakerThreshold is the threshold (cosine) for a cluster of 1 s and a
+	// NewSpeakerThreshold is the threshold (similarity) for a cluster of 1 s and a
 	// speaker of ThresholdSpeakerMax seconds.
 	NewSpeakerThreshold float64
 	// ThresholdClusterSlope is how much the threshold rises (cosine) for each
@@ -25,7 +25,7 @@ type Params struct {
 	// halving of the speaker's duration below ThresholdSpeakerMax (seconds).
 	ThresholdSpeakerSlope, ThresholdSpeakerMax float64
 	// ThresholdAdaptation is how far the threshold moves (0 to 1) towards the
-	// speaker's own similarity, the mean cosine of its segments with its
+	// speaker's own similarity, the mean of its segments to its
 	// centroid, less AdaptationMargin (cosine).
 	ThresholdAdaptation, AdaptationMargin float64
 
@@ -50,13 +50,13 @@ type Params struct {
 	// (cosine) a cluster may lie before its segments get no label. Between this
 	// and NewSpeakerMargin it is open whether the speaker is known or new.
 	AbstentionMargin float64
-	// RejectionThreshold is the cosine below which a segment gets no label.
+	// RejectionThreshold is the similarity below which a segment gets no label.
 	RejectionThreshold float64
 	// NearestWeight is the weight (0 to 1) of the nearest stored segments in the
-	// similarity to a speaker; the rest is the cosine with the centroid.
+	// similarity to a speaker; the rest is that to the centroid.
 	NearestWeight float64
-	// NearestOffset is added to the mean cosine with the nearest stored
-	// segments (cosine), which is lower than that with a centroid.
+	// NearestOffset is added to the mean similarity to the nearest stored
+	// segments, which is lower than that to a centroid.
 	NearestOffset float64
 	// ContinuityBonus is how much the segments of one local speaker raise each
 	// other's score for the speaker they are assigned to (cosine seconds).
@@ -70,7 +70,7 @@ type Params struct {
 	// MemoryMinDuration is the duration (seconds) from which a segment is
 	// stored.
 	MemoryMinDuration float64
-	// MemoryThreshold is the cosine from which a stored segment is assigned to
+	// MemoryThreshold is the similarity from which a stored segment is assigned to
 	// a speaker.
 	MemoryThreshold float64
 	// LinkBonus is added to the similarity of a stored segment (cosine) with the
@@ -85,7 +85,7 @@ type Params struct {
 
 	// Merging speakers.
 
-	// MergeThreshold is the cosine of two centroids from which two speakers are
+	// MergeThreshold is the similarity of two centroids from which two speakers are
 	// merged.
 	MergeThreshold float64
 
@@ -110,7 +110,7 @@ type Params struct {
 func Default() Params {
 	return Params{
 		NewSpeakerThreshold:   0.63,
-		ThresholdClusterSlope: 0.12,
+		ThresholdClusterSlope: 0.1,
 		ThresholdSpeakerSlope: 0.075, ThresholdSpeakerMax: 18.4,
 		ThresholdAdaptation: 0.277, AdaptationMargin: 0.231,
 
@@ -119,17 +119,17 @@ func Default() Params {
 		NewSpeakerMinDuration: 0.8315,
 
 		AbstentionMargin:   0.035,
-		RejectionThreshold: 0.4,
-		NearestWeight:      0.25, NearestOffset: 0.138,
+		RejectionThreshold: 0.47,
+		NearestWeight:      0.25, NearestOffset: 0.08,
 		ContinuityBonus: 0.167,
 		Temperature:     0.1,
 
-		MemoryMinDuration: 0.62, MemoryThreshold: 0.38,
+		MemoryMinDuration: 0.62, MemoryThreshold: 0.47,
 		LinkBonus: 0.09,
 
 		LinkageThreshold: 0.53,
 
-		MergeThreshold: 0.77,
+		MergeThreshold: 0.72,
 
 		SpeechThreshold: 0.64, OverlapThreshold: 0.46,
 		SpeakerShareThreshold: 0.25,

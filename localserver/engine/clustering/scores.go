@@ -86,7 +86,7 @@ func (c *Clusterer) compare(first int, out *Scores) {
 			}
 			for j, k := range out.Numbers {
 				for scale := range s.Embeddings {
-					to[j*decoder.Scales+scale] = float32(s.Embeddings[scale].Dot(&c.speakers[k].centroid))
+					to[j*decoder.Scales+scale] = float32(s.Embeddings[scale].Dot(&c.speakers[k].centroid.Embedding))
 				}
 			}
 		}

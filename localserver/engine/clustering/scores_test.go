@@ -17,7 +17,7 @@ func onAxis(axis int) (e Embedding) {
 func stretched() *Clusterer {
 	c := New(Default(), MaxSpeakers)
 	for k := range 3 {
-		c.speakers = append(c.speakers, speaker{duration: 1, centroid: onAxis(k)})
+		c.speakers = append(c.speakers, speaker{duration: 1, centroid: plain(onAxis(k))})
 	}
 	c.speakers[1] = speaker{}
 	c.aggregate.first = 10

@@ -5,14 +5,15 @@ import "math"
 // segment is a Segment with its local speaker and its segment cluster.
 type segment struct {
 	*Segment
-	local   int // index of the local speaker
-	cluster int // index of the first segment of its cluster
+	embedding normalised
+	local     int // index of the local speaker
+	cluster   int // index of the first segment of its cluster
 }
 
 // segmentCluster is a set of segments of one window that are taken for one
 // person: of one local speaker, of several, or a part of one.
 type segmentCluster struct {
-	embedding Embedding
+	embedding normalised
 	duration  float64 // seconds of single-speaker speech
 	first     int     // index of its first segment
 	excess    float64 // similarity to the nearest speaker less its threshold
@@ -36,7 +37,10 @@ func (c *Clusterer) clusterSegments(w *Window) {
 	c.segments = c.segments[:0]
 	for k := range w.Speakers {
 		for i := range w.Speakers[k].Segments {
-			c.segments = append(c.segments, segment{Segment: &w.Speakers[k].Segments[i], local: k, cluster: len(c.segments)})
+			s := segment{Segment: &w.Speakers[k].Segments[i], local: k, cluster: len(c.segments)}
+			s.embedding.Embedding = s.Embedding
+			s.embedding.normalise()
+			c.segments = append(c.segments, s)
 		}
 	}
 	n := len(c.segments)
@@ -134,8 +138,9 @@ func (c *Clusterer) collectClusters() {
 		}
 		norm = max(math.Sqrt(norm), 1e-9)
 		for k, x := range sum {
-			g.embedding[k] = float32(x / norm)
+			g.embedding.Embedding[k] = float32(x / norm)
 		}
+		g.embedding.normalise()
 		c.clusters = append(c.clusters, g)
 	}
 }

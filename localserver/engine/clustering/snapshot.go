@@ -56,7 +56,7 @@ func (c *Clusterer) AppendSnapshot(out []byte) []byte {
 	}
 	for i := range c.memory.segments {
 		s := &c.memory.segments[i]
-		speech := Speech{s.embedding, s.duration}
+		speech := Speech{s.embedding.Embedding, s.duration}
 		out = speech.Append(out)
 		r := segmentRecord{Speaker: int8(s.speaker)}
 		if s.continues {
@@ -89,7 +89,7 @@ func (c *Clusterer) Restore(snapshot []byte) error {
 		var r speakerRecord
 		_, _ = binary.Decode(snapshot, binary.LittleEndian, &r) // the length is checked
 		snapshot = snapshot[speakerBytes:]
-		if !validSum(r.Duration) || !(math.Abs(r.SelfSimilarity) <= 1) {
+		if !validSum(r.Duration) || !(math.Abs(r.SelfSimilarity) <= 2) {
 			return errSnapshot
 		}
 		s := &restored[i]
@@ -111,7 +111,10 @@ func (c *Clusterer) Restore(snapshot []byte) error {
 		if !ok || r.Speaker < noSpeaker || int(r.Speaker) >= speakers || r.Continues > 1 {
 			return errSnapshot
 		}
-		stored[i] = storedSegment{speech.Embedding, speech.Duration, int(r.Speaker), beforeStream, r.Continues == 1}
+		s := &stored[i]
+		*s = storedSegment{duration: speech.Duration, speaker: int(r.Speaker), at: beforeStream, continues: r.Continues == 1}
+		s.embedding.Embedding = speech.Embedding
+		s.embedding.normalise()
 	}
 	c.speakers, c.memory.segments = restored, stored
 	return nil

@@ -62,7 +62,7 @@ func full(random *rand.Rand) *Clusterer {
 		c.speakers[v].normalise()
 	}
 	for i := range memoryMax {
-		c.memory.segments = append(c.memory.segments, storedSegment{newPerson(random).e, random.Float64(), i%(MaxSpeakers+1) - 1, i, i%3 == 0})
+		c.memory.segments = append(c.memory.segments, storedSegment{plain(newPerson(random).e), random.Float64(), i%(MaxSpeakers+1) - 1, i, i%3 == 0})
 	}
 	return c
 }
@@ -82,13 +82,13 @@ func TestSnapshotRestoresTheSpeakers(t *testing.T) {
 	}
 	for i := range c.speakers {
 		a, b := &c.speakers[i], &restored.speakers[i]
-		if d := 1 - a.centroid.Dot(&b.centroid); math.Abs(d) > 1e-5 || a.duration != b.duration || a.selfSimilarity != b.selfSimilarity {
+		if d := 1 - a.centroid.Dot(&b.centroid.Embedding); math.Abs(d) > 1e-5 || a.duration != b.duration || a.selfSimilarity != b.selfSimilarity {
 			t.Errorf("speaker %d: distance %g, duration %g for %g, self-similarity %g for %g", i, d, b.duration, a.duration, b.selfSimilarity, a.selfSimilarity)
 		}
 	}
 	for i := range c.memory.segments {
 		a, b := &c.memory.segments[i], &restored.memory.segments[i]
-		if d := 1 - a.embedding.Dot(&b.embedding); math.Abs(d) > 1e-5 || math.Abs(a.duration-b.duration) > 1e-6 || a.speaker != b.speaker || a.continues != b.continues || b.at >= 0 {
+		if d := 1 - a.embedding.Dot(&b.embedding.Embedding); math.Abs(d) > 1e-5 || math.Abs(a.duration-b.duration) > 1e-6 || a.speaker != b.speaker || a.continues != b.continues || b.at >= 0 {
 			t.Fatalf("segment %d: distance %g, duration %g for %g, speaker %d for %d, at %d", i, d, b.duration, a.duration, b.speaker, a.speaker, b.at)
 		}
 	}
@@ -114,7 +114,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		for i := range c.speakers {
-			for _, x := range c.speakers[i].centroid {
+			for _, x := range c.speakers[i].centroid.Embedding {
 				if x != x || math.IsInf(float64(x), 0) {
 					t.Fatal("a centroid is not finite")
 				}

@@ -6,9 +6,9 @@ import "math"
 // one keeps its number.
 type speaker struct {
 	sum            [Dim]float64
-	duration       float64   // seconds of single-speaker speech behind sum
-	centroid       Embedding // sum, scaled to length 1
-	selfSimilarity float64   // mean cosine of its stored segments with centroid; 0 = not known yet
+	duration       float64    // seconds of single-speaker speech behind sum
+	centroid       normalised // sum, scaled to length 1
+	selfSimilarity float64    // mean similarity of its stored segments to centroid; 0 = not known yet
 }
 
 // merged reports whether the speaker has been merged into another one.
@@ -30,17 +30,18 @@ func (s *speaker) normalise() {
 	}
 	if norm = math.Sqrt(norm); norm > 0 {
 		for i, x := range s.sum {
-			s.centroid[i] = float32(x / norm)
+			s.centroid.Embedding[i] = float32(x / norm)
 		}
+		s.centroid.normalise()
 	}
 }
 
-// similarityTo compares e with speaker k: the cosine with the centroid, and with
-// weight NearestWeight the mean cosine with the nearest stored segments before a
+// similarityTo compares e with speaker k: the similarity to the centroid, and with
+// weight NearestWeight the mean similarity to the nearest stored segments before a
 // frame. Segments after that frame are left out, because they may be of the same
 // speech as e.
-func (c *Clusterer) similarityTo(e *Embedding, k, before int) float64 {
-	x := e.Dot(&c.speakers[k].centroid)
+func (c *Clusterer) similarityTo(e *normalised, k, before int) float64 {
+	x := e.similarity(&c.speakers[k].centroid)
 	if nearest, ok := c.memory.nearest(e, k, before); ok {
 		x += c.p.NearestWeight * (nearest + c.p.NearestOffset - x)
 	}
@@ -97,7 +98,7 @@ func (c *Clusterer) createSpeakers(w *Window) {
 			g.excess = 0 // its own speaker now
 			c.memory.append(storedSegment{g.embedding, g.duration, len(c.speakers), w.First + len(w.Speech), false})
 			c.speakers = append(c.speakers, speaker{})
-			c.speakers[len(c.speakers)-1].add(&g.embedding, g.duration)
+			c.speakers[len(c.speakers)-1].add(&g.embedding.Embedding, g.duration)
 			c.speakers[len(c.speakers)-1].normalise()
 		}
 	}
@@ -134,7 +135,7 @@ func (c *Clusterer) mergeSpeakers() {
 
 // samePerson reports whether two speakers are to be merged.
 func (c *Clusterer) samePerson(a, b int) bool {
-	return c.speakers[a].centroid.Dot(&c.speakers[b].centroid) >= c.p.MergeThreshold &&
+	return c.speakers[a].centroid.similarity(&c.speakers[b].centroid) >= c.p.MergeThreshold &&
 		min(c.memory.count(a), c.memory.count(b)) >= mergeMinSegments
 }
 

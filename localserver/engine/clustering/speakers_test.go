@@ -15,7 +15,7 @@ func twoSpeakers(maxSpeakers int, cos float64, segments ...int) *Clusterer {
 		c.speakers = append(c.speakers, speaker{})
 		for range segments[v] {
 			e := s.segment()
-			c.memory.segments = append(c.memory.segments, storedSegment{e, 1, v, 0, false})
+			c.memory.segments = append(c.memory.segments, storedSegment{plain(e), 1, v, 0, false})
 			c.speakers[v].add(&e, 1)
 		}
 		c.speakers[v].normalise()
@@ -40,7 +40,7 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 	if c.mergeSpeakers(); c.memory.count(1) != 39 {
 		t.Error("a merged speaker was merged again")
 	}
-	g := &segmentCluster{embedding: newPerson(rand.New(rand.NewPCG(1, 2))).e, duration: 2}
+	g := &segmentCluster{embedding: plain(newPerson(rand.New(rand.NewPCG(1, 2))).e), duration: 2}
 	if v, _ := c.nearestSpeaker(g, 0); v != 1 {
 		t.Errorf("the nearest speaker is %d, want the only one that is not merged", v)
 	}

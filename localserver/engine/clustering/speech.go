@@ -56,7 +56,7 @@ func Centroid(speech []Speech) (centroid Embedding, duration float64) {
 		s.add(&speech[i].Embedding, speech[i].Duration)
 	}
 	s.normalise()
-	return s.centroid, s.duration
+	return s.centroid.Embedding, s.duration
 }
 
 // Voice is what is known of speaker k after w, the last window: the centroid of its
@@ -73,14 +73,14 @@ func (c *Clusterer) Voice(w *Window, k int) (centroid Embedding, duration float6
 		}
 	}
 	s.normalise()
-	return s.centroid, s.duration
+	return s.centroid.Embedding, s.duration
 }
 
 // Speech returns the stored speech of speaker k in order of time.
 func (c *Clusterer) Speech(k int) (speech []Speech) {
 	for i := range c.memory.segments {
 		if s := &c.memory.segments[i]; s.speaker == k {
-			speech = append(speech, Speech{s.embedding, s.duration})
+			speech = append(speech, Speech{s.embedding.Embedding, s.duration})
 		}
 	}
 	return speech

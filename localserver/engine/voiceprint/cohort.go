@@ -22,7 +22,7 @@ import (
 //go:embed cohort.bin
 var cohortBytes []byte
 
-var cohort = parseCohort(cohortBytes)
+var cohort = clustering.CohortEmbeddings(cohortBytes)
 
 // nearest is how many embeddings of the cohort count: the most similar ones.
 const nearest = 15
@@ -37,22 +37,6 @@ func AppendCohort(out []byte, e *clustering.Embedding) []byte {
 		out = append(out, byte(int8(min(max(math.Round(float64(x)*cohortScale), -127), 127))))
 	}
 	return out
-}
-
-func parseCohort(raw []byte) (all []clustering.Embedding) {
-	for ; len(raw) >= clustering.Dim; raw = raw[clustering.Dim:] {
-		var e clustering.Embedding
-		var norm float64
-		for i := range e {
-			e[i] = float32(int8(raw[i]))
-			norm += float64(e[i]) * float64(e[i])
-		}
-		for i := range e {
-			e[i] /= float32(math.Sqrt(norm))
-		}
-		all = append(all, e)
-	}
-	return all
 }
 
 // toCohort is how similar an embedding is to the nearest people of the cohort: the
