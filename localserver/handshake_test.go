@@ -13,7 +13,6 @@ import (
 
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/store"
-
 	"hubbub/localserver/stream"
 )
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"hubbub/localserver/certificate"
-
 	"hubbub/localserver/httpconn"
 )
 

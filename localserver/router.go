@@ -7,9 +7,8 @@ import (
 	"path"
 	"strings"
 
-	"hubbub/protocol"
-
 	"hubbub/localserver/httpconn"
+	"hubbub/protocol"
 )
 
 // maxTarget bounds the path and query of a request, in bytes. The longest that

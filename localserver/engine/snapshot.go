@@ -28,8 +28,8 @@ var ErrSnapshot = errors.New("the snapshot of speakers cannot be used")
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // AppendSnapshot appends to out a snapshot of the speakers. An engine for a later
-// stream that restores it gives the same people the same numbers. It may be called at any time between two calls of Push, and after
-// Flush.
+// stream that restores it gives the same people the same numbers. It may be called
+// at any time between two calls of Push, and after Flush.
 func (e *Engine) AppendSnapshot(out []byte) []byte {
 	from := len(out)
 	out = append(out, snapshotMagic...)

@@ -40,7 +40,7 @@ const (
 type Rate struct {
 	store       store.Counters
 	shared      bool
-	unavailable func() bool // the store, for a while
+	unavailable func() bool // reports whether a shared store has not answered for a while
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -83,7 +83,8 @@ func NewRate(counters store.Counters, shared bool, unavailable func() bool, now 
 }
 
 // Take counts one request, and with it all others of the account to the operation
-// that wait, if there are fewer than limit in the window. ctx carries no deadline into it.
+// that wait, if there are fewer than limit in the window. The store is called
+// with a deadline of its own, also after ctx has ended.
 func (l *Rate) Take(ctx context.Context, operation, account string, limit int) Counted {
 	key := operation + " " + account
 	win := l.window(key)

@@ -47,19 +47,26 @@ func speaking(state string, speakers ...int) *recalling {
 	return r
 }
 
+// snapshotOf runs a stream of some chunks to its end and returns its snapshot.
+func (s *server) snapshotOf(t *testing.T, d Diarizer, chunks int) []byte {
+	t.Helper()
+	c := s.open(d)
+	c.chunks(chunks)
+	c.endOfStream()
+	c.end()
+	s.running.Wait()
+	snapshot, err := s.Snapshot(t.Context(), testID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
 // The labels of a stream continue in the one that resumes it, and new ones
 // follow.
 func TestResumedStreamContinuesLabels(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
-		first := s.open(speaking("a", 5, 2))
-		first.chunks(2)
-		first.endOfStream()
-		first.end()
-		s.running.Wait()
-		snapshot, err := s.Snapshot(t.Context(), testID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		snapshot := s.snapshotOf(t, speaking("a", 5, 2), 2)
 		d := speaking("", 2, 7, 5)
 		labels, err := Restore(d, snapshot)
 		if err != nil || d.state != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
@@ -86,15 +93,7 @@ func TestResumedStreamWithdrawsMatches(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		d := speaking("a", 5)
 		d.OnPush = matching(d.OnPush, "Sam")
-		first := s.open(d)
-		first.chunks(1)
-		first.endOfStream()
-		first.end()
-		s.running.Wait()
-		snapshot, err := s.Snapshot(t.Context(), testID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		snapshot := s.snapshotOf(t, d, 1)
 		d = speaking("", 5, 2)
 		labels, err := Restore(d, snapshot)
 		if err != nil || labels != (Labels{5: {Number: 1, Matched: true}}) {

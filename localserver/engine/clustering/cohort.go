@@ -78,7 +78,7 @@ func (a *normalised) similarity(b *normalised) float64 {
 // normalise computes the offset.
 func (a *normalised) normalise() {
 	m := cohort()
-	var cosines [1024]float32
+	var cosines [1024]float32 // more than the cohort has members
 	m.Apply(nn.Rows{Groups: 1, N: 1, Src: a.Embedding[:], SrcStride: Dim, Dst: cosines[:m.Padded()], DstStride: m.Padded()})
 	var top [cohortNearest]float32 // the largest first; all are positive
 	for _, x := range cosines[:m.N] {

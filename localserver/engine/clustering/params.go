@@ -8,8 +8,8 @@ import (
 )
 
 // Params are the parameters of a Clusterer. "Cosine" is the cosine of two
-// embeddings, "similarity" the normalised one (cohort.go), "duration" the length of single-speaker speech behind an
-// embedding in seconds.
+// embeddings, "similarity" the normalised one (cohort.go), "duration" the length of
+// single-speaker speech behind an embedding in seconds.
 type Params struct {
 	// New-speaker threshold: the similarity of a segment cluster to a speaker
 	// from which the cluster belongs to that speaker.
