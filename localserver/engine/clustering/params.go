@@ -79,8 +79,8 @@ type Params struct {
 
 	// Clustering the segments of one window (average linkage).
 
-	// LinkageThreshold is the mean similarity (cosine) from which two segment
-	// clusters are joined.
+	// LinkageThreshold is the mean cosine from which two segment clusters are joined.
+	// It is not normalised: all segments of a window have one line and one room.
 	LinkageThreshold float64
 
 	// Merging speakers.
