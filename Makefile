@@ -112,7 +112,7 @@ endif
 	@.ci/install eval >&2
 	@rm -rf $@.part && mkdir -p .cache && /usr/bin/python3 ../shared/speech/conditions/make.py ../shared/speech/sim-dev $@.part >&2 && mv $@.part $@
 
-ENROLMENT = /usr/bin/python3 localserver/engine/training/enrolment.py --prototype ../shared/prototype/pipeline --speech ../shared/speech
+ENROLMENT = /usr/bin/python3 localserver/engine/training/enrolment.py --speech ../shared/speech
 CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
 
 # Meetings of enrolled people, clean and in the same conditions, and their enrolment speech.

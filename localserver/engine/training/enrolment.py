@@ -1,18 +1,18 @@
 #!/usr/bin/python3
 """Meetings of people who have enrolled, and their enrolment speech: for calibrating and measuring voiceprints.
 
-enrolment.py --prototype PIPELINE --speech SPEECH --out OUT [--split dev] [--count N] [--seed N] [--channels SHARE]
+enrolment.py --speech SPEECH --out OUT [--split dev] [--count N] [--seed N] [--channels SHARE]
 
 OUT/meetings/X.wav, .rttm, .uem: meetings as those of the simulated sets. OUT/people/NAME.wav: 15 s of each person, of sentences that occur in no
 meeting. OUT/enrolled.json: {meeting: {"2": [names], "8": [...], "50": [...]}}, who has enrolled. In each meeting one person, or two of five or more, never
-has. SHARE of the meetings and of the enrolment speech go through a chain of channels.py each. Needs ffmpeg, numpy, scipy and soundfile. PIPELINE is ../shared/prototype/pipeline, SPEECH is ../shared/speech."""
+has. SHARE of the meetings and of the enrolment speech go through a chain of channels.py each. Needs ffmpeg, numpy, scipy and soundfile. SPEECH is ../shared/speech."""
 import argparse
 import json
 import os
 import subprocess
-import sys
 import numpy as np
 import soundfile as sf
+import meeting
 from channels import Channels
 
 RATE = 16000
@@ -46,13 +46,11 @@ def divide(x, utterances):
 
 def main():
     ap = argparse.ArgumentParser()
-    for o in ('prototype', 'speech', 'out'):
+    for o in ('speech', 'out'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--split', choices=('train', 'dev'), default='dev'); ap.add_argument('--count', type=int, default=16); ap.add_argument('--seed', type=int, default=1)
     ap.add_argument('--people', type=int, default=150, help='people at most'); ap.add_argument('--channels', type=float, default=0.)
     a = ap.parse_args()
-    sys.path.insert(0, a.prototype)
-    import simulate_meetings as S
     rng, channels = np.random.RandomState(a.seed), Channels(np.random.default_rng(a.seed))
 
     def through_a_channel(path):
@@ -70,7 +68,7 @@ def main():
     for e in several + once:
         x = samples(os.path.join(speakers, e['file']))
         speech, rest = divide(x, e['utterances'])
-        name = '%s-%s' % (e['corpus'], e['speaker'])
+        name = meeting.name_of(e)
         if len(speech) < 13 * RATE:
             continue
         sf.write(os.path.join(a.out, 'people', name + '.wav'), speech, RATE, subtype='PCM_16')
@@ -82,20 +80,19 @@ def main():
             pool.append(x)
             size += len(x)
     pool = np.concatenate(pool)
-    name_of = lambda e: '%s-%s' % (e['corpus'], e['speaker'])
-    templates = S.rttm(os.path.join(a.speech, 'turn-taking', 'AMI-%s-only_words.rttm' % a.split))
+    templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-%s-only_words.rttm' % a.split))
     enrolled = {}
     for i in range(a.count):
         k = int(rng.choice(list(PEOPLE), p=list(PEOPLE.values())))
         order = [members[j] for j in rng.permutation(len(members))]
-        who, others = order[:k], [name_of(e) for e in order[k:]] + only
+        who, others = order[:k], [meeting.name_of(e) for e in order[k:]] + only
         name = '%s-%03d' % (a.split, i)
         try:
-            S.meeting(name, os.path.join(a.out, 'meetings'), None, pool, who, templates, rng, k, rng.uniform(100, 180), str(rng.choice(['interview', 'meeting', 'meeting'])))
-        except SystemExit:                                            # no piece of a real meeting has so many people
+            meeting.make(os.path.join(a.out, 'meetings'), name, pool, who, templates, None, rng, rng.uniform(100, 180), str(rng.choice(['interview', 'meeting', 'meeting'])))
+        except meeting.NoTemplate:
             continue
         through_a_channel(os.path.join(a.out, 'meetings', name + '.wav'))
-        known = [name_of(e) for e in who[:k - (2 if k >= 5 else 1)]]
+        known = [meeting.name_of(e) for e in who[:k - (2 if k >= 5 else 1)]]
         enrolled[name] = {n: (known + others)[:n] for n in SIZES}
     json.dump(enrolled, open(os.path.join(a.out, 'enrolled.json'), 'w'), indent=1)
 

@@ -1,19 +1,16 @@
 """Meetings in the manner of the simulated sets, as recordings: OUT/<name>-000.wav, .rttm, .uem, ...
 
-meetings.py --prototype PIPELINE --store STORE --speech SPEECH --out OUT --name NAME --count N --seed N
+meetings.py --store STORE --speech SPEECH --out OUT --name NAME --count N --seed N
 
-The rooms, the noise and the plan of turns are those of simulate_meetings.py in PIPELINE (../shared/prototype/pipeline), from SPEECH, the speech collection. The people are drawn here: whole sentences of people that come in several clips (two in three meetings), readers of one corpus, spelt
+meeting.py makes each, of SPEECH, the speech collection. The people are drawn here: whole sentences of people that come in several clips (two in three meetings), readers of one corpus, spelt
 letters, words, synthetic voices; in --strangers of the meetings everybody has a synthetic vocal tract (Tract). People read their clips in any order, so that
 what is said of one person at two times is mostly of two sentences. --channels of the meetings go through a chain of channels.py."""
 import argparse
-import glob
 import json
 import os
-import sys
-import tempfile
 import numpy as np
 import soundfile as sf
-from acoustics import SR, load_audio
+import meeting
 from channels import Channels
 from train import room_responses
 from voices import Tract, stretch
@@ -39,44 +36,31 @@ def kinds_of(index, extra):
     return k
 
 
-def noises(speech, out):
-    """the noises of the collection that are no room responses as WAV, which simulate_meetings.py reads"""
-    for f in sorted(glob.glob(os.path.join(speech, 'noise', '*.opus'))):
-        if 'rir_' not in f:
-            sf.write(os.path.join(out, os.path.basename(f)[:-4] + 'wav'), load_audio(f), SR, subtype='PCM_16')
-
-
 def main():
     ap = argparse.ArgumentParser()
-    for o in ('prototype', 'store', 'out', 'name', 'speech'):
+    for o in ('store', 'out', 'name', 'speech'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--kinds', choices=sorted(SHARES), default='all'); ap.add_argument('--count', type=int, default=350); ap.add_argument('--seed', type=int, default=1)
     ap.add_argument('--extra', help='store of synthetic voices'); ap.add_argument('--split', choices=('train', 'dev'), default='train')
     ap.add_argument('--strangers', type=float, default=.5, help='share of the meetings'); ap.add_argument('--channels', type=float, default=0., help='share of the meetings')
     a = ap.parse_args()
-    sys.path.insert(0, a.prototype)
-    import simulate_meetings as S
     read = lambda d: [dict(e, pool=os.path.join(d, 'pool.i16')) for e in json.load(open(os.path.join(d, 'index.json'))) if e['split'] == a.split]
     kinds = kinds_of(read(a.store), read(a.extra) if a.extra else [])
     pools = {d: np.memmap(os.path.join(d, 'pool.i16'), '<i2', 'r') for d in filter(None, (a.store, a.extra))}
 
-    class Tape(S.Tape):
-        """as there, in the voice that the meeting gives to its people"""
+    class Reader(meeting.Reader):
+        """in the voice that the meeting gives to its people"""
 
-        def __init__(self, pool, ent, rng):
-            pool = pools[os.path.dirname(ent['pool'])]
-            super().__init__(pool, ent, rng)
-            if ent['speed'] != 1.:
-                self.x = stretch(self.x.astype(np.float32), ent['speed'])
-            if ent['tract'] is not None:
-                self.x = ent['tract'].speak(self.x)
-            self.p = rng.randint(len(self.x))
-    S.Tape = Tape
+        def __init__(self, _, person, rng):
+            super().__init__(pools[os.path.dirname(person['pool'])], person, rng)
+            if person['speed'] != 1.:
+                self.x = stretch(self.x.astype(np.float32), person['speed'])
+            if person['tract'] is not None:
+                self.x = person['tract'].speak(self.x)
+            self.at = rng.randint(len(self.x))
     rng, g = np.random.RandomState(a.seed), np.random.default_rng(a.seed)
-    templates = S.rttm(os.path.join(a.speech, 'turn-taking', 'AMI-train-only_words.rttm'))
-    noise = tempfile.TemporaryDirectory()
-    noises(a.speech, noise.name)
-    os.makedirs(a.out, exist_ok=True)
+    templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-train-only_words.rttm'))
+    noises = meeting.load_noises(a.speech)
     shares = {k: v for k, v in SHARES[a.kinds].items() if kinds[k]}
     chance = np.array(list(shares.values())) / sum(shares.values())
     channels = Channels(g, room_responses(a.speech))
@@ -87,8 +71,8 @@ def main():
         who = [dict(c[j], speed=float(g.uniform(.82, 1.22) if strange else g.choice(NATURAL)), tract=Tract(g) if strange else None) for j in rng.permutation(len(c))[:k]]
         try:
             name = '%s-%03d' % (a.name, i)
-            S.meeting(name, a.out, noise.name, None, who, templates, rng, len(who), rng.uniform(*SECONDS), str(rng.choice(['interview', 'meeting', 'meeting'])))
-        except SystemExit:                                           # no piece of a real meeting has so many people
+            meeting.make(a.out, name, None, who, templates, noises, rng, rng.uniform(*SECONDS), str(rng.choice(['interview', 'meeting', 'meeting'])), Reader)
+        except meeting.NoTemplate:
             continue
         if g.random() < a.channels:
             path = os.path.join(a.out, name + '.wav')
