@@ -110,7 +110,7 @@ func (s *Server) backUp(w http.ResponseWriter, r *http.Request) {
 	s.log.Info("backup made", "duration", time.Since(began).Round(time.Millisecond))
 }
 
-// Backup writes a backup of a data folder, for store.Restore. If a server uses
+// Backup writes a backup of a data folder, for backup.Restore. If a server uses
 // the folder, it makes the backup and continues to serve meanwhile. Errors that a
 // user can do something about carry a hint.
 func Backup(ctx context.Context, dir string, w io.Writer) error {

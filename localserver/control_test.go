@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/backup"
 	"hubbub/protocol"
 )
 
@@ -59,7 +59,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 	restore := func(file string) *host {
 		t.Helper()
 		to := filepath.Join(t.TempDir(), "new")
-		if err := store.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		return serve(t, keep(to))
@@ -135,7 +135,7 @@ func TestBackupOfALongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "new")
-	if err := store.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	restored := serve(t, func(o *setup) { o.DataDir = to })

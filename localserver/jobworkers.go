@@ -18,6 +18,7 @@ import (
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
 )
@@ -124,7 +125,7 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.fetch, s.hooks = s.options.outboundPolicies()
 	dir := ""
 	if s.options.DataDir != "" {
-		dir = filepath.Join(s.options.DataDir, store.JobsFolder)
+		dir = filepath.Join(s.options.DataDir, datafolder.Jobs)
 		// What an earlier process left there is of no use.
 		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 			return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/localserver"
-	"hubbub/localserver/store"
+	"hubbub/localserver/store/backup"
 	"hubbub/protocol/hint"
 )
 
@@ -62,7 +62,7 @@ func backUp(ctx context.Context, data, file string) (size int64, err error) {
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return 0, err
 	}
-	if err := store.VerifyBackup(out.Name()); err != nil {
+	if err := backup.Verify(out.Name()); err != nil {
 		return 0, err
 	}
 	return size, os.Rename(out.Name(), file)
@@ -82,7 +82,7 @@ before.`,
 			if data == "" {
 				return errNoData
 			}
-			if err := store.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
+			if err := backup.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(a.Stdout, "%s restored to %s\n", args[0], data)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
@@ -117,7 +117,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "new")
-	if err := Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if reports, err := datafolder.Check(to); err != nil || slices.ContainsFunc(reports, func(r datafolder.Report) bool { return r.Damaged > 0 }) {
@@ -140,50 +140,11 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := restored.Finish(context.Background(), "s1", Done, noon, ""); err != nil {
 		t.Error(err)
 	}
-	if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
+	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
 		t.Errorf("into a folder that is not empty: %v", err)
 	}
 	if got := read(t, s); got != want {
 		t.Errorf("the backup has changed the store:\n%s", got)
-	}
-}
-
-// What is not a complete backup is refused, and leaves nothing behind.
-func TestBackupThatIsNotComplete(t *testing.T) {
-	dir := t.TempDir()
-	s, _ := filled(t, dir)
-	var buf bytes.Buffer
-	if err := s.Backup(context.Background(), &buf); err != nil {
-		t.Fatal(err)
-	}
-	whole := buf.Bytes()
-	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases := map[string][]byte{"empty": {}, "text": []byte("no backup"), "cut in half": whole[:len(whole)/2],
-		"one byte short": whole[:len(whole)-1], "of another": bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)}
-	for _, f := range archive.File {
-		at, err := f.DataOffset()
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := slices.Clone(whole)
-		changed[at+int64(f.UncompressedSize64)/2] ^= 1
-		cases["a changed "+f.Name] = changed
-	}
-	for name, raw := range cases {
-		parent := t.TempDir()
-		file, to := filepath.Join(parent, "backup"), filepath.Join(parent, "new")
-		if err := os.WriteFile(file, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
-			t.Errorf("%s: %v", name, err)
-		}
-		if left, err := os.ReadDir(parent); len(left) != 1 || err != nil {
-			t.Errorf("%s leaves %v", name, left)
-		}
 	}
 }
 
@@ -197,17 +158,5 @@ func TestBackupOfNothing(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); !reflect.DeepEqual(left, []os.DirEntry{}) && len(left) > 0 {
 		t.Errorf("left behind: %v", left)
-	}
-}
-
-func TestEntriesOfABackup(t *testing.T) {
-	for name, want := range map[string]bool{
-		"streams/EVENTS": true, "streams/KV_sessions.json": true, "files/keys/a.pem": true, "files/tls.pem": true,
-		"streams/": false, "streams/a/b": false, `streams/..\x`: false, "files/": false, "files/../x": false, "files//x": false,
-		"files/jetstream/x": false, "files/lock": false, "x": false, "/etc/passwd": false, "files//etc/passwd": false,
-	} {
-		if got := validEntry(name); got != want {
-			t.Errorf("%q: %v", name, got)
-		}
 	}
 }

@@ -4,167 +4,89 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
-	"path/filepath"
-	"sync"
+	"io"
+	"os"
 	"time"
 
 	"hubbub/protocol/hint"
 
+	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	// startTimeout bounds the start of the embedded server, which replays
-	// what is on disk.
-	startTimeout = 30 * time.Second
-	// memoryLimit bounds a store in memory.
-	memoryLimit = 256 << 20
-	// noLimit is a bound that no disk reaches: admit watches the free space.
-	noLimit = 1 << 60
 	// tendEvery is how often the embedded server is checked for failed writes.
 	tendEvery = time.Second
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
 )
 
-// embedded is the NATS server in this process. After a failed write a NATS
-// server writes no more to that stream until it is started again, also when the
-// disk has space again; tend starts it again then. The connection to it
-// survives this: it asks for a new one here.
-type embedded struct {
-	options *natsserver.Options
-	log     *serverLog
-
-	mu     sync.Mutex
-	server *natsserver.Server // nil after a start that failed
-}
-
-// newEmbedded starts a server that stores everything below dir.
-func newEmbedded(dir string, log *serverLog) (*embedded, error) {
-	e := &embedded{log: log, options: &natsserver.Options{
-		ServerName:         "hubbub",
-		DontListen:         true,
-		NoSigs:             true,
-		JetStream:          true,
-		StoreDir:           filepath.Join(dir, datafolder.JetStream),
-		SyncAlways:         true, // by default an acknowledged write may wait two minutes for the disk
-		JetStreamMaxMemory: memoryLimit,
-		JetStreamMaxStore:  -1,
-	}}
-	if _, _, err := datafolder.Space(dir); err == nil {
-		e.options.JetStreamMaxStore = noLimit
+// openEmbedded starts an embedded server on the data folder, or in memory.
+func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
+	dir, storage := o.Dir, jetstream.FileStorage
+	if dir == "" {
+		storage = jetstream.MemoryStorage
+		// JetStream needs a folder even for a store in memory.
+		datafolder.RemoveScratch()
+		if dir, err = os.MkdirTemp("", datafolder.ScratchPrefix); err != nil {
+			return hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
+				"Make the folder for temporary files writable, or set TMPDIR.")
+		}
+		s.scratch = dir
 	}
-	return e, e.start()
-}
-
-// start starts the server. A panic of it is an error.
-func (e *embedded) start() (err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var server *natsserver.Server
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the NATS server panicked: %v", p)
-		}
-		if err != nil {
-			err = hint.Add(fmt.Errorf("the store could not be started: %w", err),
-				"Check that its folder is writable and its disk has space.")
-
-			if server != nil {
-				server.Shutdown()
-				server.WaitForShutdown()
-			}
-		}
-	}()
-	if server, err = natsserver.NewServer(e.options.Clone()); err != nil {
+	if s.lock, err = datafolder.Acquire(dir); err != nil {
 		return err
 	}
-	server.SetLoggerV2(e.log, false, false, false)
-	server.Start()
-	if !server.ReadyForConnections(startTimeout) || !server.JetStreamEnabled() {
-		return errors.New(e.log.cause())
-	}
-	e.server = server
-	return nil
-}
-
-// stop stops the server. It waits until everything is written.
-func (e *embedded) stop() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.server != nil {
-		e.server.Shutdown()
-		e.server.WaitForShutdown()
-		e.server = nil
-	}
-}
-
-var errNotRunning = errors.New("the embedded NATS server does not run")
-
-// InProcessConn connects to the server that runs now.
-func (e *embedded) InProcessConn() (net.Conn, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.server == nil {
-		return nil, errNotRunning
-	}
-	return e.server.InProcessConn()
-}
-
-// writeError is not nil when a write has failed and the server writes no more.
-func (e *embedded) writeError() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.server == nil {
-		return errNotRunning
-	}
-	return lasting(func() error {
-		health := healthAnswer{header: http.Header{}}
-		r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
+	s.dir = o.Dir
+	if o.Dir != "" {
+		if err = datafolder.CheckSpace(dir, startSpace); err == nil {
+			s.damage, err = datafolder.Salvage(dir, o.Logger)
+		}
 		if err != nil {
 			return err
 		}
-		e.server.HandleHealthz(&health, r)
-		if health.status == 0 || health.status == http.StatusOK {
-			return nil
-		}
-		return fmt.Errorf("the embedded NATS server is not healthy: %s", health.body)
-	})
-}
-
-// healthChecks is how many health checks in a row have to fail. One of them
-// waits for a millisecond and can fail on a busy machine.
-const healthChecks = 10
-
-// lasting returns the error of a check that fails every time.
-func lasting(check func() error) (err error) {
-	for range healthChecks {
-		if err = check(); err == nil {
-			return nil
-		}
 	}
+	if s.embedded, err = embedded.Start(dir, o.Logger); err != nil {
+		return err
+	}
+	if err = s.connectEmbedded(); err != nil {
+		return err
+	}
+	if err = s.forgetDeliveries(ctx); err == nil {
+		err = s.setUp(ctx, storage)
+	}
+	if err != nil {
+		return fmt.Errorf("the store could not be opened: %w", err)
+	}
+	// The lock excludes other processes: unfinished writes are of an earlier one.
+	if _, err := s.sweepEntries(ctx, ended); err != nil {
+		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
+	}
+	if o.Dir != "" {
+		s.background.Add(1)
+		go s.tend()
+	}
+	return nil
+}
+
+// connectEmbedded connects to the embedded server, without a port.
+func (s *Store) connectEmbedded() (err error) {
+	s.conn, err = nats.Connect("", nats.InProcessServer(s.embedded), nats.Name("hubbub"),
+		nats.MaxReconnects(-1), nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0),
+		// What cannot be sent now fails now: see connect.
+		nats.ReconnectBufSize(-1), nats.ClosedHandler(s.closed),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
+		}))
+	if err != nil {
+		return fmt.Errorf("the store does not answer: %w", err)
+	}
+	s.js, err = jetstream.New(s.conn)
 	return err
-}
-
-// healthAnswer takes the answer of the server to a health check, which it gives
-// over HTTP alone.
-type healthAnswer struct {
-	header http.Header
-	status int
-	body   []byte
-}
-
-func (h *healthAnswer) Header() http.Header    { return h.header }
-func (h *healthAnswer) WriteHeader(status int) { h.status = status }
-func (h *healthAnswer) Write(b []byte) (int, error) {
-	h.body = append(h.body, b...)
-	return len(b), nil
 }
 
 // tend starts the embedded server again after a failed write, as soon as the
@@ -179,7 +101,7 @@ func (s *Store) tend() {
 			return
 		case <-tick.C:
 		}
-		err := s.embedded.writeError()
+		err := s.embedded.WriteError()
 		if err == nil {
 			continue
 		}
@@ -194,8 +116,7 @@ func (s *Store) tend() {
 }
 
 func (s *Store) restart() error {
-	s.embedded.stop()
-	if err := s.embedded.start(); err != nil {
+	if err := s.embedded.Restart(); err != nil {
 		return err
 	}
 	// What was in memory is gone: it is set up again, into handles of no use.
@@ -205,41 +126,26 @@ func (s *Store) restart() error {
 	return retry(ctx, func(ctx context.Context) error { return again.setUp(ctx, jetstream.FileStorage) })
 }
 
-// serverLog receives the log of the embedded server: warnings and errors at
-// their level, everything else at debug level.
-type serverLog struct {
-	log   *slog.Logger
-	fatal chan string // the first fatal error
-}
+var errNotInFolder = errors.New("the store is not in a data folder")
 
-func (l *serverLog) Noticef(format string, v ...any) { l.debug(format, v) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.debug(format, v) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.debug(format, v) }
-func (l *serverLog) Warnf(format string, v ...any) {
-	l.log.Warn(fmt.Sprintf(format, v...), "from", "nats")
-}
-func (l *serverLog) Errorf(format string, v ...any) {
-	l.log.Error(fmt.Sprintf(format, v...), "from", "nats")
-}
-
-func (l *serverLog) debug(format string, v []any) {
-	l.log.Debug(fmt.Sprintf(format, v...), "from", "nats")
-}
-
-func (l *serverLog) Fatalf(format string, v ...any) {
-	l.Errorf(format, v...)
-	select {
-	case l.fatal <- fmt.Sprintf(format, v...):
-	default:
+// Backup writes a backup of the store and the other files of its data folder, for
+// backup.Restore. The store is used as before meanwhile. What was acknowledged when
+// Backup was called is in it.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	if s.dir == "" {
+		return errNotInFolder
 	}
+	return backup.Write(ctx, s.conn, s.dir, w)
 }
 
-// cause is the fatal error, if there was one.
-func (l *serverLog) cause() string {
-	select {
-	case s := <-l.fatal:
-		return s
-	default:
-		return "it was not ready in time"
+// BackupFolder writes a backup of a data folder that no server uses.
+func BackupFolder(ctx context.Context, dir string, w io.Writer) error {
+	if _, err := os.Stat(datafolder.Streams(dir)); err != nil {
+		return datafolder.NoStore(dir)
 	}
+	s, err := Open(ctx, Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Backup(ctx, w), s.Close())
 }

@@ -214,7 +214,7 @@ func TestStoreRecoversFromAFullDisk(t *testing.T) {
 	if err := s.Append(try, "during", 0, long); err == nil {
 		t.Fatal("a full disk took an event")
 	}
-	if err := s.embedded.writeError(); err == nil {
+	if err := s.embedded.WriteError(); err == nil {
 		t.Fatal("the failed write is not noticed")
 	}
 	if err := s.Ping(ctx); err == nil {

@@ -13,10 +13,14 @@ import (
 	"hubbub/protocol/hint"
 
 	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// startTimeout bounds the set-up of the store.
+const startTimeout = 30 * time.Second
 
 // Options say where the store is.
 type Options struct {
@@ -39,7 +43,7 @@ type Options struct {
 
 // Store is JetStream, embedded or on a cluster. It is safe for concurrent use.
 type Store struct {
-	embedded *embedded // nil on a cluster
+	embedded *embedded.Server // nil on a cluster
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	lock     *datafolder.Lock // nil on a cluster without a data folder
@@ -131,70 +135,6 @@ func (s *Store) openCluster(ctx context.Context, o Options) (err error) {
 	return s.setUpCluster(ctx)
 }
 
-// openEmbedded starts an embedded server on the data folder, or in memory.
-func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
-	dir, storage := o.Dir, jetstream.FileStorage
-	if dir == "" {
-		storage = jetstream.MemoryStorage
-		// JetStream needs a folder even for a store in memory.
-		datafolder.RemoveScratch()
-		if dir, err = os.MkdirTemp("", datafolder.ScratchPrefix); err != nil {
-			return hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
-				"Make the folder for temporary files writable, or set TMPDIR.")
-		}
-		s.scratch = dir
-	}
-	if s.lock, err = datafolder.Acquire(dir); err != nil {
-		return err
-	}
-	s.dir = o.Dir
-	if o.Dir != "" {
-		if err = datafolder.CheckSpace(dir, startSpace); err == nil {
-			s.damage, err = datafolder.Salvage(dir, o.Logger)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if s.embedded, err = newEmbedded(dir, &serverLog{log: o.Logger, fatal: make(chan string, 1)}); err != nil {
-		return err
-	}
-	if err = s.connectEmbedded(); err != nil {
-		return err
-	}
-	if err = s.forgetDeliveries(ctx); err == nil {
-		err = s.setUp(ctx, storage)
-	}
-	if err != nil {
-		return fmt.Errorf("the store could not be opened: %w", err)
-	}
-	// The lock excludes other processes: unfinished writes are of an earlier one.
-	if _, err := s.sweepEntries(ctx, ended); err != nil {
-		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
-	}
-	if o.Dir != "" {
-		s.background.Add(1)
-		go s.tend()
-	}
-	return nil
-}
-
-// connectEmbedded connects to the embedded server, without a port.
-func (s *Store) connectEmbedded() (err error) {
-	s.conn, err = nats.Connect("", nats.InProcessServer(s.embedded), nats.Name("hubbub"),
-		nats.MaxReconnects(-1), nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0),
-		// What cannot be sent now fails now: see connect.
-		nats.ReconnectBufSize(-1), nats.ClosedHandler(s.closed),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
-		}))
-	if err != nil {
-		return fmt.Errorf("the store does not answer: %w", err)
-	}
-	s.js, err = jetstream.New(s.conn)
-	return err
-}
-
 // setUp creates the buckets and streams, or finds them.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
 	steps := []func(context.Context, jetstream.StorageType) error{
@@ -265,7 +205,7 @@ func (s *Store) Close() error {
 		s.conn.Close()
 	}
 	if s.embedded != nil {
-		s.embedded.stop()
+		s.embedded.Stop()
 	}
 	var errs []error
 	if s.lock != nil {
@@ -320,7 +260,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	if s.embedded != nil {
-		if err := s.embedded.writeError(); err != nil {
+		if err := s.embedded.WriteError(); err != nil {
 			return err
 		}
 	}

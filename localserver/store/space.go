@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hubbub/localserver/store/datafolder"
 	"math"
+
+	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
 )
 
 const (
@@ -36,7 +38,7 @@ func (s *Store) space(ctx context.Context) (free, total int64, err error) {
 		if err != nil {
 			return 0, 0, wrap("measure the store", err)
 		}
-		return memoryLimit - int64(info.Memory), memoryLimit, nil
+		return embedded.MemoryLimit - int64(info.Memory), embedded.MemoryLimit, nil
 	}
 	if free, total, err = datafolder.Space(s.dir); err != nil { // it is not known here
 		return math.MaxInt64, math.MaxInt64, nil

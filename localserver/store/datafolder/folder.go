@@ -46,6 +46,9 @@ const (
 	// JetStream is where the NATS server stores everything, in a data
 	// folder.
 	JetStream = "jetstream"
+	// Jobs has the audio of running jobs, in a data folder. It is of no use to
+	// another process.
+	Jobs = "jobs"
 	// ScratchPrefix begins the names of the folders of stores in memory.
 	ScratchPrefix = "hubbub-store-"
 	// LockFile is the file in a folder that is locked.

@@ -1,4 +1,6 @@
-package store
+// Package backup writes the store in a data folder and the other files of the folder to
+// an archive, and makes a data folder from one.
+package backup
 
 import (
 	"archive/zip"
@@ -23,6 +25,8 @@ import (
 	"github.com/klauspost/compress/s2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/archive"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A backup is a ZIP archive of a data folder:
@@ -36,7 +40,7 @@ import (
 // message of its beginning, and a record that is replaced meanwhile is neither
 // before nor after it.
 const (
-	backupFormat   = 1
+	format         = 1
 	streamEntries  = "streams/"
 	fileEntries    = "files/"
 	manifestEntry  = "manifest.json"
@@ -46,65 +50,47 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// JobsFolder has the audio of running jobs, in a data folder. It is of no use to
-// another process, so it is in no backup.
-const JobsFolder = "jobs"
-
 // manifest lists what is in a backup.
 type manifest struct {
-	Format  int           `json:"format"`
-	Created time.Time     `json:"created"`
-	Stored  int64         `json:"stored"` // bytes of all messages
-	Entries []backupEntry `json:"entries"`
+	Format  int       `json:"format"`
+	Created time.Time `json:"created"`
+	Stored  int64     `json:"stored"` // bytes of all messages
+	Entries []entry   `json:"entries"`
 }
 
-type backupEntry struct {
+type entry struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-var errNotInFolder = errors.New("the store is not in a data folder")
-
-// Backup writes a backup of the store and the other files of its data folder.
-// The store is used as before meanwhile. What was acknowledged when Backup was
-// called is in it.
-func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	if s.dir == "" {
-		return errNotInFolder
+// Write writes a backup of a data folder, whose NATS server is read over a connection
+// and used as before meanwhile. What was acknowledged when Write was called is in it.
+func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
 	}
 	var names []string
-	list := s.js.StreamNames(ctx)
+	list := js.StreamNames(ctx)
 	for name := range list.Name() {
 		names = append(names, name)
 	}
 	if err := list.Err(); err != nil {
-		return wrap("list the streams", err)
+		return fmt.Errorf("list the streams: %w", err)
 	}
 	// Records first: what they say of events and media is stored by then.
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(order(a)-order(b), cmp.Compare(a, b)) })
-	b := backupWriter{zip: zip.NewWriter(w), list: manifest{Format: backupFormat, Created: time.Now().UTC()}}
+	b := writer{conn: conn, js: js, zip: zip.NewWriter(w), list: manifest{Format: format, Created: time.Now().UTC()}}
 	for _, name := range names {
-		if err := s.backUpStream(ctx, &b, name); err != nil {
+		if err := b.addStream(ctx, name); err != nil {
 			return fmt.Errorf("back up %s: %w", name, err)
 		}
 	}
-	if err := b.addFiles(s.dir); err != nil {
+	if err := b.addFiles(dir); err != nil {
 		return err
 	}
 	return b.finish()
-}
-
-// BackupFolder writes a backup of a data folder that no server uses.
-func BackupFolder(ctx context.Context, dir string, w io.Writer) error {
-	if _, err := os.Stat(datafolder.Streams(dir)); err != nil {
-		return datafolder.NoStore(dir)
-	}
-	s, err := Open(ctx, Options{Dir: dir})
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Backup(ctx, w), s.Close())
 }
 
 // order is 0 for the streams of records.
@@ -115,9 +101,17 @@ func order(stream string) int {
 	return 1
 }
 
-// backUpStream adds the configuration and the messages of a stream.
-func (s *Store) backUpStream(ctx context.Context, b *backupWriter, name string) error {
-	stream, err := s.js.Stream(ctx, name)
+// writer writes the entries of a backup.
+type writer struct {
+	conn *nats.Conn
+	js   jetstream.JetStream
+	zip  *zip.Writer
+	list manifest
+}
+
+// addStream adds the configuration and the messages of a stream.
+func (b *writer) addStream(ctx context.Context, name string) error {
+	stream, err := b.js.Stream(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -146,7 +140,7 @@ func (s *Store) backUpStream(ctx context.Context, b *backupWriter, name string) 
 		}
 		for seq := first; err == nil && seq <= last; seq++ {
 			var m *natsserver.StoredMsg
-			if m, err = s.nextMessage(ctx, name, seq); m == nil || m.Sequence > last {
+			if m, err = b.nextMessage(ctx, name, seq); m == nil || m.Sequence > last {
 				break
 			}
 			seq = m.Sequence
@@ -163,14 +157,14 @@ func (s *Store) backUpStream(ctx context.Context, b *backupWriter, name string) 
 
 // nextMessage reads the first message of a stream from a sequence number on;
 // nil if there is none.
-func (s *Store) nextMessage(ctx context.Context, stream string, seq uint64) (*natsserver.StoredMsg, error) {
+func (b *writer) nextMessage(ctx context.Context, stream string, seq uint64) (*natsserver.StoredMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	request, err := json.Marshal(natsserver.JSApiMsgGetRequest{Seq: seq, NextFor: ">"})
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.conn.RequestWithContext(ctx, fmt.Sprintf(natsserver.JSApiMsgGetT, stream), request)
+	m, err := b.conn.RequestWithContext(ctx, fmt.Sprintf(natsserver.JSApiMsgGetT, stream), request)
 	if err != nil {
 		return nil, err
 	}
@@ -199,13 +193,7 @@ func write(w io.Writer, p []byte) error {
 	return err
 }
 
-// backupWriter writes the entries of a backup.
-type backupWriter struct {
-	zip  *zip.Writer
-	list manifest
-}
-
-func (b *backupWriter) add(name string, content func(io.Writer) error) error {
+func (b *writer) add(name string, content func(io.Writer) error) error {
 	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: b.list.Created})
 	if err != nil {
 		return err
@@ -214,7 +202,7 @@ func (b *backupWriter) add(name string, content func(io.Writer) error) error {
 	if err := content(io.MultiWriter(w, sum, &size)); err != nil {
 		return err
 	}
-	b.list.Entries = append(b.list.Entries, backupEntry{name, int64(size), hex.EncodeToString(sum.Sum(nil))})
+	b.list.Entries = append(b.list.Entries, entry{name, int64(size), hex.EncodeToString(sum.Sum(nil))})
 	return nil
 }
 
@@ -227,7 +215,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // addFiles adds the files of a data folder that are not the NATS server's.
-func (b *backupWriter) addFiles(dir string) error {
+func (b *writer) addFiles(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -236,7 +224,7 @@ func (b *backupWriter) addFiles(dir string) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == datafolder.JetStream || name == JobsFolder):
+		case d.IsDir() && (name == datafolder.JetStream || name == datafolder.Jobs):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || name == datafolder.LockFile || strings.HasPrefix(d.Name(), temporaryFiles):
 			return nil
@@ -251,7 +239,7 @@ func (b *backupWriter) addFiles(dir string) error {
 	})
 }
 
-func (b *backupWriter) finish() error {
+func (b *writer) finish() error {
 	raw, err := json.MarshalIndent(b.list, "", " ")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package store
+package backup
 
 import (
 	"archive/zip"
@@ -18,6 +18,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
 	"hubbub/protocol/hint"
 )
 
@@ -25,24 +26,27 @@ import (
 // is restored, before it becomes visible.
 const restorePrefix = ".restore-"
 
-// backup is a backup that is complete and unchanged.
-type backup struct {
+// leastFree is the disk space, in bytes, that remains for a server.
+const leastFree = 8 << 20
+
+// reader is a backup that is complete and unchanged.
+type reader struct {
 	zip  *zip.ReadCloser
 	list manifest
 }
 
-// VerifyBackup returns an error with a hint unless a file is a complete and
+// Verify returns an error with a hint unless a file is a complete and
 // unchanged backup.
-func VerifyBackup(file string) error {
-	b, err := openBackup(file)
+func Verify(file string) error {
+	b, err := open(file)
 	if err != nil {
 		return err
 	}
 	return b.zip.Close()
 }
 
-func openBackup(file string) (_ *backup, err error) {
-	b := &backup{}
+func open(file string) (_ *reader, err error) {
+	b := &reader{}
 	if b.zip, err = zip.OpenReader(file); err == nil {
 		if err = b.verify(); err == nil {
 			return b, nil
@@ -58,7 +62,7 @@ func openBackup(file string) (_ *backup, err error) {
 }
 
 // verify compares the entries with the manifest.
-func (b *backup) verify() error {
+func (b *reader) verify() error {
 	raw, err := b.read(manifestEntry)
 	if err != nil {
 		return err
@@ -66,8 +70,8 @@ func (b *backup) verify() error {
 	if err := json.Unmarshal(raw, &b.list); err != nil {
 		return fmt.Errorf("%s: %w", manifestEntry, err)
 	}
-	if b.list.Format != backupFormat {
-		return fmt.Errorf("it has format %d, this version of hubbub reads %d", b.list.Format, backupFormat)
+	if b.list.Format != format {
+		return fmt.Errorf("it has format %d, this version of hubbub reads %d", b.list.Format, format)
 	}
 	if len(b.zip.File) != len(b.list.Entries)+1 {
 		return fmt.Errorf("it has %d entries instead of %d", len(b.zip.File), len(b.list.Entries)+1)
@@ -87,7 +91,7 @@ func (b *backup) verify() error {
 	return nil
 }
 
-// validEntry reports whether a name is one that Backup writes, and names a place
+// validEntry reports whether a name is one that Write writes, and names a place
 // inside the data folder.
 func validEntry(name string) bool {
 	if stream, ok := strings.CutPrefix(name, streamEntries); ok {
@@ -98,7 +102,7 @@ func validEntry(name string) bool {
 	return ok && path.Clean(file) == file && filepath.IsLocal(filepath.FromSlash(file)) && first != datafolder.JetStream && file != datafolder.LockFile
 }
 
-func (b *backup) copy(name string, to io.Writer) error {
+func (b *reader) copy(name string, to io.Writer) error {
 	r, err := b.zip.Open(name)
 	if err != nil {
 		return err
@@ -107,13 +111,13 @@ func (b *backup) copy(name string, to io.Writer) error {
 	return errors.Join(err, r.Close())
 }
 
-func (b *backup) read(name string) ([]byte, error) { return fs.ReadFile(b.zip, name) }
+func (b *reader) read(name string) ([]byte, error) { return fs.ReadFile(b.zip, name) }
 
 // Restore makes a data folder from a backup. The folder must be empty or not
 // exist; after an error it is as before. Errors that a user can do something
 // about carry a hint.
 func Restore(file, dir string, log *slog.Logger) (err error) {
-	b, err := openBackup(file)
+	b, err := open(file)
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func Restore(file, dir string, log *slog.Logger) (err error) {
 			_ = os.Remove(dir)
 		}
 	}()
-	if err := datafolder.CheckSpace(dir, b.list.Stored+leastReserve); err != nil {
+	if err := datafolder.CheckSpace(dir, b.list.Stored+leastFree); err != nil {
 		return hint.Add(fmt.Errorf("the disk of %s has no space for %d KiB", dir, b.list.Stored>>10),
 			"Free some space there, or choose another disk.")
 	}
@@ -158,12 +162,12 @@ func Restore(file, dir string, log *slog.Logger) (err error) {
 }
 
 // restoreTo writes everything into a new folder.
-func (b *backup) restoreTo(dir string, log *slog.Logger) error {
-	server, err := newEmbedded(dir, &serverLog{log: log, fatal: make(chan string, 1)})
+func (b *reader) restoreTo(dir string, log *slog.Logger) error {
+	server, err := embedded.Start(dir, log)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
+	defer server.Stop()
 	for _, e := range b.list.Entries {
 		if stream, ok := strings.CutPrefix(e.Name, streamEntries); ok && !strings.HasSuffix(stream, configSuffix) {
 			if err := b.restoreStream(server, stream); err != nil {
@@ -186,7 +190,7 @@ func (b *backup) restoreTo(dir string, log *slog.Logger) error {
 	return nil
 }
 
-func (b *backup) restoreStream(server *embedded, name string) error {
+func (b *reader) restoreStream(server *embedded.Server, name string) error {
 	raw, err := b.read(streamEntries + name + configSuffix)
 	if err != nil {
 		return err
@@ -202,8 +206,7 @@ func (b *backup) restoreStream(server *embedded, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = server.server.GlobalAccount().RestoreStreamV2(&config, r)
-	return errors.Join(err, r.Close())
+	return errors.Join(server.RestoreStream(&config, r), r.Close())
 }
 
 // moveAll moves what is in a folder into the one above it. What the NATS server

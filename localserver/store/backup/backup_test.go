@@ -1,0 +1,183 @@
+package backup
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
+	"hubbub/protocol/hint"
+)
+
+// After all tests no goroutine may be left, including those of the NATS servers.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// connect starts a NATS server on a data folder, until the end of the test.
+func connect(t *testing.T, dir string) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
+	server, err := embedded.Start(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	conn, err := nats.Connect("", nats.InProcessServer(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, js
+}
+
+// filled is a data folder with a bucket, an empty stream and files, and its backup.
+func filled(t *testing.T) (dir string, whole []byte) {
+	t.Helper()
+	ctx := context.Background()
+	dir = t.TempDir()
+	conn, js := connect(t, dir)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "records"})
+	must(err)
+	for _, value := range []string{"old", "new"} {
+		_, err = bucket.Put(ctx, "a", []byte(value))
+		must(err)
+	}
+	_, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: "EMPTY", Subjects: []string{"empty"}})
+	must(err)
+	for _, name := range []string{"keys/one.pem", "keys/.tmp-1", datafolder.Jobs + "/audio", datafolder.LockFile} {
+		must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must(os.WriteFile(filepath.Join(dir, name), []byte("content of "+name), 0o600))
+	}
+	var out bytes.Buffer
+	must(Write(ctx, conn, dir, &out))
+	return dir, out.Bytes()
+}
+
+// A folder that was made from a backup has what the first one had, except what is of
+// no use to another process.
+func TestWriteAndRestore(t *testing.T) {
+	_, whole := filled(t)
+	file, to := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "new")
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(file); err != nil {
+		t.Error(err)
+	}
+	if err := Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && d.Name() == datafolder.JetStream {
+			return fs.SkipDir
+		}
+		if !d.IsDir() {
+			name, _ := filepath.Rel(to, path)
+			files = append(files, filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(files, []string{"keys/one.pem", datafolder.LockFile}) {
+		t.Errorf("files %q %v", files, err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(to, "keys", "one.pem")); err != nil || string(raw) != "content of keys/one.pem" {
+		t.Errorf("%q %v", raw, err)
+	}
+	_, js := connect(t, to)
+	bucket, err := js.KeyValue(context.Background(), "records")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entry, err := bucket.Get(context.Background(), "a"); err != nil || string(entry.Value()) != "new" || entry.Revision() != 2 {
+		t.Errorf("%+v %v", entry, err)
+	}
+	if empty, err := js.Stream(context.Background(), "EMPTY"); err != nil || empty.CachedInfo().State.Msgs != 0 {
+		t.Errorf("%+v %v", empty, err)
+	}
+}
+
+// A backup is restored into a folder that is empty or does not exist.
+func TestRestoreIntoAFolderInUse(t *testing.T) {
+	dir, whole := filled(t)
+	file := filepath.Join(t.TempDir(), "backup")
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Restore(file, dir, slog.New(slog.DiscardHandler))
+	if hint.Of(err) == "" || !strings.Contains(err.Error(), "not empty") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "keys", "one.pem")); err != nil {
+		t.Error(err)
+	}
+	if err := Verify(file + "x"); hint.Of(err) == "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// What is not a complete backup is refused, and leaves nothing behind.
+func TestBackupThatIsNotComplete(t *testing.T) {
+	_, whole := filled(t)
+	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string][]byte{"empty": {}, "text": []byte("no backup"), "cut in half": whole[:len(whole)/2],
+		"one byte short": whole[:len(whole)-1], "of another": bytes.Replace(whole, []byte(`"format": 1`), []byte(`"format": 9`), 1)}
+	for _, f := range archive.File {
+		at, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := slices.Clone(whole)
+		changed[at+int64(f.UncompressedSize64)/2] ^= 1
+		cases["a changed "+f.Name] = changed
+	}
+	for name, raw := range cases {
+		parent := t.TempDir()
+		file, to := filepath.Join(parent, "backup"), filepath.Join(parent, "new")
+		if err := os.WriteFile(file, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Restore(file, to, slog.New(slog.DiscardHandler)); hint.Of(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(parent); len(left) != 1 || err != nil {
+			t.Errorf("%s leaves %v", name, left)
+		}
+	}
+}
+
+func TestEntriesOfABackup(t *testing.T) {
+	for name, want := range map[string]bool{
+		"streams/EVENTS": true, "streams/KV_sessions.json": true, "files/keys/a.pem": true, "files/tls.pem": true,
+		"streams/": false, "streams/a/b": false, `streams/..\x`: false, "files/": false, "files/../x": false, "files//x": false,
+		"files/jetstream/x": false, "files/lock": false, "x": false, "/etc/passwd": false, "files//etc/passwd": false,
+	} {
+		if got := validEntry(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"hubbub/localserver/store/datafolder"
+)
+
+// After all tests no goroutine may be left, including those of the NATS servers.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What was written is there after a restart, over the same connection.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Start(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	conn, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bucket.Put(ctx, "key", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteError(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		entry, err := bucket.Get(ctx, "key")
+		if err == nil && string(entry.Value()) == "value" {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("after the restart: %v", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := os.Stat(filepath.Join(dir, datafolder.JetStream)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	s, err := Start(t.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+	s.Stop() // nothing to do
+	_, err = s.InProcessConn()
+	for name, err := range map[string]error{"connect": err, "write": s.WriteError(), "restore": s.RestoreStream(nil, nil)} {
+		if !errors.Is(err, errNotRunning) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A server that does not start says why: the first error that NATS calls fatal.
+func TestCauseOfAFailedStart(t *testing.T) {
+	log := &serverLog{log: slog.New(slog.DiscardHandler), fatal: make(chan string, 1)}
+	log.Fatalf("no space on %s", "disk")
+	log.Fatalf("another one")
+	for _, want := range []string{"no space on disk", "it was not ready in time"} {
+		if got := log.cause(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A health check that fails now and then, because the machine is busy, is no
+// failure of the store; one that always fails is.
+func TestHealthCheckThatFailsOnce(t *testing.T) {
+	failed := errors.New("not ready after 1ms")
+	checks := 0
+	err := lasting(func() error {
+		if checks++; checks%healthChecks != 0 {
+			return failed
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%v after %d checks", err, checks)
+	}
+	if err := lasting(func() error { return failed }); err != failed {
+		t.Error(err)
+	}
+}
