@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 
 	"github.com/nats-io/nats.go"
@@ -27,14 +28,20 @@ const (
 	clusterAttempt = 5 * time.Second // to set up
 )
 
-// Codes of JetStream's errors that the library has no names for.
-const (
-	codeNoReplicas = 10074 // replicas without a cluster
-	codeNoMemory   = 10028
-	codeNoRoom     = 10047
-	codeNotStored  = 10077
-	codeResources  = 10023
-)
+// openCluster connects to a NATS cluster and sets up the store there. A data
+// folder holds what is not in the store.
+func (s *Store) openCluster(ctx context.Context, o Options) (err error) {
+	if o.Dir != "" {
+		if s.lock, err = datafolder.Acquire(o.Dir); err != nil {
+			return err
+		}
+	}
+	s.replicas = clusterReplicas
+	if err = s.connect(o); err != nil {
+		return err
+	}
+	return s.setUpCluster(ctx)
+}
 
 // connect connects to the NATS servers at o.URL.
 func (s *Store) connect(o Options) error {
@@ -137,24 +144,4 @@ func (s *Store) newBucket(ctx context.Context, c jetstream.KeyValueConfig) (b bu
 	}
 	b.kv, err = s.js.KeyValue(ctx, c.Bucket)
 	return b, err
-}
-
-// hasCode reports whether an error of JetStream has one of some codes.
-func hasCode(err error, codes ...jetstream.ErrorCode) bool {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	for _, c := range codes {
-		if api.ErrorCode == c {
-			return true
-		}
-	}
-	return false
-}
-
-// conflicts reports whether a write was refused because another one came
-// first. A replicated stream uses another code than a single one.
-func conflicts(err error) bool {
-	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }

@@ -12,6 +12,34 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// EventTTL is how long events stay. Results of a stream are promised for 24 hours and
+// removed within 48: a stream of 20 hours is complete for a day after its end.
+const EventTTL = 47 * time.Hour
+
+// Journal stores the events of streams, in order.
+type Journal interface {
+	// Append adds messages, each one JSON text without a line break, to the
+	// events of a session: all of them or none. first is the number of the
+	// first one, counted from 0 in its session; a batch whose outcome is unknown
+	// may be appended again. ErrConflict says that another node has amended the
+	// events: nothing can follow.
+	Append(ctx context.Context, session string, first int, messages [][]byte) error
+	// Messages returns everything that was appended.
+	Messages(ctx context.Context, session string) ([][]byte, error)
+}
+
+var _ Journal = (*Store)(nil)
+
+// setUpJournal creates the stream of events, or finds it.
+func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
+		// With replicas, reads go to their leader: see newBucket.
+		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
+	})
+	return err
+}
+
 // eventSubject is the subject of one stream's events.
 func eventSubject(session string) (string, error) { return subject("hubbub", "events", session) }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash"
 	"time"
 
@@ -299,12 +298,4 @@ func (w *MediaWriter) Abort() {
 	if w.store.deleteBlob(ctx, w.blob) == nil {
 		_ = w.store.purgeKey(ctx, w.entry, 0)
 	}
-}
-
-// storeError marks the errors of a store that has no room.
-func storeError(err error) error {
-	if Full(err) {
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	return err
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -68,4 +69,53 @@ func (u *unknownError) Unwrap() error { return u.err }
 func Unknown(err error) bool {
 	var u *unknownError
 	return errors.As(err, &u)
+}
+
+// Codes of JetStream's errors that the library has no names for.
+const (
+	codeNoReplicas = 10074 // replicas without a cluster
+	codeNoMemory   = 10028
+	codeNoRoom     = 10047
+	codeNotStored  = 10077
+	codeResources  = 10023
+)
+
+// hasCode reports whether an error of JetStream has one of some codes.
+func hasCode(err error, codes ...jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	for _, c := range codes {
+		if api.ErrorCode == c {
+			return true
+		}
+	}
+	return false
+}
+
+// conflicts reports whether a write was refused because another one came
+// first. A replicated stream uses another code than a single one.
+func conflicts(err error) bool {
+	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// report passes on the outcome of a call. It tells the error hook of a failure,
+// and says in the error which call it was.
+func (s *Store) report(call string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrConflict), errors.Is(err, ErrToken),
+		errors.Is(err, context.Canceled):
+	default:
+		s.onError(call)
+	}
+	return wrap(call, err)
+}
+
+// wrap says in an error which call it was.
+func wrap(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", call, err)
 }

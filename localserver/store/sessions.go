@@ -11,10 +11,111 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+const (
+	// SessionTTL is how long the record of a stream stays after its last change: as long
+	// as its results can.
+	SessionTTL = 48 * time.Hour
+	// TokenTTL is how long a token opens its session.
+	TokenTTL = 10 * time.Minute
+)
+
+// Status is the state of a session: created, running, then done or error.
+type Status string
+
+// The statuses.
+const (
+	Created Status = "created"
+	Running Status = "running"
+	Done    Status = "done"
+	Failed  Status = "error"
+)
+
+// Over reports whether the session has ended.
+func (s Status) Over() bool { return s == Done || s == Failed }
+
+// Session is the record of one stream.
+type Session struct {
+	ID      string `json:"id"`
+	Account string `json:"account"`
+	// Key is the ID of the API key that created it, "" for a key without one.
+	Key string `json:"key,omitempty"`
+	// Node is the server that created the session, then the one that runs it.
+	Node   string `json:"node"`
+	Status Status `json:"status"`
+	// Input is the JSON object that the session was created with.
+	Input   json.RawMessage `json:"input"`
+	Created time.Time       `json:"created"`
+	// Token is the hash of the token that opens the session, and Attempt the
+	// attempt that has used it.
+	Token   string `json:"token"`
+	Attempt string `json:"attempt,omitempty"`
+	// Expires is when the session can no longer be begun.
+	Expires   time.Time  `json:"expires"`
+	Started   *time.Time `json:"started,omitempty"`
+	Completed *time.Time `json:"completed,omitempty"`
+	// Cause is why a session ended, for the operator.
+	Cause string `json:"cause,omitempty"`
+	// Resume is the earlier session of the account whose speakers this one
+	// continues with.
+	Resume string `json:"resume,omitempty"`
+	// ResumedBy is the newest session that has continued with the speakers of this
+	// one, "" for none.
+	ResumedBy string `json:"resumedBy,omitempty"`
+	// Enrolment is the people whom the session recognises, opaque to the store.
+	// It is personal data, and deleted when the session ends.
+	Enrolment json.RawMessage `json:"enrolment,omitempty"`
+}
+
+// Sessions stores the records of streams. Every change of status is one
+// compare-and-set: of two concurrent callers, one gets ErrConflict.
+type Sessions interface {
+	// Create writes a new record with the status Created, and the hash of the
+	// token that opens it.
+	Create(ctx context.Context, s Session, token string) error
+	// Get returns a record, or ErrNotFound.
+	Get(ctx context.Context, id string) (Session, error)
+	// Begin takes a session from Created to Running and uses up its token, in
+	// one step. It succeeds once, also among concurrent callers; a token that
+	// is wrong, used or expired is ErrToken. An attempt whose outcome is
+	// unknown may be made again.
+	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error)
+	// Withdraw undoes an attempt to begin a session whose outcome is unknown,
+	// and prevents it if it is still in flight: the token is valid again. Only
+	// the node that made the attempt may call it, and only if it runs no stream
+	// for it.
+	Withdraw(ctx context.Context, id, attempt string) error
+	// Finish takes a session that is not over to Done or Failed.
+	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
+	// Resumed notes that another session continues with the speakers of this one.
+	Resumed(ctx context.Context, id, by string) error
+	// Renew restarts the time to live of a running session.
+	Renew(ctx context.Context, id string) error
+	// Orphans returns the sessions that other nodes have left: running, or
+	// created and expired by now. It is for a node that starts and knows that it
+	// is the only one.
+	Orphans(ctx context.Context, node string, now time.Time) ([]Session, error)
+}
+
+// Claim is one attempt to begin a session.
+type Claim struct {
+	Node    string // that runs the stream
+	Attempt string // unique for each attempt
+}
+
 // OpenedBy reports whether a token is the session's, used or not. It compares
 // hashes in constant time. A plain hash is enough: a token is long and random.
 func (s Session) OpenedBy(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashOf(token)), []byte(s.Token)) == 1
+}
+
+var _ Sessions = (*Store)(nil)
+
+// setUpSessions creates the bucket of records, or finds it.
+func (s *Store) setUpSessions(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.sessions, err = s.newBucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "sessions", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
+	})
+	return err
 }
 
 // maxRecord bounds the record of a new session, in bytes: less than a message

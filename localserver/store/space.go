@@ -72,3 +72,11 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 func Full(err error) bool {
 	return errors.Is(err, ErrFull) || hasCode(err, codeNoMemory, codeNoRoom, codeNotStored, codeResources)
 }
+
+// storeError marks the errors of a store that has no room.
+func storeError(err error) error {
+	if Full(err) {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}

@@ -19,19 +19,24 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"hubbub/protocol/hint"
+
+	"hubbub/localserver/store/datafolder"
+	"hubbub/localserver/store/embedded"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The times to live. Results of a stream are promised for 24 hours and removed
-// within 48; the record of the stream stays as long as its results can.
-const (
-	SessionTTL = 48 * time.Hour
-	EventTTL   = 47 * time.Hour // so that a stream of 20 hours is complete for a day after its end
-	// TokenTTL is how long a token opens its session.
-	TokenTTL = 10 * time.Minute
-)
+// startTimeout bounds the set-up of the store.
+const startTimeout = 30 * time.Second
 
 var (
 	// ErrNotFound is a session or object that does not exist or has expired.
@@ -44,97 +49,205 @@ var (
 	ErrToken = errors.New("the token is not valid")
 )
 
-// Status is the state of a session: created, running, then done or error.
-type Status string
-
-// The statuses.
-const (
-	Created Status = "created"
-	Running Status = "running"
-	Done    Status = "done"
-	Failed  Status = "error"
-)
-
-// Over reports whether the session has ended.
-func (s Status) Over() bool { return s == Done || s == Failed }
-
-// Session is the record of one stream.
-type Session struct {
-	ID      string `json:"id"`
-	Account string `json:"account"`
-	// Key is the ID of the API key that created it, "" for a key without one.
-	Key string `json:"key,omitempty"`
-	// Node is the server that created the session, then the one that runs it.
-	Node   string `json:"node"`
-	Status Status `json:"status"`
-	// Input is the JSON object that the session was created with.
-	Input   json.RawMessage `json:"input"`
-	Created time.Time       `json:"created"`
-	// Token is the hash of the token that opens the session, and Attempt the
-	// attempt that has used it.
-	Token   string `json:"token"`
-	Attempt string `json:"attempt,omitempty"`
-	// Expires is when the session can no longer be begun.
-	Expires   time.Time  `json:"expires"`
-	Started   *time.Time `json:"started,omitempty"`
-	Completed *time.Time `json:"completed,omitempty"`
-	// Cause is why a session ended, for the operator.
-	Cause string `json:"cause,omitempty"`
-	// Resume is the earlier session of the account whose speakers this one
-	// continues with.
-	Resume string `json:"resume,omitempty"`
-	// ResumedBy is the newest session that has continued with the speakers of this
-	// one, "" for none.
-	ResumedBy string `json:"resumedBy,omitempty"`
-	// Enrolment is the people whom the session recognises, opaque to the store.
-	// It is personal data, and deleted when the session ends.
-	Enrolment json.RawMessage `json:"enrolment,omitempty"`
+// Options say where the store is.
+type Options struct {
+	// Dir is the folder of a store on disk; it belongs to one process at a
+	// time and is created if needed. "" keeps the store in memory.
+	Dir string
+	// URL names the servers of a NATS cluster, separated by commas, that hold
+	// the store instead, shared by several nodes. "" means an embedded server.
+	URL string
+	// AccountStorage bounds the media of each account, in bytes. 0 means no
+	// limit.
+	AccountStorage int64
+	// Logger receives the problems of the NATS servers; nil discards them.
+	Logger *slog.Logger
+	// OnError, unless nil, is called with the name of each call that fails.
+	// Results that are part of normal operation, such as ErrNotFound, are no
+	// failures.
+	OnError func(call string)
 }
 
-// Sessions stores the records of streams. Every change of status is one
-// compare-and-set: of two concurrent callers, one gets ErrConflict.
-type Sessions interface {
-	// Create writes a new record with the status Created, and the hash of the
-	// token that opens it.
-	Create(ctx context.Context, s Session, token string) error
-	// Get returns a record, or ErrNotFound.
-	Get(ctx context.Context, id string) (Session, error)
-	// Begin takes a session from Created to Running and uses up its token, in
-	// one step. It succeeds once, also among concurrent callers; a token that
-	// is wrong, used or expired is ErrToken. An attempt whose outcome is
-	// unknown may be made again.
-	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error)
-	// Withdraw undoes an attempt to begin a session whose outcome is unknown,
-	// and prevents it if it is still in flight: the token is valid again. Only
-	// the node that made the attempt may call it, and only if it runs no stream
-	// for it.
-	Withdraw(ctx context.Context, id, attempt string) error
-	// Finish takes a session that is not over to Done or Failed.
-	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
-	// Resumed notes that another session continues with the speakers of this one.
-	Resumed(ctx context.Context, id, by string) error
-	// Renew restarts the time to live of a running session.
-	Renew(ctx context.Context, id string) error
-	// Orphans returns the sessions that other nodes have left: running, or
-	// created and expired by now. It is for a node that starts and knows that it
-	// is the only one.
-	Orphans(ctx context.Context, node string, now time.Time) ([]Session, error)
+// Store is JetStream, embedded or on a cluster. It is safe for concurrent use.
+type Store struct {
+	embedded *embedded.Server // nil on a cluster
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	lock     *datafolder.Lock // nil on a cluster without a data folder
+	scratch  string           // folder to remove at the end, "" on disk
+	onError  func(call string)
+	log      *slog.Logger
+	dir      string // of an embedded store on disk
+
+	ctx        context.Context // canceled by Close
+	cancel     context.CancelFunc
+	background sync.WaitGroup
+	probes     probes
+	damage     datafolder.Damage
+
+	closing atomic.Bool   // Close was called
+	lost    chan struct{} // closed when the connection is closed and Close was not called
+
+	replicas int      // of everything
+	tails    sync.Map // of the journals that this process writes: session to tail
+
+	sessions  bucket
+	events    jetstream.Stream
+	snapshots jetstream.Stream
+	media     mediaStore
+	counters  bucket
+	secrets   bucket
+	jobs      bucket
+	queues    map[Queue]jetstream.Consumer
+
+	// On a cluster only:
+	quotas      bucket
+	leases      bucket
+	leaseStream jetstream.Stream
+	keys        bucket
+	keyStream   jetstream.Stream
 }
 
-// Claim is one attempt to begin a session.
-type Claim struct {
-	Node    string // that runs the stream
-	Attempt string // unique for each attempt
+// Open starts a store. If another process uses the folder, the error says so
+// and carries a hint.
+func Open(ctx context.Context, o Options) (_ *Store, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnError == nil {
+		o.OnError = func(string) {}
+	}
+	s := &Store{replicas: 1, lost: make(chan struct{}), onError: o.OnError, log: o.Logger}
+	s.media.quota = o.AccountStorage
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err == nil {
+			return
+		}
+		_ = s.Close()
+		if full := datafolder.CheckSpace(o.Dir, leastReserve); full != nil && hint.Of(err) == "" {
+			o.Logger.Error("the store could not be opened", "error", err)
+			err = full // the likely cause
+		}
+	}()
+
+	if o.URL != "" {
+		err = s.openCluster(ctx, o)
+	} else {
+		err = s.openEmbedded(ctx, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// Journal stores the events of streams, in order.
-type Journal interface {
-	// Append adds messages, each one JSON text without a line break, to the
-	// events of a session: all of them or none. first is the number of the
-	// first one, counted from 0 in its session; a batch whose outcome is unknown
-	// may be appended again. ErrConflict says that another node has amended the
-	// events: nothing can follow.
-	Append(ctx context.Context, session string, first int, messages [][]byte) error
-	// Messages returns everything that was appended.
-	Messages(ctx context.Context, session string) ([][]byte, error)
+// setUp creates the buckets and streams, or finds them.
+func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
+	steps := []func(context.Context, jetstream.StorageType) error{
+		s.setUpSessions, s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
+	}
+	if s.Shared() {
+		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)
+	}
+	for _, step := range steps {
+		if err := step(ctx, storage); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// Shared reports whether other nodes may use this store.
+func (s *Store) Shared() bool { return s.embedded == nil }
+
+// closed handles the end of the connection to the NATS servers. The client
+// closes it by itself after errors that a new connection would not cure.
+func (s *Store) closed(*nats.Conn) {
+	if !s.closing.Load() {
+		close(s.lost)
+	}
+}
+
+// Lost is closed when the NATS client gives up the connection to the store and
+// Close was not called: from then on every call fails. Err says why.
+func (s *Store) Lost() <-chan struct{} { return s.lost }
+
+// Err is nil while the store can be used, or may become usable again without
+// being opened anew; else it says why not.
+func (s *Store) Err() error {
+	switch {
+	case !s.conn.IsClosed():
+		return nil
+	case s.conn.LastError() != nil:
+		return s.conn.LastError()
+	}
+	return nats.ErrConnectionClosed
+}
+
+// Close stops the store and releases its folder. It waits until everything is
+// written.
+func (s *Store) Close() error {
+	s.closing.Store(true)
+	s.cancel()
+	s.background.Wait()
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.embedded != nil {
+		s.embedded.Stop()
+	}
+	var errs []error
+	if s.lock != nil {
+		errs = append(errs, s.lock.Release())
+	}
+	if s.scratch != "" {
+		errs = append(errs, os.RemoveAll(s.scratch))
+	}
+	return errors.Join(errs...)
+}
+
+// probeKey is a key that no secret has.
+const probeKey = "probe"
+
+// probeInterval is how often Ping writes at most: anybody may ask for it.
+const probeInterval = time.Second
+
+// probes is the outcome of the last write of a Ping.
+type probes struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// Ping returns an error unless the store takes new work: it responds, has space
+// above its reserve, and takes a write.
+func (s *Store) Ping(ctx context.Context) error {
+	if _, err := s.js.AccountInfo(ctx); err != nil {
+		return err
+	}
+	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+		return err
+	}
+	if s.embedded != nil {
+		if err := s.embedded.WriteError(); err != nil {
+			return err
+		}
+	}
+	p := &s.probes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) < probeInterval {
+		return p.err
+	}
+	_, err := s.secrets.Put(ctx, probeKey, nil)
+	err = wrap("write to the store", err)
+	if !errors.Is(err, context.Canceled) { // says nothing about the store
+		p.at, p.err = time.Now(), err
+	}
+	return err
+}
+
+// Damage returns what was not intact when the store was opened; media are not
+// checked then.
+func (s *Store) Damage() datafolder.Damage { return s.damage }
