@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 
 	"hubbub/protocol/hint"
@@ -30,6 +31,8 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		next = "Give an address of this machine, 127.0.0.1 for itself alone, or 0.0.0.0 for all of its addresses."
 		err = errors.New("the address is not one of this machine")
+	case errors.As(err, &dns) && strings.HasPrefix(dns.Name, "tcp/"): // the look-up of a port by its name
+		err = errors.New("the port is not known")
 	case errors.As(err, &dns):
 		next = "Check the host's name, or give an address in numbers, such as 127.0.0.1."
 		err = errors.New("the host is not known")
