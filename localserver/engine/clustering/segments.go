@@ -1,6 +1,9 @@
 package clustering
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // segment is a Segment with its local speaker and its segment cluster.
 type segment struct {
@@ -44,7 +47,7 @@ func (c *Clusterer) clusterSegments(w *Window) {
 		}
 	}
 	n := len(c.segments)
-	c.similarity = resize(c.similarity, n*n)
+	c.similarity = slices.Grow(c.similarity[:0], n*n)[:n*n]
 	for i := range c.segments {
 		for j := range i {
 			s := w.similarity(&c.segments[i], &c.segments[j])
@@ -143,12 +146,4 @@ func (c *Clusterer) collectClusters() {
 		g.embedding.normalise()
 		c.clusters = append(c.clusters, g)
 	}
-}
-
-// resize returns s with length n, its content undefined.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }
