@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,29 +17,29 @@ import (
 // the engine is warm when it reaches the cut; events about that audio are
 // clipped.
 type eventMerger struct {
-	streams    int               // so far; the events of the first one pass unchanged
-	notResumed int               // streams that do not continue the labels before them
-	cut        float64           // where the current stream begins, in seconds
-	last       float64           // the newest timestamp returned
-	labels     map[string]string // of the current stream, to ours
-	used       map[string]bool   // all of ours
-	newLabels  []string          // first used by a stream that was not resumed
-	open       map[string]float64
-	early      []protocol.Event // starts before the cut, of turns that may end before it
-	carried    []string         // labels whose turn had only just begun at the cut
+	streams    int                       // so far; the events of the first one pass unchanged
+	notResumed int                       // streams that do not continue the labels before them
+	cut        float64                   // where the current stream begins, in seconds
+	last       float64                   // the newest timestamp returned
+	labels     map[string]string         // of the current stream, to ours
+	used       map[string]bool           // all of ours
+	newLabels  []string                  // first used by a stream that was not resumed
+	open       map[string]protocol.Event // the starts of the open turns
+	early      []protocol.Event          // starts before the cut, of turns that may end before it
+	carried    []string                  // labels whose turn had only just begun at the cut
+	divisions  []protocol.Event          // starts with another match that will divide an open turn, in order
 }
 
 const (
-	// minTurn is the length of a turn, in seconds, that a loss does not end: it
-	// would be shorter than services report. It stays open, for the new stream
-	// to continue.
+	// minTurn is the length of a turn, in seconds, that services report. A loss does
+	// not end a shorter one: it stays open, for the new stream to continue.
 	minTurn = 0.2
 	// joinWithin is how far behind the cut the new stream may begin that turn.
 	joinWithin = 0.5
 )
 
 func newEventMerger() *eventMerger {
-	return &eventMerger{streams: 1, labels: map[string]string{}, used: map[string]bool{}, open: map[string]float64{}}
+	return &eventMerger{streams: 1, labels: map[string]string{}, used: map[string]bool{}, open: map[string]protocol.Event{}}
 }
 
 // nextStream begins a new stream, which decides from cut on. resumed says that
@@ -60,8 +61,8 @@ func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Even
 // abandon ends the turns that no new stream continues.
 func (m *eventMerger) abandon() (out []protocol.Event) {
 	for _, label := range m.carried {
-		if since, ok := m.open[label]; ok {
-			out = append(out, m.endTurn(label, max(m.cut, m.last, since+0.001)))
+		if start, ok := m.open[label]; ok {
+			out = append(out, m.endTurn(label, max(m.cut, m.last, start.Timestamp+0.001)))
 		}
 	}
 	m.carried = nil
@@ -103,8 +104,8 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 		}
 		out = m.advance(e.Timestamp)
 		if i := slices.Index(m.carried, e.Speaker); i >= 0 && e.Type == protocol.TypeSpeakerStart {
-			m.carried = slices.Delete(m.carried, i, i+1)
-			return out // the turn continues
+			m.continueTurn(i, e)
+			return out
 		}
 		e = e.Moved(e.Timestamp, e.Speaker)
 	} else {
@@ -115,33 +116,52 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 }
 
 // advance says that the current stream has decided up to a time. It returns the
-// turns that cross the cut, and ends those that were carried and do not continue.
+// turns that cross the cut, divides those whose match has changed, and ends those
+// that were carried and do not continue.
 func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
 	if decided <= m.cut {
 		return nil
 	}
 	for _, e := range m.early {
 		if i := slices.Index(m.carried, e.Speaker); i >= 0 {
-			m.carried = slices.Delete(m.carried, i, i+1)
-			continue // the turn continues
+			m.continueTurn(i, e)
+			continue
 		}
 		e = e.Moved(m.cut, e.Speaker)
 		m.note(e)
 		out = append(out, e)
 	}
 	m.early = nil
+	for len(m.divisions) > 0 && m.divisions[0].Timestamp < decided {
+		e := m.divisions[0]
+		out = append(out, m.endTurn(e.Speaker, e.Timestamp), e)
+		m.note(e)
+	}
 	if decided > m.cut+joinWithin {
 		out = append(out, m.abandon()...)
 	}
 	return out
 }
 
+// continueTurn continues a carried turn, by its index, with a start of the new stream.
+// A start with another match divides the turn, as in a stream, once it is long enough.
+func (m *eventMerger) continueTurn(i int, e protocol.Event) {
+	m.carried = slices.Delete(m.carried, i, i+1)
+	was := m.open[e.Speaker]
+	if e.Match == was.Match || e.Match == "" && !e.Unmatched {
+		return
+	}
+	m.divisions = append(m.divisions, e.Moved(max(e.Timestamp, was.Timestamp+minTurn), e.Speaker))
+	slices.SortStableFunc(m.divisions, func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+}
+
 func (m *eventMerger) note(e protocol.Event) {
 	m.last = max(m.last, e.Timestamp)
 	if e.Type == protocol.TypeSpeakerEnd {
 		delete(m.open, e.Speaker)
+		m.divisions = slices.DeleteFunc(m.divisions, func(d protocol.Event) bool { return d.Speaker == e.Speaker })
 	} else if _, ok := m.open[e.Speaker]; !ok && len(m.open) < protocol.MaxLabels {
-		m.open[e.Speaker] = e.Timestamp
+		m.open[e.Speaker] = e
 	}
 }
 
@@ -149,9 +169,9 @@ func (m *eventMerger) note(e protocol.Event) {
 // had decided; the cut, where they end, is returned.
 func (m *eventMerger) cutAt(decided float64) (cut float64, out []protocol.Event) {
 	cut = protocol.Round1ms(max(decided, m.last))
-	m.cut, m.early, m.carried = cut, nil, nil
+	m.cut, m.early, m.carried, m.divisions = cut, nil, nil, nil
 	for _, label := range slices.Sorted(maps.Keys(m.open)) {
-		if cut-m.open[label] < minTurn {
+		if cut-m.open[label].Timestamp < minTurn {
 			m.carried = append(m.carried, label)
 		} else {
 			out = append(out, m.endTurn(label, cut))

@@ -8,8 +8,8 @@ import (
 	"hubbub/protocol"
 )
 
-// spliced runs a script: "start AT LABEL" and "end AT LABEL" are events of the
-// present stream on the capture's clock, "lost AT" its loss when so much was
+// spliced runs a script: "start AT LABEL", "start AT LABEL MATCH" and "end AT LABEL" are
+// events of the present stream on the capture's clock (the match "null" is withdrawn), "lost AT" its loss when so much was
 // decided, "known AT" and "unknown AT" a new stream from there, "decided AT"
 // the time that passes, "over" the end. What comes out is returned in the same form.
 func spliced(t *testing.T, script string) string {
@@ -19,20 +19,28 @@ func spliced(t *testing.T, script string) string {
 	take := func(events []protocol.Event) {
 		for _, e := range events {
 			word := map[string]string{protocol.TypeSpeakerStart: "start", protocol.TypeSpeakerEnd: "end"}[e.Type]
-			out = append(out, fmt.Sprintf("%s %g %s", word, e.Timestamp, e.Speaker))
+			match := e.Match
+			if e.Unmatched {
+				match = "null"
+			}
+			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %g %s %s", word, e.Timestamp, e.Speaker, match)))
 			if p.streams > 1 {
-				if read, err := protocol.ParseEvent(e.Raw); err != nil || read.Timestamp != e.Timestamp || read.Speaker != e.Speaker {
+				if read, err := protocol.ParseEvent(e.Raw); err != nil || read.Timestamp != e.Timestamp || read.Speaker != e.Speaker || read.Match != e.Match || read.Unmatched != e.Unmatched {
 					t.Errorf("%s reads otherwise in its raw form", e.Raw)
 				}
 			}
 		}
 	}
 	for _, line := range strings.Split(script, ";") {
-		var word, label string
+		var word, label, match string
 		var at float64
-		_, _ = fmt.Sscan(line, &word, &at, &label)
+		_, _ = fmt.Sscan(line, &word, &at, &label, &match)
 		switch word {
 		case "start":
+			if match != "" {
+				take(p.add(protocol.NewMatchEvent(at, label, strings.TrimPrefix(match, "null"))))
+				break
+			}
 			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, label)))
 		case "end":
 			take(p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, at, label)))
