@@ -268,7 +268,7 @@ func (d *Decoder) read(k int, input *Input) {
 			in = append(in, d.other(at[s:], Scales, k))
 		}
 		if d.m.durations {
-			in = append(in, d.other(input.Durations, 1, k))
+			d.in[(t+1)*d.m.inputs-1] = d.other(input.Durations, 1, k)
 		}
 	}
 }
