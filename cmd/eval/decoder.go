@@ -20,8 +20,7 @@ import (
 
 // decoderRecord is the first line of a file of --decoder, in JSON. For each part
 // little-endian float32 follow: speech and talkers of each frame; the speakers' scores
-// of each frame; for each step of two frames, each speaker and each scale, a cosine;
-// live the duration of each speaker.
+// of each frame; for each step of two frames, each speaker and each scale, a cosine.
 type decoderRecord struct {
 	Parts     []decoderPart
 	Reference []evaluation.Turn
@@ -93,7 +92,7 @@ func (r *decoderRecord) addRecording(ctx context.Context, w *windows, data io.Wr
 	for k := range numbers {
 		numbers[k] = k
 	}
-	return r.add(0, numbers, &in, false, data)
+	return r.add(0, numbers, &in, data)
 }
 
 const (
@@ -117,20 +116,16 @@ func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer
 			continue
 		}
 		c.Scores(first, &scores)
-		if err := r.add(scores.First, slices.Clone(scores.Numbers), &scores.Input, true, data); err != nil {
+		if err := r.add(scores.First, slices.Clone(scores.Numbers), &scores.Input, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *decoderRecord) add(first int, numbers []int, in *decoder.Input, live bool, data io.Writer) error {
+func (r *decoderRecord) add(first int, numbers []int, in *decoder.Input, data io.Writer) error {
 	r.Parts = append(r.Parts, decoderPart{first, len(in.Frames), numbers})
-	values := []any{in.Frames, in.Scores, in.Cosines}
-	if live {
-		values = append(values, in.Durations)
-	}
-	for _, values := range values {
+	for _, values := range []any{in.Frames, in.Scores, in.Cosines} {
 		if err := binary.Write(data, binary.LittleEndian, values); err != nil {
 			return err
 		}

@@ -72,14 +72,9 @@ func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
 	return out
 }
 
-// compare sets the durations of the speakers, and the cosines of the steps from first
-// on: those of the stretch that a step belongs to. A centroid that is similar to many
-// people is so to a stretch as well, so its part of the normalisation is subtracted;
-// that of the stretch is the same for all speakers.
+// compare sets the cosines of the steps from first on: those of the stretch that a
+// step belongs to.
 func (c *Clusterer) compare(first int, out *Scores) {
-	for j, k := range out.Numbers {
-		out.Durations[j] = decoder.Duration(c.speakers[k].duration)
-	}
 	size := len(out.Numbers) * decoder.Scales // cosines of a step
 	for i := range c.stretches {
 		s := &c.stretches[i]
@@ -90,11 +85,8 @@ func (c *Clusterer) compare(first int, out *Scores) {
 				continue
 			}
 			for j, k := range out.Numbers {
-				centroid := &c.speakers[k].centroid
 				for scale := range s.Embeddings {
-					if x := s.Embeddings[scale].Dot(&centroid.Embedding); x != 0 { // somebody talks alone
-						to[j*decoder.Scales+scale] = float32(x - centroid.offset)
-					}
+					to[j*decoder.Scales+scale] = float32(s.Embeddings[scale].Dot(&c.speakers[k].centroid.Embedding))
 				}
 			}
 		}

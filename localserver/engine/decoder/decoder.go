@@ -3,11 +3,10 @@
 //
 // It is a small convolutional network over time that runs once for each speaker.
 // Its input is what the other stages say of a step of 40 ms: the aggregated scores
-// of the speaker and of the segmentation, the cosines of the speaker's centroid with
-// the embeddings of stretches of several lengths around the step, and live the
-// duration of the speech that the speaker is known from, each beside the largest
-// value of any other speaker. Between its blocks the speakers see each other. The
-// order of the speakers does not matter, and their number may be any.
+// of the speaker and of the segmentation, and the cosines of the speaker's centroid
+// with the embeddings of stretches of several lengths around the step, each beside
+// the largest value of any other speaker. Between its blocks the speakers see each
+// other. The order of the speakers does not matter, and their number may be any.
 //
 // Comparing embeddings at several scales follows the multi-scale diarization
 // decoder (Park et al., arXiv 2203.15974), one pass for each known speaker
@@ -32,10 +31,10 @@ const (
 	Context = 31
 
 	channels = 32
-	// scoreInputs of a speaker in a step: score, largest score of another, and their
-	// difference in each frame; speech and talkers in each frame. Cosines and the
-	// duration follow, each with the largest of another.
-	scoreInputs = 3*Split + 2*Split
+	// inputs of a speaker in a step: score, largest score of another, and their
+	// difference in each frame; cosines, and the largest of another; speech and
+	// talkers in each frame.
+	inputs = 3*Split + 2*Scales + 2*Split
 	// pad is the largest dilation, the zeros before and after the steps.
 	pad = 16
 	// minSpeech bounds the probability of any speaker by which others are divided.
@@ -53,22 +52,20 @@ var exchanges = [2]int{1, 3}
 // Live and Recording are the embedded networks of the live engine and of the second
 // pass, read once.
 var (
-	Live      = sync.OnceValues(func() (*Model, error) { return load(weights.LiveDecoder, true) })
-	Recording = sync.OnceValues(func() (*Model, error) { return load(weights.RecordingDecoder, false) })
+	Live      = sync.OnceValues(func() (*Model, error) { return load(weights.LiveDecoder) })
+	Recording = sync.OnceValues(func() (*Model, error) { return load(weights.RecordingDecoder) })
 )
 
-func load(read func() (*weights.File, error), durations bool) (*Model, error) {
+func load(read func() (*weights.File, error)) (*Model, error) {
 	f, err := read()
 	if err != nil {
 		return nil, err
 	}
-	return New(f, durations)
+	return New(f)
 }
 
 // Model is the network. It is immutable and may be shared.
 type Model struct {
-	durations bool // are inputs
-	inputs    int  // of a speaker in a step
 	in        *nn.Matrix
 	dilated   [len(dilations)]*nn.Matrix
 	pointwise [len(dilations)]*nn.Matrix
@@ -77,18 +74,14 @@ type Model struct {
 	scale     float32 // of the speaker's score in the output
 }
 
-// New takes the tensors dec.* of a weights file, of a network with or without durations.
-// An error names the first tensor that is missing or has another shape.
-func New(f *weights.File, durations bool) (*Model, error) {
+// New takes the tensors dec.* of a weights file. An error names the first tensor
+// that is missing or has another shape.
+func New(f *weights.File) (*Model, error) {
 	r := weights.Reader{File: f}
 	dense := func(name string, in, out int) *nn.Matrix {
 		return nn.Dense(in, out, r.Tensor(name+".w", out, in), r.Tensor(name+".b", out))
 	}
-	m := &Model{durations: durations, inputs: scoreInputs + 2*Scales}
-	if durations {
-		m.inputs += 2
-	}
-	m.in, m.out, m.scale = dense("dec.in", m.inputs, channels), dense("dec.out", channels, Split), r.Tensor("dec.scale", 1)[0]
+	m := &Model{in: dense("dec.in", inputs, channels), out: dense("dec.out", channels, Split), scale: r.Tensor("dec.scale", 1)[0]}
 	for i := range dilations {
 		name := fmt.Sprintf("dec.blk%d", i)
 		w := r.Tensor(name+".a.w", channels, channels, 3)
@@ -116,21 +109,13 @@ type Input struct {
 	Frames   []Frame   // Split for each step
 	Scores   []float32 // probability of frame i and speaker k: Scores[i*Speakers+k]
 	Cosines  []float32 // of step t, speaker k and scale s: Cosines[(t*Speakers+k)*Scales+s]
-	// Durations are what each speaker is known from, as Duration has it; only a network
-	// with durations reads them.
-	Durations []float32
 }
-
-// Duration is the input for so many seconds of speech.
-func Duration(seconds float64) float32 { return float32(math.Log2(max(seconds, 1)) / 8) }
 
 // Reset makes room for so many speakers and steps, with zeros.
 func (in *Input) Reset(speakers, steps int) {
 	in.Speakers = speakers
 	in.Frames = sized(in.Frames, steps*Split)
 	in.Scores, in.Cosines = sized(in.Scores, steps*Split*speakers), sized(in.Cosines, steps*speakers*Scales)
-	in.Durations = sized(in.Durations, speakers)
-	clear(in.Durations)
 	clear(in.Frames)
 	clear(in.Scores)
 	clear(in.Cosines)
@@ -192,7 +177,7 @@ func (d *Decoder) run(in *Input) {
 	d.grow()
 	for k := range d.x {
 		d.read(k, in)
-		d.m.in.Apply(nn.Rows{Groups: 1, N: d.steps, Src: d.in, SrcStride: d.m.inputs, Dst: d.x[k][pad*channels:], DstStride: channels, ReLU: true})
+		d.m.in.Apply(nn.Rows{Groups: 1, N: d.steps, Src: d.in, SrcStride: inputs, Dst: d.x[k][pad*channels:], DstStride: channels, ReLU: true})
 	}
 	next := 0
 	for i, dilation := range dilations {
@@ -221,7 +206,7 @@ func (d *Decoder) run(in *Input) {
 
 // grow makes room for the steps and speakers, with zeros around the steps.
 func (d *Decoder) grow() {
-	d.in, d.mid = sized(d.in, d.steps*d.m.inputs), sized(d.mid, d.steps*2*channels)
+	d.in, d.mid = sized(d.in, d.steps*inputs), sized(d.mid, d.steps*2*channels)
 	d.out = sized(d.out, d.steps*d.m.out.Padded())
 	d.sum, d.best, d.second = sized(d.sum, d.steps*channels), sized(d.best, d.steps*channels), sized(d.second, d.steps*channels)
 	for len(d.x) < d.speakers {
@@ -246,7 +231,7 @@ func sized[T any](v []T, n int) []T {
 func (d *Decoder) read(k int, input *Input) {
 	frames, scores := input.Frames, input.Scores
 	for t := range d.steps {
-		in := d.in[t*d.m.inputs:][:0]
+		in := d.in[t*inputs:][:0]
 		var other [Split]float32
 		for i := range Split {
 			in = append(in, scores[(t*Split+i)*d.speakers+k])
@@ -261,14 +246,8 @@ func (d *Decoder) read(k int, input *Input) {
 		}
 		at := input.Cosines[t*d.speakers*Scales:]
 		in = append(in, at[k*Scales:][:Scales]...)
-		if d.m.durations {
-			in = append(in, input.Durations[k])
-		}
 		for s := range Scales {
 			in = append(in, d.other(at[s:], Scales, k))
-		}
-		if d.m.durations {
-			d.in[(t+1)*d.m.inputs-1] = d.other(input.Durations, 1, k)
 		}
 	}
 }

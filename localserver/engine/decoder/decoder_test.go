@@ -9,20 +9,19 @@ import (
 	"hubbub/localserver/engine/weights"
 )
 
-func model(t testing.TB, load func() (*Model, error)) *Model {
+func model(t testing.TB) *Model {
 	t.Helper()
-	m, err := load()
+	m, err := Recording()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// example is the input of three speakers and what PyTorch makes of it, from a file of
-// ../testdata.
-func example(t testing.TB, name string) (in Input, want []float32) {
+// example is the input of three speakers and what PyTorch makes of it.
+func example(t testing.TB) (in Input, want []float32) {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/" + name)
+	data, err := os.ReadFile("../testdata/decoder.hubw")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,43 +35,34 @@ func example(t testing.TB, name string) (in Input, want []float32) {
 		in.Frames = append(in.Frames, Frame{v[0], v[1]})
 	}
 	in.Speakers, in.Scores, in.Cosines, want = people, read("scores"), read("cosines"), read("probabilities")
-	if f.Shape("durations") != nil {
-		in.Durations = read("durations")
-	}
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	return in, want
 }
 
-const (
-	people           = 3 // in the examples
-	liveExample      = "decoder-live.hubw"
-	recordingExample = "decoder-recording.hubw"
-)
+const people = 3 // in the example
 
 func TestParity(t *testing.T) {
-	for name, load := range map[string]func() (*Model, error){liveExample: Live, recordingExample: Recording} {
-		in, want := example(t, name)
-		model(t, load).New().Decode(&in)
-		worst := 0.0
-		for i := range want {
-			worst = max(worst, math.Abs(float64(in.Scores[i])-float64(want[i])))
-		}
-		t.Logf("%s: probabilities within %.1e", name, worst)
-		if !(worst < 2e-3) { // the weights are stored in half precision
-			t.Errorf("%s: probabilities are off by %v", name, worst)
-		}
+	in, want := example(t)
+	model(t).New().Decode(&in)
+	worst := 0.0
+	for i := range want {
+		worst = max(worst, math.Abs(float64(in.Scores[i])-float64(want[i])))
+	}
+	t.Logf("probabilities within %.1e", worst)
+	if !(worst < 2e-3) { // the weights are stored in half precision
+		t.Errorf("probabilities are off by %v", worst)
 	}
 }
 
 // TestParts: a part of a recording gives what the whole one does, but for the steps
 // whose context is missing.
 func TestParts(t *testing.T) {
-	in, _ := example(t, liveExample)
-	d := model(t, Live).New()
+	in, _ := example(t)
+	d := model(t).New()
 	const skip = 4 // steps
-	part := Input{people, slices.Clone(in.Frames[skip*Split:]), slices.Clone(in.Scores[skip*Split*people:]), in.Cosines[skip*people*Scales:], in.Durations}
+	part := Input{people, slices.Clone(in.Frames[skip*Split:]), slices.Clone(in.Scores[skip*Split*people:]), in.Cosines[skip*people*Scales:]}
 	d.Decode(&in)
 	d.Decode(&part)
 	whole := in.Scores[skip*Split*people:]
@@ -85,7 +75,7 @@ func TestParts(t *testing.T) {
 
 // TestOrder: the order of the speakers does not matter.
 func TestOrder(t *testing.T) {
-	in, _ := example(t, liveExample)
+	in, _ := example(t)
 	turn := func(v []float32, size int) []float32 { // speakers 0 1 2 become 1 2 0
 		out := make([]float32, len(v))
 		for i := 0; i < len(v); i += people * size {
@@ -94,8 +84,8 @@ func TestOrder(t *testing.T) {
 		}
 		return out
 	}
-	d := model(t, Live).New()
-	turned := Input{people, slices.Clone(in.Frames), turn(in.Scores, 1), turn(in.Cosines, Scales), turn(in.Durations, 1)}
+	d := model(t).New()
+	turned := Input{people, slices.Clone(in.Frames), turn(in.Scores, 1), turn(in.Cosines, Scales)}
 	d.Decode(&in)
 	d.Decode(&turned)
 	want := turn(in.Scores, 1)
@@ -109,7 +99,7 @@ func TestOrder(t *testing.T) {
 // TestFewSpeakers: nobody talks where there is nobody, and one speaker sees nobody
 // else. What was decoded before does not matter.
 func TestFewSpeakers(t *testing.T) {
-	d := model(t, Live).New()
+	d := model(t).New()
 	var in Input
 	d.Decode(&in)
 	in.Reset(0, 1)
@@ -127,7 +117,7 @@ func TestFewSpeakers(t *testing.T) {
 		return slices.Clone(in.Scores)
 	}
 	before := one()
-	many, _ := example(t, liveExample)
+	many, _ := example(t)
 	d.Decode(&many)
 	if after := one(); !slices.Equal(before, after) || !(after[40] > 0 && after[40] < 1) {
 		t.Errorf("probability %v, and %v after another recording", before[40], after[40])
@@ -136,7 +126,7 @@ func TestFewSpeakers(t *testing.T) {
 
 // BenchmarkDecode is a minute of five speakers.
 func BenchmarkDecode(b *testing.B) {
-	d := model(b, Live).New()
+	d := model(b).New()
 	var in Input
 	in.Reset(5, 1500)
 	for b.Loop() {

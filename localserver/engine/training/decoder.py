@@ -22,7 +22,7 @@ import export
 from networks import DilatedBlock
 
 SPLIT, SCALES, CHANNELS = 2, 2, 32               # frames of 20 ms in a step of 40 ms; lengths of the compared stretches
-SCORE_INPUTS = 3 * SPLIT + 2 * SPLIT               # cosines and durations follow, each with the largest of another speaker
+INPUTS = 3 * SPLIT + 2 * SCALES + 2 * SPLIT
 DILATIONS, EXCHANGES = (1, 2, 4, 8, 16), (1, 3)
 NOISE = .05                                      # standard deviation of what is added to a speaker's cosines in training
 CLAMP = .02
@@ -53,16 +53,16 @@ class Exchange(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, durations):
+    def __init__(self):
         super().__init__()
-        self.inp, self.norm = nn.Conv1d(SCORE_INPUTS + 2 * (SCALES + durations), CHANNELS, 1), nn.BatchNorm1d(CHANNELS)
+        self.inp, self.norm = nn.Conv1d(INPUTS, CHANNELS, 1), nn.BatchNorm1d(CHANNELS)
         self.blocks = nn.ModuleList([DilatedBlock(CHANNELS, d) for d in DILATIONS])
         self.exchanges = nn.ModuleList([Exchange() for _ in EXCHANGES])
         self.out, self.scale = nn.Conv1d(CHANNELS, SPLIT, 1), nn.Parameter(torch.tensor(1.))
         nn.init.zeros_(self.out.weight); nn.init.zeros_(self.out.bias)
 
     def forward(self, frames, scores, cosines, mask):
-        """frames [B, T, 2 SPLIT], scores [B, K, T, SPLIT], cosines [B, K, T, SCALES] and live the durations, mask [B, K]: which speakers exist -> logits as scores"""
+        """frames [B, T, 2 SPLIT], scores [B, K, T, SPLIT], cosines [B, K, T, SCALES], mask [B, K]: which speakers exist -> logits as scores"""
         B, K, T, _ = scores.shape
         other = others(scores, mask)
         x = torch.cat([scores, other, frames[:, None].expand(B, K, T, 2 * SPLIT), (scores - other).clamp(-1, 1), cosines, others(cosines, mask)], 3)
@@ -89,10 +89,8 @@ class Part:
         n, self.numbers = head['Frames'], head['Numbers']
         k = len(self.numbers)
         self.first, self.steps = head['First'], n // SPLIT
-        frames, scores, cosines, durations = np.split(v, [2 * n, (2 + k) * n, len(v) - k * live])
+        frames, scores, cosines = np.split(v, [2 * n, (2 + k) * n])
         self.frames, self.scores, self.cosines = frames.reshape(n, 2), scores.reshape(n, k), cosines.reshape(self.steps, k, SCALES)
-        if live:
-            self.cosines = np.concatenate([self.cosines, np.broadcast_to(durations[:, None], (self.steps, k, 1))], 2)
         self.weight = live_weights(n) if live else np.ones(n, np.float32)
         self.committed = slice(max(0, n - 65), max(0, n - 35)) if live else slice(None)   # of parts 30 frames apart
 
@@ -117,7 +115,7 @@ def read_recording(path, live):
     parts, at = [], 0
     for h in head['Parts'] or []:
         k = len(h['Numbers'])
-        size = h['Frames'] * (2 + k) + h['Frames'] // SPLIT * k * SCALES + k * live
+        size = h['Frames'] * (2 + k) + h['Frames'] // SPLIT * k * SCALES
         parts.append(Part(v[at:at + size], h, live)); at += size
     frames = max([p.first + SPLIT * p.steps for p in parts], default=0)
     names = sorted({t['Speaker'] for t in head['Reference']})
@@ -150,7 +148,7 @@ def batch(parts, steps):
     """parts: [(part, first step)] -> inputs of Decoder, target as scores, weight [B, T, SPLIT]"""
     B, K = len(parts), max(len(p.numbers) for p, _ in parts)
     zeros = lambda *shape: np.zeros(shape, np.float32)
-    frames, scores, cosines, mask = zeros(B, steps, 2 * SPLIT), zeros(B, K, steps, SPLIT), zeros(B, K, steps, parts[0][0].cosines.shape[2]), np.zeros((B, K), bool)
+    frames, scores, cosines, mask = zeros(B, steps, 2 * SPLIT), zeros(B, K, steps, SPLIT), zeros(B, K, steps, SCALES), np.zeros((B, K), bool)
     target, weight = zeros(B, K, steps, SPLIT), zeros(B, steps, SPLIT)
     for i, (p, t) in enumerate(parts):
         k, n, s = len(p.numbers), min(steps, p.steps - t), slice(t, t + steps)
@@ -191,18 +189,17 @@ def tensors_of(net):
 
 
 @torch.no_grad()
-def write(net, weights, parity, version, live, meta):
+def write(net, weights, parity, version, meta):
     """the network, and a part of a meeting of three people that it decodes, for the test of ../decoder"""
     net.eval()
     print('weights: %d bytes' % export.write(weights, tensors_of(net), version, meta))
     g = torch.Generator().manual_seed(1)
     T, K = 80, 3
     scores, cosines, frames = torch.rand(1, K, T, SPLIT, generator=g), torch.rand(1, K, T, SCALES, generator=g) - .2, torch.rand(1, T, 2 * SPLIT, generator=g)
-    durations = torch.rand(1, K, 1, 1, generator=g).expand(1, K, T, int(live))
-    p = torch.sigmoid(net(frames, scores, torch.cat([cosines, durations], 3), torch.ones(1, K, dtype=torch.bool)))
+    p = torch.sigmoid(net(frames, scores, cosines, torch.ones(1, K, dtype=torch.bool)))
     flat = lambda v: np.ascontiguousarray(v[0].permute(1, 2, 0).reshape(-1, K).numpy())      # [frames, K]
     export.write(parity, [('frames', frames[0].reshape(-1, 2).numpy()), ('scores', flat(scores)), ('cosines', np.ascontiguousarray(cosines[0].transpose(0, 1).numpy())),
-                          *([('durations', durations[0, :, 0, 0].numpy())] if live else []), ('probabilities', flat(p))], version, {})
+                          ('probabilities', flat(p))], version, {})
 
 
 def main():
@@ -222,7 +219,7 @@ def main():
     train, dev = read(a.data, a.live), read(a.held_out, a.live)
     dev = dev[::max(1, len(dev) // 1000)]
     print('%d parts, %d held out' % (len(train), len(dev)), flush=True)
-    net = Decoder(a.live)
+    net = Decoder()
     ema, opt = copy.deepcopy(net), torch.optim.AdamW(net.parameters(), lr=a.lr, weight_decay=.02, betas=(.9, .98))
     path, it, t0, losses = os.path.join(a.out, 'decoder.pt'), 0, time.time(), []
     if os.path.exists(path):
@@ -250,7 +247,7 @@ def main():
             os.replace(path + '.tmp', path)
             print('%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, np.mean(losses), held_out(ema, dev)), flush=True)
             losses = []
-    write(ema, a.weights, a.parity, a.version, a.live, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES))
+    write(ema, a.weights, a.parity, a.version, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES))
 
 
 if __name__ == '__main__':
