@@ -10,7 +10,7 @@ import (
 
 // Version names the engine: it changes whenever the same samples may give other
 // turns.
-func Version() string { return "8-neural" }
+func Version() string { return "9-neural" }
 
 // WeightsVersion names the embedded weights.
 func WeightsVersion() string {

@@ -17,8 +17,9 @@ import (
 // 2017). It makes one threshold fit more recordings and lines.
 
 // cohortBytes are the members, one after the other, as CohortEmbeddings reads them.
-// They are means of groups of people of the training data, clean and through lines
-// and rooms, made by training/cohort.py; they belong to the weights.
+// They are means of groups of people of the training data, clean, through lines and
+// rooms, and a third as conference software sends them, made by training/cohort.py;
+// they belong to the weights.
 //
 //go:embed cohort.bin
 var cohortBytes []byte
@@ -28,7 +29,7 @@ const (
 	cohortNearest = 5
 	// cohortTypical is about the similarity of a speaker's centroid to the cohort.
 	// Similarities are raised by it, so that they have the scale of a cosine.
-	cohortTypical = 0.7
+	cohortTypical = 0.7045
 	// cohortLeast bounds the similarity to the cohort from below: a voice or a line
 	// that the cohort does not have is far from all of it, which says nothing about
 	// other people with that line.

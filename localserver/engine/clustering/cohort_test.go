@@ -28,7 +28,7 @@ func TestSimilarityIsNormalised(t *testing.T) {
 	was := cohort
 	defer func() { cohort = was }()
 	members := CohortEmbeddings(cohortBytes)
-	if len(members) != 512 {
+	if len(members) != 768 {
 		t.Fatalf("%d members", len(members))
 	}
 	cohort = func() *nn.Matrix { return cohortMatrix(members) }

@@ -216,6 +216,25 @@ def gated(x, rng):
     return (x * np.interp(np.arange(len(x)), np.arange(len(g)) * FRAME + FRAME // 2, g)).astype(F32)
 
 
+def conference(x, rng):
+    """as conference software sends it: noise suppression, gain that makes everybody equally loud, mostly a codec. Not one of KINDS: 4.0 was trained without it"""
+    filtered = lambda x, f: codec(x, SR, 'wav', '-c:a', 'pcm_f32le', '-af', f)
+    u = rng.random()
+    if u < .6:
+        x = filtered(x, 'afftdn=nr=%.1f:nf=%.1f' % (rng.uniform(6, 36), rng.uniform(-60, -25)))
+    elif u < .85:
+        x = suppressed(x, rng)
+    u = rng.random()
+    if u < .55:
+        x = filtered(x, 'dynaudnorm=f=%d:g=%d:m=%.1f' % (rng.integers(100, 500), 2 * rng.integers(1, 12) + 1, rng.uniform(3, 30)))
+    elif u < .75:
+        x = filtered(x, 'speechnorm=e=%.1f:r=%.5f' % (rng.uniform(4, 25), 10 ** rng.uniform(-4.5, -3)))
+    else:
+        x = levelled(x, rng)
+    u = rng.random()
+    return opus(x, rng) if u < .65 else mp3(x, rng) if u < .75 else narrow(x, rng) if u < .85 else x
+
+
 class Channels:
     """Draws chains. rooms: impulse responses, float32, direct sound first."""
     KINDS = [(telephone, .13), (narrowband, .10), (mobile, .06), (opus, .11), (mp3, .08), (headset, .05), (adpcm, .02), (lossy, .04), (clipped, .08),
