@@ -1,10 +1,6 @@
 package offline
 
-import (
-	"slices"
-
-	"hubbub/localserver/engine/clustering"
-)
+import "hubbub/localserver/engine/clustering"
 
 // one is the probability 1 in a window.
 const one = 255
@@ -158,65 +154,17 @@ func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
 	return both >= minOverlap
 }
 
-// groupsOverlap reports whether two groups talk at once.
-func (w *window) groupsOverlap(g, h int) bool {
-	for a := range w.speakers {
-		for b := range w.speakers {
-			if a == b {
-				continue
-			}
-			for i := range w.speakers[a].segments {
-				for j := range w.speakers[b].segments {
-					x, y := &w.speakers[a].segments[i], &w.speakers[b].segments[j]
-					if int(x.group) == g && int(y.group) == h && w.overlap(a, x, b, y) {
-						return true
-					}
-				}
-			}
-		}
-	}
-	return false
-}
-
-// assign gives each group the most similar speaker, the highest similarity first,
-// and groups that talk at once different speakers.
+// assign gives each group the most similar speaker. Two groups that talk at once may
+// get the same one: the decoder decides frame by frame.
 func (w *window) assign(centroids []clustering.Embedding) {
 	for i := range w.groups {
-		w.groups[i].speaker = noSpeaker
-	}
-	refused := make([]bool, len(w.groups)*len(centroids))
-	for {
-		group, speaker, best := -1, noSpeaker, -2.0
-		for i := range w.groups {
-			if w.groups[i].speaker != noSpeaker {
-				continue
-			}
-			for k := range centroids {
-				if s := w.groups[i].voice.dot(&centroids[k]); s > best && !refused[i*len(centroids)+k] {
-					group, speaker, best = i, k, s
-				}
+		g, best := &w.groups[i], -2.0
+		for k := range centroids {
+			if s := g.voice.dot(&centroids[k]); s > best {
+				g.speaker, best = k, s
 			}
 		}
-		if group < 0 {
-			return
-		}
-		taken := slices.ContainsFunc(w.groupsOf(speaker), func(o int) bool { return w.groupsOverlap(o, group) })
-		if taken {
-			refused[group*len(centroids)+speaker] = true
-		} else {
-			w.groups[group].speaker = speaker
-		}
 	}
-}
-
-// groupsOf are the groups of a speaker.
-func (w *window) groupsOf(speaker int) (list []int) {
-	for i := range w.groups {
-		if w.groups[i].speaker == speaker {
-			list = append(list, i)
-		}
-	}
-	return list
 }
 
 func quantise(p []float32) []uint8 {
