@@ -87,27 +87,6 @@ func TestContinuityInTheShares(t *testing.T) {
 	}
 }
 
-func TestOverlapExcludesShares(t *testing.T) {
-	c, people := twoPeople(0)
-	on := make([]float32, 100)
-	for i := range on {
-		on[i] = 1
-	}
-	mixed := unit(func(i int) float64 { return 0.4*float64(people[0].e[i]) + 0.6*float64(people[1].e[i]) })
-	locals := []LocalSpeaker{
-		{Activity: on, Segments: []Segment{{To: 100, Centre: 50, Duration: 1, Embedding: mixed}}},
-		{Activity: on, Segments: []Segment{{To: 100, Centre: 50, Duration: 1, Embedding: people[0].e}}},
-	}
-	for n, free := range map[int]bool{1: true, 2: false} {
-		w := &Window{Speech: on, Speakers: locals[:n]}
-		c.clusterSegments(w)
-		c.assign(w)
-		if c.assigned[0] != 1 || (c.shares[0][0] > 0) != free {
-			t.Errorf("%d talkers: the segment is assigned to %d, shares %v", n, c.assigned[0], c.shares[0][:2])
-		}
-	}
-}
-
 // A rejected segment has no shares; before the first speaker is created, speaker 0
 // has all of it.
 func TestSharesWithoutASpeaker(t *testing.T) {
@@ -133,7 +112,7 @@ func TestSharesAreFinite(t *testing.T) {
 	assignThree(c, people, 0.5)
 	c.scores[1] = [MaxSpeakers]float64{0.1, 500}
 	c.assigned[1] = 0
-	c.computeShares(&Window{Speakers: []LocalSpeaker{{}}})
+	c.computeShares()
 	if got := c.shares[1]; got != [MaxSpeakers]float32{0, 1} {
 		t.Errorf("shares %v, want all of it for the second speaker", got)
 	}

@@ -17,9 +17,8 @@ const (
 	minAbstention = 0.6
 )
 
-// assign assigns each segment of the window to the most similar speaker, the
-// highest score first, and segments that talk at once to different speakers.
-// Then it computes the shares.
+// assign assigns each segment of the window to the most similar speaker, two that talk
+// at once to the same one if need be. Then it computes the shares.
 func (c *Clusterer) assign(w *Window) {
 	c.assigned, c.scores = c.assigned[:0], c.scores[:0]
 	rejection := c.p.RejectionThreshold
@@ -40,39 +39,24 @@ func (c *Clusterer) assign(w *Window) {
 		c.scores = append(c.scores, scores)
 		c.assigned = append(c.assigned, noSpeaker)
 	}
-	if len(c.speakers) == 0 { // all speech will be that of the first speaker
-		for i := range c.assigned {
-			if !c.overlapsSpeaker(w, i, 0) {
-				c.assigned[i] = 0
-			}
-		}
-		c.computeShares(w)
-		return
-	}
-	for {
-		bestSegment, bestSpeaker, best := -1, noSpeaker, 0.0
-		for i := range c.segments {
-			for k := range c.speakers {
-				if c.assigned[i] == noSpeaker && c.scores[i][k] > best {
-					bestSegment, bestSpeaker, best = i, k, c.scores[i][k]
-				}
-			}
-		}
-		if bestSegment < 0 {
-			break
-		}
-		if c.overlapsSpeaker(w, bestSegment, bestSpeaker) {
-			c.scores[bestSegment][bestSpeaker] = 0
+	for i := range c.assigned {
+		if len(c.speakers) == 0 { // all speech will be that of the first speaker
+			c.assigned[i] = 0
 			continue
 		}
-		c.assigned[bestSegment] = bestSpeaker
+		best := 0.0
+		for k, score := range c.scores[i] {
+			if score > best {
+				c.assigned[i], best = k, score
+			}
+		}
 	}
 	for range continuityIterations {
-		if !c.applyContinuity(w) {
+		if !c.applyContinuity() {
 			break
 		}
 	}
-	c.computeShares(w)
+	c.computeShares()
 }
 
 // abstains reports whether the segment's cluster is neither known nor new yet.
@@ -89,12 +73,12 @@ func (c *Clusterer) abstains(s *segment) bool {
 // of one local speaker are mostly of one person, and the embedding of one second
 // alone is often wrong; a segment that is much more similar to another speaker
 // still goes there. It reports whether anything changed.
-func (c *Clusterer) applyContinuity(w *Window) (changed bool) {
+func (c *Clusterer) applyContinuity() (changed bool) {
 	for i := range c.segments {
 		scores := c.scoresWithContinuity(i)
 		best := c.assigned[i]
 		for k := range c.speakers {
-			if c.scores[i][k] > 0 && (best == noSpeaker || scores[k] > scores[best]) && !c.overlapsSpeaker(w, i, k) {
+			if c.scores[i][k] > 0 && (best == noSpeaker || scores[k] > scores[best]) {
 				best = k
 			}
 		}
@@ -122,7 +106,7 @@ func (c *Clusterer) scoresWithContinuity(i int) [MaxSpeakers]float64 {
 // computeShares divides each assigned segment among the speakers that it can
 // belong to, by a softmax of the scores. A window that is uncertain then counts
 // less in the aggregate than one that is not.
-func (c *Clusterer) computeShares(w *Window) {
+func (c *Clusterer) computeShares() {
 	c.shares = c.shares[:0]
 	for i, assigned := range c.assigned {
 		var share [MaxSpeakers]float32
@@ -130,7 +114,7 @@ func (c *Clusterer) computeShares(w *Window) {
 			scores := c.scoresWithContinuity(i)
 			best := scores[assigned]
 			for k := range scores {
-				if k != assigned && (c.scores[i][k] <= 0 || c.overlapsSpeaker(w, i, k)) {
+				if k != assigned && c.scores[i][k] <= 0 {
 					scores[k] = math.Inf(-1)
 				}
 				best = max(best, scores[k])
@@ -146,15 +130,4 @@ func (c *Clusterer) computeShares(w *Window) {
 		}
 		c.shares = append(c.shares, share)
 	}
-}
-
-// overlapsSpeaker reports whether a segment of another local speaker that is
-// assigned to speaker k talks at the same time as segment i.
-func (c *Clusterer) overlapsSpeaker(w *Window, i, k int) bool {
-	for j, assigned := range c.assigned {
-		if assigned == k && c.segments[j].local != c.segments[i].local && w.overlap(&c.segments[j], &c.segments[i]) {
-			return true
-		}
-	}
-	return false
 }

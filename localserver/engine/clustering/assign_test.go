@@ -50,29 +50,6 @@ func TestContinuityOfALocalSpeaker(t *testing.T) {
 	}
 }
 
-// The continuity bonus does not assign segments that talk at once to one speaker.
-func TestContinuityKeepsOverlapApart(t *testing.T) {
-	c, people := twoPeople(Default().ContinuityBonus)
-	on := make([]float32, 150)
-	for i := range on {
-		on[i] = 1
-	}
-	mixed := unit(func(i int) float64 { return 0.47*float64(people[0].e[i]) + 0.53*float64(people[1].e[i]) })
-	w := &Window{Speech: make([]float32, 150), Speakers: []LocalSpeaker{
-		{Activity: on, Segments: []Segment{
-			{To: 50, Centre: 25, Duration: 1, Embedding: people[0].e},
-			{From: 50, To: 100, Centre: 75, Duration: 1, Embedding: mixed},
-			{From: 100, To: 150, Centre: 125, Duration: 1, Embedding: people[0].e},
-		}},
-		{Activity: on, Segments: []Segment{{From: 50, To: 100, Centre: 75, Duration: 1, Embedding: people[0].e}}},
-	}}
-	c.clusterSegments(w)
-	c.assign(w)
-	if c.assigned[3] != 0 || c.assigned[1] != 1 {
-		t.Errorf("segments assigned to %v: 1 and 3 talk at once, 3 is person 0", c.assigned)
-	}
-}
-
 // A segment cluster that is neither known nor new gets no label; where no new
 // speaker is possible, it gets the nearest one.
 func TestAbstention(t *testing.T) {

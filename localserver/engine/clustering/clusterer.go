@@ -3,10 +3,11 @@
 //
 // It follows Coria, Bredin, Ghannay and Rosset, "Overlap-aware low-latency
 // online speaker diarization based on end-to-end local segmentation" (ASRU
-// 2021): local speakers that talk at the same time cannot be the same speaker
-// (cannot-link constraint). It differs in four ways. Local speakers are cut into
-// segments of about a second, which are clustered again, because the network
-// sometimes puts two people into one output. The thresholds depend on the
+// 2021). It differs in five ways. Local speakers are cut into segments of about a
+// second, which are clustered again, because the network sometimes puts two people
+// into one output. Local speakers that talk at the same time (cannot-link constraint)
+// are kept apart in that only: they may be assigned to one speaker, because the
+// network sometimes hears two people where there is one. The thresholds depend on the
 // duration of speech behind an embedding. Only a minimum of single-speaker
 // speech, in two consecutive windows, creates a speaker. And what is
 // known of a speaker is computed from stored segments that can be reassigned.
