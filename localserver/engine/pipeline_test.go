@@ -82,9 +82,9 @@ func TestDialogue(t *testing.T) {
 		events := e.Flush(e.Push(spokenDialogue(t), nil))
 		// Half a second of a new speaker can be too little to decide whether the
 		// speaker is known: it gets no label yet.
-		near := 0.5
-		if latency > time.Second {
-			near = 0.3
+		near := 0.3
+		if latency < time.Second {
+			near = 0.5
 		}
 		starts := map[time.Duration]bool{}
 		for _, at := range []float64{1, 5.5, 10, 14.5} {

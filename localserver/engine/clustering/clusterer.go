@@ -5,8 +5,8 @@
 // online speaker diarization based on end-to-end local segmentation" (ASRU
 // 2021). It differs in five ways. Local speakers are cut into segments of about a
 // second, which are clustered again, because the network sometimes puts two people
-// into one output. Local speakers that talk at the same time (cannot-link constraint)
-// are kept apart in that only: they may be assigned to one speaker, because the
+// into one output. The constraint that local speakers who talk at once are different
+// people holds in this clustering alone, not in the assignment to speakers: the
 // network sometimes hears two people where there is one. The thresholds depend on the
 // duration of speech behind an embedding. Only a minimum of single-speaker
 // speech, in two consecutive windows, creates a speaker. And what is
