@@ -136,7 +136,7 @@ func (s *Server) runStream(rec store.Session, request string, conn *websocket.Co
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
 	var remove func()
-	config.Revoked, remove = s.opened.add(rec.Key)
+	config.Revoked, remove = s.opened.Add(rec.Key)
 	defer remove()
 	session := stream.New(config, socket, diarizer)
 	s.running.Store(rec.ID, session)

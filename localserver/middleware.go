@@ -199,6 +199,16 @@ func bearer(h http.Header) (string, bool) {
 	return key, ok && key != "" && strings.EqualFold(scheme, "Bearer")
 }
 
+// refreshKeys makes new, removed and revoked API keys effective, also if some of
+// them cannot be read.
+func (s *Server) refreshKeys(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apikeys.RefreshTimeout)
+	defer cancel()
+	err := s.keys.Refresh(ctx)
+	s.opened.End(s.keys.Revoked)
+	return err
+}
+
 // caller is who sent an authenticated request.
 func caller(ctx context.Context) apikeys.Principal {
 	who, _ := ctx.Value(principalKey{}).(apikeys.Principal)

@@ -78,11 +78,7 @@ func TestRevokedKey(t *testing.T) {
 	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
 		t.Errorf("the watcher of the other key: %d %q", code, text)
 	}
-	eventually(t, "no stream or watcher is remembered", func() bool {
-		h.opened.mu.Lock()
-		defer h.opened.mu.Unlock()
-		return len(h.opened.keys) == 0
-	})
+	eventually(t, "no stream or watcher is remembered", func() bool { return h.opened.Len() == 0 })
 }
 
 // clusterOfKeys revokes a key in the data folder of another node than the one

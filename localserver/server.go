@@ -97,7 +97,7 @@ type Server struct {
 	watchers      *limits.Admission
 	overload      *limits.Overload
 	running       sync.Map // the open streams, *stream.Session by id
-	opened        openedByKey
+	opened        apikeys.Opened
 	streamQuota   *limits.Quota // open streams of this node, by account
 	watcherQuota  *limits.Quota
 	transferQuota *limits.Quota

@@ -61,7 +61,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	revoked, remove := s.opened.add(caller(r.Context()).Key)
+	revoked, remove := s.opened.Add(caller(r.Context()).Key)
 	defer remove()
 	stream.NewWatcher(stream.WatcherConfig{
 		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Feed: s.feed, Counters: &s.counters,

@@ -119,7 +119,7 @@ func (w *streamRecorder) socketNow(now time.Time) *trace.SocketState {
 		return nil
 	}
 	w.asked = now
-	if s, ok := socketState(w.socket); ok {
+	if s, ok := trace.QuerySocket(w.socket); ok {
 		return &s
 	}
 	return nil
@@ -262,5 +262,5 @@ func (s *Stream) Socket() (trace.SocketState, bool) {
 	if raw == nil {
 		return trace.SocketState{}, false
 	}
-	return socketState(raw)
+	return trace.QuerySocket(raw)
 }

@@ -1,17 +1,15 @@
-package client
+package trace
 
 import (
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"hubbub/protocol/trace"
 )
 
-// socketState queries the state of a TCP socket.
-func socketState(conn syscall.RawConn) (trace.SocketState, bool) {
-	var s trace.SocketState
+// QuerySocket queries the state of a TCP socket.
+func QuerySocket(conn syscall.RawConn) (SocketState, bool) {
+	var s SocketState
 	known := false
 	err := conn.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -19,7 +17,7 @@ func socketState(conn syscall.RawConn) (trace.SocketState, bool) {
 			return
 		}
 		known = true
-		s = trace.SocketState{
+		s = SocketState{
 			Unsent:      int(info.Notsent_bytes),
 			RTT:         time.Duration(info.Rtt) * time.Microsecond,
 			RTTVar:      time.Duration(info.Rttvar) * time.Microsecond,
