@@ -29,11 +29,11 @@ const (
 	cohortNearest = 5
 	// cohortTypical is about the similarity of a speaker's centroid to the cohort.
 	// Similarities are raised by it, so that they have the scale of a cosine.
-	cohortTypical = 0.704
+	cohortTypical = 0.6915
 	// cohortLeast bounds the similarity to the cohort from below: a voice or a line
 	// that the cohort does not have is far from all of it, which says nothing about
 	// other people with that line.
-	cohortLeast = 0.62
+	cohortLeast = 0.612
 )
 
 // cohort is the matrix of the members' embeddings.

@@ -109,10 +109,10 @@ type Params struct {
 // Default returns the Params that were tuned for the embedded weights.
 func Default() Params {
 	return Params{
-		NewSpeakerThreshold:   0.63,
+		NewSpeakerThreshold:   0.62,
 		ThresholdClusterSlope: 0.1,
 		ThresholdSpeakerSlope: 0.075, ThresholdSpeakerMax: 18.4,
-		ThresholdAdaptation: 0.277, AdaptationMargin: 0.231,
+		ThresholdAdaptation: 0.35, AdaptationMargin: 0.231,
 
 		NewSpeakerDuration: 1.2,
 		NewSpeakerMargin:   0.087, NewSpeakerMarginDecay: 2,

@@ -6,54 +6,29 @@ MEETINGS are folders that meetings.py has made of training speakers. A person's 
 else talks. k-means with the cosine makes --size means of all, and --conference means of the people of every fourth meeting as conference software sends it,
 which the meetings do not have. OUT has a byte for each of their 128 values, value times SCALE. About 7 minutes for 850 meetings on two cores."""
 import argparse
-import functools
 import multiprocessing as mp
 import numpy as np
 import torch
 import torch.nn.functional as F
-import features as FT
 from channels import conference
-from networks import Embedder, Segmenter, has_bfloat16, pool_many
-from restore import restore
-from targets import recordings, reference
+from segments import embedder, pooled
+from targets import recordings
 
-SCALE, STEPS, MARGIN = 320, 1500, 50             # steps of 40 ms that are computed at once, and those around them that the trunk sees
-
-
-@functools.cache
-def network(weights):
-    torch.set_num_threads(1)
-    emb = Embedder()
-    prior = restore(weights, emb, Segmenter())
-    emb = emb.eval().to(memory_format=torch.channels_last)
-    emb.bf16 = has_bfloat16()
-    return emb, prior
+SCALE = 320
 
 
-@torch.no_grad()
 def people(job):
     """(weights, samples, turns, None or the seed of the conference software that the recording goes through) -> is it one of these, the embedding [128] of each of its people"""
     weights, x, turns, seed = job
     if seed is not None:
         x = conference(x, np.random.default_rng(seed))
-    emb, prior = network(weights)
-    f = torch.from_numpy(FT.normalised(x, prior))
-    labels = reference(turns, len(f) // 2)[1::2]                       # of every step of 40 ms
-    single = torch.from_numpy(labels & (labels.sum(1, keepdims=True) == 1))
-    sums = torch.zeros(single.shape[1], 128)
-    for at in range(0, len(single), STEPS):
-        begin = max(0, at - MARGIN)
-        h = emb.trunk(f[None, 4 * begin:4 * (at + STEPS + MARGIN)])[:, :, at - begin:][:, :, :STEPS]
-        own = single[at:at + h.shape[2]]
-        segments = [(k, i) for k in range(own.shape[1]) for i in torch.split(torch.nonzero(own[:, k])[:, 0], 25) if len(i) >= 15]
-        if not segments:
-            continue
-        M = torch.zeros(1, len(segments), h.shape[2])
-        for n, (_, i) in enumerate(segments):
-            M[0, n, i] = 1
-        e = F.normalize(emb.bno(emb.fc(emb.bnp(pool_many(emb, h[:, :, :len(own)], M[:, :, :len(own)])[0]))))
-        sums.index_add_(0, torch.tensor([k for k, _ in segments]), e)
-    return seed is not None, F.normalize(sums[sums.norm(dim=1) > 3]).numpy()      # of about four segments and more
+    person, _, _, pool = pooled(weights, x, turns)
+    emb = embedder(weights)[0]
+    with torch.no_grad():
+        e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()
+    sums = np.stack([e[person == k].sum(0) for k in range(len(turns))])
+    norm = np.linalg.norm(sums, axis=1, keepdims=True)
+    return seed is not None, (sums / np.maximum(norm, 1e-9))[norm[:, 0] > 3]       # of about four segments and more
 
 
 def means(x, size, rounds=20):

@@ -1,0 +1,55 @@
+"""Segments of about a second of single-speaker speech of whole recordings, as the embedder pools them."""
+import functools
+import numpy as np
+import torch
+import features as FT
+from networks import Embedder, Segmenter, has_bfloat16, pool_many
+from restore import restore
+from targets import reference
+
+SHORTEST, LONG = 15, 25                          # steps of 40 ms: of a run of single-speaker speech, of a segment
+STEPS, MARGIN = 1000, 50                         # in which segments begin that are computed at once, and those around them that the trunk sees
+
+
+def cuts(single):
+    """bool [T, people], at most one True in a step -> [(person, first step, end step)]: each run divided into equal parts of about LONG"""
+    out = []
+    for k in range(single.shape[1]):
+        edges = np.flatnonzero(np.diff(np.r_[False, single[:, k], False]))
+        for a, b in edges.reshape(-1, 2):
+            if b - a >= SHORTEST:
+                cut = np.linspace(a, b, max(1, round((b - a) / LONG)) + 1).round().astype(int)
+                out += [(k, *c) for c in zip(cut, cut[1:])]
+    return out
+
+
+@functools.cache
+def embedder(weights):
+    """exported weights -> (embedder, prior of the running mean)"""
+    torch.set_num_threads(1)
+    emb = Embedder()
+    prior = restore(weights, emb, Segmenter())
+    emb = emb.eval().to(memory_format=torch.channels_last)
+    emb.bf16 = has_bfloat16()
+    return emb, prior
+
+
+@torch.no_grad()
+def pooled(weights, x, turns):
+    """samples and {person: [(start, end) in s]} of a recording -> person [n], start and end [n] in s, pooled mean and deviation [n, 2 TRUNK] float16"""
+    emb, prior = embedder(weights)
+    f = torch.from_numpy(FT.normalised(x, prior))
+    labels = reference(turns, len(f) // 2)[1::2]
+    found, rows = cuts(labels & (labels.sum(1, keepdims=True) == 1)), []
+    for at in range(0, len(labels), STEPS):
+        own = [(a - at, b - at) for _, a, b in found if at <= a < at + STEPS]
+        if not own:
+            continue
+        begin = max(0, at - MARGIN)
+        h = emb.trunk(f[None, 4 * begin:4 * (at + STEPS + MARGIN)])[:, :, at - begin:]
+        M = torch.zeros(1, len(own), h.shape[2])
+        for n, (a, b) in enumerate(own):
+            M[0, n, a:b] = 1
+        rows.append(pool_many(emb, h, M)[0].half().numpy())
+    person, a, b = np.array(sorted(found, key=lambda s: s[1] // STEPS)).reshape(-1, 3).T
+    return person, a * .04, b * .04, np.concatenate(rows) if rows else np.zeros((0, emb.fc.in_features), np.float16)
