@@ -78,7 +78,11 @@ func TestRevokedKey(t *testing.T) {
 	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
 		t.Errorf("the watcher of the other key: %d %q", code, text)
 	}
-	eventually(t, "no stream or watcher is remembered", func() bool { return h.opened.Len() == 0 })
+	eventually(t, "no stream or watcher is remembered", func() bool {
+		none := true
+		h.opened.End(func(string) bool { none = false; return false })
+		return none
+	})
 }
 
 // clusterOfKeys revokes a key in the data folder of another node than the one

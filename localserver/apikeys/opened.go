@@ -41,10 +41,3 @@ func (o *Opened) End(revoked func(key string) bool) {
 		}
 	}
 }
-
-// Len is the number of streams and watchers that are open.
-func (o *Opened) Len() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.keys)
-}

@@ -2,9 +2,7 @@
 
 package trace
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // QuerySocket queries the state of a TCP socket: only on Linux.
 func QuerySocket(syscall.RawConn) (SocketState, bool) { return SocketState{}, false }
