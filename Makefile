@@ -121,11 +121,18 @@ CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
 	@rm -rf $@.part && $(ENROLMENT) --count 32 --seed 2 --out $@.part >&2
 	@$(CONDITIONS) $@.part/meetings $@.part/conditions >&2 && mv $@.part $@
 
-## calibrate: the cohort and the calibration of voiceprints, which belong to the weights; writes the one and prints the other
-calibrate: .cache/cohort .cache/calibration
+## calibrate: the projection, the cohort and the calibration of voiceprints, which belong to the weights; writes the first two and prints the last
+calibrate: .cache/training-enrolment .cache/cohort .cache/calibration
+	@/usr/bin/python3 localserver/engine/training/projection.py --weights localserver/engine/weights/engine.hubw \
+		--out localserver/engine/voiceprint/projection.bin .cache/training-enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --people .cache/cohort/people --cohort localserver/engine/voiceprint/cohort.bin
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --enrolment .cache/calibration --calibrate \
 		--meetings $$(ls -d .cache/calibration/meetings .cache/calibration/conditions/* | paste -sd,)
+
+# Meetings and enrolment speech of people of the training data, most of them through channels.
+.cache/training-enrolment:
+	@.ci/install train >&2
+	@rm -rf $@.part && $(ENROLMENT) --split train --people 400 --channels .7 --count 240 --seed 8 --out $@.part >&2 && mv $@.part $@
 
 # Speech of people of the training data, half of it through channels.
 .cache/cohort:

@@ -8,27 +8,19 @@ which the meetings do not have. OUT has a byte for each of their 128 values, val
 import argparse
 import multiprocessing as mp
 import numpy as np
-import torch
-import torch.nn.functional as F
 from channels import conference
-from segments import embedder, pooled
+from segments import people
 from targets import recordings
 
-SCALE = 320
+SCALE, DIM = 320, 128
 
 
-def people(job):
-    """(weights, samples, turns, None or the seed of the conference software that the recording goes through) -> is it one of these, the embedding [128] of each of its people"""
+def embeddings(job):
+    """(weights, samples, turns, None or the seed of the conference software that the recording goes through) -> is it one of these, the embeddings [n, 128] of its people"""
     weights, x, turns, seed = job
     if seed is not None:
         x = conference(x, np.random.default_rng(seed))
-    person, _, _, pool = pooled(weights, x, turns)
-    emb = embedder(weights)[0]
-    with torch.no_grad():
-        e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()
-    sums = np.stack([e[person == k].sum(0) for k in range(len(turns))])
-    norm = np.linalg.norm(sums, axis=1, keepdims=True)
-    return seed is not None, (sums / np.maximum(norm, 1e-9))[norm[:, 0] > 3]       # of about four segments and more
+    return seed is not None, np.array(list(people(weights, x, turns).values())).reshape(-1, DIM)
 
 
 def means(x, size, rounds=20):
@@ -50,7 +42,7 @@ def main():
     a = ap.parse_args()
     jobs = ((a.weights, x, turns, seed) for folder in a.meetings for i, (_, x, turns) in enumerate(recordings(folder)) for seed in ((None, i) if i % 4 == 0 else (None,)))
     with mp.Pool(a.jobs) as pool:
-        found = list(pool.imap(people, jobs))
+        found = list(pool.imap(embeddings, jobs))
     x, y = (np.concatenate([e for through, e in found if through == which]) for which in (False, True))
     c = np.concatenate([means(x, a.size), means(y, a.conference)])
     np.clip(np.rint(c * SCALE), -127, 127).astype(np.int8).tofile(a.out)

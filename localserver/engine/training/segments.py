@@ -2,6 +2,7 @@
 import functools
 import numpy as np
 import torch
+import torch.nn.functional as F
 import features as FT
 from networks import Embedder, Segmenter, has_bfloat16, pool_many
 from restore import restore
@@ -9,6 +10,7 @@ from targets import reference
 
 SHORTEST, LONG = 15, 25                          # steps of 40 ms: of a run of single-speaker speech, of a segment
 STEPS, MARGIN = 1000, 50                         # in which segments begin that are computed at once, and those around them that the trunk sees
+LEAST = 3                                        # length of the sum of a person's embeddings: that of about four segments
 
 
 def cuts(single):
@@ -53,3 +55,13 @@ def pooled(weights, x, turns):
         rows.append(pool_many(emb, h, M)[0].half().numpy())
     person, a, b = np.array(sorted(found, key=lambda s: s[1] // STEPS)).reshape(-1, 3).T
     return person, a * .04, b * .04, np.concatenate(rows) if rows else np.zeros((0, emb.fc.in_features), np.float16)
+
+
+@torch.no_grad()
+def people(weights, x, turns):
+    """samples and {person: [(start, end) in s]} of a recording -> {person: mean embedding [128] of length 1}, of those with enough speech"""
+    person, _, _, pool = pooled(weights, x, turns)
+    emb = embedder(weights)[0]
+    e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()
+    sums = {name: e[person == k].sum(0) for k, name in enumerate(turns)}
+    return {name: v / np.linalg.norm(v) for name, v in sums.items() if np.linalg.norm(v) > LEAST}

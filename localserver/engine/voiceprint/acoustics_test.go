@@ -53,12 +53,16 @@ func TestConditionsAreOfOnePerson(t *testing.T) {
 	if v.embeddings[throughLine] == v.embeddings[recorded] || v.embeddings[acrossRoom] == v.embeddings[recorded] {
 		t.Error("two conditions have the same embedding")
 	}
+	raw, projected := v.embeddings[acrossRoom].Dot(&v.embeddings[recorded]), v.projected[acrossRoom].Dot(&v.projected[recorded])
+	if projected < raw+0.02 {
+		t.Errorf("a room changes the projected embedding as much as the embedding: cosines %.3f and %.3f with the audio as recorded", projected, raw)
+	}
 }
 
-// With new weights, `eval --cohort` and `eval --calibrate` must be run again.
+// With new weights, `make calibrate` must be run again.
 func TestLearntForTheseWeights(t *testing.T) {
 	if v, err := inference.Version(); err != nil || v != learntFor {
-		t.Errorf("cohort.bin and calibration.go are for weights %s, these are %s (%v): docs/voices.md says how to make them", learntFor, v, err)
+		t.Errorf("projection.bin, cohort.bin and calibration.go are for weights %s, these are %s (%v): docs/voices.md says how to make them", learntFor, v, err)
 	}
 	if len(cohort) < 2*nearest {
 		t.Errorf("the cohort has %d embeddings", len(cohort))

@@ -22,7 +22,10 @@ import (
 //go:embed cohort.bin
 var cohortBytes []byte
 
-var cohort = clustering.CohortEmbeddings(cohortBytes)
+var (
+	cohort          = clustering.CohortEmbeddings(cohortBytes)
+	projectedCohort = projectAll(cohort)
+)
 
 // nearest is how many embeddings of the cohort count: the most similar ones.
 const nearest = 15
@@ -39,9 +42,9 @@ func AppendCohort(out []byte, e *clustering.Embedding) []byte {
 	return out
 }
 
-// toCohort is how similar an embedding is to the nearest people of the cohort: the
+// toCohort is how similar an embedding is to the nearest people of a cohort: the
 // mean of the cosines.
-func toCohort(e *clustering.Embedding) (mean float64) {
+func toCohort(e *clustering.Embedding, cohort []clustering.Embedding) (mean float64) {
 	all := make([]float64, len(cohort))
 	for i := range cohort {
 		all[i] = -cohort[i].Dot(e)

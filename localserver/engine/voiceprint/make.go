@@ -150,7 +150,7 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 		return Voiceprint{}, fmt.Errorf("%w: %.1f s were found, %d s are needed", ErrTooShort, found, MinSpeech)
 	}
 	v, err := m.embed()
-	if err == nil && toCohort(&v.embeddings[recorded]) < voiceLike {
+	if err == nil && toCohort(&v.embeddings[recorded], cohort) < voiceLike {
 		return Voiceprint{}, ErrNoSpeech
 	}
 	return v, err
@@ -179,5 +179,5 @@ func (m *Maker) embed() (v Voiceprint, err error) {
 			embeddings[k] = embeddings[recorded]
 		}
 	}
-	return Voiceprint{embeddings, duration}, nil
+	return newVoiceprint(embeddings, duration), nil
 }

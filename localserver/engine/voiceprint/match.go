@@ -36,14 +36,15 @@ func (c *Calibration) LogOdds(x Calibration) (sum float64) {
 
 // Scores appends to out the score of a speaker's centroid and each of the people:
 // the cosine with the most similar embedding of the voiceprint, less the similarity
-// of the centroid to the cohort.
+// of the centroid to the cohort, all of them projected.
 func Scores(centroid *clustering.Embedding, people []Person, out []float64) []float64 {
-	own := toCohort(centroid)
+	speaker := project(centroid)
+	own := toCohort(&speaker, projectedCohort)
 	for i := range people {
 		v := &people[i].Voiceprint
 		best := -1.0
-		for k := range v.embeddings {
-			best = max(best, v.embeddings[k].Dot(centroid))
+		for k := range v.projected {
+			best = max(best, v.projected[k].Dot(&speaker))
 		}
 		out = append(out, best-own)
 	}

@@ -42,7 +42,16 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Voiceprint is what is known of a person's voice.
 type Voiceprint struct {
 	embeddings [conditions]clustering.Embedding // of the same speech in each recording condition
+	projected  [conditions]clustering.Embedding // the projections of these
 	duration   float64
+}
+
+func newVoiceprint(embeddings [conditions]clustering.Embedding, seconds float64) Voiceprint {
+	v := Voiceprint{embeddings: embeddings, duration: seconds}
+	for k := range embeddings {
+		v.projected[k] = project(&embeddings[k])
+	}
+	return v
 }
 
 // Seconds is the length of the speech behind the voiceprint.
@@ -98,7 +107,7 @@ func Parse(text string) (v Voiceprint, err error) {
 	if duration <= 0 || duration > 2*MaxSeconds {
 		return v, ErrInvalid
 	}
-	return Voiceprint{embeddings, duration}, nil
+	return newVoiceprint(embeddings, duration), nil
 }
 
 // formerFormat marks the version of the weights of a voiceprint of the former

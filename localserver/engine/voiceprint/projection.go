@@ -1,0 +1,54 @@
+package voiceprint
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+
+	"hubbub/localserver/engine/clustering"
+)
+
+// Two recordings of one person differ by the microphone, the line, the room and what
+// is said. The projection scales the directions in which embeddings differ for such
+// reasons down, so that the cosine counts the others more: within-class covariance
+// normalisation (Hatch et al., "Within-class covariance normalization for SVM-based
+// speaker recognition", Interspeech 2006). Speakers of one session are compared
+// without it: they share the line.
+
+// projectionBytes are the rows of the matrix, float32, little-endian, as
+// training/projection.py writes them; they belong to the weights.
+//
+//go:embed projection.bin
+var projectionBytes []byte
+
+var projection = func() (rows [clustering.Dim]clustering.Embedding) {
+	for i := range rows {
+		for j := range rows[i] {
+			rows[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(projectionBytes[4*(i*clustering.Dim+j):]))
+		}
+	}
+	return rows
+}()
+
+// project is the projection of an embedding, of length 1.
+func project(e *clustering.Embedding) (out clustering.Embedding) {
+	for i := range projection {
+		out[i] = float32(projection[i].Dot(e))
+	}
+	norm := float32(math.Sqrt(out.Dot(&out)))
+	if norm == 0 {
+		return out
+	}
+	for i := range out {
+		out[i] /= norm
+	}
+	return out
+}
+
+func projectAll(all []clustering.Embedding) []clustering.Embedding {
+	out := make([]clustering.Embedding, len(all))
+	for i := range all {
+		out[i] = project(&all[i])
+	}
+	return out
+}
