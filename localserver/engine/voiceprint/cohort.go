@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"math"
 	"slices"
+	"sync"
 
 	"hubbub/localserver/engine/clustering"
 )
@@ -22,10 +23,15 @@ import (
 //go:embed cohort.bin
 var cohortBytes []byte
 
-var (
-	cohort          = clustering.CohortEmbeddings(cohortBytes)
-	projectedCohort = projectAll(cohort)
-)
+var cohort = clustering.CohortEmbeddings(cohortBytes)
+
+var projectedCohort = sync.OnceValue(func() []clustering.Embedding {
+	out := make([]clustering.Embedding, len(cohort))
+	for i := range cohort {
+		out[i] = project(&cohort[i])
+	}
+	return out
+})
 
 // nearest is how many embeddings of the cohort count: the most similar ones.
 const nearest = 15

@@ -39,7 +39,7 @@ func (c *Calibration) LogOdds(x Calibration) (sum float64) {
 // of the centroid to the cohort, all of them projected.
 func Scores(centroid *clustering.Embedding, people []Person, out []float64) []float64 {
 	speaker := project(centroid)
-	own := toCohort(&speaker, projectedCohort)
+	own := toCohort(&speaker, projectedCohort())
 	for i := range people {
 		v := &people[i].Voiceprint
 		best := -1.0

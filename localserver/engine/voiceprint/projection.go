@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
+	"sync"
 
 	"hubbub/localserver/engine/clustering"
 )
@@ -21,34 +22,25 @@ import (
 //go:embed projection.bin
 var projectionBytes []byte
 
-var projection = func() (rows [clustering.Dim]clustering.Embedding) {
+var projection = sync.OnceValue(func() []clustering.Embedding {
+	rows := make([]clustering.Embedding, clustering.Dim)
 	for i := range rows {
 		for j := range rows[i] {
 			rows[i][j] = math.Float32frombits(binary.LittleEndian.Uint32(projectionBytes[4*(i*clustering.Dim+j):]))
 		}
 	}
 	return rows
-}()
+})
 
 // project is the projection of an embedding, of length 1.
 func project(e *clustering.Embedding) (out clustering.Embedding) {
-	for i := range projection {
-		out[i] = float32(projection[i].Dot(e))
+	rows := projection()
+	for i := range rows {
+		out[i] = float32(rows[i].Dot(e))
 	}
-	norm := float32(math.Sqrt(out.Dot(&out)))
-	if norm == 0 {
-		return out
-	}
+	norm := max(math.Sqrt(out.Dot(&out)), 1e-12)
 	for i := range out {
-		out[i] /= norm
-	}
-	return out
-}
-
-func projectAll(all []clustering.Embedding) []clustering.Embedding {
-	out := make([]clustering.Embedding, len(all))
-	for i := range all {
-		out[i] = project(&all[i])
+		out[i] /= float32(norm)
 	}
 	return out
 }
