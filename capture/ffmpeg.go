@@ -40,7 +40,7 @@ const (
 // time, memory and output, and killed after the time stall without output.
 func OpenRecording(ctx context.Context, path string, selected Channels, stall time.Duration) (Source, error) {
 	source, err := openFile(ctx, path, selected)
-	if err == nil || ctx.Err() != nil || !decodable(path) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || !decodable(path) {
 		return source, err
 	}
 	program, missing := exec.LookPath("ffmpeg")

@@ -53,6 +53,7 @@ func TestOpenRecording(t *testing.T) {
 		"list.txt":    "ffconcat version 1.0\nfile '/etc/passwd'\n",
 		"damaged.bin": strings.Repeat("\x00\x01\x02\xfe", 1000),
 		"empty.m4a":   "",
+		"none.wav":    "RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x80\x3e\x00\x00\x00\x7d\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

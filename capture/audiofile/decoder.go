@@ -52,8 +52,11 @@ func (f Format) Duration() time.Duration {
 	return seconds(f.Frames, f.Rate)
 }
 
+// maxSeconds is what a Duration can hold, and more than any input has.
+const maxSeconds = 1e9
+
 func seconds(frames int64, rate int) time.Duration {
-	return time.Duration(float64(frames) / float64(rate) * float64(time.Second))
+	return time.Duration(min(float64(frames)/float64(rate), maxSeconds) * float64(time.Second))
 }
 
 // Notes is a list of notices that arise while an input is read, safe for
@@ -91,6 +94,9 @@ func (g guarded) Read(dst []float32) (n int, err error) {
 
 // fullScale is the factor that maps a signed integer of the given bits to -1..1.
 func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }
+
+// ErrNoAudio reports a WAV file that is intact and has no samples.
+var ErrNoAudio = errors.New("this WAV file contains no audio")
 
 // fail returns an error that says what happened, with the next step as its hint.
 func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }

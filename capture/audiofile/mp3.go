@@ -26,6 +26,7 @@ type mp3Decoder struct {
 	notes    *Notes
 	skip     int64 // samples of one channel still to remove
 	position int64 // frames decoded, without padding
+	longer   bool  // than the tag states, as of files that were joined
 	buf      []byte
 	have     int // bytes at the start of buf: an unfinished sample
 }
@@ -65,8 +66,11 @@ func (d *mp3Decoder) Format() Format { return d.f }
 
 func (d *mp3Decoder) Read(dst []float32) (int, error) {
 	want := len(dst) / 2 * 4
-	if d.f.Frames >= 0 {
-		want = int(min(int64(want), (d.f.Frames-d.position+d.skip)*4))
+	if d.f.Frames >= 0 && !d.longer {
+		stated := (d.f.Frames - d.position + d.skip) * 4
+		if d.longer = stated <= 0 && d.frames.more(); !d.longer {
+			want = int(min(int64(want), stated))
+		}
 	}
 	if want <= 0 {
 		return 0, d.end(io.EOF)
@@ -103,14 +107,16 @@ func (d *mp3Decoder) end(err error) error {
 	if isContext(err) {
 		return err
 	}
-	position := clock(seconds(d.position, d.f.Rate))
+	position, margin := clock(seconds(d.position, d.f.Rate)), int64(2*d.frames.first.samples())
 	switch ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
 	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
 		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
-	case d.f.Frames > d.position+int64(2*d.frames.first.samples()):
+	case d.f.Frames > d.position+margin:
 		d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.Duration()), position))
+	case d.longer && d.position > d.f.Frames+margin:
+		d.notes.Add(fmt.Sprintf("the header states %s, but the file contains %s; all of it is used", clock(d.f.Duration()), position))
 	case d.frames.truncated:
 		d.notes.Add(fmt.Sprintf("truncated after %s", position))
 	}

@@ -75,6 +75,7 @@ func TestMP3Damage(t *testing.T) {
 		notice string
 	}{
 		{"tags before and after", append(append(tag[:len(tag):len(tag)], complete...), append([]byte("TAG"), make([]byte, 125)...)...), 52920, ""},
+		{"two tags before", append(append([]byte("ID3\x03\x00\x00\x00\x00\x00\x01xID3\x04\x00\x00\x00\x02\x00\x00"), make([]byte, 2<<14)...), complete...), 52920, ""},
 		{"truncated", complete[:len(complete)*2/3], 27000, "truncated: the header states 1.2 s"},
 		{"garbage", append(append(complete[:5000:5000], bytes.Repeat([]byte{0x12}, 3000)...), complete[5000:]...), 44100, "bytes between the frames"},
 	} {
@@ -84,6 +85,31 @@ func TestMP3Damage(t *testing.T) {
 		}
 		if n := d.notices; !strings.Contains(n, c.notice) || (n == "") != (c.notice == "") {
 			t.Errorf("%s: notices %q", c.name, n)
+		}
+	}
+}
+
+// TestLongerMP3: where the tag of the first of several joined files states its length only, all audio is used.
+func TestLongerMP3(t *testing.T) {
+	complete := mp3File(t, "stereo44.mp3")
+	tail := append([]byte("some other tag \xff\xfb\x90"), make([]byte, 100)...)
+	for _, c := range []struct {
+		name   string
+		b      []byte
+		min    int
+		notice string
+	}{
+		{"three files", bytes.Repeat(complete, 3), 3 * 52920, "the header states 1.2 s, but the file contains 3."},
+		{"an unknown tag", append(complete[:len(complete):len(complete)], tail...), 52920, ""},
+	} {
+		for _, stream := range []bool{false, true} {
+			d := mustDecode(t, c.name, c.b, stream, 1600)
+			if n := len(d.samples); n < c.min || n > c.min+6*1152 || c.notice == "" && n != c.min {
+				t.Errorf("%s: %d samples, want %d", c.name, n, c.min)
+			}
+			if n := d.notices; !strings.HasPrefix(n, c.notice) || (n == "") != (c.notice == "") {
+				t.Errorf("%s: notices %q", c.name, n)
+			}
 		}
 	}
 }

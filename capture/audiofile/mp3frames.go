@@ -156,6 +156,16 @@ func (m *mp3Frames) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// more reports whether another frame follows.
+func (m *mp3Frames) more() bool {
+	skipped := m.skipped
+	if len(m.frame) == 0 && m.next() != nil {
+		m.skipped, m.truncated = skipped, false // what follows is a tag, not damage
+		return false
+	}
+	return true
+}
+
 // next finds the next frame like the first.
 func (m *mp3Frames) next() error {
 	skipped := int64(0)

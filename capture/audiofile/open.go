@@ -199,28 +199,31 @@ func Named(name string, err error) error {
 	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
-// openTagged skips an ID3v2 tag, which may hold a picture of any size, and
-// opens what follows.
+// openTagged skips ID3v2 tags, which may hold pictures of any size, and opens what
+// follows.
 func openTagged(r *counter, size int64, n *Notes) (Decoder, error) {
-	var h [10]byte
-	if err := r.full(h[:]); err != nil {
-		return nil, fail(incompleteHint, "this file ends within its tag")
+	for {
+		var h [10]byte
+		if err := r.full(h[:]); err != nil {
+			return nil, fail(incompleteHint, "this file ends within its tag")
+		}
+		length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
+		if h[5]&0x10 != 0 {
+			length += 10 // a footer
+		}
+		if err := r.skip(length); err != nil {
+			return nil, fail(incompleteHint, "this file ends within its tag")
+		}
+		head, err := r.peek(4)
+		switch {
+		case err != nil:
+			return nil, fail(incompleteHint, "this file ends after its tag")
+		case bytes.Equal(head, []byte("fLaC")):
+			return openFLAC(r, n)
+		case !bytes.HasPrefix(head, []byte("ID3")):
+			return openMP3(r, size, n)
+		}
 	}
-	length := int64(h[6]&0x7f)<<21 | int64(h[7]&0x7f)<<14 | int64(h[8]&0x7f)<<7 | int64(h[9]&0x7f)
-	if h[5]&0x10 != 0 {
-		length += 10 // a footer
-	}
-	if err := r.skip(length); err != nil {
-		return nil, fail(incompleteHint, "this file ends within its tag")
-	}
-	head, err := r.peek(4)
-	if err != nil {
-		return nil, fail(incompleteHint, "this file ends after its tag")
-	}
-	if bytes.Equal(head, []byte("fLaC")) {
-		return openFLAC(r, n)
-	}
-	return openMP3(r, size, n)
 }
 
 // counter reads an input and counts the bytes.

@@ -169,21 +169,21 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 	frame := int64(d.width * d.f.Channels)
 	d.left, d.strict = length, true
 	open := length <= 0 || length >= 0x7FFFF000 && length <= 0xFFFFFFFF
-	if open {
-		d.left, d.strict = -1, false
-	}
 	if size < 0 {
-		if !open {
+		if open {
+			d.left, d.strict = -1, false
+		} else {
 			d.f.Frames = length / frame
 		}
 		return nil
 	}
 	available := max(0, size-r.n)
+	ends := length <= available && (r.chunksFollow(length, available) || r.chunksFollow(length+length%2, available))
 	switch {
 	case length == 0 && (available < frame || r.chunksFollow(0, available)):
-		return fail("Choose a recording that contains audio.", "this WAV file contains no audio")
-	case open:
-		d.left = available
+		return fail("Choose a recording that contains audio.", "%w", ErrNoAudio)
+	case open && !ends: // else the size of a large file
+		d.left, d.strict = available, false
 	case length > available:
 		if available < frame {
 			return fail(incompleteHint, "this WAV file ends before its audio begins")
@@ -191,8 +191,7 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 		d.left, d.strict = available, false
 		d.f.Notice = fmt.Sprintf("truncated: the header states %s, the file contains %s",
 			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))
-	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond &&
-		!r.chunksFollow(length, available) && !r.chunksFollow(length+length%2, available):
+	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond && !ends:
 		d.left = available
 		d.f.Notice = fmt.Sprintf("the header states %s, but the file contains %s; all of it is used",
 			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))

@@ -249,6 +249,50 @@ func TestInvalidWAVHeaders(t *testing.T) {
 	}
 }
 
+// sparse is a file with a beginning and an end, and zeros between them.
+type sparse struct {
+	begin, end []byte
+	size       int64
+}
+
+func (f sparse) ReadAt(b []byte, at int64) (int, error) {
+	clear(b)
+	if at < int64(len(f.begin)) {
+		copy(b, f.begin[at:])
+	}
+	if from := f.size - int64(len(f.end)); at+int64(len(b)) > from {
+		copy(b[max(0, from-at):], f.end[max(0, at-from):])
+	}
+	return int(min(int64(len(b)), f.size-at)), nil
+}
+
+// TestLargeWAV: a size of more than 2 GiB is one if a chunk follows there, and else "until the end". A size that no file
+// can have is no length.
+func TestLargeWAV(t *testing.T) {
+	s := mono16
+	s.dataSize = 3 << 30
+	list := riffChunk("LIST", make([]byte, 9000))
+	for _, c := range []struct {
+		after []byte
+		want  int64
+	}{{list, 3 << 30}, {make([]byte, 9008), 3<<30 + 9008}} {
+		begin := s.bytes(nil)
+		f := sparse{begin, c.after, int64(len(begin)) + 3<<30 + int64(len(c.after))}
+		d, err := Open("input", f, f.size, &Notes{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := d.Format().Frames; n != c.want/2 || d.Format().Notice != "" {
+			t.Errorf("%d frames, want %d; notice %q", n, c.want/2, d.Format().Notice)
+		}
+	}
+	huge := wavShape{id: "RF64", tag: tagPCM, bits: 16, channels: 1, rate: SampleRate, dataSize: 0xFFFFFFFF,
+		before: riffChunk("ds64", append(make([]byte, 8), append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, 12)...)...))}.bytes(make([]float32, 16000))
+	if d := mustDecode(t, "huge", huge, true, 999); d.format.Duration() <= 0 || strings.Contains(d.notices, "-") {
+		t.Errorf("%v, %s", d.format.Duration(), d.notices)
+	}
+}
+
 func BenchmarkDecodeWAV(b *testing.B) {
 	benchmarkDecode(b, wavShape{tag: tagPCM, bits: 16, channels: 2, rate: 44100, dataSize: -1}.bytes(capturetest.Tone(SampleRate, 440, 20*44100)), 10)
 }

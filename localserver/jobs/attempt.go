@@ -55,6 +55,7 @@ type attempt struct {
 	delivery *store.Delivery
 	ctx      context.Context // canceled when the claim is lost or the Runner ends
 	end      context.CancelCauseFunc
+	id       string // of this attempt, in the record while the claim lasts
 
 	// The record. While the job is computed, only the renewal changes it.
 	job      store.Job
@@ -93,7 +94,8 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 		a.finish(store.JobFailed, "", fmt.Sprintf("The job was interrupted %d times; the server may not have enough memory for it.", maxAttempts))
 		return a, errEnded
 	}
-	a.job.Status, a.job.Node, a.job.Attempt, a.job.Progress = store.JobRunning, r.Node, uuid.NewString(), 0
+	a.id = uuid.NewString()
+	a.job.Status, a.job.Node, a.job.Attempt, a.job.Progress = store.JobRunning, r.Node, a.id, 0
 	a.job.Attempts++
 	if err := a.write(ctx); errors.Is(err, store.ErrConflict) {
 		return a, errTaken
@@ -111,10 +113,17 @@ func (r *Runner) holds(j store.Job) bool {
 	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated) < claimTime
 }
 
-// write replaces the record.
+// write replaces the record. An earlier write of this attempt whose answer was lost is
+// no conflict: the claim lasts.
 func (a *attempt) write(ctx context.Context) error {
 	a.job.Updated = a.Now().UTC()
 	next, err := a.Store.UpdateJob(ctx, a.job, a.revision)
+	if errors.Is(err, store.ErrConflict) {
+		j, revision, lost := a.Store.Job(ctx, a.job.Account, a.job.ID, a.Now())
+		if lost == nil && j.Status == store.JobRunning && j.Attempt == a.id {
+			next, err = a.Store.UpdateJob(ctx, a.job, revision)
+		}
+	}
 	if err == nil {
 		a.revision, a.renewed = next, time.Now()
 	}

@@ -48,7 +48,7 @@ func (a *attempt) compute() ([]byte, error) {
 		panicked = stream.Guard(func() { output, err = a.process(path, request) })
 	})
 	if panicked != nil {
-		return nil, panicked
+		panic(panicked) // in this goroutine, whose caller handles it
 	}
 	if err != nil {
 		return nil, a.audioError(path, err)

@@ -33,11 +33,26 @@ func (a *attempt) fetch(folder, address string) (path string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	to := spaceWriter{file, folder}
 	name, ok := strings.CutPrefix(address, mediaScheme)
 	if ok {
-		return path, a.copyMedia(file, name)
+		return path, a.copyMedia(to, name)
 	}
-	return path, a.copyWeb(file, address)
+	return path, a.copyWeb(to, address)
+}
+
+// spaceWriter writes to a file in a folder while streams have the space that they need
+// on its disk.
+type spaceWriter struct {
+	file   io.Writer
+	folder string
+}
+
+func (s spaceWriter) Write(p []byte) (int, error) {
+	if store.AdmitFile(s.folder, int64(len(p))) != nil {
+		return 0, errNoSpace
+	}
+	return s.file.Write(p)
 }
 
 func (a *attempt) copyMedia(to io.Writer, name string) error {
@@ -79,7 +94,7 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 	}
 	var local *os.PathError
 	switch {
-	case err == nil, a.ctx.Err() != nil, errors.As(err, &local): // the disk
+	case err == nil, a.ctx.Err() != nil, errors.Is(err, errNoSpace), errors.As(err, &local): // the disk
 		return err
 	case ctx.Err() != nil:
 		return failed("The address could not be fetched in time.")
@@ -91,7 +106,10 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 	return failed("The address could not be fetched: %v.", err)
 }
 
-var errTooLarge = failed("The audio is larger than 1 GiB.")
+var (
+	errTooLarge = failed("The audio is larger than 1 GiB.")
+	errNoSpace  = failed("The server has no space for the audio.")
+)
 
 // progressReader reports every read that returned something.
 type progressReader struct {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -144,7 +147,7 @@ func TestManyJobs(t *testing.T) {
 	}{
 		{"gone", nil, "Nothing is stored at media://gone"}, {"empty", []byte{}, "The audio is empty"},
 		{"text", []byte("<html>no audio</html>"), "not audio"}, {"bytes", []byte{0, 1, 2, 3, 0xff, 0xfe, 9, 9, 9, 9, 9, 9}, "audio"},
-		{"one", silence(1), ""}, {"none", silence(0), ""}, {"cut", silence(16000)[:1001], ""}, {"noise", noise, ""}, {"silence", silence(1600), ""},
+		{"one", silence(1), ""}, {"none", silence(0), "contains no audio"}, {"cut", silence(16000)[:1001], ""}, {"noise", noise, ""}, {"silence", silence(1600), ""},
 	}
 	for _, k := range kinds {
 		if k.content != nil {
@@ -345,5 +348,136 @@ func TestJobsYield(t *testing.T) {
 	defer mu.Unlock()
 	if asked < 20+5 { // twice a second of audio, and while it is busy
 		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestPanic: a job that panics fails at once, and its worker runs the next one.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	put(t, s, "a", "audio", silence(16000))
+	start(t, Options{Store: s, Node: "n1", Workers: 1, Logger: slog.New(slog.DiscardHandler), Busy: func() bool { panic("busy") }})
+	first := submit(t, s, newJob("a", "audio"))
+	if j := over(t, s, "a", first); j.Status != store.JobFailed || j.Error != "Internal error" || j.Attempts != 1 {
+		t.Errorf("%+v", j)
+	}
+	if j := over(t, s, "a", submit(t, s, newJob("a", "gone"))); !strings.Contains(j.Error, "Nothing is stored") {
+		t.Errorf("%+v", j)
+	}
+}
+
+// lossy is a store of which the answer to one update is lost.
+type lossy struct {
+	*store.Store
+	lose bool
+}
+
+func (l *lossy) UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error) {
+	next, err := l.Store.UpdateJob(ctx, j, revision)
+	if l.lose {
+		l.lose = false
+		return 0, context.DeadlineExceeded
+	}
+	return next, err
+}
+
+// TestLostAnswer: a claim whose renewal was written, but not answered, lasts, unless
+// the job was canceled.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	s := &lossy{Store: openStore(t)}
+	r := runner(t, s, "me", 0, nil)
+	for name, want := range map[string]store.JobStatus{"renewed": store.JobSucceeded, "canceled": store.JobCanceled} {
+		id := submit(t, s, newJob("a", "x"))
+		d, err := s.Next(t.Context(), store.RunQueue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := r.claim(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.lose, a.job.Progress = true, 0.5
+		if err := a.write(t.Context()); err == nil {
+			t.Fatal("the answer was not lost")
+		}
+		if want == store.JobCanceled {
+			j, revision, err := s.Job(t.Context(), "a", id, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.Status = store.JobCanceled
+			if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.finish(store.JobSucceeded, "output", "")
+		if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != want {
+			t.Errorf("%s: %+v (%v)", name, j, err)
+		}
+	}
+	if n, err := s.Queued(t.Context(), store.RunQueue); n != 0 || err != nil {
+		t.Errorf("%d jobs are still queued (%v)", n, err)
+	}
+}
+
+// unreadable is a store whose media cannot be read.
+type unreadable struct {
+	*store.Store
+	err error
+}
+
+func (u *unreadable) OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error) {
+	if u.err != nil {
+		return nil, u.err
+	}
+	return u.Store.OpenMedia(ctx, account, name, now)
+}
+
+// TestWebhookWithoutStore: a failure of the store is no request of a webhook.
+func TestWebhookWithoutStore(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		bodies <- r.Header.Get("X-Retry-Num") + string(raw)
+	}))
+	defer receiver.Close()
+	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &unreadable{Store: openStore(t)}
+	r := start(t, Options{Store: s, Node: "me", Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
+	for failure, want := range map[error]string{
+		context.DeadlineExceeded: `"output":{"diarization":[]}}`, store.ErrNotFound: `"status":"succeeded"}`,
+	} {
+		j := newJob("a", "x")
+		j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: receiver.URL}
+		put(t, s.Store, store.JobMedia("a"), j.Output, []byte(`{"diarization":[]}`))
+		submit(t, s, j)
+		if err := s.QueueHook(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Next(t.Context(), store.HookQueue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.err = failure
+		r.deliver(d)
+		if s.err = nil; failure != store.ErrNotFound {
+			r.deliver(d)
+		}
+		body := ""
+		select {
+		case body = <-bodies:
+		default:
+		}
+		if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, want) {
+			t.Errorf("%v: the receiver got %q", failure, body)
+		}
+		if j, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || j.Hook.Tries != 1 || !j.Hook.Done {
+			t.Errorf("%v: %+v (%v)", failure, j.Hook, err)
+		}
 	}
 }

@@ -89,7 +89,13 @@ func (r *Runner) deliver(d *store.Delivery) {
 		r.giveBack(d, wait)
 		return
 	}
-	err = r.send(ctx, j)
+	body, err := r.hookBody(ctx, j)
+	if err != nil { // of the store: no request was made
+		r.Logger.Warn("a webhook cannot be called yet", "job", j.ID, "error", err)
+		r.giveBack(d, takenPause)
+		return
+	}
+	err = r.send(ctx, j, body)
 	if r.ctx.Err() != nil {
 		r.giveBack(d, 0)
 		return
@@ -144,25 +150,24 @@ func reason(err error) string {
 }
 
 // hookBody is the body of a webhook.
-type hookBody struct {
-	JobID  string          `json:"jobId"`
-	Status string          `json:"status"`
-	Output json.RawMessage `json:"output,omitempty"`
+func (r *Runner) hookBody(ctx context.Context, j store.Job) ([]byte, error) {
+	body := struct {
+		JobID  string          `json:"jobId"`
+		Status string          `json:"status"`
+		Output json.RawMessage `json:"output,omitempty"`
+	}{JobID: j.ID, Status: string(j.Status)}
+	if j.Status == store.JobSucceeded && !j.Hook.StatusOnly {
+		var err error
+		body.Output, err = Output(ctx, r.Store, j, r.Now())
+		if err != nil && !errors.Is(err, store.ErrNotFound) { // media were purged
+			return nil, err
+		}
+	}
+	return protocol.MarshalLine(body)
 }
 
 // send makes one request.
-func (r *Runner) send(ctx context.Context, j store.Job) error {
-	body := hookBody{JobID: j.ID, Status: string(j.Status)}
-	if j.Status == store.JobSucceeded && !j.Hook.StatusOnly {
-		var err error
-		if body.Output, err = Output(ctx, r.Store, j, r.Now()); err != nil {
-			return err
-		}
-	}
-	raw, err := protocol.MarshalLine(body)
-	if err != nil {
-		return err
-	}
+func (r *Runner) send(ctx context.Context, j store.Job, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, j.Hook.URL, bytes.NewReader(raw))

@@ -160,3 +160,62 @@ func TestBackupOfNothing(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// during calls f once, when what is written contains a text.
+type during struct {
+	io.Writer
+	text string
+	f    func()
+}
+
+func (d *during) Write(p []byte) (int, error) {
+	if d.f != nil && bytes.Contains(p, []byte(d.text)) {
+		d.f()
+		d.f = nil
+	}
+	return d.Writer.Write(p)
+}
+
+// A job that ends while a backup is made has ended in it, or is in its queue.
+func TestBackupOfEndingJob(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := filled(t, dir)
+	ctx := context.Background()
+	if err := s.CreateJob(ctx, job("j1")); err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		j, revision, err := s.Job(ctx, "a", "j1", noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Status = JobSucceeded
+		if _, err := s.UpdateJob(ctx, j, revision); err != nil {
+			t.Fatal(err)
+		}
+		if err := next(t, s).Done(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "backup")
+	var raw bytes.Buffer
+	out := &during{&raw, "streams/KV_sessions", end} // behind the records of jobs, before the events
+	if err := s.Backup(ctx, out); err != nil || out.f != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "new")
+	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	restored := open(t, to)
+	j, _, err := restored.Job(ctx, "a", "j1", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := restored.Queued(ctx, RunQueue); err != nil || !j.Status.Over() && n == 0 {
+		t.Errorf("the job is %s and in no queue (%v)", j.Status, err)
+	}
+}

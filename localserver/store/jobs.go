@@ -18,13 +18,16 @@ const (
 	JobTTL = 24 * time.Hour
 	// jobAge is when a record is removed, counted from its last change.
 	jobAge = 48 * time.Hour
-	// maxJob bounds a job, in bytes: an identification has up to 50 reduced
-	// voiceprints.
-	maxJob = 256 << 10
+	// maxJob bounds a record and a message, in bytes: an identification has up to 50
+	// voiceprints. maxNewJob bounds a new job: less by what is added to its
+	// record later.
+	maxJob    = 256 << 10
+	maxNewJob = maxJob - 8<<10
 	// JobAckWait is how long a delivery that is not extended belongs to its
 	// receiver: then the queue delivers it again.
 	JobAckWait = 30 * time.Second
-	// maxQueued bounds the jobs that wait, of all accounts together.
+	// maxQueued bounds each queue, of all accounts together. The queues are bounded
+	// separately: a job that ends leaves its queue after its notification was queued.
 	maxQueued = 10_000
 	// queueAge is when a job that nobody took is removed from the queue. Its
 	// media have expired by then.
@@ -95,7 +98,7 @@ type JobHook struct {
 // is ErrConflict.
 type Jobs interface {
 	// CreateJob queues a job and writes its record. It returns ErrFull when the
-	// queue or the store is full.
+	// queue or the store is full, and ErrTooLarge.
 	CreateJob(ctx context.Context, j Job) error
 	// Job returns the record of an account's job and its revision, or
 	// ErrNotFound.
@@ -165,8 +168,8 @@ func (s *Store) setUpJobs(ctx context.Context, storage jetstream.StorageType) (e
 	}
 	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: jobStream, Subjects: []string{"hubbub.jobs.*"}, Storage: storage, Replicas: s.replicas,
-		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgs: maxQueued, MaxMsgSize: maxJob,
-		Discard: jetstream.DiscardNew,
+		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgsPerSubject: maxQueued, MaxMsgSize: maxJob,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
 	if err != nil {
 		return err
@@ -222,6 +225,9 @@ func (s *Store) createJob(ctx context.Context, j Job) error {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return err
+	}
+	if len(raw) > maxNewJob {
+		return ErrTooLarge
 	}
 	if err := s.enqueue(ctx, RunQueue, j.ID, raw); err != nil {
 		return err

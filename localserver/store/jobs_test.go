@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -119,5 +120,70 @@ func TestJobQueueAfterCrash(t *testing.T) {
 	d := next(t, s)
 	if _, err := s.RestoreJob(ctx, d.Job); d.Job.ID != "j2" || err != nil {
 		t.Errorf("%+v %v", d.Job, err)
+	}
+}
+
+// A new job has room for what is added to its record until it ends.
+func TestLargeJob(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	j := job("j1")
+	j.Hook = &JobHook{URL: "https://x.example/"}
+	size := func() int {
+		raw, err := json.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(raw)
+	}
+	request := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n) + `"`) }
+	j.Request = request(0)
+	j.Request = request(maxNewJob - size())
+	if err := s.CreateJob(ctx, j); err != nil {
+		t.Fatal(err)
+	}
+	_, revision, err := s.Job(ctx, "a", "j1", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Status, j.Node, j.Attempt, j.Attempts = JobRunning, strings.Repeat("n", 36), strings.Repeat("n", 36), 5
+	j.Progress, j.Error, j.Output = 1.0/3, strings.Repeat("e", 1000), strings.Repeat("o", 73)
+	j.Hook.Tries, j.Hook.Reason, j.Hook.Next = 3, "connection_failed", noon
+	if _, err := s.UpdateJob(ctx, j, revision); err != nil {
+		t.Error(err)
+	}
+	j = job("j2")
+	j.Request = request(0)
+	j.Request = request(maxNewJob - size() + 1)
+	if err := s.CreateJob(ctx, j); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a job that is too large: %v", err)
+	}
+}
+
+// A full queue takes no more jobs. The jobs in it can still leave it: their
+// notifications have a queue of their own.
+func TestFullQueue(t *testing.T) {
+	s := open(t, "")
+	ctx := context.Background()
+	for range maxQueued {
+		if _, err := s.js.PublishAsync(RunQueue.subject(), []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-s.js.PublishAsyncComplete()
+	if n, err := s.Queued(ctx, RunQueue); n != maxQueued || err != nil {
+		t.Fatalf("%d queued (%v)", n, err)
+	}
+	if err := s.CreateJob(ctx, job("j1")); !Full(err) {
+		t.Errorf("one more job: %v", err)
+	}
+	if err := s.QueueHook(ctx, job("j2")); err != nil {
+		t.Errorf("a notification: %v", err)
+	}
+	if err := next(t, s).Done(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateJob(ctx, job("j3")); err != nil {
+		t.Errorf("after one has left: %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func (s *Store) setUpSessions(ctx context.Context, storage jetstream.StorageType
 // may have by what is added to the record later.
 const maxRecord = 1<<20 - 8<<10
 
-// ErrTooLarge is a session whose input is too large to store. In JSON a
+// ErrTooLarge is a session or job whose input is too large to store. In JSON a
 // character such as < takes six bytes.
 var ErrTooLarge = errors.New("the input is too large")
 

@@ -62,6 +62,20 @@ func (s *Store) admit(ctx context.Context, n, reserves int64) error {
 	if err != nil {
 		return err
 	}
+	return within(free, total, n, reserves)
+}
+
+// AdmitFile returns ErrFull if n more bytes in a file of a folder would take the space
+// that streams need. It is for files that the store does not write, on its disk.
+func AdmitFile(dir string, n int64) error {
+	free, total, err := datafolder.Space(dir)
+	if err != nil { // it is not known here
+		return nil
+	}
+	return within(free, total, n, forStreams)
+}
+
+func within(free, total, n, reserves int64) error {
 	if keep := reserves * reserve(total); free-n < keep {
 		return fmt.Errorf("%w: %d KiB are free, %d KiB are reserved", ErrFull, max(free, 0)>>10, keep>>10)
 	}

@@ -70,7 +70,8 @@ func jobTranscription(ctx context.Context, p *prober) (string, error) {
 		return "200", err
 	}
 	var refused protocol.ValidationErrorResponse
-	if err = r.invalid(); err == nil && (json.Unmarshal(r.body, &refused) != nil || refused.Errors[0].Field != "transcription") {
+	if err = r.invalid(); err == nil && (json.Unmarshal(r.body, &refused) != nil ||
+		!slices.ContainsFunc(refused.Errors, func(e protocol.ValidationError) bool { return e.Field == "transcription" })) {
 		err = differs("%s", r)
 	}
 	return "400", err

@@ -27,7 +27,7 @@ var keyRules = []Rule{
 // unknownID is the id of no stream.
 const unknownID = "00000000-0000-4000-8000-000000000000"
 
-// operations are correct requests of the five operations that need a key.
+// operations are correct requests of five of the operations that need a key.
 func (p *prober) operations() []request {
 	media := fmt.Sprintf(`{"url":"media://%s/nothing"}`, p.prefix)
 	return []request{

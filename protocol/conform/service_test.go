@@ -161,7 +161,7 @@ func (s *service) stream(conn *websocket.Conn) {
 	}
 }
 
-// beeps are a second and a half of silence, then noise.
+// noise is a second and a half of silence, then noise.
 func noise(d time.Duration) []float32 {
 	out := make([]float32, int(d/protocol.ChunkDuration)*protocol.ChunkSamples)
 	for i := 15 * protocol.ChunkSamples; i < len(out); i++ {
@@ -324,6 +324,28 @@ func TestSecretsAreHidden(t *testing.T) {
 	}
 	if report.OK || report.Summary["differs"] < 20 {
 		t.Errorf("so many rules should differ: %v", report.Summary)
+	}
+}
+
+// A 400 that names no field, or others, is a difference.
+func TestTranscriptionRule(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]Verdict{
+		`[]`: Differs, `[{"field":"url","message":"m"}]`: Differs,
+		`[{"field":"transcriptionConfig","message":"m"},{"field":"transcription","message":"m"}]`: Holds,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Path == "/v1/diarize" {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			fmt.Fprintf(w, `{"message":"m","errors":%s}`, list)
+		}))
+		t.Cleanup(server.Close)
+		results, err := runRules(t, server.URL, Options{Only: []string{"jobs/transcription"}})
+		if err != nil || len(results) != 1 || results[0].Verdict != want {
+			t.Errorf("%s: %+v %v", list, results, err)
+		}
 	}
 }
 

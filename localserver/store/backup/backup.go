@@ -79,7 +79,6 @@ func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error 
 	if err := list.Err(); err != nil {
 		return fmt.Errorf("list the streams: %w", err)
 	}
-	// Records first: what they say of events and media is stored by then.
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(order(a)-order(b), cmp.Compare(a, b)) })
 	b := writer{conn: conn, js: js, zip: zip.NewWriter(w), list: manifest{Format: format, Created: time.Now().UTC()}}
 	for _, name := range names {
@@ -93,12 +92,18 @@ func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error 
 	return b.finish()
 }
 
-// order is 0 for the streams of records.
+// order is the place of a stream in a backup. The queue of jobs comes before the
+// records: a job that ends meanwhile is in the queue, or its record says that it has
+// ended. Records come before the rest: what they say of events and media is stored by
+// then.
 func order(stream string) int {
-	if strings.HasPrefix(stream, "KV_") {
+	switch {
+	case stream == "JOBS":
 		return 0
+	case strings.HasPrefix(stream, "KV_"):
+		return 1
 	}
-	return 1
+	return 2
 }
 
 // writer writes the entries of a backup.

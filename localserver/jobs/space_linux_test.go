@@ -1,0 +1,35 @@
+package jobs
+
+import (
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"hubbub/localserver/store"
+)
+
+// TestNoSpace: the audio of a job leaves the space on the disk that streams need.
+func TestNoSpace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts mount")
+	}
+	t.Parallel()
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", disk).Run() })
+	s := openStore(t)
+	put(t, s, "a", "large", silence(15<<19)) // 15 MiB, of which an eighth of the disk remains free
+	put(t, s, "a", "small", silence(16000))
+	r := Start(Options{Store: s, Node: "n1", Workers: 1, Dir: disk, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(r.Close)
+	if j := over(t, s, "a", submit(t, s, newJob("a", "large"))); j.Status != store.JobFailed || !strings.Contains(j.Error, "no space for the audio") || j.Attempts != 1 {
+		t.Errorf("%+v", j)
+	}
+	if j := over(t, s, "a", submit(t, s, newJob("a", "small"))); j.Status != store.JobSucceeded {
+		t.Errorf("%+v", j)
+	}
+}
