@@ -33,9 +33,6 @@ func (s *Server) startControl(ctx context.Context) {
 	l, err := listenControl(ctx, s.options.DataDir)
 	if err != nil {
 		s.log.Warn("the store cannot be backed up while the server runs", "error", err)
-		if l != nil {
-			_ = l.Close()
-		}
 		return
 	}
 	mux := http.NewServeMux()

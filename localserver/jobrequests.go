@@ -40,7 +40,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		}
 		request, warnings, invalid := protocol.ParseJob(kind, body)
 		if invalid == nil {
-			invalid = s.checkJob(&request)
+			invalid = s.checkJob(request)
 		}
 		if invalid != nil {
 			respond(w, http.StatusBadRequest, invalid)
@@ -52,9 +52,12 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if request.Transcription && request.WordsModel != "" {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
 		}
-		if s.streams.Stopping() {
+		request.Model, request.WordsModel = "", "" // of any length, and answered
+		select {
+		case <-s.streams.Drain():
 			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
 			return
+		default: // also while it drains
 		}
 		raw, err := json.Marshal(request)
 		if err != nil { // strings and numbers always marshal
@@ -80,9 +83,8 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 	}
 }
 
-// checkJob checks what depends on this server, and reduces the voiceprints to what
-// matching needs.
-func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationErrorResponse) {
+// checkJob checks what depends on this server.
+func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorResponse {
 	if !strings.HasPrefix(r.URL, mediaScheme) {
 		if len(s.options.FetchFrom) == 0 {
 			return protocol.Invalid("url", "must be a media:// location; this server fetches no other addresses (the operator allows hosts with --fetch-from)")
@@ -99,8 +101,7 @@ func (s *Server) checkJob(r *protocol.JobRequest) (invalid *protocol.ValidationE
 	if r.Transcription && s.options.Words == nil {
 		return protocol.Invalid("transcription", "is not available: this server has no recogniser of speech (the operator configures one with --words URL or --words 'COMMAND ARGS')")
 	}
-	invalid = checkVoiceprints(r.Enrolment)
-	return invalid
+	return checkVoiceprints(r.Enrolment)
 }
 
 // checkOutbound checks an address whose form has been checked.

@@ -303,6 +303,11 @@ func TestJobRequests(t *testing.T) {
 	if a := h.submit("diarize", `{"url":"media://x","numSpeakers":25}`); !strings.Contains(a.Warning, "numSpeakers is 25") {
 		t.Errorf("warning %q", a.Warning)
 	}
+	// Names of models are accepted up to the size of a body.
+	name := strings.Repeat("x", maxBody/2-100)
+	if a := h.submit("diarize", fmt.Sprintf(`{"url":"media://x","model":%q,"transcriptionConfig":{"model":%q}}`, name, name)); !strings.Contains(a.Warning, "xxx") {
+		t.Errorf("warning %q", a.Warning)
+	}
 }
 
 // TestListJobs pages through the jobs of an account, newest first.

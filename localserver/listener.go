@@ -106,10 +106,13 @@ func (s *Server) CAPEM() []byte {
 
 // knownHost reports whether the Host of a request is one of this server's: an
 // address in numbers, a name of this machine, of the listen or the public
-// address, or of the operator's certificate. Any other name may be one that its
-// owner has pointed here, so that a page of his can read what is answered (DNS
-// rebinding). HTTP/1.0 has no Host.
+// address, or of the operator's certificate. Any other name may have been pointed
+// here by its owner, whose web pages could then read the answers (DNS rebinding).
+// HTTP/1.0 has no Host.
 func (s *Server) knownHost(hostport string) bool {
+	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // in no address
+		return false
+	}
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = strings.Trim(hostport, "[]")

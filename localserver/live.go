@@ -54,7 +54,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(input) > maxBody || len(body) > maxBody && len(enrolment.Voiceprints) == 0 {
-		refuse(w, r, http.StatusRequestEntityTooLarge, "The request body is too large")
+		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)

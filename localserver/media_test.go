@@ -154,6 +154,7 @@ func TestMediaRanges(t *testing.T) {
 		t.Errorf("two ranges: %d %q", res.StatusCode, res.body)
 	}
 	h.at("GET", address, nil, "Range", "bytes=10-").apiError(t, 416)
+	h.at("GET", address, nil, "If-Match", `"other"`).apiError(t, 412)
 	if res := h.at("HEAD", address, nil); res.StatusCode != 200 || res.ContentLength != 10 || len(res.body) != 0 || res.Header.Get("ETag") != tag {
 		t.Errorf("HEAD: %d %v", res.StatusCode, res.Header)
 	}

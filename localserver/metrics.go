@@ -3,6 +3,7 @@ package localserver
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -153,7 +154,11 @@ func withTraces(provider trace.TracerProvider) middleware {
 				span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route(r)),
 					attribute.Int("http.response.status_code", rec.status), attribute.String("hubbub.request_id", requestID(ctx)))
 				if id := r.PathValue("id"); id != "" && rec.status < http.StatusBadRequest {
-					span.SetAttributes(attribute.String("hubbub.stream_id", id))
+					name := "hubbub.stream_id"
+					if strings.Contains(route(r), "/jobs/") {
+						name = "hubbub.job_id"
+					}
+					span.SetAttributes(attribute.String(name, id))
 				}
 				if rec.status >= http.StatusInternalServerError {
 					span.SetStatus(codes.Error, "")

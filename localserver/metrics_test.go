@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"hubbub/protocol"
 )
@@ -113,6 +115,29 @@ func TestKeptAudio(t *testing.T) {
 	_ = lost.Close()
 	h.becomes(lost.id, protocol.StatusError)
 	h.do("POST", "/v1/media/output", testKey, strings.NewReader(`{"url":"media://live/`+lost.id+`/audio.wav"}`)).apiError(t, 404)
+}
+
+// Spans name the stream or the job of a request.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	h := serve(t, func(o *setup) { o.Jobs, o.Traces = -1, trace.NewTracerProvider(trace.WithSpanProcessor(spans)) })
+	stream, job := h.create().ID, h.submit("diarize", `{"url":"media://x"}`).JobID
+	h.status(stream)
+	h.do("GET", "/v1/jobs/"+job, testKey, nil)
+	want := map[string]string{"GET /v1/live/{id}": "hubbub.stream_id=" + stream, "GET /v1/jobs/{id}": "hubbub.job_id=" + job}
+	eventually(t, "four spans", func() bool { return len(spans.Ended()) == 4 })
+	for _, span := range spans.Ended() {
+		var ids string
+		for _, a := range span.Attributes() {
+			if a.Key == "hubbub.stream_id" || a.Key == "hubbub.job_id" {
+				ids += string(a.Key) + "=" + a.Value.Emit()
+			}
+		}
+		if ids != want[span.Name()] {
+			t.Errorf("%s: %s, want %s", span.Name(), ids, want[span.Name()])
+		}
+	}
 }
 
 // With an address of their own, the metrics are there and only there.

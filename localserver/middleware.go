@@ -45,9 +45,8 @@ func identified(ctx context.Context, account string) {
 	}
 }
 
-// completed lets a request be completed although its client has closed its side
-// of the connection, which is not different from having gone. What a handler
-// waits for has a deadline of its own.
+// completed completes a request although its client seems to be gone: it may only
+// have closed its sending side. What a handler waits for has a deadline of its own.
 //
 // The connection of a body in chunks is closed afterwards: if the request also
 // had a Content-Length, a proxy may see another end of it.

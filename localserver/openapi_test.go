@@ -291,6 +291,7 @@ func (d *documented) downloads() {
 		get(method, d.out, "If-None-Match", tag, 304)
 		get(method, d.out, "Range", "bytes=2-4", 206)
 		get(method, d.out, "Range", "bytes=10-", 416)
+		get(method, d.out, "If-Match", `"other"`, 412)
 		get(method, d.in, "", "", 403)
 		get(method, gone, "", "", 404)
 	}

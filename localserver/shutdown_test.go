@@ -121,6 +121,7 @@ func TestDrainWaitsForOpenStreams(t *testing.T) {
 	h.do("GET", "/readyz", "", nil).apiError(t, 503)
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
 	h.refused(waiting.URL, 503)
+	h.submit("diarize", `{"url":"media://x"}`) // everything but streams works as before
 	s.chunks(3)
 	if e := s.next(); e.Type != protocol.TypeSpeakerStart {
 		t.Fatalf("got %s", e.Raw)

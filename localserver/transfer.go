@@ -182,8 +182,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// downloadWriter gives each write its own deadline, and answers in JSON the one
-// error that http.ServeContent reports.
+// downloadWriter gives each write its own deadline, and answers in JSON the errors
+// that http.ServeContent reports.
 type downloadWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -200,9 +200,13 @@ func (p *downloadWriter) Write(b []byte) (int, error) {
 }
 
 func (p *downloadWriter) WriteHeader(status int) {
-	if p.refused = status == http.StatusRequestedRangeNotSatisfiable; p.refused {
+	message := map[int]string{
+		http.StatusPreconditionFailed:           "The object does not meet the condition of the request",
+		http.StatusRequestedRangeNotSatisfiable: "The object has no such range",
+	}[status]
+	if p.refused = message != ""; p.refused {
 		p.Header().Del("Content-Disposition")
-		refuse(p.ResponseWriter, p.request, status, "The object has no such range")
+		refuse(p.ResponseWriter, p.request, status, message)
 		return
 	}
 	p.ResponseWriter.WriteHeader(status)

@@ -72,17 +72,14 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 // watchQuery returns how many messages the watcher has already, and whether it asks
 // for what is said.
 func watchQuery(query url.Values) (from int, words bool, invalid *protocol.ValidationErrorResponse) {
-	refused := func(field, message string) (int, bool, *protocol.ValidationErrorResponse) {
-		return 0, false, &protocol.ValidationErrorResponse{Message: "The request is not valid", Errors: []protocol.ValidationError{{Field: field, Message: message}}}
-	}
 	if query.Has("from") {
 		var err error
 		if from, err = strconv.Atoi(query.Get("from")); err != nil || from < 0 || len(query["from"]) != 1 {
-			return refused("from", "must be a whole number, 0 or more: how many messages are there already")
+			return 0, false, protocol.Invalid("from", "must be a whole number, 0 or more: how many messages are there already")
 		}
 	}
 	if text := query.Get("words"); text != "" && text != "false" && text != "true" {
-		return refused("words", "must be true or false")
+		return 0, false, protocol.Invalid("words", "must be true or false")
 	}
 	return from, query.Get("words") == "true", nil
 }

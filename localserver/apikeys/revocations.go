@@ -48,7 +48,10 @@ func (r *revocations) refresh() error {
 			delete(named, name)
 		}
 	}
-	r.names, r.mtime, r.read = named, at, now
+	r.names = named
+	if err == nil { // otherwise the records are read again: a repaired one does not change the folder
+		r.mtime, r.read = at, now
+	}
 	return err
 }
 

@@ -82,6 +82,10 @@ func TestDamagedRecord(t *testing.T) {
 	dir := t.TempDir()
 	key, other := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Hour, time.Now())
 	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(file, []byte("junk"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +95,22 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	if _, err := List(dir); err == nil {
 		t.Error("a damaged record is not reported")
+	}
+	// It is reported until the file is repaired, which does not change its folder.
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, recordFolder), old, old); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.Refresh(t.Context()); err == nil {
+			t.Error("a refresh does not report the damaged record")
+		}
+	}
+	if err := os.WriteFile(file, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Refresh(t.Context()); err != nil || !accepts(k, key) {
+		t.Errorf("the key of a repaired record is not accepted: %v", err)
 	}
 }
 

@@ -7,18 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hubbub/protocol/hint"
 )
 
 // maxTime bounds the times of a fault.
 const maxTime = time.Hour
-
-// Error is a text that is not a fault.
-type Error struct{ msg, hint string }
-
-func (e *Error) Error() string { return e.msg }
-
-// Hint says what would be valid.
-func (e *Error) Hint() string { return e.hint }
 
 // Form is the syntax of a fault.
 const Form = "NAME[=VALUE][@TIME][,times=N][,on=OPERATION]"
@@ -26,14 +20,14 @@ const Form = "NAME[=VALUE][@TIME][,times=N][,on=OPERATION]"
 // Parse parses a fault: its name; a value if it takes one; for a fault of
 // streams, @ and when it begins, counted from the opening of the stream; how
 // many requests or streams it affects; and for a fault of requests, the
-// operation. Its errors are of type *Error.
+// operation. Its errors carry a hint.
 func Parse(spec string) (Fault, error) {
 	f := Fault{spec: spec}
 	head, more, _ := strings.Cut(spec, ",")
 	head, after, timed := strings.Cut(head, "@")
 	name, val, given := strings.Cut(head, "=")
 	if f.kind = find(name); f.kind == nil {
-		return f, &Error{fmt.Sprintf("there is no fault %q", name), "Choose one of " + strings.Join(Names(), ", ") + "."}
+		return f, hint.Errorf("Choose one of "+strings.Join(Names(), ", ")+".", "there is no fault %q", name)
 	}
 	if !given {
 		val = f.kind.implicit
@@ -43,11 +37,11 @@ func Parse(spec string) (Fault, error) {
 	}
 	if timed {
 		if f.kind.place == atRequest {
-			return f, &Error{fmt.Sprintf("%s takes no @TIME: it affects requests", name), "Write " + f.kind.form() + "."}
+			return f, hint.Errorf("Write "+f.kind.form()+".", "%s takes no @TIME: it affects requests", name)
 		}
 		d, err := time.ParseDuration(after)
 		if err != nil || d < 0 || d > maxTime {
-			return f, &Error{fmt.Sprintf("%q is not a time after the opening of a stream", after), "Write one such as @10s or @500ms, at most 1h."}
+			return f, hint.Errorf("Write one such as @10s or @500ms, at most 1h.", "%q is not a time after the opening of a stream", after)
 		}
 		f.after = d
 	}
@@ -85,15 +79,15 @@ func isRefusal(s int) bool { return s >= 400 && s < 600 && http.StatusText(s) !=
 func (f *Fault) setValue(text string, given bool) error {
 	bad := func(want string) error {
 		if text == "" {
-			return &Error{fmt.Sprintf("%s needs a value", f.kind.name), "Write " + f.kind.form() + ": " + want + "."}
+			return hint.Errorf("Write "+f.kind.form()+": "+want+".", "%s needs a value", f.kind.name)
 		}
-		return &Error{fmt.Sprintf("%s has the invalid value %q", f.kind.name, text), "Write " + f.kind.form() + ": " + want + "."}
+		return hint.Errorf("Write "+f.kind.form()+": "+want+".", "%s has the invalid value %q", f.kind.name, text)
 	}
 	var err error
 	switch f.kind.takes {
 	case nothing:
 		if given {
-			return &Error{fmt.Sprintf("%s takes no value", f.kind.name), "Write " + f.kind.form() + "."}
+			return hint.Errorf("Write "+f.kind.form()+".", "%s takes no value", f.kind.name)
 		}
 	case length:
 		if f.wait, err = time.ParseDuration(text); err != nil || f.wait < 0 || f.wait > maxTime {
@@ -127,19 +121,19 @@ func (f *Fault) setOption(option string) error {
 	case "times":
 		n, err := strconv.ParseInt(val, 10, 64)
 		if err != nil || n < 1 {
-			return &Error{fmt.Sprintf("times has the invalid value %q", val), "Write ,times=N with a whole number from 1 on: the first N requests or streams."}
+			return hint.Errorf("Write ,times=N with a whole number from 1 on: the first N requests or streams.", "times has the invalid value %q", val)
 		}
 		f.times = n
 	case "on":
 		switch {
 		case f.kind.place != atRequest || f.kind.on != "":
-			return &Error{fmt.Sprintf("%s takes no on=", f.kind.name), "Write " + f.kind.form() + "."}
+			return hint.Errorf("Write "+f.kind.form()+".", "%s takes no on=", f.kind.name)
 		case !slices.Contains(operations, val):
-			return &Error{fmt.Sprintf("there is no operation %q", val), "Choose one of " + strings.Join(operations, ", ") + "."}
+			return hint.Errorf("Choose one of "+strings.Join(operations, ", ")+".", "there is no operation %q", val)
 		}
 		f.on = val
 	default:
-		return &Error{fmt.Sprintf("a fault has no option %q", option), "Write " + Form + "."}
+		return hint.Errorf("Write "+Form+".", "a fault has no option %q", option)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (p Policy) Check(u *url.URL) error {
 
 // checkIP reports whether an address of a host may be connected to.
 func (p Policy) checkIP(host string, ip netip.Addr) error {
-	if public(ip) || p.Hosts.address(ip) || p.Private && !p.Hosts.all && p.Hosts.Name(host) {
+	if public(ip) || p.Hosts.address(ip) || p.Private && p.Hosts.own(host) {
 		return nil
 	}
 	return refused("%s is a private address", ip)

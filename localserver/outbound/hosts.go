@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,7 @@ func ParseHosts(list []string) (h Hosts, err error) {
 			} else if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 				ip = ip.Unmap().WithZone("")
 				h.networks = append(h.networks, netip.PrefixFrom(ip, ip.BitLen()))
-			} else if hostName.MatchString(text) && !looksNumeric(text) {
+			} else if isName(text) {
 				h.names[text] = true
 			} else {
 				return Hosts{}, fmt.Errorf("%q is no host", text)
@@ -59,24 +60,27 @@ func looksNumeric(name string) bool {
 	return last != "" && last[0] >= '0' && last[0] <= '9'
 }
 
-// Name reports whether a host of an address is named.
+// Name reports whether a host of an address is named, also by *.
 func (h Hosts) Name(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	host = normal(host)
+	_, err := netip.ParseAddr(host)
+	return h.own(host) || h.all && (err == nil || isName(host))
+}
+
+// normal is a host as it is compared.
+func normal(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+// isName reports whether a host is a name, in no notation of an address.
+func isName(host string) bool { return hostName.MatchString(host) && !looksNumeric(host) }
+
+// own reports whether a host is named otherwise than by *.
+func (h Hosts) own(host string) bool {
+	host = normal(host)
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return h.all || h.address(ip)
+		return h.address(ip)
 	}
-	if host == "" || looksNumeric(host) || !hostName.MatchString(host) {
-		return false
-	}
-	if h.all || h.names[host] {
-		return true
-	}
-	for _, s := range h.suffixes {
-		if strings.HasSuffix(host, s) {
-			return true
-		}
-	}
-	return false
+	below := func(suffix string) bool { return strings.HasSuffix(host, suffix) }
+	return isName(host) && (h.names[host] || slices.ContainsFunc(h.suffixes, below))
 }
 
 // address reports whether an address itself is named. The name localhost names the

@@ -73,6 +73,13 @@ func TestCheck(t *testing.T) {
 			t.Errorf("webhook %s: %v", c.address, err)
 		}
 	}
+	// A named host is one as well beside the * that names all public ones.
+	hook.Hosts = hosts(t, "*", "a.example", "*.b.example")
+	for host, want := range map[string]bool{"a.example": true, "x.b.example": true, "c.example": false} {
+		if err := hook.checkIP(host, netip.MustParseAddr("10.1.2.3")); (err == nil) != want {
+			t.Errorf("%s at a private address: %v", host, err)
+		}
+	}
 	for _, bad := range []string{"", "a b", "http://a", "10.0.0.0/99", "2130706433", "a.example:80"} {
 		if _, err := ParseHosts([]string{bad}); err == nil {
 			t.Errorf("%q was accepted", bad)

@@ -151,8 +151,7 @@ func (r *reader) text(body io.Reader) {
 // reject answers a frame with an error message.
 func (r *reader) reject(message string) {
 	r.counters.FrameErrors.Add(1)
-	r.writer.send(protocol.NewErrorEvent(message).Raw)
-	r.tellWatchers(message)
+	r.sendError(message)
 }
 
 // endingOf is how the client ended the connection, from a read error.

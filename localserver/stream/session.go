@@ -105,7 +105,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 		s.free <- nil // allocated when first needed
 	}
 	if c.Recogniser != nil {
-		s.words = startTranscript(c.Recogniser, s.writer, s.journal, c.Log)
+		s.words = startTranscript(c.Recogniser, s)
 	}
 	if c.Recording != nil {
 		s.audio = startRecorder(*c.Recording, c.Now, c.Log)
@@ -172,6 +172,12 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
 		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
 		"moved", s.validator.corrections.Moved, "dropped", s.validator.corrections.Dropped, "ended", s.validator.corrections.Ended)
+}
+
+// sendError sends an error message to the client and its watchers.
+func (s *Session) sendError(message string) {
+	s.writer.send(protocol.NewErrorEvent(message).Raw)
+	s.tellWatchers(message)
 }
 
 // tellWatchers passes an error message on to the watchers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"hubbub/localserver/engine"
@@ -136,6 +137,7 @@ type snapshotWriter struct {
 	next   time.Time     // of the next regular snapshot
 	labels int           // labels in the newest snapshot
 	sum    uint32        // checksum of the newest snapshot
+	failed atomic.Bool   // the last write has failed
 	queue  chan []byte   // the newest snapshot that is not being written
 	done   chan struct{} // closed when nothing more is written
 }
@@ -153,6 +155,7 @@ func (w *snapshotWriter) run() {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 		err := w.store.PutSnapshot(ctx, w.id, snapshot)
 		cancel()
+		w.failed.Store(err != nil)
 		if err != nil {
 			w.log.Warn("the snapshot of a stream could not be stored", "error", err)
 		}
@@ -168,11 +171,11 @@ func (w *snapshotWriter) due(labels int) bool {
 	return true
 }
 
-// put takes a snapshot, unless it equals the one before. It never waits: it
-// replaces a snapshot that has not been written yet.
+// put takes a snapshot, unless it equals the one before and no write has failed. It
+// never waits: it replaces a snapshot that has not been written yet.
 func (w *snapshotWriter) put(snapshot []byte) {
 	sum := crc32.ChecksumIEEE(snapshot)
-	if sum == w.sum {
+	if sum == w.sum && !w.failed.Load() {
 		return
 	}
 	w.sum = sum

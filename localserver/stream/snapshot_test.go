@@ -186,6 +186,23 @@ func TestSnapshotWriter(t *testing.T) {
 	})
 }
 
+// A snapshot that could not be stored is stored later, although nothing has changed.
+func TestFailedSnapshotIsRepeated(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.setFail("put snapshot")
+		c := s.open(speaking("a", 0))
+		c.chunks(1)
+		synctest.Wait()
+		s.setFail()
+		c.endOfStream()
+		c.end()
+		s.running.Wait()
+		if _, err := s.Snapshot(t.Context(), testID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // gated is a store whose snapshots wait.
 type gated struct {
 	store.Snapshots

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"hubbub/protocol"
@@ -25,8 +24,8 @@ type transcript struct {
 	open    map[string]float64 // starts of open turns by label
 }
 
-func startTranscript(r words.Recogniser, w *writer, j *journal, log *slog.Logger) *transcript {
-	t := &transcript{writer: w, journal: j, open: map[string]float64{}}
+func startTranscript(r words.Recogniser, s *Session) *transcript {
+	t := &transcript{writer: s.writer, journal: s.journal, open: map[string]float64{}}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
 		Deliver: func(text words.Text) {
@@ -34,8 +33,8 @@ func startTranscript(r words.Recogniser, w *writer, j *journal, log *slog.Logger
 			t.send(text.Turn)
 		},
 		Failed: func(err error) {
-			log.Warn("the recogniser of speech failed", "error", err)
-			w.send(protocol.NewErrorEvent(errWords).Raw)
+			s.log.Warn("the recogniser of speech failed", "error", err)
+			s.sendError(errWords)
 		},
 	})
 	return t
