@@ -8,17 +8,16 @@ import (
 	"text/tabwriter"
 )
 
-// readTables reads what an earlier run has written with --json.
-func readTables(path string) ([]jsonTable, error) {
+// readEarlier reads what an earlier run has written with --json.
+func readEarlier[T any](path string) (earlier T, err error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usagef("give a file that eval --json has written", "--against: %w", err)
+		return earlier, usagef("give a file that eval --json has written", "--against: %w", err)
 	}
-	var tables []jsonTable
-	if err := json.Unmarshal(raw, &tables); err != nil {
-		return nil, usagef("give a file that eval --json has written", "--against: %s: %w", path, err)
+	if err := json.Unmarshal(raw, &earlier); err != nil {
+		return earlier, usagef("give a file that eval --json has written in the same mode", "--against: %s: %w", path, err)
 	}
-	return tables, nil
+	return earlier, nil
 }
 
 // writeAgainst prints the differences between this run and an earlier one, set by

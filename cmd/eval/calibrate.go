@@ -77,6 +77,13 @@ func reliability(out io.Writer, all []comparison, w voiceprint.Calibration) erro
 	return tw.Flush()
 }
 
+func percent(part, whole float64) string {
+	if whole == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", 100*part/whole)
+}
+
 // probabilities are those of the people.
 func (c *comparison) probabilities(w *voiceprint.Calibration) []float64 {
 	p := make([]float64, len(c.x))

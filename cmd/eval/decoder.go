@@ -40,10 +40,10 @@ func (m *meter) exportDecoder(ctx context.Context, sets []set) error {
 	if err := os.MkdirAll(m.decoderDir, 0o755); err != nil {
 		return err
 	}
+	m.total = count(sets)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(m.jobs)
 	for _, s := range sets {
-		m.total += len(s.recordings)
 		for _, r := range s.recordings {
 			group.Go(func() error { return m.exportRecording(ctx, r) })
 		}

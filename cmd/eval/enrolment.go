@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol/hint"
 )
@@ -69,7 +70,7 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 // refused has none.
 func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
 	people = map[string]voiceprint.Voiceprint{}
-	texts := map[string]string{} // by name, "" = refused
+	texts := map[string]string{} // by file and weights, "" = refused
 	path := m.windowsFile + ".voices"
 	if raw, err := os.ReadFile(path); err == nil && m.windowsFile != "" {
 		if err := json.Unmarshal(raw, &texts); err != nil {
@@ -77,9 +78,11 @@ func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []stri
 		}
 	}
 	for _, name := range names {
-		text, has := texts[name]
+		file := filepath.Join(folder, name+".wav")
+		key := file + ", weights " + engine.WeightsVersion()
+		text, has := texts[key]
 		if !has || text != "" && !voiceprint.Current(text) {
-			samples, err := decode(ctx, filepath.Join(folder, name+".wav"))
+			samples, err := decode(ctx, file)
 			if err != nil {
 				return nil, err
 			}
@@ -89,7 +92,7 @@ func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []stri
 			} else {
 				fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 			}
-			texts[name] = text
+			texts[key] = text
 		}
 		if v, err := voiceprint.Parse(text); err == nil {
 			people[name] = v
@@ -115,9 +118,16 @@ func (e *enrolment) of(meeting, size string) (people []voiceprint.Person) {
 	return people
 }
 
-// measureEnrolment measures the names of such a set, or with --calibrate learns
-// from it.
+// measureEnrolment measures the names of such a set and the reliability of the
+// confidences, or with --calibrate learns from it.
 func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
+	var earlier namesTable
+	var err error
+	if m.against != "" {
+		if earlier, err = readEarlier[namesTable](m.against); err != nil {
+			return err
+		}
+	}
 	e, err := m.readEnrolment(ctx)
 	switch {
 	case err != nil:
@@ -125,5 +135,21 @@ func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
 	case m.calibrate:
 		return e.calibrate(out)
 	}
-	return m.measureNames(ctx, e, out)
+	rows, err := m.measureNames(ctx, e)
+	switch {
+	case err != nil:
+		return err
+	case m.json:
+		return writeNamesJSON(out, rows)
+	}
+	if err := writeNames(out, rows); err != nil {
+		return err
+	}
+	if m.against != "" {
+		if err := writeNamesAgainst(out, rows, earlier); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out)
+	return reliability(out, e.comparisons(), voiceprint.Learnt())
 }

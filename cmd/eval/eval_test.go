@@ -208,7 +208,7 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 // TestTheSearchFindsABetterThreshold starts where much speech is missed.
 func TestTheSearchFindsABetterThreshold(t *testing.T) {
 	dir := makeSet(t)
-	keep := slices.DeleteFunc(clustering.Names(), func(n string) bool { return n == "SpeechThreshold" })
+	keep := slices.DeleteFunc(parameterNames(&clustering.Params{}), func(n string) bool { return n == "SpeechThreshold" })
 	var out bytes.Buffer
 	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechThreshold=0.99", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
 	if err := run(context.Background(), args, &out, &out); err != nil {

@@ -102,7 +102,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.jobs, "jobs", 1, "recordings at once")
 	f.BoolVar(&s.perFile, "per-file", false, "a line for each recording as well")
 	f.BoolVar(&s.json, "json", false, "print JSON")
-	f.StringVar(&s.against, "against", "", "file that --json has written: print the differences by recording with their standard errors as well")
+	f.StringVar(&s.against, "against", "", "file that --json has written: print the differences by recording, or of names by meeting, with their standard errors as well")
 	f.StringVar(&s.program, "program", "", "run this program (bin/hubbub) on each recording, decoder, TLS and server included, instead of the engine alone")
 	f.BoolVar(&s.offline, "offline", false, "run the second pass over whole recordings instead of the live engine; --set then changes its parameters")
 	f.BoolVar(&s.known, "known", false, "and tell it the number of speakers of the reference")
@@ -113,7 +113,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better parameters, 14 tries each, --jobs at once")
 	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: parameters that --search does not change")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
-	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks, for the next run with the same weights")
+	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks for the next run")
 	f.StringVar(&s.segmentsFile, "pieces", "", "for training: file to write speech segments and their embeddings to, instead of scoring")
 	f.StringVar(&s.decoderDir, "decoder", "", "for training: folder to write what the decoder (with --offline that of the second pass) sees of each recording to, instead of scoring")
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
@@ -203,8 +203,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	var earlier []jsonTable
-	if s.against != "" {
-		if earlier, err = readTables(s.against); err != nil {
+	if s.against != "" && s.enrolment == "" {
+		if earlier, err = readEarlier[[]jsonTable](s.against); err != nil {
 			return err
 		}
 	}

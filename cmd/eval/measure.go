@@ -77,12 +77,12 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 		for _, w := range all {
 			m.stored[w.rec.audio] = w
 		}
-		m.done, m.total = 0, 0
+		m.done = 0
 	}
+	m.total = count(sets)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(m.jobs)
 	for i, s := range sets {
-		m.total += len(s.recordings)
 		for j, r := range s.recordings {
 			group.Go(func() error {
 				if ctx.Err() != nil {

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,42 +16,47 @@ import (
 	"hubbub/protocol"
 )
 
-// recognised is what became of the names in some meetings. Speech is in seconds of
-// frames with one speaker in the reference and at least one label in the result.
+// recognised is what became of the names in a meeting.
 type recognised struct {
-	known, correct, wrong float64 // speech of enrolled people
-	strangers, named      float64 // speech of strangers
-	delays                []float64
-	with, without         evaluation.Result
+	Shares [rates]share
+	delays []float64 // seconds from the first word of each enrolled person to the name
 }
 
-// add adds other meetings.
-func (r *recognised) add(o recognised) {
-	r.known, r.correct, r.wrong = r.known+o.known, r.correct+o.correct, r.wrong+o.wrong
-	r.strangers, r.named = r.strangers+o.strangers, r.named+o.named
-	r.delays = append(r.delays, o.delays...)
-	r.with, r.without = evaluation.Sum(r.with, o.with), evaluation.Sum(r.without, o.without)
-}
+// The rates that are measured. Those of names are of speech in frames with one speaker
+// in the reference and at least one label in the result.
+const (
+	right         = iota // of enrolled people's speech, under their name
+	wrong                // of it, under the name of somebody else
+	strangerNamed        // of strangers' speech
+	withNames            // DER
+	withoutNames         // DER
+	rates                // how many
+)
 
-// row writes a row of the table. What no speech was there to measure is a dash.
-func (r *recognised) row(w io.Writer, meetings, enrolled, threshold string) {
-	slices.Sort(r.delays)
-	median := "–"
-	if n := len(r.delays); n > 0 {
-		median = "never"
-		if d := r.delays[n/2]; !math.IsInf(d, 1) {
-			median = fmt.Sprintf("%.1f s", d)
-		}
+// share is a part of a whole, both in seconds.
+type share struct{ Part, Whole float64 }
+
+// count adds seconds to the whole, and if they belong to it to the part.
+func (s *share) count(seconds float64, belong bool) {
+	s.Whole += seconds
+	if belong {
+		s.Part += seconds
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%.1f\t\n", meetings, enrolled, threshold, percent(r.correct, r.known), percent(r.wrong, r.known),
-		percent(r.named, r.strangers), median, 100*r.with.DER, 100*r.without.DER)
 }
 
-func percent(part, whole float64) string {
-	if whole == 0 {
-		return "–"
+// errorShare is the DER as a share.
+func errorShare(r evaluation.Result) share {
+	return share{r.Seconds.Miss + r.Seconds.FalseAlarm + r.Seconds.Confusion, r.Total}
+}
+
+// add returns both together.
+func (r recognised) add(o recognised) recognised {
+	for i, s := range o.Shares {
+		r.Shares[i].Part += s.Part
+		r.Shares[i].Whole += s.Whole
 	}
-	return fmt.Sprintf("%.1f", 100*part/whole)
+	r.delays = slices.Concat(r.delays, o.delays)
+	return r
 }
 
 // meetingNames is one meeting, named by the engine with each threshold, and named
@@ -66,13 +69,11 @@ type meetingNames struct {
 // enrolledSizes are the numbers of enrolled people.
 var enrolledSizes = []string{"2", "8", "50"}
 
-// measureNames prints, for each number of enrolled people, a row for each threshold
-// and one for perfect names: of each folder of meetings, and of all folders together
-// where there are several. The reliability of the confidences follows.
-func (m *meter) measureNames(ctx context.Context, e *enrolment, out io.Writer) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "meetings\tenrolled\tthreshold\tright %%\twrong %%\tstranger named %%\tmedian time to name\tDER %%\twithout\t\n")
-	without := make([]evaluation.Result, len(e.meetings))
+// measureNames measures, for each number of enrolled people, the names with each
+// threshold and perfect names: in each folder of meetings, and in all folders together
+// where there are several.
+func (m *meter) measureNames(ctx context.Context, e *enrolment) (rows []namesRow, err error) {
+	without := make([]share, len(e.meetings))
 	for round, size := range enrolledSizes {
 		results := make([]meetingNames, len(e.meetings))
 		group, ctx := errgroup.WithContext(ctx)
@@ -90,57 +91,58 @@ func (m *meter) measureNames(ctx context.Context, e *enrolment, out io.Writer) e
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return err
+			return nil, err
+		}
+		add := func(folder string, belongs func(set int) bool) {
+			for t := range len(m.thresholds) + 1 {
+				row := namesRow{folder, size, "perfect", map[string]recognised{}}
+				if t < len(m.thresholds) {
+					row.Threshold = fmt.Sprintf("%g %%", m.thresholds[t])
+				}
+				for i, w := range e.meetings {
+					if belongs(w.set) {
+						row.Each[w.rec.name] = row.Each[w.rec.name].add(results[i].of(t))
+					}
+				}
+				rows = append(rows, row)
+			}
 		}
 		for set := range e.sets {
-			m.writeNames(tw, e.sets[set].name, size, results, func(i int) bool { return e.meetings[i].set == set })
+			add(e.sets[set].name, func(of int) bool { return of == set })
 		}
 		if len(e.sets) > 1 {
-			m.writeNames(tw, "all", size, results, func(int) bool { return true })
+			add("all", func(int) bool { return true })
 		}
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out)
-	return reliability(out, e.comparisons(), voiceprint.Learnt())
+	return rows, nil
 }
 
-// writeNames writes the rows of the meetings that belong.
-func (m *meter) writeNames(w io.Writer, meetings, enrolled string, results []meetingNames, belong func(i int) bool) {
-	engine, perfect := make([]recognised, len(m.thresholds)), recognised{}
-	for i, r := range results {
-		if belong(i) {
-			for t := range engine {
-				engine[t].add(r.engine[t])
-			}
-			perfect.add(r.perfect)
-		}
+// of are the names with threshold number t, or after the last one the perfect names.
+func (n *meetingNames) of(t int) recognised {
+	if t < len(n.engine) {
+		return n.engine[t]
 	}
-	for t, threshold := range m.thresholds {
-		engine[t].row(w, meetings, enrolled, fmt.Sprintf("%g %%", threshold))
-	}
-	perfect.row(w, meetings, enrolled, "perfect")
+	return n.perfect
 }
 
-func (m *meter) scoreWithoutNames(w *windows) (evaluation.Result, error) {
+func (m *meter) scoreWithoutNames(w *windows) (share, error) {
 	_, _, hyp, err := m.runNamed(w, nil, 100)
 	if err != nil {
-		return evaluation.Result{}, err
+		return share{}, err
 	}
 	return m.score(w, hyp)
 }
 
-func (m *meter) score(w *windows, hyp []evaluation.Turn) (evaluation.Result, error) {
+func (m *meter) score(w *windows, hyp []evaluation.Turn) (share, error) {
 	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, m.options)
 	if err != nil {
-		return evaluation.Result{}, err
+		return share{}, err
 	}
-	return report.Files[0].Result, nil
+	return errorShare(report.Files[0].Result), nil
 }
 
 // recognise runs one meeting with the enrolled people, once for each threshold.
-func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without evaluation.Result) (r meetingNames, err error) {
+func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (r meetingNames, err error) {
 	for _, threshold := range m.thresholds {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
@@ -155,7 +157,7 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 }
 
 // recogniseAt is one meeting with the names of the engine, and with perfect names.
-func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without evaluation.Result) (decided, perfect recognised, err error) {
+func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
 	events, emitted, hyp, err := m.runNamed(w, people, threshold)
 	if err != nil {
 		return decided, perfect, err
@@ -190,10 +192,10 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 				named[i].Speaker = name
 			}
 		}
-		if x.r.with, err = m.score(w, named); err != nil {
+		if x.r.Shares[withNames], err = m.score(w, named); err != nil {
 			return decided, perfect, err
 		}
-		x.r.without = without
+		x.r.Shares[withoutNames] = without
 		x.r.compare(w.rec.ref, named, enrolled, x.first)
 	}
 	return decided, perfect, nil
@@ -278,20 +280,13 @@ func (r *recognised) compare(ref, hyp []evaluation.Turn, enrolled map[string]boo
 			continue
 		}
 		named := slices.ContainsFunc(labels, func(l string) bool { return enrolled[l] })
-		switch {
-		case !enrolled[truth[0]]:
-			r.strangers += step
-			if named {
-				r.named += step
-			}
-		default:
-			r.known += step
-			if slices.Contains(labels, truth[0]) {
-				r.correct += step
-			} else if named {
-				r.wrong += step
-			}
+		if !enrolled[truth[0]] {
+			r.Shares[strangerNamed].count(step, named)
+			continue
 		}
+		correct := slices.Contains(labels, truth[0])
+		r.Shares[right].count(step, correct)
+		r.Shares[wrong].count(step, named && !correct)
 	}
 	for name, b := range began {
 		if !enrolled[name] {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,24 +15,121 @@ import (
 	"hubbub/localserver/engine/voiceprint"
 )
 
-// TestTheRowOfNames: shares and the median time, and a dash where the meetings have
+// TestTheRowOfNames: rates and the median time, and a dash where the meetings have
 // no enrolled people or no strangers.
 func TestTheRowOfNames(t *testing.T) {
-	some := recognised{}
+	some := recognised{Shares: [rates]share{withNames: {1, 8}, withoutNames: {2, 8}}}
 	some.compare(
 		[]evaluation.Turn{{Speaker: "Ann", Start: 0, End: 4}, {Speaker: "Ben", Start: 4, End: 6}, {Speaker: "Cal", Start: 6, End: 8}},
 		[]evaluation.Turn{{Speaker: "Ann", Start: 0, End: 3}, {Speaker: "Ben", Start: 3, End: 4}, {Speaker: "SPEAKER_02", Start: 4, End: 7}, {Speaker: "Ann", Start: 7, End: 8}},
 		map[string]bool{"Ann": true, "Ben": true}, map[string]float64{"Ann": 2.5})
 	for want, r := range map[string]recognised{
-		"m|2|80|50.0|16.7|50.0|never|0.0|0.0|": some,
-		"m|2|80|–|–|–|–|0.0|0.0|":              {},
-		"m|2|80|–|–|–|2.5 s|0.0|0.0|":          {delays: []float64{math.Inf(1), 1, 2.5}},
+		"m 2 80 never 50.0 16.7 50.0 12.5 25.0": some,
+		"m 2 80 – – – – – –":                    {},
+		"m 2 80 2.5 s – – – – –":                {delays: []float64{math.Inf(1), 1, 2.5}},
 	} {
 		var b strings.Builder
-		r.row(&b, "m", "2", "80")
-		if got := strings.ReplaceAll(b.String(), "\t", "|"); got != want+"\n" {
+		if err := writeNames(&b, []namesRow{{"m", "2", "80", map[string]recognised{"one": r}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := lastLine(b.String()); got != want {
 			t.Errorf("%s instead of %s", got, want)
 		}
+	}
+}
+
+// lastLine is the last line of a table, with one space between its columns.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(strings.Fields(lines[len(lines)-1]), " ")
+}
+
+// TestErrorsByMeeting: the rate of all meetings is not the mean of theirs, and its
+// standard error is that of a jackknife over the meetings, nearly. A difference is that
+// of the same meetings, so it has an error of its own.
+func TestErrorsByMeeting(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	now, earlier := namesRow{Each: map[string]recognised{}}, namesRow{Each: map[string]recognised{"gone": {}}}
+	var names []string
+	var all, before share
+	for i := range 60 {
+		whole := 60 + 60*r.Float64()
+		part := whole * (0.6 + 0.3*r.Float64())
+		was := part - whole*(0.02+0.01*r.Float64())
+		names = append(names, string(rune('A'+i)))
+		now.Each[names[i]] = recognised{Shares: [rates]share{right: {part, whole}}}
+		earlier.Each[names[i]] = recognised{Shares: [rates]share{right: {was, whole}}}
+		all.Part, all.Whole = all.Part+part, all.Whole+whole
+		before.Part += was
+	}
+	mean, err := meanError(now.linearised(right, names))
+	jackknife, n := 0.0, float64(len(names))
+	for _, name := range names {
+		s := now.Each[name].Shares[right]
+		d := (all.Part-s.Part)/(all.Whole-s.Whole) - mean
+		jackknife += d * d * (n - 1) / n
+	}
+	jackknife = math.Sqrt(jackknife)
+	if math.Abs(mean-all.Part/all.Whole) > 1e-9 || math.Abs(err/jackknife-1) > 0.03 {
+		t.Errorf("%.4f ± %.5f instead of %.4f ± %.5f", mean, err, all.Part/all.Whole, jackknife)
+	}
+	var b strings.Builder
+	if err := writeNamesAgainst(&b, []namesRow{now}, namesTable{Rows: []namesRow{earlier}}); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("60 %+.1f ± 0.0 – – – –", 100*(all.Part-before.Part)/all.Whole)
+	if got := lastLine(b.String()); got != want {
+		t.Errorf("%s instead of %s", got, want)
+	}
+}
+
+// TestNamesAreMeasured: a meeting in two recording conditions is one meeting, and a run
+// less itself is nothing.
+func TestNamesAreMeasured(t *testing.T) {
+	talk := filepath.Join(makeSet(t), "real-dev")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "enrolled.json"), `{"talk": {"2": ["A"], "8": ["A"], "50": ["A"]}}`)
+	for _, folder := range []string{"clean", "far"} {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(talk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--enrolment", dir, "--people", talk, "--heard", filepath.Join(t.TempDir(), "windows"),
+		"--meetings", filepath.Join(dir, "clean") + "," + filepath.Join(dir, "far")}
+	if err := os.Link(filepath.Join(talk, "talk.wav"), filepath.Join(talk, "A.wav")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := eval(t, append(args, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table namesTable
+	if err := json.Unmarshal([]byte(text), &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Rows) != 3*3*2 {
+		t.Fatalf("%d rows", len(table.Rows))
+	}
+	one, both := table.Rows[1], table.Rows[5]
+	if one.Meetings != "clean" || both.Meetings != "all" || both.Threshold != "perfect" || len(both.Each) != 1 {
+		t.Fatalf("%+v and %+v", one, both)
+	}
+	a, b := one.Each["talk"].Shares[right], both.Each["talk"].Shares[right]
+	if a.Whole < 3 || a.Part < 0.9*a.Whole || math.Abs(b.Whole-2*a.Whole) > 1e-9 {
+		t.Errorf("%+v in one condition, %+v in two", a, b)
+	}
+	path := filepath.Join(dir, "earlier.json")
+	write(t, path, text)
+	text, err = eval(t, append(args, "--against", path)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "all 50 perfect 1 +0.0 +0.0 – +0.0 +0.0"; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+	write(t, path, "[]")
+	if _, err := eval(t, append(args, "--against", path)...); err == nil || !strings.Contains(err.Error(), "earlier.json") {
+		t.Errorf("a file of another mode: %v", err)
 	}
 }
 

@@ -39,7 +39,11 @@ func TestSecondPass(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	// Windows of the second pass are not those of a stream.
+	// Windows of audio at another level, or of the second pass, are not those of a
+	// stream.
+	if _, err := eval(t, "--dir", dir, "--offline", "--heard", stored, "--gain", "6"); err == nil {
+		t.Error("stored windows were taken for those of amplified audio")
+	}
 	if _, err := eval(t, "--dir", dir, "--heard", stored, "--set", "NewSpeakerThreshold=0.6"); err == nil {
 		t.Error("stored windows of the second pass were taken for a stream")
 	}

@@ -35,7 +35,7 @@ type candidate struct {
 // moves in steps, as a person is found or not, and the best of hundreds of
 // tries is overfitted to these recordings.
 func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, sets int, w io.Writer) error {
-	names := slices.DeleteFunc(clustering.Names(), func(n string) bool {
+	names := slices.DeleteFunc(parameterNames(&p), func(n string) bool {
 		return slices.ContainsFunc(m.keep, func(k string) bool { return strings.EqualFold(k, n) })
 	})
 	if len(names) == 0 {
@@ -44,8 +44,8 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, 
 	at := func(x []float64) clustering.Params {
 		q := p
 		for i, name := range names {
-			was, _ := p.Get(name)
-			_ = q.Set(name, was*math.Exp(searchStep*x[i])) // one of Names
+			field, _ := parameter(&q, name) // one of the names
+			field.SetFloat(field.Float() * math.Exp(searchStep*x[i]))
 		}
 		return q
 	}
@@ -99,8 +99,8 @@ func printRound(w io.Writer, n int, round []candidate, names []string, at func([
 		if i > 0 {
 			fmt.Fprint(w, ",")
 		}
-		v, _ := q.Get(name)
-		fmt.Fprintf(w, "%s=%.4f", name, v)
+		field, _ := parameter(&q, name)
+		fmt.Fprintf(w, "%s=%.4f", name, field.Float())
 	}
 	fmt.Fprintln(w)
 }

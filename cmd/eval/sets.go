@@ -31,6 +31,14 @@ type set struct {
 	recordings []recording
 }
 
+// count is the number of recordings.
+func count(sets []set) (n int) {
+	for _, s := range sets {
+		n += len(s.recordings)
+	}
+	return n
+}
+
 var audioEndings = []string{".flac", ".wav", ".mp3"}
 
 // findSets reads the sets that exist; it is an error when none does.

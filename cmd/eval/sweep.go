@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"hubbub/localserver/engine"
@@ -169,18 +168,6 @@ func (m *meter) sweep(ctx context.Context, sets []set, w io.Writer) error {
 	}
 	if m.rounds > 0 {
 		return m.search(ctx, p, all, len(sets), w)
-	}
-	return nil
-}
-
-func setParam(p interface{ Set(string, float64) error }, text string) error {
-	name, value, ok := strings.Cut(text, "=")
-	v, err := strconv.ParseFloat(value, 64)
-	if !ok || err != nil {
-		return usagef("give NAME=NUMBER", "%q sets nothing", text)
-	}
-	if err := p.Set(name, v); err != nil {
-		return usagef("names may be in any case", "%w", err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/inference"
 	"hubbub/localserver/engine/offline"
@@ -43,7 +44,7 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 // --offline those of the second pass. With --heard it reads them from that file, or writes them to it.
 func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
 	if m.windowsFile != "" {
-		if all, ok, err := loadWindows(m.windowsFile, sets, m.offline); ok || err != nil {
+		if all, ok, err := loadWindows(m.windowsFile, sets, m.networks(hop)); ok || err != nil {
 			return all, err
 		}
 	}
@@ -63,9 +64,17 @@ func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows
 		return nil, err
 	}
 	if m.windowsFile != "" {
-		return all, saveWindows(m.windowsFile, all, m.offline)
+		return all, saveWindows(m.windowsFile, all, m.networks(hop))
 	}
 	return all, nil
+}
+
+// networks says what else than the recordings the output of the networks depends on.
+func (m *meter) networks(hop int) string {
+	if m.offline {
+		hop = 0 // that of the second pass
+	}
+	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), hop, m.gain)
 }
 
 // infer runs the networks over one recording.
@@ -104,11 +113,11 @@ type storedWindows struct {
 	SampleCount  int
 	StepCount    int
 	WindowByStep map[int]*clustering.Window
-	SecondPass   bool // windows of the second pass
+	Networks     string // meter.networks
 }
 
 // saveWindows writes a file of --heard.
-func saveWindows(path string, all []windows, secondPass bool) error {
+func saveWindows(path string, all []windows, networks string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -116,7 +125,7 @@ func saveWindows(path string, all []windows, secondPass bool) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, secondPass}
+		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
 		for i, step := range w.steps {
 			if step != nil {
 				s.WindowByStep[i] = step
@@ -130,8 +139,8 @@ func saveWindows(path string, all []windows, secondPass bool) error {
 }
 
 // loadWindows reads a file of --heard; ok is false when it does not exist, is of
-// other recordings or another pass, or has another format.
-func loadWindows(path string, sets []set, secondPass bool) (all []windows, ok bool, err error) {
+// other recordings or other networks, or has another format.
+func loadWindows(path string, sets []set, networks string) (all []windows, ok bool, err error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return nil, false, nil
@@ -144,7 +153,7 @@ func loadWindows(path string, sets []set, secondPass bool) (all []windows, ok bo
 	for i, s := range sets {
 		for _, r := range s.recordings {
 			var stored storedWindows
-			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.SecondPass != secondPass {
+			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.Networks != networks {
 				return nil, false, nil
 			}
 			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}

@@ -44,9 +44,6 @@ const (
 	// hopSamples is the distance of two windows (0.2 s). 0.1 s is no better,
 	// 0.5 s costs about a point of DER.
 	hopSamples = 2 * stepSamples
-	// maxSample bounds a sample, far above any sane value, so that no square or
-	// sum of squares overflows.
-	maxSample = 32768
 )
 
 // Kind tells a turn's start from its end.
@@ -168,7 +165,7 @@ func (e *Engine) Push(samples []float32, out []Event) []Event {
 	for len(samples) > 0 {
 		n := min(len(samples), stepSamples-e.filled)
 		for i, x := range samples[:n] {
-			e.pending[e.filled+i] = sanitize(x)
+			e.pending[e.filled+i] = finite(x)
 		}
 		samples = samples[n:]
 		if e.filled += n; e.filled == stepSamples {
@@ -290,21 +287,10 @@ func (p *pipeline) activity(first int) []speakerSet {
 	return frames[:n]
 }
 
-// sanitize limits x to ±maxSample and makes silence of what is not finite.
-func sanitize(x float32) float32 {
-	switch {
-	case x != x:
+// finite is x, or silence for an x that is not finite.
+func finite(x float32) float32 {
+	if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0
-	case x > maxSample:
-		if math.IsInf(float64(x), 1) {
-			return 0
-		}
-		return maxSample
-	case x < -maxSample:
-		if math.IsInf(float64(x), -1) {
-			return 0
-		}
-		return -maxSample
 	}
 	return x
 }

@@ -26,6 +26,7 @@ type matcher struct {
 	matching voiceprint.Matching
 	name     [MaxSpeakers]string // "" = not matched
 
+	merged      [MaxSpeakers]bool              // into another speaker
 	voices      [MaxSpeakers]clustering.Speech // as the last window left them
 	suggested   [MaxSpeakers]string            // by the last window
 	windows     [MaxSpeakers]int               // consecutive windows that suggested the same
@@ -36,6 +37,9 @@ type matcher struct {
 func (m *matcher) update(c *clustering.Clusterer, w *clustering.Window) {
 	if len(m.people) == 0 {
 		return
+	}
+	for k := range c.Speakers() {
+		m.merged[k] = c.Merged(k)
 	}
 	for k := range c.Speakers() {
 		m.decide(k, m.suggest(c, w, k))
@@ -83,10 +87,11 @@ func (m *matcher) choose(k int) string {
 	return ""
 }
 
-// taken reports whether a speaker other than k is matched with the person.
+// taken reports whether a speaker other than k is matched with the person. One that
+// was merged keeps its match for the turns that it had, but talks no more.
 func (m *matcher) taken(label string, k int) bool {
 	for other, has := range m.name {
-		if other != k && has == label && has != "" {
+		if other != k && has == label && has != "" && !m.merged[other] {
 			return true
 		}
 	}

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"encoding/binary"
 	"strconv"
 	"testing"
 
+	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/enginetest"
 	"hubbub/localserver/engine/voiceprint"
 )
@@ -70,5 +72,34 @@ func TestMatchesChange(t *testing.T) {
 	m.matching.Shared = true
 	if got := m.choose(1); got != "Rosa" {
 		t.Errorf("shared: %q", got)
+	}
+}
+
+// A speaker that was merged into another one does not keep its person from the other.
+func TestAMergedSpeakerFreesItsPerson(t *testing.T) {
+	x := enginetest.Demo(t)
+	v, err := voiceprint.Make(x[int(0.9*SampleRate):int(5.84*SampleRate)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	voice, _ := v.Embeddings()
+	// A snapshot of the clusterer: 20 s of speaker 0, and speaker 1, merged.
+	type record struct {
+		Sum                      [clustering.Dim]float32
+		Duration, SelfSimilarity float64
+	}
+	speakers := [2]record{{Sum: voice, Duration: 20}}
+	snapshot, _ := binary.Append([]byte{2, 0, 0}, binary.LittleEndian, speakers)
+	c := clustering.New(clustering.Default(), MaxSpeakers)
+	if err := c.Restore(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	m := matcher{people: []voiceprint.Person{{Label: "Sam", Voiceprint: v}}, matching: voiceprint.Matching{Threshold: 0.8}}
+	m.restore([MaxSpeakers]string{1: "Sam"})
+	for range matchWindows {
+		m.update(c, &clustering.Window{})
+	}
+	if m.name[0] != "Sam" {
+		t.Errorf("the speaker is matched with %q", m.name[0])
 	}
 }

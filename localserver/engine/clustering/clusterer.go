@@ -51,6 +51,9 @@ func New(p Params, maxSpeakers int) *Clusterer {
 // Speakers is the number of speakers created so far, merged ones included.
 func (c *Clusterer) Speakers() int { return len(c.speakers) }
 
+// Merged reports whether speaker k was merged into another one.
+func (c *Clusterer) Merged(k int) bool { return c.speakers[k].merged() }
+
 // Add takes the next window.
 func (c *Clusterer) Add(w *Window) {
 	c.aggregate.extend(w.First + len(w.Speech))

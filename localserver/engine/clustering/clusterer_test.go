@@ -292,19 +292,6 @@ func TestTheMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestParamsHaveNames(t *testing.T) {
-	p := Default()
-	if err := p.Set("newspeakerthreshold", 0.25); err != nil || p.NewSpeakerThreshold != 0.25 {
-		t.Errorf("the threshold is %v after it was set, error %v", p.NewSpeakerThreshold, err)
-	}
-	if v, ok := p.Get("NEWSPEAKERTHRESHOLD"); !ok || v != 0.25 {
-		t.Errorf("the threshold reads %v, %v", v, ok)
-	}
-	if err := p.Set("nonsense", 1); err == nil {
-		t.Error("an unknown name was set")
-	}
-}
-
 func BenchmarkAdd(b *testing.B) {
 	s := newSession(New(Default(), MaxSpeakers), 4, 6)
 	for v := range 40 {

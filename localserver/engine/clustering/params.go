@@ -1,12 +1,5 @@
 package clustering
 
-import (
-	"fmt"
-	"reflect"
-	"slices"
-	"strings"
-)
-
 // Params are the parameters of a Clusterer. "Cosine" is the cosine of two
 // embeddings, "similarity" the normalised one (cohort.go), "duration" the length of
 // single-speaker speech behind an embedding in seconds.
@@ -135,35 +128,4 @@ func Default() Params {
 		SpeakerShareThreshold: 0.25,
 		EdgeRamp:              0.82,
 	}
-}
-
-// Set changes the parameter of that name, for tuning. Case is ignored.
-func (p *Params) Set(name string, value float64) error {
-	v := reflect.ValueOf(p).Elem()
-	field := v.FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
-	if !field.IsValid() {
-		return fmt.Errorf("no parameter %q; there are %s", name, strings.Join(Names(), ", "))
-	}
-	field.SetFloat(value)
-	return nil
-}
-
-// Get returns the parameter of that name. Case is ignored.
-func (p *Params) Get(name string) (float64, bool) {
-	field := reflect.ValueOf(p).Elem().FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
-	if !field.IsValid() {
-		return 0, false
-	}
-	return field.Float(), true
-}
-
-// Names lists the parameters in alphabetical order.
-func Names() []string {
-	t := reflect.TypeFor[Params]()
-	var names []string
-	for i := range t.NumField() {
-		names = append(names, t.Field(i).Name)
-	}
-	slices.Sort(names)
-	return names
 }

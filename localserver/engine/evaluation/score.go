@@ -65,6 +65,9 @@ func Score(ref, hyp []Turn, uem []Region, o Options) (Report, error) {
 	if len(ref) == 0 {
 		return Report{}, errors.New("the reference holds no turn")
 	}
+	if uem != nil && len(uem) == 0 {
+		return Report{}, errors.New("the UEM holds no region")
+	}
 	all, err := recordings(ref, hyp, uem)
 	if err != nil {
 		return Report{}, err

@@ -278,3 +278,11 @@ func BenchmarkScoreAMI(b *testing.B) {
 		}
 	}
 }
+
+// A UEM without regions scores nothing, and that is an error.
+func TestAnEmptyUEM(t *testing.T) {
+	ref := []Turn{{File: "a", Speaker: "A", End: 1}}
+	if _, err := Score(ref, ref, []Region{}, Options{}); err == nil || !strings.Contains(err.Error(), "UEM") {
+		t.Errorf("%v", err)
+	}
+}

@@ -63,8 +63,9 @@ func (c *Channel) weigh(frame float64) {
 // channelBytes is the length of a written Channel.
 var channelBytes = binary.Size(Channel{})
 
-// maxLogPower bounds a mean, a level and a floor, which are natural logarithms of energies.
-const maxLogPower = 100
+// maxLogPower bounds a mean, a level and a floor, which are natural logarithms of
+// energies: those of the smallest samples are above -250.
+const maxLogPower = 300
 
 // errChannel reports bytes that Append did not write.
 var errChannel = errors.New("not a record of a channel")

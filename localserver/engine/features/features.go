@@ -98,7 +98,6 @@ func New(f *weights.File) (*FrontEnd, error) {
 type Stream struct {
 	e       *FrontEnd
 	pending []float32 // samples that the next frame begins with
-	frames  int
 	channel Channel
 	fft     fft
 	frame   [fftSize]float64
@@ -110,9 +109,6 @@ type Stream struct {
 func (e *FrontEnd) NewStream() *Stream {
 	return &Stream{e: e, pending: make([]float32, 0, Window), channel: newChannel()}
 }
-
-// Len is the number of frames so far.
-func (s *Stream) Len() int { return s.frames }
 
 // Bytes is the memory of the stream.
 func (s *Stream) Bytes() int {
@@ -155,7 +151,6 @@ func (s *Stream) next(dst []float32) []float32 {
 		s.frame[i] = float64(v) * s.e.window[i]
 	}
 	s.fft.power(&s.frame, &s.power)
-	s.frames++
 	total := 0.0
 	for b := range s.e.bands {
 		t := &s.e.bands[b]

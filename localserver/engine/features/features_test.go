@@ -190,7 +190,7 @@ func TestChunkingDoesNotMatter(t *testing.T) {
 			got = s.Push(x[at:at+n], got)
 			at += n
 		}
-		if !slices.Equal(got, want) || s.Len() != len(want)/Bands {
+		if !slices.Equal(got, want) {
 			t.Fatalf("pieces of up to %d samples give other frames", most)
 		}
 	}

@@ -97,6 +97,17 @@ func TestNothingIsAllocatedInTheSteadyState(t *testing.T) {
 	}
 }
 
+// More samples than a window has give one window, the newest one.
+func TestMuchAtOnce(t *testing.T) {
+	s, err := New(3200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Push(noise(16000*12), true); w == nil || w.First < 300 || len(w.Speech) != windowSteps*framesPerStep {
+		t.Errorf("%+v", w)
+	}
+}
+
 func BenchmarkSecond(b *testing.B) {
 	s, err := New(3200)
 	if err != nil {

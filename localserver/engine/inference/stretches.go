@@ -55,7 +55,8 @@ func (s *Stream) stretch(step, from, n int) clustering.Stretch {
 	t := clustering.Stretch{Step: step}
 	for i, r := range stretchRadius {
 		clear(s.mask[:])
-		a, b := max(0, step-r-from), min(n, step+r+1-from)
+		a := max(0, step-r-from)
+		b := max(a, min(n, step+r+1-from)) // nothing of a stretch before the window
 		copy(s.mask[a:b], s.alone[a:b])
 		s.embedding.Embed(from, s.mask[:n], t.Embeddings[i][:])
 	}

@@ -17,11 +17,10 @@ func (p Plane) pad() int {
 	return 0
 }
 
-// Every layer has Compute, which computes the frames of dst that are new or not yet
-// final from src, and Final, the number of frames of dst that follow from final
-// frames of src alone. Step does both and marks those frames final. If add is
-// given, its frames (of dst's shape) are added before the activation; add may be
-// dst, filled by another layer in the same step.
+// Step of a layer computes the frames of dst that are new or not yet final from src,
+// and marks those final that follow from final frames of src alone. If add is given,
+// its frames (of dst's shape) are added before the activation; add may be dst, filled
+// by Compute of another layer in the same step.
 
 // Conv2D is a 3x3 (or 1x1) convolution over frequency and time with zero
 // padding 1 (0) and strides 1 or 2, on a stream of frames.
@@ -46,9 +45,6 @@ func NewConv2D(in, out Plane, size, freqStride, timeStride int, w, bias []float3
 	})
 	return c
 }
-
-// Final is the number of output frames that the final frames of src decide.
-func (c *Conv2D) Final(src *Track) int { return c.time.final(src.final) }
 
 // Compute computes the frames of dst that are new or not final.
 func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
@@ -76,46 +72,37 @@ func (c *Conv2D) Compute(src, dst, add *Track, relu bool) {
 // Step computes dst and marks its final frames.
 func (c *Conv2D) Step(src, dst, add *Track, relu bool) {
 	c.Compute(src, dst, add, relu)
-	dst.SetFinal(c.Final(src))
+	dst.SetFinal(c.time.final(src.final))
 }
 
 // Conv1D is a convolution over time on a stream of frames of channels.
 type Conv1D struct {
 	time taps
-	at   int // offset of the channels in an input frame
 	m    *Matrix
 }
 
 // NewConv1D packs PyTorch weights [out, in, kernel]; kernel is odd and the
-// padding dilation*(kernel/2), so that stride 1 keeps the length. at is where
-// the channels begin in an input frame. out must be a multiple of Lanes.
-func NewConv1D(in, out, kernel, stride, dilation, at int, w, bias []float32) *Conv1D {
-	return &Conv1D{time: taps{kernel, stride, dilation * (kernel / 2), dilation}, at: at,
+// padding dilation*(kernel/2), so that stride 1 keeps the length. out must be a
+// multiple of Lanes.
+func NewConv1D(in, out, kernel, stride, dilation int, w, bias []float32) *Conv1D {
+	return &Conv1D{time: taps{kernel, stride, dilation * (kernel / 2), dilation},
 		m: NewMatrix(kernel, in, out, bias, func(tap, k, o int) float32 { return w[(o*in+k)*kernel+tap] })}
 }
 
-// Final is the number of output frames that the final frames of src decide.
-func (c *Conv1D) Final(src *Track) int { return c.time.final(src.final) }
-
-// Compute computes the frames of dst that are new or not final.
-func (c *Conv1D) Compute(src, dst, add *Track, relu bool) {
+// Step computes dst and marks its final frames.
+func (c *Conv1D) Step(src, dst, add *Track, relu bool) {
 	dst.Extend(c.time.outputs(src.length))
 	from := dst.final
 	if from >= dst.length {
 		return
 	}
 	r := Rows{Groups: 1, N: dst.length - from, ReLU: relu,
-		Src:       src.From(from*c.time.stride - c.time.pad)[c.at:],
+		Src:       src.From(from*c.time.stride - c.time.pad),
 		SrcStride: c.time.stride * src.size, SegStride: c.time.dilation * src.size,
 		Dst: dst.From(from), DstStride: dst.size}
 	if add != nil {
 		r.Add, r.AddStride = add.From(from), add.size
 	}
 	c.m.Apply(r)
-}
-
-// Step computes dst and marks its final frames.
-func (c *Conv1D) Step(src, dst, add *Track, relu bool) {
-	c.Compute(src, dst, add, relu)
-	dst.SetFinal(c.Final(src))
+	dst.SetFinal(c.time.final(src.final))
 }

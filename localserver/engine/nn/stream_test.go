@@ -88,14 +88,14 @@ func TestConv1DStream(t *testing.T) {
 	for _, c := range []struct{ kernel, stride, dilation int }{{3, 1, 1}, {3, 1, 8}, {5, 2, 1}, {1, 1, 1}, {3, 2, 2}} {
 		r := rand.New(rand.NewPCG(8, uint64(c.kernel*100+c.stride*10+c.dilation)))
 		w, bias := values(r, 16*4*c.kernel), values(r, 16)
-		conv := NewConv1D(4, 16, c.kernel, c.stride, c.dilation, 1, w, bias)
+		conv := NewConv1D(4, 16, c.kernel, c.stride, c.dilation, w, bias)
 		edge := c.dilation * (c.kernel / 2)
-		src, dst := NewTrack(6, edge, edge, 2*edge), NewTrack(16, 0, 0, 5)
+		src, dst := NewTrack(4, edge, edge, 2*edge), NewTrack(16, 0, 0, 5)
 		var all []float32
 		for range 80 {
 			fresh := values(r, r.IntN(7)*4)
 			all = append(all, fresh...)
-			src.Push(fresh, 4, 1)
+			src.Push(fresh, 4, 0)
 			conv.Step(src, dst, nil, true)
 			src.Read()
 			T := len(all) / 4
@@ -124,7 +124,7 @@ func TestConv1DStream(t *testing.T) {
 // TestFinalFramesDoNotChange: final frames keep their bits as long as they can be read.
 func TestFinalFramesDoNotChange(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
-	conv := NewConv1D(4, 16, 3, 1, 4, 0, values(r, 16*4*3), values(r, 16))
+	conv := NewConv1D(4, 16, 3, 1, 4, values(r, 16*4*3), values(r, 16))
 	src, dst := NewTrack(4, 4, 4, 8), NewTrack(16, 0, 0, 40)
 	seen := map[int][]float32{}
 	for range 200 {

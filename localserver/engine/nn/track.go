@@ -32,9 +32,6 @@ func (t *Track) Len() int { return t.length }
 // Final is the number of frames that never change.
 func (t *Track) Final() int { return t.final }
 
-// Size is the number of floats of a frame.
-func (t *Track) Size() int { return t.size }
-
 // First is the oldest frame that can still be read.
 func (t *Track) First() int { return max(t.first, 0) }
 

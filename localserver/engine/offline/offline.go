@@ -17,6 +17,7 @@ package offline
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
@@ -200,7 +201,7 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	s := newScores(inputs{r.windows, r.stretches, centroids}, r.decoder, frames)
 	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, false, func(i int) uint32 { return s.active(i, &r.params) })}
 	alone := r.params
-	alone.OverlapThreshold = 2 // more talkers than the networks can find
+	alone.OverlapThreshold = math.Inf(1) // never two
 	result.Exclusive = turns(frames, true, func(i int) uint32 { return s.active(i, &alone) })
 	result.label()
 	for _, k := range result.order {

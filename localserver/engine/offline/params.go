@@ -1,11 +1,6 @@
 package offline
 
-import (
-	"fmt"
-	"math"
-	"reflect"
-	"strings"
-)
+import "math"
 
 // Params are the parameters of the second pass. "Cosine" is the cosine of two
 // embeddings, "duration" the length of single-speaker speech behind an embedding
@@ -72,14 +67,4 @@ func (p *Params) minSpeaker(items []cluster) float64 {
 		total += items[i].duration
 	}
 	return min(p.MinSpeaker, max(p.MinShortSpeaker, p.MinShare*total))
-}
-
-// Set changes the parameter of that name, for tuning. Case is ignored.
-func (p *Params) Set(name string, value float64) error {
-	field := reflect.ValueOf(p).Elem().FieldByNameFunc(func(f string) bool { return strings.EqualFold(f, name) })
-	if !field.IsValid() {
-		return fmt.Errorf("no parameter %q of the second pass", name)
-	}
-	field.SetFloat(value)
-	return nil
 }

@@ -59,7 +59,7 @@ func New(f *weights.File) (*Model, error) {
 	r := weights.Reader{File: f}
 	m := &Model{}
 	conv := func(name string, in, out, kernel, stride, dilation int) *nn.Conv1D {
-		return nn.NewConv1D(in, out, kernel, stride, dilation, 0, r.Tensor(name+".w", out, in, kernel), r.Tensor(name+".b", out))
+		return nn.NewConv1D(in, out, kernel, stride, dilation, r.Tensor(name+".w", out, in, kernel), r.Tensor(name+".b", out))
 	}
 	m.c1 = conv("seg.c1", bands, channels, 5, 2, 1)
 	m.c2 = conv("seg.c2", channels, channels, 5, 2, 1)
@@ -72,7 +72,7 @@ func New(f *weights.File) (*Model, error) {
 	for i, d := range dilations {
 		name := fmt.Sprintf("seg.blk%d", i)
 		m.dilated[i] = conv(name+".a", channels, channels, 3, 1, d)
-		m.pointwise[i] = nn.NewConv1D(channels, channels, 1, 1, 1, 0, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
+		m.pointwise[i] = nn.NewConv1D(channels, channels, 1, 1, 1, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
 	}
 	gru := func(name string) *nn.GRU {
 		return nn.NewGRU(channels, hidden, r.Tensor(name+".wih", 3*hidden, channels), r.Tensor(name+".whh", 3*hidden, hidden),

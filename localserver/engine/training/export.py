@@ -205,39 +205,21 @@ def parity(w, path, version):
                            'seg.gru and seg.logp: the last 125 steps; masks are weights of 40 ms steps'))
 
 
-def pair(checkpoint, folder):
-    """a checkpoint of train_joint.py -> FOLDER/embedder.pt and FOLDER/segmenter.pt, as the other programs read them"""
-    c = torch.load(checkpoint)
-    common = dict(it=c['it'], spent=c['spent'], prior=c['prior'])
-    torch.save(dict(ema=c['ema_e'], **common), os.path.join(folder, 'embedder.pt'))
-    torch.save(dict(ema=c['ema_s'], trunk=c['ema_e'], **common), os.path.join(folder, 'segmenter.pt'))
-
-
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument('--embedder', required=True); ap.add_argument('--segmenter'); ap.add_argument('--calibration')
-    ap.add_argument('--note', default='', help='what is to be remembered of the training')
+    ap.add_argument('--embedder', required=True); ap.add_argument('--segmenter', required=True)
     ap.add_argument('--version', required=True); ap.add_argument('--weights', required=True); ap.add_argument('--parity', required=True)
     a = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     emb, seg = Embedder().eval(), Segmenter().eval()
-    ck = torch.load(a.embedder)
-    emb.load_state_dict(ck['ema'])
-    meta = dict(order=ORDER, gru_window=125, dilations=[1, 2, 4, 8, 16], trunk_context_frames=35, embedder=dict(steps=ck['it'], minutes=round(ck['spent'] / 60, 1)))
-    if a.segmenter:
-        sk = torch.load(a.segmenter)
-        seg.load_state_dict(sk['ema'])
-        same = all(torch.equal(v, ck['ema'][k]) for k, v in sk['trunk'].items() if k.startswith(('stem', 'bn0', 'blocks')))
-        meta['segmenter'] = dict(steps=sk['it'], minutes=round(sk['spent'] / 60, 1), trunk_is_the_embedder_s=bool(same))
-        print('trunk of the segmenter is that of the embedder:', same)
-    else:
-        meta['segmenter'] = 'untrained'
-    if 'head' in ck:
-        meta['embedder']['head_tuned'] = ck['head']
-    meta['note'] = a.note
-    if a.calibration:
-        meta['calibration'] = json.load(open(a.calibration))
+    ck, sk = torch.load(a.embedder), torch.load(a.segmenter)
+    emb.load_state_dict(ck['ema']); seg.load_state_dict(sk['ema'])
+    same = all(torch.equal(v, ck['ema'][k]) for k, v in sk['trunk'].items() if k.startswith(('stem', 'bn0', 'blocks')))
+    print('trunk of the segmenter is that of the embedder:', same)
+    run_of = lambda c: dict(steps=c['it'], minutes=round(c['spent'] / 60, 1))
+    meta = dict(order=ORDER, gru_window=125, dilations=[1, 2, 4, 8, 16], trunk_context_frames=35, embedder=run_of(ck),
+                segmenter=dict(run_of(sk), trunk_is_the_embedder_s=same))
     ts = tensors_of(emb, seg, ck['prior'])
     print('weights: %d bytes' % write(a.weights, ts, a.version, meta))
     _, w = read(a.weights)

@@ -9,7 +9,6 @@ CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
 WINDOW = 125                                     # 40 ms frames of one 5 s window
 CHANNELS = 96                                    # of the trunk's output
 TRUNK = CHANNELS * 8                             # channels x bands
-TRUNK_RF = 35                                    # 10 ms frames of context to either side
 
 
 def has_bfloat16():

@@ -80,8 +80,8 @@ func NewMaker() (*Maker, error) {
 	return &Maker{windows: w, clusterer: clustering.New(clustering.Default(), clustering.MaxSpeakers)}, nil
 }
 
-// Push takes the next samples. Those beyond MaxSeconds, and any that are not
-// finite, are left out.
+// Push takes the next samples. Those beyond MaxSeconds are left out; those that are
+// not finite count as silence.
 func (m *Maker) Push(samples []float32) {
 	for _, x := range samples[:min(len(samples), max(0, MaxSeconds*features.SampleRate-len(m.samples)))] {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
