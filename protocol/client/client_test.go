@@ -173,6 +173,7 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 		{name: "unreadable", header: "soon", status: 429, fails: 1},
 		{name: "too long", header: "61", status: 429, fails: 1},
 		{name: "absurd", header: "9223372036854775807", status: 429, fails: 1},
+		{name: "negative", header: "-10000000000", status: 429, fails: 1},
 		{name: "longer than the context", header: "50", status: 429, fails: 1, timeout: 30 * time.Second},
 		{name: "another status", header: "7", status: 500, fails: 1},
 	} {
@@ -214,6 +215,15 @@ func TestRetryAfterDate(t *testing.T) {
 	now := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	if got := retryAfter(now.Add(30*time.Second).Format(http.TimeFormat), now); got != 30*time.Second {
 		t.Error(got)
+	}
+}
+
+// No header asks for centuries.
+func TestRetryAfterIsInRange(t *testing.T) {
+	for _, header := range []string{"-1", "-10000000000", "-9223372036854775808"} {
+		if got := retryAfter(header, time.Now()); got != 0 {
+			t.Errorf("%s: %v", header, got)
+		}
 	}
 }
 

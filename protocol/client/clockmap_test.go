@@ -79,7 +79,7 @@ func TestStreamOnTheCapturesClock(t *testing.T) {
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) }, nil)
 	mustSend(t, s, 0)
 	mustSend(t, s, 4)
-	if got := s.CaptureTime(0.1); got != 0.4 {
+	if got := s.captureTime(0.1); got != 0.4 {
 		t.Errorf("0.1 s of the service lies at %g, want 0.4", got)
 	}
 	start := s.OnCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "A"))

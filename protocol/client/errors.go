@@ -90,9 +90,10 @@ func (e *ResponseError) Hint() string {
 	return "check the address (--server) and the API key (--api-key)"
 }
 
-// explainNetwork turns an error of the connection to the host of u into one line that says what happened and a hint that says what to do. It keeps the
-// cause for errors.Is, but shows no more of an address than host and port: the
-// address of a stream contains a token.
+// explainNetwork turns an error of the connection to the host of u into one line
+// that says what happened and a hint that says what to do. It keeps the cause for
+// errors.Is, but shows no more of an address than host and port: the address of a
+// stream contains a token.
 func explainNetwork(ctx context.Context, u *url.URL, timeout time.Duration, err error) error {
 	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
 		return fmt.Errorf("connecting to %s: %w", hostPort(u), ctxErr)
@@ -116,7 +117,7 @@ func (e *networkError) Unwrap() error { return e.cause }
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "ws": "80"}[u.Scheme]
+		port = map[string]string{"http": "80", "ws": "80", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
 	}
 	if port == "" {
 		port = "443"

@@ -28,6 +28,13 @@ type eventMerger struct {
 	early      []protocol.Event          // starts before the cut, of turns that may end before it
 	carried    []string                  // labels whose turn had only just begun at the cut
 	divisions  []protocol.Event          // starts with another match that will divide an open turn, in order
+	moved      map[turnStart]float64     // where turns of the current stream begin in the session, if elsewhere
+}
+
+// turnStart is the start of a turn of the current stream, with our label.
+type turnStart struct {
+	label string
+	at    float64
 }
 
 const (
@@ -50,7 +57,7 @@ func (m *eventMerger) nextStream(cut float64, resumed bool) (out []protocol.Even
 	}
 	m.streams++
 	m.cut = cut
-	m.early = nil
+	m.early, m.moved = nil, map[turnStart]float64{}
 	if !resumed {
 		m.notResumed++
 		m.labels = map[string]string{}
@@ -81,6 +88,9 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 	if e.Err == "" && e.Type == protocol.TypeText && m.streams > 1 {
 		received := e.Received
 		e.Said.Speaker = m.label(e.Said.Speaker)
+		if at, ok := m.moved[turnStart{e.Said.Speaker, e.Said.Start}]; ok {
+			e.Said.Start = at
+		}
 		e = protocol.NewTextEvent(e.Said)
 		e.Received = received
 	}
@@ -94,7 +104,7 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 		case e.Type == protocol.TypeSpeakerStart && e.Timestamp < m.cut:
 			if i := slices.IndexFunc(m.early, sameSpeaker); i >= 0 {
 				m.early[i] = e
-			} else {
+			} else if len(m.early) < protocol.MaxLabels {
 				m.early = append(m.early, e)
 			}
 			return nil
@@ -127,9 +137,8 @@ func (m *eventMerger) advance(decided float64) (out []protocol.Event) {
 			m.continueTurn(i, e)
 			continue
 		}
-		e = e.Moved(m.cut, e.Speaker)
-		m.note(e)
-		out = append(out, e)
+		out = append(out, m.move(e, m.cut))
+		m.note(out[len(out)-1])
 	}
 	m.early = nil
 	for len(m.divisions) > 0 && m.divisions[0].Timestamp < decided {
@@ -149,10 +158,20 @@ func (m *eventMerger) continueTurn(i int, e protocol.Event) {
 	m.carried = slices.Delete(m.carried, i, i+1)
 	was := m.open[e.Speaker]
 	if e.Match == was.Match || e.Match == "" && !e.Unmatched {
+		m.move(e, was.Timestamp)
 		return
 	}
-	m.divisions = append(m.divisions, e.Moved(max(e.Timestamp, was.Timestamp+minTurn), e.Speaker))
+	m.divisions = append(m.divisions, m.move(e, max(e.Timestamp, was.Timestamp+minTurn)))
 	slices.SortStableFunc(m.divisions, func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+}
+
+// move is a start at another time. The text of its turn will follow it.
+func (m *eventMerger) move(e protocol.Event, at float64) protocol.Event {
+	moved := e.Moved(at, e.Speaker)
+	if len(m.moved) < protocol.MaxLabels { // beyond, a misbehaving service
+		m.moved[turnStart{e.Speaker, protocol.Round1ms(e.Timestamp)}] = moved.Timestamp
+	}
+	return moved
 }
 
 func (m *eventMerger) note(e protocol.Event) {

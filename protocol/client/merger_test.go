@@ -105,6 +105,14 @@ func TestSpliceBoundsLabels(t *testing.T) {
 	for i := range 10 * protocol.MaxLabels {
 		p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, float64(i+1), fmt.Sprint("L", i)))
 	}
+	p.cutAt(1000)
+	p.nextStream(1000, true)
+	for i := range 10 * protocol.MaxLabels {
+		p.add(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 999, fmt.Sprint("M", i)))
+	}
+	if len(p.early) > protocol.MaxLabels {
+		t.Errorf("%d starts before the cut are kept", len(p.early))
+	}
 	if len(p.used) > 4*protocol.MaxLabels || len(p.open) > protocol.MaxLabels || len(p.newLabels) > 4*protocol.MaxLabels {
 		t.Errorf("%d labels, %d open, %d fresh are kept", len(p.used), len(p.open), len(p.newLabels))
 	}

@@ -187,3 +187,19 @@ func TestNamesOfCertificates(t *testing.T) {
 		}
 	}
 }
+
+// The probe connects to the port that requests use.
+func TestPortsOfProxies(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://proxy": "proxy:80", "https://proxy": "proxy:443", "socks5://proxy": "proxy:1080", "socks5h://proxy": "proxy:1080",
+		"socks5://proxy:9050": "proxy:9050", "wss://host/x": "host:443", "ws://host": "host:80",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hostPort(u); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}

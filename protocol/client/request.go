@@ -202,8 +202,8 @@ func excerpt(contentType string, body []byte) string {
 // else is 0, a time in the past one second.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
-	if s, err := strconv.ParseInt(header, 10, 64); err == nil {
-		if s > int64(math.MaxInt64/time.Second) {
+	if s, err := strconv.ParseUint(header, 10, 64); err == nil {
+		if s > uint64(math.MaxInt64/time.Second) {
 			return math.MaxInt64
 		}
 		return max(time.Second, time.Duration(s)*time.Second)

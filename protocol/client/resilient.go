@@ -18,8 +18,9 @@ import (
 //     the service's pace allows, and ends with its stream.
 
 const (
-	// assumedLatency is how far behind its newest sample a service decides
-	// unless it is known.
+	// assumedLatency is how far behind its newest sample a service decides unless
+	// it is known. For a file it is protocol.MaxLatency: more audio is retransmitted
+	// then, which for a microphone would become a gap.
 	assumedLatency = 2 * time.Second
 	// eventDelay is how much later than that its events may arrive.
 	eventDelay = 500 * time.Millisecond
@@ -136,8 +137,10 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 	if err != nil {
 		return nil, err
 	}
-	if o.Latency <= 0 {
+	if o.Latency <= 0 && o.Live {
 		o.Latency = assumedLatency
+	} else if o.Latency <= 0 {
+		o.Latency = protocol.MaxLatency
 	}
 	r := &ResilientStream{
 		client: c, o: o, buffer: newSendBuffer(o.Live), updates: make(chan Update, c.config.eventQueue),
@@ -224,7 +227,6 @@ func (r *ResilientStream) Stats() StreamStats {
 	st.ChunksSent += r.earlier.ChunksSent
 	st.BytesSent += r.earlier.BytesSent
 	st.EventsReceived += r.earlier.EventsReceived
-	st.Undelivered += r.earlier.Undelivered
 	if st.Ahead = 0; !r.start.IsZero() {
 		st.Ahead = time.Duration(r.position)*protocol.ChunkDuration - r.client.config.now().Sub(r.start)
 	}
@@ -322,6 +324,7 @@ func (r *ResilientStream) manage(s *Stream) {
 		<-sent
 		idle := r.client.config.now().Sub(s.lastChunk())
 		if r.o.Limit <= 0 || r.ctx.Err() != nil || !retryAfterLoss(info, s.endOfStreamSent(), idle) {
+			r.deliverEvents(r.merger.abandon())
 			return
 		}
 		next, err := r.resume(s, info)
@@ -406,7 +409,6 @@ func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
 	r.earlier.ChunksSent += was.ChunksSent
 	r.earlier.BytesSent += was.BytesSent
 	r.earlier.EventsReceived += was.EventsReceived
-	r.earlier.Undelivered += was.Undelivered
 	r.stream = s
 	r.mu.Unlock()
 	r.reconnect.connected()
@@ -451,7 +453,7 @@ func (r *ResilientStream) decided(s *Stream) float64 {
 	acked, _ := s.acknowledged()
 	at := -1.0
 	if acked > 0 {
-		at = s.CaptureTime(float64(acked)*protocol.ChunkDuration.Seconds()) - (r.o.Latency + eventDelay).Seconds()
+		at = s.captureTime(float64(acked)*protocol.ChunkDuration.Seconds() - (r.o.Latency + eventDelay).Seconds())
 	}
 	return max(at, r.merger.last, r.merger.cut)
 }

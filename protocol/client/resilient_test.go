@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -342,5 +343,79 @@ func TestCloseDuringBackOff(t *testing.T) {
 	}
 	if _, _, end := receiveAll(t, l); !errors.Is(end.Err, context.Canceled) {
 		t.Errorf("%v", end.Err)
+	}
+}
+
+// A turn that had just begun when its stream was lost, and that the new one does
+// not have, ends where it began, also when no audio follows.
+func TestBegunTurnEndsWithTheSession(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{
+		s.receives(0, 20, sending(cutConnection, "start 1.9 A")),
+		s.receives(1, -1, closeNormally),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
+	sendChunks(t, l, 0, 25)
+	_ = l.EndOfStream(context.Background())
+	lines, _, end := receiveAll(t, l)
+	if want := []string{"start 1.9 A", "end 1.901 A"}; !slices.Equal(lines, want) || end.Reason != Completed {
+		t.Errorf("%q, %+v", lines, end)
+	}
+}
+
+// A file loses nothing, however large the latency of the service.
+func TestFileLosesNothingOfAnUnknownLatency(t *testing.T) {
+	s := &lossyService{t: t, resumes: true}
+	s.streams = []script{
+		s.receives(0, 45, func(t *testing.T, conn *websocket.Conn) {
+			pings, answer := 0, conn.PingHandler()
+			conn.SetPingHandler(func(p string) error {
+				if pings++; pings == 2 { // sent after all chunks
+					_ = answer(p)
+					return io.EOF
+				}
+				return answer(p)
+			})
+			_, _, _ = conn.ReadMessage()
+			cutConnection(t, conn)
+		}),
+		s.receives(1, -1, closeNormally),
+	}
+	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
+	sendChunks(t, l, 0, 45)
+	wait(t, "the loss", func() bool { return l.Status().Losses == 1 })
+	_ = l.EndOfStream(context.Background())
+	if _, _, end := receiveAll(t, l); end.Reason != Completed {
+		t.Fatalf("%+v", end)
+	}
+	if len(s.got[1]) == 0 || s.got[1][0] != 0 {
+		t.Errorf("of 4.5 s that a latency of 5 s has not decided, the second stream got %v", s.got[1])
+	}
+}
+
+// Audio before a gap that is not decided does not count as decided because audio
+// after the gap has arrived.
+func TestDecidedBeforeAGap(t *testing.T) {
+	s := &Stream{config: defaultConfig(), acked: 101}
+	for n := range int64(100) {
+		s.clock.add(n, n)
+	}
+	s.clock.add(100, 700)
+	r := &ResilientStream{o: ResilientOptions{Latency: time.Second}, merger: newEventMerger()}
+	if got := r.decided(s); math.Abs(got-8.6) > 1e-9 {
+		t.Errorf("decided up to %g s, want 8.6", got)
+	}
+}
+
+// A stream that was lost before its first chunk is resumed at its beginning.
+func TestServiceTimeBeforeTheFirstChunk(t *testing.T) {
+	s := &Stream{}
+	if got := s.serviceTime(9); got != 0 {
+		t.Errorf("without a chunk: %g", got)
+	}
+	s.clock.add(0, 90)
+	s.sent = 1
+	if got := s.serviceTime(9.5); got != 0.5 {
+		t.Errorf("after the first chunk: %g", got)
 	}
 }

@@ -158,6 +158,53 @@ func TestSlowServiceThatStopsIsGivenUp(t *testing.T) {
 	}
 }
 
+// A service that takes the audio at once and decides at the end is waited for while
+// it answers pings: for as long as the audio is, a minute at most.
+func TestServiceThatDecidesAtTheEndIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		chunks   int64
+		computes time.Duration
+		answers  bool // pings
+		reason   Reason
+		within   time.Duration
+	}{
+		{300, 25 * time.Second, true, Completed, 25 * time.Second},
+		{900, 55 * time.Second, true, Completed, 55 * time.Second},
+		{300, 50 * time.Second, true, TimedOut, 40 * time.Second},
+		{900, 2 * time.Minute, true, TimedOut, 62 * time.Second},
+		{900, 2 * time.Minute, false, TimedOut, 12 * time.Second},
+	} {
+		t.Run(fmt.Sprintf("%d chunks, %v, answers %v", c.chunks, c.computes, c.answers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				s := connStream(t, near, newBufferedConn(far), func(t *testing.T, conn *websocket.Conn) {
+					untilEnd(t, conn)
+					var reader sync.WaitGroup
+					if c.answers {
+						reader.Go(func() { protocoltest.Drain(conn) })
+					}
+					time.Sleep(c.computes)
+					_ = conn.WriteMessage(websocket.TextMessage, []byte(startA))
+					_ = conn.WriteMessage(websocket.TextMessage, []byte(endA))
+					_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(time.Second))
+					reader.Wait()
+				}, nil)
+				sendRealTime(t, s, c.chunks)
+				begun := time.Now()
+				events := 0
+				for range s.Events() {
+					events++
+				}
+				info := s.Wait()
+				if took := time.Since(begun); info.Reason != c.reason || took > c.within || (events == 2) != (c.reason == Completed) {
+					t.Errorf("%d events, after %s: %+v", events, took, info)
+				}
+			})
+		})
+	}
+}
+
 // Pings that are never answered use a bounded amount of memory, and a late answer
 // still acknowledges audio.
 func TestManyUnansweredPings(t *testing.T) {

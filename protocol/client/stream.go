@@ -29,7 +29,7 @@ type config struct {
 	pingEvery    time.Duration
 	readTimeout  time.Duration // silence of the service, pongs included
 	writeTimeout time.Duration // for one message
-	drainTimeout time.Duration // silence after end_of_stream; pongs count if they acknowledge audio
+	drainTimeout time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
 	drainLimit   time.Duration // after end_of_stream without progress, see Stream.progress
 	maxPatience  time.Duration // what these are extended by at most, see Stream.patience
 	writeGrace   time.Duration // to find the service's reason after a failed write
@@ -68,12 +68,8 @@ type StreamStats struct {
 	// real time, negative when behind. 0 before the first chunk.
 	Ahead          time.Duration
 	EventsReceived int64
-	// Undelivered counts events that were received but not delivered, because
-	// the stream was closed while nobody received from Events.
-	Undelivered int64
 	// RTT is the newest round-trip time of a ping; 0 before the first.
-	RTT    time.Duration
-	Opened time.Time
+	RTT time.Duration
 	// Behind is the length of the audio that was sent and that the service has
 	// not acknowledged.
 	Behind time.Duration
@@ -97,8 +93,8 @@ type Stream struct {
 	writeToken chan struct{} // holds a token during a write
 	frame      []byte        // owned by the holder of the token
 
-	received, undelivered, rtt atomic.Int64
-	recorder                   *streamRecorder // nil = not traced
+	received, rtt atomic.Int64
+	recorder      *streamRecorder // nil = not traced
 
 	mu          sync.Mutex // for all below
 	clock       clockMap
@@ -114,8 +110,10 @@ type Stream struct {
 	realStart   time.Time // when chunk 0 would have been sent; zero before the first
 	endSent     time.Time // when end_of_stream was sent; zero before
 	lastMessage time.Time
-	stalled     time.Duration // time spent waiting for the receiver of Events since endSent
+	decided     float64       // newest time of an event, on the service's clock
+	stalled     time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
 	writeErr    error         // the first failed write
+	failedAt    time.Time     // when it failed
 	abortInfo   *CloseInfo    // set by the first abort
 	info        CloseInfo     // set before over is closed
 }
@@ -157,11 +155,11 @@ func checkChunk(samples []float32) error {
 
 // Send sends one chunk of ChunkSamples. seq is the chunk's number on the capture
 // clock and must grow; a gap is audio that was dropped, and is remembered for
-// CaptureTime.
+// events on the capture clock.
 //
-// ctx is observed until the write begins. The write itself is bounded by 10 s;
-// a failed write ends the stream. An error that is ErrStreamOver says that the
-// stream had ended.
+// ctx is observed until the write begins. The write itself is bounded by 10 s,
+// more if the service is behind; a failed write ends the stream. An error that is
+// ErrStreamOver says that the stream had ended.
 func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	if err := checkChunk(samples); err != nil {
 		return err
@@ -244,8 +242,8 @@ func (s *Stream) acknowledged() (chunks int64, first time.Time) {
 
 // EndOfStream says that no more audio comes, and returns when that was sent.
 // Events continue until the service closes the stream. It is given up after 10 s
-// without an event or acknowledged audio, later if it is slow: receive until Events is closed, then call Wait. A
-// second call does nothing.
+// without an event or acknowledged audio, later if it is behind: receive until
+// Events is closed, then call Wait. A second call does nothing.
 func (s *Stream) EndOfStream(ctx context.Context) error {
 	if err := s.lock(ctx); err != nil {
 		return err
@@ -266,18 +264,22 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 	return nil
 }
 
-// CaptureTime converts a time on the service's clock, in seconds, to the capture
+// captureTime converts a time on the service's clock, in seconds, to the capture
 // clock. The service's clock does not include chunks that were dropped.
-func (s *Stream) CaptureTime(seconds float64) float64 {
+func (s *Stream) captureTime(seconds float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clock.capture(seconds, false)
 }
 
-// serviceTime converts a time on the capture clock to the service's.
+// serviceTime converts a time on the capture clock to the service's, which is 0
+// before the first chunk.
 func (s *Stream) serviceTime(seconds float64) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sent == 0 {
+		return 0
+	}
 	return s.clock.service(seconds)
 }
 
@@ -314,8 +316,7 @@ func (s *Stream) Stats() StreamStats {
 	defer s.mu.Unlock()
 	st := StreamStats{
 		ChunksSent: s.sent, BytesSent: s.sent * protocol.ChunkBytes,
-		EventsReceived: s.received.Load(), Undelivered: s.undelivered.Load(),
-		RTT: time.Duration(s.rtt.Load()), Opened: s.opened,
+		EventsReceived: s.received.Load(), RTT: time.Duration(s.rtt.Load()),
 		Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration,
 	}
 	if s.sent > 0 {

@@ -85,6 +85,11 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 	}
 	e.Received = s.config.now()
 	s.received.Add(1)
+	if e.Err == "" && (e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd) {
+		s.mu.Lock()
+		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
+		s.mu.Unlock()
+	}
 	s.recorder.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
 	return e
 }
@@ -104,7 +109,6 @@ func (s *Stream) deliver(e protocol.Event) bool {
 		s.noteMessage(s.config.now().Sub(begun))
 		return true
 	case <-s.aborted:
-		s.undelivered.Add(1)
 		return false
 	}
 }
@@ -113,31 +117,43 @@ func (s *Stream) noteMessage(stalled time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastMessage = s.config.now()
-	if !s.endSent.IsZero() {
+	if !s.endSent.IsZero() || s.writeErr != nil {
 		s.stalled += stalled
 	}
 }
 
 // armRead sets the deadline of the next read: the service may be silent for
-// readTimeout; after end_of_stream for drainTimeout, pongs that acknowledge
-// nothing not counted, and without progress for drainLimit. A service that is
-// behind has longer.
+// readTimeout. After end_of_stream it may be silent for drainTimeout; it may send
+// pongs that acknowledge nothing for longer by as much audio as it has not decided,
+// and anything without progress for drainLimit. A service that is slow has longer.
 func (s *Stream) armRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.writeErr != nil { // writeFailed has set a shorter one
+	now := s.config.now()
+	if s.writeErr != nil {
+		s.setReadDeadline(s.failedAt.Add(s.config.writeGrace + s.stalled).Sub(now))
 		return
 	}
-	now := s.config.now()
-	deadline := now.Add(s.config.readTimeout)
+	left := s.config.readTimeout
 	if !s.endSent.IsZero() {
 		progress := latest(s.endSent, s.progress)
-		deadline = latest(progress, s.lastMessage).Add(s.config.drainTimeout)
-		if limit := progress.Add(s.config.drainLimit + s.stalled - s.patience(now)); limit.Before(deadline) {
-			deadline = limit
-		}
+		left = min(s.config.drainTimeout,
+			latest(progress, s.lastMessage).Sub(now)+s.config.drainTimeout+s.undecided(),
+			progress.Sub(now)+s.config.drainLimit+s.stalled-s.patience(now))
 	}
-	_ = s.conn.SetReadDeadline(time.Now().Add(deadline.Sub(now) + s.patience(now)))
+	s.setReadDeadline(left + s.patience(now))
+}
+
+func (s *Stream) setReadDeadline(left time.Duration) {
+	_ = s.conn.SetReadDeadline(time.Now().Add(left))
+}
+
+// undecided is the audio behind the newest event, except that of a usual latency:
+// what a service that decides about all audio at its end has to do then. s.mu is
+// held.
+func (s *Stream) undecided() time.Duration {
+	decided := time.Duration(s.decided * float64(time.Second))
+	return min(max(time.Duration(s.sent)*protocol.ChunkDuration-decided-assumedLatency, 0), s.config.maxPatience)
 }
 
 // patience is how far behind the service is: the time that it took to answer the
@@ -333,15 +349,15 @@ func (s *Stream) write(kind int, payload []byte) error {
 }
 
 // writeFailed notes the first failed write and gives the reader writeGrace to
-// find a close frame.
+// find a close frame, besides the time that the receiver of Events takes.
 func (s *Stream) writeFailed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writeErr != nil {
 		return
 	}
-	s.writeErr = err
-	_ = s.conn.SetReadDeadline(time.Now().Add(s.config.writeGrace))
+	s.writeErr, s.failedAt, s.stalled = err, s.config.now(), 0
+	s.setReadDeadline(s.config.writeGrace)
 }
 
 // ping is the pinger goroutine. It sends a ping at once, for a first round-trip

@@ -144,7 +144,6 @@ func (t *Tracks) Stats() StreamStats {
 		st.ChunksSent += more.ChunksSent
 		st.BytesSent += more.BytesSent
 		st.EventsReceived += more.EventsReceived
-		st.Undelivered += more.Undelivered
 		st.Behind = max(st.Behind, more.Behind)
 	}
 	return st

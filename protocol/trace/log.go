@@ -48,9 +48,8 @@ type Status struct {
 	Bytes    [2]int64
 	Chunks   int64 // of the newest stream
 
-	// Pace is the seconds of audio sent per second, over the newest 5 s, 0 = not
-	// known; MaxGap and
-	// MaxTook are the largest of these chunks.
+	// Pace is the seconds of audio sent per second, over the newest 5 s; 0 = not
+	// known. MaxGap and MaxTook are the largest of these chunks.
 	Pace            float64
 	MaxGap, MaxTook time.Duration
 	Ahead           time.Duration // of the newest chunk
@@ -61,7 +60,6 @@ type Status struct {
 	Lag, MaxLag     time.Duration // of events; negative = not known
 	LastReceived    time.Time     // when the service last sent something
 	Socket          *SocketState
-	MaxUnacked      int
 	Faults          int64
 }
 
@@ -205,9 +203,6 @@ func (l *Log) Snapshot() Snapshot {
 			counted++
 		}
 		s.Status.MaxGap, s.Status.MaxTook = max(s.Status.MaxGap, r.Gap), max(s.Status.MaxTook, r.Took)
-		if r.Socket != nil {
-			s.Status.MaxUnacked = max(s.Status.MaxUnacked, r.Socket.Unacked)
-		}
 	}
 	if gaps >= minPaceTime { // else a burst, as after a reconnection
 		s.Status.Pace = float64(counted) * protocol.ChunkDuration.Seconds() / gaps.Seconds()

@@ -22,6 +22,8 @@ const (
 	requestTimeout = 30 * time.Second
 	// maxVerbose bounds an answer with the times of words, in bytes.
 	maxVerbose = 1 << 20
+	// maxRedirects bounds the redirections of a request.
+	maxRedirects = 5
 )
 
 // endpoint is an OpenAI-compatible transcription endpoint.
@@ -34,7 +36,16 @@ type endpoint struct {
 }
 
 func newEndpoint(u *url.URL, model, key string) *endpoint {
-	return &endpoint{url: u.String(), host: u.Host, model: model, key: key, client: &http.Client{Timeout: requestTimeout}}
+	return &endpoint{url: u.String(), host: u.Host, model: model, key: key, client: &http.Client{Timeout: requestTimeout, CheckRedirect: sameHost}}
+}
+
+// sameHost keeps audio from a host that the user has not named. Other redirections
+// are the answer.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if r.URL.Hostname() != via[0].URL.Hostname() || len(via) == maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // Recognise posts the file as a form.
@@ -133,6 +144,8 @@ func (e *endpoint) refused(r *http.Response) error {
 	out := &Error{what: fmt.Sprintf("the recogniser at %s answers %d %s", e.host, r.StatusCode, http.StatusText(r.StatusCode)),
 		temporary: r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500}
 	switch r.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		out.hint = "Give the address that it redirects to in --words."
 	case http.StatusUnauthorized, http.StatusForbidden:
 		out.hint = "Set its key in HUBBUB_WORDS_KEY."
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -145,7 +158,7 @@ func (e *endpoint) refused(r *http.Response) error {
 		out.hint = "See the recogniser's log; words continue by themselves when it works again."
 	}
 	if s, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && s > 0 {
-		out.retryAfter = min(time.Duration(s)*time.Second, time.Hour)
+		out.retryAfter = time.Duration(min(s, 3600)) * time.Second
 	} else if at, err := http.ParseTime(r.Header.Get("Retry-After")); err == nil {
 		out.retryAfter = min(max(time.Until(at), 0), time.Hour)
 	}

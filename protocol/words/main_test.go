@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		wav, _ := io.ReadAll(os.Stdin)
 		fmt.Printf("%s of %d bytes,\n %s\n", wav[:4], len(wav), strings.Join(os.Args[1:], "|"))
 	case "exit":
-		fmt.Fprintln(os.Stderr, "loading\nthe model is missing")
+		fmt.Fprint(os.Stderr, strings.Repeat("loading\n", 1000), "the model is missing\n")
 		os.Exit(3)
 	case "flood":
 		for {

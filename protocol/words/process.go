@@ -42,12 +42,22 @@ type bounded struct {
 func (b *bounded) Write(p []byte) (int, error) {
 	if room := b.max - b.kept.Len(); len(p) > room {
 		b.kept.Write(p[:room])
-		if b.full != nil {
-			b.full()
-		}
+		b.full()
 		return len(p), nil
 	}
 	return b.kept.Write(p)
+}
+
+// tail keeps the last bytes of an output.
+type tail struct {
+	kept []byte
+	max  int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	t.kept = t.kept[max(len(t.kept)-t.max, 0):]
+	return len(p), nil
 }
 
 // Recognise runs the process. A process that floods its output or does not end is
@@ -58,8 +68,9 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 	flooded := false
 	cmd := exec.CommandContext(limited, p.args[0], p.args[1:]...)
 	text := &bounded{max: maxText, full: func() { flooded = true; cancel() }}
-	message := &bounded{max: maxMessage}
+	message := &tail{max: maxMessage}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(wav), text, message
+	ownGroup(cmd)
 	cmd.WaitDelay = time.Second // for children that keep the output open
 	err := cmd.Run()
 	fail := func(what, hint string) (string, error) {
@@ -74,7 +85,7 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 		return fail(fmt.Sprintf("did not end within %d s", int(p.timeout.Seconds())), "It must end when its standard input ends; try it with a short WAV file.")
 	case err != nil:
 		what := err.Error()
-		if lines := strings.Split(strings.TrimSpace(message.kept.String()), "\n"); lines[len(lines)-1] != "" {
+		if lines := strings.Split(strings.TrimSpace(string(message.kept)), "\n"); lines[len(lines)-1] != "" {
 			what += ": " + clean(lines[len(lines)-1])
 		}
 		return fail("failed: "+what, "Try the command by itself: a WAV file on standard input, the words on standard output.")

@@ -40,7 +40,7 @@ type Options struct {
 	// Deliver gets every turn, in the order in which they were added, with its
 	// words. It is called from one goroutine.
 	Deliver func(Text)
-	// Failed gets the first failure of a row of them.
+	// Failed gets the first of consecutive failures.
 	Failed func(error)
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -121,6 +122,7 @@ func TestEndpointThatFails(t *testing.T) {
 	}{
 		{"401", "answers 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
 		{"429", "answers 429", "by themselves", status(429, "7"), 7 * time.Second},
+		{"429 for centuries", "answers 429", "by themselves", status(429, "10000000000"), time.Hour},
 		{"500", "answers 500", "log", status(500, ""), 0},
 		{"404", "answers 404", "--words-model", status(404, ""), 0},
 		{"HTML", "does not answer with a JSON object", "--words", body("<!doctype html>"), 0},
@@ -156,6 +158,40 @@ func TestEndpointThatFails(t *testing.T) {
 	cancel()
 	if _, err := r.Recognise(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
+	}
+}
+
+// Audio goes to the host that was named, also when that redirects.
+func TestEndpointThatRedirects(t *testing.T) {
+	var received atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
+	defer other.Close()
+	to := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/here" {
+			_, _ = io.WriteString(w, `{"text":"words"}`)
+			return
+		}
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	}))
+	defer s.Close()
+	r, err := New(s.URL, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.(*endpoint).client.Transport = &http.Transport{DisableKeepAlives: true}
+	to = "/here"
+	if text, err := r.Recognise(t.Context(), nil); err != nil || text != "words" {
+		t.Errorf("on the same host: %q, %v", text, err)
+	}
+	for _, to = range []string{strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "/again"} {
+		_, err = r.Recognise(t.Context(), nil)
+		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), "answers 307") || !strings.Contains(e.Hint(), "redirects to") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if n := received.Load(); n != 0 {
+		t.Errorf("another host received %d requests", n)
 	}
 }
 

@@ -1,0 +1,43 @@
+//go:build unix
+
+package words
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process that does not end is killed with the processes that it has started.
+func TestProcessIsKilledWithItsChildren(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	r, err := New("sh -c 'sleep 1000 >"+fifo+" & wait'", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.(*process)
+	p.timeout = time.Second
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = p.Recognise(t.Context(), nil)
+	}()
+	f, err := os.OpenFile(fifo, os.O_RDONLY, 0) // waits for the child
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	<-ended
+	if err := f.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Read(make([]byte, 1)); err != io.EOF { // the end of its last writer
+		t.Errorf("the child of the process still runs: %v", err)
+	}
+}
