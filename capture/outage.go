@@ -218,6 +218,7 @@ func (m *microphone) openAgain(ctx context.Context, want string) (Source, error)
 	if err != nil {
 		return nil, err
 	}
+	next.info.Kind = m.info.Kind
 	return next, nil
 }
 

@@ -252,6 +252,20 @@ func TestOutageEnds(t *testing.T) {
 	})
 }
 
+// TestOutageOfSpeakers: what the machine plays stays that when it is opened again. Its silence is no muted microphone.
+func TestOutageOfSpeakers(t *testing.T) {
+	m := openFake(t, speaking(0, 0), time.Minute).(*microphone)
+	m.info.Kind = Speakers
+	next, err := m.reopen(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	if kind := next.Info().Kind; kind != Speakers {
+		t.Errorf("the kind is %s, want %s", kind, Speakers)
+	}
+}
+
 // TestSilence: a muted device, or one whose sound was never above the noise floor,
 // is reported after 8 s; people who do not speak are not.
 func TestSilence(t *testing.T) {

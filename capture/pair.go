@@ -107,11 +107,15 @@ func (p *pair) Info() Info {
 // Read reads the first device, and as much of the second as belongs to it.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
-	n, err := p.first.Read(ctx, p.buf)
-	if err != nil {
-		return 0, err
+	n := 0
+	for n < len(p.buf) { // the echo is suppressed in whole frames
+		k, err := p.first.Read(ctx, p.buf[n:])
+		if err != nil {
+			return 0, err
+		}
+		n += k
+		p.clocks[0].add(p.first.arrival())
 	}
-	p.clocks[0].add(p.first.arrival())
 	if p.clocks[1].n == 0 {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err

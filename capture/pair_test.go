@@ -95,3 +95,37 @@ func TestPairIsAligned(t *testing.T) {
 		}
 	}
 }
+
+// TestPairSilencesEcho: an echo is silenced also where the blocks of the microphone do not begin with a chunk, as those
+// of a device of another rate.
+func TestPairSilencesEcho(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	noise := make([]float64, 20*SampleRate)
+	for i := range noise {
+		noise[i] = 0.3 * random.NormFloat64()
+	}
+	far := func(t float64) float64 { return noise[int(math.Round((t-100)*SampleRate))%len(noise)] }
+	none := func() float64 { return 0 }
+	first := &simulated{begin: 100, rate: SampleRate, late: none, signal: func(t float64) float64 { return 0.2 * far(t) }, end: 115}
+	second := &simulated{begin: 100, rate: SampleRate, late: none, signal: far, end: 115}
+	p := newPair(first, second, nil)
+	if _, err := first.Read(t.Context(), make([]float32, 25)); err != nil { // the block of a chunk is 25 samples off
+		t.Fatal(err)
+	}
+	heard, all := 0, 0
+	for seq := range 100 {
+		x, _, err := (&Stream{src: p}).readChunk(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(x) && seq >= 50; i += 2 {
+			all++
+			if x[i] != 0 {
+				heard++
+			}
+		}
+	}
+	if share := float64(heard) / float64(all); share > 0.02 {
+		t.Errorf("%.1f %% of the echo are heard", 100*share)
+	}
+}

@@ -113,8 +113,10 @@ func (m *model) merge(label string) tea.Cmd {
 				m.notify(from+" is one person already", canvas.Dim)
 				return nil
 			}
-			m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) })
-			m.notify("merged "+from+" into "+m.session().Name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+			to := m.session().Name(into) // before it takes over the name
+			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
+				m.notify("merged "+from+" into "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+			}
 			return nil
 		},
 	}, other.Label)
@@ -157,8 +159,9 @@ func (m *model) joinNewLabel() {
 				m.notify(from+" stays a person of its own", canvas.Plain)
 				return nil
 			}
+			to := m.session().Name(into) // before it takes over the name
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
-				m.notify("joined "+from+" with "+m.session().Name(into)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
+				m.notify("joined "+from+" with "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 			return nil
 		},

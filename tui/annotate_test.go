@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -231,4 +232,41 @@ func TestExportFromTheScreen(t *testing.T) {
 	if m.annotations.Unsaved() {
 		t.Error("exported, but not kept")
 	}
+}
+
+// TestCancelledChoice: who was selected before the question is selected again.
+func TestCancelledChoice(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
+	for _, key := range []string{"esc", "q"} {
+		press(m, "1", "m", "down", key)
+		if m.selected != "SPEAKER_00" {
+			t.Errorf("after m and %s %q is selected", key, m.selected)
+		}
+	}
+	press(m, "esc", "r", "down", "esc")
+	if m.selected != "" {
+		t.Errorf("%q is selected", m.selected)
+	}
+}
+
+// TestMergeIntoAnUnnamed: the message has the label, which the name then replaces.
+func TestMergeIntoAnUnnamed(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
+	press(m, "4", "r")
+	typeText(m, "Anna")
+	press(m, "enter", "m", "enter")
+	screenHas(t, m, "merged Anna into SPEAKER_02, u undoes it")
+	screenHasNot(t, m, "merged Anna into Anna")
+}
+
+// TestRefusedMerge: the screen says that nothing was merged.
+func TestRefusedMerge(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
+	a := protocol.Annotations{}
+	for i := range protocol.MaxMerges {
+		a, _ = a.Merge(fmt.Sprintf("X%d", i), "X")
+	}
+	m.annotations = protocol.NewAnnotationsStore(a)
+	press(m, "4", "m", "enter")
+	screenHas(t, m, "more than 256 merges")
 }

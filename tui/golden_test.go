@@ -174,7 +174,7 @@ func TestGoldenSummary(t *testing.T) {
 		ascii   bool
 	}{{"summary", termenv.TrueColor, false}, {"summary-plain", termenv.Ascii, false}, {"summary-ascii", termenv.TrueColor, true}} {
 		var b bytes.Buffer
-		if err := writeSummary(&b, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
+		if err := writeSummary(&b, 80, display.NewSession(s, nil), canvas.NewTheme(c.profile, true, false), canvas.NewGlyphs(c.ascii, false)); err != nil {
 			t.Fatal(err)
 		}
 		text := ansi.Strip(b.String())

@@ -23,6 +23,7 @@ import (
 // needed. Package wire has the pages for the wire view.
 
 func (m *model) drawHelp(c *canvas.Canvas) {
+	m.help = min(m.help, m.helpPages()) // a larger screen has fewer pages, and another view has others
 	shown := m.helpBindings()
 	switch box, keys := m.helpBox(shown), m.helpPages()-m.wireFiguresPages(); {
 	case m.help > keys:

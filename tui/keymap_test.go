@@ -100,3 +100,18 @@ func TestKeymapErrors(t *testing.T) {
 	}
 	keymapOf(t, all...)
 }
+
+// TestKeymapInTexts: the texts of the wire view have the keys of the settings.
+func TestKeymapInTexts(t *testing.T) {
+	m := wireModel(tuitest.Log(false), 120, 34)
+	o := m.o
+	o.Keys = keymapOf(t, KeySetting{"wire-view", "file", []string{"F"}}, KeySetting{"wire-view", "unfold", []string{"U"}})
+	n := newModel(m.ctx, o, m.theme, m.glyphs)
+	n.now = m.now
+	n.refresh()
+	n.Update(tea.WindowSizeMsg{Width: 120, Height: 34})
+	press(n, "w", "c")
+	screenHas(t, n, "F writes a file")
+	press(n, "enter")
+	screenHas(t, n, "chunks; U unfolds them:")
+}

@@ -364,9 +364,6 @@ func (m *model) interrupt() tea.Cmd {
 }
 
 func (m *model) end() tea.Cmd {
-	if !m.quitting && m.o.Interrupt != nil {
-		m.o.Interrupt()
-	}
 	m.quitting = true
 	return tea.Quit
 }
@@ -387,7 +384,7 @@ func (m *model) toggleMouse() tea.Cmd {
 // selects a lane and describes a turn, or goes to a position of the minimap.
 // Dragging does nothing.
 func (m *model) click(msg tea.MouseMsg) tea.Cmd {
-	if msg.Action != tea.MouseActionPress || m.help > 0 || m.input != nil {
+	if msg.Action != tea.MouseActionPress || m.help > 0 || m.input != nil || m.microphones != nil {
 		return nil
 	}
 	if m.wire != nil {

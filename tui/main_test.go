@@ -77,7 +77,6 @@ func runSample(spec string) int {
 		last = s
 		return s
 	}
-	o.Interrupt = func() {}
 	ctx := context.Background()
 	if cancel > 0 {
 		c, stop := context.WithTimeout(ctx, cancel)

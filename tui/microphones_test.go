@@ -103,3 +103,18 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 	press(m, "down")
 	screenHasNot(t, m, "connected later")
 }
+
+// TestMouseBelowTheMicrophones: a click on the choice does nothing below it.
+func TestMouseBelowTheMicrophones(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
+	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{{Input: "mic:0", Name: "default", Used: true}}}
+	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	for _, button := range []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp} {
+		m.Update(tea.MouseMsg{X: 40, Y: m.layout().lanesY + 1, Action: tea.MouseActionPress, Button: button})
+	}
+	if m.selected != "" || m.view.scrolled {
+		t.Errorf("%q is selected, scrolled %v", m.selected, m.view.scrolled)
+	}
+}

@@ -95,7 +95,7 @@ type model struct {
 	quitAsked bool // quitting has asked for confirmation
 
 	interrupted bool // by ctrl+c
-	quitting    bool // Interrupt was called
+	quitting    bool // by q or ctrl+c
 
 	drawn string // the screen as drawn last
 	dirty bool   // it looks different now

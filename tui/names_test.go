@@ -143,8 +143,24 @@ func TestGoldenNames(t *testing.T) {
 	}
 	s, store := named(8, wideNames)
 	var b strings.Builder
-	if err := writeSummary(&b, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false, false)); err != nil {
+	if err := writeSummary(&b, 80, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, false), canvas.NewGlyphs(false, false)); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "summary-names", []byte(strings.ReplaceAll(b.String(), "\x1b", "^")))
+}
+
+// TestSummaryOnANarrowTerminal: no line is wrapped.
+func TestSummaryOnANarrowTerminal(t *testing.T) {
+	s, store := named(8, append([]string{strings.Repeat("long ", 12)}, wideNames...))
+	for _, width := range []int{minWidth, 60, 80} {
+		var b strings.Builder
+		if err := writeSummary(&b, width, display.NewSession(s, store), canvas.NewTheme(termenv.Ascii, true, true), canvas.NewGlyphs(false, true)); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(b.String(), "\n") {
+			if got := canvas.Width(line); got > width {
+				t.Errorf("%d cells on a terminal of %d: %q", got, width, line)
+			}
+		}
+	}
 }

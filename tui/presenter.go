@@ -47,7 +47,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 		}
 		c.Text((m.w-canvas.Width(text))/2, top+height/2, m.w, text, canvas.Dim)
 	}
-	more := max(len(speaking)-maxLargeNames, 0)
+	more := max(len(speaking)-min(maxLargeNames, max(height, 1)), 0) // each name needs a row
 	speaking = speaking[:len(speaking)-more]
 	for i, p := range speaking {
 		y := top + height*i/len(speaking)

@@ -96,11 +96,12 @@ type laneChoice struct {
 	prompt func(name string) string
 	do     func(m *model, label string) tea.Cmd
 	except string // label of a speaker who is no answer; "" = everybody is
+	before string // label that was selected before the question
 }
 
 // askLane asks for a lane, and selects a proposal.
 func (m *model) askLane(q laneChoice, proposal string) {
-	m.selected = proposal
+	q.before, m.selected = m.selected, proposal
 	m.choice = &q
 }
 
@@ -112,7 +113,7 @@ func (m *model) choiceKey(name string) tea.Cmd {
 	case "down", "j", "right", "tab":
 		m.selectAnswer(1)
 	case "esc", "q":
-		m.choice = nil
+		m.selected, m.choice = m.choice.before, nil
 	case "enter", " ":
 		return m.chooseSelected()
 	default:

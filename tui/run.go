@@ -63,9 +63,6 @@ type Options struct {
 	Player display.Player
 	// Mouse starts with the mouse on; a key turns it off, to select text.
 	Mouse bool
-	// Interrupt, where given, is called once when the user quits, with q or
-	// with ctrl+c, before Run returns. It must not wait.
-	Interrupt func()
 }
 
 // MsgKind is the severity of a Msg.

@@ -255,3 +255,21 @@ func TestRecordingState(t *testing.T) {
 	}
 	screenHas(t, testModel(s, 80, 5), text)
 }
+
+// TestPresenterOnALowScreen: of more people than rows for names, the others are counted.
+func TestPresenterOnALowScreen(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	for i := range s.Timeline.Lanes[:3] {
+		s.Timeline.Lanes[i].Open, s.Timeline.Lanes[i].OpenSince = true, 58
+	}
+	s.Timeline.Lanes[3].Open = false
+	m := testModel(s, 40, 8)
+	for label, name := range map[string]string{"SPEAKER_00": "Anna Karenina Löwe", "SPEAKER_01": "Ben", "SPEAKER_02": "Cleo"} {
+		_ = m.annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(label, name) })
+	}
+	press(m, "f")
+	if rows := screenRows(m); strings.TrimSpace(rows[1]) != "Anna Karenina Löwe" || !strings.Contains(rows[2], "Ben") {
+		t.Errorf("the names are\n%s", strings.Join(rows, "\n"))
+	}
+	screenHas(t, m, "and 1 more")
+}

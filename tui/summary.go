@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -34,22 +35,28 @@ const (
 func Summary(w io.Writer, s display.State, o Options) error {
 	t := canvas.DetectTheme(w, o.Background)
 	ascii := o.ASCII || t.Plain() || asciiLocale()
+	width := math.MaxInt
 	if f, ok := w.(term.File); !ok || !term.IsTerminal(f.Fd()) {
 		t = canvas.NewTheme(termenv.Ascii, true, true)
+	} else if columns, _, err := term.GetSize(f.Fd()); err == nil && columns > 0 {
+		width = columns
 	}
-	return writeSummary(w, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
+	return writeSummary(w, width, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))
 }
 
-func writeSummary(w io.Writer, s *display.Session, t *canvas.Theme, g *canvas.Glyphs) error {
+// writeSummary writes lines of at most width cells, from minWidth on.
+func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g *canvas.Glyphs) error {
 	b := bufio.NewWriter(w)
 	longest, turns := 0.0, 0
 	nameWidth, talkWidth, turnsWidth := 0, 0, 0
+	longestName := min(maxSummaryName, max(width-30, 10)) // the other columns and a short bar take 30
 	for _, p := range s.Speakers {
 		longest, turns = max(longest, p.TalkTime), turns+p.TurnCount
-		nameWidth = max(nameWidth, min(canvas.Width(p.Name), maxSummaryName))
+		nameWidth = max(nameWidth, min(canvas.Width(p.Name), longestName))
 		talkWidth = max(talkWidth, len(display.TalkText(p.TalkTime)))
 		turnsWidth = max(turnsWidth, len(display.Count(int64(p.TurnCount), "turn")))
 	}
+	bar := max(min(summaryBar, width-2-nameWidth-2-talkWidth-2-len("100%")-2-turnsWidth-2), 1)
 	totals := []string{display.Clock(s.Position), display.Count(int64(len(s.Speakers)), "speaker"), display.Count(int64(turns), "turn")}
 	fmt.Fprintf(b, "%s  %s\n", t.Paint("hubbub", canvas.Brand.Bold()), strings.Join(totals, "  "))
 
@@ -62,7 +69,7 @@ func writeSummary(w io.Writer, s *display.Session, t *canvas.Theme, g *canvas.Gl
 		if p.Muted {
 			share = "   -"
 		}
-		name := canvas.Fit(p.Name, maxSummaryName, 3, g.Ellipsis)
+		name := canvas.Fit(p.Name, longestName, 3, g.Ellipsis)
 		pad := strings.Repeat(" ", max(nameWidth-canvas.Width(name), 0))
 		if !canvas.FixedWidth(name) && !t.Plain() {
 			pad = ansi.CursorHorizontalAbsolute(2 + nameWidth + 1)
@@ -71,7 +78,7 @@ func writeSummary(w io.Writer, s *display.Session, t *canvas.Theme, g *canvas.Gl
 			t.Paint(name, p.Style), pad,
 			talkWidth, display.TalkText(p.TalkTime), t.Paint(share, canvas.Dim),
 			t.Paint(fmt.Sprintf("%*s", turnsWidth, display.Count(int64(p.TurnCount), "turn")), canvas.Dim),
-			t.Paint(display.ThinBar(part*summaryBar, g), p.Style))
+			t.Paint(display.ThinBar(part*float64(bar), g), p.Style))
 	}
 	if s.Dropped > 0 {
 		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))

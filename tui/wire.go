@@ -93,7 +93,7 @@ func (m *model) wireFiguresPages() int {
 // copyWire sends the selected row to the terminal's clipboard.
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
-	return m.copyText(string(text), display.Count(int64(n), "record"), "C writes a file")
+	return m.copyText(string(text), display.Count(int64(n), "record"), m.keyOf("file")+" writes a file")
 }
 
 // wireSavedMsg is the result of Options.SaveWire.

@@ -171,8 +171,13 @@ func parseFFmpeg(format, text string) (list []Device) {
 	return list
 }
 
-// numbered appends a device with the next number.
+// numbered appends a device with the next number. Monitors have numbers of their
+// own, because they are not listed with the microphones.
 func numbered(list []Device, d Device) []Device {
-	d.Number = len(list)
+	for _, other := range list {
+		if other.monitor == d.monitor {
+			d.Number++
+		}
+	}
 	return append(list, d)
 }

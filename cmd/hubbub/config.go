@@ -24,7 +24,7 @@ func newConfig(a *App) *cobra.Command {
 	output := choice{"text", []string{"text", "json"}}
 	var help strings.Builder
 	for _, s := range settings {
-		fmt.Fprintf(&help, "  %-13s %-20s %s\n", s.name, s.env(), s.help)
+		fmt.Fprintf(&help, "  %-16s %-24s %s\n", s.name, s.env(), s.help)
 	}
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -35,9 +35,9 @@ defaults. The file is TOML, in the user's configuration folder; HUBBUB_CONFIG
 names another file. The settings and their environment variables:
 
 ` + help.String() + `
-The table [names] maps labels to names for new sessions, the table [keys] gives
-keys to commands of the screen (hubbub config keys lists them). API keys are stored in
-the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
+The table [names] maps labels to names for new sessions. The table [keys] gives
+keys to commands of the screen; 'hubbub config keys' lists them. API keys are stored
+in the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
 		Example: `  theme = "dark"
   input = "mic:USB"
   latency = "1.5s"

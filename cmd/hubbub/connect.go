@@ -39,6 +39,12 @@ func (f *serviceFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("ca", "pem", "crt")
 }
 
+// addRemote is add for a command that has no built-in server.
+func (f *serviceFlags) addRemote(cmd *cobra.Command) {
+	f.add(cmd)
+	cmd.Flags().Lookup("server").Usage = "`URL` of the service (HUBBUB_SERVER)"
+}
+
 // complete finds the API key and rejects flags that exclude each other. The
 // settings may contain a CA for a service that this run does not use.
 func (f *serviceFlags) complete(cmd *cobra.Command) error {

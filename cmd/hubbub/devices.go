@@ -63,7 +63,7 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 			return w.Flush()
 		},
 	}
-	cmd.Flags().Var(&output, "output", "output `FORMAT`: text or json")
+	addOutput(cmd, &output)
 	cmd.Flags().BoolVar(&test, "test", false, "measure three seconds of each device's level")
 	return cmd
 }

@@ -80,7 +80,7 @@ finished.`,
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
-	flags.Var(&f.channels, "channels", channelsUsage+"; then numbers of speakers are for each channel")
+	flags.Var(&f.channels, "channels", channelsUsage+", with a number of speakers a room of so many")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
 	f.voicesFlags.add(flags)
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
@@ -240,7 +240,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	for _, n := range result.notices {
 		d.line("hubbub: %s: %s", file, n)
 	}
-	if want := d.options.Speakers * max(1, result.info.Tracks); want > 0 && result.Speakers != want {
+	if want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.info.Tracks); result.Speakers < want {
 		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
 	if err := d.write(i, file, path, turns, result.info.Base, result.length); err != nil {

@@ -200,3 +200,18 @@ func TestDocumentedFilesExist(t *testing.T) {
 		t.Errorf("only %d files found in the documentation: the test looks for them in the wrong way", seen)
 	}
 }
+
+// TestUnitAllowsLowerPriority checks that the systemd unit allows the one call of
+// @resources that the server makes: a job lowers the priority of its thread. systemd
+// would kill the server for it.
+func TestUnitAllowsLowerPriority(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "hubbub.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, later, forbidden := strings.Cut(string(raw), "\nSystemCallFilter=~@privileged @resources\n")
+	if forbidden && !strings.Contains(later, "\nSystemCallFilter=setpriority\n") {
+		t.Error("docs/hubbub.service forbids setpriority, which jobs call")
+	}
+}

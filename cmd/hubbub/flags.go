@@ -75,7 +75,7 @@ func (c *count) Set(s string) error {
 	return nil
 }
 
-// rate is a flag that takes a factor within bounds.
+// rate is a flag that takes a number within bounds.
 type rate struct {
 	value    float64
 	min, max float64
@@ -158,7 +158,7 @@ func printJSONList[T any](w io.Writer, list []T) error {
 }
 
 // channelsUsage is the help of --channels.
-const channelsUsage = "`CHANNELS` of the input: mix, the number of one, or each: every channel is one speaker, with a number of speakers a room"
+const channelsUsage = "`CHANNELS` of the input: mix, the number of the only one to use, or each: every channel is one speaker"
 
 // channelsFlag is the value of --channels.
 type channelsFlag struct{ value capture.Channels }

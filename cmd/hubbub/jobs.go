@@ -40,7 +40,7 @@ a job for 24 hours after its end.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	service.add(cmd)
+	service.addRemote(cmd)
 	flags.Var(&status, "status", "only jobs with the status `NAME`")
 	flags.Var(&limit, "limit", "at most `N` jobs")
 	flags.VarP(&output, "output", "o", "output `FORMAT`: text or json")
@@ -73,7 +73,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 			})
 		},
 	}
-	service.add(cmd)
+	service.addRemote(cmd)
 	return cmd
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -96,7 +98,8 @@ after it has expired.`,
 				return err
 			}
 			if unread != nil {
-				return hint.Add(oneLine(unread), "Check the files in the folder apikeys of the data folder.")
+				first, _, _ := strings.Cut(unread.Error(), "\n")
+				return hint.Add(errors.New(first), "Check the files in the folder apikeys of the data folder.")
 			}
 			return nil
 		},

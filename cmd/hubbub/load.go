@@ -65,9 +65,8 @@ server is tested.`,
 	f.serviceFlags.add(cmd)
 	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("allow more than %d streams to another machine", politeStreams))
 	f.engineFlags.add(flags)
-	flags.VarP(&f.format, "output", "o", "output `FORMAT`: text or json")
+	addOutput(cmd, &f.format)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
-	completeChoices(cmd, "output", f.format.allowed)
 	return cmd
 }
 

@@ -2,6 +2,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"os"
 
 	"hubbub/cmd/hubbub/internal/crash"
@@ -11,6 +13,9 @@ func main() {
 	if crash.IsMonitor() {
 		os.Exit(crash.RunMonitor(versionAndCommit()))
 	}
+	// Libraries print with the standard logger, that of FLAC a line for every frame
+	// of some rates.
+	log.SetOutput(io.Discard)
 	app := &App{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(app.Main())
 }

@@ -18,6 +18,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mewkiz/flac"
+	"github.com/mewkiz/flac/frame"
+	"github.com/mewkiz/flac/meta"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"hubbub/capture"
@@ -84,6 +87,8 @@ func TestScripts(t *testing.T) {
 	}
 	audio["TALKRAW"] = filepath.Join(dir, "talk.f32")
 	writeRaw(t, audio["TALKRAW"], talk(t))
+	audio["FLAC24"] = filepath.Join(dir, "24kHz.flac")
+	writeFLAC(t, audio["FLAC24"], 24000, demoSamples(t)[:4*capture.SampleRate])
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -208,6 +213,36 @@ func writeRaw(t *testing.T, path string, samples []float32) {
 		_ = binary.Write(&b, binary.LittleEndian, math.Float32bits(s))
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeFLAC writes samples as mono FLAC of a rate.
+func writeFLAC(t *testing.T, path string, rate int, samples []float32) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const block = 4096
+	enc, err := flac.NewEncoder(file, &meta.StreamInfo{BlockSizeMin: block, BlockSizeMax: block, SampleRate: uint32(rate), NChannels: 1, BitsPerSample: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	num := uint64(0)
+	for part := range slices.Chunk(samples, block) {
+		s := &frame.Subframe{SubHeader: frame.SubHeader{Pred: frame.PredVerbatim}, NSamples: len(part)}
+		for _, v := range part {
+			s.Samples = append(s.Samples, int32(v*32767))
+		}
+		f := &frame.Frame{Header: frame.Header{HasFixedBlockSize: true, BlockSize: uint16(len(part)), SampleRate: uint32(rate), Channels: frame.ChannelsMono, BitsPerSample: 16, Num: num},
+			Subframes: []*frame.Subframe{s}}
+		if err := enc.WriteFrame(f); err != nil {
+			t.Fatal(err)
+		}
+		num++
+	}
+	if err := enc.Close(); err != nil { // closes the file, too
 		t.Fatal(err)
 	}
 }

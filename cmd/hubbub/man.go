@@ -16,7 +16,7 @@ func newMan() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write manual pages and shell completions to a folder",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Args:   exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return hint.Add(writeManuals(cmd.Root(), args[0]), "Give a folder that can be written.")
 		},

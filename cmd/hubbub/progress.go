@@ -84,7 +84,8 @@ func (p *progress) text(elapsed time.Duration) string {
 	if p.unknown || p.begun == 0 || p.total == 0 {
 		return fmt.Sprintf("%v processed", p.processed.Round(time.Second))
 	}
-	total := p.total * time.Duration(p.files) / time.Duration(p.begun)
+	// In float64: in nanoseconds thousands of hours overflow.
+	total := time.Duration(float64(p.total) * float64(p.files) / float64(p.begun))
 	share := min(1, float64(p.processed)/float64(total))
 	text := fmt.Sprintf("%v of %v, %.0f %%", p.processed.Round(time.Second), total.Round(time.Second), 100*share)
 	if share == 1 {

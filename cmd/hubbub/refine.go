@@ -63,7 +63,10 @@ func relabel(live, second []protocol.Turn, notes protocol.Annotations) []protoco
 	var ref, hyp []evaluation.Turn
 	for _, t := range live {
 		owner := notes.Owner(t)
-		used[t.Speaker], used[owner], match[owner] = true, true, t.Match
+		used[t.Speaker], used[owner] = true, true
+		if owner == notes.Root(t.Speaker) { // a moved turn says nothing about its new speaker
+			match[owner] = cmp.Or(match[owner], t.Match)
+		}
 		ref = append(ref, evaluation.Turn{Speaker: owner, Start: t.Start, End: t.End})
 	}
 	for label := range notes.Names() {

@@ -83,6 +83,16 @@ func TestRelabel(t *testing.T) {
 	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{}); got[0].Match != "Sam" {
 		t.Errorf("a recognised person is %q, want Sam", got[0].Match)
 	}
+	// As on the screen: a merged label that is not recognised does not take the name
+	// away, and a moved turn does not take it along.
+	live = append(live, turn("SPEAKER_02", 10, 20), turn("SPEAKER_01", 20, 30))
+	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 20), turn("SPEAKER_01", 20, 30)}, merged); got[0].Match != "Sam" || got[1].Match != "" {
+		t.Errorf("merged: %+v", got)
+	}
+	live = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 10, Match: "Sam"}, {Speaker: "SPEAKER_00", Start: 10, End: 12, Match: "Sam"}}
+	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 10), turn("SPEAKER_01", 10, 12)}, moved); got[0].Match != "" || got[1].Match != "Sam" {
+		t.Errorf("moved: %+v", got)
+	}
 }
 
 // TestTurnChanges finds turns of which less than half is in the other result,

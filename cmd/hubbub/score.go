@@ -13,7 +13,7 @@ import (
 
 func newScore(a *App) *cobra.Command {
 	var uem string
-	var collar float64
+	collar := rate{max: 10}
 	var skipOverlap bool
 	output := choice{"text", []string{"text", "json"}}
 	cmd := &cobra.Command{
@@ -27,9 +27,6 @@ scored from its first to its last turn.`,
   hubbub score --collar 0.25 --skip-overlap --uem all.uem truth.rttm mine.rttm`,
 		Args: exactArgs("REF.rttm", "HYP.rttm"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if collar < 0 || collar > 10 {
-				return &usageError{fmt.Sprintf("--collar %g: must be from 0 to 10 seconds", collar), "The usual collars are 0 and 0.25."}
-			}
 			ref, err := readTurns(args[0])
 			if err != nil {
 				return err
@@ -42,7 +39,7 @@ scored from its first to its last turn.`,
 			if err != nil {
 				return err
 			}
-			report, err := evaluation.Score(ref, hyp, regions, evaluation.Options{Collar: collar, SkipOverlap: skipOverlap})
+			report, err := evaluation.Score(ref, hyp, regions, evaluation.Options{Collar: collar.value, SkipOverlap: skipOverlap})
 			if err != nil {
 				return err
 			}
@@ -55,11 +52,10 @@ scored from its first to its last turn.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&uem, "uem", "", "UEM `FILE` with the regions to score")
-	flags.Float64Var(&collar, "collar", 0, "collar: `SECONDS` around each reference boundary that are not scored")
+	flags.Var(&collar, "collar", "collar: `SECONDS` around each reference boundary that are not scored")
 	flags.BoolVar(&skipOverlap, "skip-overlap", false, "do not score regions where reference speakers overlap")
-	flags.Var(&output, "output", "output `FORMAT`: text or json")
+	addOutput(cmd, &output)
 	_ = cmd.MarkFlagFilename("uem", "uem")
-	completeChoices(cmd, "output", output.allowed)
 	return cmd
 }
 

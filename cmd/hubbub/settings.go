@@ -123,11 +123,7 @@ func (s setting) excluded(value string, given map[string]bool) bool {
 }
 
 func badSetting(origin, name, value string, err error) error {
-	why := err.Error()
-	if strings.Contains(why, "ParseBool") {
-		why = "must be true or false"
-	}
-	return &usageError{fmt.Sprintf("%s: %s is %q, but %s", origin, name, protocol.Clean(value, 100), why), "Change it there; `hubbub config --help` lists the settings."}
+	return &usageError{fmt.Sprintf("%s: %s is %q, but %s", origin, name, protocol.Clean(value, 100), plainReason(err.Error())), "Change it there; `hubbub config --help` lists the settings."}
 }
 
 // annotations are the names in the file.

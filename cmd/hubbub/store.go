@@ -79,10 +79,11 @@ func newStorePurge(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge --data DIR",
 		Short: "Delete the stored media",
-		Long: `Delete all media objects from the data folder of a stopped server and print how
-many bytes that freed. It works on a full disk. With --all also delete the
-streams, their events and their voiceprints, and make signed media addresses
-invalid. API keys, signing keys and the certificate remain.`,
+		Long: `Delete all media objects, and with them the results of jobs, from the data folder
+of a stopped server and print how many bytes that freed. It works on a full disk.
+With --all also delete the jobs, the streams, their events and their voiceprints,
+and make signed media addresses invalid. API keys, signing keys and the
+certificate remain.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if data == "" {
@@ -97,6 +98,6 @@ invalid. API keys, signing keys and the certificate remain.`,
 		},
 	}
 	addData(cmd, &data)
-	cmd.Flags().BoolVar(&all, "all", false, "also delete the streams, their events and their voiceprints")
+	cmd.Flags().BoolVar(&all, "all", false, "also delete the jobs, the streams, their events and their voiceprints")
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -21,8 +22,8 @@ func newStoreBackup(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE --data DIR",
 		Short: "Write everything in a data folder to a file, also while its server runs",
-		Long: `Write the data folder of a server to a new file: streams, events, voiceprints and
-media, signing keys and the certificate. The server can be running and is not
+		Long: `Write the data folder of a server to a new file: streams, events, voiceprints, jobs
+and media, signing keys and the certificate. The server can be running and is not
 interrupted; whatever it had acknowledged when the backup began is in it. The
 file is verified before it gets its name. Only its owner can read it: it contains
 the secrets of the server.`,
@@ -57,7 +58,7 @@ func backUp(ctx context.Context, data, file string) (size int64, err error) {
 	defer func() { _ = os.Remove(out.Name()) }() // after an error
 	err = localserver.Backup(ctx, data, out)
 	if err == nil {
-		size, err = out.Seek(0, 1)
+		size, err = out.Seek(0, io.SeekCurrent)
 	}
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return 0, err

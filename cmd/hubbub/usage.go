@@ -26,7 +26,7 @@ func seeFlags(cmd *cobra.Command) string {
 // flagError makes a usageError of an error of pflag, with the flag of the nearest
 // name.
 func flagError(cmd *cobra.Command, err error) error {
-	msg := err.Error()
+	msg := plainReason(err.Error())
 	hint := seeFlags(cmd)
 	nearest := ""
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
@@ -41,6 +41,18 @@ func flagError(cmd *cobra.Command, err error) error {
 		hint = fmt.Sprintf("Did you mean --%s? %s", nearest, hint)
 	}
 	return &usageError{msg, hint}
+}
+
+// plainReason replaces the words of package strconv in the error of a flag.
+func plainReason(msg string) string {
+	before, kind, found := strings.Cut(msg, "strconv.Parse")
+	switch {
+	case !found:
+		return msg
+	case strings.HasPrefix(kind, "Bool"):
+		return before + "must be true or false"
+	}
+	return before + "must be a number"
 }
 
 // oneLine makes a usageError of an error of cobra, whose later lines are

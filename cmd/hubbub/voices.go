@@ -151,19 +151,14 @@ func exportVoices(path string) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return err
-	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return hint.Add(fmt.Errorf("%s exists already", path), "Choose another file.")
+		err = fmt.Errorf("%s exists already", path)
 	}
 	if err != nil {
-		return err
+		return hint.Add(err, "Choose another file.")
 	}
-	_, err = file.Write(append(raw, '\n'))
-	return errors.Join(err, file.Close())
+	return errors.Join(printJSONList(file, list), file.Close())
 }
 
 // maxVoicesFile bounds an exported file, in bytes.

@@ -53,8 +53,7 @@ exit code is 1 if the stream ended with an error.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.serviceFlags.add(cmd)
-	flags.Lookup("server").Usage = "`URL` of the service (HUBBUB_SERVER)"
+	f.serviceFlags.addRemote(cmd)
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
 	flags.StringVar(&f.record, "record", "", "record the events and turns, without audio, into `DIR`")
 	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")

@@ -126,9 +126,9 @@ func Fit(s string, width, tail int, ellipsis string) string {
 
 // Wrap breaks text into lines of at most width cells, at any character.
 func Wrap(s string, width int) (lines []string) {
-	for width > 0 && Width(s) > width {
+	for width > 0 {
 		line := Head(s, width)
-		if line == "" { // a character wider than the line
+		if line == s || line == "" { // the last line, or a character wider than a line
 			break
 		}
 		lines = append(lines, line)
@@ -141,9 +141,9 @@ func Wrap(s string, width int) (lines []string) {
 // characters of two cells, as those of Chinese; a longer word at any character. No line
 // begins with punctuation if it can be avoided.
 func WrapWords(s string, width int) (lines []string) {
-	for width > 0 && Width(s) > width {
+	for width > 0 {
 		line := Head(s, width)
-		if line == "" { // a character wider than the line
+		if line == s || line == "" { // the last line, or a character wider than a line
 			break
 		}
 		if at := lastBreak(s, len(line)); at > 0 {

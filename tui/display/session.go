@@ -141,7 +141,7 @@ func (s *Session) MatchFor(label string) string {
 	return label
 }
 
-// latestEntry is a finished turn or a bookmark.
+// Entry is a finished turn or a bookmark.
 type Entry struct {
 	At   float64
 	Lane int // index of the speaker; -1 = a bookmark

@@ -20,6 +20,7 @@ type Accessible struct {
 	err         error
 	annotations *protocol.AnnotationsStore
 	wire        func() trace.Snapshot // nil = there is no connection
+	microphones bool                  // there is a choice of them
 	detail      detail
 
 	stateMu  sync.Mutex     // guards the fields below
@@ -27,6 +28,7 @@ type Accessible struct {
 	speaking map[string]bool
 	matches  map[string]string // recognised names that were reported, by label
 	gapsEnd  float64           // up to where gaps were reported, in seconds
+	lag      time.Duration     // the one that was reported last
 }
 
 // detail is how much is reported unasked.
@@ -41,12 +43,12 @@ const (
 // NewAccessible writes to w.
 func NewAccessible(w io.Writer) *Accessible { return &Accessible{w: w} }
 
-// use makes the display use the names of a store, and judge the connection by
-// its records.
-func (a *Accessible) use(store *protocol.AnnotationsStore, wire func() trace.Snapshot) {
+// use makes the display use the names of a store, judge the connection by its
+// records, and mention the command for another microphone if there is one.
+func (a *Accessible) use(o CommandOptions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.annotations, a.wire = store, wire
+	a.annotations, a.wire, a.microphones = o.Annotations, o.Wire, o.Microphones != nil
 }
 
 func (a *Accessible) setDetail(d detail) {
@@ -120,14 +122,18 @@ func (a *Accessible) State(s display.State) error {
 		if s.InputLost {
 			stop = "."
 		}
-		_ = a.printf("Warning: %s%s Microphone lists others.", display.Clean(s.InputProblem), stop)
+		_ = a.printf("Warning: %s%s%s", display.Clean(s.InputProblem), stop, a.microphoneHint())
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:
 	case r.Stopped != "" && (before == nil || before.Stopped == ""):
 		_ = a.printf("Warning: %s.", display.Clean(r.Stopped))
 	case before == nil:
-		_ = a.printf("Recording, %s free.", display.Bytes(r.Free))
+		free := ""
+		if r.Free > 0 {
+			free = ", " + display.Bytes(r.Free) + " free"
+		}
+		_ = a.printf("Recording%s.", free)
 	}
 	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
 		_ = a.printf("%s", connSentence(s))
@@ -154,6 +160,16 @@ func (a *Accessible) State(s display.State) error {
 	return a.failure()
 }
 
+// microphoneHint follows what is wrong with a microphone.
+func (a *Accessible) microphoneHint() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.microphones {
+		return " Microphone lists others."
+	}
+	return ""
+}
+
 // reportGaps reports audio that never reached the service.
 func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
@@ -173,7 +189,8 @@ func (a *Accessible) reportHealth(old, s display.State, detail detail) {
 		_ = a.printf("Warning: %s: %s.", h.Problem, h.Cause)
 	case h.Cause == "" && before.Cause != "":
 		_ = a.printf("The service is on time again.")
-	case detail == verbose && h.Lag > 0 && (h.Lag-before.Lag).Abs() >= time.Second:
+	case detail == verbose && h.Lag > 0 && (h.Lag-a.lag).Abs() >= time.Second:
+		a.lag = h.Lag
 		_ = a.printf("Lag %.1f seconds.", h.Lag.Seconds())
 	}
 }

@@ -15,6 +15,7 @@ import (
 func TestAccessible(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
+	a.use(CommandOptions{Microphones: struct{ display.Microphones }{}})
 	s := display.State{Source: "meeting.wav", Server: "built-in server"}
 	say := func(f func()) {
 		if err := a.State(s); err != nil {
@@ -128,6 +129,8 @@ func TestAccessibleDetail(t *testing.T) {
 		{"the same gap", func() {}, ""},
 		{"verbose", func() { _ = c.Run("verbose"); log = tuitest.LateLog(3*time.Second, time.Millisecond, time.Second) },
 			"Verbose: turns, problems and lag.\nLag 3.0 seconds.\n"},
+		{"a little more", func() { log = tuitest.LateLog(3600*time.Millisecond, time.Millisecond, time.Second) }, ""},
+		{"a second more", func() { log = tuitest.LateLog(4200*time.Millisecond, time.Millisecond, time.Second) }, "Lag 4.2 seconds.\n"},
 		{"normal", func() {
 			_ = c.Run("normal")
 			log = tuitest.LateLog(time.Second, time.Millisecond, time.Second)
@@ -204,7 +207,7 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.use(protocol.NewAnnotationsStore(notes), nil)
+	a.use(CommandOptions{Annotations: protocol.NewAnnotationsStore(notes)})
 	for range 2 {
 		if err := a.State(s); err != nil {
 			t.Fatal(err)
@@ -249,6 +252,23 @@ func TestAccessibleSaysProblemsOnce(t *testing.T) {
 		}
 		if n := strings.Count(b.String(), "Warning: "+text+"."); n != 1 {
 			t.Errorf("said %d times: %s", n, b.String())
+		}
+	}
+}
+
+// TestAccessibleSaysWhatThereIs: nothing of a command that is not there, and no free
+// space that is not known.
+func TestAccessibleSaysWhatThereIs(t *testing.T) {
+	var b strings.Builder
+	s := tuitest.State(tuitest.FourSpeakers, 1, 1)
+	s.InputProblem = `"desk + speakers" delivers only silence: is it muted?`
+	s.Recording = &display.Recording{}
+	a := NewAccessible(&b)
+	NewCommandLine(a, CommandOptions{})
+	_ = a.State(s)
+	for _, want := range []string{"Warning: " + s.InputProblem + "\n", "Recording.\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in %q", want, b.String())
 		}
 	}
 }

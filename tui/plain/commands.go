@@ -46,7 +46,7 @@ func NewCommandLine(out *Accessible, o CommandOptions) *CommandLine {
 	if o.Annotations == nil {
 		o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
-	out.use(o.Annotations, o.Wire)
+	out.use(o)
 	return &CommandLine{out: out, o: o}
 }
 
@@ -302,7 +302,7 @@ func (c *CommandLine) merge(args string) error {
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
 		return c.refused(err)
 	}
-	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, c.session().Name(into.Label))
+	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
 }
 
 func (c *CommandLine) mute(args string) error {

@@ -50,6 +50,8 @@ func TestCommands(t *testing.T) {
 		{"who", "1: Ann, "},
 		{"undo", "Undone: merge of anna into Ann.\n"},
 		{"undo", "Undone: name Ann of SPEAKER_00.\n"},
+		{"merge 2 3", "Merged anna into SPEAKER_02. Undo reverts it.\n"},
+		{"undo", "Undone: merge of anna into SPEAKER_02.\n"},
 		{"mute 3", "SPEAKER_02 is muted.\n"},
 		{"who", "3: SPEAKER_02, muted, "},
 		{"undo", "Undone: mute of SPEAKER_02.\n"},

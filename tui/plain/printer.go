@@ -57,7 +57,7 @@ func (p *Printer) Turn(t protocol.Turn) error {
 	switch p.format {
 	case FormatLines:
 		line := fmt.Sprintf("%s %s %s", display.ClockMillis(t.Start), display.ClockMillis(t.End), display.Clean(t.Speaker))
-		if t.Match != "" {
+		if t.Match != "" && t.Match != t.Speaker {
 			line += " " + display.Clean(t.Match)
 		}
 		if t.Text != "" {

@@ -359,7 +359,7 @@ func (p painter) drawRaw(c *canvas.Canvas, l layout, rows []row) {
 		p.drawTitledRule(c, l.rawY, "raw")
 		return
 	}
-	lines := rawLines(rows[i], p.W-2)
+	lines := rawLines(rows[i], p.W-2, p.Key("unfold"))
 	height := l.rawH - 1
 	p.rawTop = min(max(p.rawTop, 0), max(len(lines)-height, 0))
 	title := fmt.Sprintf("raw %d", rows[i].record.Number)

@@ -147,8 +147,8 @@ type styledLine struct {
 }
 
 // rawLines is a row in lines of at most width cells: the message as it was
-// received, then the whole record as JSON.
-func rawLines(r row, width int) []styledLine {
+// received, then the whole record as JSON. unfold is the key that unfolds a run.
+func rawLines(r row, width int, unfold string) []styledLine {
 	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
@@ -158,7 +158,7 @@ func rawLines(r row, width int) []styledLine {
 		out = append(out, styledLine{})
 	}
 	if r.run != nil && r.run.Chunks > 1 {
-		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; u unfolds them:", r.run.Chunks), canvas.Dim})
+		out = append(out, styledLine{fmt.Sprintf("the newest of %d chunks; %s unfolds them:", r.run.Chunks, unfold), canvas.Dim})
 	}
 	rec.Raw = nil // shown above
 	var b bytes.Buffer

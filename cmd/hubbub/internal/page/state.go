@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -53,7 +54,7 @@ func Speakers(people []protocol.Speaker) (lanes []Speaker, turns []Turn) {
 			turns = append(turns, Turn{p.Index, t.Start, t.End, protocol.Clean(t.Text, 64<<10)})
 		}
 	}
-	slices.SortStableFunc(turns, func(a, b Turn) int { return int((a.Start - b.Start) * 1000) })
+	slices.SortStableFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return lanes, turns
 }
 

@@ -99,7 +99,8 @@ func WriteExport(path string, f export.Format, d *export.Document, replace bool)
 	return ExportError(writeFile(path, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
 }
 
-// WriteFile writes a file completely, or leaves what is there.
+// WriteFile writes a file in one step: a reader, also after a crash, sees either
+// what was there or the new content.
 func WriteFile(path string, content []byte) error {
 	return writeFile(path, true, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -113,7 +114,7 @@ func writeFile(path string, replace bool, write func(io.Writer) error) error {
 		return err
 	}
 	defer os.Remove(temp.Name())
-	if err := errors.Join(write(temp), temp.Chmod(0o644), temp.Close()); err != nil {
+	if err := errors.Join(write(temp), temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
 	if replace {

@@ -25,11 +25,14 @@ const (
 	WordsFile    = "words.ndjson"    // turns with what was said, where a recogniser was used
 )
 
+// files are all of them.
+var files = []string{AudioFile, EventsFile, TurnsFile, SessionFile, ArrivalsFile, NotesFile, WordsFile}
+
 const formatVersion = 1
 
 // Contains reports whether a file is one of the recording in dir.
 func Contains(dir string, file fs.FileInfo) bool {
-	for _, name := range []string{AudioFile, EventsFile, TurnsFile, SessionFile, ArrivalsFile, NotesFile, WordsFile} {
+	for _, name := range files {
 		if own, err := os.Stat(filepath.Join(dir, name)); err == nil && os.SameFile(own, file) {
 			return true
 		}

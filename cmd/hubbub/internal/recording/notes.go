@@ -3,7 +3,6 @@ package recording
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func (s *NotesSaver) save() {
 	own, whole := notes.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
 	if err == nil {
-		err = replaceFile(s.path, append(raw, '\n'))
+		err = WriteFile(s.path, append(raw, '\n'))
 	}
 	if err == nil && whole {
 		s.store.MarkSaved(revision)
@@ -76,24 +75,6 @@ func (s *NotesSaver) Close() error {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("names and bookmarks were not saved: %w", s.err), "See whether the folder may be written to and the disk has room.")
-}
-
-// replaceFile replaces a file in one step: a reader, also after a crash, sees
-// either the old content or the new one.
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 func exists(path string) bool {

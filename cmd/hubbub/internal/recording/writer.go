@@ -97,6 +97,7 @@ func (w *Writer) fail(err error) {
 func newWriter(dir string, source capture.Info, info Info, changed chan<- struct{}) (*Writer, error) {
 	w := &Writer{dir: dir, info: info, live: source.Kind.Live(), queue: make(chan capture.Chunk, audioQueue), changed: changed}
 	if err := w.createFiles(); err != nil {
+		w.removeFiles()
 		return nil, err
 	}
 	w.free.Store(freeSpace(dir))
@@ -117,7 +118,7 @@ func (w *Writer) createFiles() error {
 	if err := os.MkdirAll(w.dir, 0o777); err != nil {
 		return failed(err)
 	}
-	for _, name := range []string{AudioFile, EventsFile, TurnsFile, SessionFile, ArrivalsFile, NotesFile, WordsFile} {
+	for _, name := range files {
 		switch _, err := os.Lstat(w.Path(name)); {
 		case err == nil:
 			return hint.Add(fmt.Errorf("%s %w", w.dir, ErrExists), "Choose another folder; nothing there was changed.")
@@ -147,6 +148,20 @@ func (w *Writer) createFiles() error {
 	return nil
 }
 
+// removeFiles removes what createFiles has made before it failed: another attempt may
+// use the folder.
+func (w *Writer) removeFiles() {
+	if w.events == nil { // the first: others are not of this recording
+		return
+	}
+	for _, f := range []*os.File{w.events, w.arrivals, w.turns} {
+		_ = f.Close() // also of nil
+	}
+	for _, name := range files {
+		_ = os.Remove(w.Path(name))
+	}
+}
+
 // Path is the path of one of its files.
 func (w *Writer) Path(name string) string { return filepath.Join(w.dir, name) }
 
@@ -155,7 +170,7 @@ func (w *Writer) writeInfo() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(w.Path(SessionFile), append(raw, '\n'))
+	return WriteFile(w.Path(SessionFile), append(raw, '\n'))
 }
 
 // Audio records a chunk. A file waits for the disk. A microphone does not: when

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,32 @@ func create(t *testing.T) *Writer {
 
 func chunk(seq int64) capture.Chunk {
 	return capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples), Valid: capture.ChunkSamples}
+}
+
+// TestWriterThatCannotBegin leaves nothing in the folder, so that another attempt can succeed.
+func TestWriterThatCannotBegin(t *testing.T) {
+	dir, source := filepath.Join(t.TempDir(), "rec"), capture.Info{Kind: capture.Mic}
+	info := NewInfo("test", source, "server", 0, capture.Realtime)
+	info.Latency = math.NaN() // session.json cannot be written, as on a full disk
+	if _, err := newWriter(dir, source, info, nil); err == nil {
+		t.Fatal("no error")
+	}
+	info.Latency = 1
+	w, err := newWriter(dir, source, info, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.begin(protocol.NewAnnotationsStore(protocol.Annotations{}), 0)
+	w.Audio(chunk(0))
+	if err := w.Close(nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := newWriter(dir, source, info, nil); !errors.Is(err, ErrExists) {
+		t.Errorf("%v, want %v", err, ErrExists)
+	}
+	if r, err := Read(t.Context(), dir); err != nil || len(r.Warnings) > 0 {
+		t.Errorf("%v, %q", err, r.Warnings)
+	}
 }
 
 // TestWriter records a session and reads it again.

@@ -90,10 +90,10 @@ func (d *accessible) readLines(ctx context.Context) (lines <-chan string, stop f
 		if e := editLines(d.streams.Stdin, reader, screen); e != nil {
 			d.writer.use(e.terminal)
 			next = e.terminal.ReadLine
-			restore = func() {
+			restore = sync.OnceFunc(func() {
 				d.writer.use(screen)
 				e.close()
-			}
+			})
 		}
 	}
 	read, done := make(chan string), make(chan struct{})
@@ -101,6 +101,7 @@ func (d *accessible) readLines(ctx context.Context) (lines <-chan string, stop f
 	go func() {
 		defer close(done)
 		defer close(read)
+		defer restore() // after ctrl+d nothing reads ctrl+c: it must be a signal again
 		for {
 			line, err := next()
 			if err != nil {

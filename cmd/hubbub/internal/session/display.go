@@ -51,11 +51,17 @@ type Streams struct {
 	Stderr io.Writer
 	// Interrupted is called when the user interrupts the session on the screen.
 	Interrupted func()
+
+	progress bool // the last line of standard error shows the progress
 }
 
-// notice prints a line on standard error.
+// notice prints a line on standard error, in place of the progress.
 func (s *Streams) notice(text string) error {
-	_, _ = fmt.Fprintf(s.Stderr, "hubbub: %s\n", text)
+	erase := ""
+	if s.progress {
+		erase = eraseLine
+	}
+	_, _ = fmt.Fprintf(s.Stderr, "%shubbub: %s\n", erase, text)
 	return nil
 }
 
@@ -97,7 +103,8 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		w := &accessibleWriter{w: s.Stdout}
 		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w)}, nil
 	case output != "tui":
-		return &text{streams: s, format: plain.Format(output), progress: o.Progress && !screen && IsTerminal(s.Stderr)}, nil
+		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
+		return &text{streams: s, format: plain.Format(output)}, nil
 	case !screen:
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
 			"Leave out --output, or choose "+Words(o.Allowed[1:])+".")
@@ -126,13 +133,4 @@ func watchNotice(s display.State) string {
 		return ""
 	}
 	return "others can watch with: hubbub watch " + s.Stream + " --server " + s.Server
-}
-
-// clock formats seconds as m:ss or h:mm:ss.
-func clock(seconds float64) string {
-	d := int(seconds)
-	if d >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", d/3600, d/60%60, d%60)
-	}
-	return fmt.Sprintf("%d:%02d", d/60, d%60)
 }

@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"os"
 
 	"hubbub/cmd/hubbub/internal/crash"
@@ -50,9 +48,6 @@ func (d *fullScreen) open(v view) error {
 }
 
 func (d *fullScreen) run(ctx context.Context) error {
-	// Libraries must not write on the screen through the standard logger.
-	log.SetOutput(io.Discard)
-	defer log.SetOutput(d.streams.Stderr)
 	if screen, ok := d.streams.Stdout.(*os.File); ok {
 		defer crash.StartMonitor(screen)()
 	}

@@ -17,7 +17,7 @@ func inputProblem(s capture.Stats) string {
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
-		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, clock(since.Seconds()), clock((since + capture.OutageLimit).Seconds()))
+		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:
@@ -44,7 +44,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		if is.Device != was.Device {
 			text = fmt.Sprintf("%q is used instead of %q", display.Clean(is.Device), display.Clean(was.Device))
 		}
-		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, clock(is.Gaps[n-1].Start)), false)
+		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start)), false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
 		return d.notice(fmt.Sprintf("there is sound from %q now", display.Clean(is.Device)), false)

@@ -179,7 +179,7 @@ func (l *Live) receive(d Display) error {
 		case <-out.due():
 			out.release()
 		case err := <-l.Words.failed():
-			out.keep(d.notice(describeFailure(err), true))
+			out.keep(d.notice(describeFailure(err), false))
 		case <-wait.C:
 			if updates != nil && l.draining() {
 				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))

@@ -77,7 +77,7 @@ func (l *Live) notices() []string {
 	source := l.Chunks.Stats()
 	out := append([]string(nil), source.Notices...)
 	if n := l.Stream.Status().Losses; n > 0 {
-		text := "the stream was lost " + times(n)
+		text := "the stream was lost " + display.Times(int64(n))
 		if lost := l.undecided(); lost > noticeableGap {
 			text += fmt.Sprintf("; %.1f s of its audio were not decided", lost)
 		}
@@ -87,7 +87,7 @@ func (l *Live) notices() []string {
 		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow, or there was none", n))
 	}
 	if n := source.Overflows; n > 0 {
-		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", times(int(n))))
+		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", display.Times(n)))
 	}
 	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, fmt.Sprintf("%d chunks are missing in the recording: the disk was too slow", n))
@@ -113,19 +113,12 @@ func describeChange(c *client.ConnectionChange, d Display) string {
 	}
 	text := []string{"the stream continues"}
 	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap {
-		text = append(text, fmt.Sprintf("%.1f s of audio from %s on were not decided", gap, clock(c.Gap.Start)))
+		text = append(text, fmt.Sprintf("%.1f s of audio from %s on were not decided", gap, display.Clock(c.Gap.Start)))
 	}
 	if !c.Resumed {
 		text = append(text, "the service does not know its speakers and gives them new labels"+d.joinHint())
 	}
 	return strings.Join(text, "; ")
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // export writes beside the recording if there is one.

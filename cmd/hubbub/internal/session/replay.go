@@ -82,6 +82,9 @@ func (r *Replay) deliver(d Display, steps []recording.Step) error {
 		}
 		for _, t := range s.Turns {
 			t.Speaker = cmp.Or(names[owner(t)], t.Speaker)
+			if t.Speaker != t.Match { // the user named the speaker, or the service withdrew the match
+				t.Match = ""
+			}
 			if err := d.turn(t); err != nil {
 				return err
 			}

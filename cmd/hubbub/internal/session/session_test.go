@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -386,6 +387,29 @@ func TestReplayNames(t *testing.T) {
 	}
 	if want := []string{"Anna", "Anna", "Anna (2)"}; !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
+	}
+}
+
+// TestReplayNamesOfRecognised: a typed name comes before a recognised one.
+func TestReplayNamesOfRecognised(t *testing.T) {
+	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
+	for name, want := range map[string]string{"Anna": "00:00:00.000 00:00:01.000 Anna\n", "Sam": "00:00:00.000 00:00:01.000 Sam\n"} {
+		notes, err := protocol.Annotations{}.Rename("SPEAKER_00", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out lockedBuffer
+		d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Output: "lines", Allowed: []string{"tui", "lines"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(notes))
+		if err := d.open(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.deliver(d, []recording.Step{{Turns: slices.Clone(turns)}}); err != nil || out.String() != want {
+			t.Errorf("%q: %v, %q, want %q", name, err, out.String(), want)
+		}
 	}
 }
 

@@ -14,9 +14,8 @@ import (
 // text is the timeline as text: finished turns or messages on standard output,
 // one per line; everything else on standard error.
 type text struct {
-	streams  Streams
-	format   plain.Format
-	progress bool
+	streams Streams
+	format  plain.Format
 
 	view view
 	out  *plain.Printer
@@ -45,7 +44,7 @@ func (d *text) open(v view) (err error) {
 }
 
 func (d *text) run(ctx context.Context) error {
-	if !d.progress {
+	if !d.streams.progress {
 		<-ctx.Done()
 		return nil
 	}
@@ -72,12 +71,15 @@ func (d *text) finish() error {
 	return d.out.Flush()
 }
 
+// eraseLine erases the line of a terminal that its cursor is in.
+const eraseLine = "\r\x1b[K"
+
 // showProgress updates one line on a terminal while a file is processed faster
 // than real time.
 func showProgress(ctx context.Context, w io.Writer, v view) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	defer fmt.Fprint(w, "\r\x1b[K")
+	defer fmt.Fprint(w, eraseLine)
 	for {
 		select {
 		case <-ctx.Done():
@@ -85,13 +87,13 @@ func showProgress(ctx context.Context, w io.Writer, v view) error {
 		case <-tick.C:
 		}
 		st := v.state()
-		line := clock(st.Sent)
+		line := display.Clock(st.Sent)
 		if st.Length > 0 {
-			line += fmt.Sprintf(" of %s, %.0f %%", clock(st.Length), 100*min(1, st.Sent/st.Length))
+			line += fmt.Sprintf(" of %s, %.0f %%", display.Clock(st.Length), 100*min(1, st.Sent/st.Length))
 		}
 		if d := time.Since(st.Started).Seconds(); d > 0.5 {
 			line += fmt.Sprintf(", %.0f times real time", st.Sent/d)
 		}
-		fmt.Fprintf(w, "\r\x1b[K%s", line)
+		fmt.Fprint(w, eraseLine+line)
 	}
 }

@@ -141,6 +141,15 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestNoticeDuringProgress: a notice takes the place of the progress.
+func TestNoticeDuringProgress(t *testing.T) {
+	var errs bytes.Buffer
+	d := &text{streams: Streams{Stderr: &errs, progress: true}}
+	if err := d.notice("something happened", true); err != nil || errs.String() != "\r\x1b[Khubbub: something happened\n" {
+		t.Errorf("%v, %q", err, errs.String())
+	}
+}
+
 // TestSaveTrace writes records into files that do not exist yet.
 func TestSaveTrace(t *testing.T) {
 	t.Chdir(t.TempDir())

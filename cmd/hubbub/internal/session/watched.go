@@ -220,7 +220,7 @@ func (w *Watched) notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
-		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", times(n)))
+		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(int64(n))))
 	}
 	return out
 }

@@ -184,7 +184,7 @@ func (o *output) release() {
 func (o *output) wordsFailed() {
 	select {
 	case err := <-o.words.failed():
-		o.keep(o.display.notice(describeFailure(err), true))
+		o.keep(o.display.notice(describeFailure(err), false))
 	default:
 	}
 }

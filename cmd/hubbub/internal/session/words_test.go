@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,5 +64,21 @@ func TestWordsAreWaitedFor(t *testing.T) {
 				t.Errorf("%v after %v, %d late; want %v after %v", got, time.Since(began), w.late.Load(), want, c.after)
 			}
 		})
+	}
+}
+
+// TestFailureOfTheWords: every display reports that the recogniser fails.
+func TestFailureOfTheWords(t *testing.T) {
+	var out lockedBuffer
+	d, err := NewDisplay(Streams{Stdout: &out, Stderr: io.Discard}, DisplayOptions{Accessible: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Transcriber{failures: make(chan error, 1)}
+	w.failures <- errors.New("it does not answer")
+	o := output{display: d, words: w}
+	o.wordsFailed()
+	if want := "it does not answer. Check --words."; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in %q", want, out.String())
 	}
 }

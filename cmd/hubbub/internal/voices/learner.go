@@ -95,6 +95,15 @@ func (l *Learner) forget(label string) error {
 	if !found {
 		return nil
 	}
+	for other, e := range l.learnt {
+		if other != label && e.before != nil && e.voice.Name == entry.voice.Name && e.before.Voiceprint == entry.voice.Voiceprint {
+			// Another label has replaced the voice, and must not restore it.
+			e.before = entry.before
+			l.learnt[other] = e
+			delete(l.learnt, label)
+			return nil
+		}
+	}
 	if _, err := l.store.Remove(entry.voice.Name); err != nil {
 		return err
 	}

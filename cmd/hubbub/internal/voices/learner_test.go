@@ -1,6 +1,7 @@
 package voices
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,32 @@ func TestLearner(t *testing.T) {
 	correct("Anna", "")
 }
 
+// TestLearnerOfOneName learns two labels under one name, one after the other: each is corrected without the other.
+func TestLearnerOfOneName(t *testing.T) {
+	for _, c := range []struct{ first, second, want string }{
+		{"Ben", "Anna", "Anna Ben"}, {"Anna", "Ben", "Anna Ben"}, {"Ben", "Eva", "Ben Eva"},
+	} {
+		store := Store{filepath.Join(t.TempDir(), "voices")}
+		l := NewLearner(store)
+		l.make = madeOnce
+		var notes protocol.Annotations
+		for label, name := range map[string]string{"SPEAKER_00": c.first, "SPEAKER_01": c.second} {
+			var err error
+			if notes, err = notes.Rename(label, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, label := range []string{"SPEAKER_00", "SPEAKER_01"} {
+			if _, err := l.Learn(label, "Anna", speech(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.Correct(notes); err != nil || names(t, store) != c.want {
+			t.Errorf("%s and %s: %q is stored, %v", c.first, c.second, names(t, store), err)
+		}
+	}
+}
+
 // TestLearnerRefuses stores nothing of speech that is too short, nor under a name that
 // no voice can have.
 func TestLearnerRefuses(t *testing.T) {
@@ -149,5 +176,15 @@ func TestRename(t *testing.T) {
 	}
 	if ok, err := store.Rename("Anna", "Eva"); !ok || err != nil || names(t, store) != "Ben Eva" {
 		t.Errorf("%v, %v, %s", ok, err, names(t, store))
+	}
+	eva, _, _ := store.Get("Eva")
+	for i := range protocol.MaxVoiceprints - 2 {
+		eva.Name = fmt.Sprint("Person ", i)
+		if err := store.Put(eva); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ok, err := store.Rename("Eva", "Anna"); !ok || err != nil || !strings.HasPrefix(names(t, store), "Anna Ben Person 0") {
+		t.Errorf("a full store: %v, %v, %s", ok, err, names(t, store))
 	}
 }

@@ -170,11 +170,19 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 		return false, cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
 	}
 	v.Name = to
-	if err := s.Put(v); err != nil {
+	if err := v.Check(); err != nil {
 		return false, err
 	}
-	_, err = s.Remove(from)
-	return err == nil, err
+	err = s.locked(func() error {
+		if err := s.write(v); err != nil {
+			return err
+		}
+		return s.erase(from)
+	})
+	if err != nil {
+		return false, fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
+	}
+	return true, nil
 }
 
 // Get returns the voice of a name; false when there is none.
@@ -209,37 +217,41 @@ func (s Store) Remove(name string) (removed bool, err error) {
 	if _, err := os.Stat(s.path(name)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	err = s.locked(func() error {
-		path := s.path(name)
-		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		removed = true
-		info, err := file.Stat()
-		if err == nil {
-			_, err = file.Write(make([]byte, info.Size()))
-		}
-		return errors.Join(err, file.Sync(), file.Close(), os.Remove(path))
-	})
-	if err != nil {
-		err = fmt.Errorf("the voice of %s could not be removed: %w", name, err)
+	err = s.locked(func() error { return s.erase(name) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("the voice of %s could not be removed: %w", name, err)
 	}
-	return removed, err
+	return true, nil
 }
+
+// erase overwrites and deletes the voice of a name. The store is locked.
+func (s Store) erase(name string) error {
+	path := s.path(name)
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		_, err = file.Write(make([]byte, info.Size()))
+	}
+	return errors.Join(err, file.Sync(), file.Close(), os.Remove(path))
+}
+
+const folderHint = "Make the folder writable, or set XDG_DATA_HOME to another one."
 
 // locked runs f while no other process changes the store.
 func (s Store) locked(f func() error) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return fmt.Errorf("the folder of voices could not be made: %w", err)
+		return hint.Add(fmt.Errorf("the folder of voices could not be made: %w", err), folderHint)
 	}
 	lock := flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if err != nil {
-		return fmt.Errorf("the folder of voices could not be locked: %w", err)
+		return hint.Add(fmt.Errorf("the folder of voices could not be locked: %w", err), folderHint)
 	}
 	if !ok {
 		return hint.Add(fmt.Errorf("another hubbub changes the voices in %s", s.Dir), "Try again when it has finished.")
