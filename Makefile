@@ -25,7 +25,7 @@ build:
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/hubbub ./cmd/hubbub; \
 	fi
 
-## release: archives for six systems, Linux packages, checksums in .cache/release; publishes nothing
+## release: archives for six systems, Linux packages and checksums in .cache/release, and their test; publishes nothing
 release:
 	@.ci/install release >&2
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE=$$(git log -1 --format=%cI) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
@@ -71,8 +71,9 @@ test:
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
 	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test -p 3 $(RACE) $(SERIAL) -ldflags=-w -vet=off -timeout 14m
 
-# -ldflags=-w: the test binaries are linked faster without debugging information.
-## check: format, lint, and the tests that start no other program; many of them wait, so more packages run at once than there are cores
+# -ldflags=-w: the test binaries are linked faster without debugging information. -p 12: many tests wait, so more packages
+# run at once than there are cores.
+## check: format, lint, and the tests that start no other program; about a minute
 check:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint
@@ -84,17 +85,19 @@ lint:
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
-## bench: every benchmark of the repo
+## bench: every benchmark of the repository
 bench:
 	@.ci/install build >&2
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-## soak: what the console costs over an hour with 8 speakers (memory, CPU, bytes to the terminal); ARGS="-for 10m"
+## soak: memory, CPU and output to the terminal of the console over an hour with 8 speakers; ARGS="-for 10m"
 soak: build
 	@.ci/install test >&2
 	@$(GO) run ./cmd/soak $(ARGS) -- bin/hubbub
 
-## eval: the sets of ../shared/speech by the whole program, by the engine alone at four latencies, and in twelve recording conditions, and the names of enrolled people there; or the engine over REF=x.rttm WAV=x.wav, or as ARGS say
+# Without variables: by the whole program, by the engine alone at four latencies, in twelve recording conditions, and the
+# names of enrolled people there.
+## eval: accuracy on the sets of ../shared/speech; or of the engine on one recording, REF=x.rttm WAV=x.wav; or as ARGS say
 ifeq ($(WAV)$(ARGS),)
 eval: build .cache/conditions .cache/enrolment
 	@CGO_ENABLED=0 $(GO) run ./cmd/eval --program bin/hubbub
@@ -121,7 +124,7 @@ CONDITIONS = /usr/bin/python3 ../shared/speech/conditions/make.py
 	@rm -rf $@.part && $(ENROLMENT) --count 32 --seed 2 --out $@.part >&2
 	@$(CONDITIONS) $@.part/meetings $@.part/conditions >&2 && mv $@.part $@
 
-## calibrate: the projection, the cohort and the calibration of voiceprints, which belong to the weights; writes the first two and prints the last
+## calibrate: what recognising voices has learnt for these weights: writes the matrix and the cohort, prints the calibration
 calibrate: .cache/training-enrolment .cache/cohort .cache/calibration
 	@/usr/bin/python3 localserver/engine/training/projection.py --weights localserver/engine/weights/engine.hubw \
 		--out localserver/engine/voiceprint/projection.bin .cache/training-enrolment
@@ -151,7 +154,7 @@ train:
 	@.ci/install train >&2
 	@localserver/engine/training/recipe ../shared/speech .cache/train
 
-## demo: synthesise the demo conversation again (flite, espeak-ng, festival, sox); needed neither to build nor to test
+## demo: synthesise the demo conversation again, with flite, espeak-ng, festival and sox; not needed to build or test
 demo:
 	$(GO) run ./capture/demo/synthesise -dir capture/demo
 
@@ -171,4 +174,4 @@ clean:
 
 ## help: the targets of this file
 help:
-	@sed -n 's/^## \([a-z]*\): /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^## \([a-z]*\): /\1\t/p' Makefile | expand -t 14
