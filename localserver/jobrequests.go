@@ -74,7 +74,11 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 		defer cancel()
-		if err := s.store.CreateJob(ctx, j); err != nil {
+		switch err := s.store.CreateJob(ctx, j); {
+		case errors.Is(err, store.ErrTooLarge):
+			refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
+			return
+		case err != nil:
 			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be queued; try again later", err)
 			return
 		}
@@ -145,7 +149,11 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	reading, stop := context.WithTimeout(r.Context(), resultTimeout)
 	defer stop()
 	output, err := jobs.Output(reading, s.media, j, s.now())
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound): // deleted by `hubbub store purge`
+		refuse(w, r, http.StatusNotFound, "The result of this job is not stored any more")
+		return
+	case err != nil:
 		s.failed(w, r, http.StatusServiceUnavailable, "The result of the job could not be read; try again", err)
 		return
 	}
@@ -182,9 +190,6 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 }
-
-// jobStatuses are the values of the parameter status.
-var jobStatuses = []string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning, protocol.JobSucceeded, protocol.JobFailed, protocol.JobCanceled}
 
 // listJobs is GET /v2/jobs.
 func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
@@ -227,8 +232,8 @@ func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protoco
 		}
 		limit = n
 	}
-	if status = q.Get("status"); status != "" && !slices.Contains(jobStatuses, status) {
-		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(jobStatuses, ", "))
+	if status = q.Get("status"); status != "" && !slices.Contains(protocol.JobStates(), status) {
+		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(protocol.JobStates(), ", "))
 	}
 	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !stream.IsID(cursor) {
 		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier answer")

@@ -161,6 +161,13 @@ func TestJobs(t *testing.T) {
 	if err != nil || len(rec.Request) > 0 {
 		t.Errorf("the record of a job that is over has the request %s (%v)", rec.Request, err)
 	}
+	// As `hubbub store purge` does.
+	if err := h.store.DeleteMedia(t.Context(), store.JobMedia(apikeys.DefaultAccount), rec.Output, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if res := h.do("GET", "/v1/jobs/"+status.JobID, testKey, nil); res.StatusCode != 404 {
+		t.Errorf("a job whose result was deleted is answered %d %s", res.StatusCode, res.body)
+	}
 }
 
 // matchesSchema compares the body of a job's status with openapi.json.

@@ -123,13 +123,10 @@ func (s *Server) startJobs(ctx context.Context) error {
 		return err
 	}
 	s.fetch, s.hooks = s.options.outboundPolicies()
-	dir := ""
-	if s.options.DataDir != "" {
-		dir = filepath.Join(s.options.DataDir, datafolder.Jobs)
-		// What an earlier process left there is of no use.
-		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
-			return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")
-		}
+	dir := filepath.Join(s.store.Folder(), datafolder.Jobs)
+	// What an earlier process left there is of no use.
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
 		Words: s.options.jobWords(), Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },

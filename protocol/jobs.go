@@ -26,6 +26,11 @@ const (
 	JobCanceled  = "canceled"
 )
 
+// JobStates are all of them.
+func JobStates() []string {
+	return []string{JobPending, JobCreated, JobRunning, JobSucceeded, JobFailed, JobCanceled}
+}
+
 const (
 	// MaxJobSpeakers is the largest number of speakers in a whole recording.
 	MaxJobSpeakers = 20

@@ -12,15 +12,12 @@ import (
 	"hubbub/protocol/client"
 )
 
-// jobStates are the values of --status.
-var jobStates = []string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning, protocol.JobSucceeded, protocol.JobFailed, protocol.JobCanceled}
-
 // maxPage is the most jobs of one request.
 const maxPage = 100
 
 func newJobs(a *App) *cobra.Command {
 	var service serviceFlags
-	status, output := choice{"", jobStates}, choice{"text", []string{"text", "json"}}
+	status, output := choice{"", protocol.JobStates()}, choice{"text", []string{"text", "json"}}
 	limit := count{20, 1, 100_000}
 	cmd := &cobra.Command{
 		Use:   "jobs",
@@ -44,7 +41,7 @@ a job for 24 hours after its end.`,
 	flags.Var(&status, "status", "only jobs with the status `NAME`")
 	flags.Var(&limit, "limit", "at most `N` jobs")
 	flags.VarP(&output, "output", "o", "output `FORMAT`: text or json")
-	completeChoices(cmd, "status", jobStates)
+	completeChoices(cmd, "status", protocol.JobStates())
 	completeChoices(cmd, "output", output.allowed)
 	cmd.AddCommand(newJob(a, "show", "Print the status and the output of a job as JSON", (*client.Client).Job),
 		newJob(a, "cancel", "Cancel a job that is not over", (*client.Client).CancelJob))

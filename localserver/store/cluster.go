@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 
 	"github.com/nats-io/nats.go"
@@ -28,16 +27,10 @@ const (
 	clusterAttempt = 5 * time.Second // to set up
 )
 
-// openCluster connects to a NATS cluster and sets up the store there. A data
-// folder holds what is not in the store.
-func (s *Store) openCluster(ctx context.Context, o Options) (err error) {
-	if o.Dir != "" {
-		if s.lock, err = datafolder.Acquire(o.Dir); err != nil {
-			return err
-		}
-	}
+// openCluster connects to a NATS cluster and sets up the store there.
+func (s *Store) openCluster(ctx context.Context, o Options) error {
 	s.replicas = clusterReplicas
-	if err = s.connect(o); err != nil {
+	if err := s.connect(o); err != nil {
 		return err
 	}
 	return s.setUpCluster(ctx)

@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"hubbub/protocol/hint"
-
 	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
@@ -27,30 +25,17 @@ const (
 
 // openEmbedded starts an embedded server on the data folder, or in memory.
 func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
-	dir, storage := o.Dir, jetstream.FileStorage
-	if dir == "" {
-		storage = jetstream.MemoryStorage
-		// JetStream needs a folder even for a store in memory.
-		datafolder.RemoveScratch()
-		if dir, err = os.MkdirTemp("", datafolder.ScratchPrefix); err != nil {
-			return hint.Add(fmt.Errorf("no temporary folder for the store: %w", err),
-				"Make the folder for temporary files writable, or set TMPDIR.")
-		}
-		s.scratch = dir
-	}
-	if s.lock, err = datafolder.Acquire(dir); err != nil {
-		return err
-	}
-	s.dir = o.Dir
-	if o.Dir != "" {
-		if err = datafolder.CheckSpace(dir, startSpace); err == nil {
-			s.damage, err = datafolder.Salvage(dir, o.Logger)
+	storage := jetstream.MemoryStorage // JetStream needs a folder even so
+	if s.dir = o.Dir; s.dir != "" {
+		storage = jetstream.FileStorage
+		if err = datafolder.CheckSpace(s.dir, startSpace); err == nil {
+			s.damage, err = datafolder.Salvage(s.dir, o.Logger)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if s.embedded, err = embedded.Start(dir, o.Logger); err != nil {
+	if s.embedded, err = embedded.Start(s.folder, o.Logger); err != nil {
 		return err
 	}
 	if err = s.connectEmbedded(); err != nil {

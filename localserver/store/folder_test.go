@@ -47,13 +47,13 @@ func TestMemoryStoreLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(s.scratch); err != nil {
+	if _, err := os.Stat(s.folder); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(s.scratch); !os.IsNotExist(err) {
+	if _, err := os.Stat(s.folder); !os.IsNotExist(err) {
 		t.Fatalf("the folder is still there: %v", err)
 	}
 	if err := s.Ping(context.Background()); err == nil {
@@ -76,13 +76,13 @@ func TestScratchOfKilledProcessesIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour)
-	for _, dir := range []string{killed, running.scratch} {
+	for _, dir := range []string{killed, running.folder} {
 		if err := os.Chtimes(filepath.Join(dir, datafolder.LockFile), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
 	open(t, "")
-	for dir, want := range map[string]bool{killed: false, strange: true, running.scratch: true} {
+	for dir, want := range map[string]bool{killed: false, strange: true, running.folder: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: %v", dir, err)
 		}

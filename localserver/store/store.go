@@ -20,6 +20,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -73,8 +74,9 @@ type Store struct {
 	embedded *embedded.Server // nil on a cluster
 	conn     *nats.Conn
 	js       jetstream.JetStream
-	lock     *datafolder.Lock // nil on a cluster without a data folder
-	scratch  string           // folder to remove at the end, "" on disk
+	lock     *datafolder.Lock // of folder
+	folder   string           // the data folder, or one for this process
+	scratch  bool             // folder is removed at the end
 	onError  func(call string)
 	log      *slog.Logger
 	dir      string // of an embedded store on disk
@@ -131,6 +133,9 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 		}
 	}()
 
+	if err = s.lockFolder(o.Dir); err != nil {
+		return nil, err
+	}
 	if o.URL != "" {
 		err = s.openCluster(ctx, o)
 	} else {
@@ -141,6 +146,24 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	}
 	return s, nil
 }
+
+// lockFolder locks the data folder, or a new one for this process.
+func (s *Store) lockFolder(dir string) (err error) {
+	s.folder = dir
+	if s.scratch = dir == ""; s.scratch {
+		datafolder.RemoveScratch()
+		if s.folder, err = os.MkdirTemp("", datafolder.ScratchPrefix); err != nil {
+			return hint.Add(fmt.Errorf("no temporary folder for the server: %w", err),
+				"Make the folder for temporary files writable, or set TMPDIR.")
+		}
+	}
+	s.lock, err = datafolder.Acquire(s.folder)
+	return err
+}
+
+// Folder is the folder for files that this process alone uses: the data folder, or a
+// temporary one that is removed at the end, also that of a process that was killed.
+func (s *Store) Folder() string { return s.folder }
 
 // setUp creates the buckets and streams, or finds them.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
@@ -201,8 +224,8 @@ func (s *Store) Close() error {
 	if s.lock != nil {
 		errs = append(errs, s.lock.Release())
 	}
-	if s.scratch != "" {
-		errs = append(errs, os.RemoveAll(s.scratch))
+	if s.scratch {
+		errs = append(errs, os.RemoveAll(s.folder))
 	}
 	return errors.Join(errs...)
 }

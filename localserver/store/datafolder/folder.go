@@ -46,10 +46,9 @@ const (
 	// JetStream is where the NATS server stores everything, in a data
 	// folder.
 	JetStream = "jetstream"
-	// Jobs has the audio of running jobs, in a data folder. It is of no use to
-	// another process.
+	// Jobs has the audio of running jobs. It is of no use to another process.
 	Jobs = "jobs"
-	// ScratchPrefix begins the names of the folders of stores in memory.
+	// ScratchPrefix begins the names of the folders of servers without a data folder.
 	ScratchPrefix = "hubbub-store-"
 	// LockFile is the file in a folder that is locked.
 	LockFile = "lock"
@@ -58,8 +57,8 @@ const (
 	scratchAge = time.Minute
 )
 
-// RemoveScratch removes the folders of stores in memory whose processes were
-// killed. What cannot be removed remains.
+// RemoveScratch removes the folders of servers without a data folder whose processes
+// were killed. What cannot be removed remains.
 func RemoveScratch() {
 	folders, err := filepath.Glob(filepath.Join(os.TempDir(), ScratchPrefix+"*"))
 	if err != nil {
