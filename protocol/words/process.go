@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"time"
+
+	"hubbub/capture/program"
 )
 
-const (
-	// processTimeout bounds a process, as a request.
-	processTimeout = requestTimeout
-	// maxMessage bounds what is kept of a process's standard error, in bytes.
-	maxMessage = 4 << 10
-)
+// processTimeout bounds a process, as a request.
+const processTimeout = requestTimeout
 
 // process is a recogniser that is started for each turn: WAV on standard input,
 // text on standard output, exit code 0.
@@ -48,18 +45,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// tail keeps the last bytes of an output.
-type tail struct {
-	kept []byte
-	max  int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	t.kept = t.kept[max(len(t.kept)-t.max, 0):]
-	return len(p), nil
-}
-
 // Recognise runs the process. A process that floods its output or does not end is
 // killed.
 func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
@@ -68,9 +53,9 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 	flooded := false
 	cmd := exec.CommandContext(limited, p.args[0], p.args[1:]...)
 	text := &bounded{max: maxText, full: func() { flooded = true; cancel() }}
-	message := &tail{max: maxMessage}
+	message := &program.Tail{Max: program.MaxComplaint}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(wav), text, message
-	ownGroup(cmd)
+	program.OwnProcess(cmd)
 	cmd.WaitDelay = time.Second // for children that keep the output open
 	err := cmd.Run()
 	fail := func(what, hint string) (string, error) {
@@ -85,8 +70,8 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 		return fail(fmt.Sprintf("did not end within %d s", int(p.timeout.Seconds())), "It must end when its standard input ends; try it with a short WAV file.")
 	case err != nil:
 		what := err.Error()
-		if lines := strings.Split(strings.TrimSpace(string(message.kept)), "\n"); lines[len(lines)-1] != "" {
-			what += ": " + clean(lines[len(lines)-1])
+		if message.Any() {
+			what += ": " + clean(message.Last())
 		}
 		return fail("failed: "+what, "Try the command by itself: a WAV file on standard input, the words on standard output.")
 	}
