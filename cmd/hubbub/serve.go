@@ -49,7 +49,7 @@ have time to end by themselves; a second SIGTERM ends this time.
 @TIME counts from the opening of the stream. times=N limits the fault to the first
 N requests or streams. on=OPERATION is one of test, live (creating a stream, the
 default), status, watch, media-list, media-delete, media-input, media-output,
-transfer, handshake or all.`,
+transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 		Example: `  hubbub serve --api-key secret
   hubbub serve --listen 0.0.0.0:8580 --data /var/lib/hubbub
   hubbub serve --nats nats://n1:4222,nats://n2:4222 --public-url https://a.example --tls a.pem,a.key

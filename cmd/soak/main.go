@@ -49,6 +49,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	var w, h int
+	if *people < 1 {
+		return fmt.Errorf("%d people do not talk", *people)
+	}
 	if n, err := fmt.Sscanf(*size, "%dx%d", &w, &h); n != 2 || err != nil {
 		return fmt.Errorf("size %q is not COLUMNSxROWS", *size)
 	}

@@ -104,10 +104,15 @@ const (
 	opMediaOutput = "media-output"
 	opTransfer    = "transfer"
 	opHandshake   = "handshake"
+	opJobCreate   = "job-create"
+	opJobStatus   = "job-status"
+	opJobCancel   = "job-cancel"
+	opJobList     = "job-list"
 	opAll         = "all"
 )
 
-var operations = []string{opTest, opLive, opStatus, opWatch, opMediaList, opMediaDelete, opMediaInput, opMediaOutput, opTransfer, opHandshake, opAll}
+var operations = []string{opTest, opLive, opStatus, opWatch, opMediaList, opMediaDelete, opMediaInput, opMediaOutput, opTransfer, opHandshake,
+	opJobCreate, opJobStatus, opJobCancel, opJobList, opAll}
 
 // Plan is the faults of one server. A nil Plan has none. It is safe for
 // concurrent use.

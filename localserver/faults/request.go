@@ -64,6 +64,14 @@ func operation(r *http.Request) string {
 		return opHandshake
 	case strings.HasPrefix(p, "/v1/media/objects/"):
 		return opTransfer
+	case p == "/v1/diarize", p == "/v1/voiceprint", p == "/v1/identify":
+		return opJobCreate
+	case p == "/v2/jobs":
+		return opJobList
+	case strings.HasPrefix(p, "/v1/jobs/") && r.Method == http.MethodDelete:
+		return opJobCancel
+	case strings.HasPrefix(p, "/v1/jobs/"):
+		return opJobStatus
 	}
 	return ""
 }

@@ -75,6 +75,8 @@ func (e *ResponseError) Hint() string {
 		return "this API key does not permit the operation; use another key"
 	case s == http.StatusNotFound, s == http.StatusMethodNotAllowed:
 		return "check the address (--server): there is no service at this name and path"
+	case s == http.StatusConflict:
+		return "its state has changed meanwhile; look at it again"
 	case s == http.StatusTooManyRequests:
 		if e.RetryAfter > 0 {
 			return fmt.Sprintf("too many requests; wait %s and try again", e.RetryAfter.Round(time.Second))

@@ -451,7 +451,7 @@ func (c *CommandLine) offerToRemember(was display.Speaker) error {
 		c.offered = map[string]bool{}
 	}
 	c.offered[was.Label] = true
-	return c.printf("Remember the voice of %s, on this machine only? Type remember %s, or never to be asked no more.", name, name)
+	return c.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)
 }
 
 func (c *CommandLine) remember(args string) error {

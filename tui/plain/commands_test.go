@@ -205,7 +205,7 @@ func TestRememberCommands(t *testing.T) {
 	_ = c.Run("name 1 Eva")
 	want := `SPEAKER_00 has no name yet. Type name SPEAKER_00 and the name.
 SPEAKER_00 is now Anna.
-Remember the voice of Anna, on this machine only? Type remember Anna, or never to be asked no more.
+Remember the voice of Anna, on this machine only? Type remember Anna, or never, to stop being asked.
 Anna is now Ann.
 a voiceprint is stored in /home/sam/voices.
 No speaker is called nobody; who lists all.
