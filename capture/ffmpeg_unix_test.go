@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/capturetest"
 	"hubbub/capture/program"
 )
 
@@ -19,14 +20,11 @@ import (
 // refers to other files.
 func TestOpenRecording(t *testing.T) {
 	t.Parallel()
-	ffmpeg, err := exec.LookPath("ffmpeg")
-	if err != nil {
-		t.Skip("ffmpeg is not installed")
-	}
+	capturetest.Need(t, "ffmpeg")
 	dir := t.TempDir()
 	for _, name := range []string{"a.m4a", "a.ogg", "a.mka"} {
 		path := filepath.Join(dir, name)
-		if out, err := exec.Command(ffmpeg, "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=2", "-ar", "44100", "-ac", "2", path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=300:duration=2", "-ar", "44100", "-ac", "2", path).CombinedOutput(); err != nil {
 			t.Skipf("ffmpeg cannot write %s: %s", name, out)
 		}
 		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
