@@ -103,7 +103,7 @@ const (
 // addWindows adds what the decoder of the live engine sees after every third window.
 func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer) error {
 	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
-	var scores clustering.Scores
+	var scores clustering.DecoderInput
 	n := 0
 	for _, step := range w.steps {
 		if step == nil {
@@ -115,7 +115,7 @@ func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer
 		if n++; n%liveHop != 0 {
 			continue
 		}
-		c.Scores(first, &scores)
+		c.DecoderInput(first, &scores)
 		if err := r.add(scores.First, slices.Clone(scores.Numbers), &scores.Input, data); err != nil {
 			return err
 		}

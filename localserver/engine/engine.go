@@ -37,13 +37,13 @@ const MaxSpeakers = clustering.MaxSpeakers
 const (
 	// frameSamples is the length of a frame, the unit of decisions: 20 ms.
 	frameSamples = 320
-	// stepSamples is how many samples the engine processes at once: the
+	// chunkSamples is how many samples the engine processes at once: the
 	// protocol's chunk of 100 ms. It is fixed, because the events must not depend
 	// on how the samples are divided into calls.
-	stepSamples = 1600
+	chunkSamples = 1600
 	// hopSamples is the distance of two windows (0.2 s). 0.1 s is no better,
 	// 0.5 s costs about a point of DER.
-	hopSamples = 2 * stepSamples
+	hopSamples = 2 * chunkSamples
 )
 
 // Kind tells a turn's start from its end.
@@ -79,7 +79,7 @@ type Engine struct {
 	source  activitySource
 	turns   turns
 
-	pending   [stepSamples]float32
+	pending   [chunkSamples]float32
 	filled    int // samples in pending
 	received  int // samples that source has
 	committed int // frames
@@ -90,8 +90,8 @@ type Engine struct {
 // activitySource decides which speakers are active in which frame: a pipeline,
 // or a script in tests.
 type activitySource interface {
-	// push takes the next samples, at most stepSamples, all finite. Fewer than
-	// stepSamples end the input.
+	// push takes the next samples, at most chunkSamples, all finite. Fewer than
+	// chunkSamples end the input.
 	push(samples []float32)
 	// activity returns the active speakers of each frame from frame first to
 	// the newest whole frame: activity(n)[0] is frame n. Frames may change with
@@ -134,7 +134,7 @@ func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, erro
 		return nil, err
 	}
 	clusterer := clustering.New(p, c.MaxSpeakers)
-	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, active: activity{clusterer: clusterer, decoder: d.New(), params: p}}), nil
+	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, decoder: frameDecoder{clusterer: clusterer, decoder: d.New(), params: p}}), nil
 }
 
 // Recognise makes the engine recognise people where they talk: the events of their
@@ -157,19 +157,19 @@ func newEngine(c Config, s activitySource) *Engine {
 //
 // Events are committed as late as the latency allows on a grid of 100 ms: pushed
 // in chunks of 1,600 samples, no event is further behind the newest sample than
-// Config.Latency; in other sizes, at most one step and one call further.
+// Config.Latency; in other sizes, at most one chunk and one call further.
 func (e *Engine) Push(samples []float32, out []Event) []Event {
 	if e.flushed {
 		return out
 	}
 	for len(samples) > 0 {
-		n := min(len(samples), stepSamples-e.filled)
+		n := min(len(samples), chunkSamples-e.filled)
 		for i, x := range samples[:n] {
 			e.pending[e.filled+i] = finite(x)
 		}
 		samples = samples[n:]
-		if e.filled += n; e.filled == stepSamples {
-			out = e.step(out)
+		if e.filled += n; e.filled == chunkSamples {
+			out = e.processChunk(out)
 		}
 	}
 	return out
@@ -189,11 +189,11 @@ func (e *Engine) Flush(out []Event) []Event {
 	return e.turns.finish(out)
 }
 
-// step processes the pending samples and commits every frame that would be older
-// than the latency after the next step.
-func (e *Engine) step(out []Event) []Event {
+// processChunk processes the pending samples and commits every frame that would be older
+// than the latency after the next chunk.
+func (e *Engine) processChunk(out []Event) []Event {
 	e.process()
-	due := e.received + stepSamples - e.latency
+	due := e.received + chunkSamples - e.latency
 	if due <= 0 {
 		return out
 	}
@@ -222,15 +222,15 @@ func (e *Engine) commit(end int, out []Event) []Event {
 				e.matched[k] = out[i].Match
 			}
 		}
-		out = e.announce(out)
+		out = e.divideOnNewMatch(out)
 		activity = activity[1:]
 	}
 	return out
 }
 
-// announce divides the open turns of speakers whose match changed during them: only
+// divideOnNewMatch divides the open turns of speakers whose match changed during them: only
 // a Start has a Match.
-func (e *Engine) announce(out []Event) []Event {
+func (e *Engine) divideOnNewMatch(out []Event) []Event {
 	for k := range MaxSpeakers {
 		if match := e.source.match(k); match != e.matched[k] && e.turns.canDivide(k) {
 			out = e.turns.divide(k, out)
@@ -246,7 +246,7 @@ type pipeline struct {
 	windows   WindowSource
 	clusterer *clustering.Clusterer
 	matcher   matcher
-	active    activity
+	decoder   frameDecoder
 	received  int // samples
 }
 
@@ -260,10 +260,10 @@ type WindowSource interface {
 
 func (p *pipeline) push(samples []float32) {
 	p.received += len(samples)
-	if w := p.windows.Push(samples, len(samples) < stepSamples); w != nil {
+	if w := p.windows.Push(samples, len(samples) < chunkSamples); w != nil {
 		p.clusterer.Add(w)
 		p.matcher.update(p.clusterer, w)
-		p.active.stale = true
+		p.decoder.stale = true
 	}
 }
 
@@ -274,7 +274,7 @@ func (p *pipeline) recognise(people []voiceprint.Person, m voiceprint.Matching) 
 func (p *pipeline) match(speaker int) string { return p.matcher.name[speaker] }
 
 func (p *pipeline) activity(first int) []speakerSet {
-	frames := p.active.from(first)
+	frames := p.decoder.decide(first)
 	// The frames after the last window continue as the window ends.
 	newest := speakerSet(0)
 	if n := len(frames); n > 0 {

@@ -180,7 +180,7 @@ func TestStreamsAtOnce(t *testing.T) {
 			return nil, err
 		}
 		var events []Event
-		for chunk := range slices.Chunk(x, stepSamples) {
+		for chunk := range slices.Chunk(x, chunkSamples) {
 			events = e.Push(chunk, events)
 		}
 		return e.Flush(events), nil
@@ -245,8 +245,8 @@ func TestPushDoesNotAllocate(t *testing.T) {
 	events = e.Push(x, events)
 	at := 0
 	if n := testing.AllocsPerRun(50, func() {
-		events = e.Push(x[at:at+stepSamples], events[:0])
-		at += stepSamples
+		events = e.Push(x[at:at+chunkSamples], events[:0])
+		at += chunkSamples
 	}); n > 0 {
 		t.Errorf("%v allocations for a chunk", n)
 	}

@@ -137,7 +137,7 @@ func TestEventsKeepTheirPromises(t *testing.T) {
 		pushed := 0
 		order := eventOrder{}
 		for pushed < samples {
-			n := min(stepSamples, samples-pushed)
+			n := min(chunkSamples, samples-pushed)
 			events := e.Push(make([]float32, n), nil)
 			pushed += n
 			order.check(t, events, pushed)

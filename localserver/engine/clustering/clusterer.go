@@ -3,14 +3,16 @@
 //
 // It follows Coria, Bredin, Ghannay and Rosset, "Overlap-aware low-latency
 // online speaker diarization based on end-to-end local segmentation" (ASRU
-// 2021). It differs in five ways. Local speakers are cut into segments of about a
+// 2021). The main differences: Local speakers are cut into segments of about a
 // second, which are clustered again, because the network sometimes puts two people
 // into one output. The constraint that local speakers who talk at once are different
 // people holds in this clustering alone, not in the assignment to speakers: the
 // network sometimes hears two people where there is one. The thresholds depend on the
 // duration of speech behind an embedding. Only a minimum of single-speaker
-// speech, in two consecutive windows, creates a speaker. And what is
-// known of a speaker is computed from stored segments that can be reassigned.
+// speech, in two consecutive windows, creates a speaker. What is known of a speaker is
+// computed from stored segments that can be reassigned. Similarities are normalised
+// with a cohort. Speakers of one person are merged. A decoder (package decoder) decides
+// which speakers talk.
 //
 // The scores of all windows that cover a frame are aggregated until the frame is
 // committed.
@@ -34,12 +36,12 @@ type Clusterer struct {
 	candidate bool      // the previous window had a segment cluster that met the criteria for a new speaker
 
 	// Of the current window; each slice but clusters has one element per segment.
-	segments   []segment
-	similarity []float64 // of each pair of segments
-	clusters   []segmentCluster
-	scores     [][MaxSpeakers]float64 // of each segment for each speaker
-	assigned   []int                  // speaker, or noSpeaker
-	shares     [][MaxSpeakers]float32 // softmax of scores
+	segments []segment
+	cosines  []float64 // of each pair of segments
+	clusters []segmentCluster
+	scores   [][MaxSpeakers]float64 // of each segment for each speaker
+	assigned []int                  // speaker, or noSpeaker
+	shares   [][MaxSpeakers]float32 // softmax of scores
 }
 
 // New returns a Clusterer that creates at most maxSpeakers speakers, 1 to
@@ -69,7 +71,7 @@ func (c *Clusterer) Add(w *Window) {
 	c.addStretches(w)
 }
 
-// Discard releases the frames before first: Scores is not called for them again.
+// Discard releases the frames before first: DecoderInput is not called for them again.
 func (c *Clusterer) Discard(first int) {
 	c.aggregate.discard(first)
 	c.discardStretches(first)

@@ -14,11 +14,11 @@ import (
 // similarity of each to a cohort, the mean cosine with its nearest members: symmetric
 // score normalisation without division by standard deviations (Matejka et al.,
 // "Analysis of score normalization in multilingual speaker recognition", Interspeech
-// 2017). It makes one threshold fit more recordings and lines.
+// 2017). It makes one threshold fit more recordings and channels.
 
 // cohortBytes are the members, one after the other, as CohortEmbeddings reads them.
-// They are means of groups of people of the training data, clean, through lines and
-// rooms, and a third as conference software sends them, made by training/cohort.py;
+// They are means of groups of people of the training data, clean, through simulated
+// channels and rooms, and a third as conference software sends them, made by training/cohort.py;
 // they belong to the weights.
 //
 //go:embed cohort.bin
@@ -30,9 +30,9 @@ const (
 	// cohortTypical is about the similarity of a speaker's centroid to the cohort.
 	// Similarities are raised by it, so that they have the scale of a cosine.
 	cohortTypical = 0.6915
-	// cohortLeast bounds the similarity to the cohort from below: a voice or a line
+	// cohortLeast bounds the similarity to the cohort from below: a voice or a channel
 	// that the cohort does not have is far from all of it, which says nothing about
-	// other people with that line.
+	// other people on that channel.
 	cohortLeast = 0.612
 )
 

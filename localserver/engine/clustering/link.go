@@ -6,8 +6,8 @@ package clustering
 // person who turns away, or a sentence that was recorded elsewhere, has the
 // embedding of a new speaker for seconds.
 
-// maxPause is the longest pause, in frames, inside a link.
-const maxPause = 20
+// maxLinkPause is the longest pause inside a link: 20 frames, 0.4 s.
+const maxLinkPause = 20
 
 // continuous reports whether a local speaker talks from frame from to frame to
 // without a pause.
@@ -16,7 +16,7 @@ func (w *Window) continuous(local, from, to int) bool {
 	for _, x := range w.Speakers[local].Activity[from:to] {
 		if x > activeAt {
 			pause = 0
-		} else if pause++; pause > maxPause {
+		} else if pause++; pause > maxLinkPause {
 			return false
 		}
 	}

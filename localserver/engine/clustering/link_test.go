@@ -28,8 +28,8 @@ func TestLinks(t *testing.T) {
 		want bool
 	}{
 		{"one local speaker continues", talking(250, [][2]int{{0, 250}}), 50, true},
-		{"with a short pause", talking(250, [][2]int{{0, 80}, {80 + maxPause, 250}}), 50, true},
-		{"after a pause", talking(250, [][2]int{{0, 80}, {80 + maxPause + 1, 250}}), 50, false},
+		{"with a short pause", talking(250, [][2]int{{0, 80}, {80 + maxLinkPause, 250}}), 50, true},
+		{"after a pause", talking(250, [][2]int{{0, 80}, {80 + maxLinkPause + 1, 250}}), 50, false},
 		{"another local speaker talked", talking(250, [][2]int{{90, 250}}, [][2]int{{0, 80}}), 50, false},
 		{"the stored segment is older than the window", talking(250, [][2]int{{0, 250}}), -1, false},
 		{"the stored segment is later", talking(250, [][2]int{{0, 250}}), 200, false},

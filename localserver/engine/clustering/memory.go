@@ -17,7 +17,9 @@ type storedSegment struct {
 	embedding normalised
 	duration  float64 // seconds of single-speaker speech
 	speaker   int     // or noSpeaker
-	at        int     // its centre, in frames of the stream
+	// at is its centre, in frames of the stream; of a cluster that created a speaker, the
+	// end of its window; of a restored segment, beforeStream.
+	at int
 	continues bool    // one local speaker says it and the segment stored before it without a pause
 }
 
@@ -29,8 +31,8 @@ const (
 	memoryMax = 600
 	// maxStoredOverlap is the part of a segment that may be stored already.
 	maxStoredOverlap = 0.3
-	// selfSimilarityDuration is the speech (seconds) from which the mean cosine
-	// of a speaker's segments with the centroid is known. Of two or three
+	// selfSimilarityDuration is the speech (seconds) from which the mean
+	// similarity of a speaker's segments to the centroid is known. Of two or three
 	// segments, each is too large a part of the centroid.
 	selfSimilarityDuration = 5
 	// nearestSegments is the number of stored segments that are compared with

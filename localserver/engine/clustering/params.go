@@ -10,16 +10,16 @@ type Params struct {
 	// NewSpeakerThreshold is the threshold (similarity) for a cluster of 1 s and a
 	// speaker of ThresholdSpeakerMax seconds.
 	NewSpeakerThreshold float64
-	// ThresholdClusterSlope is how much the threshold rises (cosine) for each
+	// ThresholdClusterSlope is how much the threshold rises (similarity) for each
 	// doubling of the cluster's duration. Embeddings of short speech have a lower
-	// cosine with their own speaker.
+	// similarity to their own speaker.
 	ThresholdClusterSlope float64
-	// ThresholdSpeakerSlope is how much the threshold falls (cosine) for each
+	// ThresholdSpeakerSlope is how much the threshold falls (similarity) for each
 	// halving of the speaker's duration below ThresholdSpeakerMax (seconds).
 	ThresholdSpeakerSlope, ThresholdSpeakerMax float64
 	// ThresholdAdaptation is how far the threshold moves (0 to 1) towards the
-	// speaker's own similarity, the mean of its segments to its
-	// centroid, less AdaptationMargin (cosine).
+	// speaker's self-similarity, the mean similarity of its stored
+	// segments to its centroid, less AdaptationMargin (similarity).
 	ThresholdAdaptation, AdaptationMargin float64
 
 	// Creating speakers.
@@ -28,7 +28,7 @@ type Params struct {
 	// speaker at NewSpeakerMargin, and the minimum for the first speaker of a
 	// session.
 	NewSpeakerDuration float64
-	// NewSpeakerMargin is how far below the threshold of every speaker (cosine)
+	// NewSpeakerMargin is how far below the threshold of every speaker (similarity)
 	// a cluster must lie to create one. It falls linearly to 0 over
 	// NewSpeakerMarginDecay seconds beyond NewSpeakerDuration, and rises as fast
 	// for shorter clusters.
@@ -40,7 +40,7 @@ type Params struct {
 	// Assigning segments to speakers.
 
 	// AbstentionMargin is how far below the threshold of its nearest speaker
-	// (cosine) a cluster may lie before its segments get no label. Between this
+	// (similarity) a cluster may lie before its segments get no label. Between this
 	// and NewSpeakerMargin it is open whether the speaker is known or new.
 	AbstentionMargin float64
 	// RejectionThreshold is the similarity below which a segment gets no label.
@@ -52,10 +52,10 @@ type Params struct {
 	// segments, which is lower than that to a centroid.
 	NearestOffset float64
 	// ContinuityBonus is how much the segments of one local speaker raise each
-	// other's score for the speaker they are assigned to (cosine seconds).
+	// other's score for the speaker they are assigned to (similarity seconds).
 	ContinuityBonus float64
 	// Temperature is the temperature of the softmax over a segment's scores
-	// (cosine seconds) that divides the segment among speakers.
+	// (similarity seconds) that divides the segment among speakers.
 	Temperature float64
 
 	// Segment memory.
@@ -66,14 +66,14 @@ type Params struct {
 	// MemoryThreshold is the similarity from which a stored segment is assigned to
 	// a speaker.
 	MemoryThreshold float64
-	// LinkBonus is added to the similarity of a stored segment (cosine) with the
+	// LinkBonus is added to the similarity of a stored segment with the
 	// speaker of an adjacent one when one local speaker says both without a pause.
 	LinkBonus float64
 
 	// Clustering the segments of one window (average linkage).
 
 	// LinkageThreshold is the mean cosine from which two segment clusters are joined.
-	// It is not normalised: all segments of a window have one line and one room.
+	// It is not normalised: all segments of a window share one channel and one room.
 	LinkageThreshold float64
 
 	// Merging speakers.

@@ -2,8 +2,9 @@ package clustering
 
 import "hubbub/localserver/engine/decoder"
 
-// Scores are what is known of the newest frames: the input of the decoder.
-type Scores struct {
+// DecoderInput is what is known of the newest frames. Decoded, its Scores are the
+// probability of each speaker to talk.
+type DecoderInput struct {
 	decoder.Input
 	// First is the number of the first frame.
 	First int
@@ -12,9 +13,9 @@ type Scores struct {
 	Numbers []int
 }
 
-// Scores sets out to the frames from first, or the last step before it, to the newest
-// frame of any window. They may change with the next window.
-func (c *Clusterer) Scores(first int, out *Scores) {
+// DecoderInput sets out to the frames from first, rounded down to a whole step of
+// 40 ms, to the newest frame of any window. They may change with the next window.
+func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 	first = max(first, c.aggregate.first) / decoder.Split * decoder.Split
 	out.First, out.Numbers = first, out.Numbers[:0]
 	for k := range c.speakers {
@@ -34,11 +35,11 @@ func (c *Clusterer) Scores(first int, out *Scores) {
 		}
 		out.Frames[i] = decoder.Frame{Speech: f.speech / f.weight, Talkers: f.talkers / f.weight}
 		for j, k := range out.Numbers {
-			out.Input.Scores[i*len(out.Numbers)+j] = f.speaker[k] / f.weight
+			out.Scores[i*len(out.Numbers)+j] = f.speaker[k] / f.weight
 		}
 	}
 	if len(c.speakers) > 0 {
-		c.compare(first/decoder.Split, out)
+		c.setCosines(first/decoder.Split, out)
 	}
 }
 
@@ -46,8 +47,8 @@ func (c *Clusterer) Scores(first int, out *Scores) {
 // number of talkers decide whether there is speech and whether it is overlap; the
 // speakers are the most likely ones. Speech of a new person gets no label rather than
 // that of somebody else: below SpeakerShareThreshold the likeliest one is mostly wrong.
-func (s *Scores) Active(i int, p *Params) (set uint8) {
-	of := s.Input.Scores[i*s.Speakers:][:s.Speakers]
+func (s *DecoderInput) Active(i int, p *Params) (set uint8) {
+	of := s.Scores[i*s.Speakers:][:s.Speakers]
 	speech := float64(s.Frames[i].Speech)
 	first, second := decoder.Likely(of)
 	if first < 0 || speech <= p.SpeechThreshold || float64(of[first]) <= p.SpeakerShareThreshold*speech {
@@ -64,17 +65,17 @@ func (s *Scores) Active(i int, p *Params) (set uint8) {
 // newest frame of any window, as the scores have them. It may change with the next
 // window.
 func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
-	var s Scores
-	c.Scores(first, &s)
+	var s DecoderInput
+	c.DecoderInput(first, &s)
 	for i := first - s.First; i < len(s.Frames); i++ {
 		out = append(out, s.Active(i, &c.p))
 	}
 	return out
 }
 
-// compare sets the cosines of the steps from first on: those of the stretch that a
+// setCosines sets the cosines of the steps from first on: those of the stretch that a
 // step belongs to.
-func (c *Clusterer) compare(first int, out *Scores) {
+func (c *Clusterer) setCosines(first int, out *DecoderInput) {
 	size := len(out.Numbers) * decoder.Scales // cosines of a step
 	for i := range c.stretches {
 		s := &c.stretches[i]

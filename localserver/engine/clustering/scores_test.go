@@ -36,14 +36,14 @@ func TestScores(t *testing.T) {
 	c := stretched()
 	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
 	c.addStretches(&Window{Stretches: []Stretch{stretch(12, 2, 2), stretch(20, 2, 0)}}) // the second again
-	var s Scores
-	c.Scores(21, &s)
+	var s DecoderInput
+	c.DecoderInput(21, &s)
 	if s.First != 20 || len(s.Frames) != 90 || s.Speakers != 2 || len(s.Numbers) != 2 || s.Numbers[0] != 0 || s.Numbers[1] != 2 {
 		t.Fatalf("%d frames from %d of %d speakers %v", len(s.Frames), s.First, s.Speakers, s.Numbers)
 	}
 	near := func(got, want float32) bool { return math.Abs(float64(got-want)) < 1e-6 }
-	if f := s.Frames[3]; !near(f.Speech, 0.9) || !near(f.Talkers, 0.95) || !near(s.Input.Scores[3*2], 0.05) || !near(s.Input.Scores[3*2+1], 0.85) {
-		t.Errorf("frame %+v, scores %v", f, s.Input.Scores[6:8])
+	if f := s.Frames[3]; !near(f.Speech, 0.9) || !near(f.Talkers, 0.95) || !near(s.Scores[3*2], 0.05) || !near(s.Scores[3*2+1], 0.85) {
+		t.Errorf("frame %+v, scores %v", f, s.Scores[6:8])
 	}
 	// Of steps 10, 12, 15, 16, 20 and 24: the cosines of speaker 0 and speaker 2, the
 	// short stretch and the long one.
@@ -66,12 +66,12 @@ func TestScoresOfNobody(t *testing.T) {
 	for i := range c.aggregate.frames {
 		c.aggregate.frames[i].speaker = [MaxSpeakers]float32{1.8}
 	}
-	var s Scores
-	c.Scores(0, &s)
+	var s DecoderInput
+	c.DecoderInput(0, &s)
 	if s.First != 10 || len(s.Frames) != 100 || s.Active(3, &c.p) != 0b1 || s.Cosines[6] != 0 {
 		t.Errorf("%d frames from %d, speakers %b", len(s.Frames), s.First, s.Active(3, &c.p))
 	}
-	New(Default(), MaxSpeakers).Scores(0, &s)
+	New(Default(), MaxSpeakers).DecoderInput(0, &s)
 	if len(s.Frames) != 0 {
 		t.Errorf("%d frames", len(s.Frames))
 	}

@@ -19,7 +19,7 @@ type segmentCluster struct {
 	embedding normalised
 	duration  float64 // seconds of single-speaker speech
 	first     int     // index of its first segment
-	excess    float64 // similarity to the nearest speaker less its threshold
+	excess    float64 // the largest similarity to a speaker, less its threshold
 }
 
 const (
@@ -47,11 +47,11 @@ func (c *Clusterer) clusterSegments(w *Window) {
 		}
 	}
 	n := len(c.segments)
-	c.similarity = slices.Grow(c.similarity[:0], n*n)[:n*n]
+	c.cosines = slices.Grow(c.cosines[:0], n*n)[:n*n]
 	for i := range c.segments {
 		for j := range i {
-			s := w.similarity(&c.segments[i], &c.segments[j])
-			c.similarity[i*n+j], c.similarity[j*n+i] = s, s
+			s := w.cosine(&c.segments[i], &c.segments[j])
+			c.cosines[i*n+j], c.cosines[j*n+i] = s, s
 		}
 	}
 	for {
@@ -75,9 +75,9 @@ func (c *Clusterer) clusterSegments(w *Window) {
 	c.collectClusters()
 }
 
-// similarity is the cosine of two segments; those that talk at once are of two
+// cosine is that of two segments; those that talk at once are of two
 // people.
-func (w *Window) similarity(a, b *segment) float64 {
+func (w *Window) cosine(a, b *segment) float64 {
 	if a.local != b.local && w.overlap(a, b) {
 		return math.Inf(-1)
 	}
@@ -97,7 +97,7 @@ func (w *Window) overlap(a, b *segment) bool {
 	return both >= minOverlap
 }
 
-// averageLinkage is the mean similarity of two clusters, weighted by duration;
+// averageLinkage is the mean cosine of two clusters, weighted by duration;
 // ok is false when one is empty.
 func (c *Clusterer) averageLinkage(g, h int) (mean float64, ok bool) {
 	n, sum, weight := len(c.segments), 0.0, 0.0
@@ -108,7 +108,7 @@ func (c *Clusterer) averageLinkage(g, h int) (mean float64, ok bool) {
 		for j := range c.segments {
 			if c.segments[j].cluster == h {
 				wt := (durationOffset + c.segments[i].Duration) * (durationOffset + c.segments[j].Duration)
-				sum += wt * c.similarity[i*n+j]
+				sum += wt * c.cosines[i*n+j]
 				weight += wt
 			}
 		}

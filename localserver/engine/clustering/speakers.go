@@ -59,9 +59,9 @@ func (c *Clusterer) threshold(duration float64, s *speaker) float64 {
 	return t
 }
 
-// nearestSpeaker is the speaker with the largest excess: the similarity of the
-// segment cluster less the threshold. Only stored segments before a frame count.
-func (c *Clusterer) nearestSpeaker(g *segmentCluster, before int) (k int, excess float64) {
+// largestExcess is the speaker with the largest excess: the similarity of the
+// segment cluster less the new-speaker threshold. Only stored segments before a frame count.
+func (c *Clusterer) largestExcess(g *segmentCluster, before int) (k int, excess float64) {
 	k, excess = noSpeaker, math.Inf(-1)
 	for i := range c.speakers {
 		if c.speakers[i].merged() {
@@ -77,13 +77,14 @@ func (c *Clusterer) nearestSpeaker(g *segmentCluster, before int) (k int, excess
 // createSpeakers creates a speaker for each segment cluster that is far enough
 // below the threshold of every speaker. Single segments are too short to decide
 // it. Two consecutive windows, which cut the speech differently, must each have
-// such a cluster: a single outlier then creates no speaker.
+// such a cluster: a single outlier then creates no speaker. The excess of each cluster
+// is set here; assign abstains by it.
 func (c *Clusterer) createSpeakers(w *Window) {
 	confirmed := c.candidate
 	c.candidate = false
 	for i := range c.clusters {
 		g := &c.clusters[i]
-		nearest, excess := c.nearestSpeaker(g, w.First)
+		nearest, excess := c.largestExcess(g, w.First)
 		g.excess = excess
 		minDuration := c.p.NewSpeakerMinDuration
 		if nearest == noSpeaker {

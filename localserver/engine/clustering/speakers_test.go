@@ -41,7 +41,7 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 		t.Error("a merged speaker was merged again")
 	}
 	g := &segmentCluster{embedding: plain(newPerson(rand.New(rand.NewPCG(1, 2))).e), duration: 2}
-	if v, _ := c.nearestSpeaker(g, 0); v != 1 {
+	if v, _ := c.largestExcess(g, 0); v != 1 {
 		t.Errorf("the nearest speaker is %d, want the only one that is not merged", v)
 	}
 	restored := New(Default(), MaxSpeakers)
