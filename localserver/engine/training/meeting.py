@@ -15,7 +15,7 @@ STYLES = ('interview', 'meeting')
 
 
 class NoTemplate(Exception):
-    """no piece of a real meeting has so many people"""
+    """no excerpt of a real meeting has so many people"""
 
 
 def load_templates(path):
@@ -124,8 +124,8 @@ def spoken(turns):
     return c
 
 
-def piece(templates, rng, seconds, k):
-    """a piece of a real meeting and its k most talkative people -> [(start, end, person 0..k-1)]"""
+def excerpt(templates, rng, seconds, k):
+    """an excerpt of a real meeting and its k most talkative people -> [(start, end, person 0..k-1)]"""
     for _ in range(500):
         turns = templates[rng.randint(len(templates))]
         start = rng.uniform(0, max(1, max(b for _, b, _ in turns) - seconds))
@@ -145,7 +145,7 @@ def in_parts(templates, rng, k, seconds):
     for people, share in ((order[:half][:4], .38), ((order[half:] + order[:1])[:4], .38), ((order[:2] + order[-2:])[:4], .24)):
         n = share * seconds
         count = len(people) if n > 40 else min(3, len(people))
-        turns += [(a + start, b + start, people[p]) for a, b, p in piece(templates, rng, n, count)]
+        turns += [(a + start, b + start, people[p]) for a, b, p in excerpt(templates, rng, n, count)]
         start += n
     return sorted(turns)
 
@@ -187,7 +187,7 @@ def one_after_the_other(rng, turns, seconds):
 
 def plan(templates, rng, k, seconds, style):
     """turns of k people -> [(start, end, person 0..k-1)]"""
-    turns = with_an_absence(rng, sorted(piece(templates, rng, seconds, k)), seconds) if k <= 4 else in_parts(templates, rng, k, seconds)
+    turns = with_an_absence(rng, sorted(excerpt(templates, rng, seconds, k)), seconds) if k <= 4 else in_parts(templates, rng, k, seconds)
     return one_after_the_other(rng, turns, seconds) if style == 'interview' else turns
 
 

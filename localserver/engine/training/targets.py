@@ -12,11 +12,11 @@ AMI_TRAIN = ['trn0%d' % i for i in (0, 1, 3, 4, 5, 6, 7, 8, 9)]       # of real-
 
 
 def masks_of(rng, lab, k, most):
-    """disjoint pieces of lone speech per speaker -> [(speaker, mask [T])]; some with shifted edges or with overlapped frames in them"""
-    lone = lab & (lab.sum(1, keepdims=True) == 1)
+    """disjoint parts of single-speaker speech for each speaker -> [(speaker, mask [T])]; some with shifted edges or with overlapped frames in them"""
+    single = lab & (lab.sum(1, keepdims=True) == 1)
     out = []
     for s in range(k):
-        src = lab[:, s] if rng.random() < .15 else lone[:, s]
+        src = lab[:, s] if rng.random() < .15 else single[:, s]
         i, a, n = np.flatnonzero(src), 0, 0
         while a < len(i) - 35 and n < most:
             u = rng.random()
@@ -78,7 +78,7 @@ def reference(turns, n20):
     return out
 
 
-def real_piece(rng, recs, sim, seconds):
+def real_excerpt(rng, recs, sim, seconds):
     """`seconds` of a labelled recording at another speed, level and colour, with a little noise, at times with a second place of it below"""
     n = int(seconds * 16000)
 

@@ -1,7 +1,7 @@
-"""Trains both networks on simulated conversations heard through channels, from exported weights.
+"""Trains both networks on simulated conversations passed through channels, from exported weights.
 
 One pass of the trunk over a conversation serves the masks of the embedder and the windows of the segmenter. Every conversation is rendered once and
-heard through several channels (channels.py). Losses:
+passed through several channels (channels.py). Losses:
 
 teach  1 - cosine between an embedding and its person's mean teacher embedding. The teacher is the network that training starts from, and hears the
        conversation before the channel. Knowledge distillation, Hinton et al., arXiv 1503.02531.
@@ -30,7 +30,7 @@ from losses import contrastive, eer, pair_loss, pit, window_weights
 from networks import WINDOW, Embedder, Segmenter, calibrate_bn, has_bfloat16, pool_many
 from restore import restore
 from simulate import Simulator
-from targets import AMI_TRAIN, classes, masks_of, real_piece, recordings
+from targets import AMI_TRAIN, classes, masks_of, real_excerpt, recordings
 from voices import Tract, Voices
 
 SPEEDS = (.87, 1., 1.15)
@@ -81,7 +81,7 @@ class Renderer:
         """-> (samples, labels, numbers of the people or none, corpus of each)"""
         a, r, v = self.a, self.sim.rng, self.sim.v
         if self.real and r.random() < a.real_share:
-            y, lab = real_piece(r, self.real, self.sim, 2 * SECONDS)
+            y, lab = real_excerpt(r, self.real, self.sim, 2 * SECONDS)
             return y, lab, None
         turns = self.sim.turns_for(2. * SECONDS, 3 if r.random() < .8 else 4) if r.random() < .5 else \
             T.dense(r, 2 * SECONDS, int(r.choice([2, 3, 4], p=[.4, .4, .2])), .6, 3.5, overlap=.2)
@@ -100,7 +100,7 @@ class Renderer:
 
     @torch.no_grad()
     def batch(self, variants, channel_share):
-        """conversations heard through `variants` channels each -> as many batches"""
+        """conversations passed through `variants` channels each -> as many batches"""
         a, r = self.a, self.sim.rng
         n = a.convs
         at = int(r.integers(1, 5)) * 25                               # where the second of the three windows begins, in steps
@@ -248,9 +248,9 @@ def main():
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--steps', type=int, default=10000); ap.add_argument('--lr', type=float, default=6e-4, help='of the embedder; the rest learns twice as fast'); ap.add_argument('--wd', type=float, default=.03)
     ap.add_argument('--convs', type=int, default=16, help='halves of conversations in a batch'); ap.add_argument('--masks', type=int, default=14, help='of a half')
-    ap.add_argument('--variants', type=int, default=2, help='channels that a conversation is heard through'); ap.add_argument('--uses', type=int, default=2, help='of each variant')
+    ap.add_argument('--variants', type=int, default=2, help='channels that a conversation passes'); ap.add_argument('--uses', type=int, default=2, help='of each variant')
     ap.add_argument('--channels', type=float, default=.65, help='share of conversations that go through a chain of channels')
-    ap.add_argument('--strangers', type=float, default=.5, help='share of conversations with synthetic vocal tracts'); ap.add_argument('--real-share', type=float, default=.03, help='pieces of AMI trn, for the segmenter alone')
+    ap.add_argument('--strangers', type=float, default=.5, help='share of conversations with synthetic vocal tracts'); ap.add_argument('--real-share', type=float, default=.03, help='excerpts of AMI trn, for the segmenter alone')
     ap.add_argument('--teach', type=float, default=6.); ap.add_argument('--con', type=float, default=1.); ap.add_argument('--seg', type=float, default=3.); ap.add_argument('--pair', type=float, default=.3)
     ap.add_argument('--dropout', type=float, default=.1, help='of the pooled statistics'); ap.add_argument('--save', type=float, default=10, help='minutes'); ap.add_argument('--seed', type=int, default=1)
     a = ap.parse_args()

@@ -1,5 +1,5 @@
-"""Who talks when in a simulated conversation: pieces of annotated meetings (AMI train) or random turn taking.
-A turn is (start s, end s, speaker 0.., talked already when the piece begins)."""
+"""Who talks when in a simulated conversation: excerpts of annotated meetings (AMI train) or random turn taking.
+A turn is (start s, end s, speaker 0.., talked already when the excerpt begins)."""
 import collections
 import numpy as np
 
@@ -19,7 +19,7 @@ def load_templates(path):
 
 
 def from_template(rng, templates, dur, most=3):
-    """A piece of a real meeting, sometimes run faster (denser changes), its `most` most talkative people."""
+    """An excerpt of a real meeting, sometimes run faster (denser changes), its `most` most talkative people."""
     want = rng.choice([1, 2, 3, 4], p=[.14, .4, .33, .13])
     turns = []
     for _ in range(10):
