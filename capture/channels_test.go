@@ -49,7 +49,7 @@ func TestChannels(t *testing.T) {
 		for range 12 {
 			d.demand <- struct{}{}
 		}
-		src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { return d, nil }, selected, stallAfter, elapsed})
+		src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, selected, stallAfter, elapsed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,12 +33,7 @@ type Chunk struct {
 	Valid int
 	// Level is that of the Valid samples.
 	Level Level
-	// Captured is when the last sample was captured, on the wall clock.
-	Captured time.Time
 }
-
-// At is the stream clock of the chunk's first sample.
-func (c Chunk) At() time.Duration { return time.Duration(c.Seq) * ChunkDuration }
 
 // Sent is the audio for the streams of a session: the tracks, or Samples.
 func (c Chunk) Sent() []float32 {

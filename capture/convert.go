@@ -41,9 +41,6 @@ func newConverter(dec audiofile.Decoder, selected Channels, n *audiofile.Notes) 
 
 // read is Source.Read without a context.
 func (c *converter) read(dst []float32) (int, error) {
-	if len(dst) == 0 {
-		return 0, nil
-	}
 	for c.next == len(c.out) {
 		if c.ended != nil {
 			return 0, c.ended

@@ -51,7 +51,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		return nil, failed
 	}
-	decoded, failed := newStreamed(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
+	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.failure(); reason != nil && ctx.Err() == nil {
@@ -59,8 +59,8 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 		}
 		return nil, failed
 	}
-	decoded.info.Estimate = d.log.length(ctx)
-	return decoded, nil
+	source.(*decoded).info.Estimate = d.log.length(ctx)
+	return source, nil
 }
 
 // decodable reports whether a file is regular and neither empty nor text, which a

@@ -12,17 +12,13 @@ import (
 	"hubbub/capture/audiofile"
 )
 
-// isContext reports whether err is the end of a context.
-func isContext(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// decoded is a source with a decoder: a file, or the demo.
+// decoded is a source with a decoder: a file, a stream of bytes, or the demo.
 type decoded struct {
 	info  Info
 	conv  *converter
 	notes *audiofile.Notes
-	file  io.Closer
+	pump  *pump     // of a stream; nil = the input is read directly
+	file  io.Closer // nil = there is none, or it is closed
 }
 
 func (d *decoded) Info() Info        { return d.info }
@@ -31,6 +27,9 @@ func (d *decoded) notices() []string { return d.notes.All() }
 func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
+	}
+	if d.pump != nil {
+		d.pump.ctx = ctx // ends also the wait for bytes
 	}
 	n, err := d.conv.read(dst)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -49,10 +48,10 @@ func (d *decoded) Close() error {
 }
 
 // newDecoded adds the format of dec to info, and selects its channels.
-func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notes) (decoded, error) {
+func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notes) (*decoded, error) {
 	conv, err := newConverter(dec, selected, n)
 	if err != nil {
-		return decoded{}, audiofile.Named(info.Name, err)
+		return nil, audiofile.Named(info.Name, err)
 	}
 	f := dec.Format()
 	info.Tracks = len(conv.mixer.tracks)
@@ -60,7 +59,7 @@ func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofil
 	if f.Mono {
 		info.Channels = 1
 	}
-	return decoded{info: info, conv: conv, notes: n}, nil
+	return &decoded{info: info, conv: conv, notes: n}, nil
 }
 
 // openFile opens a file of any supported format. A path that is not a regular
@@ -101,8 +100,7 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selecte
 	if err != nil {
 		return nil, err
 	}
-	src, err := newDecoded(Info{Kind: File, Name: path, Base: baseName(path)}, dec, selected, n)
-	return &src, err
+	return newDecoded(Info{Kind: File, Name: path, Base: baseName(path)}, dec, selected, n)
 }
 
 // The demo: a scripted conversation of four synthetic voices, made by

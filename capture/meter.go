@@ -20,8 +20,6 @@ func Measure(ctx context.Context, input string, each func(Level) bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
 	stream, chunks := Start(ctx, source, StreamOptions{}), 0
 	for c := range stream.Chunks() {
 		if stream.Stats().Outage != nil {
@@ -33,9 +31,7 @@ func Measure(ctx context.Context, input string, each func(Level) bool) error {
 			break
 		}
 	}
-	end()
-	for range stream.Chunks() { // until the source is closed
-	}
+	stream.Close()
 	if err == nil && chunks == 0 {
 		err = stream.Err()
 	}

@@ -65,6 +65,7 @@ type microphone struct {
 
 // micConfig is what tests of a microphone replace.
 type micConfig struct {
+	kind     Kind
 	open     device.Opener
 	selected Channels
 	stall    time.Duration        // stallAfter
@@ -80,9 +81,9 @@ type block struct {
 // openMic opens a microphone by name or number; "" = the default. Where PortAudio
 // finds no device at all, a recorder may: it asks the sound server itself.
 func openMic(ctx context.Context, want string, selected Channels) (Source, error) {
-	src, err := openMicWith(ctx, want, micConfig{device.Open, selected, stallAfter, elapsed})
+	src, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
 	if errors.Is(err, device.ErrNone) && device.HasPortAudio {
-		if other, otherErr := openMicWith(ctx, want, micConfig{device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
+		if other, otherErr := openMicWith(ctx, want, micConfig{Mic, device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
 			return other, nil
 		}
 	}
@@ -134,7 +135,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 			return nil, o.err
 		}
 		m.device = o.dev
-		m.info = Info{Kind: Mic, Name: o.dev.Name, Base: "live", Rate: o.rate, Channels: o.channels}
+		m.info = Info{Kind: m.kind, Name: o.dev.Name, Base: "live", Rate: o.rate, Channels: o.channels}
 		var err error
 		if m.mixer, err = newMixer(o.rate, o.channels, m.selected); err != nil {
 			_ = m.Close()
@@ -206,33 +207,26 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 func (m *microphone) arrival() (int64, time.Duration) { return m.samples, m.newest }
 
 func (m *microphone) wait(ctx context.Context) (block, error) {
+	timer := time.NewTimer(m.timeout)
+	defer timer.Stop()
 	select {
 	case b := <-m.blocks:
 		return b, nil
+	case <-ctx.Done():
+		return block{}, ctx.Err()
+	case <-timer.C:
+		return block{}, m.stallError()
+	case <-m.ended:
+	}
+	select {
+	case b := <-m.blocks: // queued before the end
+		return b, nil
 	default:
 	}
-	timer := time.NewTimer(m.timeout)
-	defer timer.Stop()
-	for {
-		select {
-		case b := <-m.blocks:
-			return b, nil
-		case <-ctx.Done():
-			return block{}, ctx.Err()
-		case <-timer.C:
-			return block{}, m.stallError()
-		case <-m.ended:
-			select {
-			case b := <-m.blocks: // queued before the end
-				return b, nil
-			default:
-			}
-			if m.err == nil {
-				return block{}, io.EOF
-			}
-			return block{}, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
-		}
+	if m.err == nil {
+		return block{}, io.EOF
 	}
+	return block{}, fail(lostHint, "the microphone %q failed: %w", m.info.Name, m.err)
 }
 
 const lostHint = "Connect it again and restart; the recording so far is complete."
@@ -269,16 +263,4 @@ func openDefault(ctx context.Context, selected Channels, mic func(context.Contex
 		return openDemo(ctx, err.Error()+": playing the built-in demo conversation")
 	}
 	return src, err
-}
-
-// openSpeakers opens what an output of the machine plays, by a part of its name;
-// "" = the default output.
-func openSpeakers(ctx context.Context, want string, selected Channels) (Source, error) {
-	src, err := openMicWith(ctx, want, micConfig{device.OpenMonitor, selected, stallAfter, elapsed})
-	if err != nil {
-		return nil, err
-	}
-	m := src.(*microphone)
-	m.info.Kind = Speakers
-	return m, nil
 }

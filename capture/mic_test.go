@@ -67,7 +67,7 @@ func (d *fakeDevice) Read() ([]float32, bool, error) {
 
 func openFake(t testing.TB, d *fakeDevice, stall time.Duration) Source {
 	t.Helper()
-	src, err := openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
+	src, err := openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { return d, nil }, Mix, stall, elapsed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: time.Millisecond}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
-	_, err := openMicWith(ctx, "", micConfig{func(context.Context, string, bool) (device.Stream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
+	_, err := openMicWith(ctx, "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { <-hang; return d, nil }, Mix, time.Second, elapsed})
 	if err == nil {
 		t.Fatal("it opens")
 	}
@@ -180,7 +180,7 @@ func TestMicThatDoesNotOpen(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	_, err = openMicWith(context.Background(), "", micConfig{func(context.Context, string, bool) (device.Stream, error) { panic("library") }, Mix, time.Second, elapsed})
+	_, err = openMicWith(context.Background(), "", micConfig{Mic, func(context.Context, string, bool) (device.Stream, error) { panic("library") }, Mix, time.Second, elapsed})
 	if err == nil || !strings.Contains(err.Error(), "library") {
 		t.Error(err)
 	}

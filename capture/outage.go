@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -100,17 +99,9 @@ func (s *Stream) bridge(ctx context.Context, from anchor, seq *int64, lost error
 				return cmp.Or(ctx.Err(), lost)
 			}
 			s.replaceSource(src)
-			err := s.fill(ctx, seq, from.due(device.elapsed()))
-			if err == nil {
-				s.endOutage(began, *seq)
-			}
-			return err
+			return s.resume(ctx, from.due(device.elapsed()), began, seq)
 		case x := <-s.exchanges: // chosen by the user
-			err := s.accept(ctx, x, from, seq)
-			if err == nil {
-				s.endOutage(began, *seq)
-			}
-			return err
+			return s.accept(ctx, x, from, began, seq)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
@@ -153,7 +144,10 @@ func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
 		skip = missing - fillPart
 	}
 	for *seq < to-skip {
-		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Tracks: s.silentTracks(), Valid: ChunkSamples, Captured: time.Now()}
+		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples}
+		if n := s.src.Info().tracks(); n > 1 {
+			c.Tracks = make([]float32, n*ChunkSamples)
+		}
 		*seq++
 		if err := s.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
 			return err
@@ -170,20 +164,7 @@ func (s *Stream) setOutage(o *Outage) {
 	s.notify()
 }
 
-// endOutage remembers the gap from chunk began up to chunk end.
-func (s *Stream) endOutage(began, end int64) {
-	s.mu.Lock()
-	s.stats.Outage = nil
-	if len(s.stats.Gaps) < maxGaps && end > began {
-		s.stats.Gaps = append(s.stats.Gaps, Span{chunkSeconds(began), chunkSeconds(end)})
-	}
-	s.mu.Unlock()
-	s.notify()
-}
-
-func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
-
-// replaceSource continues with a reopened device.
+// replaceSource continues with another device.
 func (s *Stream) replaceSource(src Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,6 +173,24 @@ func (s *Stream) replaceSource(src Source) {
 	}
 	s.src = src
 }
+
+// resume delivers silence from chunk *seq up to chunk due, the first one of a new
+// device, and remembers the gap since chunk began.
+func (s *Stream) resume(ctx context.Context, due, began int64, seq *int64) error {
+	if err := s.fill(ctx, seq, due); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.stats.Outage = nil
+	if len(s.stats.Gaps) < maxGaps && *seq > began {
+		s.stats.Gaps = append(s.stats.Gaps, Span{chunkSeconds(began), chunkSeconds(*seq)})
+	}
+	s.mu.Unlock()
+	s.notify()
+	return nil
+}
+
+func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
 
 // gaps are those of the stats, with the one that lasts. The caller holds mu.
 func (s *Stream) gaps() []Span {
@@ -205,27 +204,23 @@ func (s *Stream) gaps() []Span {
 // reopen is one attempt.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
-	next, err := m.openAgain(ctx, m.device.Key())
-	if err != nil && orDefault && ctx.Err() == nil {
-		next, err = m.openAgain(ctx, "")
+	again := func(want string) (*microphone, error) {
+		return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, want, m.micConfig) })
 	}
-	return next, err
-}
-
-// openAgain opens a device and waits for its first audio.
-func (m *microphone) openAgain(ctx context.Context, want string) (Source, error) {
-	next, err := m.openOther(ctx, func(ctx context.Context) (Source, error) { return openMicWith(ctx, want, m.micConfig) })
+	next, err := again(m.device.Key())
+	if err != nil && orDefault && ctx.Err() == nil {
+		next, err = again("")
+	}
 	if err != nil {
 		return nil, err
 	}
-	next.info.Kind = m.info.Kind
 	return next, nil
 }
 
 // openOther opens a device that can take the place of this one, and waits for its
 // first audio.
-func (m *microphone) openOther(ctx context.Context, open func(context.Context) (Source, error)) (*microphone, error) {
-	src, err := open(ctx)
+func (m *microphone) openOther(ctx context.Context, open func() (Source, error)) (*microphone, error) {
+	src, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -258,10 +253,3 @@ func (m *microphone) release(ctx context.Context) {
 }
 
 func (m *microphone) elapsed() time.Duration { return m.now() }
-
-// lostDevice reports whether the stream outlives an error of its source: a device
-// that has delivered audio and then failed.
-func (s *Stream) lostDevice(err error, heard bool) bool {
-	_, ok := s.src.(reopener)
-	return ok && heard && !errors.Is(err, io.EOF)
-}

@@ -38,6 +38,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 	x := &outageTest{done: make(chan struct{})}
 	begun := time.Now()
 	src, err := openMicWith(t.Context(), "", micConfig{
+		kind: Mic,
 		open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
 			x.opened = append(x.opened, want)
 			return find(want)
@@ -255,7 +256,7 @@ func TestOutageEnds(t *testing.T) {
 // TestOutageOfSpeakers: what the machine plays stays that when it is opened again. Its silence is no muted microphone.
 func TestOutageOfSpeakers(t *testing.T) {
 	m := openFake(t, speaking(0, 0), time.Minute).(*microphone)
-	m.info.Kind = Speakers
+	m.kind = Speakers
 	next, err := m.reopen(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)

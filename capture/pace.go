@@ -25,17 +25,6 @@ func (p Pace) String() string {
 	return "realtime"
 }
 
-// ParsePace parses "realtime" or "fast".
-func ParsePace(s string) (Pace, error) {
-	switch s {
-	case "realtime":
-		return Realtime, nil
-	case "fast":
-		return Fast, nil
-	}
-	return Realtime, fail("Use realtime or fast.", "unknown pace %q", s)
-}
-
 // pacer delays chunks to real time. Every deadline is counted from the start, not
 // from the previous chunk: a sleep that is too long shortens the next one, so
 // that delays do not accumulate.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"hubbub/capture/signal"
@@ -32,6 +33,8 @@ const (
 // samples until then, and when they arrived.
 type timedSource interface {
 	Source
+	noticer
+	overflower
 	arrival() (samples int64, at time.Duration)
 }
 
@@ -67,21 +70,17 @@ func (c *deviceClock) add(samples int64, at time.Duration) {
 
 // start is the time of sample 0, in samples.
 func (c *deviceClock) start() float64 {
-	least := math.Inf(1)
-	for _, x := range c.recent[:min(c.n, arrivals)] {
-		least = min(least, x)
-	}
-	return least
+	return slices.Min(c.recent[:min(c.n, arrivals)])
 }
 
 // openPair opens two devices.
-func openPair(ctx context.Context, first, second Spec) (Source, error) {
+func openPair(ctx context.Context, first, second string) (Source, error) {
 	again := func(ctx context.Context) (Source, error) { return openPair(ctx, first, second) }
-	a, err := Open(ctx, first)
+	a, err := Open(ctx, Spec{Input: first})
 	if err != nil {
 		return nil, err
 	}
-	b, err := Open(ctx, second)
+	b, err := Open(ctx, Spec{Input: second})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -159,34 +158,18 @@ func (p *pair) readSecond(ctx context.Context) error {
 // follow moves the offset towards that of the clocks, over n samples.
 func (p *pair) follow(n int) {
 	want := p.clocks[0].start() - p.clocks[1].start()
-	switch d := want - p.offset; {
-	case math.Abs(d) > maxOffset:
+	d, most := want-p.offset, maxSlew*float64(n)
+	if math.Abs(d) > maxOffset {
 		p.offset = want
-	default:
-		most := maxSlew * float64(n)
-		p.offset += max(-most, min(most, d))
+		return
 	}
+	p.offset += max(-most, min(most, d))
 }
 
 func (p *pair) Close() error { return errors.Join(p.first.Close(), p.second.Close()) }
 
-func (p *pair) notices() (all []string) {
-	for _, s := range []Source{p.first, p.second} {
-		if n, ok := s.(noticer); ok {
-			all = append(all, n.notices()...)
-		}
-	}
-	return all
-}
-
-func (p *pair) overflows() (n int64) {
-	for _, s := range []Source{p.first, p.second} {
-		if o, ok := s.(overflower); ok {
-			n += o.overflows()
-		}
-	}
-	return n
-}
+func (p *pair) notices() []string { return append(p.first.notices(), p.second.notices()...) }
+func (p *pair) overflows() int64  { return p.first.overflows() + p.second.overflows() }
 
 // reopen opens both devices again: the offset between them is a new one.
 func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {

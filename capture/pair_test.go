@@ -24,6 +24,8 @@ type simulated struct {
 
 func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1} }
 func (s *simulated) Close() error                    { return nil }
+func (s *simulated) notices() []string               { return nil }
+func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return s.n, s.at }
 func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
 	if len(s.block) == 0 {

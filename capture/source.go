@@ -91,9 +91,9 @@ type Spec struct {
 // bytes of a pipe or for a device.
 func Open(ctx context.Context, s Spec) (Source, error) {
 	if s.Second != "" {
-		return openPair(ctx, Spec{Input: s.Input}, Spec{Input: s.Second})
+		return openPair(ctx, s.Input, s.Second)
 	}
-	recorder, name, _ := device.FindRecorder(s.Input)
+	recorder, name := device.FindRecorder(s.Input)
 	switch {
 	case s.Input == "":
 		return openDefault(ctx, s.Channels, openMic)
@@ -102,9 +102,10 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	case strings.HasPrefix(s.Input, "mic:"):
 		return openMic(ctx, strings.TrimPrefix(s.Input, "mic:"), s.Channels)
 	case s.Input == "speakers" || strings.HasPrefix(s.Input, "speakers:"):
-		return openSpeakers(ctx, strings.TrimPrefix(strings.TrimPrefix(s.Input, "speakers"), ":"), s.Channels)
+		output := strings.TrimPrefix(strings.TrimPrefix(s.Input, "speakers"), ":")
+		return openMicWith(ctx, output, micConfig{Speakers, device.OpenMonitor, s.Channels, stallAfter, elapsed})
 	case recorder != nil:
-		return openMicWith(ctx, name, micConfig{recorder.Open, s.Channels, stallAfter, elapsed})
+		return openMicWith(ctx, name, micConfig{Mic, recorder.Open, s.Channels, stallAfter, elapsed})
 	case s.Input == "-":
 		in := s.Stdin
 		if in == nil {
@@ -118,8 +119,8 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 
 // IsDevice reports whether an input is a device, not a file or standard input.
 func IsDevice(input string) bool {
-	_, _, recorder := device.FindRecorder(input)
-	return recorder || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
+	recorder, _ := device.FindRecorder(input)
+	return recorder != nil || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
 }
 
 // baseName is the RTTM name of a path: the file name without its extension and

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,47 +45,20 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 }
 
 func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
-	src, err := newStreamed(ctx, p, info, selected)
-	if err != nil {
-		return nil, err
-	}
-	return src, nil
-}
-
-func newStreamed(ctx context.Context, p *pump, info Info, selected Channels) (*streamed, error) {
-	src := &streamed{pump: p}
 	p.ctx = ctx
 	n := &audiofile.Notes{}
+	var src *decoded
 	dec, err := audiofile.OpenStream(info.Name, p, n)
+	if err == nil {
+		src, err = newDecoded(info, dec, selected, n)
+	}
 	if err != nil {
-		_ = src.Close()
+		_ = p.Close()
 		return nil, err
 	}
-	src.decoded, err = newDecoded(info, dec, selected, n)
-	if err != nil {
-		_ = src.Close()
-		return nil, err
-	}
+	src.pump, src.file = p, p
 	return src, nil
 }
-
-// streamed is a decoded source that reads from a pump.
-type streamed struct {
-	decoded
-	pump *pump
-}
-
-// Read returns when ctx ends, also while it waits for bytes.
-func (s *streamed) Read(ctx context.Context, dst []float32) (int, error) {
-	s.pump.ctx = ctx
-	n, err := s.conv.read(dst)
-	if err != nil && !errors.Is(err, io.EOF) && !isContext(err) {
-		err = audiofile.Named(s.info.Name, err)
-	}
-	return n, err
-}
-
-func (s *streamed) Close() error { return s.pump.Close() }
 
 // pump reads a stream in its own goroutine, so that a waiting Read can be
 // cancelled. The goroutine ends at the end of the input, or after Close. A read
@@ -158,15 +130,9 @@ func (p *pump) Read(b []byte) (int, error) {
 	for len(p.block) == 0 {
 		select {
 		case p.block = <-p.blocks:
-			continue
-		default:
-		}
-		select {
-		case p.block = <-p.blocks:
 		case <-p.ended:
 			select {
 			case p.block = <-p.blocks: // queued before the end
-				continue
 			default:
 				return 0, p.err
 			}

@@ -20,7 +20,6 @@ type StreamOptions struct {
 
 // Stats are the counters and the state of a Stream.
 type Stats struct {
-	Captured  int64         // chunks read from the source
 	Overflows int64         // times the device lost audio
 	Position  time.Duration // stream clock of the newest sample
 	Level     Level         // of the newest chunk
@@ -44,6 +43,7 @@ type Stats struct {
 type Stream struct {
 	src     Source
 	o       StreamOptions
+	end     context.CancelFunc
 	chunks  chan Chunk
 	notice  chan struct{}   // see Changed
 	silence silenceDetector // of the stream's goroutine
@@ -62,12 +62,21 @@ type Stream struct {
 func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
 	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
 		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
+	ctx, s.end = context.WithCancel(ctx)
 	go s.run(ctx)
 	return s
 }
 
+// Close ends the stream and waits until the source is closed. What was not received
+// is lost.
+func (s *Stream) Close() {
+	s.end()
+	for range s.chunks {
+	}
+}
+
 // Chunks is closed at the end of the input, on an error, and when the context
-// of Start ends.
+// of Start ends or Close is called.
 func (s *Stream) Chunks() <-chan Chunk { return s.chunks }
 
 // Changed receives after Stats.Outage or Stats.Silence has changed.
@@ -105,6 +114,7 @@ func (s *Stream) Stats() Stats {
 
 func (s *Stream) run(ctx context.Context) {
 	defer close(s.chunks)
+	defer s.end()
 	err := s.readSource(ctx)
 	close(s.over)
 	if closeErr := s.src.Close(); err == nil {
@@ -140,15 +150,20 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 	var last anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
 		if seq > 0 {
-			if err := s.acceptAny(ctx, last, &seq); err != nil {
-				return err
+			select {
+			case x := <-s.exchanges:
+				if err := s.accept(ctx, x, last, seq, &seq); err != nil {
+					return err
+				}
+			default:
 			}
 		}
 		samples, valid, readErr := s.readChunk(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		lost := readErr != nil && s.lostDevice(readErr, seq > 0)
+		// The stream outlives a device that has delivered audio and then failed.
+		lost := device != nil && seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF)
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
@@ -159,7 +174,7 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			c := Chunk{Seq: seq, Samples: samples, Valid: valid, Captured: time.Now()}
+			c := Chunk{Seq: seq, Samples: samples, Valid: valid}
 			if n := s.src.Info().tracks(); n > 1 {
 				c.Tracks, c.Samples = separate(samples, n)
 			}
@@ -209,18 +224,9 @@ func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, e
 	return samples, valid, nil
 }
 
-// silentTracks are the tracks of a silent chunk.
-func (s *Stream) silentTracks() []float32 {
-	if n := s.src.Info().tracks(); n > 1 {
-		return make([]float32, n*ChunkSamples)
-	}
-	return nil
-}
-
 // deliver passes a chunk to the tap, then to the receiver of Chunks.
 func (s *Stream) deliver(ctx context.Context, c Chunk, position time.Duration) error {
 	s.mu.Lock()
-	s.stats.Captured++
 	s.stats.Position = position
 	s.stats.Level = c.Level
 	silent := s.stats.Silence

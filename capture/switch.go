@@ -34,7 +34,7 @@ func (s *Stream) Switch(ctx context.Context, input string) error {
 	if !ok || !IsDevice(input) {
 		return fail("Start again with --input "+input+".", "only a microphone can be exchanged for another one")
 	}
-	next, err := current.openOther(ctx, func(ctx context.Context) (Source, error) {
+	next, err := current.openOther(ctx, func() (Source, error) {
 		return s.open(ctx, Spec{Input: input, Channels: current.selected})
 	})
 	if err != nil {
@@ -52,28 +52,15 @@ func (s *Stream) Switch(ctx context.Context, input string) error {
 	return errors.Join(err, next.Close())
 }
 
-// accept continues with a chosen device from chunk *seq on; from is the end of the
-// audio before. What the device has delivered until now is of the time that the other one covered.
-func (s *Stream) accept(ctx context.Context, x exchange, from anchor, seq *int64) error {
+// accept continues with a chosen device; see resume. What the device has delivered
+// until now is of the time that the other one covered.
+func (s *Stream) accept(ctx context.Context, x exchange, from anchor, began int64, seq *int64) error {
 	x.next.discard()
 	old := s.src
 	s.replaceSource(x.next)
 	x.old <- old
 	s.silence = silenceDetector{}
-	return s.fill(ctx, seq, from.due(x.next.elapsed()))
-}
-
-// acceptAny continues with a chosen device if there is one.
-func (s *Stream) acceptAny(ctx context.Context, from anchor, seq *int64) error {
-	select {
-	case x := <-s.exchanges:
-		began := *seq
-		err := s.accept(ctx, x, from, seq)
-		s.endOutage(began, *seq)
-		return err
-	default:
-		return nil
-	}
+	return s.resume(ctx, from.due(x.next.elapsed()), began, seq)
 }
 
 // discard drops what was delivered and not read.

@@ -15,6 +15,7 @@ func (x *outageTest) opener(devices map[string]*fakeDevice) {
 	now := x.src.(*microphone).now
 	x.open = func(ctx context.Context, s Spec) (Source, error) {
 		return openMicWith(ctx, "", micConfig{
+			kind: Mic,
 			open: func(context.Context, string, bool) (device.Stream, error) {
 				if d := devices[s.Input]; d != nil {
 					return namedDevice{s.Input, d}, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,13 +99,10 @@ func (c *claims) forget(session string) {
 }
 
 // list returns the sessions with an attempt of unknown outcome.
-func (c *claims) list() (sessions []string) {
+func (c *claims) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for id := range c.unknown {
-		sessions = append(sessions, id)
-	}
-	return sessions
+	return slices.Collect(maps.Keys(c.unknown))
 }
 
 // claim uses up the token of a session and makes it a running one of this
@@ -133,7 +132,8 @@ func (s *Server) claim(ctx context.Context, id, token string, now time.Time) err
 func (s *Server) withdrawClaims(ctx context.Context) error {
 	var last error
 	for _, id := range s.claims.list() {
-		if err := stream.Guard(func() { s.withdrawClaim(ctx, id) }); err != nil {
+		err := stream.Guard(func() error { s.withdrawClaim(ctx, id); return nil })
+		if err != nil {
 			last = fmt.Errorf("stream %s: %w", id, err)
 		}
 		if ctx.Err() != nil {

@@ -33,8 +33,7 @@ type recogniser interface {
 	Recognise(people []voiceprint.Person, m voiceprint.Matching)
 }
 
-// recognise makes a diarizer recognise the people of a stored enrolment. One of
-// another engine version, on a cluster while it is updated, is an error.
+// recognise makes a diarizer recognise the people of a stored enrolment.
 func recognise(d stream.Diarizer, enrolment json.RawMessage) error {
 	r, ok := d.(recogniser)
 	if !ok || len(enrolment) == 0 {
@@ -44,21 +43,9 @@ func recognise(d stream.Diarizer, enrolment json.RawMessage) error {
 	if err := json.Unmarshal(enrolment, &e); err != nil {
 		return fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
 	}
-	var people []voiceprint.Person
-	for _, p := range e.Voiceprints {
-		v, err := voiceprint.Parse(p.Voiceprint)
-		if err != nil {
-			return fmt.Errorf("voiceprint %q: %w", p.Label, err)
-		}
-		people = append(people, voiceprint.Person{Label: p.Label, Voiceprint: v})
+	people, matching, err := stream.People(e)
+	if err == nil {
+		r.Recognise(people, matching)
 	}
-	m := voiceprint.Matching{Threshold: voiceprint.DefaultThreshold}
-	if e.Matching != nil {
-		if t := e.Matching.Threshold; t != nil {
-			m.Threshold = *t / 100
-		}
-		m.Shared = e.Matching.Exclusive != nil && !*e.Matching.Exclusive
-	}
-	r.Recognise(people, m)
-	return nil
+	return err
 }

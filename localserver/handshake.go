@@ -129,8 +129,11 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Session,
 // stream that it resumes, nil for none.
 func (s *Server) runStream(rec store.Session, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
 	socket, delay := s.withFaults(conn)
-	config := s.streamConfig(rec.ID, request)
-	config.CloseDelay, config.Labels, config.Recogniser = delay, labels, s.recogniser(rec)
+	config := stream.Config{
+		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced, CloseDelay: delay,
+		Sessions: s.sessions, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots, Outbox: s.outbox, Counters: &s.counters,
+		Recogniser: s.recogniser(rec), Labels: labels,
+	}
 	if s.options.KeepAudio {
 		config.Recording = &stream.Recording{Media: s.media, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
@@ -142,15 +145,6 @@ func (s *Server) runStream(rec store.Session, request string, conn *websocket.Co
 	s.running.Store(rec.ID, session)
 	defer s.running.Delete(rec.ID)
 	session.Run(s.ctx, s.streams.Drain())
-}
-
-// streamConfig is what every stream of this server has in common.
-func (s *Server) streamConfig(id, request string) stream.Config {
-	return stream.Config{
-		ID: id, Log: s.log.With("stream", id, "request", request), Now: s.now, Unpaced: s.options.Unpaced,
-		Sessions: s.sessions, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots,
-		Outbox: s.outbox, Counters: &s.counters,
-	}
 }
 
 // recogniser is that of a stream that asked for words, nil for others.
@@ -173,14 +167,12 @@ func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration)
 // newDiarizer returns the diarizer of one stream that recognises the people of an
 // enrolment. A panic is an error.
 func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err error) {
-	panicked := stream.Guard(func() {
+	err = stream.Guard(func() (err error) {
 		if d, err = s.options.NewDiarizer(); err == nil {
 			err = recognise(d, enrolment)
 		}
+		return err
 	})
-	if panicked != nil {
-		return nil, panicked
-	}
 	return d, err
 }
 

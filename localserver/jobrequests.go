@@ -63,10 +63,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if err != nil { // strings and numbers always marshal
 			panic(err)
 		}
-		id, err := uuid.NewV7()
-		if err != nil {
-			panic(err) // never: the source of random numbers ends the program instead
-		}
+		id := uuid.Must(uuid.NewV7()) // never fails: the source of random numbers ends the program instead
 		now := s.now().UTC()
 		j := store.Job{ID: id.String(), Account: caller(r.Context()).Account, Kind: kind, Request: raw, Status: store.JobCreated, Created: now, Updated: now}
 		if request.Webhook != "" {

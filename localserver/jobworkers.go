@@ -57,32 +57,18 @@ func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value fu
 		}
 		return float64(n)
 	})
-	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(s.jobs.Counters.Running.Load()) })
-	c := func(value func(*jobs.Counters) int64) func() int64 {
-		return func() int64 { return value(&s.jobs.Counters) }
-	}
-	for status, value := range map[string]func(*jobs.Counters) int64{
-		"succeeded": func(c *jobs.Counters) int64 { return c.Succeeded.Load() },
-		"failed":    func(c *jobs.Counters) int64 { return c.Failed.Load() },
-		"canceled":  func(c *jobs.Counters) int64 { return c.Canceled.Load() },
-		"returned":  func(c *jobs.Counters) int64 { return c.Returned.Load() },
+	c := &s.jobCounters
+	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(c.Running.Load()) })
+	for status, value := range map[string]func() int64{
+		"succeeded": c.Succeeded.Load, "failed": c.Failed.Load, "canceled": c.Canceled.Load, "returned": c.Returned.Load,
 	} {
-		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, c(value))
+		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, value)
 	}
-	const hooks = "Requests of webhooks that this node made."
-	counter("hubbub_webhooks_total", hooks, prometheus.Labels{"outcome": "delivered"}, c(func(c *jobs.Counters) int64 { return c.HooksDelivered.Load() }))
-	counter("hubbub_webhooks_total", hooks, prometheus.Labels{"outcome": "failed"}, c(func(c *jobs.Counters) int64 { return c.HooksFailed.Load() }))
+	for outcome, value := range map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load} {
+		counter("hubbub_webhooks_total", "Requests of webhooks that this node made.", prometheus.Labels{"outcome": outcome}, value)
+	}
 	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
-		c(func(c *jobs.Counters) int64 { return c.AudioMillis.Load() / 1000 }))
-}
-
-// outboundPolicies are what jobs may fetch and which webhooks they may call. The
-// hosts were validated with the options.
-func (o Options) outboundPolicies() (fetch, hooks outbound.Policy) {
-	fetch.Hosts, _ = outbound.ParseHosts(o.FetchFrom)
-	hooks.Hosts, _ = outbound.ParseHosts(o.WebhookTo)
-	hooks.Others, hooks.Private = true, true
-	return fetch, hooks
+		func() int64 { return c.AudioMillis.Load() / 1000 })
 }
 
 // webhookRoot returns the root of the webhook secrets: that of the data folder, on
@@ -107,29 +93,27 @@ func (s *Server) webhookRoot(ctx context.Context) (root []byte, err error) {
 	return shared, err
 }
 
-// jobWords is the recogniser of jobs, nil without one: streams can always use half of
-// what it does at the same time.
-func (o Options) jobWords() words.Recogniser {
-	if o.Words == nil {
-		return nil
-	}
-	return words.Limit(o.Words, wordsAtOnce()/2)
-}
-
 // startJobs starts the workers of jobs.
 func (s *Server) startJobs(ctx context.Context) error {
 	root, err := s.webhookRoot(ctx)
 	if err != nil {
 		return err
 	}
-	s.fetch, s.hooks = s.options.outboundPolicies()
+	// The hosts were validated with the options.
+	s.fetch.Hosts, _ = outbound.ParseHosts(s.options.FetchFrom)
+	s.hooks.Hosts, _ = outbound.ParseHosts(s.options.WebhookTo)
+	s.hooks.Others, s.hooks.Private = true, true
+	recogniser := s.options.Words
+	if recogniser != nil { // streams can always use half of what it does at the same time
+		recogniser = words.Limit(recogniser, wordsAtOnce()/2)
+	}
 	dir := filepath.Join(s.store.Folder(), datafolder.Jobs)
 	// What an earlier process left there is of no use.
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return hint.Add(fmt.Errorf("the folder for the audio of jobs cannot be made: %w", err), "Make the data folder writable.")
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
-		Words: s.options.jobWords(), Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
-		Dir: dir, Busy: s.late.now, Now: s.now, Logger: s.log})
+		Words: recogniser, Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
+		Dir: dir, Busy: s.late.now, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
 	return nil
 }

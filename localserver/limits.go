@@ -92,7 +92,7 @@ func (s *Server) acquireStream(ctx context.Context, account, id string, now time
 	if !s.store.Shared() {
 		return nil
 	}
-	ok, err := s.quotas.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
+	ok, err := s.store.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
 	if err == nil && !ok {
 		err = limits.ErrFull
 	}
@@ -105,7 +105,7 @@ func (s *Server) releaseStream(account, id string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	if err := s.quotas.ReleaseStream(ctx, account, id); err != nil {
+	if err := s.store.ReleaseStream(ctx, account, id); err != nil {
 		s.log.Warn("a stream could not be released from its account's quota yet", "stream", id, "error", err)
 	}
 }
@@ -116,7 +116,7 @@ func (s *Server) streamAvailable(ctx context.Context, account string, now time.T
 	ok := s.streamQuota.Available(account)
 	var err error
 	if ok && s.store.Shared() {
-		ok, err = s.quotas.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
+		ok, err = s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
 	}
 	if err == nil && !ok {
 		err = limits.ErrFull

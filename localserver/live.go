@@ -95,8 +95,8 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 // streamStatus is GET /v1/live/{id}. A stream of another account is answered
 // like one that does not exist.
 func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
-	rec, err := s.record(r.Context(), r.PathValue("id"))
-	if s.refuseRecord(w, r, rec, err) {
+	rec, ok := s.findStream(w, r)
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
@@ -131,18 +131,19 @@ func (s *Server) record(ctx context.Context, id string) (store.Session, error) {
 	return rec, err
 }
 
-// refuseRecord answers if a record could not be read or is not the caller's,
-// and reports whether it did.
-func (s *Server) refuseRecord(w http.ResponseWriter, r *http.Request, rec store.Session, err error) bool {
+// findStream returns the record of a stream of the caller; if ok is false it has
+// answered.
+func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Session, ok bool) {
+	rec, err := s.record(r.Context(), r.PathValue("id"))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:
 		refuse(w, r, http.StatusNotFound, "There is no stream with this id")
 	case err != nil:
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be looked up; try again", err)
 	default:
-		return false
+		return rec, true
 	}
-	return true
+	return rec, false
 }
 
 // streamURL is where a client opens the stream: as httpURL.

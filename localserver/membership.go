@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,11 +80,7 @@ func (s *Server) reap() {
 			return
 		case <-m.monitor.Died():
 		}
-		var err error
-		if panicked := stream.Guard(func() { err = s.expireDeadNodes() }); panicked != nil {
-			err = panicked
-		}
-		if err != nil && m.ctx.Err() == nil {
+		if err := stream.Guard(s.expireDeadNodes); err != nil && m.ctx.Err() == nil {
 			s.log.Error("the streams of a dead node could not be ended yet", "error", err) // the next check signals again
 		}
 	}
@@ -129,7 +126,7 @@ func (s *Server) current(ctx context.Context, rec store.Session) (store.Session,
 // streams that were running, and streams that nobody opened in time. The folder
 // is locked, so that process is dead.
 func (s *Server) expireOrphans(ctx context.Context) error {
-	left, err := s.sessions.Orphans(ctx, s.node, s.now().UTC())
+	left, err := s.store.Orphans(ctx, s.node, s.now().UTC())
 	if err != nil {
 		return err
 	}
@@ -173,14 +170,11 @@ func endTurns(stored [][]byte) ([][]byte, error) {
 			return nil, err
 		}
 		last = max(last, e.Timestamp)
-		for i, o := range open {
-			if e.Type == protocol.TypeSpeakerEnd && o.Speaker == e.Speaker {
-				open = append(open[:i], open[i+1:]...)
-				break
-			}
-		}
-		if e.Type == protocol.TypeSpeakerStart {
+		switch e.Type {
+		case protocol.TypeSpeakerStart:
 			open = append(open, e)
+		case protocol.TypeSpeakerEnd:
+			open = slices.DeleteFunc(open, func(o protocol.Event) bool { return o.Speaker == e.Speaker })
 		}
 	}
 	var ends [][]byte

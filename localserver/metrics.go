@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -112,10 +113,7 @@ func (m *metrics) instrument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		defer func() {
-			status := http.StatusOK
-			if rec, ok := w.(*responseRecorder); ok && rec.status != 0 {
-				status = rec.status
-			}
+			status := cmp.Or(w.(*responseRecorder).status, http.StatusOK)
 			m.requests.WithLabelValues(route(r), methodLabel(r.Method), strconv.Itoa(status)).Inc()
 			m.durations.WithLabelValues(route(r)).Observe(time.Since(began).Seconds())
 		}()

@@ -111,7 +111,7 @@ func withRecovery(log *slog.Logger) middleware {
 				}
 				log.Error("panic in a handler", "request", requestID(r.Context()),
 					"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-				if rec, ok := w.(*responseRecorder); ok && rec.status != 0 {
+				if w.(*responseRecorder).status != 0 {
 					panic(http.ErrAbortHandler)
 				}
 				refuse(w, r, http.StatusInternalServerError, "Internal error")

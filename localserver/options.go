@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -131,9 +132,7 @@ func DefaultMaxStreams() int { return streamsPerCore * cores }
 
 // withDefaults validates the options and fills in what was omitted.
 func (o Options) withDefaults() (Options, error) {
-	if o.TLS.Mode == "" {
-		o.TLS.Mode = certificate.SelfSigned
-	}
+	o.TLS.Mode = cmp.Or(o.TLS.Mode, certificate.SelfSigned)
 	if _, err := certificate.Parse(o.TLS.String()); err != nil {
 		return o, err
 	}
@@ -163,16 +162,12 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxStreams < 0 {
 		return o, hint.Add(fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more.")
 	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = DefaultMaxStreams()
-	}
+	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams())
 	if o.MaxAccountStreams < 0 || o.MaxAccountStreams > MaxAccountStreams {
 		return o, hint.Add(fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
 			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams))
 	}
-	if o.MaxAccountStreams == 0 {
-		o.MaxAccountStreams = min(o.MaxStreams, MaxAccountStreams)
-	}
+	o.MaxAccountStreams = cmp.Or(o.MaxAccountStreams, min(o.MaxStreams, MaxAccountStreams))
 	if o.RatePerMinute > MaxRatePerMinute {
 		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
 			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
@@ -180,29 +175,21 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxWatchers <= 0 {
 		o.MaxWatchers = max(4*o.MaxStreams, 16)
 	}
-	if o.RatePerMinute == 0 {
-		o.RatePerMinute = DefaultRatePerMinute
-	}
+	o.RatePerMinute = cmp.Or(o.RatePerMinute, DefaultRatePerMinute)
 	for _, list := range [][]string{o.FetchFrom, o.WebhookTo} {
 		if _, err := outbound.ParseHosts(list); err != nil {
 			return o, hint.Add(err, "Give names such as audio.example.org, *.example.org, addresses, or networks such as 10.0.0.0/8.")
 		}
 	}
-	if o.Jobs == 0 {
-		o.Jobs = cores
-	}
+	o.Jobs = cmp.Or(o.Jobs, cores)
 	if o.MaxMedia < 0 {
 		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")
 	}
-	if o.MaxMedia == 0 {
-		o.MaxMedia = DefaultMaxMedia
-	}
+	o.MaxMedia = cmp.Or(o.MaxMedia, DefaultMaxMedia)
 	if o.AccountStorage < 0 {
 		return o, hint.Add(fmt.Errorf("%d bytes of media for an account is out of range", o.AccountStorage), "Give 1 or more.")
 	}
-	if o.AccountStorage == 0 {
-		o.AccountStorage = DefaultAccountStorage
-	}
+	o.AccountStorage = cmp.Or(o.AccountStorage, DefaultAccountStorage)
 	if err := o.Engine.Validate(); err != nil {
 		return o, err
 	}

@@ -81,17 +81,17 @@ type Server struct {
 	feed      store.Feed
 	snapshots store.Snapshots
 	media     store.Media
-	quotas    store.Quotas
 
-	counters stream.Counters
-	metrics  *metrics
-	rate     *limits.Rate
-	signer   signer
-	claims   *claims
-	jobs     *jobs.Runner
-	late     lateness // of the open streams
-	fetch    outbound.Policy
-	hooks    outbound.Policy
+	counters    stream.Counters
+	jobCounters jobs.Counters
+	metrics     *metrics
+	rate        *limits.Rate
+	signer      signer
+	claims      *claims
+	jobs        *jobs.Runner
+	late        lateness        // of the open streams
+	fetch       outbound.Policy // addresses that jobs may fetch
+	hooks       outbound.Policy // webhooks that they may call
 
 	streams       *limits.Admission // open streams of this node
 	watchers      *limits.Admission
@@ -158,7 +158,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, AccountStorage: o.AccountStorage, Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
 		return nil, err
 	}
-	s.sessions, s.journal, s.feed, s.snapshots, s.media, s.quotas = s.store, s.store, s.store, s.store, s.store, s.store
+	s.sessions, s.journal, s.feed, s.snapshots, s.media = s.store, s.store, s.store, s.store, s.store
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return nil, err
 	}
@@ -251,10 +251,7 @@ func (t task) run(ctx context.Context, name string, log *slog.Logger) {
 	defer tick.Stop()
 	failing := false
 	for {
-		var err error
-		if panicked := stream.Guard(func() { err = t.do(ctx) }); panicked != nil {
-			err = panicked
-		}
+		err := stream.Guard(func() error { return t.do(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -57,18 +57,16 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
 		respond(w, http.StatusOK, protocol.MediaLocation{URL: mediaScheme + g.name})
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		if r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
 			body.discard()
 		}
-		w.Header().Set("Connection", "close")
-		refuse(w, r, http.StatusRequestEntityTooLarge, "The object is too large")
-	case errors.As(err, &over):
-		if r.Header.Get("Expect") == "" {
-			body.discard()
+		message := "The object is too large"
+		if over != nil {
+			message = overQuota(over)
 		}
 		w.Header().Set("Connection", "close")
-		refuse(w, r, http.StatusRequestEntityTooLarge, overQuota(over))
+		refuse(w, r, http.StatusRequestEntityTooLarge, message)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		refuse(w, r, http.StatusRequestTimeout, "The object did not arrive in time")

@@ -33,11 +33,11 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	account := caller(r.Context()).Account
-	rec, err := s.record(r.Context(), r.PathValue("id"))
-	if s.refuseRecord(w, r, rec, err) {
+	rec, ok := s.findStream(w, r)
+	if !ok {
 		return
 	}
-	err = s.watchers.Acquire()
+	err := s.watchers.Acquire()
 	if err == nil {
 		defer s.watchers.Release()
 		if s.watcherQuota.Acquire(account) {

@@ -143,15 +143,14 @@ func (a Annotations) Merge(from, into string) (Annotations, error) {
 	return a, nil
 }
 
-// Unmerge removes the newest merge and returns it; false when there is none.
-func (a Annotations) Unmerge() (Annotations, Merge, bool) {
+// Unmerge removes the newest merge; false when there is none.
+func (a Annotations) Unmerge() (Annotations, bool) {
 	n := len(a.merges)
 	if n == 0 {
-		return a, Merge{}, false
+		return a, false
 	}
-	last := a.merges[n-1]
 	a.merges = a.merges[: n-1 : n-1]
-	return a, last, true
+	return a, true
 }
 
 // Merges are all merges in order of their creation.
@@ -302,20 +301,12 @@ type annotationsJSON struct {
 
 // MarshalJSON returns the same bytes for equal annotations.
 func (a Annotations) MarshalJSON() ([]byte, error) {
-	w := annotationsJSON{annotationsVersion, a.names, a.merges, a.moves, a.muted, a.bookmarks}
-	if w.Names == nil {
-		w.Names = map[string]string{}
-	}
-	if w.Merges == nil {
-		w.Merges = []Merge{}
-	}
-	if w.Muted == nil {
-		w.Muted = []string{}
-	}
-	if w.Bookmarks == nil {
-		w.Bookmarks = []Bookmark{}
-	}
-	return json.Marshal(w)
+	return json.Marshal(annotationsJSON{
+		Version: annotationsVersion,
+		Names:   maps.Collect(maps.All(a.names)), // {} and [] instead of null
+		Merges:  append([]Merge{}, a.merges...), Moves: a.moves,
+		Muted: append([]string{}, a.muted...), Bookmarks: append([]Bookmark{}, a.bookmarks...),
+	})
 }
 
 // UnmarshalJSON reads the form of MarshalJSON, which may have been edited by hand:
@@ -415,7 +406,7 @@ func (s *AnnotationsStore) Undo() (was, is Annotations, undone bool) {
 		s.before = s.before[:n-1]
 		return was, s.now, true
 	}
-	next, _, ok := s.now.Unmerge()
+	next, ok := s.now.Unmerge()
 	if ok {
 		s.set(next)
 	}

@@ -109,11 +109,7 @@ type textDataJSON struct {
 // NewTextEvent builds the message with what was said in a finished turn.
 func NewTextEvent(t Turn) Event {
 	t.Start, t.End, t.Text = Round1ms(t.Start), Round1ms(t.End), Clean(t.Text, maxSaid)
-	raw, err := json.Marshal(textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
-	if err != nil { // strings and finite numbers always marshal
-		panic(fmt.Sprintf("protocol: text: %v", err))
-	}
-	return Event{Type: TypeText, Said: t, Raw: raw}
+	return withRaw(Event{Type: TypeText, Said: t}, textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
 }
 
 func (e *Event) fillText(raw []byte) error {
@@ -138,10 +134,11 @@ func NewErrorEvent(message string) Event {
 		eventJSON{Type: TypeError, Message: &message})
 }
 
-func withRaw(e Event, w eventJSON) Event {
-	raw, err := json.Marshal(w)
+// withRaw is an event with its JSON form.
+func withRaw(e Event, form any) Event {
+	raw, err := json.Marshal(form)
 	if err != nil { // strings and finite numbers always marshal
-		panic(fmt.Sprintf("protocol: %s: %v", w.Type, err))
+		panic(fmt.Sprintf("protocol: %s: %v", e.Type, err))
 	}
 	e.Raw = raw
 	return e
@@ -261,11 +258,7 @@ type streamStateJSON struct {
 
 // NewStreamStateEvent builds a message with a state.
 func NewStreamStateEvent(s StreamState) Event {
-	raw, err := json.Marshal(streamStateJSON{TypeStreamState, &s})
-	if err != nil { // a string and a finite number always marshal
-		panic(err)
-	}
-	return Event{Type: TypeStreamState, Raw: raw}
+	return withRaw(Event{Type: TypeStreamState}, streamStateJSON{TypeStreamState, &s})
 }
 
 // ParseStreamState returns the state in a message; false for any other message,

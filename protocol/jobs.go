@@ -74,9 +74,7 @@ func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *V
 		return r, nil, bad
 	}
 	p := jobFields{}
-	if err := json.Unmarshal(input, &p.fields); err != nil {
-		return r, nil, Invalid("", "is not valid JSON")
-	}
+	_ = json.Unmarshal(input, &p.fields) // ValidateInput has accepted it
 	r.URL = p.text("url")
 	r.Model = p.text("model")
 	r.Webhook = p.text("webhook")

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -26,10 +27,7 @@ func Label(s string) string {
 	if plainLabel(s) {
 		return s
 	}
-	if s = Clean(s, MaxLabelRunes); s == "" {
-		return NoLabel
-	}
-	return s
+	return cmp.Or(Clean(s, MaxLabelRunes), NoLabel)
 }
 
 // plainLabel reports whether s is clean already, without allocating.

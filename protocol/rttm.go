@@ -53,7 +53,7 @@ func WriteRTTM(w io.Writer, name string, turns []Turn) error {
 
 // field converts s to a field of RTTM: not empty, without white space.
 func field(s, empty string) string {
-	s = strings.Map(func(r rune) rune {
+	return cmp.Or(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return '_'
@@ -61,11 +61,7 @@ func field(s, empty string) string {
 			return -1
 		}
 		return r
-	}, s)
-	if s == "" {
-		return empty
-	}
-	return s
+	}, s), empty)
 }
 
 // rttmTypes are the types of RTTM lines (NIST, RT-09 evaluation plan, appendix A).

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -45,9 +44,7 @@ type Enrolment struct {
 // Null means that a field is not given. What a voiceprint contains is not checked.
 func ParseEnrolment(input json.RawMessage) (e Enrolment, shown json.RawMessage, bad *ValidationErrorResponse) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(input, &fields); err != nil {
-		return e, nil, Invalid("", "is not valid JSON")
-	}
+	_ = json.Unmarshal(input, &fields)
 	if raw := fields["matching"]; given(raw) {
 		var err error
 		if e.Matching, err = parseMatching(raw); err != nil {
@@ -107,7 +104,7 @@ func parseMatching(raw json.RawMessage) (*Matching, error) {
 	if raw[0] != '{' || json.Unmarshal(raw, &m) != nil {
 		return nil, fmt.Errorf("must be an object with the number threshold and the boolean exclusive")
 	}
-	if m.Threshold != nil && (math.IsNaN(*m.Threshold) || *m.Threshold < 0 || *m.Threshold > 100) {
+	if m.Threshold != nil && (*m.Threshold < 0 || *m.Threshold > 100) {
 		return nil, fmt.Errorf("threshold must be 0 to 100")
 	}
 	return &m, nil

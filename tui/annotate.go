@@ -48,19 +48,17 @@ func (m *model) selectLane(s *display.Session, i int) {
 }
 
 // withLane does something with the selected lane, or asks for one.
-func withLane(what string, do func(m *model, label string) tea.Cmd) func(*model) tea.Cmd {
-	return func(m *model) tea.Cmd {
-		s := m.session()
-		if len(s.Speakers) == 0 {
+func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		switch s := m.session(); {
+		case len(s.Speakers) == 0:
 			m.notify("nobody has spoken yet", canvas.Dim)
-			return nil
+		case s.Index(m.selected) >= 0:
+			do(m, m.selected)
+		default:
+			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
 		}
-		if s.Index(m.selected) >= 0 {
-			return do(m, m.selected)
-		}
-		m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
-		return nil
-	}
+	})
 }
 
 // update changes the annotations, or shows why that is refused.
@@ -73,7 +71,7 @@ func (m *model) update(f func(protocol.Annotations) (protocol.Annotations, error
 }
 
 // rename asks for a speaker's name.
-func (m *model) rename(label string) tea.Cmd {
+func (m *model) rename(label string) {
 	s := m.session()
 	p := s.Speakers[s.Index(label)]
 	text := p.Name
@@ -89,16 +87,15 @@ func (m *model) rename(label string) tea.Cmd {
 			return nil
 		},
 	})
-	return nil
 }
 
 // merge asks which speaker another one is merged into.
-func (m *model) merge(label string) tea.Cmd {
+func (m *model) merge(label string) {
 	s := m.session()
 	i := s.Index(label)
 	if len(s.Speakers) < 2 {
 		m.notify("there is nobody to merge with", canvas.Dim)
-		return nil
+		return
 	}
 	from := s.Speakers[i].Name
 	other := s.Speakers[(i+1)%len(s.Speakers)]
@@ -108,19 +105,17 @@ func (m *model) merge(label string) tea.Cmd {
 	m.askLane(laneChoice{
 		except: s.Speakers[i].Label,
 		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
-		do: func(m *model, into string) tea.Cmd {
+		do: func(m *model, into string) {
 			if into == label {
 				m.notify(from+" is one person already", canvas.Dim)
-				return nil
+				return
 			}
 			to := m.session().Name(into) // before it takes over the name
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
 				m.notify("merged "+from+" into "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
-			return nil
 		},
 	}, other.Label)
-	return nil
 }
 
 // joinNewLabel asks who a new label is: the selected one, or else the
@@ -150,25 +145,21 @@ func (m *model) joinNewLabel() {
 			}
 			return from + " came after the reconnection: is it " + name + "?"
 		},
-		do: func(m *model, into string) tea.Cmd {
+		do: func(m *model, into string) {
 			if into == label {
-				if m.separate == nil {
-					m.separate = map[string]bool{}
-				}
 				m.separate[label] = true
 				m.notify(from+" stays a person of its own", canvas.Plain)
-				return nil
+				return
 			}
 			to := m.session().Name(into) // before it takes over the name
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(label, into) }) {
 				m.notify("joined "+from+" with "+to+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
-			return nil
 		},
 	}, s.MatchFor(label))
 }
 
-func (m *model) toggleMute(label string) tea.Cmd {
+func (m *model) toggleMute(label string) {
 	a, _ := m.annotations.Load()
 	muted := !a.Muted(label)
 	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(label, muted), nil })
@@ -181,18 +172,16 @@ func (m *model) toggleMute(label string) tea.Cmd {
 	default:
 		m.notify(display.MuteText(name, muted)+", "+m.keyOf("undo")+" undoes it", canvas.Plain)
 	}
-	return nil
 }
 
-func (m *model) toggleSolo(label string) tea.Cmd {
-	if m.solo != "" && m.session().Index(m.solo) == m.session().Index(label) {
+func (m *model) toggleSolo(label string) {
+	if m.session().Index(m.solo) == m.session().Index(label) {
 		m.solo = ""
 		m.notify("all lanes again", canvas.Plain)
-		return nil
+		return
 	}
 	m.solo = label
 	m.notify("only "+m.session().Name(label)+", "+m.keyOf("solo")+" shows all lanes again", canvas.Plain)
-	return nil
 }
 
 func (m *model) toggleSort() {
@@ -217,8 +206,8 @@ type bookmarkJump struct {
 }
 
 // addBookmark asks for the note of a bookmark: at the selected row of the list, at
-// the cursor, at the present, or when scrolled back, in the middle of the window. Its position is that of the key, not of the
-// end of the note.
+// the cursor, at the present, or when scrolled back, in the middle of the window. Its
+// position is that of the key, not of the end of the note.
 func (m *model) addBookmark() {
 	w := m.window()
 	at := w.position
@@ -261,17 +250,13 @@ func (m *model) jumpToBookmark(by int) {
 	if m.jump == (bookmarkJump{m.bookmark, m.view}) {
 		from = m.bookmark
 	}
-	// The first bookmark after from, and the last one before it.
-	next := slices.IndexFunc(s.Bookmarks, func(k protocol.Bookmark) bool { return k.At > from })
-	if next < 0 {
-		next = len(s.Bookmarks)
+	// The first bookmark after from, or the last one before it.
+	i := slices.IndexFunc(s.Bookmarks, func(k protocol.Bookmark) bool { return k.At > from || by < 0 && k.At == from })
+	if i < 0 {
+		i = len(s.Bookmarks)
 	}
-	i := next
 	if by < 0 {
-		i = next - 1
-		for i >= 0 && s.Bookmarks[i].At >= from {
-			i--
-		}
+		i--
 	}
 	if i < 0 || i >= len(s.Bookmarks) {
 		m.notify(map[bool]string{true: "no bookmark after this", false: "no bookmark before this"}[by > 0], canvas.Dim)
@@ -279,18 +264,19 @@ func (m *model) jumpToBookmark(by int) {
 	}
 	k := s.Bookmarks[i]
 	m.bookmark = k.At
-	m.centre(k.At)
+	m.goTo(k.At)
 	m.jump = bookmarkJump{k.At, m.view}
 	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.Clean(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
-	if m.o.Player != nil {
-		m.o.Player.Seek(k.At)
-	}
 }
 
-// centre moves the window so that a position is in its middle.
-func (m *model) centre(at float64) {
+// goTo moves the window so that a position is in its middle, and plays a recording
+// from there.
+func (m *model) goTo(at float64) {
 	if w := m.window(); !m.view.showsAll() {
 		m.view.scrollTo(w, at+w.span/2)
+	}
+	if m.o.Player != nil {
+		m.o.Player.Seek(at)
 	}
 }
 

@@ -13,16 +13,36 @@ import (
 )
 
 // What the keys write: exports and recordings into files, and text into the
-// terminal's clipboard. Goroutines of Bubble Tea's write, and answer with a message.
+// terminal's clipboard.
 
-// exportedMsg is the result of Options.Export.
-type exportedMsg struct {
-	text     string
-	err      error
-	revision int64
+// workedMsg is the result of work that waits.
+type workedMsg struct {
+	text string // one line; "" = nothing to say
+	err  error
+	done func(err error) // nil = nothing to do
 }
 
-// export writes the files on a goroutine of Bubble Tea's.
+// work does what waits on a goroutine of Bubble Tea's. Then done is called on the
+// screen's, and the text or the error is shown.
+func work(do func() (text string, err error), done func(err error)) tea.Cmd {
+	return func() tea.Msg {
+		text, err := do()
+		return workedMsg{text, err, done}
+	}
+}
+
+func (m *model) worked(msg workedMsg) {
+	if msg.done != nil {
+		msg.done(msg.err)
+	}
+	switch {
+	case msg.err != nil:
+		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
+	case msg.text != "":
+		m.notify(msg.text, canvas.Good)
+	}
+}
+
 func (m *model) export() tea.Cmd {
 	if m.exporting {
 		return nil
@@ -30,30 +50,15 @@ func (m *model) export() tea.Cmd {
 	m.exporting = true
 	m.notify("exporting", canvas.Dim)
 	a, revision := m.annotations.Load()
-	export := m.o.Export
-	return func() tea.Msg {
-		text, err := export(a)
-		return exportedMsg{text, err, revision}
-	}
+	return work(func() (string, error) { return m.o.Export(a) }, func(err error) {
+		m.exporting = false
+		if err == nil {
+			m.annotations.MarkSaved(revision)
+		}
+	})
 }
 
-func (m *model) exported(msg exportedMsg) {
-	m.exporting = false
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-		return
-	}
-	m.annotations.MarkSaved(msg.revision)
-	m.notify(msg.text, canvas.Good)
-}
-
-// recordedMsg is the result of Options.Record.
-type recordedMsg struct {
-	text string
-	err  error
-}
-
-// record starts or stops a recording on a goroutine of Bubble Tea's.
+// record starts or stops a recording.
 func (m *model) record() tea.Cmd {
 	if m.recording {
 		return nil
@@ -62,21 +67,10 @@ func (m *model) record() tea.Cmd {
 	if m.state.Recording != nil && m.state.Recording.Stopped == "" {
 		m.notify("stopping the recording", canvas.Dim)
 	}
-	toggle := m.o.Record
-	return func() tea.Msg {
-		text, err := toggle()
-		return recordedMsg{text, err}
-	}
-}
-
-func (m *model) recorded(msg recordedMsg) {
-	m.recording = false
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-		return
-	}
-	m.notify(msg.text, canvas.Good)
-	m.refresh()
+	return work(m.o.Record, func(error) {
+		m.recording = false
+		m.refresh()
+	})
 }
 
 // maxClipboard is how much is sent to a terminal's clipboard at most; some
@@ -98,14 +92,10 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 		return nil
 	}
 	m.notify(fmt.Sprintf("%s sent to the terminal's clipboard (OSC 52, not every terminal takes it; %s)", what, instead), canvas.Good)
-	out := m.o.Output
 	return func() tea.Msg {
-		if out == nil {
-			out = os.Stdout
-		}
 		// One write, so that it cannot split a frame of the screen.
-		if _, err := io.WriteString(out, clipboardSequence(text)); err != nil {
-			return wireSavedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+		if _, err := io.WriteString(m.o.Output, clipboardSequence(text)); err != nil {
+			return workedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
 		}
 		return nil
 	}

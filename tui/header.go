@@ -34,7 +34,11 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 			cells = 14
 		}
 		x -= cells + 2
-		m.drawMeter(c, x, 0, cells)
+		rms, peak := m.state.Level.RMS, m.peak
+		if m.state.Finished { // there is no input any more
+			rms, peak = 0, 0
+		}
+		m.drawLevel(c, x, 0, cells, rms, peak)
 		x -= 2
 	}
 
@@ -120,17 +124,8 @@ func (m *model) badge(w window) (string, canvas.Style) {
 	return "", canvas.Plain
 }
 
-// drawMeter draws the input level: a bar for the RMS, and a mark at the highest
-// peak of the last moment. A peak close to full scale is a warning.
-func (m *model) drawMeter(c *canvas.Canvas, x, y, cells int) {
-	rms, peak := m.state.Level.RMS, m.peak
-	if m.state.Finished { // there is no input any more
-		rms, peak = 0, 0
-	}
-	m.drawLevel(c, x, y, cells, rms, peak)
-}
-
-// drawLevel draws a level in a frame, cells+2 wide.
+// drawLevel draws a level in a frame, cells+2 wide: a bar for the RMS, and a mark at
+// the highest peak of the last moment. A peak close to full scale is a warning.
 func (m *model) drawLevel(c *canvas.Canvas, x, y, cells int, rms, peak float32) {
 	style := canvas.Good
 	switch {

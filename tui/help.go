@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -57,40 +56,34 @@ func (m *model) helpPages() int {
 
 // legendEntry is a glyph and its meaning.
 type legendEntry struct {
-	glyph func(*canvas.Glyphs) string
+	glyph string
 	style canvas.Style
 	text  string
 }
 
-var timelineLegend = []legendEntry{
-	{func(g *canvas.Glyphs) string { return g.Speaking }, canvas.Speaker(0), "speaking now"},
-	{func(g *canvas.Glyphs) string { return g.PendingOpen + g.PendingOpen }, canvas.Speaker(0), "not decided, open turn"},
-	{func(g *canvas.Glyphs) string { return g.Pending + g.Pending }, canvas.Dim, "not decided yet"},
-	{func(g *canvas.Glyphs) string { return g.Overlap + g.Overlap }, canvas.Warn, "several at once"},
-	{func(g *canvas.Glyphs) string { return g.Gap + g.Gap }, canvas.Bad, "never sent"},
-	{func(g *canvas.Glyphs) string { return g.Bookmark }, canvas.Brand, "a bookmark"},
-}
-
-var wireLegend = []legendEntry{
-	{func(g *canvas.Glyphs) string { return g.Right }, canvas.Dim, "sent"},
-	{func(g *canvas.Glyphs) string { return g.Left }, canvas.Brand, "received"},
-	{func(g *canvas.Glyphs) string { return g.Rise[1] }, canvas.Good, "a chunk each 100 ms"},
-	{func(g *canvas.Glyphs) string { return g.Rise[8] }, canvas.Warn, "none for a second"},
-	{func(g *canvas.Glyphs) string { return g.Gap }, canvas.Bad, "chunks or stream lost"},
-}
-
-var recognisedLegend = legendEntry{
-	func(g *canvas.Glyphs) string { return g.Recognised }, canvas.Speaker(0), "named by a stored voice",
-}
-
 func (m *model) legend() []legendEntry {
+	g := m.glyphs
 	if m.screen() == wireScreen {
-		return wireLegend
+		return []legendEntry{
+			{g.Right, canvas.Dim, "sent"},
+			{g.Left, canvas.Brand, "received"},
+			{g.Rise[1], canvas.Good, "a chunk each 100 ms"},
+			{g.Rise[8], canvas.Warn, "none for a second"},
+			{g.Gap, canvas.Bad, "chunks or stream lost"},
+		}
+	}
+	legend := []legendEntry{
+		{g.Speaking, canvas.Speaker(0), "speaking now"},
+		{g.PendingOpen + g.PendingOpen, canvas.Speaker(0), "not decided, open turn"},
+		{g.Pending + g.Pending, canvas.Dim, "not decided yet"},
+		{g.Overlap + g.Overlap, canvas.Warn, "several at once"},
+		{g.Gap + g.Gap, canvas.Bad, "never sent"},
+		{g.Bookmark, canvas.Brand, "a bookmark"},
 	}
 	if m.o.Voices != "" {
-		return append(slices.Clone(timelineLegend), recognisedLegend)
+		legend = append(legend, legendEntry{g.Recognised, canvas.Speaker(0), "named by a stored voice"})
 	}
-	return timelineLegend
+	return legend
 }
 
 // voicesText says where the stored voices are; "" = none are used.
@@ -148,10 +141,11 @@ func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 		c.Text(at, row, k.key, b.keyText(m.glyphs.ASCII), canvas.Brand.Bold())
 		c.Text(at+k.key+2, row, k.text, b.help, canvas.Plain)
 	}
-	half := (len(m.legend()) + 1) / 2
-	for i, e := range m.legend() {
+	legend := m.legend()
+	half := (len(legend) + 1) / 2
+	for i, e := range legend {
 		at, row := x+2+i/half*columnWidth, y+k.top+1+k.rows+i%half
-		c.Text(at, row, k.key, e.glyph(m.glyphs), e.style)
+		c.Text(at, row, k.key, e.glyph, e.style)
 		c.Text(at+k.key+2, row, k.text, e.text, canvas.Dim)
 	}
 }

@@ -103,22 +103,17 @@ func (k Keymap) bindings() []binding {
 	all := newBindings()
 	for i := range all {
 		b := &all[i]
+		inHelp := b // the help shows both directions in one line, that of the first
+		if b.help == "" {
+			inHelp = &all[i-1]
+		}
 		for _, s := range k.settings {
 			if s.means(*b) {
-				b.keys, b.changed = s.Keys, true
-				b.shown, b.ascii = "", ""
-				if len(b.keys) > 0 {
-					b.shown, b.ascii = shownKey(b.keys[0], false), shownKey(b.keys[0], true)
-				}
+				b.keys, inHelp.shown, inHelp.ascii = s.Keys, "", ""
 			}
 		}
-	}
-	// The help shows both directions in one line, that of the first.
-	for i := range len(all) - 1 {
-		b, other := &all[i], all[i+1]
-		if pair := other.help == "" && b.help != "" && len(b.keys) > 0 && len(other.keys) > 0; pair && (b.changed || other.changed) {
-			b.shown = shownKey(b.keys[0], false) + " " + shownKey(other.keys[0], false)
-			b.ascii = shownKey(b.keys[0], true) + " " + shownKey(other.keys[0], true)
+		if inHelp != b && len(b.keys) > 0 {
+			inHelp.opposite = b.keys[0]
 		}
 	}
 	return all
@@ -126,14 +121,13 @@ func (k Keymap) bindings() []binding {
 
 // shownKey is a key as the screen shows it.
 func shownKey(key string, ascii bool) string {
-	arrows := map[string]string{"left": "←", "right": "→", "up": "↑", "down": "↓"}
-	if key == " " {
+	switch {
+	case key == " ":
 		return "space"
+	case ascii:
+		return key
 	}
-	if arrow := arrows[key]; arrow != "" && !ascii {
-		return arrow
-	}
-	return key
+	return cmp.Or(map[string]string{"left": "←", "right": "→", "up": "↑", "down": "↓"}[key], key)
 }
 
 // conflict is an error if a key of the setting also means something else where the

@@ -101,6 +101,16 @@ func TestKeymapErrors(t *testing.T) {
 	keymapOf(t, all...)
 }
 
+// TestKeymapOfOneDirection: the help shows no key that means nothing.
+func TestKeymapOfOneDirection(t *testing.T) {
+	m := modelWithKeys(t, 120, 34, KeySetting{"", "zoom out", nil}, KeySetting{"", "page forward", nil})
+	press(m, "?")
+	screenHas(t, m, " + ")
+	screenHasNot(t, m, "+ -")
+	screenHas(t, m, "shift+left")
+	screenHasNot(t, m, "shift ←")
+}
+
 // TestKeymapInTexts: the texts of the wire view have the keys of the settings.
 func TestKeymapInTexts(t *testing.T) {
 	m := wireModel(tuitest.Log(false), 120, 34)

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"cmp"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
@@ -13,17 +15,17 @@ import (
 type binding struct {
 	keys  []string // as Bubble Tea spells them
 	name  string   // as a command; "" = not a command
-	shown string   // as the screen shows them; "" = not in the help
+	shown string   // how the screen shows the keys; "" = by their names
 	ascii string   // the same in ASCII, where that differs
 	hint  string   // one word for the line of keys; "" = only in the help
-	help  string
-	short string // help where there is little room; "" = hint, or help
+	help  string   // "" = the one before has it: it does the opposite
+	short string   // help where there is little room; "" = hint, or help
 	do    func(*model) tea.Cmd
 	on    screen             // where the key means this
 	digit func(*model, int)  // instead of do, for keys that are digits: 0 is key 1
 	needs func(Options) bool // nil = always available
 
-	changed bool // the keys are those of a setting
+	opposite string // key of the binding after it, if that has no help; "" = none
 }
 
 // screen is what the keys apply to.
@@ -44,86 +46,86 @@ func newBindings() []binding {
 	noPlayer := func(o Options) bool { return o.Player == nil }
 	hasWire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
-		{keys: []string{"q", "Q"}, name: "quit", shown: "q", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
-		{keys: []string{"ctrl+c"}, name: "interrupt", shown: "ctrl+c", help: "interrupt", on: anyScreen, do: (*model).interrupt},
-		{keys: []string{"?", "h", "f1"}, name: "help", shown: "?", hint: "help", help: "this help", on: anyScreen, do: action((*model).nextHelpPage)},
-		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back, select nobody", short: "back", do: action((*model).back)},
-		{keys: []string{" "}, name: "freeze", shown: "space", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
-		{keys: []string{" ", "p"}, name: "pause", shown: "space", hint: "pause", help: "pause, play", short: "pause", needs: player, do: action((*model).togglePause)},
-		{keys: []string{","}, name: "seek back", shown: ", .", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
+		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
+		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt},
+		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: action((*model).nextHelpPage)},
+		{keys: []string{"esc"}, name: "back", help: "back, select nobody", short: "back", do: action((*model).back)},
+		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
+		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", needs: player, do: action((*model).togglePause)},
+		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
 		{keys: []string{"."}, name: "seek forward", needs: player, do: seekBy(10)},
-		{keys: []string{"<"}, name: "slower", shown: "< >", help: "slower, faster", short: "speed", needs: player, do: action(func(m *model) { m.o.Player.Faster(-1) })},
+		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", needs: player, do: action(func(m *model) { m.o.Player.Faster(-1) })},
 		{keys: []string{">"}, name: "faster", needs: player, do: action(func(m *model) { m.o.Player.Faster(1) })},
-		{keys: []string{"left"}, name: "scroll back", shown: "← →", ascii: "left right", hint: "scroll", help: "scroll, move cursor", short: "scroll", do: stepBy(-1)},
+		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: stepBy(-1)},
 		{keys: []string{"right"}, name: "scroll forward", do: stepBy(1)},
 		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
 		{keys: []string{"shift+right", "pgdown", "ctrl+right"}, name: "page forward", do: scrollBy(0.9)},
-		{keys: []string{"home", "g"}, name: "start", shown: "home", help: "to the start", short: "start", do: action((*model).toStart)},
-		{keys: []string{"end", "G"}, name: "present", shown: "end", help: "to the present", short: "present", do: action((*model).toPresent)},
-		{keys: []string{"+", "="}, name: "zoom in", shown: "+ -", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
+		{keys: []string{"home", "g"}, name: "start", help: "to the start", short: "start", do: action((*model).toStart)},
+		{keys: []string{"end", "G"}, name: "present", help: "to the present", short: "present", do: action((*model).toPresent)},
+		{keys: []string{"+", "="}, name: "zoom in", hint: "zoom", help: "zoom in, out", do: zoomBy(-1)},
 		{keys: []string{"-", "_"}, name: "zoom out", do: zoomBy(1)},
-		{keys: []string{"up", "k"}, name: "previous lane", shown: "↑ ↓", ascii: "up down", help: "select a lane", short: "lane", do: action(func(m *model) { m.selectBy(-1) })},
+		{keys: []string{"up", "k"}, name: "previous lane", help: "select a lane", short: "lane", do: action(func(m *model) { m.selectBy(-1) })},
 		{keys: []string{"down", "j"}, name: "next lane", do: action(func(m *model) { m.selectBy(1) })},
 		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", help: "select that lane", short: "lane", digit: func(m *model, i int) { m.selectLane(m.session(), i) }},
-		{keys: []string{"enter"}, name: "newest turn", shown: "enter", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
-		{keys: []string{"r"}, name: "name", shown: "r", hint: "name", help: "name a person", short: "name", do: withLane("name", (*model).rename)},
-		{keys: []string{"V"}, name: "remember", shown: "V", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, do: withLane("remember the voice of", (*model).askRemember)},
-		{keys: []string{"m"}, name: "merge", shown: "m", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
-		{keys: []string{"J"}, name: "join", shown: "J", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
-		{keys: []string{"u"}, name: "undo", shown: "u", help: "undo", do: action((*model).undo)},
-		{keys: []string{"x"}, name: "mute", shown: "x", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
-		{keys: []string{"o"}, name: "solo", shown: "o", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
-		{keys: []string{"s"}, name: "sort", shown: "s", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
-		{keys: []string{"f"}, name: "presenter", shown: "f", hint: "presenter", help: "presenter view", short: "presenter", do: action(func(m *model) { m.presenter = !m.presenter })},
-		{keys: []string{"b"}, name: "bookmark", shown: "b", hint: "mark", help: "set a bookmark", short: "mark", do: action((*model).addBookmark)},
-		{keys: []string{"["}, name: "previous bookmark", shown: "[ ]", help: "to bookmarks", short: "marks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
+		{keys: []string{"enter"}, name: "newest turn", help: "its newest turn", short: "turn", do: action((*model).describeNewest)},
+		{keys: []string{"r"}, name: "name", hint: "name", help: "name a person", do: withLane("name", (*model).rename)},
+		{keys: []string{"V"}, name: "remember", help: "remember the voice", short: "voice", needs: func(o Options) bool { return o.Memory != nil }, do: withLane("remember the voice of", (*model).askRemember)},
+		{keys: []string{"m"}, name: "merge", help: "merge two lanes", short: "merge", do: withLane("merge", (*model).merge)},
+		{keys: []string{"J"}, name: "join", help: "join a new label", short: "join", do: action((*model).joinNewLabel)},
+		{keys: []string{"u"}, name: "undo", help: "undo", do: action((*model).undo)},
+		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
+		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
+		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
+		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: action(func(m *model) { m.presenter = !m.presenter })},
+		{keys: []string{"b"}, name: "bookmark", hint: "mark", help: "set a bookmark", do: action((*model).addBookmark)},
+		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "marks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
 		{keys: []string{"]"}, name: "next bookmark", do: action(func(m *model) { m.jumpToBookmark(1) })},
-		{keys: []string{"B"}, name: "remove bookmark", shown: "B", help: "remove that bookmark", short: "unmark", do: action((*model).removeBookmark)},
-		{keys: []string{"t", "l"}, name: "turns", shown: "t", hint: "turns", help: "list of turns", short: "turns", do: action((*model).openList)},
-		{keys: []string{"e"}, name: "export", shown: "e", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
-		{keys: []string{"R"}, name: "record", shown: "R", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
-		{keys: []string{"i"}, name: "microphone", shown: "i", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
-		{keys: []string{"w"}, name: "wire", shown: "w", hint: "wire", help: "the wire", short: "wire", needs: hasWire, do: action((*model).openWire)},
+		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "unmark", do: action((*model).removeBookmark)},
+		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: action((*model).openList)},
+		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
+		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
+		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
+		{keys: []string{"w"}, name: "wire", hint: "wire", help: "the wire", needs: hasWire, do: action((*model).openWire)},
 
-		{keys: []string{"w"}, name: "timeline", shown: "w", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
-		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back", on: wireScreen, do: action((*model).wireBack)},
-		{keys: []string{" "}, name: "pause", shown: "space", hint: "pause", help: "pause the view", short: "pause", on: wireScreen, do: action((*model).toggleWirePause)},
-		{keys: []string{"enter"}, name: "raw", shown: "enter", hint: "raw", help: "raw JSON, and back", short: "raw", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
-		{keys: []string{"up", "k"}, name: "previous message", shown: "↑ ↓", ascii: "up down", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1, false)},
+		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
+		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).wireBack)},
+		{keys: []string{" "}, name: "pause", hint: "pause", help: "pause the view", on: wireScreen, do: action((*model).toggleWirePause)},
+		{keys: []string{"enter"}, name: "raw", hint: "raw", help: "raw JSON, and back", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
+		{keys: []string{"up", "k"}, name: "previous message", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1, false)},
 		{keys: []string{"down", "j"}, name: "next message", on: wireScreen, do: wireBy(1, false)},
 		{keys: []string{"pgup", "shift+left"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: wireScreen, do: wireBy(-1, true)},
 		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: wireBy(1, true)},
-		{keys: []string{"home", "g"}, name: "oldest", shown: "home end", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
+		{keys: []string{"home", "g"}, name: "oldest", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
 		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
-		{keys: []string{"/"}, name: "filter", shown: "/", hint: "filter", help: "filter by text", short: "filter", on: wireScreen, do: action((*model).askWireFilter)},
-		{keys: []string{"t"}, name: "kind", shown: "t", hint: "kind", help: "filter by kind", short: "kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
-		{keys: []string{"d"}, name: "direction", shown: "d", help: "filter by direction", short: "direction", on: wireScreen, do: onWire((*wire.View).NextDirection)},
-		{keys: []string{"u"}, name: "unfold", shown: "u", hint: "unfold", help: "unfold runs of chunks", short: "unfold", on: wireScreen, do: onWire((*wire.View).ToggleFold)},
-		{keys: []string{"c"}, name: "copy", shown: "c", hint: "copy", help: "copy as NDJSON", short: "copy", on: wireScreen, do: (*model).copyWire},
-		{keys: []string{"C"}, name: "file", shown: "C", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
+		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Words(), m.wire.SetWords) })},
+		{keys: []string{"t"}, name: "kind", hint: "kind", help: "filter by kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
+		{keys: []string{"d"}, name: "direction", help: "filter by direction", short: "direction", on: wireScreen, do: onWire((*wire.View).NextDirection)},
+		{keys: []string{"u"}, name: "unfold", hint: "unfold", help: "unfold runs of chunks", on: wireScreen, do: onWire((*wire.View).ToggleFold)},
+		{keys: []string{"c"}, name: "copy", hint: "copy", help: "copy as NDJSON", on: wireScreen, do: (*model).copyWire},
+		{keys: []string{"C"}, name: "file", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
 
-		{keys: []string{"t", "l"}, name: "timeline", shown: "t", hint: "timeline", help: "close the list", short: "timeline", on: listScreen, do: action((*model).closeList)},
-		{keys: []string{"esc"}, name: "back", shown: "esc", help: "back", on: listScreen, do: action((*model).listBack)},
-		{keys: []string{"up", "k"}, name: "previous turn", shown: "↑ ↓", ascii: "up down", help: "select a turn", short: "select", on: listScreen, do: listBy(-1, false)},
+		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: action((*model).closeList)},
+		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: action((*model).listBack)},
+		{keys: []string{"up", "k"}, name: "previous turn", help: "select a turn", short: "select", on: listScreen, do: listBy(-1, false)},
 		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: listBy(1, false)},
 		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: listBy(-1, true)},
 		{keys: []string{"pgdown"}, name: "page down", on: listScreen, do: listBy(1, true)},
-		{keys: []string{"home", "g"}, name: "oldest turn", shown: "home end", help: "oldest, newest", short: "ends", on: listScreen, do: action((*model).toOldestTurn)},
+		{keys: []string{"home", "g"}, name: "oldest turn", help: "oldest, newest", short: "ends", on: listScreen, do: action((*model).toOldestTurn)},
 		{keys: []string{"end", "G"}, name: "newest turn", on: listScreen, do: action((*model).toNewestTurn)},
-		{keys: []string{"enter"}, name: "jump", shown: "enter", hint: "jump", help: "to that time", short: "jump", on: listScreen, do: action((*model).jumpToRow)},
-		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", hint: "only", help: "that lane only", short: "only", on: listScreen, digit: (*model).onlyTurnsOf},
-		{keys: []string{"/"}, name: "filter", shown: "/", hint: "filter", help: "filter by text", short: "filter", on: listScreen, do: action((*model).askListFilter)},
-		{keys: []string{"y"}, name: "copy", shown: "y", hint: "copy", help: "copy row, or all", short: "copy", on: listScreen, do: (*model).copyRows},
-		{keys: []string{">"}, name: "reassign", shown: ">", hint: "reassign", help: "is another speaker", short: "reassign", on: listScreen, do: action((*model).reassign)},
+		{keys: []string{"enter"}, name: "jump", hint: "jump", help: "to that time", on: listScreen, do: action((*model).jumpToRow)},
+		{keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, shown: "1-9", hint: "only", help: "that lane only", on: listScreen, digit: (*model).onlyTurnsOf},
+		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: listScreen, do: action((*model).askListFilter)},
+		{keys: []string{"y"}, name: "copy", hint: "copy", help: "copy row, or all", on: listScreen, do: (*model).copyRows},
+		{keys: []string{">"}, name: "reassign", hint: "reassign", help: "is another speaker", on: listScreen, do: action((*model).reassign)},
 
-		{keys: []string{"enter"}, name: "use", shown: "enter", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
-		{keys: []string{"up", "k"}, name: "previous microphone", shown: "↑ ↓", ascii: "up down", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},
+		{keys: []string{"enter"}, name: "use", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
+		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},
 		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: microphoneBy(1)},
-		{keys: []string{"esc", "i"}, name: "back", shown: "esc", hint: "back", help: "back", on: microphoneScreen, do: action((*model).microphonesBack)},
+		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).microphonesBack)},
 
-		{keys: []string{":"}, name: "command", shown: ":", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
-		{keys: []string{"M"}, name: "mouse", shown: "M", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, name: "suspend", shown: "ctrl+z", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{":"}, name: "command", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
+		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
+		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }},
 	}
 }
 
@@ -172,21 +174,20 @@ func (m *model) bound(key string) *binding {
 
 // shortHelp is what the binding does, in one word.
 func (b binding) shortHelp() string {
-	switch {
-	case b.short != "":
-		return b.short
-	case b.hint != "":
-		return b.hint
-	}
-	return b.help
+	return cmp.Or(b.short, b.hint, b.help)
 }
 
-// keyText is how the binding's keys are shown.
+// keyText is how the binding's keys, of which there are some, are shown.
 func (b binding) keyText(ascii bool) string {
-	if ascii && b.ascii != "" {
+	switch {
+	case ascii && b.ascii != "":
 		return b.ascii
+	case b.shown != "":
+		return b.shown
+	case b.opposite != "":
+		return shownKey(b.keys[0], ascii) + " " + shownKey(b.opposite, ascii)
 	}
-	return b.shown
+	return shownKey(b.keys[0], ascii)
 }
 
 // key handles a key message. Keys in quick succession can arrive as one message
@@ -225,7 +226,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 		if m.choice != nil && name != "ctrl+c" {
 			m.dirty = true
-			cmds = append(cmds, m.choiceKey(name))
+			m.choiceKey(name)
 			continue
 		}
 		if b := m.bound(name); b != nil {
@@ -383,16 +384,16 @@ func (m *model) toggleMouse() tea.Cmd {
 // click handles the mouse: the wheel scrolls, with ctrl it zooms; a click
 // selects a lane and describes a turn, or goes to a position of the minimap.
 // Dragging does nothing.
-func (m *model) click(msg tea.MouseMsg) tea.Cmd {
+func (m *model) click(msg tea.MouseMsg) {
 	if msg.Action != tea.MouseActionPress || m.help > 0 || m.input != nil || m.microphones != nil {
-		return nil
+		return
 	}
 	if m.wire != nil {
 		m.clickWire(msg)
-		return nil
+		return
 	}
 	if m.presenter || m.list != nil && m.clickList(msg) {
-		return nil
+		return
 	}
 	by := 0
 	switch msg.Button {
@@ -402,16 +403,17 @@ func (m *model) click(msg tea.MouseMsg) tea.Cmd {
 		by = 1
 	case tea.MouseButtonLeft:
 		m.clickAt(msg.X, msg.Y)
-		m.dirty = true
-		return nil
 	default:
-		return nil
+		return
 	}
 	m.dirty = true
-	if msg.Ctrl {
-		return zoomBy(by)(m)
+	switch {
+	case by == 0:
+	case msg.Ctrl:
+		zoomBy(by)(m)
+	default:
+		scrollBy(0.1 * float64(by))(m)
 	}
-	return scrollBy(0.1 * float64(by))(m)
 }
 
 func (m *model) clickAt(x, y int) {
@@ -426,10 +428,7 @@ func (m *model) clickAt(x, y int) {
 	if l.mapH > 0 && y == l.mapY {
 		if onTimeline {
 			at := mapPosition(column, s.State, w.cells)
-			m.centre(at)
-			if m.o.Player != nil {
-				m.o.Player.Seek(at)
-			}
+			m.goTo(at)
 		}
 		return
 	}

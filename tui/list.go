@@ -22,17 +22,12 @@ import (
 //	       so we ship it                              what was said
 //	 0:49  ◆ decision: ship it on Friday
 
-const (
-	// sideWidth is the width of a screen from which on the list is beside the
-	// timeline.
-	sideWidth = 120
-	// maxListFilter bounds the text of a filter, in runes.
-	maxListFilter = 60
-)
+// sideWidth is the width of a screen from which on the list is beside the timeline.
+const sideWidth = 120
 
 // listView is the state of the list.
 type listView struct {
-	display.Cursor
+	display.Cursor[listRow]
 	filter listFilter
 	cache  listCache
 }
@@ -58,8 +53,8 @@ type listRow struct {
 // maxTextLines bounds the lines of a turn, for ids.
 const maxTextLines = 1<<12 - 1
 
-// id grows along the list and stays with the row: a label has one turn at a time.
-func (r listRow) id() int64 {
+// ID grows along the list and stays with the row: a label has one turn at a time.
+func (r listRow) ID() int64 {
 	order := int64(1)
 	if r.label != "" {
 		order = int64(r.lane) + 2
@@ -138,7 +133,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 	for _, k := range s.Bookmarks {
 		add(listRow{at: k.At, note: display.Clean(k.Note)})
 	}
-	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.id(), b.id()) })
+	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
 	v.cache = listCache{key, rows}
 	return rows
 }
@@ -182,8 +177,7 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 		c.Text(x+1, y+h/2, w-1, text, canvas.Dim)
 		return
 	}
-	id := func(i int) int64 { return rows[i].id() }
-	top, selected := v.Top(len(rows), h, id), v.Index(len(rows), id)
+	top, selected := v.Top(rows, h), v.Index(rows)
 	for i := range min(h, len(rows)-top) {
 		m.drawListRow(c, x, y+i, w, s, rows[top+i], v.Selected != 0 && top+i == selected)
 	}
@@ -194,33 +188,28 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 	if selected {
 		c.Set(x, y, m.glyphs.Selected, canvas.Brand.Bold())
 	}
+	style, textStyle, shown := canvas.Speaker(r.lane), canvas.Plain, r.name
+	if i := s.Index(r.label); i >= 0 {
+		shown = s.Speakers[i].Marked(m.glyphs)
+		if s.Speakers[i].Muted {
+			style, textStyle = canvas.Dim, canvas.Dim
+		}
+	}
 	if r.line > 0 {
 		x += textIndent(s)
-		c.Text(x, y, end-x, r.said, textStyle(s, r))
+		c.Text(x, y, end-x, r.said, textStyle)
 		return
-	}
-	at := display.Clock(r.at)
-	if s.Position >= 3600 {
-		at = fmt.Sprintf("%7s", at)
-	} else {
-		at = fmt.Sprintf("%5s", at)
 	}
 	timeStyle := canvas.Dim
 	if selected {
 		timeStyle = canvas.Plain.Bold()
 	}
-	x += 1 + c.Text(x+1, y, w-1, at, timeStyle) + 2
+	x += textIndent(s)
+	c.TextRight(x-2, y, display.Clock(r.at), timeStyle)
 	if r.label == "" {
 		text := strings.TrimSpace(m.glyphs.Bookmark + " " + r.note)
 		c.Text(x, y, end-x, canvas.Fit(text, end-x, 0, m.glyphs.Ellipsis), canvas.Brand)
 		return
-	}
-	style, shown := canvas.Speaker(r.lane), r.name
-	if i := s.Index(r.label); i >= 0 {
-		shown = s.Speakers[i].Marked(m.glyphs)
-		if s.Speakers[i].Muted {
-			style = canvas.Dim
-		}
 	}
 	nameStyle := style
 	if selected {
@@ -242,14 +231,6 @@ func textIndent(s *display.Session) int {
 		return 10
 	}
 	return 8
-}
-
-// textStyle is that of the text of a turn: faint when its speaker is muted.
-func textStyle(s *display.Session, r listRow) canvas.Style {
-	if i := s.Index(r.label); i >= 0 && s.Speakers[i].Muted {
-		return canvas.Dim
-	}
-	return canvas.Plain
 }
 
 func (m *model) openList() { m.list = &listView{} }
@@ -285,22 +266,17 @@ func (m *model) moveListRow(by int, page bool) {
 	if page {
 		by *= max(h-1, 1)
 	}
-	m.list.Move(len(rows), h, by, func(i int) int64 { return rows[i].id() })
+	m.list.Move(rows, h, by)
 }
 
-func (m *model) toNewestTurn() { m.list.Cursor = display.Cursor{} }
+func (m *model) toNewestTurn() { m.list.Cursor = display.Cursor[listRow]{} }
 
-func (m *model) toOldestTurn() {
-	m.toNewestTurn()
-	if rows := m.listRows(m.session()); len(rows) > 0 {
-		m.list.Selected = rows[0].id()
-	}
-}
+func (m *model) toOldestTurn() { m.list.ToOldest(m.listRows(m.session())) }
 
 // selectedRow is the selected row, or the newest without a selection.
 func (m *model) selectedRow() (listRow, bool) {
 	rows := m.listRows(m.session())
-	i := m.list.Index(len(rows), func(i int) int64 { return rows[i].id() })
+	i := m.list.Index(rows)
 	if i < 0 {
 		m.notify("there is no turn in the list", canvas.Dim)
 		return listRow{}, false
@@ -324,20 +300,13 @@ func (m *model) onlyTurnsOf(lane int) {
 }
 
 func (m *model) askListFilter() {
-	m.askText(textInput{
-		label: "only rows with:", style: canvas.Brand, limit: maxListFilter, before: m.list.filter.text,
-		done: func(m *model, text string) tea.Cmd {
-			if m.list != nil {
-				m.list.filter.text = text
-				m.toNewestTurn()
-			}
-			return nil
-		},
+	m.askFilter(m.list.filter.text, func(words string) {
+		m.list.filter.text = words
+		m.toNewestTurn()
 	})
 }
 
-// jumpToRow shows the selected row on the timeline, and plays a recording from
-// there.
+// jumpToRow shows the selected row on the timeline.
 func (m *model) jumpToRow() {
 	r, ok := m.selectedRow()
 	if !ok {
@@ -346,12 +315,9 @@ func (m *model) jumpToRow() {
 	if m.layout().side == 0 {
 		m.closeList()
 	}
-	m.centre(r.at)
+	m.goTo(r.at)
 	if m.still() {
 		m.cursor = r.at
-	}
-	if m.o.Player != nil {
-		m.o.Player.Seek(r.at)
 	}
 	if r.label == "" {
 		m.bookmark = r.at
@@ -404,17 +370,16 @@ func (m *model) reassign() {
 		prompt: func(name string) string {
 			return "the turn of " + r.name + " at " + display.Clock(r.at) + " is " + name + "'s?"
 		},
-		do: func(m *model, to string) tea.Cmd {
+		do: func(m *model, to string) {
 			if to == r.label {
 				m.notify("it is "+r.name+"'s turn already", canvas.Dim)
-				return nil
+				return
 			}
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
 				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
 			}) {
 				m.notify("the turn at "+display.Clock(r.at)+" is "+m.session().Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
-			return nil
 		},
 	}, other.Label)
 }
@@ -433,9 +398,9 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 		m.moveListRow(3, false)
 	case tea.MouseButtonLeft:
 		rows := m.listRows(m.session())
-		i := m.list.Top(len(rows), h, func(i int) int64 { return rows[i].id() }) + msg.Y - y
+		i := m.list.Top(rows, h) + msg.Y - y
 		if msg.Y >= y && msg.Y < y+h && i < len(rows) {
-			m.list.Cursor = display.Cursor{Selected: rows[i].id(), Line: msg.Y - y}
+			m.list.Cursor = display.Cursor[listRow]{Selected: rows[i].ID(), Line: msg.Y - y}
 		}
 	}
 	return true

@@ -36,23 +36,16 @@ type microphoneView struct {
 	err   error
 }
 
-// listedMsg is the list of the microphones, usedMsg the result of Use.
-type (
-	listedMsg struct {
-		list []display.Microphone
-		err  error
-	}
-	usedMsg struct {
-		text string
-		err  error
-	}
-)
+// listedMsg is the list of the microphones.
+type listedMsg struct {
+	list []display.Microphone
+	err  error
+}
 
 func (m *model) openMicrophones() tea.Cmd {
 	m.microphones = &microphoneView{}
-	devices := m.o.Microphones
 	return func() tea.Msg {
-		list, err := devices.List()
+		list, err := m.o.Microphones.List()
 		return listedMsg{list, err}
 	}
 }
@@ -64,12 +57,11 @@ func (m *model) closeMicrophones() {
 
 // microphonesBack closes the help, then the choice.
 func (m *model) microphonesBack() {
-	switch {
-	case m.help > 0:
+	if m.help > 0 {
 		m.help = 0
-	default:
-		m.closeMicrophones()
+		return
 	}
+	m.closeMicrophones()
 }
 
 func (m *model) microphonesListed(msg listedMsg) {
@@ -137,27 +129,16 @@ func (m *model) useMicrophone() tea.Cmd {
 		return nil
 	}
 	v.using = true
-	devices := m.o.Microphones
-	return func() tea.Msg {
-		text, err := devices.Use(d.Input)
-		return usedMsg{text, err}
-	}
-}
-
-func (m *model) microphoneUsed(msg usedMsg) {
-	v := m.microphones
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-		if v != nil {
+	return work(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+		switch v := m.microphones; {
+		case v == nil:
+		case err != nil:
 			v.using = false
 			m.measure()
+		default:
+			m.closeMicrophones()
 		}
-		return
-	}
-	if v != nil {
-		m.closeMicrophones()
-	}
-	m.notify(msg.text, canvas.Good)
+	})
 }
 
 const (

@@ -32,14 +32,12 @@ type mapCell struct {
 
 // minimapCache keeps the newest cells, and what they were computed from.
 type minimapCache struct {
-	valid    bool
 	lanes    []protocol.Lane
 	span     float64
 	decided  int   // in cells: where open turns end
 	revision int64 // of the annotations
 	solo     string
 	cells    []mapCell
-	talk     []float64 // of each speaker and cell, reused
 }
 
 // mapCells computes the cells, unless nothing has changed since the last time.
@@ -49,21 +47,16 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 	dur := span / float64(cells)
 	decided := int(s.DecidedUntil() / dur)
 	k := &m.minimap
-	if k.valid && k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualLanes(k.lanes, s.Timeline.Lanes) {
+	if k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualLanes(k.lanes, s.Timeline.Lanes) {
 		return k.cells
 	}
-	*k = minimapCache{valid: true, lanes: s.Timeline.Lanes, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells), talk: k.talk}
-	if n := cells * len(s.Speakers); cap(k.talk) < n {
-		k.talk = make([]float64, n)
-	} else {
-		k.talk = k.talk[:n]
-		clear(k.talk)
-	}
+	*k = minimapCache{lanes: s.Timeline.Lanes, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells)}
+	all := make([]float64, cells*len(s.Speakers)) // talk of each speaker and cell
 	for i, p := range s.Speakers {
 		if p.Muted {
 			continue
 		}
-		talk := k.talk[i*cells : (i+1)*cells]
+		talk := all[i*cells : (i+1)*cells]
 		for _, t := range p.Turns {
 			addTalk(talk, t.Start, t.End, dur)
 		}
@@ -74,7 +67,7 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 	for c := range k.cells {
 		most, who, sum := 0.0, -1, 0.0
 		for i := range s.Speakers {
-			t := k.talk[i*cells+c]
+			t := all[i*cells+c]
 			if sum += t; t > most {
 				most, who = t, i
 			}
@@ -88,15 +81,8 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 
 // addTalk adds a stretch of speech to the cells that it covers, in seconds.
 func addTalk(cells []float64, start, end, dur float64) {
-	for c := max(int(start/dur), 0); c < len(cells); c++ {
-		from, to := max(start, float64(c)*dur), min(end, float64(c+1)*dur)
-		if to <= from {
-			if float64(c)*dur >= end {
-				return
-			}
-			continue
-		}
-		cells[c] += to - from
+	for c := max(int(start/dur), 0); c < len(cells) && float64(c)*dur < end; c++ {
+		cells[c] += max(min(end, float64(c+1)*dur)-max(start, float64(c)*dur), 0)
 	}
 }
 

@@ -34,7 +34,7 @@ const (
 )
 
 type (
-	tickMsg  time.Time
+	tickMsg  struct{}
 	endedMsg struct{} // the context of Run has ended
 )
 
@@ -102,7 +102,8 @@ type model struct {
 }
 
 func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, dirty: true, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations}
+	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, dirty: true, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}}
+	m.voices.asked = map[string]bool{}
 	if m.annotations == nil {
 		m.annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
@@ -112,15 +113,11 @@ func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs)
 
 func (m *model) Init() tea.Cmd {
 	m.refresh()
-	cmds := []tea.Cmd{m.tick(), m.awaitEnd}
-	if m.o.Messages != nil {
-		cmds = append(cmds, m.awaitMessage)
-	}
-	return tea.Batch(cmds...)
+	return tea.Batch(m.tick(), m.awaitEnd, m.awaitMessage)
 }
 
 func (m *model) tick() tea.Cmd {
-	return tea.Tick(tickInterval, func(t time.Time) tea.Msg { return tickMsg(t) })
+	return tea.Tick(tickInterval, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // awaitEnd and awaitMessage are commands: Bubble Tea runs each on a goroutine,
@@ -164,19 +161,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyMsg:
 		return m, m.key(msg)
 	case tea.MouseMsg:
-		return m, m.click(msg)
-	case exportedMsg:
-		m.exported(msg)
-	case voiceMsg:
-		m.voiceDone(msg)
-	case recordedMsg:
-		m.recorded(msg)
+		m.click(msg)
+	case workedMsg:
+		m.worked(msg)
 	case listedMsg:
 		m.microphonesListed(msg)
-	case usedMsg:
-		m.microphoneUsed(msg)
-	case wireSavedMsg:
-		m.wireSaved(msg)
 	case tea.ResumeMsg:
 		m.dirty = true
 	}
@@ -233,10 +222,7 @@ func (m *model) refreshTimeline() {
 
 // judge reads the records of the connection when it is time.
 func (m *model) judge(s display.State, now time.Time) trace.Health {
-	if m.o.Wire == nil {
-		return trace.Health{}
-	}
-	if d := now.Sub(m.healthAt); d >= wire.Interval || d < 0 {
+	if d := now.Sub(m.healthAt); m.o.Wire != nil && (d >= wire.Interval || d < 0) {
 		status := m.o.Wire().Status
 		m.health, _ = status.Health(now, s.Latency)
 		m.healthAt = now
@@ -291,8 +277,8 @@ func (m *model) session() *display.Session {
 
 func (m *model) annotate(s display.State) *display.Session {
 	a, revision := m.annotations.Load()
-	if c := &m.cache; !c.valid || c.revision != revision || c.texts != s.Timeline.Texts || !display.EqualLanes(c.lanes, s.Timeline.Lanes) {
-		*c = speakerCache{true, revision, s.Timeline.Texts, s.Timeline.Lanes, a.Speakers(s.Timeline)}
+	if c := &m.cache; c.revision != revision || c.texts != s.Timeline.Texts || !display.EqualLanes(c.lanes, s.Timeline.Lanes) {
+		*c = speakerCache{revision, s.Timeline.Texts, s.Timeline.Lanes, a.Speakers(s.Timeline)}
 	}
 	out := s.Annotate(a, m.cache.speakers, m.solo)
 	if m.sortByTalk {
@@ -304,9 +290,8 @@ func (m *model) annotate(s display.State) *display.Session {
 }
 
 // speakerCache keeps the newest speakers: merging hours of turns twenty times a
-// second would cost too much.
+// second would cost too much. The zero value is that of no lanes.
 type speakerCache struct {
-	valid    bool
 	revision int64           // of the annotations
 	texts    int             // of the timeline
 	lanes    []protocol.Lane // of the timeline

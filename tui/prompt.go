@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,17 @@ type textInput struct {
 
 // askText begins a text input. Enter ends it with done, esc without.
 func (m *model) askText(t textInput) { m.input = &t }
+
+// maxFilter bounds the text of a filter, in runes.
+const maxFilter = 60
+
+// askFilter asks for the words that a row of a list must have.
+func (m *model) askFilter(words string, set func(words string)) {
+	m.askText(textInput{
+		label: "only rows with:", style: canvas.Brand, limit: maxFilter, before: words,
+		done: func(_ *model, text string) tea.Cmd { set(text); return nil },
+	})
+}
 
 // inputKey is for the keys while text is typed.
 func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
@@ -94,7 +106,7 @@ func (t *textInput) insert(text string) {
 // asked, the selection moves among the answers.
 type laneChoice struct {
 	prompt func(name string) string
-	do     func(m *model, label string) tea.Cmd
+	do     func(m *model, label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
 }
@@ -106,7 +118,7 @@ func (m *model) askLane(q laneChoice, proposal string) {
 }
 
 // choiceKey is for the keys while a lane is asked for.
-func (m *model) choiceKey(name string) tea.Cmd {
+func (m *model) choiceKey(name string) {
 	switch name {
 	case "up", "k", "left":
 		m.selectAnswer(-1)
@@ -115,16 +127,15 @@ func (m *model) choiceKey(name string) tea.Cmd {
 	case "esc", "q":
 		m.selected, m.choice = m.choice.before, nil
 	case "enter", " ":
-		return m.chooseSelected()
+		m.chooseSelected()
 	default:
 		if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
 			if s := m.session(); int(name[0]-'1') < len(s.Speakers) {
 				m.selected = s.Speakers[name[0]-'1'].Label
-				return m.chooseSelected()
+				m.chooseSelected()
 			}
 		}
 	}
-	return nil
 }
 
 // selectAnswer moves the selection to the next lane that is an answer.
@@ -138,13 +149,12 @@ func (m *model) selectAnswer(by int) {
 	}
 }
 
-func (m *model) chooseSelected() tea.Cmd {
+func (m *model) chooseSelected() {
 	q := m.choice
 	m.choice = nil
-	if m.session().Index(m.selected) < 0 {
-		return nil
+	if m.session().Index(m.selected) >= 0 {
+		q.do(m, m.selected)
 	}
-	return q.do(m, m.selected)
 }
 
 // question is answered by one of its keys. Enter is none of them: it may be typed
@@ -244,10 +254,7 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 	if i := s.Index(m.selected); i >= 0 {
 		name, style = s.Speakers[i].Name, s.Speakers[i].Style
 	}
-	upDown := "↑ ↓"
-	if m.glyphs.ASCII {
-		upDown = "up down"
-	}
+	upDown := shownKey("up", m.glyphs.ASCII) + " " + shownKey("down", m.glyphs.ASCII)
 	c.Segments(1, y, m.w-2, []canvas.Segment{
 		canvas.NewSegment(m.choice.prompt(name), style.Bold(), 0),
 		canvas.NewSegment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
@@ -282,12 +289,8 @@ func matchCommands(names map[string]*binding, text string) (matches []string) {
 			matches = append(matches, name)
 		}
 	}
-	slices.SortFunc(matches, func(a, b string) int {
-		if p, q := strings.HasPrefix(a, text), strings.HasPrefix(b, text); p != q {
-			return map[bool]int{true: -1, false: 1}[p]
-		}
-		return strings.Compare(a, b)
-	})
+	later := func(name string) int { return min(strings.Index(name, text), 1) }
+	slices.SortFunc(matches, func(a, b string) int { return cmp.Or(later(a)-later(b), strings.Compare(a, b)) })
 	return matches
 }
 

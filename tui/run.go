@@ -17,7 +17,7 @@ import (
 	"hubbub/tui/display"
 )
 
-// Options are what Run needs. Only Snapshot is required.
+// Options are what Run needs. Snapshot and Output are required.
 type Options struct {
 	// Snapshot returns the newest State at once, without waiting for anything.
 	Snapshot func() display.State
@@ -28,9 +28,9 @@ type Options struct {
 	ASCII bool
 	// Background is what the colours are chosen for.
 	Background canvas.Background
-	// Input and Output are the terminal; nil = standard input and output.
-	Input  io.Reader
+	// Output is the terminal, Input what is typed; nil = standard input.
 	Output io.Writer
+	Input  io.Reader
 	// Annotations are what users add to the session: names, merges, mutes,
 	// bookmarks. The screen changes them; whoever provides the store saves them
 	// and reports that with MarkSaved. While there are unsaved changes, quitting
@@ -105,14 +105,10 @@ func (e *PanicError) Stack() []byte { return e.stack }
 // *PanicError when the display panicked, and an error when there is no terminal.
 // It installs no signal handlers: whoever handles signals ends ctx.
 func Run(ctx context.Context, o Options) error {
-	out := o.Output
-	if out == nil {
-		out = os.Stdout
-	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the model's commands
 
-	m, p := newProgram(inner, o, out)
+	m, p := newProgram(inner, o)
 	err := m.run(p)
 	switch {
 	case m.panicked != nil:
@@ -123,16 +119,14 @@ func Run(ctx context.Context, o Options) error {
 		return ErrInterrupted
 	case m.quitting:
 		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
-func newProgram(ctx context.Context, o Options, out io.Writer) (*guardedModel, *tea.Program) {
-	t := canvas.DetectTheme(out, o.Background)
+func newProgram(ctx context.Context, o Options) (*guardedModel, *tea.Program) {
+	t := canvas.DetectTheme(o.Output, o.Background)
 	m := &guardedModel{model: newModel(ctx, o, t, canvas.NewGlyphs(o.ASCII || t.Plain() || asciiLocale(), t.Plain()))}
-	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
+	opts := []tea.ProgramOption{tea.WithAltScreen(), tea.WithOutput(o.Output), tea.WithoutSignalHandler(), tea.WithoutCatchPanics()}
 	if o.Mouse {
 		opts = append(opts, tea.WithMouseCellMotion())
 	}
@@ -158,9 +152,6 @@ type guardedModel struct {
 	panicked *PanicError
 }
 
-// panicMsg is the panic of a command.
-type panicMsg struct{ err *PanicError }
-
 func (g *guardedModel) Init() (cmd tea.Cmd) {
 	defer g.recover(&cmd)
 	return guardCommand(g.model.Init())
@@ -168,8 +159,10 @@ func (g *guardedModel) Init() (cmd tea.Cmd) {
 
 func (g *guardedModel) Update(msg tea.Msg) (self tea.Model, cmd tea.Cmd) {
 	self = g // also after a panic
-	if m, ok := msg.(panicMsg); ok && g.panicked == nil {
-		g.panicked = m.err
+
+	// A command reports its panic as a message.
+	if err, ok := msg.(*PanicError); ok && g.panicked == nil {
+		g.panicked = err
 	}
 	if g.panicked != nil {
 		return g, tea.Quit
@@ -204,7 +197,6 @@ func (g *guardedModel) run(p *tea.Program) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			g.panicked = &PanicError{v, debug.Stack()}
-			err = g.panicked
 			_ = p.ReleaseTerminal()
 		}
 	}()
@@ -220,7 +212,7 @@ func guardCommand(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if v := recover(); v != nil {
-				msg = panicMsg{&PanicError{v, debug.Stack()}}
+				msg = &PanicError{v, debug.Stack()}
 			}
 		}()
 		msg = cmd()

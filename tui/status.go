@@ -18,34 +18,33 @@ import (
 // connSegment is the state of the connection.
 func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
-	text := s.Conn.String()
+	glyph, text, style := g.Idle, s.Conn.String(), canvas.Dim
 	if s.ConnReason != "" {
 		text += ": " + display.Clean(s.ConnReason)
 	}
 	switch {
 	case s.Conn == display.Failed:
-		return canvas.NewSegment(g.Failed+" "+text, canvas.Bad.Bold(), 0)
+		glyph, style = g.Failed, canvas.Bad.Bold()
 	case s.Finished:
-		return canvas.NewSegment(g.Done+" finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold(), 0)
-	case s.Playback != nil: // there is no connection
-		if s.Playback.Paused {
-			return canvas.NewSegment(g.Idle+" paused", canvas.Warn, 0)
-		}
-		return canvas.NewSegment(g.Live+" playing", canvas.Good, 0)
+		glyph, text, style = g.Done, "finished "+g.Dot+" "+m.keyOf("quit")+" to quit", canvas.Brand.Bold()
+	case s.Playback != nil && s.Playback.Paused: // there is no connection
+		text, style = "paused", canvas.Warn
+	case s.Playback != nil:
+		glyph, text, style = g.Live, "playing", canvas.Good
 	case s.Conn == display.Open:
+		glyph, style = g.Live, canvas.Good
 		if s.Watching {
 			text = "watching"
 		}
 		if m.counters.Health.Problem != "" {
-			return canvas.NewSegment(g.Live+" "+text, canvas.Warn, 0)
+			style = canvas.Warn
 		}
-		return canvas.NewSegment(g.Live+" "+text, canvas.Good, 0)
 	case s.Conn == display.Reconnecting:
-		return canvas.NewSegment(g.Idle+" "+text, canvas.Bad.Bold(), 0)
+		style = canvas.Bad.Bold()
 	case s.Conn == display.Connecting:
-		return canvas.NewSegment(g.Idle+" "+text, canvas.Warn, 0)
+		style = canvas.Warn
 	}
-	return canvas.NewSegment(g.Idle+" "+text, canvas.Dim, 0)
+	return canvas.NewSegment(glyph+" "+text, style, 0)
 }
 
 // problem says in words what is wrong with the microphone, the service or the

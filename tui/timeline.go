@@ -73,7 +73,7 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Sessio
 		c.Set(2, y, m.glyphs.Recognised, style)
 	}
 	nameStyle := style
-	if m.selected != "" && s.Index(m.selected) == i {
+	if s.Index(m.selected) == i {
 		for j := range max(l.pitch-1, 1) {
 			c.Set(0, y+j, m.glyphs.Selected, canvas.Brand.Bold())
 		}

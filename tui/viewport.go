@@ -65,7 +65,6 @@ func wholeSpan(position float64) float64 {
 
 // window applies the viewport to a width and the present position.
 func (v viewport) window(cells int, position float64) window {
-	cells = max(cells, 1)
 	w := window{cells: cells, position: position}
 	zoom := v.zoom
 	if !v.zoomed {
@@ -77,13 +76,12 @@ func (v viewport) window(cells int, position float64) window {
 		w.follow = true
 		return w
 	}
-	w.span = zoomSpans[max(zoom, 0)]
+	w.span = zoomSpans[zoom]
 	w.cellDur = w.span / float64(cells)
+	w.follow = !v.scrolled
 	right := position
 	if v.scrolled {
 		right = v.anchor
-	} else {
-		w.follow = true
 	}
 	w.first = int(math.Floor(right/w.cellDur+1e-9)) - cells + 1
 	return w
@@ -124,11 +122,9 @@ func (v *viewport) zoomBy(cells int, position float64, by int) {
 	for longest < wholeSession && zoomSpans[longest] <= position {
 		longest++
 	}
-	switch zoom := min(v.zoom, longest) + by; {
-	case by > 0 && zoom >= longest:
+	v.zoom = max(min(v.zoom, longest)+by, 0)
+	if by > 0 && v.zoom >= longest {
 		v.zoom = wholeSession
-	default:
-		v.zoom = max(zoom, 0)
 	}
 	if v.scrolled {
 		w := v.window(cells, position)
@@ -162,13 +158,12 @@ var tickSteps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 360
 
 // tickStep is the smallest step with enough room for the labels.
 func (w window) tickStep() float64 {
-	const room = 10 // cells for a label and the space around it
+	room := 10.0 // cells for a label and the space around it
+	if w.end() >= 3600 {
+		room += 2
+	}
 	for _, s := range tickSteps {
-		need := room
-		if w.end() >= 3600 {
-			need += 2
-		}
-		if s/w.cellDur >= float64(need) {
+		if s/w.cellDur >= room {
 			return s
 		}
 	}
@@ -249,13 +244,7 @@ func (w window) cover(cells []uint8, start, end float64) {
 	}
 	base := w.first * canvas.Subcells
 	lo, hi = max(lo-base, 0), min(hi-base, len(cells)*canvas.Subcells)
-	for k := lo; k < hi; {
-		if k%canvas.Subcells == 0 && hi-k >= canvas.Subcells {
-			cells[k/canvas.Subcells] = 0xff
-			k += canvas.Subcells
-			continue
-		}
+	for k := lo; k < hi; k++ {
 		cells[k/canvas.Subcells] |= 1 << (k % canvas.Subcells)
-		k++
 	}
 }

@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"cmp"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/tui/canvas"
@@ -14,14 +12,6 @@ type voiceOffers struct {
 	asked     map[string]bool // labels whose voice the user was asked about
 	corrected int64           // revision of the annotations that Correct has seen
 	busy      bool            // Remember or Correct runs
-}
-
-// voiceMsg is the result of a call of VoiceMemory.
-type voiceMsg struct {
-	text     string
-	err      error
-	learning string // label of Remember; "" = it was another call
-	revision int64  // of the annotations that Correct has seen
 }
 
 // offerToRemember asks once, after a speaker got a name, whether to remember the
@@ -46,14 +36,11 @@ func (m *model) named(label string) (p display.Speaker, named bool) {
 }
 
 // askRemember asks whether to remember the voice of a named speaker.
-func (m *model) askRemember(label string) tea.Cmd {
+func (m *model) askRemember(label string) {
 	p, named := m.named(label)
 	if !named {
 		m.notify(m.keyOf("name")+" names the speaker first", canvas.Dim)
-		return nil
-	}
-	if m.voices.asked == nil {
-		m.voices.asked = map[string]bool{}
+		return
 	}
 	m.voices.asked[label] = true
 	m.question = &question{
@@ -64,25 +51,25 @@ func (m *model) askRemember(label string) tea.Cmd {
 			{"N", "never ask", (*model).neverRemember},
 		},
 	}
-	return nil
 }
 
-// remember learns a voice on a goroutine of Bubble Tea's.
+// remember learns a voice.
 func (m *model) remember(label, name string) tea.Cmd {
 	m.voices.busy = true
 	m.notify("learning the voice of "+name, canvas.Dim)
-	memory := m.o.Memory
-	return func() tea.Msg {
-		text, err := memory.Remember(label)
-		return voiceMsg{text: text, err: err, learning: label}
-	}
+	return work(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
+		m.voices.busy, m.voices.corrected = false, -1 // the name may have changed meanwhile
+		if err != nil {
+			delete(m.voices.asked, label)
+			return
+		}
+		m.o.Voices = m.o.Memory.Folder() // which the help shows
+	})
 }
 
 func (m *model) neverRemember() tea.Cmd {
-	memory, key := m.o.Memory, m.keyOf("remember")
-	return func() tea.Msg {
-		return voiceMsg{text: "hubbub does not ask again; " + key + " remembers a voice", err: memory.Never()}
-	}
+	text := "hubbub does not ask again; " + m.keyOf("remember") + " remembers a voice"
+	return work(func() (string, error) { return text, m.o.Memory.Never() }, nil)
 }
 
 // correctVoices applies changed names to what was learnt in this session.
@@ -91,24 +78,6 @@ func (m *model) correctVoices() tea.Cmd {
 		return nil
 	}
 	m.voices.busy = true
-	memory, revision := m.o.Memory, m.revision
-	return func() tea.Msg {
-		text, err := memory.Correct()
-		return voiceMsg{text: text, err: err, revision: revision}
-	}
-}
-
-func (m *model) voiceDone(msg voiceMsg) {
-	m.voices.busy = false
-	m.voices.corrected = cmp.Or(msg.revision, -1) // after learning, the name may have changed
-	switch {
-	case msg.err != nil:
-		delete(m.voices.asked, msg.learning)
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-	case msg.text != "":
-		if msg.learning != "" {
-			m.o.Voices = m.o.Memory.Folder() // which the help shows
-		}
-		m.notify(msg.text, canvas.Good)
-	}
+	revision := m.revision
+	return work(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
 }

@@ -128,3 +128,24 @@ func TestCorrectionOfVoices(t *testing.T) {
 		t.Error("corrected again")
 	}
 }
+
+// TestCorrectionAfterLearning: a voice that is learnt before any change is corrected
+// once.
+func TestCorrectionAfterLearning(t *testing.T) {
+	m, _ := voiceModel(t)
+	a, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.annotations = protocol.NewAnnotationsStore(a)
+	press(m, "1", "V")
+	m.Update(runCommand(press(m, "y")))
+	cmd := m.correctVoices()
+	if cmd == nil {
+		t.Fatal("the voice is not corrected")
+	}
+	m.Update(runCommand(cmd))
+	if m.correctVoices() != nil {
+		t.Error("corrected again")
+	}
+}

@@ -45,19 +45,6 @@ func onWire(do func(*wire.View)) func(*model) tea.Cmd { return action(func(m *mo
 
 func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
 
-// askWireFilter asks for words that a row must have.
-func (m *model) askWireFilter() {
-	m.askText(textInput{
-		label: "only rows with:", style: canvas.Brand, limit: wire.MaxFilter, before: m.wire.Words(),
-		done: func(m *model, text string) tea.Cmd {
-			if m.wire != nil {
-				m.wire.SetWords(text)
-			}
-			return nil
-		},
-	})
-}
-
 // wireBy selects the row above (-1) or below (1), or goes a page.
 func wireBy(by int, page bool) func(*model) tea.Cmd {
 	return action(func(m *model) {
@@ -96,12 +83,6 @@ func (m *model) copyWire() tea.Cmd {
 	return m.copyText(string(text), display.Count(int64(n), "record"), m.keyOf("file")+" writes a file")
 }
 
-// wireSavedMsg is the result of Options.SaveWire.
-type wireSavedMsg struct {
-	text string
-	err  error
-}
-
 // saveWire writes all rows into a file.
 func (m *model) saveWire() tea.Cmd {
 	text, n := m.wire.NDJSON()
@@ -110,17 +91,8 @@ func (m *model) saveWire() tea.Cmd {
 		return nil
 	}
 	m.notify("writing", canvas.Dim)
-	save := m.o.SaveWire
-	return func() tea.Msg {
-		name, err := save(text)
-		return wireSavedMsg{fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err}
-	}
-}
-
-func (m *model) wireSaved(msg wireSavedMsg) {
-	if msg.err != nil {
-		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
-		return
-	}
-	m.notify(msg.text, canvas.Good)
+	return work(func() (string, error) {
+		name, err := m.o.SaveWire(text)
+		return fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err
+	}, nil)
 }

@@ -6,7 +6,10 @@ package audiofile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +55,21 @@ func (f Format) Duration() time.Duration {
 	return seconds(f.Frames, f.Rate)
 }
 
+// clock is the length of so many samples of one channel, for messages.
+func (f Format) clock(frames int64) string {
+	return fmt.Sprintf("%.1f s", seconds(frames, f.Rate).Seconds())
+}
+
+// truncated is the notice of an input with fewer samples than stated, longer of one
+// with more.
+func (f Format) truncated(stated, frames int64) string {
+	return fmt.Sprintf("truncated: the header states %s, the file contains %s", f.clock(stated), f.clock(frames))
+}
+
+func (f Format) longer(stated, frames int64) string {
+	return fmt.Sprintf("the header states %s, but the file contains %s; all of it is used", f.clock(stated), f.clock(frames))
+}
+
 // maxSeconds is what a Duration can hold, and more than any input has.
 const maxSeconds = 1e9
 
@@ -77,7 +95,7 @@ func (n *Notes) Add(text string) {
 func (n *Notes) All() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]string(nil), n.list...)
+	return slices.Clone(n.list)
 }
 
 // guarded turns a decoder's panic into an error: its input is not trusted.
@@ -105,3 +123,6 @@ func fail(next, format string, args ...any) error { return hint.Errorf(next, for
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// isEnd reports whether err is the end of the input.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -24,7 +24,7 @@ type flacDecoder struct {
 func openFLAC(r *counter, n *Notes) (*flacDecoder, error) {
 	s, err := flac.New(r)
 	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if isEnd(err) {
 			return nil, fail(incompleteHint, "this FLAC file ends within its header")
 		}
 		return nil, fail(damagedHint, "the header of this FLAC file is damaged: %w", err)
@@ -62,13 +62,10 @@ func (d *flacDecoder) next() error {
 		}
 		err = f.Parse()
 	}
-	if err == nil {
-		if len(f.Subframes) != d.f.Channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.Rate {
-			err = errors.New("its format changes within the file")
-		}
+	if err == nil && (len(f.Subframes) != d.f.Channels || f.SampleRate != 0 && int(f.SampleRate) != d.f.Rate) {
+		err = errors.New("its format changes within the file")
 	}
 	if err != nil {
-		d.ended = true
 		return d.end(err)
 	}
 	d.frame = d.frame[:0]
@@ -77,7 +74,6 @@ func (d *flacDecoder) next() error {
 	}
 	for _, s := range d.frame {
 		if len(s) != len(d.frame[0]) {
-			d.ended = true
 			return d.end(errors.New("a frame is damaged"))
 		}
 	}
@@ -89,18 +85,19 @@ func (d *flacDecoder) next() error {
 // end turns err into a notice and the end of the audio; before the first sample,
 // into an error.
 func (d *flacDecoder) end(err error) error {
-	eof := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	d.ended = true
+	eof, position := isEnd(err), d.f.clock(d.position)
 	switch {
 	case d.position == 0 && !eof:
 		return fail(damagedHint, "cannot decode the audio of this FLAC file: %w", err)
 	case isContext(err):
 		return err
 	case eof && d.f.Frames > d.position && d.position > 0:
-		d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.Duration()), clock(seconds(d.position, d.f.Rate))))
+		d.notes.Add(d.f.truncated(d.f.Frames, d.position))
 	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:
-		d.notes.Add(fmt.Sprintf("truncated after %s", clock(seconds(d.position, d.f.Rate))))
+		d.notes.Add("truncated after " + position)
 	case !eof:
-		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", clock(seconds(d.position, d.f.Rate)), err))
+		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
 	}
 	return io.EOF
 }

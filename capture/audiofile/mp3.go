@@ -31,7 +31,7 @@ type mp3Decoder struct {
 	have     int // bytes at the start of buf: an unfinished sample
 }
 
-func openMP3(r *counter, size int64, n *Notes) (*mp3Decoder, error) {
+func openMP3(r *counter, n *Notes) (*mp3Decoder, error) {
 	frames, err := newMP3Frames(r)
 	if err != nil {
 		return nil, err
@@ -107,18 +107,18 @@ func (d *mp3Decoder) end(err error) error {
 	if isContext(err) {
 		return err
 	}
-	position, margin := clock(seconds(d.position, d.f.Rate)), int64(2*d.frames.first.samples())
-	switch ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); {
+	position, margin := d.f.clock(d.position), int64(2*d.frames.first.samples())
+	switch ended := isEnd(err); {
 	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
 		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
 	case d.f.Frames > d.position+margin:
-		d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s", clock(d.f.Duration()), position))
+		d.notes.Add(d.f.truncated(d.f.Frames, d.position))
 	case d.longer && d.position > d.f.Frames+margin:
-		d.notes.Add(fmt.Sprintf("the header states %s, but the file contains %s; all of it is used", clock(d.f.Duration()), position))
+		d.notes.Add(d.f.longer(d.f.Frames, d.position))
 	case d.frames.truncated:
-		d.notes.Add(fmt.Sprintf("truncated after %s", position))
+		d.notes.Add("truncated after " + position)
 	}
 	if d.frames.skipped > 0 {
 		d.notes.Add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 )
 
 // mp3Header is the 32-bit header of an MPEG audio frame (ISO 11172-3, 2.4.1.3).
@@ -16,6 +17,14 @@ const mp3ConstantBits = 0xFFFE0C00
 var mp3Bitrates = [2][15]int{ // kbit/s; layer III of MPEG-1, and of MPEG-2
 	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
 	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
+}
+
+// mp3HeaderAt is the header at the start of b.
+func mp3HeaderAt(b []byte) mp3Header { return mp3Header(binary.BigEndian.Uint32(b)) }
+
+// like reports whether a frame of the same file as first may begin with h.
+func (h mp3Header) like(first mp3Header) bool {
+	return h.valid() && (h^first)&mp3ConstantBits == 0
 }
 
 // valid: layer III, a known rate, a stated bit rate. MPEG-2.5 is valid here and
@@ -73,14 +82,14 @@ func (h mp3Header) sideInfo() int {
 // if b has no space for three; -1 = none.
 func findMP3(b []byte) int {
 	for i := 0; i+4 <= len(b); i++ {
-		h := mp3Header(binary.BigEndian.Uint32(b[i:]))
+		h := mp3HeaderAt(b[i:])
 		if !h.valid() {
 			continue
 		}
 		found, at := 1, i+h.size()
 		for found < 3 && at+4 <= len(b) {
-			next := mp3Header(binary.BigEndian.Uint32(b[at:]))
-			if !next.valid() || (h^next)&mp3ConstantBits != 0 {
+			next := mp3HeaderAt(b[at:])
+			if !next.like(h) {
 				found = -1
 				break
 			}
@@ -132,7 +141,7 @@ func newMP3Frames(r *counter) (*mp3Frames, error) {
 	if err := r.skip(int64(at)); err != nil {
 		return nil, err
 	}
-	m := &mp3Frames{r: r, first: mp3Header(binary.BigEndian.Uint32(head[at:]))}
+	m := &mp3Frames{r: r, first: mp3HeaderAt(head[at:])}
 	if m.first.mpeg25() {
 		return nil, fail(ConvertHint, "this MP3 file is MPEG-2.5 at %d Hz, which is not supported", m.first.rate())
 	}
@@ -177,41 +186,31 @@ func (m *mp3Frames) next() error {
 			}
 			return err
 		}
-		h := mp3Header(binary.BigEndian.Uint32(head))
-		if !h.valid() || (h^m.first)&mp3ConstantBits != 0 {
-			if string(head[:3]) == "TAG" || string(head) == "APET" || string(head) == "LYRI" {
-				return io.EOF
-			}
+		if string(head[:3]) == "TAG" || string(head) == "APET" || string(head) == "LYRI" {
+			return io.EOF
+		}
+		h := mp3HeaderAt(head)
+		found := h.like(m.first)
+		if found && skipped > 0 {
+			// After damaged bytes a header may be a coincidence: the next one
+			// must match.
+			size := h.size()
+			more, _ := m.r.peek(size + 4)
+			found = len(more) < size+4 || mp3HeaderAt(more[size:]).like(m.first)
+		}
+		if !found {
 			if err := m.r.skip(1); err != nil {
 				return err
 			}
 			skipped++
 			continue
 		}
-		size := h.size()
-		if skipped > 0 {
-			// After damaged bytes a header may be a coincidence: the next one
-			// must match.
-			more, _ := m.r.peek(size + 4)
-			if len(more) == size+4 {
-				next := mp3Header(binary.BigEndian.Uint32(more[size:]))
-				if !next.valid() || (next^m.first)&mp3ConstantBits != 0 {
-					if err := m.r.skip(1); err != nil {
-						return err
-					}
-					skipped++
-					continue
-				}
-			}
-		}
 		m.skipped += skipped
-		if cap(m.buf) < size {
-			m.buf = make([]byte, size)
-		}
-		m.frame = m.buf[:size]
+		m.buf = slices.Grow(m.buf[:0], h.size())
+		m.frame = m.buf[:h.size()]
 		if err := m.r.full(m.frame); err != nil {
 			m.frame = nil
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			if isEnd(err) {
 				m.truncated = true
 				return io.EOF
 			}

@@ -148,7 +148,7 @@ func OpenStream(name string, in io.Reader, n *Notes) (Decoder, error) {
 		}
 		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
 	}
-	return &rawDecoder{r: r, notes: n}, nil
+	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notes: n}, nil
 }
 
 // IsText reports whether a file is text, which a playlist is, by its first bytes.
@@ -175,9 +175,9 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notes) (d
 	case isFLAC:
 		d, err = openFLAC(r, n)
 	case isMP3:
-		d, err = openMP3(r, size, n)
+		d, err = openMP3(r, n)
 	case isID3:
-		d, err = openTagged(r, size, n)
+		d, err = openTagged(r, n)
 	case isOther:
 		return nil, fail(ConvertHint, "%s is %s, which is not supported", input, name)
 	case isText:
@@ -185,23 +185,24 @@ func openDecoder(input string, r *counter, head []byte, size int64, n *Notes) (d
 	default:
 		return nil, fail("Use a WAV, FLAC or MP3 file, or convert it first: ffmpeg -i INPUT -ac 1 -ar 16000 output.wav", "%s is not an audio file of a supported format", input)
 	}
-	switch {
-	case isContext(err):
-		return nil, err
-	case err != nil:
+	if err != nil {
 		return nil, Named(input, err)
 	}
 	return guarded{d}, nil
 }
 
-// Named prefixes an error of a decoder with its input's name and keeps its hint.
+// Named prefixes an error of a decoder with its input's name and keeps its hint. An
+// error of a context is returned as it is.
 func Named(name string, err error) error {
+	if isContext(err) {
+		return err
+	}
 	return fail(cmp.Or(hint.Of(err), damagedHint), "%s: %w", name, err)
 }
 
 // openTagged skips ID3v2 tags, which may hold pictures of any size, and opens what
 // follows.
-func openTagged(r *counter, size int64, n *Notes) (Decoder, error) {
+func openTagged(r *counter, n *Notes) (Decoder, error) {
 	for {
 		var h [10]byte
 		if err := r.full(h[:]); err != nil {
@@ -221,22 +222,16 @@ func openTagged(r *counter, size int64, n *Notes) (Decoder, error) {
 		case bytes.Equal(head, []byte("fLaC")):
 			return openFLAC(r, n)
 		case !bytes.HasPrefix(head, []byte("ID3")):
-			return openMP3(r, size, n)
+			return openMP3(r, n)
 		}
 	}
 }
 
 // counter reads an input and counts the bytes.
 type counter struct {
-	r  peeker
+	r  *bufio.Reader
 	n  int64       // bytes read
 	at io.ReaderAt // nil: the input has no random access
-}
-
-type peeker interface {
-	io.Reader
-	Peek(n int) ([]byte, error)
-	Discard(n int) (int, error)
 }
 
 func (c *counter) Read(b []byte) (int, error) {

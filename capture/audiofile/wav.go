@@ -24,7 +24,7 @@ const (
 	tagExtensible = 0xFFFE
 )
 
-// wavDecoder reads the samples of a WAV file or stream.
+// wavDecoder reads the samples of a WAV file or stream, or raw ones.
 type wavDecoder struct {
 	r        io.Reader
 	f        Format
@@ -32,6 +32,7 @@ type wavDecoder struct {
 	width    int   // bytes of one sample
 	left     int64 // bytes of audio left; -1 = until the end
 	strict   bool  // missing audio is a notice
+	raw      bool  // without a header; an incomplete frame is a notice
 	notes    *Notes
 	position int64 // frames decoded
 	buf      []byte
@@ -57,7 +58,7 @@ func openWAV(r *counter, size int64, n *Notes) (*wavDecoder, error) {
 	for {
 		var h [8]byte
 		if err := r.full(h[:]); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			if isEnd(err) {
 				return nil, fail(incompleteHint, "this WAV file ends before its audio begins")
 			}
 			return nil, err
@@ -98,7 +99,7 @@ func openWAV(r *counter, size int64, n *Notes) (*wavDecoder, error) {
 }
 
 func headerError(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if isEnd(err) {
 		return fail(incompleteHint, "this WAV file ends within its header")
 	}
 	return err
@@ -189,12 +190,10 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 			return fail(incompleteHint, "this WAV file ends before its audio begins")
 		}
 		d.left, d.strict = available, false
-		d.f.Notice = fmt.Sprintf("truncated: the header states %s, the file contains %s",
-			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))
+		d.f.Notice = d.f.truncated(length/frame, available/frame)
 	case seconds((available-length)/frame, d.f.Rate) > 50*time.Millisecond && !ends:
 		d.left = available
-		d.f.Notice = fmt.Sprintf("the header states %s, but the file contains %s; all of it is used",
-			clock(seconds(length/frame, d.f.Rate)), clock(seconds(available/frame, d.f.Rate)))
+		d.f.Notice = d.f.longer(length/frame, available/frame)
 	}
 	d.f.Frames = d.left / frame
 	return nil
@@ -231,9 +230,12 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 			err = io.EOF
 		}
 		if errors.Is(err, io.EOF) && d.strict && d.left > 0 {
-			d.notes.Add(fmt.Sprintf("truncated: the header states %s, the file contains %s",
-				clock(d.f.Duration()), clock(seconds(d.position, d.f.Rate))))
+			d.notes.Add(d.f.truncated(d.f.Frames, d.position))
 			d.strict = false
+		}
+		if errors.Is(err, io.EOF) && d.raw && d.have > 0 {
+			d.notes.Add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
+			d.have = 0
 		}
 		if err != nil {
 			return 0, err
@@ -273,9 +275,4 @@ func (d *wavDecoder) convert(dst []float32, b []byte) int {
 		}
 	}
 	return n
-}
-
-// clock formats a length for messages.
-func clock(d time.Duration) string {
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }

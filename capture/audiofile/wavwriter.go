@@ -21,10 +21,9 @@ const wavHeaderSize = 44
 type WAVWriter struct {
 	mu     sync.Mutex
 	f      *os.File
-	buf    []byte // audio not yet in the file
-	length int64  // bytes of audio in the file
-	timer  *time.Timer
-	armed  bool
+	buf    []byte      // audio not yet in the file
+	length int64       // bytes of audio in the file
+	timer  *time.Timer // of the next tick; nil = none is due
 	closed bool
 	err    error // the first one
 }
@@ -78,8 +77,7 @@ func (w *WAVWriter) Write(samples []float32) error {
 		}
 		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(pcm16(x)))
 	}
-	if !w.armed && w.err == nil && len(samples) > 0 {
-		w.armed = true
+	if w.timer == nil && w.err == nil && len(samples) > 0 {
 		w.timer = time.AfterFunc(syncEvery, w.tick)
 	}
 	return w.err
@@ -114,7 +112,7 @@ func pcm16(x float32) int16 {
 func (w *WAVWriter) tick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed = false
+	w.timer = nil
 	if !w.closed {
 		w.save()
 	}

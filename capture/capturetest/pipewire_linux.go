@@ -1,14 +1,11 @@
 package capturetest
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // virtualMicrophone is a configuration of PipeWire: what is played to the stereo sink is what the microphone hears.
@@ -45,25 +42,10 @@ func PipeWire(t *testing.T) *Server {
 while ! pw-cli info 0 >/dev/null 2>&1; do sleep 0.1; done
 wireplumber`)
 	s.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var output bytes.Buffer
-	s.Stdout, s.Stderr = &output, &output
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.stop = sync.OnceFunc(func() {
-		_ = syscall.Kill(-s.Process.Pid, syscall.SIGKILL)
-		_ = s.Wait()
-	})
-	t.Cleanup(s.stop)
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	s.start(t, func() { _ = syscall.Kill(-s.Process.Pid, syscall.SIGKILL) }, func() bool {
 		out, err := s.Command("pw-dump", "--no-colors").Output()
 		// The session manager has chosen the default devices.
-		if err == nil && strings.Contains(string(out), `"default.audio.source"`) && strings.Contains(string(out), `"default.audio.sink"`) {
-			return s
-		}
-		if time.Now().After(deadline) {
-			s.stop()
-			t.Fatalf("PipeWire does not start:\n%s", output.String())
-		}
-	}
+		return err == nil && strings.Contains(string(out), `"default.audio.source"`) && strings.Contains(string(out), `"default.audio.sink"`)
+	})
+	return s
 }

@@ -92,25 +92,30 @@ func SoundServer(t *testing.T) *Server {
 		"-L", "module-native-protocol-unix",
 		"-L", "module-null-sink sink_name=mic rate=16000 channels=1",
 		"-L", "module-remap-source master=mic.monitor source_name=virtmic")
+	s.start(t, func() { _ = s.Process.Kill() }, func() bool {
+		out, err := s.Command("pactl", "list", "short", "sources").Output()
+		return err == nil && strings.Contains(string(out), "virtmic")
+	})
+	return s
+}
+
+// start starts the server, which the end of the test kills, and waits until it is ready.
+func (s *Server) start(t *testing.T, kill func(), ready func() bool) {
+	t.Helper()
 	var output bytes.Buffer
 	s.Stdout, s.Stderr = &output, &output
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
 	s.stop = sync.OnceFunc(func() {
-		_ = s.Process.Kill()
+		kill()
 		_ = s.Wait()
 	})
 	t.Cleanup(s.stop)
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		out, err := s.Command("pactl", "list", "short", "sources").Output()
-		if err == nil && strings.Contains(string(out), "virtmic") {
-			return s
-		}
+	for deadline := time.Now().Add(60 * time.Second); !ready(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("PulseAudio does not start:\n%s", output.String())
+			s.stop()
+			t.Fatalf("%s does not start:\n%s", s.Args[0], output.String())
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }

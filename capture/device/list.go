@@ -145,7 +145,7 @@ func listFFmpeg(ctx context.Context) ([]Device, error) {
 	}
 	// The list is on standard error, and the exit code is that of the missing input.
 	_, text, _ := outputs(ctx, "ffmpeg", "-hide_banner", "-nostdin", "-f", format, "-list_devices", "true", "-i", input[format])
-	return parseFFmpeg(format, text), nil
+	return parseFFmpeg(format, text.String()), nil
 }
 
 func parseFFmpeg(format, text string) (list []Device) {

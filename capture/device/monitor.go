@@ -16,11 +16,11 @@ var monitorRecorders = []string{"pw-record", "parec"}
 func OpenMonitor(ctx context.Context, want string, all bool) (Stream, error) {
 	var first error
 	for _, name := range monitorRecorders {
-		r, _, _ := FindRecorder(name)
+		r, _ := FindRecorder(name)
 		if !r.here() {
 			continue
 		}
-		s, err := r.openDevice(ctx, func(ctx context.Context) (Device, error) { return r.findOutput(ctx, want) }, all, firstMonitorAudio)
+		s, err := r.openWithin(ctx, want, true, all, firstMonitorAudio)
 		if err == nil {
 			return s, nil
 		}

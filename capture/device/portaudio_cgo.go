@@ -3,6 +3,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,14 +42,6 @@ func withPortAudio(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// initialized runs f between Initialize and Terminate.
-func initialized(f func() error) error {
-	if err := portaudio.Initialize(); err != nil {
-		return noSound(err)
-	}
-	return errors.Join(f(), portaudio.Terminate())
-}
-
 func noSound(err error) error {
 	return fail(Hint, "the sound system does not start: %w", err)
 }
@@ -56,11 +49,12 @@ func noSound(err error) error {
 func portAudioDevices(ctx context.Context) ([]Device, error) {
 	var list []Device
 	err := withPortAudio(ctx, func() error {
-		return initialized(func() error {
-			var err error
-			list, _, err = listNative()
-			return err
-		})
+		err := portaudio.Initialize()
+		if err != nil {
+			return noSound(err)
+		}
+		list, _, err = listNative()
+		return errors.Join(err, portaudio.Terminate())
 	})
 	return list, err
 }
@@ -186,13 +180,7 @@ func (s *paStream) Close() error {
 		if errors.Is(err, portaudio.StreamIsStopped) {
 			err = nil
 		}
-		if closeErr := s.stream.Close(); err == nil {
-			err = closeErr
-		}
-		if endErr := portaudio.Terminate(); err == nil {
-			err = endErr
-		}
-		if err != nil {
+		if err = cmp.Or(err, s.stream.Close(), portaudio.Terminate()); err != nil {
 			return fmt.Errorf("closing the device: %w", err)
 		}
 		return nil

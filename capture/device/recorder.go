@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"slices"
 	"time"
 
 	"hubbub/capture/audiofile"
@@ -45,18 +44,16 @@ const (
 // Open starts the program for a device by name or number, "" = the default, with
 // all of its channels or mixed, and waits for its first audio. The process is killed when ctx ends.
 func (r *Recorder) Open(ctx context.Context, want string, all bool) (Stream, error) {
-	return r.openWithin(ctx, want, all, firstAudio)
+	return r.openWithin(ctx, want, false, all, firstAudio)
 }
 
-func (r *Recorder) openWithin(ctx context.Context, want string, all bool, patience time.Duration) (Stream, error) {
-	return r.openDevice(ctx, func(ctx context.Context) (Device, error) { return r.find(ctx, want) }, all, patience)
-}
-
-func (r *Recorder) openDevice(ctx context.Context, find func(context.Context) (Device, error), all bool, patience time.Duration) (Stream, error) {
+// openWithin is Open for a microphone or the monitor of an output, with the time that
+// the first audio may take.
+func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all bool, patience time.Duration) (Stream, error) {
 	if _, err := exec.LookPath(r.name); err != nil {
 		return nil, fail(recorderHint(), "%w: %s is not installed", ErrNone, r.name)
 	}
-	dev, err := find(ctx)
+	dev, err := r.find(ctx, want, monitor)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +91,8 @@ func (r *Recorder) openDevice(ctx context.Context, find func(context.Context) (D
 	return nil, fail(Hint, "cannot open the device %q: %w", dev.Name, reason)
 }
 
-// find chooses a device by name, number or the program's own name for it.
-func (r *Recorder) find(ctx context.Context, want string) (Device, error) {
+// find chooses a microphone or monitor by name, number or the program's own name for it.
+func (r *Recorder) find(ctx context.Context, want string, monitor bool) (Device, error) {
 	var list []Device
 	if r.list != nil {
 		var err error
@@ -110,12 +107,12 @@ func (r *Recorder) find(ctx context.Context, want string) (Device, error) {
 	if want == "" {
 		other.Name = r.defaultName()
 	}
-	for _, d := range list { // also one that is not a microphone
-		if d.id == want {
+	for _, d := range list { // in the place of a microphone also a monitor
+		if d.id == want && (d.monitor || !monitor) {
 			return d, nil
 		}
 	}
-	dev, err := pickDevice(microphones(list), want)
+	dev, err := pickDevice(only(list, monitor), want)
 	if err != nil && r.unlisted {
 		return other, nil
 	}
@@ -125,29 +122,14 @@ func (r *Recorder) find(ctx context.Context, want string) (Device, error) {
 // defaultName is the name of a default device that list does not know.
 func (r *Recorder) defaultName() string { return "default device of " + r.name }
 
-// findOutput chooses an output, whose monitor is recorded.
-func (r *Recorder) findOutput(ctx context.Context, want string) (Device, error) {
-	list, err := r.list(ctx)
-	if err != nil {
-		return Device{}, fail(Hint, "%w: %w", ErrNone, err)
-	}
-	list = slices.DeleteFunc(list, func(d Device) bool { return !d.monitor })
-	for _, d := range list { // as it was named when it was opened
-		if d.id == want {
-			return d, nil
-		}
-	}
-	return pickDevice(list, want)
-}
-
-// microphones are the devices that are not monitors of an output.
-func microphones(list []Device) (mics []Device) {
+// only are the monitors of outputs in a list, or the microphones.
+func only(list []Device, monitor bool) (kept []Device) {
 	for _, d := range list {
-		if !d.monitor {
-			mics = append(mics, d)
+		if d.monitor == monitor {
+			kept = append(kept, d)
 		}
 	}
-	return mics
+	return kept
 }
 
 // process is a running recorder.

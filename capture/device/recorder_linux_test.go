@@ -1,7 +1,6 @@
 package device
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -23,11 +22,11 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	playTone(t, server, "paplay", "--device=mic")
 	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
 		t.Run(input, func(t *testing.T) {
-			r, device, _ := FindRecorder(input)
+			r, device := FindRecorder(input)
 			if _, err := exec.LookPath(r.name); err != nil {
 				t.Skip(err)
 			}
-			s, err := r.openWithin(t.Context(), device, false, time.Minute)
+			s, err := r.openWithin(t.Context(), device, false, false, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,17 +44,16 @@ func TestPipeWire(t *testing.T) {
 		t.Fatalf("%+v", devices)
 	}
 	playTone(t, server, "pw-play", "--target", "mic")
-	r, _, _ := FindRecorder("pw-record")
-	output := func(ctx context.Context) (Device, error) { return r.findOutput(ctx, "") }
+	r, _ := FindRecorder("pw-record")
 	for _, c := range []struct {
 		name     string
 		open     func() (Stream, error)
 		channels int
 	}{
 		{"default", func() (Stream, error) { return OpenRecorder(t.Context(), "", false) }, 1},
-		{"named", func() (Stream, error) { return r.openWithin(t.Context(), "virtual micro", false, time.Minute) }, 1},
-		{"speakers", func() (Stream, error) { return r.openDevice(t.Context(), output, false, time.Minute) }, 1},
-		{"channels of speakers", func() (Stream, error) { return r.openDevice(t.Context(), output, true, time.Minute) }, 2},
+		{"named", func() (Stream, error) { return r.openWithin(t.Context(), "virtual micro", false, false, time.Minute) }, 1},
+		{"speakers", func() (Stream, error) { return r.openWithin(t.Context(), "", true, false, time.Minute) }, 1},
+		{"channels of speakers", func() (Stream, error) { return r.openWithin(t.Context(), "", true, true, time.Minute) }, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := c.open()

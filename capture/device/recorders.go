@@ -94,15 +94,15 @@ func ffmpegArgs(_ context.Context, d Device, channels int) []string {
 		"-ac", strconv.Itoa(channels), "-ar", strconv.Itoa(audiofile.SampleRate), "-f", "s16le", "-flush_packets", "1", "-"}
 }
 
-// FindRecorder is the recorder that an input names, as NAME or NAME:DEVICE.
-func FindRecorder(input string) (r *Recorder, device string, ok bool) {
+// FindRecorder is the recorder that an input names, as NAME or NAME:DEVICE; nil = none.
+func FindRecorder(input string) (r *Recorder, device string) {
 	name, device, _ := strings.Cut(input, ":")
 	for _, r := range recorders {
 		if r.name == name {
-			return r, device, true
+			return r, device
 		}
 	}
-	return nil, "", false
+	return nil, ""
 }
 
 // here reports whether the recorder is for this system and installed.
@@ -156,9 +156,9 @@ func recorderNames() string {
 }
 
 func recorderHint() string {
-	program := map[string]string{"linux": "parec (Debian: pulseaudio-utils) or arecord (alsa-utils)"}[runtime.GOOS]
-	if program == "" {
-		program = "ffmpeg"
+	program := "ffmpeg"
+	if runtime.GOOS == "linux" {
+		program = "parec (Debian: pulseaudio-utils) or arecord (alsa-utils)"
 	}
 	return "Install " + program + ", or use a file with --input FILE."
 }
@@ -174,7 +174,7 @@ func recorderDevices(ctx context.Context) (all []Device) {
 		if err != nil {
 			continue
 		}
-		for _, d := range microphones(list) {
+		for _, d := range only(list, false) {
 			d.Input = r.name + ":" + strconv.Itoa(d.Number)
 			all = append(all, d)
 		}
@@ -185,27 +185,27 @@ func recorderDevices(ctx context.Context) (all []Device) {
 // output is what a process writes that lists something; the error has its last words.
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	text, complaint, err := outputs(ctx, name, args...)
-	if lines := strings.Split(strings.TrimSpace(complaint), "\n"); err != nil && lines[len(lines)-1] != "" {
-		err = errors.New(program.Printable(lines[len(lines)-1]))
+	if err != nil && complaint.Any() {
+		err = errors.New(complaint.Last())
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	return text, nil
+	return text.String(), nil
 }
 
 // outputs is what a process writes to its standard output and error.
-func outputs(ctx context.Context, name string, args ...string) (stdout, stderr string, err error) {
+func outputs(ctx context.Context, name string, args ...string) (stdout, stderr *program.Tail, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	out, complaint := &program.Tail{Max: maxList}, &program.Tail{Max: maxList}
-	cmd.Stdout, cmd.Stderr = out, complaint
+	stdout, stderr = &program.Tail{Max: maxList}, &program.Tail{Max: maxList}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	program.OwnProcess(cmd)
 	cmd.WaitDelay = time.Second
 	if err = cmd.Run(); ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %v", listTimeout)
 	}
-	return out.String(), complaint.String(), err
+	return stdout, stderr, err
 }

@@ -33,10 +33,7 @@ func (f *Interpolator) At(position float64) float32 {
 		return 0
 	}
 	x := f.hist[first : first+int64(f.filter.taps)]
-	phase := (position - whole) * betweenPhases
-	i := int(phase)
-	a, b := dot(f.filter.phases[i], x), dot(f.filter.phases[i+1], x)
-	return a + float32(phase-float64(i))*(b-a)
+	return f.filter.interpolate((position-whole)*betweenPhases, x)
 }
 
 // Forget drops the samples before a position, when there is a second of them.

@@ -115,11 +115,7 @@ func (r *Resampler) drain(out []float32, end int64) []float32 {
 		if !r.between {
 			out = append(out, dot(r.phases[r.phase], x))
 		} else {
-			at := float64(r.phase) / float64(r.up) * betweenPhases
-			p := int(at)
-			mix := float32(at - float64(p))
-			a, b := dot(r.phases[p], x), dot(r.phases[p+1], x)
-			out = append(out, a+mix*(b-a))
+			out = append(out, r.interpolate(float64(r.phase)/float64(r.up)*betweenPhases, x))
 		}
 		r.phase += r.down
 		r.pos += int64(r.phase / r.up)
@@ -131,6 +127,13 @@ func (r *Resampler) drain(out []float32, end int64) []float32 {
 		r.base += drop
 	}
 	return out
+}
+
+// interpolate applies the filter at a phase between two of the table.
+func (r *Resampler) interpolate(phase float64, x []float32) float32 {
+	p := int(phase)
+	a, b := dot(r.phases[p], x), dot(r.phases[p+1], x)
+	return a + float32(phase-float64(p))*(b-a)
 }
 
 // dot is the inner product of two slices of the same length, in four independent

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"hubbub/cmd/hubbub/internal/crash"
+	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol/hint"
 	"hubbub/tui/plain"
 )
@@ -57,7 +58,8 @@ func (a *App) Main() int {
 	go func() {
 		select {
 		case <-signals:
-			a.interrupt(cancel)
+			a.interrupted.Store(true)
+			cancel()
 		case <-done:
 			return
 		}
@@ -80,12 +82,6 @@ func (a *App) Main() int {
 		err = oneLine(err)
 	}
 	return a.report(err)
-}
-
-// interrupt ends ctx and sets the exit code.
-func (a *App) interrupt(cancel context.CancelFunc) {
-	a.interrupted.Store(true)
-	cancel()
 }
 
 // onSecondInterrupt calls handle for every interrupt after the first one. When it
@@ -124,6 +120,13 @@ func (a *App) stdoutClosed(err error) bool {
 	var failed *fs.PathError
 	stdout, ok := a.Stdout.(*os.File)
 	return ok && errors.As(err, &failed) && failed.Path == stdout.Name() && errors.Is(failed, syscall.EPIPE)
+}
+
+// clearLine deletes what a terminal shows of the progress.
+func (a *App) clearLine() {
+	if session.IsTerminal(a.Stderr) {
+		fmt.Fprint(a.Stderr, "\r\x1b[K")
+	}
 }
 
 // notice prints a line on standard error.

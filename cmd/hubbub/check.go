@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +33,6 @@ func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
 		seconds: count{10, 1, 60},
 		limit:   span{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
-		format:  choice{"text", []string{"text", "json"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -101,20 +99,13 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 		o.Begin = func(title string) { fmt.Fprintf(a.Stderr, "\rcheck: %s ...\x1b[K", title) }
 	}
 	report := check.Run(ctx, o)
-	if session.IsTerminal(a.Stderr) {
-		fmt.Fprint(a.Stderr, "\r\x1b[K")
-	}
-	write := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
-	if f.format.value == "json" {
-		write = report.JSON
-	}
-	if err := write(a.Stdout); err != nil {
+	a.clearLine()
+	table := func(w io.Writer) error { return report.Table(w, tableStyle(w)) }
+	if err := a.printReport(f.format, table, report.JSON); err != nil {
 		return err
 	}
-	if f.report != "" {
-		if err := writePrivate(f.report, report.Ticket); err != nil {
-			return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
-		}
+	if err := writeReport(f.report, report.Ticket); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -166,16 +157,7 @@ func demoSpeech(ctx context.Context, seconds int) ([]float32, error) {
 		return nil, err
 	}
 	defer source.Close()
-	speech := make([]float32, seconds*protocol.SampleRate)
-	for n := 0; n < len(speech); {
-		k, err := source.Read(ctx, speech[n:])
-		n += k
-		if errors.Is(err, io.EOF) {
-			return speech[:n/protocol.ChunkSamples*protocol.ChunkSamples], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return speech, nil
+	speech, err := readAll(ctx, source)
+	n := min(len(speech), seconds*protocol.SampleRate)
+	return speech[:n-n%protocol.ChunkSamples], err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ type settingLine struct {
 }
 
 func newConfig(a *App) *cobra.Command {
-	output := choice{"text", []string{"text", "json"}}
+	var output choice
 	var help strings.Builder
 	for _, s := range settings {
 		fmt.Fprintf(&help, "  %-16s %-24s %s\n", s.name, s.env(), s.help)
@@ -150,11 +151,7 @@ func (a *App) config(format string) error {
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.path, state)
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, s := range all {
-		value := s.Value
-		if value == "" {
-			value = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, value, s.From)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, cmp.Or(s.Value, "-"), s.From)
 	}
 	return w.Flush()
 }

@@ -32,7 +32,7 @@ type conformFlags struct {
 }
 
 func newConform(a *App) *cobra.Command {
-	f := &conformFlags{format: choice{"text", []string{"text", "json"}}}
+	f := &conformFlags{}
 	cmd := &cobra.Command{
 		Use:   "conform",
 		Short: "Run the contract tests against a service",
@@ -100,33 +100,26 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 
 	o := f.options
 	o.Client, o.Key, o.Speech = server.Client, server.key, speech
-	o.Many = o.Many || isLoopback(server.BaseURL())
+	if u, err := url.Parse(server.BaseURL()); err == nil && isLoopback(u) {
+		o.Many = true
+	}
 	if session.IsTerminal(a.Stderr) {
 		o.Begin = func(done, of int, name string) {
 			fmt.Fprintf(a.Stderr, "\rconform: %d of %d, %s ...\x1b[K", done+1, of, name)
 		}
-		defer fmt.Fprint(a.Stderr, "\r\x1b[K")
 	}
 	started := time.Now()
 	results, err := conform.Run(ctx, o)
+	a.clearLine()
 	if err != nil {
 		return err
 	}
-	if session.IsTerminal(a.Stderr) {
-		fmt.Fprint(a.Stderr, "\r\x1b[K")
-	}
 	report := conform.NewReport(server.name, version, started, results)
-	write := report.Table
-	if f.format.value == "json" {
-		write = report.JSON
-	}
-	if err := write(a.Stdout); err != nil {
+	if err := a.printReport(f.format, report.Table, report.JSON); err != nil {
 		return err
 	}
-	if f.report != "" {
-		if err := writePrivate(f.report, report.Table); err != nil {
-			return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
-		}
+	if err := writeReport(f.report, report.Table); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -138,21 +131,23 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 	return nil
 }
 
-// writePrivate writes a file that only its owner reads.
-func writePrivate(path string, write func(io.Writer) error) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
+// writeReport writes the file of --report, which only its owner reads; "" = none.
+func writeReport(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
 	}
-	return errors.Join(write(file), file.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		err = errors.Join(write(file), file.Close())
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
+	}
+	return nil
 }
 
 // isLoopback reports whether an address is one of this machine.
-func isLoopback(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
+func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }

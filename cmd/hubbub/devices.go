@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,7 @@ type deviceTest struct {
 }
 
 func newDevices(a *App) *cobra.Command {
-	output := choice{"text", []string{"text", "json"}}
+	var output choice
 	test := false
 	cmd := &cobra.Command{
 		Use:   "devices",
@@ -51,8 +50,7 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 			if output.value == "json" {
 				return printJSONList(a.Stdout, devices)
 			}
-			w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT\tINPUT")
+			w := a.table("NUMBER\tNAME\tHOST API\tCHANNELS\tRATE\tDEFAULT\tINPUT")
 			for _, d := range devices {
 				isDefault := ""
 				if d.Default {

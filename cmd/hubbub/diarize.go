@@ -76,19 +76,17 @@ finished.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&f.output, "output", "o", "output `FORMAT`: "+session.Words(outputs)+" (default: lines; with --out, rttm)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.Words(outputs)+" (default: lines; with --out, rttm)")
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
-	flags.Var(&f.channels, "channels", channelsUsage+", with a number of speakers a room of so many")
+	f.channels.add(cmd, ", with a number of speakers a room of so many")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "only the most likely speaker where several talk at once")
 	f.voicesFlags.add(flags)
 	f.wordsFlags.add(flags, "add what is said, from your `RECOGNISER`: "+recogniserHelp)
 	flags.StringVar(&f.out, "out", "", "write one file for each input into the folder `DIR`")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagDirname("out")
-	completeChoices(cmd, "output", outputs)
-	completeChoices(cmd, "channels", []string{"mix", "each"})
 	return cmd
 }
 
@@ -297,7 +295,7 @@ func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 				return err
 			}
 		}
-		return p.Flush()
+		return nil
 	default:
 		format, err := export.ParseFormat(output)
 		if err != nil {

@@ -29,14 +29,12 @@ func newDisplayFlags(outputs ...string) displayFlags {
 
 func (f *displayFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.VarP(&f.output, "output", "o", "output `FORMAT`: "+session.Words(f.output.allowed)+" (default: tui on a terminal, else lines)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.Words(f.output.allowed)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
 	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters")
-	flags.Var(&f.theme, "theme", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
+	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
 	flags.BoolVar(&f.mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
-	completeChoices(cmd, "output", f.output.allowed)
-	completeChoices(cmd, "theme", f.theme.allowed)
 }
 
 // complete rejects flags that exclude each other.

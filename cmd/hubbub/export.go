@@ -79,12 +79,11 @@ does not change.`,
 	flags.SortFlags = false
 	flags.VarP(&f.formats, "format", "f", "comma-separated `FORMATS`: "+strings.Join(export.Words(), ", ")+", or all")
 	flags.StringVar(&f.to, "to", "", "`PLACE` to write to: a folder; for a single format also a file, or - for standard output (default: the recording's folder)")
-	flags.Var(&f.audio, "audio", "`WHERE` the page finds its audio: embed, beside (a link to audio.wav), none, or auto: embedded up to 15 minutes")
+	f.audio.add(cmd, "audio", "", "`WHERE` the page finds its audio: embed, beside (a link to audio.wav), none, or auto: embedded up to 15 minutes")
 	flags.BoolVar(&f.refine, "refine", false, "decide the turns again with the context of the whole recording")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagFilename("to")
 	completeChoices(cmd, "format", append(export.Words(), "all"))
-	completeChoices(cmd, "audio", f.audio.allowed)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,12 @@ func (c *choice) Set(s string) error {
 	}
 	c.value = s
 	return nil
+}
+
+// add adds the flag, whose words are offered to the shell; short = "" is none.
+func (c *choice) add(cmd *cobra.Command, name, short, usage string) {
+	cmd.Flags().VarP(c, name, short, usage)
+	completeChoices(cmd, name, c.allowed)
 }
 
 // span is a flag that takes a duration within bounds: 1s, 500ms, or a plain
@@ -130,10 +137,10 @@ func (s *size) Set(text string) error {
 	return fmt.Errorf("must be a size such as 500MB or 1GiB")
 }
 
-// addOutput adds --output for a text or its JSON.
+// addOutput adds --output for a text, which is the default, or its JSON.
 func addOutput(cmd *cobra.Command, output *choice) {
-	cmd.Flags().VarP(output, "output", "o", "output `FORMAT`: text or json")
-	completeChoices(cmd, "output", output.allowed)
+	*output = choice{"text", []string{"text", "json"}}
+	output.add(cmd, "output", "o", "output `FORMAT`: text or json")
 }
 
 // addData adds --data, the data folder of a server.
@@ -147,6 +154,22 @@ func completeChoices(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// printReport prints a report as text or JSON.
+func (a *App) printReport(output choice, text, json func(io.Writer) error) error {
+	if output.value == "json" {
+		return json(a.Stdout)
+	}
+	return text(a.Stdout)
+}
+
+// table is a table on standard output, with the heading as its first line; Flush
+// completes it.
+func (a *App) table(heading string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	return w
+}
+
 // printJSONList prints a list as indented JSON; no entries are [], not null.
 func printJSONList[T any](w io.Writer, list []T) error {
 	if list == nil {
@@ -157,14 +180,17 @@ func printJSONList[T any](w io.Writer, list []T) error {
 	return enc.Encode(list)
 }
 
-// channelsUsage is the help of --channels.
-const channelsUsage = "`CHANNELS` of the input: mix, the number of the only one to use, or each: every channel is one speaker"
-
 // channelsFlag is the value of --channels.
 type channelsFlag struct{ value capture.Channels }
 
 func (c *channelsFlag) String() string { return c.value.String() }
 func (c *channelsFlag) Type() string   { return "channels" }
+
+// add adds the flag; more is the end of its help.
+func (c *channelsFlag) add(cmd *cobra.Command, more string) {
+	cmd.Flags().Var(c, "channels", "`CHANNELS` of the input: mix, the number of the only one to use, or each: every channel is one speaker"+more)
+	completeChoices(cmd, "channels", []string{"mix", "each"})
+}
 
 func (c *channelsFlag) Set(text string) (err error) {
 	c.value, err = capture.ParseChannels(text)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,8 @@ const maxPage = 100
 
 func newJobs(a *App) *cobra.Command {
 	var service serviceFlags
-	status, output := choice{"", protocol.JobStates()}, choice{"text", []string{"text", "json"}}
+	var output choice
+	status := choice{"", protocol.JobStates()}
 	limit := count{20, 1, 100_000}
 	cmd := &cobra.Command{
 		Use:   "jobs",
@@ -38,11 +38,9 @@ a job for 24 hours after its end.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	service.addRemote(cmd)
-	flags.Var(&status, "status", "only jobs with the status `NAME`")
+	status.add(cmd, "status", "", "only jobs with the status `NAME`")
 	flags.Var(&limit, "limit", "at most `N` jobs")
-	flags.VarP(&output, "output", "o", "output `FORMAT`: text or json")
-	completeChoices(cmd, "status", protocol.JobStates())
-	completeChoices(cmd, "output", output.allowed)
+	addOutput(cmd, &output)
 	cmd.AddCommand(newJob(a, "show", "Print the status and the output of a job as JSON", (*client.Client).Job),
 		newJob(a, "cancel", "Cancel a job that is not over", (*client.Client).CancelJob))
 	return cmd
@@ -107,8 +105,7 @@ func (a *App) listJobs(ctx context.Context, c *connection, f client.JobFilter, l
 	if format == "json" {
 		return printJSONList(a.Stdout, all)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tKIND\tSTATUS\tPROGRESS\tCREATED")
+	w := a.table("ID\tKIND\tSTATUS\tPROGRESS\tCREATED")
 	for _, j := range all {
 		progress := "-"
 		if j.Progress != nil && j.Status != protocol.JobCreated {

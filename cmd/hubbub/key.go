@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,10 +60,9 @@ the account until it expires. Treat it as a secret.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
-	flags.Var(&plan, "plan", "`PLAN`: pro, or none for a key without a subscription")
+	plan.add(cmd, "plan", "", "`PLAN`: pro, or none for a key without a subscription")
 	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
 	addData(cmd, &data)
-	completeChoices(cmd, "plan", plan.allowed)
 	return cmd
 }
 
@@ -81,7 +79,7 @@ func dataFolder(data string) error {
 
 func newKeyList(a *App) *cobra.Command {
 	var data string
-	output := choice{"text", []string{"text", "json"}}
+	var output choice
 	cmd := &cobra.Command{
 		Use:   "list --data DIR",
 		Short: "List the API keys of a data folder",
@@ -113,8 +111,7 @@ func printKeys(a *App, records []apikeys.Record, format string) error {
 	if format == "json" {
 		return printJSONList(a.Stdout, records)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSTATE\tACCOUNT\tPLAN\tCREATED\tEXPIRES\tSIGNING KEY")
+	w := a.table("ID\tSTATE\tACCOUNT\tPLAN\tCREATED\tEXPIRES\tSIGNING KEY")
 	at := func(t *time.Time) string {
 		if t == nil {
 			return "-"
@@ -186,11 +183,9 @@ notices it within about two seconds and informs the other nodes of its cluster.`
 			return err
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	cmd.Flags().SortFlags = false
 	addData(cmd, &data)
-	flags.Var(&algorithm, "algorithm", "signing algorithm `NAME`: EdDSA or HS256")
-	completeChoices(cmd, "algorithm", algorithm.allowed)
+	algorithm.add(cmd, "algorithm", "", "signing algorithm `NAME`: EdDSA or HS256")
 	return cmd
 }
 

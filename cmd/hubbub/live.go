@@ -67,9 +67,9 @@ and no audio leaves the machine.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(&f.input, "input", "i", "audio `SOURCE`: mic, mic:NAME, a recorder such as parec or parec:NAME, speakers (what the machine plays), a WAV, FLAC or MP3 file, or - for standard input (default: the microphone; without one, the built-in demo). Twice, as mic and speakers: two devices, whose speakers get labels of their own")
-	flags.Var(&f.channels, "channels", channelsUsage+", with --max-speakers N a room of up to N")
+	f.channels.add(cmd, ", with --max-speakers N a room of up to N")
 	f.serviceFlags.add(cmd)
-	flags.Var(&f.pace, "pace", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
+	f.pace.add(cmd, "pace", "", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
 	f.engineFlags.add(flags)
 	flags.StringVar(&f.record, "record", "", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
@@ -79,8 +79,6 @@ and no audio leaves the machine.`,
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
 	_ = cmd.MarkFlagDirname("record")
-	completeChoices(cmd, "channels", []string{"mix", "each"})
-	completeChoices(cmd, "pace", f.pace.allowed)
 	return cmd
 }
 
@@ -168,11 +166,11 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, tracer := session.Trace(ctx, display)
+	ctx, tracer := display.Traced(ctx)
 	defer func() { err = cmp.Or(tracer.Close(), err) }()
-	pace, err := capture.ParsePace(f.pace.value)
-	if err != nil {
-		return err
+	pace := capture.Realtime
+	if f.fast() {
+		pace = capture.Fast
 	}
 	var recogniser words.Recogniser
 	if !f.wordsOfService() {
@@ -226,11 +224,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
 	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: recorder.Audio})
-	defer func() {
-		endInput()
-		for range chunks.Chunks() { // until the source is closed
-		}
-	}()
+	defer chunks.Close()
 	text := session.NewTranscriber(recogniser)
 	defer text.Close()
 	live = session.NewLive(session.LiveParts{

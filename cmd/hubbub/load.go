@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +38,6 @@ func newLoad(a *App) *cobra.Command {
 	f := &loadFlags{
 		engineFlags: defaultEngineFlags(),
 		streams:     count{1, 1, maxLoadStreams},
-		format:      choice{"text", []string{"text", "json"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "load",
@@ -93,12 +90,8 @@ func (f *loadFlags) complete(cmd *cobra.Command) error {
 // tooMany reports whether the load must not go to an address: it is many streams
 // to another machine without --yes-remote.
 func (f *loadFlags) tooMany(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil || f.yesRemote || f.streams.value <= politeStreams {
-		return false // an invalid address fails later
-	}
-	ip := net.ParseIP(u.Hostname())
-	return !strings.EqualFold(u.Hostname(), "localhost") && (ip == nil || !ip.IsLoopback())
+	u, err := url.Parse(address) // an invalid one fails later
+	return err == nil && !f.yesRemote && f.streams.value > politeStreams && !isLoopback(u)
 }
 
 // load decodes the file once, runs all streams and prints the report.
@@ -121,14 +114,8 @@ func (a *App) load(ctx context.Context, f *loadFlags) error {
 		}
 	}
 	report := load.Run(ctx, o)
-	if session.IsTerminal(a.Stderr) {
-		fmt.Fprint(a.Stderr, "\r\x1b[K")
-	}
-	write := report.Text
-	if f.format.value == "json" {
-		write = report.JSON
-	}
-	if err := write(a.Stdout); err != nil {
+	a.clearLine()
+	if err := a.printReport(f.format, report.Text, report.JSON); err != nil {
 		return err
 	}
 	if report.Cause == nil {
@@ -145,20 +132,24 @@ func decodeAll(ctx context.Context, spec capture.Spec) ([]float32, error) {
 		return nil, err
 	}
 	defer src.Close()
-	var all []float32
+	all, err := readAll(ctx, src)
+	if err == nil && len(all) == 0 {
+		err = hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
+	}
+	return all, err
+}
+
+// readAll reads what is left of a source.
+func readAll(ctx context.Context, src capture.Source) (all []float32, err error) {
 	buf := make([]float32, capture.SampleRate)
 	for {
 		n, err := src.Read(ctx, buf)
 		all = append(all, buf[:n]...)
 		if errors.Is(err, io.EOF) {
-			break
+			return all, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if len(all) == 0 {
-		return nil, hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
-	}
-	return all, nil
 }

@@ -18,11 +18,8 @@ func defaultLogFlags() logFlags {
 }
 
 func (f *logFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Var(&f.format, "log-format", "log `FORMAT`: text or json")
-	flags.Var(&f.level, "log-level", "lowest `LEVEL` that is logged: debug, info, warn or error")
-	completeChoices(cmd, "log-format", f.format.allowed)
-	completeChoices(cmd, "log-level", f.level.allowed)
+	f.format.add(cmd, "log-format", "", "log `FORMAT`: text or json")
+	f.level.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
 }
 
 // logger writes one line for each record, of the chosen level or above.

@@ -187,9 +187,6 @@ func (a *App) printChanges(changes []turnChange) error {
 		if err := p.Turn(c.turn); err != nil {
 			return err
 		}
-		if err := p.Flush(); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func newScore(a *App) *cobra.Command {
 	var uem string
 	collar := rate{max: 10}
 	var skipOverlap bool
-	output := choice{"text", []string{"text", "json"}}
+	var output choice
 	cmd := &cobra.Command{
 		Use:   "score REF.rttm HYP.rttm",
 		Short: "Compute the diarization error rate of an RTTM file",

@@ -48,13 +48,8 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 			return nil, errors.Join(err, source.Close())
 		}
 	}
-	ctx, end := context.WithCancel(ctx)
 	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
-	defer func() {
-		end()
-		for range chunks.Chunks() { // until the source is closed
-		}
-	}()
+	defer chunks.Close()
 	p.begin(cmp.Or(result.info.Duration, result.info.Estimate))
 	for c := range chunks.Chunks() {
 		for i, pass := range passes {

@@ -76,11 +76,9 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = log.logger(a.Stderr)
-			if recogniser.words != "" { // a nil interface otherwise
-				var err error
-				if o.Words, err = recogniser.recogniser(); err != nil {
-					return err
-				}
+			var err error
+			if o.Words, err = recogniser.recogniser(); err != nil {
+				return err
 			}
 			return a.serve(cmd.Context(), o, drain.value)
 		},

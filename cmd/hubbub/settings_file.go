@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,7 @@ func (f *settingsFile) add(key []string, line int, values map[string]any) error 
 		return f.addKeys(key[1:], line, value)
 	}
 	name := strings.Join(key, ".")
-	if !isSetting(name) {
+	if !slices.Contains(settingNames(), name) {
 		return f.unknown(line, name)
 	}
 	e := fileEntry{key: name, line: line}
@@ -197,13 +198,11 @@ func (f *settingsFile) keymap() (tui.Keymap, error) {
 	return keys, nil
 }
 
-func isSetting(name string) bool {
+func settingNames() (names []string) {
 	for _, s := range settings {
-		if s.name == name {
-			return true
-		}
+		names = append(names, s.name)
 	}
-	return false
+	return names
 }
 
 // unknown rejects a key and suggests the setting with the nearest name.
@@ -211,14 +210,8 @@ func (f *settingsFile) unknown(line int, name string) error {
 	if strings.Contains(strings.ToLower(name), "key") {
 		return &usageError{fmt.Sprintf("%s:%d: %q may not be in a file", f.path, line, name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY."}
 	}
-	best, nearest := 3, ""
-	for _, s := range settings {
-		if d := editDistance(name, s.name); d < best {
-			best, nearest = d, s.name
-		}
-	}
-	if nearest != "" {
-		return f.fail(line, "there is no setting %q; did you mean %s?", name, nearest)
+	if meant := nearest(name, settingNames()); meant != "" {
+		return f.fail(line, "there is no setting %q; did you mean %s?", name, meant)
 	}
 	return f.fail(line, "there is no setting %q", name)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,7 @@ var errNoData = &usageError{"a store needs a data folder", "Give it with --data.
 
 func newStoreCheck(a *App) *cobra.Command {
 	var data string
-	output := choice{"text", []string{"text", "json"}}
+	var output choice
 	cmd := &cobra.Command{
 		Use:   "check --data DIR",
 		Short: "Verify the checksums of everything that is stored",
@@ -65,8 +64,7 @@ func printReports(a *App, reports []datafolder.Report, format string) error {
 	if format == "json" {
 		return printJSONList(a.Stdout, reports)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES")
+	w := a.table("STREAM\tRECORDS\tBYTES\tDAMAGED BYTES\tDAMAGED RANGES")
 	for _, r := range reports {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", r.Stream, r.Records, r.Bytes, r.Damaged, r.Ranges)
 	}

@@ -40,8 +40,7 @@ the secrets of the server.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `DIR` of the server (its --data)")
-	_ = cmd.MarkFlagDirname("data")
+	addData(cmd, &data)
 	return cmd
 }
 

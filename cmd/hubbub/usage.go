@@ -28,17 +28,12 @@ func seeFlags(cmd *cobra.Command) string {
 func flagError(cmd *cobra.Command, err error) error {
 	msg := plainReason(err.Error())
 	hint := seeFlags(cmd)
-	nearest := ""
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
-		best := 3
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if d := editDistance(name, f.Name); d < best {
-				best, nearest = d, f.Name
-			}
-		})
-	}
-	if nearest != "" {
-		hint = fmt.Sprintf("Did you mean --%s? %s", nearest, hint)
+		var flags []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		if meant := nearest(name, flags); meant != "" {
+			hint = fmt.Sprintf("Did you mean --%s? %s", meant, hint)
+		}
 	}
 	return &usageError{msg, hint}
 }
@@ -91,6 +86,17 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 			fmt.Sprintf("Usage: %s", cmd.UseLine()),
 		}
 	}
+}
+
+// nearest is the one of some names that a misspelt one may mean; "" = none.
+func nearest(name string, names []string) (meant string) {
+	best := 3
+	for _, other := range names {
+		if d := editDistance(name, other); d < best {
+			best, meant = d, other
+		}
+	}
+	return meant
 }
 
 // editDistance is the Levenshtein distance of two short words.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,8 +96,7 @@ func (a *App) listVoices() error {
 		a.notice("no voices are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
 		return nil
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tADDED\tSTATE")
+	w := a.table("NAME\tADDED\tSTATE")
 	for _, v := range list {
 		state := "current"
 		if v.Outdated() {

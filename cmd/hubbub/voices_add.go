@@ -59,11 +59,7 @@ func (a *App) hearVoice(ctx context.Context, m *voiceprint.Maker, source capture
 	if live {
 		a.notice("recording from %s; speak until %d s of speech are there, at most %d s", source.Info().Name, enoughSpeech, voiceprint.MaxSeconds)
 		show = a.speechProgress()
-		defer func() {
-			if session.IsTerminal(a.Stderr) {
-				fmt.Fprint(a.Stderr, "\r\x1b[K")
-			}
-		}()
+		defer a.clearLine()
 	}
 	chunk := make([]float32, protocol.ChunkSamples)
 	for !m.Full() && !(live && m.Seconds() >= enoughSpeech) {

@@ -80,7 +80,7 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, tracer := session.Trace(ctx, display)
+	ctx, tracer := display.Traced(ctx)
 	defer func() { err = cmp.Or(tracer.Close(), err) }()
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{tracer: tracer.Tracer()})
 	if err != nil {

@@ -56,13 +56,8 @@ func transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 	if err != nil {
 		return "", err
 	}
-	ctx, end := context.WithCancel(ctx)
 	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
-	defer func() {
-		end()
-		for range chunks.Chunks() { // until the source is closed
-		}
-	}()
+	defer chunks.Close()
 	recording := words.NewRecording(r, turns, false)
 	for c := range chunks.Chunks() {
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {

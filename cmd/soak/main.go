@@ -23,6 +23,11 @@ import (
 	"hubbub/localserver/stream"
 )
 
+const (
+	people        = 8 // who talk
+	columns, rows = 120, 34
+)
+
 // The limits of a run: the share of a core, and the growth of memory after the
 // first tenth of the run.
 const (
@@ -43,17 +48,8 @@ func run(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
 	long := fs.Duration("for", time.Hour, "how long the session is")
 	every := fs.Duration("every", 30*time.Second, "interval of the samples")
-	size := fs.String("size", "120x34", "columns x rows")
-	people := fs.Int("people", 8, "how many people talk")
 	if err := fs.Parse(args); err != nil {
 		return err
-	}
-	var w, h int
-	if *people < 1 {
-		return fmt.Errorf("%d people do not talk", *people)
-	}
-	if n, err := fmt.Sscanf(*size, "%dx%d", &w, &h); n != 2 || err != nil {
-		return fmt.Errorf("size %q is not COLUMNSxROWS", *size)
 	}
 	if fs.NArg() == 0 {
 		return errors.New("no program: soak -- bin/hubbub")
@@ -64,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(dir)
 
-	talk := converse(*people, long.Seconds())
+	talk := converse(long.Seconds())
 	audio := filepath.Join(dir, "talk.wav")
 	if err := talk.write(audio, long.Seconds()); err != nil {
 		return err
@@ -84,12 +80,12 @@ func run(ctx context.Context, args []string) error {
 	}
 
 	command := append(fs.Args(), "--server", server.URL(), "--ca", ca, "--input", audio)
-	t, err := openTerminal(ctx, dir, w, h, "HUBBUB_API_KEY="+key, command)
+	t, err := openTerminal(ctx, dir, "HUBBUB_API_KEY="+key, command)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	fmt.Printf("%d people, %d turns in %v, %s, process %d\n", *people, len(talk.turns), *long, *size, t.pid)
+	fmt.Printf("%d people, %d turns in %v, %dx%d, process %d\n", people, len(talk.turns), *long, columns, rows, t.pid)
 	return watch(ctx, t, *long, *every)
 }
 

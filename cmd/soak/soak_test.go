@@ -17,8 +17,8 @@ import (
 // order and not before their delay, labels are in order of first speech, and no
 // label has two open turns.
 func TestScriptedEngine(t *testing.T) {
-	const people, long = 8, 300
-	script := converse(people, long)
+	const long = 300
+	script := converse(long)
 	e := &scriptedEngine{talk: script}
 	open, seen := map[int]bool{}, 0
 	last := time.Duration(0)

@@ -31,7 +31,7 @@ type talk struct {
 
 // converse generates a conversation, always the same one: turns of half a second
 // to ten, short pauses, some of the turns overlapping.
-func converse(people int, length float64) *talk {
+func converse(length float64) *talk {
 	r := rand.New(rand.NewPCG(11, 1))
 	t, free := &talk{}, make([]float64, people) // when each of them has finished
 	for at, who := 0.6, 0; at < length-15; {
@@ -50,7 +50,7 @@ func converse(people int, length float64) *talk {
 			at = end - min(1.2, duration/2)
 		}
 		// The first one to begin is the first label, and so on.
-		next := (who + 1 + r.IntN(max(people-1, 1))) % people
+		next := (who + 1 + r.IntN(people-1)) % people
 		if seen := len(t.turns); seen < people {
 			next = seen
 		}

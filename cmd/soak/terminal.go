@@ -19,12 +19,12 @@ type terminal struct {
 }
 
 // openTerminal starts the program and waits until it is there.
-func openTerminal(ctx context.Context, dir string, w, h int, env string, command []string) (*terminal, error) {
+func openTerminal(ctx context.Context, dir, env string, command []string) (*terminal, error) {
 	t := &terminal{socket: filepath.Join(dir, "tmux"), output: filepath.Join(dir, "output")}
 	pid, begin := filepath.Join(dir, "pid"), filepath.Join(dir, "begin")
 	// The program waits until every byte of it is counted.
 	line := fmt.Sprintf("echo $$ >%s; while ! test -e %s; do sleep 0.1; done; exec %s", quote(pid), quote(begin), quoteAll(command))
-	err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h),
+	err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
 		"-e", "COLORTERM=truecolor", "-e", env, "sh", "-c", line)
 	if err != nil {
 		return nil, err

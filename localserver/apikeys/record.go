@@ -1,12 +1,14 @@
 package apikeys
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,29 +73,16 @@ func recordName(id string) string {
 // those that were created in it or revoked in it.
 func List(dataDir string) ([]Record, error) {
 	named, err := readRecords(dataDir)
-	var all []Record
-	for _, r := range named {
-		all = append(all, r)
+	created := func(r Record) time.Time {
+		if r.Created == nil { // unknown: first
+			return time.Time{}
+		}
+		return *r.Created
 	}
-	slices.SortFunc(all, func(a, b Record) int {
-		return cmpTimes(a.Created, b.Created, strings.Compare(a.ID, b.ID))
+	all := slices.SortedFunc(maps.Values(named), func(a, b Record) int {
+		return cmp.Or(created(a).Compare(created(b)), strings.Compare(a.ID, b.ID))
 	})
 	return all, err
-}
-
-// cmpTimes orders unknown times first, and equal ones by tie.
-func cmpTimes(a, b *time.Time, tie int) int {
-	switch {
-	case a == nil && b == nil:
-		return tie
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	case a.Equal(*b):
-		return tie
-	}
-	return a.Compare(*b)
 }
 
 // Revoke revokes an API key, given by its ID or as a whole. Servers on the data

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
-	"hubbub/protocol"
 )
 
 const (
@@ -97,12 +95,10 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	a.id = uuid.NewString()
 	a.job.Status, a.job.Node, a.job.Attempt, a.job.Progress = store.JobRunning, r.Node, a.id, 0
 	a.job.Attempts++
-	if err := a.write(ctx); errors.Is(err, store.ErrConflict) {
-		return a, errTaken
-	} else if err != nil {
-		return a, err
+	if err = a.write(ctx); errors.Is(err, store.ErrConflict) {
+		err = errTaken
 	}
-	return a, nil
+	return a, err
 }
 
 // holds reports whether the worker that has claimed a job may still run it.
@@ -148,9 +144,12 @@ func (a *attempt) run() {
 	stop := make(chan struct{})
 	renewal.Go(func() { a.renew(stop) })
 	var output []byte
-	var err error
-	if panicked := stream.Guard(func() { output, err = a.compute() }); panicked != nil {
-		log.Error("a job panicked", "error", panicked)
+	err := stream.Guard(func() (err error) {
+		output, err = a.compute()
+		return err
+	})
+	if errors.Is(err, stream.ErrPanic) {
+		log.Error("a job panicked", "error", err)
 		err = failed("Internal error")
 	}
 	close(stop)
@@ -169,9 +168,7 @@ func (a *attempt) run() {
 	case errors.Is(a.ctx.Err(), context.DeadlineExceeded):
 		a.finish(store.JobFailed, "", fmt.Sprintf("The job took longer than %v.", maxRun))
 	default: // of the store or the machine
-		log.Warn("a job could not be completed; it is run again", "error", err)
-		a.Counters.Returned.Add(1)
-		a.giveBack(a.delivery, takenPause)
+		a.repeat("a job could not be completed; it is run again", err)
 	}
 	log.Info("job ended", "status", string(a.job.Status), "cause", a.job.Error, "duration", time.Since(began))
 }
@@ -214,11 +211,6 @@ func (a *attempt) renew(stop chan struct{}) {
 	}
 }
 
-// setProgress notes the share of the work that is done; the next renewal stores it.
-func (a *attempt) setProgress(share float64) {
-	a.thousandths.Store(int64(share * 1000))
-}
-
 // succeed stores the output and then the end of the job: the record refers to a
 // complete object.
 func (a *attempt) succeed(output []byte) {
@@ -229,12 +221,17 @@ func (a *attempt) succeed(output []byte) {
 		return
 	}
 	if err != nil {
-		a.Logger.Warn("the result of a job could not be stored; it is run again", "job", a.job.ID, "error", err)
-		a.Counters.Returned.Add(1)
-		a.giveBack(a.delivery, takenPause)
+		a.repeat("the result of a job could not be stored; it is run again", err)
 		return
 	}
 	a.finish(store.JobSucceeded, name, "")
+}
+
+// repeat gives the job back to the queue because of a failure that is not its own.
+func (a *attempt) repeat(message string, err error) {
+	a.Logger.Warn(message, "job", a.job.ID, "error", err)
+	a.Counters.Returned.Add(1)
+	a.giveBack(a.delivery, takenPause)
 }
 
 func (a *attempt) store(name string, output []byte) error {
@@ -313,12 +310,4 @@ func (a *attempt) interrupted() {
 		return
 	}
 	a.giveBack(a.delivery, 0)
-}
-
-// request is the request of a job.
-func (a *attempt) request() (r protocol.JobRequest, err error) {
-	if err = json.Unmarshal(a.job.Request, &r); err != nil {
-		err = failed("The request cannot be read.")
-	}
-	return r, err
 }

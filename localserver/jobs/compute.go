@@ -3,8 +3,8 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -29,9 +29,9 @@ const (
 // compute does the work of a job and returns its output. A *failure is its result
 // as well; other errors are those of the store or the machine.
 func (a *attempt) compute() ([]byte, error) {
-	request, err := a.request()
-	if err != nil {
-		return nil, err
+	var request protocol.JobRequest
+	if err := json.Unmarshal(a.job.Request, &request); err != nil {
+		return nil, failed("The request cannot be read.")
 	}
 	folder, err := os.MkdirTemp(a.Dir, "hubbub-job-")
 	if err != nil {
@@ -43,13 +43,12 @@ func (a *attempt) compute() ([]byte, error) {
 		return nil, err
 	}
 	var output any
-	var panicked error
 	atLowPriority(func() {
-		panicked = stream.Guard(func() { output, err = a.process(path, request) })
+		err = stream.Guard(func() (err error) {
+			output, err = a.process(path, request)
+			return err
+		})
 	})
-	if panicked != nil {
-		panic(panicked) // in this goroutine, whose caller handles it
-	}
 	if err != nil {
 		return nil, a.audioError(path, err)
 	}
@@ -60,7 +59,7 @@ func (a *attempt) compute() ([]byte, error) {
 // no file of the server.
 func (a *attempt) audioError(path string, err error) error {
 	var fail *failure
-	if errors.As(err, &fail) || a.ctx.Err() != nil {
+	if errors.As(err, &fail) || errors.Is(err, stream.ErrPanic) || a.ctx.Err() != nil {
 		return err
 	}
 	text := strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(err.Error())
@@ -152,7 +151,8 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			a.Counters.AudioMillis.Add(int64(n) * 1000 / offline.SampleRate)
 		}
 		if duration > 0 {
-			a.setProgress(from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1))
+			share := from + (to-from)*min(float64(samples)/(duration.Seconds()*offline.SampleRate), 1)
+			a.thousandths.Store(int64(share * 1000)) // the next renewal of the claim stores it
 		}
 		for a.Busy() && a.ctx.Err() == nil {
 			pause(a.ctx, busyPause)
@@ -218,15 +218,11 @@ func diarization(result *offline.Result, request protocol.JobRequest) protocol.D
 
 // identify is the output of an identification.
 func identify(result *offline.Result, request protocol.JobRequest) (any, error) {
-	var people []voiceprint.Person
-	for _, p := range request.Voiceprints {
-		v, err := voiceprint.Parse(p.Voiceprint)
-		if err != nil { // of another engine version, on a cluster while it is updated
-			return nil, fmt.Errorf("voiceprint %q: %w", p.Label, err)
-		}
-		people = append(people, voiceprint.Person{Label: p.Label, Voiceprint: v})
+	people, matching, err := stream.People(request.Enrolment)
+	if err != nil {
+		return nil, err
 	}
-	matches, voices := match(result, people, request.Matching)
+	matches, voices := match(result, people, matching)
 	out := protocol.Identification{Diarization: diarization(result, request), Turns: make([]protocol.IdentifiedTurn, 0, len(result.Turns)), Voices: voices}
 	for _, t := range out.Diarization.Turns {
 		turn := protocol.IdentifiedTurn{Speaker: t.Speaker, Start: t.Start, End: t.End, Diarization: t.Speaker, Match: matches[t.Speaker]}
@@ -239,14 +235,7 @@ func identify(result *offline.Result, request protocol.JobRequest) (any, error) 
 }
 
 // match finds the people among the speakers.
-func match(result *offline.Result, people []voiceprint.Person, m *protocol.Matching) (map[string]*string, []protocol.IdentifiedSpeaker) {
-	how := voiceprint.Matching{Threshold: voiceprint.DefaultThreshold}
-	if m != nil && m.Threshold != nil {
-		how.Threshold = *m.Threshold / 100
-	}
-	if m != nil && m.Exclusive != nil {
-		how.Shared = !*m.Exclusive
-	}
+func match(result *offline.Result, people []voiceprint.Person, how voiceprint.Matching) (map[string]*string, []protocol.IdentifiedSpeaker) {
 	voices := make([]protocol.IdentifiedSpeaker, len(result.Voices))
 	confidences := make([][]float64, len(voices))
 	for k, v := range result.Voices {

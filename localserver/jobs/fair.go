@@ -24,10 +24,6 @@ type order struct {
 	looked time.Time
 }
 
-// before reports whether account a is to be served before b: its newest job was
-// begun earlier, or none was.
-func (o *order) before(a, b string) bool { return o.served[a] < o.served[b] }
-
 // note notes that a job of an account is begun.
 func (o *order) note(account string) {
 	if o.served == nil || len(o.served) >= maxServed {
@@ -52,7 +48,7 @@ func (r *Runner) fair(d *store.Delivery) *store.Delivery {
 		}
 		list = append([]*store.Delivery{d}, list...)
 		for _, other := range list {
-			if r.order.before(other.Job.Account, d.Job.Account) {
+			if r.order.served[other.Job.Account] < r.order.served[d.Job.Account] {
 				d = other
 			}
 		}

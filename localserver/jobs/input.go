@@ -67,7 +67,7 @@ func (a *attempt) copyMedia(to io.Writer, name string) error {
 	if media.Size > MaxBytes {
 		return errTooLarge
 	}
-	_, err = io.Copy(to, contextReader{a.ctx, media})
+	_, err = io.Copy(to, media)
 	return err
 }
 
@@ -123,17 +123,4 @@ func (p progressReader) Read(b []byte) (int, error) {
 		p.progress()
 	}
 	return n, err
-}
-
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

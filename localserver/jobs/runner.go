@@ -26,7 +26,6 @@ const (
 // Store is what a Runner needs of the store.
 type Store interface {
 	store.Jobs
-	store.JobQueue
 	store.Media
 }
 
@@ -56,6 +55,8 @@ type Options struct {
 	// killed; 0 = capture.DecoderStall.
 	DecoderStall time.Duration
 	Now          func() time.Time
+	// Counters count what the Runner does; nil = nobody asks for it.
+	Counters *Counters
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
 }
@@ -78,7 +79,6 @@ type Counters struct {
 // Runner takes jobs from the queue and runs them.
 type Runner struct {
 	Options
-	Counters Counters
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -95,14 +95,19 @@ func Start(o Options) *Runner {
 		o.Busy = func() bool { return false }
 	}
 	o.DecoderStall = cmp.Or(o.DecoderStall, capture.DecoderStall)
+	o.Counters = cmp.Or(o.Counters, &Counters{})
 	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range o.Workers {
-		r.workers.Go(r.work)
+		r.workers.Go(func() {
+			r.serve(store.RunQueue, "no jobs can be taken; it is retried", "a job could not be run", r.take)
+		})
 	}
 	if o.Workers > 0 {
 		for range hookWorkers {
-			r.workers.Go(r.notify)
+			r.workers.Go(func() {
+				r.serve(store.HookQueue, "no webhooks can be called; it is retried", "a webhook could not be called", r.deliver)
+			})
 		}
 	}
 	return r
@@ -118,21 +123,24 @@ func (r *Runner) Close() {
 	r.workers.Wait()
 }
 
-// work runs one job after the other.
-func (r *Runner) work() {
+// serve handles one delivery of a queue after the other. It logs none when there is no
+// answer from the queue, and panicked when handle panics.
+func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.Delivery)) {
 	failing := false
 	for r.ctx.Err() == nil {
-		d, err := r.Store.Next(r.ctx, store.RunQueue)
+		d, err := r.Store.Next(r.ctx, q)
 		if err == nil {
 			failing = false
-			d = r.fair(d)
-			if panicked := stream.Guard(func() { r.take(d) }); panicked != nil {
-				r.Logger.Error("a job could not be run", "job", d.Job.ID, "error", panicked)
+			if q == store.RunQueue {
+				d = r.fair(d)
+			}
+			if err := stream.Guard(func() error { handle(d); return nil }); err != nil {
+				r.Logger.Error(panicked, "job", d.Job.ID, "error", err)
 			}
 			continue
 		}
 		if !failing && r.ctx.Err() == nil {
-			r.Logger.Warn("no jobs can be taken; it is retried", "error", err)
+			r.Logger.Warn(none, "error", err)
 		}
 		failing = true
 		pause(r.ctx, retryPause)
@@ -170,20 +178,16 @@ func (r *Runner) giveBack(d *store.Delivery, pause time.Duration) {
 func (r *Runner) settle(d *store.Delivery, j store.Job) {
 	ctx, cancel := r.call()
 	defer cancel()
-	err := r.queueHook(ctx, j)
+	var err error
+	if j.Hook != nil && !j.Hook.Done {
+		err = r.Store.QueueHook(ctx, j)
+	}
 	if err == nil {
 		err = d.Done(ctx)
 	}
 	if err != nil { // it is delivered again, and nothing else happens then
 		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)
 	}
-}
-
-func (r *Runner) queueHook(ctx context.Context, j store.Job) error {
-	if j.Hook == nil || j.Hook.Done {
-		return nil
-	}
-	return r.Store.QueueHook(ctx, j)
 }
 
 // call is the context of one call of the store. It does not end with the Runner:

@@ -17,7 +17,6 @@ import (
 
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -49,26 +48,6 @@ func Output(ctx context.Context, media store.Media, j store.Job, now time.Time) 
 	}
 	defer func() { _ = m.Close() }()
 	return io.ReadAll(io.LimitReader(m, maxOutput))
-}
-
-// notify makes the requests of one webhook after the other.
-func (r *Runner) notify() {
-	failing := false
-	for r.ctx.Err() == nil {
-		d, err := r.Store.Next(r.ctx, store.HookQueue)
-		if err == nil {
-			failing = false
-			if panicked := stream.Guard(func() { r.deliver(d) }); panicked != nil {
-				r.Logger.Error("a webhook could not be called", "job", d.Job.ID, "error", panicked)
-			}
-			continue
-		}
-		if !failing && r.ctx.Err() == nil {
-			r.Logger.Warn("no webhooks can be called; it is retried", "error", err)
-		}
-		failing = true
-		pause(r.ctx, retryPause)
-	}
 }
 
 // deliver makes one request of a webhook, unless the next one is not due. A crash

@@ -90,12 +90,12 @@ func (h Hosts) address(ip netip.Addr) bool {
 	if h.names["localhost"] && ip.IsLoopback() {
 		return true
 	}
-	for _, n := range h.networks {
-		if n.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return within(h.networks, ip)
+}
+
+// within reports whether an address is in one of some networks.
+func within(networks []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
 // The networks that nothing public is in (RFC 6890 and later), and those that
@@ -121,10 +121,5 @@ func public(ip netip.Addr) bool {
 		b := ip.As16()
 		return public(netip.AddrFrom4([4]byte(b[12:])))
 	}
-	for _, n := range reserved {
-		if n.Contains(ip) {
-			return false
-		}
-	}
-	return ip.IsValid()
+	return ip.IsValid() && !within(reserved, ip)
 }

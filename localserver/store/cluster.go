@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -27,15 +26,6 @@ const (
 	clusterAttempt = 5 * time.Second // to set up
 )
 
-// openCluster connects to a NATS cluster and sets up the store there.
-func (s *Store) openCluster(ctx context.Context, o Options) error {
-	s.replicas = clusterReplicas
-	if err := s.connect(o); err != nil {
-		return err
-	}
-	return s.setUpCluster(ctx)
-}
-
 // connect connects to the NATS servers at o.URL.
 func (s *Store) connect(o Options) error {
 	log := o.Logger
@@ -47,7 +37,11 @@ func (s *Store) connect(o Options) error {
 		// What cannot be sent now fails now: a write that is sent after its
 		// caller has given up would be worse.
 		nats.ReconnectBufSize(-1),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { logDisconnect(log, err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil when it was closed on purpose
+				log.Warn("the connection to the NATS cluster was lost", "error", err)
+			}
+		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { log.Info("reconnected to the NATS cluster", "server", c.ConnectedServerName()) }),
 		nats.ClosedHandler(s.closed),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -63,12 +57,6 @@ func (s *Store) connect(o Options) error {
 	}
 	s.js, err = jetstream.New(s.conn)
 	return err
-}
-
-func logDisconnect(log *slog.Logger, err error) {
-	if err != nil { // nil when it was closed on purpose
-		log.Warn("the connection to the NATS cluster was lost", "error", err)
-	}
 }
 
 // redact removes the credentials from a list of addresses.
@@ -90,9 +78,13 @@ func redact(addresses string) string {
 	return strings.Join(redacted, ",")
 }
 
-// setUpCluster sets up the store on a cluster, which may be starting or
-// electing its leaders.
-func (s *Store) setUpCluster(ctx context.Context) error {
+// openCluster connects to a NATS cluster, which may be starting or electing its
+// leaders, and sets up the store there.
+func (s *Store) openCluster(ctx context.Context, o Options) error {
+	s.replicas = clusterReplicas
+	if err := s.connect(o); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
@@ -118,19 +110,14 @@ func (s *Store) setUpCluster(ctx context.Context) error {
 
 // newBucket creates a key-value bucket, or finds it. With replicas, reads go to
 // their leader: another replica may be behind, and then a record that was just
-// acknowledged would not be found.
+// acknowledged would not be found. CreateOrUpdateKeyValue always allows direct reads.
 func (s *Store) newBucket(ctx context.Context, c jetstream.KeyValueConfig) (b bucket, err error) {
-	if s.replicas == 1 {
-		c.Replicas = 1
-		b.kv, err = s.js.CreateOrUpdateKeyValue(ctx, c)
-		return b, err
-	}
-	// CreateOrUpdateKeyValue always allows direct reads.
-	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "KV_" + c.Bucket, Subjects: []string{"$KV." + c.Bucket + ".>"},
+	b.prefix = "$KV." + c.Bucket + "."
+	b.stream, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + c.Bucket, Subjects: []string{b.prefix + ">"},
 		Storage: c.Storage, Replicas: s.replicas, MaxAge: c.TTL,
 		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: c.MaxValueSize,
-		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: false,
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: s.replicas == 1,
 	})
 	if err != nil {
 		return b, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -70,16 +69,8 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never returns an error
 	call := binary.BigEndian.Uint64(random[:])
-	err = retry(ctx, func(ctx context.Context) error {
-		var uses []use
-		var revision uint64
-		entry, err := s.counters.Get(ctx, key)
-		switch {
-		case err == nil:
-			uses, revision = unpackUses(entry.Value(), now.Add(-window)), entry.Revision()
-		case !errors.Is(err, jetstream.ErrKeyNotFound):
-			return err
-		}
+	err = s.counters.change(ctx, key, func(_ context.Context, value []byte) (next []byte, err error) {
+		uses := unpackUses(value, now.Add(-window))
 		count = Count{Used: len(uses)}
 		for _, u := range uses {
 			if u.call == call { // an earlier attempt of this call was carried out
@@ -92,16 +83,10 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 			for range count.Taken {
 				uses = append(uses, use{now.UnixMilli(), call})
 			}
-			_, err = s.counters.Update(ctx, key, packUses(uses), revision)
-			if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-				return errRetry
-			}
-			if err != nil {
-				return err
-			}
+			next = packUses(uses)
 		}
 		count.Reset = time.UnixMilli(uses[0].ms).Add(window)
-		return nil
+		return next, nil
 	})
 	if err != nil {
 		return Count{}, s.report("count", err)
@@ -142,19 +127,12 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 func (s *Store) ShareSecret(ctx context.Context, name string, generated []byte) (secret []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	err = retry(ctx, func(ctx context.Context) error {
-		entry, err := s.secrets.Get(ctx, name)
-		if err == nil {
-			secret = entry.Value()
-		}
-		if !errors.Is(err, jetstream.ErrKeyNotFound) {
-			return err
+	err = s.secrets.change(ctx, name, func(_ context.Context, value []byte) ([]byte, error) {
+		if secret = value; value != nil {
+			return nil, nil
 		}
 		secret = generated
-		if _, err = s.secrets.Create(ctx, name, generated); errors.Is(err, jetstream.ErrKeyExists) {
-			return errRetry
-		}
-		return err
+		return generated, nil
 	})
 	return secret, wrap("read secret", err)
 }

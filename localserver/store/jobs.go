@@ -94,8 +94,8 @@ type JobHook struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// Jobs stores the records of jobs. Of two concurrent changes of one record, one
-// is ErrConflict.
+// Jobs stores the records of jobs and distributes them among the nodes. Of two
+// concurrent changes of one record, one is ErrConflict.
 type Jobs interface {
 	// CreateJob queues a job and writes its record. It returns ErrFull when the
 	// queue or the store is full, and ErrTooLarge.
@@ -111,6 +111,17 @@ type Jobs interface {
 	// RestoreJob writes the record of a job that was queued and has none, and
 	// returns its revision. ErrConflict says that it has one.
 	RestoreJob(ctx context.Context, j Job) (uint64, error)
+
+	// Next waits for the next delivery of a queue until ctx ends. Each delivery
+	// belongs to one receiver at a time, of all nodes.
+	Next(ctx context.Context, q Queue) (*Delivery, error)
+	// More returns the deliveries that follow, at most so many, without waiting.
+	More(q Queue, most int) ([]*Delivery, error)
+	// QueueHook queues the notification of a job. A second call for the same job
+	// within two minutes changes nothing.
+	QueueHook(ctx context.Context, j Job) error
+	// Queued returns how many deliveries of a queue wait for a receiver.
+	Queued(ctx context.Context, q Queue) (int, error)
 }
 
 var _ Jobs = (*Store)(nil)
@@ -125,22 +136,6 @@ const (
 )
 
 func (q Queue) subject() string { return "hubbub.jobs." + string(q) }
-
-// JobQueue distributes work among the nodes. Each delivery belongs to one
-// receiver at a time.
-type JobQueue interface {
-	// Next waits for the next delivery of a queue until ctx ends.
-	Next(ctx context.Context, q Queue) (*Delivery, error)
-	// More returns the deliveries that follow, at most so many, without waiting.
-	More(q Queue, most int) ([]*Delivery, error)
-	// QueueHook queues the notification of a job. A second call for the same job
-	// within two minutes changes nothing.
-	QueueHook(ctx context.Context, j Job) error
-	// Queued returns how many deliveries of a queue wait for a receiver.
-	Queued(ctx context.Context, q Queue) (int, error)
-}
-
-var _ JobQueue = (*Store)(nil)
 
 // Delivery is a job from a queue. The receiver ends it with Done or Return.
 type Delivery struct {
@@ -174,9 +169,7 @@ func (s *Store) setUpJobs(ctx context.Context, storage jetstream.StorageType) (e
 	if err != nil {
 		return err
 	}
-	if s.queues == nil {
-		s.queues = map[Queue]jetstream.Consumer{}
-	}
+	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
 			Durable: string(q), FilterSubject: q.subject(), AckPolicy: jetstream.AckExplicitPolicy,
@@ -245,25 +238,13 @@ func (s *Store) createJob(ctx context.Context, j Job) error {
 // Job returns the record of an account's job.
 func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j Job, revision uint64, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
-		j, revision, err = s.job(ctx, jobKey(account, id))
+		j, revision, err = load[Job](ctx, s.jobs, jobKey(account, id))
 		return err
 	})
 	if err == nil && j.gone(now) {
 		err = ErrNotFound
 	}
 	return j, revision, s.report("get job", err)
-}
-
-func (s *Store) job(ctx context.Context, key string) (j Job, revision uint64, err error) {
-	entry, err := s.jobs.Get(ctx, key)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, ErrNotFound):
-		return j, 0, ErrNotFound
-	case err != nil:
-		return j, 0, err
-	}
-	err = json.Unmarshal(entry.Value(), &j)
-	return j, entry.Revision(), err
 }
 
 // RestoreJob writes the record of a job that was queued and has none.
@@ -312,7 +293,7 @@ func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, 
 // ListJobs returns the jobs of an account.
 func (s *Store) ListJobs(ctx context.Context, account string, now time.Time, match func(Job) bool) ([]Job, error) {
 	var found []Job
-	err := eachEntry(ctx, s.jobs.kv, []string{hashOf(account) + ".*"}, 0, func(entry jetstream.KeyValueEntry) error {
+	err := s.jobs.each(ctx, []string{hashOf(account) + ".*"}, 0, func(entry jetstream.KeyValueEntry) error {
 		var j Job
 		if err := json.Unmarshal(entry.Value(), &j); err != nil {
 			return err

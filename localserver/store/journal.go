@@ -65,8 +65,11 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 	if len(messages) == 0 {
 		return nil
 	}
-	end, known := s.tail(session)
-	if known && end.count == first || !known && first == 0 {
+	var end tail
+	if known, ok := s.tails.Load(session); ok {
+		end = known.(tail)
+	}
+	if end.count == first {
 		err := s.publishEntry(ctx, session, end, messages)
 		if !errors.Is(err, ErrConflict) {
 			return err
@@ -81,7 +84,7 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 	}
 	if end.count > first {
 		if end.count >= first+len(messages) && slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
-			s.setTail(session, end)
+			s.tails.Store(session, end)
 			return nil
 		}
 		return ErrConflict
@@ -107,7 +110,7 @@ func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]
 			return err
 		}
 		if err = s.publishEntry(ctx, session, end, added); !errors.Is(err, ErrConflict) {
-			s.forgetTail(session)
+			s.tails.Delete(session)
 			return wrap("amend events", err)
 		}
 	}
@@ -127,7 +130,7 @@ func (s *Store) publishEntry(ctx context.Context, session string, end tail, mess
 	if err != nil {
 		return err
 	}
-	s.setTail(session, tail{end.count + len(messages), ack.Sequence})
+	s.tails.Store(session, tail{end.count + len(messages), ack.Sequence})
 	return nil
 }
 
@@ -158,19 +161,6 @@ func (s *Store) read(ctx context.Context, session string) (all [][]byte, end tai
 
 // splitEntry returns the messages of an entry.
 func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
-
-// The tails of the sessions that this process writes; Finish forgets them.
-
-func (s *Store) tail(session string) (tail, bool) {
-	end, ok := s.tails.Load(session)
-	if !ok {
-		return tail{}, false
-	}
-	return end.(tail), true
-}
-
-func (s *Store) setTail(session string, end tail) { s.tails.Store(session, end) }
-func (s *Store) forgetTail(session string)        { s.tails.Delete(session) }
 
 // sinceEntries bounds how many entries of a journal one call of Since reads.
 const sinceEntries = 256

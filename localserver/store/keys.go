@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -32,16 +31,10 @@ type SharedKeys interface {
 
 var _ SharedKeys = (*Store)(nil)
 
-const keysSubject = "$KV.keys."
-
 // setUpKeys creates the bucket of keys, or finds it. Keys do not expire: a key
 // is valid until it is withdrawn.
 func (s *Store) setUpKeys(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.keys, err = s.newBucket(ctx, jetstream.KeyValueConfig{Bucket: "keys", Storage: storage, MaxValueSize: 16 << 10})
-	if err != nil {
-		return err
-	}
-	s.keyStream, err = s.js.Stream(ctx, "KV_keys")
 	return err
 }
 
@@ -70,7 +63,7 @@ func (s *Store) WithdrawKey(ctx context.Context, key SharedKey) error {
 func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKey, version uint64, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		keys = nil
-		info, err := s.keyStream.Info(ctx, jetstream.WithSubjectFilter(keysSubject+">"))
+		info, err := s.keys.stream.Info(ctx)
 		if err != nil {
 			return err
 		}
@@ -78,16 +71,16 @@ func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKe
 		if version = info.State.LastSeq + 1; version == seen {
 			return nil
 		}
-		for subject := range info.State.Subjects {
-			entry, err := s.keys.Get(ctx, strings.TrimPrefix(subject, keysSubject))
-			if errors.Is(err, jetstream.ErrKeyNotFound) {
+		names, err := s.keys.keys(ctx, ">")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			key, _, err := load[SharedKey](ctx, s.keys, name)
+			if errors.Is(err, ErrNotFound) {
 				continue // withdrawn
 			}
 			if err != nil {
-				return err
-			}
-			var key SharedKey
-			if err := json.Unmarshal(entry.Value(), &key); err != nil {
 				return err
 			}
 			keys = append(keys, key)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,10 +34,6 @@ func (s *Store) setUpLeases(ctx context.Context, _ jetstream.StorageType) (err e
 	s.leases, err = s.newBucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "leases", Storage: jetstream.MemoryStorage, TTL: leaseTTL, MaxValueSize: 1 << 10,
 	})
-	if err != nil {
-		return err
-	}
-	s.leaseStream, err = s.js.Stream(ctx, "KV_leases")
 	return err
 }
 
@@ -55,14 +50,12 @@ func (s *Store) Release(ctx context.Context, node string) error {
 
 // Holders returns the revision of each node's lease.
 func (s *Store) Holders(ctx context.Context) (map[string]uint64, error) {
-	const prefix = "$KV.leases."
-	info, err := s.leaseStream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+	nodes, err := s.leases.keys(ctx, ">")
 	if err != nil {
 		return nil, wrap("read leases", err)
 	}
 	holders := map[string]uint64{}
-	for subject := range info.State.Subjects {
-		node := strings.TrimPrefix(subject, prefix)
+	for _, node := range nodes {
 		entry, err := s.leases.Get(ctx, node)
 		switch {
 		case errors.Is(err, jetstream.ErrKeyNotFound): // released

@@ -4,12 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"hubbub/localserver/store/datafolder"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -86,8 +87,7 @@ var _ Media = (*Store)(nil)
 type mediaStore struct {
 	chunks jetstream.Stream
 	names  bucket
-	keys   jetstream.Stream // of names
-	quota  int64            // bytes that an account may use, 0 = no limit
+	quota  int64 // bytes that an account may use, 0 = no limit
 
 	mu      sync.Mutex
 	readers map[string]int // of this process, by blob
@@ -158,7 +158,7 @@ func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) e
 	}
 	var err error
 	s.media.chunks, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: "MEDIA", Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
+		Name: datafolder.MediaStream, Subjects: []string{"hubbub.media.*.*"}, Storage: storage, Replicas: s.replicas,
 		MaxAge: mediaAge, MaxBytes: maxBytes, AllowDirect: s.replicas == 1,
 		// A full store accepts nothing new rather than removing something.
 		Discard: jetstream.DiscardNew,
@@ -169,10 +169,6 @@ func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) e
 	s.media.names, err = s.newBucket(ctx, jetstream.KeyValueConfig{
 		Bucket: "media", Storage: storage, TTL: mediaAge, MaxValueSize: 16 << 10,
 	})
-	if err != nil {
-		return err
-	}
-	s.media.keys, err = s.js.Stream(ctx, "KV_media")
 	return err
 }
 
@@ -185,27 +181,11 @@ func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Ti
 // readable returns the record of an object that can be read at the time now,
 // or ErrNotFound.
 func (s *Store) readable(ctx context.Context, account, name string, now time.Time) (mediaRecord, error) {
-	rec, _, err := s.mediaRecord(ctx, mediaKey(account, name))
+	rec, _, err := load[mediaRecord](ctx, s.media.names, mediaKey(account, name))
 	if err == nil && rec.expired(now) {
 		return mediaRecord{}, ErrNotFound
 	}
 	return rec, err
-}
-
-// mediaRecord reads a record. Without a record it returns ErrNotFound and the
-// revision 0.
-func (s *Store) mediaRecord(ctx context.Context, key string) (rec mediaRecord, revision uint64, err error) {
-	entry, err := s.media.names.Get(ctx, key)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return rec, 0, ErrNotFound
-	case err != nil:
-		return rec, 0, err
-	}
-	if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-		return rec, 0, err
-	}
-	return rec, entry.Revision(), nil
 }
 
 // MediaUsed reports whether a permit is used up.

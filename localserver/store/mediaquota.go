@@ -68,7 +68,7 @@ type accountEntry struct {
 func (s *Store) accountMedia(ctx context.Context, key string, upTo uint64) (accountMedia, error) {
 	a := accountMedia{map[string]mediaRecord{}, map[string]accountEntry{}}
 	account := strings.Split(key, ".")[1]
-	err := s.eachRecord(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, upTo,
+	err := s.media.names.each(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, upTo,
 		func(entry jetstream.KeyValueEntry) error {
 			if strings.HasPrefix(entry.Key(), namePrefix) {
 				var rec mediaRecord

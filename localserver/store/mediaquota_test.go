@@ -105,7 +105,7 @@ func TestAccountStorage(t *testing.T) {
 		if err := s.write("a", "x", quota, announced, noon.Add(MediaTTL)); err != nil {
 			t.Errorf("after the expiry: %v", err)
 		}
-		if info, err := s.media.keys.Info(ctx); err != nil || info.State.Msgs != 1 {
+		if info, err := s.media.names.stream.Info(ctx); err != nil || info.State.Msgs != 1 {
 			t.Errorf("%d keys for one object, %v", info.State.Msgs, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestKeysThatAWatcherMissed(t *testing.T) {
 	ctx := context.Background()
 	account := strings.Split(mediaKey("a", ""), ".")[1]
 	entries := map[string]jetstream.KeyValueEntry{mediaKey("a", "x"): nil}
-	if err := s.addMissed(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, entries); err != nil {
+	if err := s.media.names.addMissed(ctx, []string{namePrefix + account + ".*", unreferencedPrefix + account + ".*"}, entries); err != nil {
 		t.Fatal(err)
 	}
 	missed := entries[mediaKey("a", "y")]

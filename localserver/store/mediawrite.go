@@ -199,7 +199,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	}
 	// The record protects the blob now. Only up to our own revision: a writer that
 	// has replaced the object meanwhile has written another one.
-	_ = w.store.purgeKey(ctx, w.entry, w.lease)
+	_ = w.store.media.names.remove(ctx, w.entry, w.lease)
 	return rec.info(), nil
 }
 
@@ -296,6 +296,6 @@ func (w *MediaWriter) Abort() {
 	}
 	// If any of this fails, the sweep has the entry.
 	if w.store.deleteBlob(ctx, w.blob) == nil {
-		_ = w.store.purgeKey(ctx, w.entry, 0)
+		_ = w.store.media.names.remove(ctx, w.entry, 0)
 	}
 }

@@ -17,24 +17,8 @@ const MaxQuota = 8192
 // clocks that may differ.
 const quotaGrace = time.Minute
 
-// Quotas bound the streams that an account has open over all nodes. limit is
-// at most MaxQuota.
-type Quotas interface {
-	// AcquireStream adds a session to the open streams of an account, if there
-	// are fewer than limit, and reports whether it did. For a session that is
-	// among them already it changes nothing.
-	AcquireStream(ctx context.Context, account, session string, now time.Time, limit int) (bool, error)
-	// ReleaseStream removes a session. One that is not removed no longer counts
-	// once it is over.
-	ReleaseStream(ctx context.Context, account, session string) error
-	// StreamAvailable reports whether an account has fewer than limit open
-	// streams.
-	StreamAvailable(ctx context.Context, account string, now time.Time, limit int) (bool, error)
-}
-
-var _ Quotas = (*Store)(nil)
-
-// openStreams are the sessions that use an account's quota, and since when.
+// openStreams are the sessions that use an account's quota over all nodes, and since
+// when.
 type openStreams map[string]time.Time
 
 // setUpQuotas creates the bucket of quotas, or finds it.
@@ -48,7 +32,9 @@ func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) 
 // errQuota is an account whose quota is used up.
 var errQuota = errors.New("the quota is used up")
 
-// AcquireStream adds a session to the open streams of an account.
+// AcquireStream adds a session to the open streams of an account, if there are fewer
+// than limit, at most MaxQuota, and reports whether it did. For a session that is among
+// them already it changes nothing.
 func (s *Store) AcquireStream(ctx context.Context, account, session string, now time.Time, limit int) (bool, error) {
 	err := s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
 		if _, ok := open[session]; ok {
@@ -71,7 +57,8 @@ func (s *Store) AcquireStream(ctx context.Context, account, session string, now 
 	return err == nil, s.report("acquire stream", err)
 }
 
-// ReleaseStream removes a session from the open streams of an account.
+// ReleaseStream removes a session from the open streams of an account. One that is not
+// removed no longer counts once it is over.
 func (s *Store) ReleaseStream(ctx context.Context, account, session string) error {
 	return s.report("release stream", s.changeQuota(ctx, account, func(_ context.Context, open openStreams) (bool, error) {
 		_, ok := open[session]
@@ -80,7 +67,7 @@ func (s *Store) ReleaseStream(ctx context.Context, account, session string) erro
 	}))
 }
 
-// StreamAvailable reports whether an account may open one more stream.
+// StreamAvailable reports whether an account has fewer than limit open streams.
 func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Time, limit int) (available bool, err error) {
 	err = s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
 		before := len(open)
@@ -100,7 +87,7 @@ func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Ti
 // the quota is used up.
 func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time) error {
 	for id, since := range open {
-		rec, _, err := s.get(ctx, id)
+		rec, _, err := load[Session](ctx, s.sessions, id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -112,35 +99,18 @@ func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time
 }
 
 // changeQuota applies step to the open streams of an account, which reports
-// whether it changed them, and writes them back, until no other write came in
-// between.
+// whether it changed them.
 func (s *Store) changeQuota(ctx context.Context, account string, step func(context.Context, openStreams) (bool, error)) error {
-	key := hashOf(account)
-	return retry(ctx, func(ctx context.Context) error {
+	return s.quotas.change(ctx, hashOf(account), func(ctx context.Context, value []byte) ([]byte, error) {
 		open := openStreams{}
-		var revision uint64
-		entry, err := s.quotas.Get(ctx, key)
-		switch {
-		case err == nil:
-			revision = entry.Revision()
-			if err := json.Unmarshal(entry.Value(), &open); err != nil {
-				return err
+		if value != nil {
+			if err := json.Unmarshal(value, &open); err != nil {
+				return nil, err
 			}
-		case !errors.Is(err, jetstream.ErrKeyNotFound):
-			return err
 		}
-		changed, err := step(ctx, open)
-		if err != nil || !changed {
-			return err
+		if changed, err := step(ctx, open); err != nil || !changed {
+			return nil, err
 		}
-		raw, err := json.Marshal(open)
-		if err != nil {
-			return err
-		}
-		_, err = s.quotas.Update(ctx, key, raw, revision)
-		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			return errRetry
-		}
-		return err
+		return json.Marshal(open)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -45,15 +46,11 @@ func retry(ctx context.Context, call func(ctx context.Context) error) error {
 // transient reports whether an error leaves the outcome of a call open or may
 // not happen again: the store is electing a leader or cannot be reached.
 func transient(err error) bool {
-	for _, e := range []error{errRetry, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
-		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code == http.StatusServiceUnavailable && !Full(err)
+	return slices.ContainsFunc([]error{errRetry, context.DeadlineExceeded, context.Canceled, nats.ErrTimeout,
+		nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		nats.ErrReconnectBufExceeded, nats.ErrStaleConnection}, func(e error) bool { return errors.Is(err, e) }) ||
+		errors.As(err, &api) && api.Code == http.StatusServiceUnavailable && !Full(err)
 }
 
 // errRetry is a compare-and-set that another writer won.
@@ -83,15 +80,7 @@ const (
 // hasCode reports whether an error of JetStream has one of some codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	var api *jetstream.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	for _, c := range codes {
-		if api.ErrorCode == c {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode)
 }
 
 // conflicts reports whether a write was refused because another one came

@@ -90,10 +90,6 @@ type Sessions interface {
 	Resumed(ctx context.Context, id, by string) error
 	// Renew restarts the time to live of a running session.
 	Renew(ctx context.Context, id string) error
-	// Orphans returns the sessions that other nodes have left: running, or
-	// created and expired by now. It is for a node that starts and knows that it
-	// is the only one.
-	Orphans(ctx context.Context, node string, now time.Time) ([]Session, error)
 }
 
 // Claim is one attempt to begin a session.
@@ -150,7 +146,7 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 		if !attempted {
 			return ErrConflict
 		}
-		stored, _, err := s.get(ctx, rec.ID) // perhaps by an earlier attempt
+		stored, _, err := load[Session](ctx, s.sessions, rec.ID) // perhaps by an earlier attempt
 		if err == nil && stored.Token != rec.Token {
 			err = ErrConflict
 		}
@@ -161,55 +157,29 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 // Get returns a record, or ErrNotFound.
 func (s *Store) Get(ctx context.Context, id string) (rec Session, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
-		rec, _, err = s.get(ctx, id)
+		rec, _, err = load[Session](ctx, s.sessions, id)
 		return err
 	})
 	return rec, s.report("get session", err)
 }
 
-func (s *Store) get(ctx context.Context, id string) (rec Session, revision uint64, err error) {
-	entry, err := s.sessions.Get(ctx, id)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return rec, 0, ErrNotFound
-	case err != nil:
-		return rec, 0, err
-	}
-	rec, err = parseSession(id, entry.Value())
-	return rec, entry.Revision(), err
-}
-
-func parseSession(id string, raw []byte) (rec Session, err error) {
-	if err = json.Unmarshal(raw, &rec); err != nil {
-		err = fmt.Errorf("session %s cannot be read: %w", id, err)
-	}
-	return rec, err
-}
-
 // errUnchanged is a step that leaves the record as it is.
 var errUnchanged = errors.New("nothing to change")
 
-// change applies step to the newest record and writes it back, until no other
-// write came in between. The step may see its own earlier write, because the
-// answer of the store can be lost.
+// change applies step to the newest record and writes it back: see bucket.change.
 func (s *Store) change(ctx context.Context, id string, step func(*Session) error) (rec Session, err error) {
-	err = retry(ctx, func(ctx context.Context) error {
-		var revision uint64
-		if rec, revision, err = s.get(ctx, id); err != nil {
-			return err
+	err = s.sessions.change(ctx, id, func(_ context.Context, value []byte) ([]byte, error) {
+		if value == nil {
+			return nil, ErrNotFound
+		}
+		rec = Session{}
+		if err := json.Unmarshal(value, &rec); err != nil {
+			return nil, fmt.Errorf("session %s cannot be read: %w", id, err)
 		}
 		if err := step(&rec); err != nil {
-			return err
+			return nil, err
 		}
-		raw, err := json.Marshal(rec)
-		if err != nil {
-			return fmt.Errorf("session %s: %w", id, err)
-		}
-		_, err = s.sessions.Update(ctx, id, raw, revision)
-		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			return errRetry
-		}
-		return err
+		return json.Marshal(rec)
 	})
 	if errors.Is(err, errUnchanged) {
 		err = nil
@@ -256,7 +226,7 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 // Finish takes a session that is not over to Done or Failed. ErrConflict may
 // also be the late answer to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
-	s.forgetTail(id)
+	s.tails.Delete(id)
 	_, err := s.change(ctx, id, func(rec *Session) error {
 		if rec.Status.Over() || !outcome.Over() {
 			return ErrConflict
@@ -291,7 +261,8 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 	return s.report("renew session", err)
 }
 
-// Orphans returns the sessions that other nodes have left.
+// Orphans returns the sessions that other nodes have left: running, or created and
+// expired by now. It is for a node that starts and knows that it is the only one.
 func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Session, error) {
 	return s.list(ctx, func(rec Session) bool {
 		expired := rec.Status == Created && !now.Before(rec.Expires)
@@ -305,31 +276,16 @@ func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Ses
 }
 
 // list returns the records that match.
-func (s *Store) list(ctx context.Context, match func(Session) bool) ([]Session, error) {
-	lister, err := s.sessions.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, wrap("list sessions", err)
-	}
-	defer func() { _ = lister.Stop() }()
-	var found []Session
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, wrap("list sessions", ctx.Err())
-		case entry, ok := <-lister.Updates():
-			if !ok {
-				return nil, errors.New("list sessions: the connection was closed")
-			}
-			if entry == nil { // the end of what was stored
-				return found, nil
-			}
-			rec, err := parseSession(entry.Key(), entry.Value())
-			if err != nil {
-				return nil, err
-			}
-			if match(rec) {
-				found = append(found, rec)
-			}
+func (s *Store) list(ctx context.Context, match func(Session) bool) (found []Session, err error) {
+	err = s.sessions.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
+		var rec Session
+		if err := json.Unmarshal(entry.Value(), &rec); err != nil {
+			return fmt.Errorf("session %s cannot be read: %w", entry.Key(), err)
 		}
-	}
+		if match(rec) {
+			found = append(found, rec)
+		}
+		return nil
+	})
+	return found, wrap("list sessions", err)
 }

@@ -48,7 +48,7 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 			t.Errorf("%+v %v", rec, err)
 		}
 		// A write of an earlier attempt that is still in flight fails.
-		_, revision, err := s.get(ctx, "s1")
+		_, revision, err := load[Session](ctx, s.sessions, "s1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ type Store struct {
 	lost    chan struct{} // closed when the connection is closed and Close was not called
 
 	replicas int      // of everything
-	tails    sync.Map // of the journals that this process writes: session to tail
+	tails    sync.Map // of the journals that this process writes: session to tail; Finish forgets them
 
 	sessions  bucket
 	events    jetstream.Stream
@@ -103,11 +103,9 @@ type Store struct {
 	queues    map[Queue]jetstream.Consumer
 
 	// On a cluster only:
-	quotas      bucket
-	leases      bucket
-	leaseStream jetstream.Stream
-	keys        bucket
-	keyStream   jetstream.Stream
+	quotas bucket
+	leases bucket
+	keys   bucket
 }
 
 // Open starts a store. If another process uses the folder, the error says so

@@ -276,7 +276,7 @@ func TestExpiryRemoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sessions = bucket{kv}
+	s.sessions = bucket{kv: kv}
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}

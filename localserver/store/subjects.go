@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -34,52 +33,4 @@ func subject(elements ...string) (string, error) {
 		}
 	}
 	return strings.Join(elements, "."), nil
-}
-
-// bucket is a key-value bucket that checks the keys it is given.
-type bucket struct{ kv jetstream.KeyValue }
-
-func checkKey(key string) error {
-	_, err := subject(strings.Split(key, ".")...)
-	return err
-}
-
-// Get returns the newest value of a key.
-func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if err := checkKey(key); err != nil {
-		return nil, err
-	}
-	return b.kv.Get(ctx, key)
-}
-
-// Put writes a value.
-func (b bucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
-	}
-	return b.kv.Put(ctx, key, value)
-}
-
-// Create writes the value of a key that has none.
-func (b bucket) Create(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
-	}
-	return b.kv.Create(ctx, key, value)
-}
-
-// Update writes a value if the newest one has the given revision.
-func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
-	}
-	return b.kv.Update(ctx, key, value, revision)
-}
-
-// Purge removes a key and all of its values.
-func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	return b.kv.Purge(ctx, key, opts...)
 }

@@ -50,40 +50,36 @@ func (r *recorder) run() {
 	// A recording is finished also while the server stops.
 	ctx, cancel := context.WithTimeout(context.Background(), store.MediaWriteTime)
 	defer cancel()
-	var kept bool
-	var err error
-	panicked := Guard(func() { kept, err = r.write(ctx) })
-	if err = errors.Join(err, panicked); err != nil {
+	if err := Guard(func() error { return r.write(ctx) }); err != nil {
 		r.log.Error("the audio of a stream could not be stored", "error", err)
 	}
 	for range r.queue { // so that the worker never waits
 	}
-	if kept {
-		r.log.Info("audio stored")
-	}
 }
 
 // write moves the audio to the store until the queue is closed.
-func (r *recorder) write(ctx context.Context) (kept bool, err error) {
+func (r *recorder) write(ctx context.Context) error {
 	w, err := r.to.Media.CreateMedia(ctx, r.to.Account, r.to.Name, r.now)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer w.Abort()
 	size := int64(protocol.WAVHeaderBytes)
 	for pcm := range r.queue {
 		if size += int64(len(pcm)); size > r.to.MaxBytes {
-			return false, errAudioTooLarge
+			return errAudioTooLarge
 		}
 		if _, err := w.Write(pcm); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if !r.keep {
-		return false, nil
+		return nil
 	}
-	_, err = w.Commit(protocol.WAVHeader(size - protocol.WAVHeaderBytes))
-	return err == nil, err
+	if _, err = w.Commit(protocol.WAVHeader(size - protocol.WAVHeaderBytes)); err == nil {
+		r.log.Info("audio stored")
+	}
+	return err
 }
 
 // add takes a chunk. It never waits.

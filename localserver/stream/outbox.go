@@ -202,10 +202,7 @@ func (o *Outbox) run(ctx context.Context) {
 			}
 			continue
 		}
-		var err error
-		if panicked := Guard(func() { err = o.deliver(ctx, next) }); panicked != nil {
-			err = panicked
-		}
+		err := Guard(func() error { return o.deliver(ctx, next) })
 		if err == nil {
 			o.remove(next)
 			continue

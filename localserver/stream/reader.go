@@ -35,7 +35,7 @@ const (
 // on only waits for the client's close frame.
 func (s *Session) read() {
 	r := reader{Session: s}
-	if err := Guard(r.run); err != nil {
+	if err := Guard(func() error { r.run(); return nil }); err != nil {
 		s.log.Error("panic in a stream's reader", "error", err)
 		r.end(internalError)
 	}
@@ -109,8 +109,7 @@ func (r *reader) audio(body io.Reader) {
 	if err := protocol.DecodeChunk(samples, r.frame[:n]); err != nil {
 		r.reject(err.Error()) // the chunk is silence now
 	}
-	r.arrivals.add()
-	r.chunks <- samples // never blocks: it has room for all buffers
+	r.chunks <- chunk{samples, time.Now()} // never blocks: it has room for all buffers
 }
 
 // buffer returns an empty chunk buffer. While there is none, nothing is read

@@ -58,6 +58,12 @@ type Config struct {
 	Labels *Labels
 }
 
+// chunk is the audio of one frame.
+type chunk struct {
+	samples []float32
+	arrived time.Time
+}
+
 // Session is one open stream.
 type Session struct {
 	config   Config
@@ -74,11 +80,10 @@ type Session struct {
 	audio     *recorder       // nil unless audio is recorded
 	snapshots *snapshotWriter // nil for a diarizer without snapshots
 
-	chunks   chan []float32 // full buffers, from the reader to the worker; closed at the end of the input
-	free     chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
-	input    ending         // why chunks was closed
-	stop     chan struct{}  // closed when the worker takes no more chunks
-	arrivals arrivals       // of the chunks
+	chunks chan chunk     // from the reader to the worker; closed at the end of the input
+	free   chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
+	input  ending         // why chunks was closed
+	stop   chan struct{}  // closed when the worker takes no more chunks
 
 	received time.Duration  // audio that was given to the diarizer
 	raw      []engine.Event // scratch of the worker
@@ -95,7 +100,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 		diarizer: d,
 		writer:   newWriter(conn, c.Log),
 		journal:  newJournal(c.Journal, c.Sessions, c.ID, c.Log),
-		chunks:   make(chan []float32, queuedChunks),
+		chunks:   make(chan chunk, queuedChunks),
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
 	}

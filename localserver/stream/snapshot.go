@@ -72,10 +72,7 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 	if !ok {
 		return labels, errSnapshot
 	}
-	if panicked := Guard(func() { err = s.RestoreSnapshot(snapshot[head:]) }); panicked != nil {
-		err = panicked
-	}
-	if err != nil {
+	if err := Guard(func() error { return s.RestoreSnapshot(snapshot[head:]) }); err != nil {
 		return labels, fmt.Errorf("%w: %w", errSnapshot, err)
 	}
 	return labels, nil
@@ -95,7 +92,7 @@ func (s *Session) takeSnapshot() {
 		return
 	}
 	var snapshot []byte
-	err := Guard(func() {
+	err := Guard(func() error {
 		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
 		for _, sp := range s.validator.speakers {
 			label := byte(sp.label)
@@ -105,6 +102,7 @@ func (s *Session) takeSnapshot() {
 			snapshot = append(snapshot, label)
 		}
 		snapshot = s.diarizer.(snapshotter).AppendSnapshot(snapshot)
+		return nil
 	})
 	if err != nil { // the next call of the diarizer will fail as well
 		s.log.Error("panic in the engine", "error", err)

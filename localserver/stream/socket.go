@@ -51,13 +51,15 @@ func tcpConn(conn Socket) net.Conn {
 	return c
 }
 
-// Guard calls f and returns a panic in it as an error that contains the stack.
-func Guard(f func()) (err error) {
+// ErrPanic is a panic that Guard has caught.
+var ErrPanic = errors.New("panic")
+
+// Guard calls f and returns its error. A panic in it is ErrPanic, with the stack.
+func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.Stack())
 		}
 	}()
-	f()
-	return nil
+	return f()
 }

@@ -64,11 +64,8 @@ type Watcher struct {
 	received time.Duration // audio of the stream, as of the newest pulse whose events were sent
 }
 
-// The reasons of a watcher's end other than the end of the stream.
-var (
-	errWatcherLeft = errors.New("the watcher has left")
-	errWatcherSlow = errors.New("the watcher does not read")
-)
+// watcherLeft ends a watcher whose client is gone.
+var watcherLeft = ending{cause: "the watcher has left"}
 
 // NewWatcher returns a watcher for an open connection. Run must be called.
 func NewWatcher(c WatcherConfig, conn Socket) *Watcher {
@@ -89,7 +86,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 	go w.writer.run(w.readerDone)
 
 	var end ending
-	if err := Guard(func() { end = w.follow(ctx, drain) }); err != nil {
+	if err := Guard(func() error { end = w.follow(ctx, drain); return nil }); err != nil {
 		w.log.Error("panic while a stream was watched", "error", err)
 		end = ending{code: websocket.CloseInternalServerErr, text: "internal error", cause: "internal error"}
 	}
@@ -167,7 +164,7 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		case <-w.config.Revoked:
 			return ending{code: keyRevoked.code, text: keyRevoked.text, cause: keyRevoked.cause}
 		case <-w.readerDone:
-			return ending{cause: errWatcherLeft.Error()}
+			return watcherLeft
 		case <-ctx.Done():
 			return ending{cause: shutdown.cause}
 		}
@@ -194,22 +191,21 @@ func (w *Watcher) forwardRecord(ctx context.Context) *ending {
 		return nil
 	}
 	complete, end := w.forward(ctx, string(rec.Status))
-	if end == nil && complete && rec.Status.Over() {
-		over := streamOver(rec)
-		end = &over
+	if complete && rec.Status.Over() {
+		return streamOver(rec)
 	}
 	return end
 }
 
 // streamOver ends a watcher whose stream is over. For a watcher that is a
 // normal end, however the stream ended; the text says how.
-func streamOver(rec store.Session) ending {
+func streamOver(rec store.Session) *ending {
 	text := string(rec.Status)
 	if rec.Status != store.Done && rec.Cause != "" {
 		text += ": " + rec.Cause
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), maxCloseText)], "")
-	return ending{code: websocket.CloseNormalClosure, text: text, cause: "the stream is over"}
+	return &ending{code: websocket.CloseNormalClosure, text: text, cause: "the stream is over"}
 }
 
 // forward sends what is stored and not yet sent, and then the error messages and
@@ -236,9 +232,8 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 				continue
 			}
 			if w.seen >= w.config.From {
-				if err := w.send(ctx, raw); err != nil {
-					end := w.disconnect(err)
-					return false, &end
+				if end := w.send(ctx, raw); end != nil {
+					return false, end
 				}
 			}
 			w.seen++
@@ -252,9 +247,8 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 		w.received = max(w.received, pulse.Received)
 	}
 	for len(w.errors) > 0 {
-		if err := w.send(ctx, protocol.NewErrorEvent(<-w.errors).Raw); err != nil {
-			end := w.disconnect(err)
-			return false, &end
+		if end := w.send(ctx, protocol.NewErrorEvent(<-w.errors).Raw); end != nil {
+			return false, end
 		}
 	}
 	w.sendState(status)
@@ -267,8 +261,9 @@ func isText(raw []byte) bool {
 	return err == nil && e.Type == protocol.TypeText
 }
 
-// send queues a message and waits for room as long as the client reads.
-func (w *Watcher) send(ctx context.Context, raw []byte) error {
+// send queues a message and waits for room as long as the client reads. An end that
+// is not nil says how to disconnect it.
+func (w *Watcher) send(ctx context.Context, raw []byte) *ending {
 	m := message{raw: raw}
 	select {
 	case w.writer.queue <- m:
@@ -281,20 +276,13 @@ func (w *Watcher) send(ctx context.Context, raw []byte) error {
 	case w.writer.queue <- m:
 		return nil
 	case <-timeout.C:
-		return errWatcherSlow
+		w.config.Counters.SlowWatchers.Add(1)
+		return &ending{code: websocket.CloseTryAgainLater, text: "the watcher reads too slowly", cause: "the watcher does not read"}
 	case <-w.writer.done:
 	case <-w.readerDone:
 	case <-ctx.Done():
 	}
-	return errWatcherLeft
-}
-
-func (w *Watcher) disconnect(err error) ending {
-	if !errors.Is(err, errWatcherSlow) {
-		return ending{cause: err.Error()}
-	}
-	w.config.Counters.SlowWatchers.Add(1)
-	return ending{code: websocket.CloseTryAgainLater, text: "the watcher reads too slowly", cause: err.Error()}
+	return &watcherLeft
 }
 
 // sendState sends the progress of the stream if it has changed. A client whose

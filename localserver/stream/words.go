@@ -28,10 +28,7 @@ func startTranscript(r words.Recogniser, s *Session) *transcript {
 	t := &transcript{writer: s.writer, journal: s.journal, open: map[string]float64{}}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(text words.Text) {
-			text.Turn.Text = text.Text
-			t.send(text.Turn)
-		},
+		Deliver:    t.send,
 		Failed: func(err error) {
 			s.log.Warn("the recogniser of speech failed", "error", err)
 			s.sendError(errWords)

@@ -17,11 +17,11 @@ func (s *Session) work(drain <-chan struct{}) ending {
 	defer tick.Stop()
 	for {
 		select {
-		case samples, ok := <-s.chunks:
+		case c, ok := <-s.chunks:
 			if !ok {
 				return s.input
 			}
-			if !s.push(samples) {
+			if !s.push(c) {
 				return internalError
 			}
 			if s.snapshots.due(s.validator.labels) {
@@ -43,11 +43,11 @@ func (s *Session) work(drain <-chan struct{}) ending {
 func (s *Session) finishQueued() ending {
 	for {
 		select {
-		case samples, ok := <-s.chunks:
+		case c, ok := <-s.chunks:
 			if !ok {
 				return s.input // the client ended it first
 			}
-			if !s.push(samples) {
+			if !s.push(c) {
 				return internalError
 			}
 		default:
@@ -58,16 +58,16 @@ func (s *Session) finishQueued() ending {
 
 // push gives one chunk to the diarizer and emits what it commits. It reports
 // whether the diarizer still works.
-func (s *Session) push(samples []float32) bool {
-	s.words.audio(s.received, samples)
+func (s *Session) push(c chunk) bool {
+	s.words.audio(s.received, c.samples)
 	s.received += protocol.ChunkDuration
 	s.journal.received.Store(int64(s.received))
 	s.counters.Chunks.Add(1)
-	s.audio.add(samples)
+	s.audio.add(c.samples)
 	began := time.Now()
-	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(samples, out) })
-	s.counters.pushed(time.Since(began), s.arrivals.remove())
-	s.free <- samples // never blocks: it has room for all buffers
+	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(c.samples, out) })
+	s.counters.pushed(time.Since(began), time.Since(c.arrived))
+	s.free <- c.samples // never blocks: it has room for all buffers
 	return ok
 }
 
@@ -85,7 +85,7 @@ func (s *Session) flush(end ending) ending {
 // diarize makes one call of the diarizer. A panic in it ends this stream only.
 func (s *Session) diarize(call func([]engine.Event) []engine.Event) bool {
 	s.raw = s.raw[:0]
-	if err := Guard(func() { s.raw = call(s.raw) }); err != nil {
+	if err := Guard(func() error { s.raw = call(s.raw); return nil }); err != nil {
 		s.counters.EnginePanics.Add(1)
 		s.log.Error("panic in the engine", "error", err, "audio", s.received)
 		return false
@@ -104,23 +104,4 @@ func (s *Session) emit() {
 		s.words.event(e)
 	}
 	s.counters.Events.Add(int64(len(s.valid)))
-}
-
-// arrivals are the arrival times of the chunks between reader and worker: the
-// reader adds, the worker removes, and never more than queuedChunks are in it.
-type arrivals struct {
-	at      [queuedChunks]time.Time
-	in, out int
-}
-
-func (a *arrivals) add() {
-	a.at[a.in%queuedChunks] = time.Now()
-	a.in++
-}
-
-// remove returns how long ago the oldest chunk arrived.
-func (a *arrivals) remove() time.Duration {
-	since := time.Since(a.at[a.out%queuedChunks])
-	a.out++
-	return since
 }

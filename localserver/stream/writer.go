@@ -94,13 +94,12 @@ func (w *writer) discard() {
 // closed; then the connection is closed, which ends the reader.
 func (w *writer) run(readerDone <-chan struct{}) {
 	defer close(w.done)
-	var failure error
-	if err := Guard(func() { failure = w.write() }); err != nil {
-		w.log.Error("panic in a stream's writer", "error", err)
-		failure = err
-	}
+	failure := Guard(w.write)
 	if failure == nil {
 		return
+	}
+	if errors.Is(failure, ErrPanic) {
+		w.log.Error("panic in a stream's writer", "error", failure)
 	}
 	var n net.Error
 	if errors.As(failure, &n) && n.Timeout() {

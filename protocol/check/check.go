@@ -74,17 +74,26 @@ var stages = []struct {
 	name, title string
 	run         func(*checker, context.Context, *Stage) error
 }{
-	{"dns", "name look-up", (*checker).lookUp},
-	{"tcp", "TCP", (*checker).connect},
-	{"tls", "TLS", (*checker).tls},
-	{"key", "key accepted", (*checker).key},
-	{"create", "stream created", (*checker).create},
-	{"websocket", "WebSocket opened", (*checker).open},
+	{"dns", "name look-up", limited((*checker).lookUp)},
+	{"tcp", "TCP", limited((*checker).connect)},
+	{"tls", "TLS", limited((*checker).tls)},
+	{"key", "key accepted", limited((*checker).key)},
+	{"create", "stream created", limited((*checker).create)},
+	{"websocket", "WebSocket opened", limited((*checker).open)},
 	{"audio", "audio accepted", (*checker).audio},
 	{"event", "first event", (*checker).firstEvent},
 	{"lag", "lag", (*checker).lag},
 	{"close", "clean close", (*checker).close},
-	{"status", "status read", (*checker).status},
+	{"status", "status read", limited((*checker).status)},
+}
+
+// limited is a stage of one step, which Options.Limit bounds.
+func limited(run func(*checker, context.Context, *Stage) error) func(*checker, context.Context, *Stage) error {
+	return func(c *checker, ctx context.Context, s *Stage) error {
+		ctx, cancel := context.WithTimeout(ctx, c.Limit)
+		defer cancel()
+		return run(c, ctx, s)
+	}
 }
 
 // Run runs the stages up to the first that fails, or to the end of ctx.

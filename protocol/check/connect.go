@@ -30,8 +30,6 @@ const (
 )
 
 func (c *checker) lookUp(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	probe, err := c.Client.Probe()
 	if err != nil {
 		return err
@@ -50,8 +48,6 @@ func (c *checker) lookUp(ctx context.Context, s *Stage) error {
 }
 
 func (c *checker) connect(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	to, err := c.probe.Dial(ctx)
 	if err != nil {
 		return c.proxyError(err)
@@ -70,8 +66,6 @@ func (c *checker) proxyError(err error) error {
 }
 
 func (c *checker) tls(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	info, err := c.probe.TLS(ctx)
 	if errors.Is(err, client.ErrNoTLS) {
 		if strings.HasPrefix(c.Client.BaseURL(), "https://") {
@@ -109,8 +103,6 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 }
 
 func (c *checker) key(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	out, info, err := c.Client.TestOnce(ctx)
 	s.Details = map[string]any{"status": info.Status, "protocol": info.Proto, "via": info.Via}
 	skew, known := info.Skew(time.Now())
@@ -166,7 +158,7 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
 	case info.Status == 0 && timedOut(err):
-		return hint.Errorf("The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.", "%w", err)
+		return hint.Add(err, "The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
 	}
 	return err
 }
@@ -193,8 +185,6 @@ func keyExpiry(key string) (time.Time, bool) {
 }
 
 func (c *checker) create(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	live, err := c.Client.CreateOnce(ctx)
 	if err != nil {
 		return err
@@ -214,8 +204,6 @@ func (c *checker) create(ctx context.Context, s *Stage) error {
 const webSocketHint = "A proxy or load balancer in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
 
 func (c *checker) open(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	opened, err := c.Client.OpenStream(ctx, c.live.URL)
 	if err == nil {
 		s.Seen = "open"
@@ -226,12 +214,12 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 	if errors.As(err, &response) {
 		switch response.Status {
 		case http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusBadGateway:
-			return hint.Errorf(webSocketHint, "%w", err)
+			return hint.Add(err, webSocketHint)
 		case http.StatusUnauthorized:
-			return hint.Errorf("The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).", "%w", err)
+			return hint.Add(err, "The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).")
 		}
 		if response.Status/100 == 2 {
-			return hint.Errorf(webSocketHint, "%w", err)
+			return hint.Add(err, webSocketHint)
 		}
 		return err
 	}
@@ -239,14 +227,12 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 		return hint.Errorf(webSocketHint, "through the proxy %s: %w", c.proxy, err)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
-		return hint.Errorf(webSocketHint, "%w", err)
+		return hint.Add(err, webSocketHint)
 	}
 	return err
 }
 
 func (c *checker) status(ctx context.Context, s *Stage) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Limit)
-	defer cancel()
 	status, err := c.Client.StreamStatus(ctx, c.live.ID)
 	if err != nil {
 		return err

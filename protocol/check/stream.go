@@ -132,7 +132,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 	stats := st.Stats()
 	s.Seen = fmt.Sprintf("%d chunks, %.1f s of the demo conversation in %.1f s", stats.ChunksSent,
 		float64(chunks)*protocol.ChunkDuration.Seconds(), time.Since(begin).Seconds())
-	s.Details = map[string]any{"chunks": stats.ChunksSent, "bytes": stats.BytesSent}
+	s.Details = map[string]any{"chunks": stats.ChunksSent, "bytes": stats.ChunksSent * protocol.ChunkBytes}
 	if stats.RTT > 0 {
 		s.Details["ping_ms"] = millis(stats.RTT)
 	}

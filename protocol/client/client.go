@@ -5,6 +5,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -81,14 +82,8 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, key: key, tls: conf, userAgent: o.UserAgent, timeout: o.Timeout,
+	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		config: defaultConfig(), wait: Sleep}
-	if c.userAgent == "" {
-		c.userAgent = "hubbub"
-	}
-	if c.timeout <= 0 {
-		c.timeout = DefaultTimeout
-	}
 	if o.Tracer != nil {
 		c.recorder = &recorder{tracer: o.Tracer, redactor: trace.NewRedactor(key)}
 	}

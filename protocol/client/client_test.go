@@ -146,7 +146,7 @@ func TestErrorKeepsItsParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Status != 429 || e.RequestID != "from-the-header" || e.Message != "m" || e.RetryAfter != 2*time.Minute ||
-		!slices.Equal(e.Fields, []FieldError{{"f", "g"}}) {
+		!slices.Equal(e.Fields, []protocol.ValidationError{{Field: "f", Message: "g"}}) {
 		t.Errorf("%+v", e)
 	}
 	if !strings.Contains(e.Hint(), "2m0s") {
@@ -208,22 +208,6 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 				t.Errorf("waits: %v, want %v", waits, c.wait)
 			}
 		})
-	}
-}
-
-func TestRetryAfterDate(t *testing.T) {
-	now := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-	if got := retryAfter(now.Add(30*time.Second).Format(http.TimeFormat), now); got != 30*time.Second {
-		t.Error(got)
-	}
-}
-
-// No header asks for centuries.
-func TestRetryAfterIsInRange(t *testing.T) {
-	for _, header := range []string{"-1", "-10000000000", "-9223372036854775808"} {
-		if got := retryAfter(header, time.Now()); got != 0 {
-			t.Errorf("%s: %v", header, got)
-		}
 	}
 }
 

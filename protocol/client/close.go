@@ -85,6 +85,9 @@ type CloseInfo struct {
 // has ended. Wait says why.
 var ErrStreamOver = errors.New("the stream is over")
 
+// errClosedHere is the error of a stream that this side closed.
+var errClosedHere = fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
+
 // CloseInfoOf is the CloseInfo of a stream that could not be opened, from the
 // error of CreateStream or OpenStream.
 func CloseInfoOf(err error) CloseInfo {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,12 +19,6 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// FieldError is what a service says about one field of a request.
-type FieldError struct {
-	Field   string
-	Message string
-}
-
 // ResponseError is the response of a service to an HTTP request or a WebSocket
 // handshake that did not succeed. Its texts come from the network and are
 // cleaned for a terminal.
@@ -31,7 +26,7 @@ type ResponseError struct {
 	Status    int    // HTTP status
 	RequestID string // of the service's log; "" where it gave none
 	Message   string // one line; never empty
-	Fields    []FieldError
+	Fields    []protocol.ValidationError
 	// RetryAfter is how long the service asks to wait; 0 where it did not say.
 	RetryAfter time.Duration
 
@@ -117,23 +112,15 @@ func (e *networkError) Error() string { return e.text }
 func (e *networkError) Unwrap() error { return e.cause }
 
 func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "ws": "80", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
-	}
-	if port == "" {
-		port = "443"
-	}
+	usual := map[string]string{"http": "80", "ws": "80", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+	port := cmp.Or(u.Port(), usual, "443")
 	return protocol.Clean(net.JoinHostPort(u.Hostname(), port), 260)
 }
 
 func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
-	var (
-		op    *net.OpError
-		dns   *net.DNSError
-		timed net.Error
-	)
+	var op *net.OpError
+	var dns *net.DNSError
 	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
 		return "the proxy for " + where + " cannot be used: " + lastCause(op.Err),
 			"check HTTPS_PROXY, or exclude the service with NO_PROXY"
@@ -146,7 +133,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		return "no host has the name " + protocol.Clean(dns.Name, 253), "check the spelling of --server, and the network"
 	case errors.As(err, &dns):
 		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "check that this machine is on the network and has a name server"
-	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout():
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		within := "in time"
 		if timeout > 0 {
 			within = "within " + timeout.String()

@@ -110,9 +110,7 @@ func (w *Watcher) place(e protocol.Event) []protocol.Event {
 	state.Timestamp = protocol.Round1ms(state.Timestamp + w.base)
 	w.received = max(w.received, state.Timestamp)
 	if len(w.ids) > 1 {
-		received := e.Received
-		e = protocol.NewStreamStateEvent(state)
-		e.Received = received
+		e.Raw = protocol.NewStreamStateEvent(state).Raw
 	}
 	return append(w.merger.advance(state.Timestamp-(assumedLatency+eventDelay).Seconds()), e)
 }

@@ -86,13 +86,11 @@ func (m *eventMerger) endTurn(label string, at float64) protocol.Event {
 // timestamps: one beyond the cut shows that everything before it is decided.
 func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 	if e.Err == "" && e.Type == protocol.TypeText && m.streams > 1 {
-		received := e.Received
 		e.Said.Speaker = m.label(e.Said.Speaker)
 		if at, ok := m.moved[turnStart{e.Said.Speaker, e.Said.Start}]; ok {
 			e.Said.Start = at
 		}
-		e = protocol.NewTextEvent(e.Said)
-		e.Received = received
+		e.Raw = protocol.NewTextEvent(e.Said).Raw
 	}
 	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
 		return append(out, e)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,14 +34,12 @@ type Probe struct {
 // Probe returns a new Probe. Close ends it.
 func (c *Client) Probe() (*Probe, error) {
 	p := &Probe{client: c}
-	if t, ok := c.http.Transport.(*http.Transport); ok && t.Proxy != nil {
-		proxy, err := t.Proxy(&http.Request{URL: c.base})
-		if err != nil { // its text may contain the password of the proxy
-			return nil, hint.Errorf("check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "the address of the proxy cannot be parsed")
-		}
-		if proxy != nil {
-			p.proxy, p.Proxy = proxy, hostPort(proxy)
-		}
+	proxy, err := c.http.Transport.(*http.Transport).Proxy(&http.Request{URL: c.base})
+	if err != nil { // its text may contain the password of the proxy
+		return nil, hint.Errorf("check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "the address of the proxy cannot be parsed")
+	}
+	if proxy != nil {
+		p.proxy, p.Proxy = proxy, hostPort(proxy)
 	}
 	return p, nil
 }
@@ -179,9 +178,7 @@ func issuerName(c *x509.Certificate) string {
 		}
 		name += c.Issuer.Organization[0]
 	}
-	if name == "" {
-		name = "no name"
-	}
+	name = cmp.Or(name, "no name")
 	if c.CheckSignatureFrom(c) == nil || c.Issuer.String() == c.Subject.String() {
 		name += " (self-signed)"
 	}

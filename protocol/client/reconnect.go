@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -120,10 +119,7 @@ func retryAfterRefusal(at attemptStep, err error) bool {
 // time, and half of it random, so that the clients of a service that restarts
 // do not all return at once. A longer Retry-After counts instead.
 func backOff(n int, err error) time.Duration {
-	d := maxBackOff
-	if n < 6 {
-		d = min(firstBackOff<<(n-1), maxBackOff)
-	}
+	d := min(firstBackOff<<min(n-1, 5), maxBackOff)
 	d = d/2 + rand.N(d/2)
 	var response *ResponseError
 	if errors.As(err, &response) && response.RetryAfter > d {
@@ -192,7 +188,7 @@ func (r *reconnector) awaitSender(why error) {
 func (r *reconnector) begin(why error, sender bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.NextAttempt, r.status.Sender = why, nil, 0, time.Time{}, sender
+	r.status = ConnectionStatus{Lost: why, Losses: r.status.Losses, Sender: sender}
 	if !sender {
 		r.status.Losses++
 	}
@@ -202,7 +198,7 @@ func (r *reconnector) begin(why error, sender bool) {
 func (r *reconnector) connected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.status.Lost, r.status.LastError, r.status.Attempts, r.status.Sender = nil, nil, 0, false
+	r.status = ConnectionStatus{Losses: r.status.Losses}
 }
 
 // run attempts to connect until an attempt succeeds, the service refuses, or the
@@ -220,21 +216,19 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 			return r.limitReached(lost, failed, wait, left)
 		}
 		last = r.wait(ctx, failed, wait) || last
-		if ctx.Err() != nil {
-			return fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
+		var at attemptStep
+		if ctx.Err() == nil {
+			if at, failed = connect(ctx); failed == nil {
+				return nil
+			}
 		}
-		at, err := connect(ctx)
-		if err == nil {
-			return nil
-		}
-		failed = err
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
-		case !retryAfterRefusal(at, err):
-			return hint.Errorf(hint.Of(err), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, err)
+			return errClosedHere
+		case !retryAfterRefusal(at, failed):
+			return hint.Errorf(hint.Of(failed), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, failed)
 		case last:
-			return hint.Errorf(hint.Of(err), "%w: %w; the last attempt failed: %w", errNotResumed, lost, err)
+			return hint.Errorf(hint.Of(failed), "%w: %w; the last attempt failed: %w", errNotResumed, lost, failed)
 		}
 	}
 }

@@ -1,11 +1,9 @@
 package client
 
 import (
-	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"net"
 	"sync"
 	"syscall"
 	"time"
@@ -68,7 +66,7 @@ func (s *Stream) record(t *recorder, number int) {
 	if t == nil {
 		return
 	}
-	w := &streamRecorder{recorder: t, stream: number, socket: rawConn(s.conn.NetConn())}
+	w := &streamRecorder{recorder: t, stream: number, socket: s.socket()}
 	s.recorder = w
 	ping := s.conn.PingHandler()
 	s.conn.SetPingHandler(func(payload string) error {
@@ -88,12 +86,9 @@ func (s *Stream) record(t *recorder, number int) {
 	})
 }
 
-// rawConn is the socket below a connection, TLS or not.
-func rawConn(conn net.Conn) syscall.RawConn {
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
-	c, ok := conn.(syscall.Conn)
+// socket is the socket of the stream; nil = it is not known.
+func (s *Stream) socket() syscall.RawConn {
+	c, ok := s.tcp().(syscall.Conn)
 	if !ok {
 		return nil
 	}
@@ -258,7 +253,7 @@ func (w *streamRecorder) ended(info CloseInfo) {
 // Socket is the state of the stream's TCP socket; false when the system does not
 // report it or the socket is closed.
 func (s *Stream) Socket() (trace.SocketState, bool) {
-	raw := rawConn(s.conn.NetConn())
+	raw := s.socket()
 	if raw == nil {
 		return trace.SocketState{}, false
 	}

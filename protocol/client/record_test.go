@@ -298,11 +298,15 @@ func BenchmarkTracer(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
+	socket, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		b.Fatal(err)
+	}
 	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
 		b.Run(name, func(b *testing.B) {
 			var w *streamRecorder
 			if tap != nil {
-				w = &streamRecorder{recorder: &recorder{tracer: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: rawConn(conn)}
+				w = &streamRecorder{recorder: &recorder{tracer: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: socket}
 			}
 			b.ReportAllocs()
 			for seq := int64(0); b.Loop(); seq++ {

@@ -2,14 +2,13 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,32 +119,24 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 // responseError reads the specified error bodies, and an excerpt of any other,
 // such as the page of a proxy.
 func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError {
-	e := &ResponseError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	e := &ResponseError{Status: resp.StatusCode, RetryAfter: protocol.RetryAfter(resp.Header.Get("Retry-After"), time.Now())}
 	var spec struct {
-		RequestID string                     `json:"requestId"`
-		Message   string                     `json:"message"`
-		Errors    []protocol.ValidationError `json:"errors"`
+		protocol.ErrorResponse
+		Errors []protocol.ValidationError `json:"errors"`
 	}
 	isJSON := json.Unmarshal(body, &spec) == nil
 	if isJSON {
 		e.Message = c.clean(spec.Message, maxMessage)
 		e.RequestID = c.clean(spec.RequestID, 64)
 		for _, f := range spec.Errors[:min(len(spec.Errors), maxFields)] {
-			e.Fields = append(e.Fields, FieldError{Field: c.clean(f.Field, 64), Message: c.clean(f.Message, maxMessage)})
+			e.Fields = append(e.Fields, protocol.ValidationError{Field: c.clean(f.Field, 64), Message: c.clean(f.Message, maxMessage)})
 		}
 	}
-	if e.RequestID == "" {
-		e.RequestID = c.clean(resp.Header.Get("X-Request-Id"), 64)
-	}
+	e.RequestID = cmp.Or(e.RequestID, c.clean(resp.Header.Get("X-Request-Id"), 64))
 	if e.Message == "" && !isJSON && len(body) > 0 {
 		e.Message = c.clean(excerpt(resp.Header.Get("Content-Type"), body), maxMessage)
 	}
-	if e.Message == "" {
-		e.Message = http.StatusText(e.Status)
-	}
-	if e.Message == "" {
-		e.Message = "no reason given"
-	}
+	e.Message = cmp.Or(e.Message, http.StatusText(e.Status), "no reason given")
 	switch {
 	case resp.StatusCode/100 == 3:
 		if to, err := resp.Location(); err == nil {
@@ -196,20 +187,4 @@ func excerpt(contentType string, body []byte) string {
 		return s
 	}
 	return "nothing readable"
-}
-
-// retryAfter parses the header Retry-After: seconds, or an HTTP date. Anything
-// else is 0, a time in the past one second.
-func retryAfter(header string, now time.Time) time.Duration {
-	header = strings.TrimSpace(header)
-	if s, err := strconv.ParseUint(header, 10, 64); err == nil {
-		if s > uint64(math.MaxInt64/time.Second) {
-			return math.MaxInt64
-		}
-		return max(time.Second, time.Duration(s)*time.Second)
-	}
-	if t, err := http.ParseTime(header); err == nil {
-		return max(time.Second, t.Sub(now))
-	}
-	return 0
 }

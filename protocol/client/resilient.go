@@ -101,9 +101,9 @@ type ResilientStream struct {
 	mu        sync.Mutex // for all below
 	stream    *Stream    // the newest
 	id        string     // its id
-	earlier   StreamStats
-	start     time.Time // when chunk 0 would have been sent
-	position  int64     // follows the newest chunk that was sent
+	earlier   int64      // chunks that the streams before it were sent
+	start     time.Time  // when chunk 0 would have been sent
+	position  int64      // follows the newest chunk that was sent
 	newLabels []string
 	info      CloseInfo
 }
@@ -218,15 +218,13 @@ func (r *ResilientStream) current() *Stream {
 	return r.stream
 }
 
-// Stats are those of the current stream, except the counts, which include the
-// earlier ones, and Ahead, which is of the whole session.
+// Stats are those of the current stream, except ChunksSent and Ahead, which are of
+// the whole session.
 func (r *ResilientStream) Stats() StreamStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	st := r.stream.Stats()
-	st.ChunksSent += r.earlier.ChunksSent
-	st.BytesSent += r.earlier.BytesSent
-	st.EventsReceived += r.earlier.EventsReceived
+	st.ChunksSent += r.earlier
 	if st.Ahead = 0; !r.start.IsZero() {
 		st.Ahead = time.Duration(r.position)*protocol.ChunkDuration - r.client.config.now().Sub(r.start)
 	}
@@ -405,10 +403,7 @@ func (r *ResilientStream) replaceStream(s *Stream, resumed bool, cut float64) {
 	gap := r.buffer.rewind(cut-warmUp.Seconds(), cut, r.most())
 	ends := r.merger.nextStream(gap.End, resumed)
 	r.mu.Lock()
-	was := r.stream.Stats()
-	r.earlier.ChunksSent += was.ChunksSent
-	r.earlier.BytesSent += was.BytesSent
-	r.earlier.EventsReceived += was.EventsReceived
+	r.earlier += r.stream.Stats().ChunksSent
 	r.stream = s
 	r.mu.Unlock()
 	r.reconnect.connected()

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,12 +63,10 @@ func defaultConfig() config {
 // StreamStats are the counters of a stream.
 type StreamStats struct {
 	ChunksSent int64
-	BytesSent  int64 // of audio
 	// Ahead is the length of the audio so far, dropped chunks included, minus
 	// the time since the first chunk began to be sent: positive when ahead of
 	// real time, negative when behind. 0 before the first chunk.
-	Ahead          time.Duration
-	EventsReceived int64
+	Ahead time.Duration
 	// RTT is the newest round-trip time of a ping; 0 before the first.
 	RTT time.Duration
 	// Behind is the length of the audio that was sent and that the service has
@@ -93,8 +92,8 @@ type Stream struct {
 	writeToken chan struct{} // holds a token during a write
 	frame      []byte        // owned by the holder of the token
 
-	received, rtt atomic.Int64
-	recorder      *streamRecorder // nil = not traced
+	rtt      atomic.Int64
+	recorder *streamRecorder // nil = not traced
 
 	mu          sync.Mutex // for all below
 	clock       clockMap
@@ -198,13 +197,10 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 func (s *Stream) noteSent(seq int64, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sent == 0 {
-		s.firstBegun = begun
-	}
 	s.lastBegun = begun
-	s.sent++
 	s.nextSeq = seq + 1
-	if s.realStart.IsZero() {
+	if s.sent++; s.sent == 1 {
+		s.firstBegun = begun
 		s.realStart = begun.Add(-time.Duration(seq) * protocol.ChunkDuration)
 		notify(s.pingNow)
 	}
@@ -287,14 +283,12 @@ func (s *Stream) serviceTime(seconds float64) float64 {
 // audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
 // stays as received.
 func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
-	if e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e.Type {
+	case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
 		e.Timestamp = s.clock.capture(e.Timestamp, e.Type == protocol.TypeSpeakerEnd)
-	}
-	if e.Type == protocol.TypeText {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	case protocol.TypeText:
 		e.Said.Start = protocol.Round1ms(s.clock.capture(e.Said.Start, false))
 		e.Said.End = protocol.Round1ms(s.clock.capture(e.Said.End, true))
 	}
@@ -315,8 +309,7 @@ func (s *Stream) Stats() StreamStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := StreamStats{
-		ChunksSent: s.sent, BytesSent: s.sent * protocol.ChunkBytes,
-		EventsReceived: s.received.Load(), RTT: time.Duration(s.rtt.Load()),
+		ChunksSent: s.sent, RTT: time.Duration(s.rtt.Load()),
 		Behind: time.Duration(s.sent-s.acked) * protocol.ChunkDuration,
 	}
 	if s.sent > 0 {
@@ -329,7 +322,7 @@ func (s *Stream) Stats() StreamStats {
 // when its goroutines have ended. After the end it does nothing. Events that
 // were received can still be read from Events.
 func (s *Stream) Close() error {
-	s.abort(CloseInfo{Reason: Cancelled, Err: fmt.Errorf("the stream was closed by this side: %w", context.Canceled)})
+	s.abort(CloseInfo{Reason: Cancelled, Err: errClosedHere})
 	s.goroutines.Wait()
 	return nil
 }
@@ -343,10 +336,13 @@ func (s *Stream) abort(cause CloseInfo) {
 	}
 	s.abortInfo = &cause
 	close(s.aborted)
-	// Not conn.Close: that of TLS waits up to 5 s for a peer that is gone.
-	raw := s.conn.NetConn()
-	if t, ok := raw.(*tls.Conn); ok {
-		raw = t.NetConn()
+	_ = s.tcp().Close() // not conn.Close: that of TLS waits up to 5 s for a peer that is gone
+}
+
+// tcp is the connection below TLS.
+func (s *Stream) tcp() net.Conn {
+	if t, ok := s.conn.NetConn().(*tls.Conn); ok {
+		return t.NetConn()
 	}
-	_ = raw.Close()
+	return s.conn.NetConn()
 }

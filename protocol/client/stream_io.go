@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -84,7 +85,6 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
 	e.Received = s.config.now()
-	s.received.Add(1)
 	if e.Err == "" && (e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd) {
 		s.mu.Lock()
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
@@ -272,9 +272,7 @@ func isTimeout(err error) bool {
 // network's.
 func isInvalidFrame(err error) bool {
 	var network net.Error
-	const prefix = "websocket: "
-	text := err.Error()
-	return !errors.As(err, &network) && len(text) > len(prefix) && text[:len(prefix)] == prefix
+	return !errors.As(err, &network) && strings.HasPrefix(err.Error(), "websocket: ")
 }
 
 // maxPings bounds the unanswered pings that are remembered.
@@ -376,10 +374,9 @@ func (s *Stream) ping() {
 		payload := binary.BigEndian.AppendUint64(nil, number)
 		s.recorder.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
-		var timeout net.Error
 		switch {
 		case err == nil || errors.Is(err, websocket.ErrCloseSent):
-		case errors.As(err, &timeout) && timeout.Timeout():
+		case isTimeout(err):
 			// A chunk is being written; its own deadline counts.
 		default:
 			s.writeFailed(err)

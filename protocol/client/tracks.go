@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -136,14 +137,13 @@ func (t *Tracks) Close() error {
 	return nil
 }
 
-// Stats are the sums of the streams' counts; the rest is of the first stream.
+// Stats are those of the first stream, except ChunksSent, the sum of all, and
+// Behind, the largest.
 func (t *Tracks) Stats() StreamStats {
 	st := t.streams[0].Stats()
 	for _, s := range t.streams[1:] {
 		more := s.Stats()
 		st.ChunksSent += more.ChunksSent
-		st.BytesSent += more.BytesSent
-		st.EventsReceived += more.EventsReceived
 		st.Behind = max(st.Behind, more.Behind)
 	}
 	return st
@@ -213,12 +213,7 @@ func (t *Tracks) Gaps() (gaps []protocol.Span) {
 	for _, s := range t.streams {
 		gaps = append(gaps, s.Gaps()...)
 	}
-	slices.SortFunc(gaps, func(a, b protocol.Span) int {
-		if a.Start < b.Start {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(gaps, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
 	return gaps
 }
 

@@ -167,7 +167,14 @@ func (c *Client) openWatch(ctx context.Context, id string, from int, words bool)
 	s, err := c.open(ctx, &u, http.Header{"Authorization": {"Bearer " + c.key}}, true)
 	var response *ResponseError
 	if errors.As(err, &response) {
-		response.hint = watchHint(response)
+		switch {
+		case response.Status == http.StatusUnauthorized:
+			response.hint = "" // it is about the key, not about a token
+		case response.Status == http.StatusNotFound && response.RequestID != "":
+			response.hint = "a stream can be watched for two days, with a key of the account that sends it; check the id and the key"
+		case response.Status == http.StatusNotFound, response.Status == http.StatusMethodNotAllowed:
+			response.hint = "this service may not support watching: hubbub serve does; otherwise check --server"
+		}
 	}
 	return s, err
 }
@@ -175,17 +182,4 @@ func (c *Client) openWatch(ctx context.Context, id string, from int, words bool)
 // validID reports whether an id stays one segment of a path.
 func validID(id string) bool {
 	return strings.Trim(id, ".") != "" && !strings.ContainsAny(id, "/\\")
-}
-
-// watchHint is what to do about a refusal; "" = by the status.
-func watchHint(e *ResponseError) string {
-	switch {
-	case e.Status == http.StatusUnauthorized:
-		return "check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired"
-	case e.Status == http.StatusNotFound && e.RequestID != "":
-		return "a stream can be watched for two days, with a key of the account that sends it; check the id and the key"
-	case e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed:
-		return "this service may not support watching: hubbub serve does; otherwise check --server"
-	}
-	return e.hint
 }

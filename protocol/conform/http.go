@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,11 +31,9 @@ const (
 // request is one HTTP request.
 type request struct {
 	method, path string
-	body         string
-	noBody       bool   // not even an empty one with a content type
+	body         string // sent, with a content type, unless the method is GET or DELETE
 	auth         string // the header Authorization; "" = the key's, "-" = none
-	address      string // instead of base address and path
-	plain        bool   // without credential and content type
+	address      string // instead of base address and path; without credential and content type
 	limited      bool   // a 429 is expected
 }
 
@@ -67,11 +64,11 @@ func (p *prober) do(ctx context.Context, a request) (*response, error) {
 		if err != nil || a.limited || r.status != http.StatusTooManyRequests || p.waits.Add(1) > maxWaits {
 			return r, err
 		}
-		seconds, err := strconv.Atoi(r.header.Get("Retry-After"))
-		if err != nil || seconds < 1 || time.Duration(seconds)*time.Second > maxWait {
+		wait := protocol.RetryAfter(r.header.Get("Retry-After"), time.Now())
+		if wait == 0 || wait > maxWait {
 			return r, nil
 		}
-		if err := client.Sleep(ctx, time.Duration(seconds)*time.Second); err != nil {
+		if err := client.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -83,14 +80,14 @@ func (p *prober) attempt(ctx context.Context, a request) (*response, error) {
 		address = p.Client.BaseURL() + a.path
 	}
 	var body io.Reader
-	if !a.noBody && a.method != http.MethodGet {
+	if a.method != http.MethodGet && a.method != http.MethodDelete {
 		body = strings.NewReader(a.body)
 	}
 	req, err := http.NewRequestWithContext(ctx, a.method, address, body)
 	if err != nil {
 		return nil, differs("the service returned an address that cannot be parsed")
 	}
-	if !a.plain {
+	if a.address == "" {
 		switch a.auth {
 		case "":
 			req.Header.Set("Authorization", "Bearer "+p.Key)
@@ -198,6 +195,15 @@ func (r *response) apiError(status int) error {
 	}
 	_, err := r.text("requestId", "message")
 	return err
+}
+
+// refused sends a request that must get an error body with a status.
+func (p *prober) refused(ctx context.Context, a request, status int) error {
+	r, err := p.do(ctx, a)
+	if err != nil {
+		return err
+	}
+	return r.apiError(status)
 }
 
 // invalid requires a 400 with the fields that are invalid.

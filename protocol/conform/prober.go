@@ -76,29 +76,21 @@ type exchange struct {
 	id        string
 	messages  []message
 	end       ending
-	sent      time.Duration // of audio
-	closeTook time.Duration // from end_of_stream to the end of the connection
-	before    map[string]json.RawMessage
-	during    map[string]json.RawMessage
+	sent      time.Duration              // of audio
+	closeTook time.Duration              // from end_of_stream to the end of the connection
+	during    map[string]json.RawMessage // the status
 	after     map[string]json.RawMessage
 }
 
 // conversation sends the speech in real time.
 func (p *prober) conversation(ctx context.Context) (*exchange, error) {
 	return p.conversationOnce.get(func() (*exchange, error) {
-		made, err := p.create(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t := &exchange{id: made.ID}
-		if t.before, err = p.status(ctx, made.ID); err != nil {
-			return nil, err
-		}
-		w, err := p.dial(ctx, made)
+		w, err := p.open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer w.close()
+		var during map[string]json.RawMessage
 		begin := time.Now()
 		for i := range len(p.Speech) / protocol.ChunkSamples {
 			if err := client.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
@@ -108,29 +100,30 @@ func (p *prober) conversation(ctx context.Context) (*exchange, error) {
 				break // its end says why
 			}
 			if i == min(20, len(p.Speech)/protocol.ChunkSamples/2) {
-				if t.during, err = p.status(ctx, made.ID); err != nil {
+				if during, err = p.status(ctx, w.id); err != nil {
 					return nil, err
 				}
 			}
 		}
-		p.finish(ctx, w, t)
-		t.after, err = p.finalStatus(ctx, made.ID)
+		t := p.finish(ctx, w)
+		t.during = during
+		t.after, err = p.finalStatus(ctx, w.id)
 		return t, err
 	})
 }
 
 // finish ends a stream with end_of_stream and receives until its close.
-func (p *prober) finish(ctx context.Context, w *stream, t *exchange) {
+func (p *prober) finish(ctx context.Context, w *stream) *exchange {
 	ended := time.Now()
 	_ = w.text(protocol.EndOfStreamMessage) // if it fails, the end says why
 	w.waitEnd(ctx, closeWait+p.Slack)
+	t := &exchange{id: w.id, sent: w.audio(), closeTook: closeWait + p.Slack}
 	t.messages, t.end = w.received()
-	t.closeTook = closeWait + p.Slack
 	if t.end.over {
 		t.closeTook = t.end.at.Sub(ended)
 	}
-	t.sent = w.audio()
 	w.close()
+	return t
 }
 
 // excerpt sends some seconds of the speech at once, after what before sends. It
@@ -150,9 +143,7 @@ func (p *prober) excerpt(ctx context.Context, before func(w *stream) error) (*ex
 			break
 		}
 	}
-	t := &exchange{id: w.id}
-	p.finish(ctx, w, t)
-	return t, nil
+	return p.finish(ctx, w), nil
 }
 
 // control is the excerpt with nothing before it.
@@ -175,7 +166,7 @@ func (p *prober) silence(ctx context.Context) (*exchange, error) {
 			return nil, err
 		}
 		w.waitEnd(ctx, 75*time.Second)
-		t := &exchange{id: w.id}
+		t := &exchange{}
 		t.messages, t.end = w.received()
 		if t.end.over {
 			t.closeTook = t.end.at.Sub(began)

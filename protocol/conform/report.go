@@ -64,14 +64,10 @@ func (r Report) Table(w io.Writer) error {
 			fmt.Fprintf(&b, "%s          another service may differ here\n", indent)
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", r.summary())
+	fmt.Fprintf(&b, "\n%d rules: %d hold, %d differ, %d not offered, %d skipped\n", len(r.Rules),
+		r.Summary[string(Holds)], r.Summary[string(Differs)], r.Summary[string(NotOffered)], r.Summary[string(Skipped)])
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (r Report) summary() string {
-	return fmt.Sprintf("%d rules: %d hold, %d differ, %d not offered, %d skipped", len(r.Rules),
-		r.Summary[string(Holds)], r.Summary[string(Differs)], r.Summary[string(NotOffered)], r.Summary[string(Skipped)])
 }
 
 // List writes the rules, as a table or as JSON.

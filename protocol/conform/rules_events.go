@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -17,14 +18,14 @@ var eventRules = []Rule{
 	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", check: checkEvents(shape)},
 	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", check: checkEvents(someTurns)},
 	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", check: checkEvents(knownTypes)},
-	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", check: checkEvents(maxSpeakers)},
-	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, check: checkEvents(milliseconds)},
-	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, check: checkEvents(received)},
-	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, check: checkEvents(pairs)},
-	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, check: checkEvents(lengths)},
-	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, check: checkEvents(order)},
-	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, check: checkEvents(oneTurn)},
-	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, check: checkEvents(labels)},
+	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", check: checkTurns(maxSpeakers)},
+	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, check: checkTurns(milliseconds)},
+	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, check: checkTurns(received)},
+	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, check: checkTurns(pairs)},
+	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, check: checkTurns(lengths)},
+	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, check: checkTurns(order)},
+	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, check: checkTurns(oneTurn)},
+	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, check: checkTurns(labels)},
 }
 
 // checkEvents is the check of a rule about the events of the conversation.
@@ -38,19 +39,18 @@ func checkEvents(judge func([]message) (string, error)) func(context.Context, *p
 	}
 }
 
-// turns are the starts and ends that could be parsed; without any the rule is
-// skipped.
-func turns(all []message) ([]message, error) {
-	var out []message
-	for _, h := range all {
-		if h.Err == "" && (h.Type == protocol.TypeSpeakerStart || h.Type == protocol.TypeSpeakerEnd) {
-			out = append(out, h)
+// checkTurns is the check of a rule about the starts and ends that could be parsed;
+// without any the rule is skipped.
+func checkTurns(judge func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
+	return checkEvents(func(all []message) (string, error) {
+		turns := slices.DeleteFunc(slices.Clone(all), func(h message) bool {
+			return h.Err != "" || h.Type != protocol.TypeSpeakerStart && h.Type != protocol.TypeSpeakerEnd
+		})
+		if len(turns) == 0 {
+			return "", skipped("there were no events: see events/speech")
 		}
-	}
-	if len(out) == 0 {
-		return nil, skipped("there were no events: see events/speech")
-	}
-	return out, nil
+		return judge(turns)
+	})
 }
 
 // line is the message as one line for people.
@@ -100,13 +100,9 @@ func knownTypes(all []message) (string, error) {
 	return "no other types", nil
 }
 
-func maxSpeakers(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func maxSpeakers(turns []message) (string, error) {
 	seen := map[string]bool{}
-	for _, h := range list {
+	for _, h := range turns {
 		seen[h.Speaker] = true
 	}
 	if len(seen) > protocol.MaxSpeakers {
@@ -115,12 +111,8 @@ func maxSpeakers(all []message) (string, error) {
 	return fmt.Sprintf("%d labels", len(seen)), nil
 }
 
-func milliseconds(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
-	for _, h := range list {
+func milliseconds(turns []message) (string, error) {
+	for _, h := range turns {
 		var message struct {
 			Data struct {
 				Timestamp json.Number `json:"timestamp"`
@@ -134,16 +126,12 @@ func milliseconds(all []message) (string, error) {
 			return "", differs("%s", h.line())
 		}
 	}
-	return fmt.Sprintf("%d timestamps", len(list)), nil
+	return fmt.Sprintf("%d timestamps", len(turns)), nil
 }
 
-func received(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func received(turns []message) (string, error) {
 	least := math.Inf(1)
-	for _, h := range list {
+	for _, h := range turns {
 		behind := h.sent.Seconds() - h.Timestamp
 		if behind < -0.0005 {
 			return "", differs("%s arrived when %.1f s of audio had been sent", h.line(), h.sent.Seconds())
@@ -155,14 +143,10 @@ func received(all []message) (string, error) {
 
 // pairs and the rules after it each test one property, whatever else is wrong: a
 // fault is reported by its rule, and not by those that follow from it.
-func pairs(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func pairs(turns []message) (string, error) {
 	starts, ends := map[string]int{}, map[string]int{}
 	n := 0
-	for _, h := range list {
+	for _, h := range turns {
 		if h.Type == protocol.TypeSpeakerStart {
 			starts[h.Speaker]++
 			n++
@@ -178,14 +162,10 @@ func pairs(all []message) (string, error) {
 	return fmt.Sprintf("%d turns", n), nil
 }
 
-func lengths(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func lengths(turns []message) (string, error) {
 	began := map[string]message{}
 	shortest := math.Inf(1)
-	for _, h := range list {
+	for _, h := range turns {
 		if h.Type == protocol.TypeSpeakerStart {
 			began[h.Speaker] = h
 			continue
@@ -205,26 +185,18 @@ func lengths(all []message) (string, error) {
 	return fmt.Sprintf("the shortest turn has %.3f s", shortest), nil
 }
 
-func order(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
-	for i, h := range list[1:] {
-		if h.Timestamp < list[i].Timestamp {
-			return "", differs("%s arrived after %s", h.line(), list[i].line())
+func order(turns []message) (string, error) {
+	for i, h := range turns[1:] {
+		if h.Timestamp < turns[i].Timestamp {
+			return "", differs("%s arrived after %s", h.line(), turns[i].line())
 		}
 	}
-	return fmt.Sprintf("%g to %g", list[0].Timestamp, list[len(list)-1].Timestamp), nil
+	return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp), nil
 }
 
-func oneTurn(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func oneTurn(turns []message) (string, error) {
 	open := map[string]bool{}
-	for _, h := range list {
+	for _, h := range turns {
 		start := h.Type == protocol.TypeSpeakerStart
 		if start && open[h.Speaker] {
 			return "", differs("%s starts a turn inside another one of the same label", h.line())
@@ -234,14 +206,10 @@ func oneTurn(all []message) (string, error) {
 	return fmt.Sprintf("%d labels", len(open)), nil
 }
 
-func labels(all []message) (string, error) {
-	list, err := turns(all)
-	if err != nil {
-		return "", err
-	}
+func labels(turns []message) (string, error) {
 	seen := map[string]bool{}
 	var names []string
-	for _, h := range list {
+	for _, h := range turns {
 		if h.Type != protocol.TypeSpeakerStart || seen[h.Speaker] {
 			continue
 		}

@@ -32,11 +32,6 @@ var rateRules = []Rule{
 	{Name: "rate/limit", Expected: "the limit is 100 requests per minute, account and operation; the next one gets 429, an ApiError, with Retry-After", Section: "Rate limits", Chosen: true, Many: true, check: rateLimit},
 }
 
-// unknownStream requests a stream that does not exist.
-func (p *prober) unknownStream(ctx context.Context) (*response, error) {
-	return p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID})
-}
-
 func errorsForm(ctx context.Context, p *prober) (string, error) {
 	for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
 		r, err := p.do(ctx, a)
@@ -56,7 +51,7 @@ func errorsForm(ctx context.Context, p *prober) (string, error) {
 func errorsID(ctx context.Context, p *prober) (string, error) {
 	var last string
 	for range 2 {
-		r, err := p.unknownStream(ctx)
+		r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID})
 		if err != nil {
 			return "", err
 		}
@@ -80,11 +75,7 @@ func errorsID(ctx context.Context, p *prober) (string, error) {
 
 func errorsNotFound(ctx context.Context, p *prober) (string, error) {
 	for _, path := range []string{"/v1/nothing", "/v1/", "/v2/test"} {
-		r, err := p.do(ctx, request{method: "GET", path: path})
-		if err != nil {
-			return "", err
-		}
-		if err := r.apiError(http.StatusNotFound); err != nil {
+		if err := p.refused(ctx, request{method: "GET", path: path}, http.StatusNotFound); err != nil {
 			return "", err
 		}
 	}
@@ -93,14 +84,10 @@ func errorsNotFound(ctx context.Context, p *prober) (string, error) {
 
 func errorsMethod(ctx context.Context, p *prober) (string, error) {
 	for _, a := range []request{
-		{method: "DELETE", path: "/v1/test", noBody: true}, {method: "PUT", path: "/v1/live", body: "{}"},
+		{method: "DELETE", path: "/v1/test"}, {method: "PUT", path: "/v1/live", body: "{}"},
 		{method: "POST", path: "/v1/live/" + unknownID, body: "{}"}, {method: "GET", path: "/v1/media/output"},
 	} {
-		r, err := p.do(ctx, a)
-		if err != nil {
-			return "", err
-		}
-		if err := r.apiError(http.StatusMethodNotAllowed); err != nil {
+		if err := p.refused(ctx, a, http.StatusMethodNotAllowed); err != nil {
 			return "", err
 		}
 	}

@@ -41,21 +41,11 @@ var liveRules = []Rule{
 	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", check: statusTimes},
 }
 
-// createRaw creates a stream with a body, without requirements.
-func (p *prober) createRaw(ctx context.Context, body string) (*response, protocol.LiveStream, error) {
-	var made protocol.LiveStream
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: body})
-	if err == nil {
-		_ = json.Unmarshal(r.body, &made) // rules test what is missing
-	}
-	return r, made, err
-}
-
 // creations are the responses of two creations, for several rules.
 func (p *prober) creations(ctx context.Context) ([]*response, error) {
 	return p.createdOnce.get(func() (out []*response, err error) {
 		for range 2 {
-			r, _, err := p.createRaw(ctx, "{}")
+			r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: "{}"})
 			if err != nil {
 				return nil, err
 			}
@@ -76,7 +66,7 @@ func (p *prober) created(ctx context.Context) (ids, addresses []string, err erro
 			return nil, nil, skipped("it needs a stream, and none could be created: %s", r)
 		}
 		var live protocol.LiveStream
-		_ = json.Unmarshal(r.body, &live)
+		_ = json.Unmarshal(r.body, &live) // rules test what is missing
 		ids, addresses = append(ids, live.ID), append(addresses, live.URL)
 	}
 	return ids, addresses, nil
@@ -160,13 +150,15 @@ func liveToken(ctx context.Context, p *prober) (string, error) {
 
 // inputOf is the input in the status of a stream that was created with a body.
 func (p *prober) inputOf(ctx context.Context, body string) (string, error) {
-	r, made, err := p.createRaw(ctx, body)
+	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: body})
 	if err != nil {
 		return "", err
 	}
 	if err := r.ok(); err != nil {
 		return "", err
 	}
+	var made protocol.LiveStream
+	_ = json.Unmarshal(r.body, &made) // rules test what is missing
 	fields, err := p.status(ctx, made.ID)
 	if err != nil {
 		return "", err
@@ -266,11 +258,7 @@ func liveVoiceprints(ctx context.Context, p *prober) (string, error) {
 
 func liveUnknown(ctx context.Context, p *prober) (string, error) {
 	for _, id := range []string{unknownID, "no-uuid"} {
-		r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + id})
-		if err != nil {
-			return "", err
-		}
-		if err := r.apiError(http.StatusNotFound); err != nil {
+		if err := p.refused(ctx, request{method: "GET", path: "/v1/live/" + id}, http.StatusNotFound); err != nil {
 			return "", err
 		}
 	}
@@ -285,11 +273,7 @@ func liveForeign(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey})
-	if err != nil {
-		return "", err
-	}
-	return "404", r.apiError(http.StatusNotFound)
+	return "404", p.refused(ctx, request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey}, http.StatusNotFound)
 }
 
 // firstStatus requests the status of a stream that was not opened.

@@ -38,12 +38,12 @@ var resultRules = []Rule{
 	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: resultNotYet},
 }
 
-// object is an object that was uploaded and downloaded.
+// object is an object of the service, with what happened to it.
 type object struct {
-	content  string
-	in, out  *response
-	put, get *response
-	from, to string // the addresses
+	location, content string
+	in, put           *response // request for an upload address, upload
+	out, get          *response // request for a download address, download
+	to, from          string    // the addresses
 }
 
 // locationBody is the body with a media location.
@@ -55,70 +55,84 @@ func locationBody(location string) string {
 	return string(raw)
 }
 
-func (p *prober) media(ctx context.Context, operation, location, auth string) (*response, error) {
-	return p.do(ctx, request{method: "POST", path: "/v1/media/" + operation, body: locationBody(location), auth: auth})
+// media is the request for an address, "input" or "output".
+func media(operation, location string) request {
+	return request{method: "POST", path: "/v1/media/" + operation, body: locationBody(location)}
 }
 
 // mediaAddress is the address in a response.
 func mediaAddress(r *response) (string, error) {
 	var at protocol.MediaLocation
-	u, err := url.Parse("")
-	if json.Unmarshal(r.body, &at) == nil {
-		u, err = url.Parse(at.URL)
-	}
+	_ = json.Unmarshal(r.body, &at)
+	u, err := url.Parse(at.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", differs("%s, without an absolute address in url", r)
 	}
 	return at.URL, nil
 }
 
-// store uploads content to a location; in is the response with the address.
-func (p *prober) store(ctx context.Context, location, content, auth string) (in, put *response, to string, err error) {
-	if in, err = p.media(ctx, "input", location, auth); err != nil {
-		return nil, nil, "", err
+// upload uploads the content of an object. The response need not be a success.
+func (p *prober) upload(ctx context.Context, o *object) (err error) {
+	if o.in, err = p.do(ctx, media("input", o.location)); err != nil {
+		return err
 	}
-	if in.status == http.StatusNotFound || in.status == http.StatusMethodNotAllowed || in.status == http.StatusNotImplemented {
-		return nil, nil, "", notOffered("%s: media cannot be uploaded", in)
+	if o.in.status == http.StatusNotFound || o.in.status == http.StatusMethodNotAllowed || o.in.status == http.StatusNotImplemented {
+		return notOffered("%s: media cannot be uploaded", o.in)
 	}
-	if err = in.ok(); err != nil {
-		return nil, nil, "", err
+	if err = o.in.ok(); err != nil {
+		return err
 	}
-	if to, err = mediaAddress(in); err != nil {
-		return nil, nil, "", err
+	if o.to, err = mediaAddress(o.in); err != nil {
+		return err
 	}
-	put, err = p.do(ctx, request{method: "PUT", address: to, body: content, plain: true})
-	return in, put, to, err
+	o.put, err = p.do(ctx, request{method: "PUT", address: o.to, body: o.content})
+	return err
 }
 
-// fetch downloads the object at a location.
-func (p *prober) fetch(ctx context.Context, location, auth string) (out, get *response, from string, err error) {
-	if out, err = p.media(ctx, "output", location, auth); err != nil {
-		return nil, nil, "", err
+// store is an upload that must succeed.
+func (p *prober) store(ctx context.Context, location, content string) error {
+	o := &object{location: location, content: content}
+	if err := p.upload(ctx, o); err != nil {
+		return err
 	}
-	if err = out.ok(); err != nil {
-		return nil, nil, "", err
+	return o.put.ok()
+}
+
+// download downloads what is stored at the location of an object.
+func (p *prober) download(ctx context.Context, o *object) (err error) {
+	if o.out, err = p.do(ctx, media("output", o.location)); err != nil {
+		return err
 	}
-	if from, err = mediaAddress(out); err != nil {
-		return nil, nil, "", err
+	if err = o.out.ok(); err != nil {
+		return err
 	}
-	get, err = p.do(ctx, request{method: "GET", address: from, plain: true})
-	return out, get, from, err
+	if o.from, err = mediaAddress(o.out); err != nil {
+		return err
+	}
+	o.get, err = p.do(ctx, request{method: "GET", address: o.from})
+	return err
+}
+
+// fetch is the body of a download.
+func (p *prober) fetch(ctx context.Context, location string) (string, error) {
+	o := &object{location: location}
+	if err := p.download(ctx, o); err != nil {
+		return "", err
+	}
+	return string(o.get.body), nil
 }
 
 // storeObject uploads and downloads the object of several rules.
 func (p *prober) storeObject(ctx context.Context) (*object, error) {
 	return p.objectOnce.get(func() (*object, error) {
-		o := &object{content: strings.Repeat("hubbub conform ", 200)}
-		at := "media://" + p.prefix + "/object.bin"
-		var err error
-		if o.in, o.put, o.to, err = p.store(ctx, at, o.content, ""); err != nil {
+		o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
+		if err := p.upload(ctx, o); err != nil {
 			return nil, err
 		}
 		if err := o.put.ok(); err != nil {
 			return o, nil // reported by its rule
 		}
-		o.out, o.get, o.from, err = p.fetch(ctx, at, "")
-		return o, err
+		return o, p.download(ctx, o)
 	})
 }
 
@@ -147,14 +161,14 @@ func mediaLength(ctx context.Context, p *prober) (string, error) {
 	name := func(n int) string {
 		return "media://" + p.prefix + "/" + strings.Repeat("x", n-len("media:///")-len(p.prefix))
 	}
-	r, err := p.media(ctx, "output", name(protocol.MaxMediaURL), "")
+	r, err := p.do(ctx, media("output", name(protocol.MaxMediaURL)))
 	if err != nil {
 		return "", err
 	}
 	if r.status == http.StatusBadRequest {
 		return "", differs("with 255 characters: %s", r)
 	}
-	if r, err = p.media(ctx, "output", name(protocol.MaxMediaURL+1), ""); err != nil {
+	if r, err = p.do(ctx, media("output", name(protocol.MaxMediaURL+1))); err != nil {
 		return "", err
 	}
 	if err := r.invalid(); err != nil {
@@ -176,20 +190,12 @@ func mediaOutput(ctx context.Context, p *prober) (string, error) {
 }
 
 func mediaNotStored(ctx context.Context, p *prober) (string, error) {
-	r, err := p.media(ctx, "output", "media://"+p.prefix+"/nothing/here", "")
-	if err != nil {
-		return "", err
-	}
-	return "404", r.apiError(http.StatusNotFound)
+	return "404", p.refused(ctx, media("output", "media://"+p.prefix+"/nothing/here"), http.StatusNotFound)
 }
 
 func mediaList(ctx context.Context, p *prober) (string, error) {
 	location := "media://" + p.prefix + "/listed"
-	_, put, _, err := p.store(ctx, location, "0123456789", "")
-	if err == nil {
-		err = put.ok()
-	}
-	if err != nil {
+	if err := p.store(ctx, location, "0123456789"); err != nil {
 		return "", err
 	}
 	// The location just before it, so that it is the first one of the answer.
@@ -212,10 +218,7 @@ func mediaList(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r, err = p.do(ctx, remove); err == nil {
-		err = r.apiError(http.StatusNotFound)
-	}
-	return "204, then 404", err
+	return "204, then 404", p.refused(ctx, remove, http.StatusNotFound)
 }
 
 func mediaInput(ctx context.Context, p *prober) (string, error) {
@@ -266,10 +269,9 @@ func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	for _, wrong := range []request{
-		{method: "GET", address: o.to}, {method: "DELETE", address: o.to, noBody: true},
-		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from, noBody: true},
+		{method: "GET", address: o.to}, {method: "DELETE", address: o.to},
+		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
 	} {
-		wrong.plain = true
 		r, err := p.do(ctx, wrong)
 		if err != nil {
 			return "", err
@@ -282,7 +284,7 @@ func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
 			return "", differs("%s, which is valid for the %s, answered %d", r.request, made, r.status)
 		}
 	}
-	get, err := p.do(ctx, request{method: "GET", address: o.from, plain: true})
+	get, err := p.do(ctx, request{method: "GET", address: o.from})
 	if err != nil {
 		return "", err
 	}
@@ -304,7 +306,7 @@ func mediaSigned(ctx context.Context, p *prober) (string, error) {
 	if o.from[at] == other {
 		other = 'B'
 	}
-	r, err := p.do(ctx, request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:], plain: true})
+	r, err := p.do(ctx, request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:]})
 	if err != nil {
 		return "", err
 	}
@@ -317,21 +319,21 @@ func mediaSigned(ctx context.Context, p *prober) (string, error) {
 func mediaNames(ctx context.Context, p *prober) (string, error) {
 	names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
 	for _, n := range names {
-		_, put, _, err := p.store(ctx, "media://"+p.prefix+"/"+n, "the object "+n, "")
-		if err != nil {
+		o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
+		if err := p.upload(ctx, o); err != nil {
 			return "", err
 		}
-		if err := put.ok(); err != nil {
+		if err := o.put.ok(); err != nil {
 			return "", differs("for the name %s: %v", n, err)
 		}
 	}
 	for _, n := range names {
-		_, get, _, err := p.fetch(ctx, "media://"+p.prefix+"/"+n, "")
+		got, err := p.fetch(ctx, "media://"+p.prefix+"/"+n)
 		if err != nil {
 			return "", err
 		}
-		if string(get.body) != "the object "+n {
-			return "", differs("the object %s is %q, and %q was stored", n, protocol.Clean(string(get.body), 60), "the object "+n)
+		if got != "the object "+n {
+			return "", differs("the object %s is %q, and %q was stored", n, protocol.Clean(got, 60), "the object "+n)
 		}
 	}
 	return fmt.Sprintf("%d names, %d objects", len(names), len(names)), nil
@@ -340,20 +342,16 @@ func mediaNames(ctx context.Context, p *prober) (string, error) {
 func mediaReplace(ctx context.Context, p *prober) (string, error) {
 	at := "media://" + p.prefix + "/replaced"
 	for _, content := range []string{"first, and longer", "second"} {
-		_, put, _, err := p.store(ctx, at, content, "")
-		if err != nil {
-			return "", err
-		}
-		if err := put.ok(); err != nil {
+		if err := p.store(ctx, at, content); err != nil {
 			return "", err
 		}
 	}
-	_, get, _, err := p.fetch(ctx, at, "")
+	got, err := p.fetch(ctx, at)
 	if err != nil {
 		return "", err
 	}
-	if string(get.body) != "second" {
-		return "", differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(string(get.body), 60))
+	if got != "second" {
+		return "", differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(got, 60))
 	}
 	return "the second upload is returned", nil
 }
@@ -362,14 +360,13 @@ func mediaForeign(ctx context.Context, p *prober) (string, error) {
 	if p.OtherKey == "" {
 		return "", skipped("it needs a key of another account: --other-key KEY")
 	}
-	if _, err := p.storedObject(ctx); err != nil {
-		return "", err
-	}
-	r, err := p.media(ctx, "output", "media://"+p.prefix+"/object.bin", "Bearer "+p.OtherKey)
+	o, err := p.storedObject(ctx)
 	if err != nil {
 		return "", err
 	}
-	return "404", r.apiError(http.StatusNotFound)
+	a := media("output", o.location)
+	a.auth = "Bearer " + p.OtherKey
+	return "404", p.refused(ctx, a, http.StatusNotFound)
 }
 
 func mediaRetention(context.Context, *prober) (string, error) {
@@ -385,26 +382,21 @@ func (p *prober) results(ctx context.Context, file string) (*exchange, []byte, e
 	if textOf(t.after, "status") != protocol.StatusDone {
 		return nil, nil, skipped("the stream is not done: see status/done")
 	}
-	out, get, _, err := p.fetch(ctx, "media://live/"+t.id+"/"+file, "")
-	if err != nil {
+	o := &object{location: "media://live/" + t.id + "/" + file}
+	if err := p.download(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	if err := out.is(http.StatusCreated); err != nil {
+	if err := o.out.is(http.StatusCreated); err != nil {
 		return nil, nil, err
 	}
-	if err := get.ok(); err != nil {
-		return nil, nil, err
-	}
-	return t, get.body, nil
+	return t, o.get.body, o.get.ok()
 }
 
 // turnsOf are the turns that the events of a stream describe.
 func turnsOf(t *exchange) []protocol.Turn {
 	line := protocol.NewTimeline()
 	for _, h := range t.messages {
-		if h.Err == "" {
-			line.Apply(h.Event)
-		}
+		line.Apply(h.Event)
 	}
 	return line.Snapshot().Turns()
 }
@@ -452,9 +444,5 @@ func resultNotYet(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := p.media(ctx, "output", "media://live/"+ids[1]+"/turns.rttm", "")
-	if err != nil {
-		return "", err
-	}
-	return "404", r.apiError(http.StatusNotFound)
+	return "404", p.refused(ctx, media("output", "media://live/"+ids[1]+"/turns.rttm"), http.StatusNotFound)
 }

@@ -73,22 +73,17 @@ func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error
 		if err := s(w); err != nil {
 			break // the end tells why
 		}
-		message := ""
-		if w.waitError(ctx, i, promptly+p.Slack) {
-			all, _ := w.received()
-			if messages := errorMessages(all); len(messages) > i {
-				message = messages[i]
-			}
-		}
-		texts = append(texts, message)
-		if message == "" {
+		w.wait(ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
+		all, _ := w.received()
+		messages := errorMessages(all)
+		if len(messages) <= i {
+			texts = append(texts, "")
 			break // later messages could not be told from this one
 		}
+		texts = append(texts, messages[i])
 	}
 	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	t = &exchange{id: w.id}
-	p.finish(ctx, w, t)
-	return texts, t, ctx.Err()
+	return texts, p.finish(ctx, w), ctx.Err()
 }
 
 // wrongFrames sends a frame of each wrong size.
@@ -256,7 +251,15 @@ func streamAhead(ctx context.Context, p *prober) (string, error) {
 		}
 	}
 	w.waitEnd(ctx, promptly+p.Slack)
-	return brokenRule(w, "for 8 s of audio at once")
+	all, end := w.received()
+	texts := errorMessages(all)
+	switch {
+	case end.code != websocket.ClosePolicyViolation:
+		return "", differs("for 8 s of audio at once it sent the errors %q, and %s", texts, end)
+	case len(texts) == 0:
+		return "", differs("for 8 s of audio at once it sent no error message, and %s", end)
+	}
+	return fmt.Sprintf("%q, close 1008", texts[0]), nil
 }
 
 func streamSilence(ctx context.Context, p *prober) (string, error) {
@@ -272,19 +275,6 @@ func streamSilence(ctx context.Context, p *prober) (string, error) {
 		return "", differs("it sent the errors %q, and %s", texts, t.end)
 	}
 	return fmt.Sprintf("after %v %q, close 1008", t.closeTook.Round(100*time.Millisecond), texts[0]), nil
-}
-
-// brokenRule requires an error message and a close with 1008.
-func brokenRule(w *stream, of string) (string, error) {
-	all, end := w.received()
-	texts := errorMessages(all)
-	switch {
-	case end.code != websocket.ClosePolicyViolation:
-		return "", differs("%s it sent the errors %q, and %s", of, texts, end)
-	case len(texts) == 0:
-		return "", differs("%s it sent no error message, and %s", of, end)
-	}
-	return fmt.Sprintf("%q, close 1008", texts[0]), nil
 }
 
 // expectNormalEnd requires a close with 1000 soon after end_of_stream.
@@ -313,8 +303,7 @@ func streamEndEmpty(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	defer w.close()
-	t := &exchange{id: w.id}
-	p.finish(ctx, w, t)
+	t := p.finish(ctx, w)
 	if len(t.messages) > 0 {
 		return "", differs("without audio it sent %s", strings.TrimSpace(string(t.messages[0].Raw)))
 	}

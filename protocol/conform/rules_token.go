@@ -86,16 +86,13 @@ func tokenUsed(ctx context.Context, p *prober) (string, error) {
 }
 
 // withToken is an address with another token, or with none.
-func withToken(address, token string, with bool) string {
+func withToken(address string, token ...string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
 	}
 	q := u.Query()
-	q.Del("token")
-	if with {
-		q.Set("token", token)
-	}
+	q["token"] = token
 	u.RawQuery = q.Encode()
 	return u.String()
 }
@@ -106,9 +103,9 @@ func tokenWrong(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	for what, address := range map[string]string{
-		"a wrong token": withToken(made.URL, strings.Repeat("A", 43), true),
-		"an empty one":  withToken(made.URL, "", true),
-		"none":          withToken(made.URL, "", false),
+		"a wrong token": withToken(made.URL, strings.Repeat("A", 43)),
+		"an empty one":  withToken(made.URL, ""),
+		"none":          withToken(made.URL),
 	} {
 		r, err := p.handshake(ctx, address)
 		if err != nil {
@@ -138,7 +135,7 @@ func tokenOther(ctx context.Context, p *prober) (string, error) {
 	if m.Host+m.Path == o.Host+o.Path {
 		return "", skipped("all streams have one address, and only the token differs")
 	}
-	r, err := p.handshake(ctx, withToken(other.URL, m.Query().Get("token"), true))
+	r, err := p.handshake(ctx, withToken(other.URL, m.Query().Get("token")))
 	if err != nil {
 		return "", err
 	}

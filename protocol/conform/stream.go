@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -136,7 +137,7 @@ func (w *stream) audio() time.Duration {
 func (w *stream) received() ([]message, ending) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]message(nil), w.messages...), w.end
+	return slices.Clone(w.messages), w.end
 }
 
 // errorMessages are the texts of the error messages.
@@ -150,30 +151,24 @@ func errorMessages(all []message) (out []string) {
 }
 
 // wait waits until enough returns true, or the stream is over, or d has passed.
-// It returns what enough returned last.
-func (w *stream) wait(ctx context.Context, d time.Duration, enough func([]message) bool) bool {
+func (w *stream) wait(ctx context.Context, d time.Duration, enough func([]message) bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
 		w.mu.Lock()
-		ok, over, more := enough(w.messages), w.end.over, w.more
+		done, more := enough(w.messages) || w.end.over, w.more
 		w.mu.Unlock()
-		if ok || over {
-			return ok
+		if done {
+			return
 		}
 		select {
 		case <-more:
 		case <-t.C:
-			return false
+			return
 		case <-ctx.Done():
-			return false
+			return
 		}
 	}
-}
-
-// waitError waits for error message number n, counted from 0.
-func (w *stream) waitError(ctx context.Context, n int, within time.Duration) bool {
-	return w.wait(ctx, within, func(all []message) bool { return len(errorMessages(all)) > n })
 }
 
 // waitEnd waits for the end of the stream.

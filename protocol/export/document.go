@@ -33,14 +33,14 @@ type Audio struct {
 
 // Speaker is one person of a Document.
 type Speaker struct {
-	Label   string   // the one that the others were merged into
-	Labels  []string // all labels of the person, Label first
-	Name    string   // for people; unique in the document
-	Talk    float64  // seconds
-	Share   float64  // of all talk, 0 to 1
-	Turns   int
-	Longest float64 // seconds
-	First   float64 // start of the first turn
+	Label   string   `json:"label"`  // the one that the others were merged into
+	Labels  []string `json:"labels"` // all labels of the person, Label first
+	Name    string   `json:"name"`   // for people; unique in the document
+	Talk    float64  `json:"talk"`   // seconds
+	Share   float64  `json:"share"`  // of all talk, 0 to 1
+	Turns   int      `json:"turns"`
+	Longest float64  `json:"longest"` // seconds
+	First   float64  `json:"first"`   // start of the first turn
 }
 
 // Turn is a turn of Document.Speakers[Speaker], in seconds.

@@ -72,19 +72,19 @@ func (f Format) File() string {
 
 // Write writes the document to w.
 func Write(w io.Writer, f Format, d *Document) error {
-	b := bufio.NewWriterSize(w, 1<<16)
+	b := bufio.NewWriterSize(w, 1<<16) // Flush returns the first error of a write
 	var err error
 	switch f {
 	case RTTM:
-		err = writeRTTM(b, d)
+		writeRTTM(b, d)
 	case JSON:
 		err = writeJSON(b, d)
 	case CSV:
 		err = writeCSV(b, d)
 	case Audacity:
-		err = writeAudacity(b, d)
+		writeAudacity(b, d)
 	case WebVTT:
-		err = writeWebVTT(b, d)
+		writeWebVTT(b, d)
 	case HTML:
 		err = writeHTML(b, d)
 	default:

@@ -3,6 +3,7 @@ package export
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -15,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hubbub/protocol"
 )
 
 //go:embed page.html
@@ -59,7 +62,7 @@ type page struct {
 	Height   int
 	Rows     int
 	Ticks    []tick
-	Overlaps []stretch
+	Overlaps []protocol.Span
 	Said     bool // a turn has text
 }
 
@@ -67,8 +70,6 @@ type tick struct {
 	At   float64
 	Text string
 }
-
-type stretch struct{ Start, End float64 }
 
 // writeHTML writes one file that refers to no other file except the audio, unless
 // that is embedded. Its content security policy forbids everything else.
@@ -98,27 +99,21 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		return err
 	}
 	if !embed {
-		_, err := w.Write(b.Bytes())
-		return err
+		w.Write(b.Bytes())
+		return nil
 	}
 	before, after, found := bytes.Cut(b.Bytes(), []byte(audioHere))
 	if !found {
 		return fmt.Errorf("the page has no place for its audio")
 	}
-	if _, err := w.Write(before); err != nil {
-		return err
-	}
-	if _, err := w.WriteString(strings.TrimSuffix(audioHere, `"`)); err != nil {
-		return err
-	}
+	w.Write(before)
+	w.WriteString(strings.TrimSuffix(audioHere, `"`))
 	if err := embedFile(w, d.Audio.Path); err != nil {
 		return err
 	}
-	if err := w.WriteByte('"'); err != nil {
-		return err
-	}
-	_, err := w.Write(after)
-	return err
+	w.WriteByte('"')
+	w.Write(after)
+	return nil
 }
 
 // embedFile writes a file in base64, without reading it into memory as a whole.
@@ -207,7 +202,7 @@ func ticks(length float64) []tick {
 
 // overlaps are the stretches with more than one speaker. turns are in order of their
 // starts.
-func overlaps(turns []Turn) []stretch {
+func overlaps(turns []Turn) []protocol.Span {
 	type edge struct {
 		at float64
 		by int
@@ -217,21 +212,15 @@ func overlaps(turns []Turn) []stretch {
 		edges = append(edges, edge{t.Start, 1}, edge{t.End, -1})
 	}
 	slices.SortFunc(edges, func(a, b edge) int {
-		if a.at != b.at {
-			if a.at < b.at {
-				return -1
-			}
-			return 1
-		}
-		return a.by - b.by // an end before a start at the same time
+		return cmp.Or(cmp.Compare(a.at, b.at), a.by-b.by) // an end before a start at the same time
 	})
-	var all []stretch
+	var all []protocol.Span
 	open := 0
 	for _, e := range edges {
 		open += e.by
 		switch {
 		case e.by == 1 && open == 2:
-			all = append(all, stretch{Start: e.at})
+			all = append(all, protocol.Span{Start: e.at})
 		case e.by == -1 && open == 1:
 			all[len(all)-1].End = e.at
 		}

@@ -15,25 +15,10 @@ import (
 )
 
 // writeRTTM writes the turns with names for labels. RTTM has no bookmarks.
-func writeRTTM(w *bufio.Writer, d *Document) error {
+func writeRTTM(w *bufio.Writer, d *Document) {
 	for _, t := range d.Turns {
-		line := protocol.FormatRTTM(d.Name, protocol.Turn{Speaker: d.Speakers[t.Speaker].Name, Start: t.Start, End: t.End})
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, protocol.FormatRTTM(d.Name, protocol.Turn{Speaker: d.Speakers[t.Speaker].Name, Start: t.Start, End: t.End}))
 	}
-	return nil
-}
-
-type jsonSpeaker struct {
-	Label   string   `json:"label"`
-	Labels  []string `json:"labels"`
-	Name    string   `json:"name"`
-	Talk    float64  `json:"talk"`
-	Share   float64  `json:"share"`
-	Turns   int      `json:"turns"`
-	Longest float64  `json:"longest"`
-	First   float64  `json:"first"`
 }
 
 type jsonTurn struct {
@@ -52,12 +37,12 @@ func writeJSON(w *bufio.Writer, d *Document) error {
 		Started   *time.Time          `json:"started"`
 		Length    float64             `json:"length"`
 		Talk      float64             `json:"talk"`
-		Speakers  []jsonSpeaker       `json:"speakers"`
+		Speakers  []Speaker           `json:"speakers"`
 		Turns     []jsonTurn          `json:"turns"`
 		Bookmarks []protocol.Bookmark `json:"bookmarks"`
 	}{
 		Name: d.Name, Title: d.Title, Length: protocol.Round1ms(d.Length), Talk: d.Talk,
-		Speakers: []jsonSpeaker{}, Turns: []jsonTurn{}, Bookmarks: append([]protocol.Bookmark{}, d.Bookmarks...),
+		Speakers: []Speaker{}, Turns: []jsonTurn{}, Bookmarks: append([]protocol.Bookmark{}, d.Bookmarks...),
 	}
 	if !d.Started.IsZero() {
 		started := d.Started.UTC().Truncate(time.Millisecond)
@@ -65,7 +50,7 @@ func writeJSON(w *bufio.Writer, d *Document) error {
 	}
 	for _, s := range d.Speakers {
 		s.Share = math.Round(s.Share*10000) / 10000
-		out.Speakers = append(out.Speakers, jsonSpeaker(s))
+		out.Speakers = append(out.Speakers, s)
 	}
 	for _, t := range d.Turns {
 		s := d.Speakers[t.Speaker]
@@ -83,11 +68,7 @@ func writeCSV(w io.Writer, d *Document) error {
 	for _, m := range d.inTime() {
 		if m.bookmark != nil {
 			at := seconds(m.bookmark.At)
-			note := m.bookmark.Note
-			if note == "" {
-				note = "bookmark"
-			}
-			rows = append(rows, []string{at, at, seconds(0), "", "", cell(note)})
+			rows = append(rows, []string{at, at, seconds(0), "", "", cell(cmp.Or(m.bookmark.Note, "bookmark"))})
 			continue
 		}
 		s := d.Speakers[m.turn.Speaker]
@@ -109,19 +90,14 @@ func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 
 // writeAudacity writes a label track for Audacity. A bookmark is a point label: its
 // end is its start.
-func writeAudacity(w *bufio.Writer, d *Document) error {
+func writeAudacity(w *bufio.Writer, d *Document) {
 	for _, m := range d.inTime() {
-		var err error
 		if m.bookmark != nil {
-			_, err = fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.bookmark.At, m.bookmark.At, bookmarkText(*m.bookmark))
+			fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.bookmark.At, m.bookmark.At, bookmarkText(*m.bookmark))
 		} else {
-			_, err = fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.turn.Start, m.turn.End, d.Speakers[m.turn.Speaker].Name)
-		}
-		if err != nil {
-			return err
+			fmt.Fprintf(w, "%.6f\t%.6f\t%s\n", m.turn.Start, m.turn.End, d.Speakers[m.turn.Speaker].Name)
 		}
 	}
-	return nil
 }
 
 func bookmarkText(b protocol.Bookmark) string {
@@ -136,23 +112,17 @@ const bookmarkCue = 3
 
 // writeWebVTT writes a cue for each turn, with the voice of its speaker, and one for
 // each bookmark. The text of a turn without words is the name.
-func writeWebVTT(w *bufio.Writer, d *Document) error {
-	if _, err := fmt.Fprintf(w, "WEBVTT %s\n", strings.ReplaceAll(d.Title, "-->", "→")); err != nil {
-		return err
-	}
+func writeWebVTT(w *bufio.Writer, d *Document) {
+	fmt.Fprintf(w, "WEBVTT %s\n", strings.ReplaceAll(d.Title, "-->", "→"))
 	for i, m := range d.inTime() {
-		var err error
 		if m.bookmark != nil {
-			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.bookmark.At), vttTime(m.bookmark.At+bookmarkCue), vttText.Replace(bookmarkText(*m.bookmark)))
+			fmt.Fprintf(w, "\n%d\n%s --> %s\n%s\n", i+1, vttTime(m.bookmark.At), vttTime(m.bookmark.At+bookmarkCue), vttText.Replace(bookmarkText(*m.bookmark)))
 		} else {
-			name := vttText.Replace(d.Speakers[m.turn.Speaker].Name)
-			_, err = fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End), name, vttText.Replace(cmp.Or(m.turn.Text, d.Speakers[m.turn.Speaker].Name)))
-		}
-		if err != nil {
-			return err
+			name := d.Speakers[m.turn.Speaker].Name
+			fmt.Fprintf(w, "\n%d\n%s --> %s\n<v %s>%s</v>\n", i+1, vttTime(m.turn.Start), vttTime(m.turn.End),
+				vttText.Replace(name), vttText.Replace(cmp.Or(m.turn.Text, name)))
 		}
 	}
-	return nil
 }
 
 // vttText escapes cue text; an escaped ">" can neither end a tag nor be part of

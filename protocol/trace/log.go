@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"sync"
+	"slices"
 	"time"
 
 	"hubbub/protocol"
@@ -78,8 +78,7 @@ type Snapshot struct {
 // Log is a Tracer that keeps the newest records: some thousand entries, in which
 // consecutive chunks are one run, and 4 MiB of messages. It never blocks.
 type Log struct {
-	mu       sync.Mutex // guards what follows
-	stamp    stamper
+	stamper
 	status   Status
 	entries  ring[Entry]
 	chunks   ring[Record]
@@ -92,19 +91,11 @@ func NewLog() *Log {
 	return &Log{status: Status{Waiting: -1, Lag: -1, MaxLag: -1}}
 }
 
-// SetWaiting sets the function that reports how many chunks wait to be sent. The
-// function must not block.
-func (l *Log) SetWaiting(waiting func() int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stamp.waiting = waiting
-}
-
 // Record adds a record.
 func (l *Log) Record(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stamp.stamp(&r)
+	l.stamp(&r)
 	l.note(&r)
 	if r.Kind == KindPing && r.Dir == Outgoing {
 		l.lastPing = r.At
@@ -192,7 +183,7 @@ const minPaceTime = 10 * time.Millisecond
 func (l *Log) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{Version: l.stamp.number, Status: l.status, Entries: l.entries.list(), Chunks: l.chunks.list(), Removed: l.entries.removed}
+	s := Snapshot{Version: l.number, Status: l.status, Entries: l.entries.list(), Chunks: l.chunks.list(), Removed: l.entries.removed}
 	n := min(s.Status.Chunks, paceWindow)
 	var gaps time.Duration
 	counted := 0
@@ -214,7 +205,7 @@ func (l *Log) Snapshot() Snapshot {
 func (l *Log) Version() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.stamp.number
+	return l.number
 }
 
 // List is an immutable list.
@@ -260,7 +251,7 @@ func (r *ring[T]) add(v T, size int) {
 		r.bytes -= r.sizes[0]
 		r.removed += int64(len(r.full[0]))
 		// Lists share the old slice.
-		r.full, r.sizes = append([][]T(nil), r.full[1:]...), r.sizes[1:]
+		r.full, r.sizes = slices.Clone(r.full[1:]), r.sizes[1:]
 	}
 }
 
@@ -272,5 +263,5 @@ func (r *ring[T]) newest() *T {
 }
 
 func (r *ring[T]) list() List[T] {
-	return List[T]{full: r.full[:len(r.full):len(r.full)], last: append([]T(nil), r.last...)}
+	return List[T]{full: r.full[:len(r.full):len(r.full)], last: slices.Clone(r.last)}
 }

@@ -8,11 +8,21 @@ import (
 // stamper numbers the records of a tracer and sets their times, in one order. A
 // record that has a time keeps it.
 type stamper struct {
+	mu      sync.Mutex // guards all of the tracer
 	number  int64
 	last    time.Time
 	waiting func() int // chunks that wait to be sent; nil = not known
 }
 
+// SetWaiting sets the function that reports how many chunks wait to be sent. The
+// function must not block.
+func (s *stamper) SetWaiting(waiting func() int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = waiting
+}
+
+// stamp stamps a record. s.mu is held.
 func (s *stamper) stamp(r *Record) {
 	s.number++
 	r.Number = s.number
@@ -31,26 +41,16 @@ func (s *stamper) stamp(r *Record) {
 // Queue is a Tracer that passes every record to one receiver, in order. It drops
 // none: when the queue is full, the connection waits for the receiver.
 type Queue struct {
+	stamper // its lock is also held while the queue is full, which keeps the order
 	records chan Record
 	closing chan struct{} // closed by Close
 	once    sync.Once
-
-	mu     sync.Mutex // also held while the queue is full, which keeps the order
-	stamp  stamper
-	closed bool
+	closed  bool
 }
 
 // NewQueue returns a Queue of a size, in records.
 func NewQueue(size int) *Queue {
 	return &Queue{records: make(chan Record, size), closing: make(chan struct{})}
-}
-
-// SetWaiting sets the function that reports how many chunks wait to be sent. The
-// function must not block.
-func (q *Queue) SetWaiting(waiting func() int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stamp.waiting = waiting
 }
 
 // Record adds a record. It blocks while the queue is full, until Close.
@@ -60,7 +60,7 @@ func (q *Queue) Record(r Record) {
 	if q.closed {
 		return
 	}
-	q.stamp.stamp(&r)
+	q.stamp(&r)
 	select {
 	case q.records <- r:
 	case <-q.closing:

@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request to an endpoint, answer included.
+	// requestTimeout bounds a request to an endpoint, answer included, or a process.
 	requestTimeout = 30 * time.Second
 	// maxVerbose bounds an answer with the times of words, in bytes.
 	maxVerbose = 1 << 20
@@ -157,10 +156,6 @@ func (e *endpoint) refused(r *http.Response) error {
 	default:
 		out.hint = "See the recogniser's log; words continue by themselves when it works again."
 	}
-	if s, err := strconv.Atoi(r.Header.Get("Retry-After")); err == nil && s > 0 {
-		out.retryAfter = time.Duration(min(s, 3600)) * time.Second
-	} else if at, err := http.ParseTime(r.Header.Get("Retry-After")); err == nil {
-		out.retryAfter = min(max(time.Until(at), 0), time.Hour)
-	}
+	out.retryAfter = min(protocol.RetryAfter(r.Header.Get("Retry-After"), time.Now()), time.Hour)
 	return out
 }

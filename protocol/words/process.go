@@ -11,9 +11,6 @@ import (
 	"hubbub/capture/program"
 )
 
-// processTimeout bounds a process, as a request.
-const processTimeout = requestTimeout
-
 // process is a recogniser that is started for each turn: WAV on standard input,
 // text on standard output, exit code 0.
 type process struct {
@@ -26,7 +23,7 @@ func newProcess(args []string) (*process, error) {
 	if err != nil {
 		return nil, &Error{what: fmt.Sprintf("the recogniser %s cannot be run: %v", args[0], errors.Unwrap(err)), hint: "Install it, or give its path in --words."}
 	}
-	return &process{append([]string{path}, args[1:]...), processTimeout}, nil
+	return &process{append([]string{path}, args[1:]...), requestTimeout}, nil
 }
 
 // bounded keeps the first bytes of an output and discards what follows.

@@ -21,12 +21,6 @@ const (
 	maxInterval   = time.Minute
 )
 
-// Text is a turn with its words.
-type Text struct {
-	Turn protocol.Turn
-	Text string // "" = nothing was recognised
-}
-
 // Stats counts turns.
 type Stats struct {
 	Recognised, Failed int64
@@ -38,8 +32,8 @@ type Stats struct {
 type Options struct {
 	Recogniser Recogniser
 	// Deliver gets every turn, in the order in which they were added, with its
-	// words. It is called from one goroutine.
-	Deliver func(Text)
+	// words as Text. It is called from one goroutine.
+	Deliver func(protocol.Turn)
 	// Failed gets the first of consecutive failures.
 	Failed func(error)
 }
@@ -202,7 +196,8 @@ func (q *Queue) deliver() {
 	for j := range q.started {
 		select {
 		case text := <-j.text:
-			q.o.Deliver(Text{j.turn, text})
+			j.turn.Text = text
+			q.o.Deliver(j.turn)
 		case <-q.ctx.Done():
 		}
 	}

@@ -49,7 +49,7 @@ func turnAt(start float64) protocol.Turn {
 func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most, calls atomic.Int32
-		var got []Text
+		var got []protocol.Turn
 		q := NewQueue(Options{
 			Recogniser: recogniser(func(context.Context, []byte) (string, error) {
 				most.Store(max(most.Load(), running.Add(1)))
@@ -58,7 +58,7 @@ func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 				time.Sleep(time.Duration(1+n%2) * time.Second) // the second is done before the first
 				return "words", nil
 			}),
-			Deliver: func(x Text) { got = append(got, x) },
+			Deliver: func(x protocol.Turn) { got = append(got, x) },
 			Failed:  func(err error) { t.Error(err) },
 		})
 		q.Audio(0, make([]float32, 20*sampleRate))
@@ -66,7 +66,7 @@ func TestQueueKeepsTheOrderTwoAtOnce(t *testing.T) {
 			q.Turn(turnAt(float64(2 * i)))
 		}
 		q.Drain(t.Context())
-		if len(got) != 6 || !slices.IsSortedFunc(got, func(a, b Text) int { return int(a.Turn.Start - b.Turn.Start) }) || got[5].Text != "words" {
+		if len(got) != 6 || !slices.IsSortedFunc(got, func(a, b protocol.Turn) int { return int(a.Start - b.Start) }) || got[5].Text != "words" {
 			t.Errorf("delivered %v", got)
 		}
 		if most.Load() != atOnce || q.Stats().Recognised != 6 {
@@ -93,7 +93,7 @@ func TestQueueWaitsAfterFailures(t *testing.T) {
 				}
 				return "well", nil
 			}),
-			Deliver: func(Text) { delivered++ },
+			Deliver: func(protocol.Turn) { delivered++ },
 			Failed:  func(error) { reported++ },
 		})
 		q.Audio(0, make([]float32, 100*sampleRate))
@@ -141,7 +141,7 @@ func TestQueueIsBoundedAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(Options{
 			Recogniser: recogniser(func(ctx context.Context, _ []byte) (string, error) { <-ctx.Done(); return "", ctx.Err() }),
-			Deliver:    func(Text) {}, Failed: func(err error) { t.Error(err) },
+			Deliver:    func(protocol.Turn) {}, Failed: func(err error) { t.Error(err) },
 		})
 		q.Audio(0, make([]float32, 10*sampleRate))
 		for i := range 300 {

@@ -3,7 +3,6 @@ package words
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -116,8 +115,8 @@ func divide(text string, start, end float64) (words []Word) {
 func place(words []Word, offset float64, t protocol.Turn) (placed []protocol.Turn) {
 	const shortest = 0.001
 	for _, w := range words {
-		start := math.Max(t.Start, math.Min(w.Start+offset, t.End-shortest))
-		end := math.Max(start+shortest, math.Min(w.End+offset, t.End))
+		start := max(t.Start, min(w.Start+offset, t.End-shortest))
+		end := max(start+shortest, min(w.End+offset, t.End))
 		placed = append(placed, protocol.Turn{Speaker: t.Speaker, Start: protocol.Round1ms(start), End: protocol.Round1ms(end), Text: w.Text})
 	}
 	return placed

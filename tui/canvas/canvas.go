@@ -4,7 +4,9 @@
 package canvas
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -47,7 +49,7 @@ func (c *Canvas) Text(x, y, width int, s string, st Style) int {
 	for len(s) > 0 {
 		cluster, w, fixed := nextCluster(s)
 		s = s[len(cluster):]
-		if w == 0 || hasControl(cluster) {
+		if w == 0 || strings.ContainsFunc(cluster, unicode.IsControl) { // the last guard of the terminal
 			continue
 		}
 		if used+w > width || x+used+w > c.Width {
@@ -91,17 +93,6 @@ func (c *Canvas) clearWide(x, y int) {
 	for i := x + 1; i < c.Width && row[i].continuation; i++ {
 		row[x], row[i] = cell{}, cell{}
 	}
-}
-
-// hasControl is the last guard of the terminal: text that nobody has sanitized
-// is not drawn.
-func hasControl(cluster string) bool {
-	for _, r := range cluster {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Blank reports whether nothing was drawn into a cell of the canvas yet.
@@ -153,11 +144,11 @@ type Segment struct {
 // NewSegment returns a segment with a rank.
 func NewSegment(text string, style Style, rank int) Segment { return Segment{text, style, rank} }
 
-// Segments writes segments with gap cells between them and returns the number
-// of cells used. While they do not fit into width, the segment with the highest
-// rank is omitted; what is still too long is cut at its end.
-func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyphs) int {
-	kept := append([]Segment(nil), segments...)
+// Segments writes segments with gap cells between them. While they do not fit into
+// width, the segment with the highest rank is omitted; what is still too long is cut
+// at its end.
+func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyphs) {
+	kept := slices.Clone(segments)
 	for {
 		total, worst := -gap, -1
 		for i, s := range kept {
@@ -169,20 +160,11 @@ func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyph
 		if total <= width || worst < 0 {
 			break
 		}
-		kept = append(kept[:worst], kept[worst+1:]...)
+		kept = slices.Delete(kept, worst, worst+1)
 	}
-	used := 0
-	for i, s := range kept {
-		if i > 0 {
-			used += gap
-		}
-		room := width - used
-		if room <= 0 {
-			break
-		}
-		used += c.Text(x+used, y, room, Fit(s.Text, room, 0, g.Ellipsis), s.Style)
+	for end := x + width; len(kept) > 0 && x < end; kept = kept[1:] {
+		x += c.Text(x, y, end-x, Fit(kept[0].Text, end-x, 0, g.Ellipsis), kept[0].Style) + gap
 	}
-	return used
 }
 
 // Render returns the canvas as text with escape sequences: Height lines, each

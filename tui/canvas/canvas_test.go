@@ -3,6 +3,7 @@ package canvas
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
@@ -45,7 +46,7 @@ func TestCanvasKeepsItsSize(t *testing.T) {
 			if n := ansi.StringWidth(line); n > w {
 				t.Fatalf("%q is %d cells wide on %d columns", line, n, w)
 			}
-			if hasControl(line) {
+			if strings.ContainsFunc(line, unicode.IsControl) {
 				t.Fatalf("%q has control characters", line)
 			}
 		}

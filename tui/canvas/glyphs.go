@@ -98,13 +98,9 @@ func (g *Glyphs) Partial(mask uint8) (glyph string, swapped bool) {
 	switch {
 	case n == 0:
 		return "", false
-	case n == Subcells:
-		return g.Block[Subcells], false
-	}
-	if fromLeft(mask) {
+	case n == Subcells || fromLeft(mask):
 		return g.Block[n], false
-	}
-	if g.reverse {
+	case g.reverse:
 		return g.Block[Subcells-n], true
 	}
 	return g.blockRight[n], false

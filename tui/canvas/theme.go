@@ -145,9 +145,6 @@ func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, p
 		if dark {
 			hex = c.Dark
 		}
-		if hex == "" || plain || p == termenv.Ascii {
-			continue
-		}
 		if colour := p.Color(hex); colour != nil {
 			t.colours[r] = colour.Sequence(false)
 		}

@@ -63,14 +63,9 @@ func FirstCluster(s string) int {
 }
 
 // LastCluster is the index at which the last grapheme cluster of s begins.
-func LastCluster(s string) int {
-	at := 0
-	for at < len(s) {
-		n := FirstCluster(s[at:])
-		if at+n >= len(s) {
-			break
-		}
-		at += n
+func LastCluster(s string) (at int) {
+	for next := FirstCluster(s); next < len(s); next += FirstCluster(s[next:]) {
+		at = next
 	}
 	return at
 }

@@ -1,28 +1,35 @@
 package display
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
+
+// Row is a row of a list. Ids grow along the list and are never 0.
+type Row interface{ ID() int64 }
 
 // Cursor is the selection in a list that grows at its end: a row, or always
 // the newest.
-type Cursor struct {
+type Cursor[R Row] struct {
 	// Selected is the id of the selected row, or 0 = always the newest. An id
-	// and not an index: rows come and go. Ids grow along the list.
+	// and not an index: rows come and go.
 	Selected int64
 	Line     int // of the list, where the selected row is
 }
 
-// Index is the index of the selected row of n, or of the next one if that is
-// gone. -1 = there are no rows.
-func (c Cursor) Index(n int, id func(i int) int64) int {
+// Index is the index of the selected row, or of the next one if that is gone.
+// -1 = there are no rows.
+func (c Cursor[R]) Index(rows []R) int {
 	if c.Selected == 0 {
-		return n - 1
+		return len(rows) - 1
 	}
-	return min(sort.Search(n, func(i int) bool { return id(i) >= c.Selected }), n-1)
+	i, _ := slices.BinarySearchFunc(rows, c.Selected, func(r R, id int64) int { return cmp.Compare(r.ID(), id) })
+	return min(i, len(rows)-1)
 }
 
 // Top is the first row that the list shows, at a height.
-func (c Cursor) Top(n, height int, id func(i int) int64) int {
-	i := c.Index(n, id)
+func (c Cursor[R]) Top(rows []R, height int) int {
+	i := c.Index(rows)
 	if i < 0 {
 		return 0
 	}
@@ -30,22 +37,30 @@ func (c Cursor) Top(n, height int, id func(i int) int64) int {
 	if c.Selected == 0 {
 		line = height - 1
 	}
-	return min(max(i-line, 0), max(n-height, 0))
+	return min(max(i-line, 0), max(len(rows)-height, 0))
+}
+
+// ToOldest selects the oldest row.
+func (c *Cursor[R]) ToOldest(rows []R) {
+	*c = Cursor[R]{}
+	if len(rows) > 0 {
+		c.Selected = rows[0].ID()
+	}
 }
 
 // Move moves the selection by rows. Past the newest, it follows that.
-func (c *Cursor) Move(n, height, by int, id func(i int) int64) {
-	i := c.Index(n, id)
+func (c *Cursor[R]) Move(rows []R, height, by int) {
+	i := c.Index(rows)
 	if i < 0 {
 		return
 	}
 	if c.Selected == 0 {
 		c.Line = height - 1
 	}
-	to := min(max(i+by, 0), n-1)
+	to := min(max(i+by, 0), len(rows)-1)
 	c.Line = min(max(c.Line+to-i, 0), max(height-1, 0))
-	c.Selected = id(to)
-	if to == n-1 && by > 0 {
+	c.Selected = rows[to].ID()
+	if to == len(rows)-1 && by > 0 {
 		c.Selected = 0
 	}
 }

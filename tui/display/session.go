@@ -113,12 +113,8 @@ func (s *Session) Name(label string) string {
 
 // Current is the label of the first who is speaking, or of the first speaker.
 func (s *Session) Current() string {
-	for _, p := range s.Speakers {
-		if p.Open {
-			return p.Label
-		}
-	}
-	return s.Speakers[0].Label
+	i := slices.IndexFunc(s.Speakers, func(p Speaker) bool { return p.Open })
+	return s.Speakers[max(i, 0)].Label
 }
 
 // MatchFor proposes which speaker a new label may be: whoever had the
@@ -129,12 +125,8 @@ func (s *Session) MatchFor(label string) string {
 			return earlier
 		}
 	}
-	isNew := map[string]bool{}
-	for _, l := range s.NewLabels {
-		isNew[protocol.Label(l)] = true
-	}
 	for _, p := range s.Speakers {
-		if !isNew[p.Label] {
+		if !slices.ContainsFunc(s.NewLabels, func(l string) bool { return protocol.Label(l) == p.Label }) {
 			return p.Label
 		}
 	}

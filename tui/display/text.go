@@ -20,14 +20,7 @@ import (
 // or hide text; line breaks become spaces. Joiners stay where scripts and emoji
 // need them.
 func Clean(s string) string {
-	plain := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] >= 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r >= 0x7f }) {
 		return s
 	}
 	runes := []rune(ansi.Strip(strings.ToValidUTF8(s, "\uFFFD")))
@@ -153,8 +146,7 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
 	case n < 99_950_000:
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	if n < 9_950_000_000 {
+	case n < 9_950_000_000:
 		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.0f GB", float64(n)/1e9)
@@ -174,14 +166,14 @@ func ThinBar(cells float64, g *canvas.Glyphs) string {
 const onTime = 300 * time.Millisecond
 
 // Ahead says how far sending is ahead of the wall clock, or behind it.
-func Ahead(d time.Duration) (text string, behind bool) {
+func Ahead(d time.Duration) string {
 	switch {
 	case d < -onTime:
-		return Duration(-d) + " behind", true
+		return Duration(-d) + " behind"
 	case d > onTime:
-		return Duration(d) + " ahead", false
+		return Duration(d) + " ahead"
 	}
-	return "real time", false
+	return "real time"
 }
 
 // ScaleDecibels maps a linear level to 0..1 of a range in dB of full scale.
@@ -231,9 +223,9 @@ func HealthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segm
 
 // AheadSegment is Ahead as a segment; being behind is a warning.
 func AheadSegment(d time.Duration) canvas.Segment {
-	text, behind := Ahead(d)
-	if behind {
-		return canvas.NewSegment(text, canvas.Warn, 2)
+	style := canvas.Dim
+	if d < -onTime {
+		style = canvas.Warn
 	}
-	return canvas.NewSegment(text, canvas.Dim, 2)
+	return canvas.NewSegment(Ahead(d), style, 2)
 }

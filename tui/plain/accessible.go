@@ -8,22 +8,18 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
 // else. It reports each change once. Any goroutine may use it.
 type Accessible struct {
-	mu          sync.Mutex // guards the fields below, and each line
-	w           io.Writer
-	err         error
-	annotations *protocol.AnnotationsStore
-	wire        func() trace.Snapshot // nil = there is no connection
-	microphones bool                  // there is a choice of them
-	detail      detail
+	mu     sync.Mutex // guards the fields below
+	w      io.Writer
+	err    error
+	o      CommandOptions // of the commands, if there are any
+	detail detail
 
-	stateMu  sync.Mutex     // guards the fields below
 	previous *display.State // nil = none yet
 	speaking map[string]bool
 	matches  map[string]string // recognised names that were reported, by label
@@ -41,14 +37,16 @@ const (
 )
 
 // NewAccessible writes to w.
-func NewAccessible(w io.Writer) *Accessible { return &Accessible{w: w} }
+func NewAccessible(w io.Writer) *Accessible {
+	return &Accessible{w: w, matches: map[string]string{}}
+}
 
-// use makes the display use the names of a store, judge the connection by its
+// use makes the display use the names of the commands, judge the connection by its
 // records, and mention the command for another microphone if there is one.
 func (a *Accessible) use(o CommandOptions) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.annotations, a.wire, a.microphones = o.Annotations, o.Wire, o.Microphones != nil
+	a.o = o
 }
 
 func (a *Accessible) setDetail(d detail) {
@@ -57,21 +55,16 @@ func (a *Accessible) setDetail(d detail) {
 	a.detail = d
 }
 
-func (a *Accessible) settings() (*protocol.AnnotationsStore, func() trace.Snapshot, detail) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.annotations, a.wire, a.detail
-}
-
 // Turn reports a finished turn, unless quiet: "SPEAKER_00, 0:01 to 0:03", with a
 // colon and the text if there is one.
 func (a *Accessible) Turn(t protocol.Turn) error {
-	name := t.Speaker
-	store, _, detail := a.settings()
-	if detail == quiet {
-		return a.failure()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.detail == quiet {
+		return a.err
 	}
-	if store != nil {
+	name := t.Speaker
+	if store := a.o.Annotations; store != nil {
 		annotations, _ := store.Load()
 		owner := annotations.Owner(t)
 		if name = annotations.Name(owner); name == owner && owner == t.Speaker {
@@ -82,7 +75,7 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 	if text != "" {
 		text = ": " + text
 	}
-	return a.printf("%s, %s to %s%s", display.Clean(name), display.Clock(t.Start), display.Clock(t.End), text)
+	return a.line("%s, %s to %s%s", display.Clean(name), display.Clock(t.Start), display.Clock(t.End), text)
 }
 
 // Error reports a problem.
@@ -95,86 +88,78 @@ func (a *Accessible) Notice(text string) error { return a.printf("%s", display.C
 // connection and its problems, who has begun to speak, lost audio, the end. It
 // may be called at any rate.
 func (a *Accessible) State(s display.State) error {
-	a.stateMu.Lock()
-	defer a.stateMu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	old, first := display.State{}, a.previous == nil
 	if !first {
 		old = *a.previous
 	}
-	store, wire, detail := a.settings()
-	if wire != nil {
-		status := wire().Status
+	if a.o.Wire != nil {
+		status := a.o.Wire().Status
 		s.Health, _ = status.Health(time.Now(), s.Latency)
 	}
 	a.previous = &s
 	if s.Source != "" && s.Source != old.Source {
 		if s.Watching {
-			_ = a.printf("Watching %s. There is no sound here.", display.Clean(s.Source))
+			_ = a.line("Watching %s. There is no sound here.", display.Clean(s.Source))
 		} else {
-			_ = a.printf("Listening to %s.", display.Clean(s.Source))
+			_ = a.line("Listening to %s.", display.Clean(s.Source))
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.printf("Notice: %s.", display.Clean(s.SourceNotice))
+		_ = a.line("Notice: %s.", display.Clean(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		stop := "" // after a question
-		if s.InputLost {
-			stop = "."
+		text := display.Clean(s.InputProblem)
+		if s.InputLost { // else it is a question
+			text += "."
 		}
-		_ = a.printf("Warning: %s%s%s", display.Clean(s.InputProblem), stop, a.microphoneHint())
+		if a.o.Microphones != nil {
+			text += " Microphone lists others."
+		}
+		_ = a.line("Warning: %s", text)
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:
 	case r.Stopped != "" && (before == nil || before.Stopped == ""):
-		_ = a.printf("Warning: %s.", display.Clean(r.Stopped))
+		_ = a.line("Warning: %s.", display.Clean(r.Stopped))
 	case before == nil:
 		free := ""
 		if r.Free > 0 {
 			free = ", " + display.Bytes(r.Free) + " free"
 		}
-		_ = a.printf("Recording%s.", free)
+		_ = a.line("Recording%s.", free)
 	}
 	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
-		_ = a.printf("%s", connSentence(s))
+		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.printf("Others watch it as stream %s.", display.Clean(s.Stream))
+		_ = a.line("Others watch it as stream %s.", display.Clean(s.Stream))
 	}
 	if s.Dropped > old.Dropped {
-		_ = a.printf("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
+		_ = a.line("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
 	}
 	if s.Overflows > old.Overflows {
-		_ = a.printf("Warning: the device lost audio %s.", display.Times(s.Overflows-old.Overflows))
+		_ = a.line("Warning: the device lost audio %s.", display.Times(s.Overflows-old.Overflows))
 	}
 	if s.Dropped == old.Dropped { // else it is still going on
 		a.reportGaps(s)
 	}
-	a.reportHealth(old, s, detail)
-	with := display.NewSession(s, store)
+	a.reportHealth(old, s)
+	with := display.NewSession(s, a.o.Annotations)
 	a.reportRecognised(with)
-	a.reportSpeaking(with, detail)
+	a.reportSpeaking(with)
 	if s.Finished && !old.Finished {
-		_ = a.printf("Finished after %s.", display.Clock(s.Position))
+		_ = a.line("Finished after %s.", display.Clock(s.Position))
 	}
-	return a.failure()
-}
-
-// microphoneHint follows what is wrong with a microphone.
-func (a *Accessible) microphoneHint() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.microphones {
-		return " Microphone lists others."
-	}
-	return ""
+	return a.err
 }
 
 // reportGaps reports audio that never reached the service.
 func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
 		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {
-			_ = a.printf("Warning: %.1f seconds from %s on never reached the service.", g.End-from, display.Clock(from))
+			_ = a.line("Warning: %.1f seconds from %s on never reached the service.", g.End-from, display.Clock(from))
 			a.gapsEnd = g.End
 		}
 	}
@@ -182,16 +167,16 @@ func (a *Accessible) reportGaps(s display.State) {
 
 // reportHealth reports when the service becomes late, slow or silent, and when
 // that is over.
-func (a *Accessible) reportHealth(old, s display.State, detail detail) {
+func (a *Accessible) reportHealth(old, s display.State) {
 	switch h, before := s.Health, old.Health; {
 	case !s.Connected():
 	case h.Cause != before.Cause && h.Cause != "":
-		_ = a.printf("Warning: %s: %s.", h.Problem, h.Cause)
+		_ = a.line("Warning: %s: %s.", h.Problem, h.Cause)
 	case h.Cause == "" && before.Cause != "":
-		_ = a.printf("The service is on time again.")
-	case detail == verbose && h.Lag > 0 && (h.Lag-a.lag).Abs() >= time.Second:
+		_ = a.line("The service is on time again.")
+	case a.detail == verbose && h.Lag > 0 && (h.Lag-a.lag).Abs() >= time.Second:
 		a.lag = h.Lag
-		_ = a.printf("Lag %.1f seconds.", h.Lag.Seconds())
+		_ = a.line("Lag %.1f seconds.", h.Lag.Seconds())
 	}
 }
 
@@ -201,28 +186,25 @@ func (a *Accessible) reportRecognised(s *display.Session) {
 	for _, p := range s.Speakers {
 		switch before := a.matches[p.Label]; {
 		case p.Recognised && p.Name != before:
-			if a.matches == nil {
-				a.matches = map[string]string{}
-			}
 			a.matches[p.Label] = p.Name
-			_ = a.printf("%s is recognised as %s.", display.Clean(p.Label), p.Name)
+			_ = a.line("%s is recognised as %s.", display.Clean(p.Label), p.Name)
 		case p.Name == p.Label && before != "": // another name is a typed one
 			delete(a.matches, p.Label)
-			_ = a.printf("%s is no longer recognised as %s.", display.Clean(p.Label), before)
+			_ = a.line("%s is no longer recognised as %s.", display.Clean(p.Label), before)
 		}
 	}
 }
 
 // reportSpeaking reports who has begun to speak since the last call.
-func (a *Accessible) reportSpeaking(s *display.Session, detail detail) {
+func (a *Accessible) reportSpeaking(s *display.Session) {
 	speaking := map[string]bool{}
 	for _, p := range s.Speakers {
 		if !s.Speaking(p) {
 			continue
 		}
 		speaking[p.Label] = true
-		if !a.speaking[p.Label] && !p.Muted && detail != quiet {
-			_ = a.printf("%s is speaking.", p.Name)
+		if !a.speaking[p.Label] && !p.Muted && a.detail != quiet {
+			_ = a.line("%s is speaking.", p.Name)
 		}
 	}
 	a.speaking = speaking
@@ -231,32 +213,26 @@ func (a *Accessible) reportSpeaking(s *display.Session, detail detail) {
 // Summary is the summary in sentences: bars and columns mean nothing to a
 // screen reader.
 func (a *Accessible) Summary(s display.State) error {
-	all := display.NewSession(s, a.names())
-	_ = a.printf("%s of audio, %s.", display.Clock(s.Position), display.Count(int64(len(all.Speakers)), "speaker"))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := display.NewSession(s, a.o.Annotations)
+	_ = a.line("%s of audio, %s.", display.Clock(s.Position), display.Count(int64(len(all.Speakers)), "speaker"))
 	for _, p := range all.Speakers {
 		share := fmt.Sprintf("%.0f percent", 100*p.Share)
 		if p.Muted {
 			share = "muted"
 		}
-		_ = a.printf("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(int64(p.TurnCount), "turn"))
+		_ = a.line("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(int64(p.TurnCount), "turn"))
 	}
 	if s.Dropped > 0 {
-		_ = a.printf("Warning: %s dropped, %.1f seconds of audio never reached the server.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
+		_ = a.line("Warning: %s dropped, %.1f seconds of audio never reached the server.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
 	}
-	return a.failure()
-}
-
-func (a *Accessible) names() *protocol.AnnotationsStore {
-	store, _, _ := a.settings()
-	return store
+	return a.err
 }
 
 // connSentence is the state of the connection as a sentence.
 func connSentence(s display.State) string {
-	server := display.Clean(s.Server)
-	if server == "" {
-		server = "the server"
-	}
+	server := cmp.Or(display.Clean(s.Server), "the server")
 	text := ""
 	switch s.Conn {
 	case display.Connecting:
@@ -278,11 +254,16 @@ func connSentence(s display.State) string {
 	return text + "."
 }
 
-// printf writes a line with one write. After the first failure nothing is
-// written.
+// printf writes a line.
 func (a *Accessible) printf(format string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.line(format, args...)
+}
+
+// line writes a line with one write, while mu is locked. After the first failure
+// nothing is written.
+func (a *Accessible) line(format string, args ...any) error {
 	if a.err == nil {
 		_, err := fmt.Fprintf(a.w, format+"\n", args...)
 		a.err = OutputError(err)

@@ -47,7 +47,7 @@ func NewCommandLine(out *Accessible, o CommandOptions) *CommandLine {
 		o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
 	out.use(o)
-	return &CommandLine{out: out, o: o}
+	return &CommandLine{out: out, o: o, offered: map[string]bool{}}
 }
 
 // command is one command. The table in commands is the only place that knows
@@ -446,9 +446,6 @@ func (c *CommandLine) offerToRemember(was display.Speaker) error {
 	name := s.Name(was.Label)
 	if c.o.Memory == nil || !c.o.Memory.Asks() || c.offered[was.Label] || name == s.Match(was.Label) {
 		return c.out.failure()
-	}
-	if c.offered == nil {
-		c.offered = map[string]bool{}
 	}
 	c.offered[was.Label] = true
 	return c.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)

@@ -3,7 +3,6 @@
 package plain
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -37,7 +36,7 @@ var ErrOutputClosed = errors.New("output was closed by its reader")
 // Printer writes a session as text, one record per line, each with one write as
 // soon as it is known. It is for one goroutine.
 type Printer struct {
-	w      *bufio.Writer
+	w      io.Writer
 	format Format
 	name   string
 	err    error // the first failure; nothing is written after it
@@ -47,7 +46,7 @@ type Printer struct {
 func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
 	switch format {
 	case FormatLines, FormatJSON, FormatEvents, FormatRTTM, FormatWire:
-		return &Printer{w: bufio.NewWriter(w), format: format, name: name}, nil
+		return &Printer{w: w, format: format, name: name}, nil
 	}
 	return nil, fmt.Errorf("unknown output format %q", format)
 }
@@ -107,21 +106,12 @@ func (p *Printer) Wire(r trace.Record) error {
 	return p.line(r.Line())
 }
 
-// Flush writes what is buffered and returns the first failure.
-func (p *Printer) Flush() error {
+func (p *Printer) line(s string) error {
 	if p.err == nil {
-		p.err = OutputError(p.w.Flush())
+		_, err := io.WriteString(p.w, s+"\n")
+		p.err = OutputError(err)
 	}
 	return p.err
-}
-
-func (p *Printer) line(s string) error {
-	if p.err != nil {
-		return p.err
-	}
-	_, _ = p.w.WriteString(s) // Flush returns the error
-	_ = p.w.WriteByte('\n')
-	return p.Flush()
 }
 
 // OutputError marks the error of an output that was closed by its reader.

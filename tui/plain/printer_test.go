@@ -50,9 +50,6 @@ func TestPrinterFormats(t *testing.T) {
 				t.Errorf("%s: a finished turn is kept back", format)
 			}
 		}
-		if err := p.Flush(); err != nil {
-			t.Fatal(err)
-		}
 		if b.String() != want {
 			t.Errorf("%s:\n%s\nwant:\n%s", format, b.String(), want)
 		}
@@ -94,7 +91,7 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	if err := p.Turn(tuitest.ThreeTurns[0]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("a pipe without a reader gives %v", err)
 	}
-	if err := p.Flush(); !errors.Is(err, ErrOutputClosed) {
+	if err := p.Turn(tuitest.ThreeTurns[1]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("the second call gives %v", err)
 	}
 	if err := NewAccessible(w).Error("x"); !errors.Is(err, ErrOutputClosed) {

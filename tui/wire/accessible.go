@@ -2,11 +2,12 @@ package wire
 
 import (
 	"fmt"
+	"slices"
+	"time"
+
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
-	"slices"
-	"time"
 )
 
 // Sentences are the state of the connection in sentences.
@@ -26,8 +27,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	add("The stream has been open for %s, %s sent, %s received.", display.Clock(now.Sub(s.Opened).Seconds()),
 		display.Count(s.Messages[0], "message"), display.Count(s.Messages[1], "message"))
 	if s.Chunks > 0 {
-		ahead, _ := display.Ahead(s.Ahead)
-		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, ahead)
+		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, display.Ahead(s.Ahead))
 		if s.Waiting >= 0 {
 			text += ", " + display.Count(int64(s.Waiting), "chunk") + " in the queue"
 		}

@@ -307,7 +307,7 @@ func (p painter) drawList(c *canvas.Canvas, l layout, rows []row) {
 		c.Text(2, l.listY+l.listH/2, p.W-4, text, canvas.Dim)
 		return
 	}
-	top, selected := p.top(rows, l.listH), p.index(rows)
+	top, selected := p.Top(rows, l.listH), p.Index(rows)
 	for i := range min(l.listH, len(rows)-top) {
 		p.drawRow(c, l.listY+i, rows[top+i], top+i == selected && (p.Selected != 0 || p.raw))
 	}
@@ -354,7 +354,7 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 
 // drawRaw draws the selected record in full.
 func (p painter) drawRaw(c *canvas.Canvas, l layout, rows []row) {
-	i := p.index(rows)
+	i := p.Index(rows)
 	if i < 0 {
 		p.drawTitledRule(c, l.rawY, "raw")
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
@@ -70,14 +71,8 @@ func rowText(r row) (text string, style canvas.Style) {
 }
 
 func chunkText(r *trace.Record) string {
-	ahead, _ := display.Ahead(r.Ahead)
-	text := fmt.Sprintf("number %d, %s", r.Chunk, ahead)
-	if r.Gap > trace.StallGap {
-		text = "gap of " + display.Millis(r.Gap) + ", then " + text
-	}
-	if r.Dropped > 0 {
-		text = fmt.Sprintf("%d dropped, then ", r.Dropped) + text
-	}
+	text := fmt.Sprintf("number %d, %s", r.Chunk, display.Ahead(r.Ahead))
+	text = afterLoss(text, r.Gap, r.Dropped)
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", queue %d", r.Waiting)
 	}
@@ -92,14 +87,8 @@ func chunkText(r *trace.Record) string {
 }
 
 func runText(r *trace.Record, run *trace.Run) string {
-	ahead, _ := display.Ahead(r.Ahead)
-	text := fmt.Sprintf("%d in %s, %s", run.Chunks, display.Duration(max(r.At.Sub(run.Began), 0)), ahead)
-	if run.Gap > trace.StallGap {
-		text = "gap of " + display.Millis(run.Gap) + ", then " + text
-	}
-	if run.Dropped > 0 {
-		text = fmt.Sprintf("%d dropped, then ", run.Dropped) + text
-	}
+	text := fmt.Sprintf("%d in %s, %s", run.Chunks, display.Duration(max(r.At.Sub(run.Began), 0)), display.Ahead(r.Ahead))
+	text = afterLoss(text, run.Gap, run.Dropped)
 	unacked := ""
 	if run.Unacked > 0 {
 		unacked = ", up to " + display.Bytes(int64(run.Unacked)) + " unacknowledged"
@@ -114,6 +103,17 @@ func runText(r *trace.Record, run *trace.Run) string {
 		text += ", largest gap " + display.Millis(run.MaxGap)
 	}
 	return text + ", longest write " + display.Millis(run.MaxTook) + unacked
+}
+
+// afterLoss is the text of chunks after what happened before them.
+func afterLoss(text string, gap time.Duration, dropped int64) string {
+	if gap > trace.StallGap {
+		text = "gap of " + display.Millis(gap) + ", then " + text
+	}
+	if dropped > 0 {
+		text = fmt.Sprintf("%d dropped, then ", dropped) + text
+	}
+	return text
 }
 
 func eventText(r *trace.Record, recordText string) string {
@@ -132,13 +132,6 @@ func eventText(r *trace.Record, recordText string) string {
 		text += ", lag " + display.Millis(r.Lag)
 	}
 	return strings.TrimRight(text, " ")
-}
-
-// searchText is what the filter by text searches: what is visible, and the raw
-// message.
-func searchText(r row) string {
-	text, _ := rowText(r)
-	return string(r.record.Dir) + " " + string(r.record.Kind) + " " + text + " " + string(r.record.Raw)
 }
 
 type styledLine struct {
@@ -162,10 +155,8 @@ func rawLines(r row, width int, unfold string) []styledLine {
 	}
 	rec.Raw = nil // shown above
 	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(rec.Line()), "", "  "); err != nil {
-		return append(out, styledLine{err.Error(), canvas.Bad})
-	}
-	for _, l := range strings.Split(b.String(), "\n") {
+	_ = json.Indent(&b, []byte(rec.Line()), "", "  ") // it is JSON
+	for l := range strings.SplitSeq(b.String(), "\n") {
 		for _, part := range canvas.Wrap(display.Clean(l), width) {
 			out = append(out, styledLine{part, canvas.Dim})
 		}
@@ -179,7 +170,7 @@ func (v *View) NDJSON() (text []byte, records int) { return v.ndjson(v.visibleRo
 // SelectedNDJSON is the selected row, or the newest; records is 0 if there is none.
 func (v *View) SelectedNDJSON() (text []byte, records int) {
 	rows := v.visibleRows()
-	i := v.index(rows)
+	i := v.Index(rows)
 	if i < 0 {
 		return nil, 0
 	}
@@ -204,12 +195,11 @@ func (v *View) ndjson(rows []row) (text []byte, records int) {
 		for k < chunks.Len() && chunks.At(k).Number < r.run.First {
 			k++
 		}
-		found := false
+		first := k
 		for ; k < chunks.Len() && chunks.At(k).Number <= r.record.Number; k++ {
 			add(chunks.At(k))
-			found = true
 		}
-		if !found {
+		if k == first {
 			add(r.record)
 		}
 	}

@@ -6,6 +6,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,13 +15,8 @@ import (
 	"hubbub/tui/display"
 )
 
-const (
-	// Interval is how often the log is read: rows that change more often
-	// cannot be read.
-	Interval = 200 * time.Millisecond
-	// MaxFilter bounds the text of a filter, in runes.
-	MaxFilter = 60
-)
+// Interval is how often the log is read: rows that change more often cannot be read.
+const Interval = 200 * time.Millisecond
 
 // maxUnacked is how much audio may be unacknowledged before that is a warning: a
 // second.
@@ -37,24 +33,21 @@ type View struct {
 	paused   bool
 	missed   int64 // records since the pause
 
-	display.Cursor
+	display.Cursor[row]
 	raw    bool // the selected record is shown in full
 	rawTop int
 
-	filter filter
-	rows   rowCache
+	unfolded bool // the list shows chunks one by one
+	filter   filter
+	rows     rowCache
 }
 
 // filter is what the list shows. The zero value is everything.
 type filter struct {
-	unfolded  bool // chunks one by one
 	text      string
 	kinds     kinds
 	direction trace.Direction // "" = both
 }
-
-// active reports whether the filter omits rows.
-func (f filter) active() bool { return f != filter{unfolded: f.unfolded} }
 
 // kinds is a choice of kinds of records.
 type kinds int
@@ -105,8 +98,8 @@ func entryRow(e *trace.Entry) row {
 	return row{&e.Record, &e.Run}
 }
 
-// id is the number of the row's first record.
-func (r row) id() int64 {
+// ID is the number of the row's first record.
+func (r row) ID() int64 {
 	if r.run != nil {
 		return r.run.First
 	}
@@ -116,16 +109,14 @@ func (r row) id() int64 {
 // warning reports whether a row that is no fault is not as it should be.
 func (r row) warning() bool {
 	rec, run := r.record, r.run
-	switch rec.Kind {
-	case trace.KindChunk:
-	case trace.KindPong:
+	switch {
+	case rec.Kind == trace.KindPong:
 		return rec.Took > trace.MaxPong
-	case trace.KindEvent:
+	case rec.Kind == trace.KindEvent:
 		return rec.Lag > trace.MaxLag
-	default:
+	case rec.Kind != trace.KindChunk:
 		return false
-	}
-	if run != nil {
+	case run != nil:
 		return run.Gap > trace.StallGap || run.MaxTook > trace.StallGap || run.Dropped > 0 || run.Unacked > maxUnacked
 	}
 	return rec.Gap > trace.StallGap || rec.Took > trace.StallGap || rec.Dropped > 0 || rec.Socket != nil && rec.Socket.Unacked > maxUnacked
@@ -144,8 +135,8 @@ func (v *View) Reset() bool {
 	switch {
 	case v.Selected != 0:
 		v.Selected = 0
-	case v.filter.active():
-		v.filter = filter{unfolded: v.filter.unfolded}
+	case v.filter != filter{}:
+		v.filter = filter{}
 	default:
 		return false
 	}
@@ -155,7 +146,7 @@ func (v *View) Reset() bool {
 // Refresh reads the log when it is time, and reports whether the view looks
 // different.
 func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) bool {
-	if d := now.Sub(v.readAt); d < Interval && d >= 0 && !v.readAt.IsZero() {
+	if d := now.Sub(v.readAt); d < Interval && d >= 0 {
 		return false
 	}
 	v.readAt = now
@@ -186,7 +177,7 @@ func (v *View) TogglePause(wire func() trace.Snapshot, now time.Time) {
 func (v *View) ToggleRaw() { v.raw, v.rawTop = !v.raw, 0 }
 
 // ToggleFold shows runs of chunks as one row, or chunk by chunk.
-func (v *View) ToggleFold() { v.filter.unfolded = !v.filter.unfolded }
+func (v *View) ToggleFold() { v.unfolded, v.rows = !v.unfolded, rowCache{} }
 
 // NextKind filters by the next choice of kinds.
 func (v *View) NextKind() { v.filter.kinds = (v.filter.kinds + 1) % kindsCount }
@@ -258,7 +249,7 @@ func (v *View) allRows(yield func(row) bool) {
 	entries, chunks, next := v.snapshot.Entries, v.snapshot.Chunks, 0
 	for i := range entries.Len() {
 		e := entries.At(i)
-		if e.Run.Chunks > 0 && v.filter.unfolded {
+		if e.Run.Chunks > 0 && v.unfolded {
 			for next < chunks.Len() && chunks.At(next).Number < e.Run.First {
 				next++
 			}
@@ -277,31 +268,20 @@ func (v *View) allRows(yield func(row) bool) {
 	}
 }
 
-// match reports whether a row has all words.
+// match reports whether a row has all words, in what is visible or in the raw message.
 func (c *rowCache) match(r row, words []string) bool {
 	if r.run == nil { // a run still grows
 		if ok, known := c.matches[r.record.Number]; known {
 			return ok
 		}
 	}
-	text, ok := strings.ToLower(searchText(r)), true
-	for _, word := range words {
-		ok = ok && strings.Contains(text, word)
-	}
+	text, _ := rowText(r)
+	text = strings.ToLower(string(r.record.Dir) + " " + string(r.record.Kind) + " " + text + " " + string(r.record.Raw))
+	ok := !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 	if r.run == nil {
 		c.matches[r.record.Number] = ok
 	}
 	return ok
-}
-
-// index is the index of the selected row; -1 = there are no rows.
-func (v *View) index(rows []row) int {
-	return v.Cursor.Index(len(rows), func(i int) int64 { return rows[i].id() })
-}
-
-// top is the first row that the list shows, at a height.
-func (v *View) top(rows []row, height int) int {
-	return v.Cursor.Top(len(rows), height, func(i int) int64 { return rows[i].id() })
 }
 
 // ToNewest shows the newest rows.
@@ -309,10 +289,8 @@ func (v *View) ToNewest() { v.Selected, v.Line, v.rawTop = 0, 0, 0 }
 
 // ToOldest selects the oldest row.
 func (v *View) ToOldest() {
-	v.ToNewest()
-	if rows := v.visibleRows(); len(rows) > 0 {
-		v.Selected = rows[0].id()
-	}
+	v.Cursor.ToOldest(v.visibleRows())
+	v.rawTop = 0
 }
 
 // Page goes some pages up or down on a screen of w x h cells. While a record is
@@ -332,10 +310,10 @@ func (v *View) Move(by, w, h int) {
 	if len(rows) == 0 {
 		return
 	}
-	v.Cursor.Move(len(rows), newLayout(w, h, v.raw).listH, by, func(i int) int64 { return rows[i].id() })
+	v.Cursor.Move(rows, newLayout(w, h, v.raw).listH, by)
 	v.rawTop = 0
 	if v.raw && v.Selected == 0 { // the record that is shown stays
-		v.Selected = rows[len(rows)-1].id()
+		v.Selected = rows[len(rows)-1].ID()
 	}
 }
 
@@ -343,9 +321,9 @@ func (v *View) Move(by, w, h int) {
 func (v *View) Click(y, w, h int) {
 	l := newLayout(w, h, v.raw)
 	rows := v.visibleRows()
-	i := v.top(rows, l.listH) + y - l.listY
+	i := v.Top(rows, l.listH) + y - l.listY
 	if y >= l.listY && y < l.listY+l.listH && i < len(rows) {
 		v.Line, v.rawTop = y-l.listY, 0
-		v.Selected = rows[i].id()
+		v.Selected = rows[i].ID()
 	}
 }

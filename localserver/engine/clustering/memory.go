@@ -19,8 +19,8 @@ type storedSegment struct {
 	speaker   int     // or noSpeaker
 	// at is its centre, in frames of the stream; of a cluster that created a speaker, the
 	// end of its window; of a restored segment, beforeStream.
-	at int
-	continues bool    // one local speaker says it and the segment stored before it without a pause
+	at        int
+	continues bool // one local speaker says it and the segment stored before it without a pause
 }
 
 const (

@@ -19,7 +19,7 @@ func TestSnapshotFields(t *testing.T) {
 		"Clusterer.aggregate":     "of frames that are not committed",
 		"Clusterer.candidate":     "of the previous window",
 		"Clusterer.segments":      "of the current window",
-		"Clusterer.cosines":    "of the current window",
+		"Clusterer.cosines":       "of the current window",
 		"Clusterer.clusters":      "of the current window",
 		"Clusterer.scores":        "of the current window",
 		"Clusterer.assigned":      "of the current window",

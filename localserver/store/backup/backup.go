@@ -125,7 +125,7 @@ func (b *writer) addStream(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.add(streamEntries+name+configSuffix, func(w io.Writer) error { return write(w, config) }); err != nil {
+	if err := b.addBytes(streamEntries+name+configSuffix, config); err != nil {
 		return err
 	}
 	return b.add(streamEntries+name, func(w io.Writer) error {
@@ -193,11 +193,7 @@ func addMessage(to *archive.Writer, head archive.Header, parts ...[]byte) error 
 	return err
 }
 
-func write(w io.Writer, p []byte) error {
-	_, err := w.Write(p)
-	return err
-}
-
+// add adds an entry, also to the manifest.
 func (b *writer) add(name string, content func(io.Writer) error) error {
 	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store, Modified: b.list.Created})
 	if err != nil {
@@ -209,6 +205,13 @@ func (b *writer) add(name string, content func(io.Writer) error) error {
 	}
 	b.list.Entries = append(b.list.Entries, entry{name, int64(size), hex.EncodeToString(sum.Sum(nil))})
 	return nil
+}
+
+func (b *writer) addBytes(name string, content []byte) error {
+	return b.add(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }
 
 // counter counts what is written to it.
@@ -240,7 +243,7 @@ func (b *writer) addFiles(dir string) error {
 		} else if err != nil {
 			return err
 		}
-		return b.add(fileEntries+filepath.ToSlash(name), func(w io.Writer) error { return write(w, raw) })
+		return b.addBytes(fileEntries+filepath.ToSlash(name), raw)
 	})
 }
 
@@ -249,9 +252,5 @@ func (b *writer) finish() error {
 	if err != nil {
 		return err
 	}
-	w, err := b.zip.CreateHeader(&zip.FileHeader{Name: manifestEntry, Method: zip.Store, Modified: b.list.Created})
-	if err == nil {
-		err = write(w, raw)
-	}
-	return errors.Join(err, b.zip.Close())
+	return errors.Join(b.addBytes(manifestEntry, raw), b.zip.Close())
 }

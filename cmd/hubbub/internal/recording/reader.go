@@ -208,11 +208,7 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 			damaged++
 			continue
 		}
-		if a, ok := arrivals[number]; ok {
-			newest = max(newest, r.place(&e, &a))
-		} else {
-			newest = max(newest, r.place(&e, nil))
-		}
+		newest = max(newest, r.place(&e, arrivals[number]))
 		r.events = append(r.events, timedEvent{newest, e})
 	}
 	r.warnDamaged(damaged, EventsFile)
@@ -236,17 +232,17 @@ func (r *Recording) place(e *protocol.Event, a *arrival) (position float64) {
 }
 
 // readArrivals reads the valid arrivals by the number of their line.
-func (r *Recording) readArrivals() map[int]arrival {
+func (r *Recording) readArrivals() map[int]*arrival {
 	raw, _, err := r.readFile(ArrivalsFile)
 	if err != nil {
 		return nil
 	}
-	arrivals := map[int]arrival{}
+	arrivals := map[int]*arrival{}
 	n := 0
 	for line := range bytes.Lines(raw) {
 		var a arrival
 		if json.Unmarshal(line, &a) == nil && a.valid() {
-			arrivals[n] = a
+			arrivals[n] = &a
 		}
 		n++
 	}

@@ -253,12 +253,18 @@ func (r *Recorder) follow(e protocol.Event) {
 }
 
 // Turn takes a finished turn.
-func (r *Recorder) Turn(t protocol.Turn) {
+func (r *Recorder) Turn(t protocol.Turn) { r.pass(t, r.turn) }
+
+// Words takes a turn with what was said.
+func (r *Recorder) Words(t protocol.Turn) { r.pass(t, (*Writer).Words) }
+
+// pass writes a turn as the recording has it, if one runs that has it.
+func (r *Recorder) pass(t protocol.Turn, write func(*Writer, protocol.Turn)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.writer.Load(); w != nil {
 		if t, inside := r.excerpt.turn(t); inside {
-			r.turn(w, t)
+			write(w, t)
 		}
 	}
 }
@@ -268,15 +274,4 @@ func (r *Recorder) turn(w *Writer, t protocol.Turn) {
 	w.Turn(t)
 	r.summary.Turns++
 	r.summary.labels[t.Speaker] = true
-}
-
-// Words takes a turn with what was said.
-func (r *Recorder) Words(t protocol.Turn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w := r.writer.Load(); w != nil {
-		if t, inside := r.excerpt.turn(t); inside {
-			w.Words(t)
-		}
-	}
 }

@@ -31,7 +31,7 @@ type accessible struct {
 
 func (d *accessible) Attended() bool { return true }
 
-func (d *accessible) traced(ctx context.Context) (context.Context, *Tracer) {
+func (d *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
 	log := trace.NewLog()
 	d.trace = log.Snapshot
 	return ctx, &Tracer{sink: log}
@@ -39,8 +39,9 @@ func (d *accessible) traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (d *accessible) open(v view) error {
 	d.view = v
+	c := v.controls()
 	d.commands = plain.NewCommandLine(d.out, plain.CommandOptions{
-		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: v.player(), Memory: v.memory(), Record: v.recordToggle(), Microphones: v.devices(), Wire: d.trace,
+		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: c.player, Memory: c.memory, Record: c.record, Microphones: c.mics, Wire: d.trace,
 	})
 	if err := d.out.State(v.state()); err != nil || !IsTerminal(d.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err

@@ -23,9 +23,9 @@ import (
 type Display interface {
 	// Attended reports whether somebody is expected to look at it.
 	Attended() bool
-	// traced returns the tracer of the connection that the display shows, nil for
+	// Traced returns the tracer of the connection that the display shows, nil for
 	// none, and a context that ends with ctx or when tracing fails.
-	traced(ctx context.Context) (context.Context, *Tracer)
+	Traced(ctx context.Context) (context.Context, *Tracer)
 	// open is called once, before everything else.
 	open(v view) error
 	// run displays the session until its user quits or ctx ends, on a goroutine of
@@ -56,18 +56,17 @@ type Streams struct {
 }
 
 // notice prints a line on standard error, in place of the progress.
-func (s *Streams) notice(text string) error {
+func (s *Streams) notice(text string) {
 	erase := ""
 	if s.progress {
 		erase = eraseLine
 	}
 	_, _ = fmt.Fprintf(s.Stderr, "%shubbub: %s\n", erase, text)
-	return nil
 }
 
 func (s *Streams) notices(texts []string) {
 	for _, text := range texts {
-		_ = s.notice(text)
+		s.notice(text)
 	}
 }
 

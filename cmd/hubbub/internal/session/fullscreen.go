@@ -22,7 +22,7 @@ type fullScreen struct {
 
 func (d *fullScreen) Attended() bool { return true }
 
-func (d *fullScreen) traced(ctx context.Context) (context.Context, *Tracer) {
+func (d *fullScreen) Traced(ctx context.Context) (context.Context, *Tracer) {
 	log := trace.NewLog()
 	d.options.Wire, d.options.SaveWire = log.Snapshot, saveTrace
 	return ctx, &Tracer{sink: log}
@@ -37,10 +37,8 @@ func (d *fullScreen) open(v view) error {
 	d.options.Messages = d.mailbox
 	d.options.Annotations = v.annotations()
 	d.options.Export = v.export
-	d.options.Player = v.player()
-	d.options.Memory = v.memory()
-	d.options.Record = v.recordToggle()
-	d.options.Microphones = v.devices()
+	c := v.controls()
+	d.options.Player, d.options.Memory, d.options.Record, d.options.Microphones = c.player, c.memory, c.record, c.mics
 	if watchNotice(v.state()) != "" { // in full at the end: the line has keys, too
 		d.post(tui.Msg{Kind: tui.MsgNotice, Text: "others can watch: " + d.options.Keys.Key("help") + " shows the stream"})
 	}
@@ -98,7 +96,7 @@ func (d *fullScreen) post(m tui.Msg) {
 func (d *fullScreen) finish() error {
 	d.streams.notices(d.view.notices())
 	if n := watchNotice(d.view.state()); n != "" {
-		_ = d.streams.notice(n)
+		d.streams.notice(n)
 	}
 	return tui.Summary(d.streams.Stdout, d.view.state(), d.options)
 }

@@ -17,19 +17,16 @@ import (
 
 func (l *Live) about() capture.Info                     { return l.Source }
 func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
-func (l *Live) player() display.Player                  { return nil }
-func (l *Live) memory() display.VoiceMemory {
-	if l.voices == nil {
-		return nil
+
+func (l *Live) controls() controls {
+	c := controls{record: l.record.toggle}
+	if l.voices != nil {
+		c.memory = l.voices
 	}
-	return l.voices
-}
-func (l *Live) recordToggle() func() (string, error) { return l.record.toggle }
-func (l *Live) devices() display.Microphones {
-	if !l.Chunks.Switchable() {
-		return nil
+	if l.Chunks.Switchable() {
+		c.mics = l.mics
 	}
-	return l.mics
+	return c
 }
 
 func (l *Live) state() display.State {
@@ -51,14 +48,13 @@ func (l *Live) state() display.State {
 		Overflows:    source.Overflows,
 		Ahead:        stream.Ahead,
 		Started:      l.started,
+		Recording:    recordingState(l.Recorder),
+		Gaps:         l.Gaps(),
+		InputProblem: inputProblem(source),
+		InputLost:    source.Outage != nil,
 	}
-	st.Recording = recordingState(l.Recorder)
 	if l.Shared {
 		st.Stream = protocol.Clean(l.Stream.ID(), 64)
-	}
-	st.Gaps = l.Gaps()
-	if st.InputProblem = inputProblem(source); st.InputProblem != "" {
-		st.InputLost = source.Outage != nil
 	}
 	l.mu.Lock()
 	st.Conn, st.ConnReason, st.Finished = l.conn, l.reason, l.over
@@ -75,7 +71,7 @@ func (l *Live) state() display.State {
 
 func (l *Live) notices() []string {
 	source := l.Chunks.Stats()
-	out := append([]string(nil), source.Notices...)
+	out := source.Notices
 	if n := l.Stream.Status().Losses; n > 0 {
 		text := "the stream was lost " + display.Times(int64(n))
 		if lost := l.undecided(); lost > noticeableGap {

@@ -44,9 +44,7 @@ func (r *Replay) run(ctx context.Context, d Display) (err error) {
 	go func() { measured <- crash.Guard(func() error { return r.measureLevels(ctx) }) }()
 	defer func() {
 		cancel()
-		if levelErr := <-measured; err == nil {
-			err = levelErr
-		}
+		err = cmp.Or(err, <-measured)
 	}()
 	tick := time.NewTicker(playInterval)
 	defer tick.Stop()
@@ -128,10 +126,7 @@ func (r *Replay) about() capture.Info {
 
 func (r *Replay) notices() []string                       { return r.rec.Warnings }
 func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
-func (r *Replay) player() display.Player                  { return r.play }
-func (r *Replay) memory() display.VoiceMemory             { return nil }
-func (r *Replay) recordToggle() func() (string, error)    { return nil }
-func (r *Replay) devices() display.Microphones            { return nil }
+func (r *Replay) controls() controls                      { return controls{player: r.play} }
 
 func (r *Replay) export(notes protocol.Annotations) (string, error) {
 	return r.rec.Content(notes).Export(r.rec.Dir)
@@ -148,15 +143,13 @@ func (r *Replay) state() display.State {
 		Length:     r.rec.Length,
 		Latency:    time.Duration(info.Latency * float64(time.Second)),
 		Source:     r.rec.Title(),
-		Server:     info.Server,
+		Server:     cmp.Or(info.Server, "a recording"),
 		Conn:       display.Open,
 		Started:    time.Now().Add(-time.Duration(m.Position * float64(time.Second))),
 		Finished:   m.Over,
 		ChunksSent: int64(m.Position*10 + 0.5),
 		Playback:   &display.Playback{Paused: !m.Playing, Speed: m.Speed},
-	}
-	if st.Server == "" {
-		st.Server = "a recording"
+		Gaps:       m.Gaps,
 	}
 	if !info.Started.IsZero() {
 		st.SourceNotice = "recorded " + info.Started.Local().Format("2 January 2006, 15:04")
@@ -171,6 +164,5 @@ func (r *Replay) state() display.State {
 	if n := len(st.Levels); n > 0 && m.Playing {
 		st.Level = st.Levels[n-1]
 	}
-	st.Gaps = m.Gaps
 	return st
 }

@@ -42,14 +42,16 @@ type view interface {
 	// export writes the session so far into files and returns one line that says
 	// where they are.
 	export(protocol.Annotations) (string, error)
-	// player is nil for a session that cannot be paused.
-	player() display.Player
-	// memory learns voices; nil for a session without audio.
-	memory() display.VoiceMemory
-	// recordToggle starts and stops recordings; nil for a session that is one.
-	recordToggle() func() (string, error)
-	// devices are the microphones to choose from; nil for a session without one.
-	devices() display.Microphones
+	// controls are what its user can do with it; they do not change.
+	controls() controls
+}
+
+// controls are what a user can do with a session.
+type controls struct {
+	player display.Player         // nil: the session cannot be paused
+	memory display.VoiceMemory    // learns voices; nil: there is no audio
+	record func() (string, error) // starts and stops recordings; nil: the session is one
+	mics   display.Microphones    // to choose from; nil: there is none
 }
 
 // Run displays a session until its source has ended and, on a screen, its user

@@ -23,8 +23,8 @@ type text struct {
 
 func (d *text) Attended() bool { return false }
 
-// traced prints the records of the connection if that is the format.
-func (d *text) traced(ctx context.Context) (context.Context, *Tracer) {
+// Traced prints the records of the connection if that is the format.
+func (d *text) Traced(ctx context.Context) (context.Context, *Tracer) {
 	if d.format != plain.FormatWire {
 		return ctx, nil
 	}
@@ -36,7 +36,7 @@ func (d *text) open(v view) (err error) {
 	about := v.about()
 	for _, notice := range []string{about.Notice, watchNotice(v.state())} {
 		if notice != "" {
-			_ = d.streams.notice(notice)
+			d.streams.notice(notice)
 		}
 	}
 	d.out, err = plain.NewPrinter(d.streams.Stdout, d.format, about.Base)
@@ -44,46 +44,49 @@ func (d *text) open(v view) (err error) {
 }
 
 func (d *text) run(ctx context.Context) error {
-	if !d.streams.progress {
-		<-ctx.Done()
-		return nil
+	if d.streams.progress {
+		showProgress(ctx, d.streams.Stderr, d.view)
 	}
-	return showProgress(ctx, d.streams.Stderr, d.view)
+	<-ctx.Done()
+	return nil
 }
 
 func (d *text) staysOpen() bool { return false }
 
 func (d *text) event(e protocol.Event) error {
 	if e.Type == protocol.TypeError && d.format != plain.FormatEvents && d.format != plain.FormatWire {
-		_ = d.streams.notice("the service reports: " + display.Clean(e.Message))
+		d.streams.notice("the service reports: " + display.Clean(e.Message))
 	}
 	return d.out.Event(e)
 }
 
 func (d *text) turn(t protocol.Turn) error { return d.out.Turn(t) }
 
-func (d *text) notice(text string, _ bool) error { return d.streams.notice(text) }
+func (d *text) notice(text string, _ bool) error {
+	d.streams.notice(text)
+	return nil
+}
 
 func (d *text) joinHint() string { return "" }
 
 func (d *text) finish() error {
 	d.streams.notices(d.view.notices())
-	return d.out.Flush()
+	return nil
 }
 
 // eraseLine erases the line of a terminal that its cursor is in.
 const eraseLine = "\r\x1b[K"
 
-// showProgress updates one line on a terminal while a file is processed faster
-// than real time.
-func showProgress(ctx context.Context, w io.Writer, v view) error {
+// showProgress updates one line on a terminal, until ctx ends, while a file is
+// processed faster than real time.
+func showProgress(ctx context.Context, w io.Writer, v view) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	defer fmt.Fprint(w, eraseLine)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 		st := v.state()

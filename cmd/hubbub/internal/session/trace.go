@@ -31,10 +31,6 @@ type Tracer struct {
 	close func() error // nil = nothing to close
 }
 
-// Trace returns the tracer of a display, and a context that ends with ctx or
-// when the records cannot be displayed any more.
-func Trace(ctx context.Context, d Display) (context.Context, *Tracer) { return d.traced(ctx) }
-
 // Tracer is for the client's options.
 func (t *Tracer) Tracer() trace.Tracer {
 	if t == nil {

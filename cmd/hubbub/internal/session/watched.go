@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,12 +133,9 @@ func (w *Watched) noteGap(gap protocol.Span) {
 
 // Gaps are the stretches that never reached the service, in order.
 func (w *Watched) Gaps() []protocol.Span {
-	if w == nil {
-		return nil
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lost[:len(w.lost):len(w.lost)]
+	return slices.Clip(w.lost)
 }
 
 // position is the newest position that is known, in seconds.
@@ -182,10 +180,7 @@ func (w *Watched) setOver(failed error) {
 func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
-func (w *Watched) player() display.Player                  { return nil }
-func (w *Watched) memory() display.VoiceMemory             { return nil }
-func (w *Watched) recordToggle() func() (string, error)    { return w.record.toggle }
-func (w *Watched) devices() display.Microphones            { return nil }
+func (w *Watched) controls() controls                      { return controls{record: w.record.toggle} }
 
 func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()

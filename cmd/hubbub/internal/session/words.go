@@ -21,7 +21,7 @@ const wordsWait = 10 * time.Second
 // nil *Transcriber does nothing.
 type Transcriber struct {
 	queue    *words.Queue
-	texts    chan words.Text
+	texts    chan protocol.Turn
 	failures chan error // holds the newest; the queue counts all
 	late     atomic.Int64
 	closing  chan struct{}
@@ -34,10 +34,10 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
 		return nil
 	}
-	w := &Transcriber{texts: make(chan words.Text), failures: make(chan error, 1), closing: make(chan struct{})}
+	w := &Transcriber{texts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
 	w.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(t words.Text) {
+		Deliver: func(t protocol.Turn) {
 			select {
 			case w.texts <- t:
 			case <-w.closing:
@@ -81,7 +81,7 @@ func (w *Transcriber) audio(c capture.Chunk) {
 func (w *Transcriber) turn(t protocol.Turn) bool { return w != nil && w.queue.Turn(t) }
 
 // results are the words of turns, in the order of turn.
-func (w *Transcriber) results() <-chan words.Text {
+func (w *Transcriber) results() <-chan protocol.Turn {
 	if w == nil {
 		return nil
 	}
@@ -124,13 +124,11 @@ type heldTurn struct {
 
 // text gives the words to their turn, on the timeline, in the recording and, if it still waits for them,
 // on the display.
-func (o *output) text(t words.Text) {
-	said := t.Turn
-	said.Text = t.Text
+func (o *output) text(t protocol.Turn) {
 	if t.Text != "" {
-		o.timeline.SetText(said)
+		o.timeline.SetText(t)
 	}
-	o.said(said)
+	o.said(t)
 }
 
 // said is text for words that the timeline has already.

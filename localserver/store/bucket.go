@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bucket is a key-value bucket that checks the keys it is given.
+type bucket struct {
+	kv     jetstream.KeyValue
+	stream jetstream.Stream // that holds its values
+	prefix string           // of the subjects of its keys
+}
+
+func checkKey(key string) error {
+	_, err := subject(strings.Split(key, ".")...)
+	return err
+}
+
+// Get returns the newest value of a key.
+func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	return b.kv.Get(ctx, key)
+}
+
+// Put writes a value.
+func (b bucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	return b.kv.Put(ctx, key, value)
+}
+
+// Create writes the value of a key that has none.
+func (b bucket) Create(ctx context.Context, key string, value []byte) (uint64, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	return b.kv.Create(ctx, key, value)
+}
+
+// Update writes a value if the newest one has the given revision.
+func (b bucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	return b.kv.Update(ctx, key, value, revision)
+}
+
+// Purge removes a key and all of its values.
+func (b bucket) Purge(ctx context.Context, key string, opts ...jetstream.KVDeleteOpt) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return b.kv.Purge(ctx, key, opts...)
+}
+
+// remove removes a key, or only its values up to a revision unless that is 0. In
+// contrast to Purge it leaves no marker, which would be read with the other keys until
+// it expires.
+func (b bucket) remove(ctx context.Context, key string, revision uint64) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	options := []jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(b.prefix + key)}
+	if revision > 0 {
+		options = append(options, jetstream.WithPurgeSequence(revision+1))
+	}
+	return b.stream.Purge(ctx, options...)
+}
+
+// keys returns the keys that match a pattern, removed ones with a marker included.
+func (b bucket) keys(ctx context.Context, pattern string) (keys []string, err error) {
+	info, err := b.stream.Info(ctx, jetstream.WithSubjectFilter(b.prefix+pattern))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		keys = append(keys, strings.TrimPrefix(subject, b.prefix))
+	}
+	return keys, nil
+}
+
+// load returns the JSON value of a key and its revision, or ErrNotFound and the
+// revision 0.
+func load[T any](ctx context.Context, b bucket, key string) (value T, revision uint64, err error) {
+	entry, err := b.Get(ctx, key)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return value, 0, ErrNotFound
+	case err != nil:
+		return value, 0, err
+	}
+	if err = json.Unmarshal(entry.Value(), &value); err != nil {
+		err = fmt.Errorf("record %s cannot be read: %w", key, err)
+	}
+	return value, entry.Revision(), err
+}
+
+// change applies step to the newest value of a key, nil if there is none, and writes
+// back what it returns, until no other write came in between. It writes nothing if that
+// is nil. The step may see its own earlier write, because the answer of the store can
+// be lost.
+func (b bucket) change(ctx context.Context, key string, step func(ctx context.Context, value []byte) ([]byte, error)) error {
+	return retry(ctx, func(ctx context.Context) error {
+		var value []byte
+		var revision uint64
+		entry, err := b.Get(ctx, key)
+		switch {
+		case err == nil:
+			value, revision = entry.Value(), entry.Revision()
+		case !errors.Is(err, jetstream.ErrKeyNotFound):
+			return err
+		}
+		next, err := step(ctx, value)
+		if err != nil || next == nil {
+			return err
+		}
+		if _, err = b.Update(ctx, key, next, revision); errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			return errRetry
+		}
+		return err
+	})
+}
+
+// each calls visit for the newest value of every key that matches one of some
+// patterns, once it has seen everything up to a revision. The revision is that of a
+// matching key, or 0.
+func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit func(jetstream.KeyValueEntry) error) error {
+	entries, err := b.newest(ctx, patterns, upTo)
+	if err == nil {
+		err = b.addMissed(ctx, patterns, entries)
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry == nil || entry.Operation() != jetstream.KeyValuePut {
+			continue
+		}
+		if err := visit(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newest watches the keys until it has seen the newest value of each one, and
+// everything up to a revision.
+func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map[string]jetstream.KeyValueEntry, error) {
+	lister, err := b.kv.WatchFiltered(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = lister.Stop() }()
+	entries := map[string]jetstream.KeyValueEntry{}
+	for complete := false; !complete || upTo > 0; {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case entry, ok := <-lister.Updates():
+			switch {
+			case !ok:
+				return nil, errors.New("the connection was closed")
+			case entry == nil: // the end of what was stored
+				complete = true
+			default:
+				if entries[entry.Key()] = entry; entry.Revision() >= upTo {
+					upTo = 0
+				}
+			}
+		}
+	}
+	return entries, nil
+}
+
+// addMissed adds the keys that a watcher has not seen: it follows the order of
+// the writes and counts what it receives, so that a key that is written again
+// and again meanwhile can stay ahead of it. A key that was removed is nil.
+func (b bucket) addMissed(ctx context.Context, patterns []string, entries map[string]jetstream.KeyValueEntry) error {
+	for complete := false; !complete; {
+		complete = true
+		for _, pattern := range patterns {
+			keys, err := b.keys(ctx, pattern)
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if _, seen := entries[key]; seen {
+					continue
+				}
+				complete = false // while it is read, others may be written
+				entries[key], err = b.Get(ctx, key)
+				if errors.Is(err, jetstream.ErrKeyNotFound) {
+					entries[key] = nil
+				} else if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
