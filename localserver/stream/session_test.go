@@ -291,6 +291,27 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A client that sends faster than the diarizer works does not delay the stop of the
+// server.
+func TestDrainOfAClientThatDoesNotPause(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		const work = 10 * time.Millisecond
+		slow := &streamtest.Diarizer{OnPush: func(int, []float32) []engine.Event { time.Sleep(work); return nil }}
+		c := s.open(slow, func(c *Config) { c.Unpaced = true })
+		go func() {
+			for c.WriteMessage(websocket.BinaryMessage, quiet) == nil {
+			}
+		}()
+		time.Sleep(time.Second)
+		began := time.Now()
+		close(s.drain)
+		time.AfterFunc(time.Minute, s.cancel)
+		if code, _ := c.end(); code != websocket.CloseGoingAway || time.Since(began) > 2*queuedChunks*work {
+			t.Errorf("code %d after %v", code, time.Since(began))
+		}
+	})
+}
+
 // Canceling the context disconnects a stream at once, and its end is recorded.
 func TestCancel(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {

@@ -39,9 +39,10 @@ func (s *Session) work(drain <-chan struct{}) ending {
 	}
 }
 
-// finishQueued processes the chunks that have arrived, and no later ones.
+// finishQueued processes the chunks that have arrived, and few later ones: a client that
+// does not pause fills the queue as fast as it is emptied.
 func (s *Session) finishQueued() ending {
-	for {
+	for range queuedChunks + 1 { // the end of the input comes after the last chunk
 		select {
 		case c, ok := <-s.chunks:
 			if !ok {
@@ -54,6 +55,7 @@ func (s *Session) finishQueued() ending {
 			return shutdown
 		}
 	}
+	return shutdown
 }
 
 // push gives one chunk to the diarizer and emits what it commits. It reports
