@@ -177,11 +177,18 @@ func (j *journal) write(ctx context.Context) {
 			case <-pulse.C:
 				j.announceProgress(false)
 			case <-renew.C:
-				if err := j.sessions.Renew(ctx, j.id); err != nil {
-					j.log.Warn("the record of a stream could not be renewed", "error", err)
-				}
+				j.renew(ctx)
 			}
 		}
+	}
+}
+
+// renew renews the record of the stream. Events wait meanwhile.
+func (j *journal) renew(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if err := j.sessions.Renew(ctx, j.id); err != nil {
+		j.log.Warn("the record of a stream could not be renewed", "error", err)
 	}
 }
 

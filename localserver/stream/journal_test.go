@@ -84,3 +84,28 @@ func TestJournalRenewsAndAnnounces(t *testing.T) {
 		}
 	})
 }
+
+// silentRecords are records whose renewal is not answered.
+type silentRecords struct{ *memory }
+
+func (silentRecords) Renew(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A renewal without an answer delays events by the time of one call.
+func TestJournalWithoutAnswerToARenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		j := newJournal(m, silentRecords{m}, testID, discard)
+		go j.run()
+		time.Sleep(renewInterval + time.Second)
+		j.add([]byte("x"))
+		time.Sleep(storeTimeout)
+		if n := len(m.stored(testID)); n != 1 {
+			t.Errorf("%d events are stored", n)
+		}
+		j.cancel()
+		<-j.done
+	})
+}
