@@ -79,7 +79,7 @@ func (s *Session) recordEnd(ctx context.Context, end *ending) bool {
 		return false
 	}
 	s.finishJournal(ctx, end)
-	for !s.finishRecord(ctx, *end) {
+	for !s.finishRecord(ctx, end) {
 		select {
 		case <-ctx.Done():
 			return false
@@ -112,9 +112,18 @@ func (s *Session) finishJournal(ctx context.Context, end *ending) {
 }
 
 // finishRecord writes the end of the stream into its record and reports whether
-// no further attempt is needed.
-func (s *Session) finishRecord(ctx context.Context, end ending) bool {
+// no further attempt is needed. An end that other nodes have recorded is the end of
+// the stream.
+func (s *Session) finishRecord(ctx context.Context, end *ending) bool {
 	err := s.config.Sessions.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
+	if errors.Is(err, store.ErrConflict) { // or an earlier attempt was carried out
+		rec, unread := s.config.Sessions.Get(ctx, s.config.ID)
+		if unread != nil {
+			err = unread
+		} else if rec.Status != end.status {
+			end.status, end.cause = rec.Status, rec.Cause
+		}
+	}
 	if err != nil {
 		s.log.Error("the end of a stream could not be stored", "error", err)
 	}
@@ -137,7 +146,7 @@ func (s *Session) recordEndLate(ctx context.Context, drain <-chan struct{}, end 
 		// A call whose answer is lost must not take the time of all others.
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		return s.finishRecord(ctx, *end)
+		return s.finishRecord(ctx, end)
 	}
 	for wait := retryInterval; !attempt(); wait = min(2*wait, maxRetryInterval) {
 		stopping := drain

@@ -193,3 +193,25 @@ func TestStreamOfANodeConsideredDead(t *testing.T) {
 		}
 	})
 }
+
+// A stream that other nodes have ended is not closed with 1000, also when nothing was
+// said after that.
+func TestSilentStreamOfANodeConsideredDead(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.open(&streamtest.Diarizer{})
+		c.chunks(2)
+		synctest.Wait()
+		if err := s.Finish(t.Context(), testID, store.Failed, time.Now(), "dead"); err != nil {
+			t.Fatal(err)
+		}
+		c.endOfStream()
+		if code, _ := c.end(); code != websocket.CloseInternalServerErr {
+			t.Errorf("code %d", code)
+		}
+		s.running.Wait()
+		expectRecord(t, s, store.Failed, "dead")
+		if n := s.counters.Failed.Load(); n != 1 {
+			t.Errorf("%d streams failed", n)
+		}
+	})
+}
