@@ -113,7 +113,7 @@ func (l *Rate) Take(ctx context.Context, operation, account string, limit int) C
 func (l *Rate) count(ctx context.Context, key string, win *window, batch []*Counted, limit int) {
 	now := l.now()
 	win.prune(now)
-	if now.Before(win.full) {
+	if now.Before(win.full) && win.full.Sub(now) <= RateWindow { // beyond, the clock was set back
 		for _, c := range batch {
 			c.Used, c.Reset = limit, win.full
 		}

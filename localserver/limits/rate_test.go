@@ -100,6 +100,34 @@ func TestRateLimitWithoutASharedStore(t *testing.T) {
 	})
 }
 
+// A clock that is set back does not extend the time in which requests are refused by
+// more than a window.
+func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	own, err := store.Open(context.Background(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	l := NewRate(own, false, never, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	for i := range 4 {
+		if c := l.Take(t.Context(), "op", "a", 3); c.Taken != (i < 3) {
+			t.Fatalf("request %d: %+v", i, c)
+		}
+	}
+	for _, back := range []time.Duration{time.Hour, 10 * time.Second} {
+		now = now.Add(-back)
+		for range 3 {
+			l.Take(t.Context(), "op", "a", 3)
+		}
+		now = now.Add(RateWindow + 10*time.Second)
+		if c := l.Take(t.Context(), "op", "a", 3); !c.Taken || c.Reset.Sub(now) > RateWindow {
+			t.Errorf("set back by %v: %+v", back, c)
+		}
+	}
+}
+
 // gatedCounters delay every call until gate is closed.
 type gatedCounters struct {
 	store.Counters

@@ -70,7 +70,7 @@ func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit in
 	_, _ = rand.Read(random[:]) // never returns an error
 	call := binary.BigEndian.Uint64(random[:])
 	err = s.counters.change(ctx, key, func(_ context.Context, value []byte) (next []byte, err error) {
-		uses := unpackUses(value, now.Add(-window))
+		uses := unpackUses(value, now.Add(-window), now.Add(window))
 		count = Count{Used: len(uses)}
 		for _, u := range uses {
 			if u.call == call { // an earlier attempt of this call was carried out
@@ -103,12 +103,13 @@ func packUses(uses []use) []byte {
 	return raw
 }
 
-// unpackUses returns the uses after a time.
-func unpackUses(raw []byte, after time.Time) []use {
+// unpackUses returns the uses after a time. Those beyond until were counted before
+// the clock was set back.
+func unpackUses(raw []byte, after, until time.Time) []use {
 	var uses []use
 	for ; len(raw) >= useBytes; raw = raw[useBytes:] {
 		u := use{int64(binary.BigEndian.Uint64(raw)), binary.BigEndian.Uint64(raw[8:])}
-		if u.ms > after.UnixMilli() {
+		if u.ms > after.UnixMilli() && u.ms <= until.UnixMilli() {
 			uses = append(uses, u)
 		}
 	}
