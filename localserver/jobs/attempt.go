@@ -101,12 +101,14 @@ func (r *Runner) claim(d *store.Delivery) (*attempt, error) {
 	return a, err
 }
 
-// holds reports whether the worker that has claimed a job may still run it.
+// holds reports whether the worker that has claimed a job may still run it. By a clock
+// that is far behind, the time of its claim says nothing: the queue delivers the job
+// again only when it was not renewed.
 func (r *Runner) holds(j store.Job) bool {
 	r.mu.Lock()
 	_, here := r.active[j.ID]
 	r.mu.Unlock()
-	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated) < claimTime
+	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated).Abs() < claimTime
 }
 
 // write replaces the record. An earlier write of this attempt whose answer was lost is

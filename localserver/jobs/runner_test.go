@@ -240,6 +240,9 @@ func TestClaims(t *testing.T) {
 		"died there": {func(j *store.Job) {
 			j.Status, j.Node, j.Updated = store.JobRunning, "other", time.Now().Add(-claimTime)
 		}, nil},
+		"died there, with a clock ahead of this one": {func(j *store.Job) {
+			j.Status, j.Node, j.Updated = store.JobRunning, "other", time.Now().Add(time.Hour)
+		}, nil},
 		"died here":        {func(j *store.Job) { j.Status, j.Node = store.JobRunning, "me" }, nil},
 		"ended":            {func(j *store.Job) { j.Status = store.JobSucceeded }, errOver},
 		"canceled":         {func(j *store.Job) { j.Status = store.JobCanceled }, errOver},
