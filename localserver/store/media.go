@@ -179,8 +179,10 @@ func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Ti
 }
 
 // readable returns the record of an object that can be read at the time now,
-// or ErrNotFound.
+// or ErrNotFound. The context of a reader may last for hours.
 func (s *Store) readable(ctx context.Context, account, name string, now time.Time) (mediaRecord, error) {
+	ctx, cancel := context.WithTimeout(ctx, mediaTimeout)
+	defer cancel()
 	rec, _, err := load[mediaRecord](ctx, s.media.names, mediaKey(account, name))
 	if err == nil && rec.expired(now) {
 		return mediaRecord{}, ErrNotFound

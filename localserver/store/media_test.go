@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -138,6 +139,28 @@ func TestMediaIsReadFromAnywhere(t *testing.T) {
 	if _, err := r.Seek(-1, io.SeekStart); err == nil {
 		t.Error("there is something before the beginning")
 	}
+}
+
+// silentBucket is a bucket whose answers are lost.
+type silentBucket struct{ jetstream.KeyValue }
+
+func (silentBucket) Get(ctx context.Context, _ string) (jetstream.KeyValueEntry, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Who opens media for hours does not wait for a lost answer for hours.
+func TestOpenMediaWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Store{onError: func(string) {}}
+		s.media.names.kv = silentBucket{}
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		began := time.Now()
+		if _, err := s.OpenMedia(ctx, "a", "x", noon); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > mediaTimeout {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }
 
 // A write that is not committed changes nothing, and leaves nothing.
