@@ -31,17 +31,21 @@ const (
 )
 
 // lateness is when a stream of this node was last late.
-type lateness struct{ at atomic.Int64 }
+type lateness struct{ at atomic.Pointer[time.Time] }
 
 // note takes the lag of a chunk.
 func (l *lateness) note(lag time.Duration) {
 	if lag > lateLag {
-		l.at.Store(time.Now().UnixNano())
+		now := time.Now() // with the monotonic clock
+		l.at.Store(&now)
 	}
 }
 
 // now reports whether a stream is late.
-func (l *lateness) now() bool { return time.Since(time.Unix(0, l.at.Load())) < lateTime }
+func (l *lateness) now() bool {
+	at := l.at.Load()
+	return at != nil && time.Since(*at) < lateTime
+}
 
 // metricTimeout bounds the call of the store for a metric.
 const metricTimeout = time.Second
