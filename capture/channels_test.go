@@ -69,7 +69,7 @@ func TestChannels(t *testing.T) {
 	}{{Mix, []int{both}}, {1, []int{low}}, {2, []int{high}}, {Each, []int{low, high}}} {
 		for name, open := range map[string]func(Channels) Source{"file": file, "device": device} {
 			ctx, end := context.WithCancel(t.Context())
-			s := Start(ctx, open(c.selected), StreamOptions{Pace: Fast})
+			s := Start(ctx, open(c.selected), ChunkReaderOptions{Pace: Fast})
 			tracks := make([][]float32, len(c.tracks))
 			for chunk := range s.Chunks() {
 				if (chunk.Tracks != nil) != (len(c.tracks) > 1) || len(chunk.Sent()) != len(c.tracks)*ChunkSamples || len(chunk.Samples) != ChunkSamples {

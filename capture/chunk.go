@@ -1,6 +1,6 @@
 // Package capture turns a microphone, a file, standard input or the built-in
 // demo into one kind of thing: chunks of 100 ms, 16 kHz, mono, float32, stamped
-// with the stream clock.
+// with the capture clock.
 package capture
 
 import (
@@ -19,7 +19,7 @@ const (
 // Chunk is 100 ms of audio. Its samples are not changed after delivery, so that
 // several goroutines may read them.
 type Chunk struct {
-	// Seq counts chunks from 0; the stream clock of the first sample is
+	// Seq counts chunks from 0; the capture clock of the first sample is
 	// Seq * ChunkDuration. A gap in Seq is audio that was dropped.
 	Seq int64
 	// Samples holds ChunkSamples values, nominally in -1..1. The last chunk

@@ -20,7 +20,7 @@ func Measure(ctx context.Context, input string, each func(Level) bool) error {
 	if err != nil {
 		return err
 	}
-	stream, chunks := Start(ctx, source, StreamOptions{}), 0
+	stream, chunks := Start(ctx, source, ChunkReaderOptions{}), 0
 	for c := range stream.Chunks() {
 		if stream.Stats().Outage != nil {
 			err = errors.New("it stopped delivering audio")

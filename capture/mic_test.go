@@ -153,7 +153,7 @@ func TestStallIsReportedWithinTwoSeconds(t *testing.T) {
 func TestMicIsCancelled(t *testing.T) {
 	d := &fakeDevice{rate: SampleRate, channels: 1, period: 5 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := Start(ctx, openFake(t, d, time.Minute), StreamOptions{})
+	s := Start(ctx, openFake(t, d, time.Minute), ChunkReaderOptions{})
 	<-s.Chunks()
 	cancel()
 	for range s.Chunks() {

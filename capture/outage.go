@@ -50,12 +50,12 @@ type reopener interface {
 	elapsed() time.Duration
 }
 
-// Span is a stretch of the stream clock, in seconds.
-type Span struct{ Start, End float64 }
+// Gap is a stretch of the capture clock in which a device delivered nothing, in seconds.
+type Gap struct{ Start, End float64 }
 
 // Outage is a device that delivers nothing and is being reopened.
 type Outage struct {
-	Since time.Duration // on the stream clock
+	Since time.Duration // on the capture clock
 	Err   error         // the reason
 }
 
@@ -70,7 +70,7 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 
 // bridge continues the stream from chunk *seq on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
-func (s *Stream) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
+func (s *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
 	device := s.src.(reopener)
 	began := *seq
 	s.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
@@ -138,7 +138,7 @@ func reopenDevice(ctx context.Context, device reopener) (src Source) {
 }
 
 // fill delivers silence from chunk *seq up to chunk to.
-func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
+func (s *ChunkReader) fill(ctx context.Context, seq *int64, to int64) error {
 	skip := int64(0)
 	if missing := to - *seq; missing > maxFill {
 		skip = missing - fillPart
@@ -157,7 +157,7 @@ func (s *Stream) fill(ctx context.Context, seq *int64, to int64) error {
 	return nil
 }
 
-func (s *Stream) setOutage(o *Outage) {
+func (s *ChunkReader) setOutage(o *Outage) {
 	s.mu.Lock()
 	s.stats.Outage = o
 	s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Stream) setOutage(o *Outage) {
 }
 
 // replaceSource continues with another device.
-func (s *Stream) replaceSource(src Source) {
+func (s *ChunkReader) replaceSource(src Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o, ok := s.src.(overflower); ok {
@@ -176,14 +176,14 @@ func (s *Stream) replaceSource(src Source) {
 
 // resume delivers silence from chunk *seq up to chunk due, the first one of a new
 // device, and remembers the gap since chunk began.
-func (s *Stream) resume(ctx context.Context, due, began int64, seq *int64) error {
+func (s *ChunkReader) resume(ctx context.Context, due, began int64, seq *int64) error {
 	if err := s.fill(ctx, seq, due); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.stats.Outage = nil
 	if len(s.stats.Gaps) < maxGaps && *seq > began {
-		s.stats.Gaps = append(s.stats.Gaps, Span{chunkSeconds(began), chunkSeconds(*seq)})
+		s.stats.Gaps = append(s.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(*seq)})
 	}
 	s.mu.Unlock()
 	s.notify()
@@ -193,10 +193,10 @@ func (s *Stream) resume(ctx context.Context, due, began int64, seq *int64) error
 func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
 
 // gaps are those of the stats, with the one that lasts. The caller holds mu.
-func (s *Stream) gaps() []Span {
+func (s *ChunkReader) gaps() []Gap {
 	gaps := slices.Clip(s.stats.Gaps)
 	if o := s.stats.Outage; o != nil && s.stats.Position > o.Since {
-		gaps = append(gaps, Span{o.Since.Seconds(), s.stats.Position.Seconds()})
+		gaps = append(gaps, Gap{o.Since.Seconds(), s.stats.Position.Seconds()})
 	}
 	return gaps
 }

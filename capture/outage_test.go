@@ -24,7 +24,7 @@ func (d namedDevice) Device() device.Device { return device.Device{Name: d.name}
 
 // outageTest is a stream of a fake microphone, inside a synctest bubble.
 type outageTest struct {
-	*Stream
+	*ChunkReader
 	asleep atomic.Int64 // how long the machine was
 	opened []string     // wanted names of every attempt to open
 	chunks []Chunk
@@ -50,7 +50,7 @@ func startOutage(t *testing.T, find func(want string) (device.Stream, error)) *o
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancel(t.Context())
-	x.end, x.Stream = end, Start(ctx, src, StreamOptions{})
+	x.end, x.ChunkReader = end, Start(ctx, src, ChunkReaderOptions{})
 	go func() {
 		defer close(x.done)
 		for c := range x.Chunks() {
@@ -115,12 +115,12 @@ func TestOutage(t *testing.T) {
 		first           *fakeDevice
 		back            time.Duration // when opening works again; 0 = at once
 		released, sleep time.Duration // when a stalled read returns; the machine sleeps
-		gap             Span
+		gap             Gap
 	}{
-		{name: "fails", first: speaking(31, 0), back: 13 * time.Second, gap: Span{3, 13}},
-		{name: "stalls", first: speaking(0, 31), back: time.Second, released: 9 * time.Second, gap: Span{3, 9}},
-		{name: "stalls for good", first: speaking(0, 31), back: time.Second, gap: Span{3, 14.7}},
-		{name: "sleeps", first: speaking(0, 0), sleep: time.Hour, gap: Span{5, 3605}},
+		{name: "fails", first: speaking(31, 0), back: 13 * time.Second, gap: Gap{3, 13}},
+		{name: "stalls", first: speaking(0, 31), back: time.Second, released: 9 * time.Second, gap: Gap{3, 9}},
+		{name: "stalls for good", first: speaking(0, 31), back: time.Second, gap: Gap{3, 14.7}},
+		{name: "sleeps", first: speaking(0, 0), sleep: time.Hour, gap: Gap{5, 3605}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -116,7 +116,7 @@ func TestPairSilencesEcho(t *testing.T) {
 	}
 	heard, all := 0, 0
 	for seq := range 100 {
-		x, _, err := (&Stream{src: p}).readChunk(t.Context())
+		x, _, err := (&ChunkReader{src: p}).readChunk(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

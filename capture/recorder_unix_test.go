@@ -30,7 +30,7 @@ exit 1`})
 	}
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	s := Start(ctx, src, StreamOptions{})
+	s := Start(ctx, src, ChunkReaderOptions{})
 	back := time.After(60 * time.Second)
 	for gaps := 0; gaps == 0; {
 		select {

@@ -174,7 +174,7 @@ func TestIdlePipeIsCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx2, cancel2 := context.WithCancel(context.Background())
-	s := Start(ctx2, src, StreamOptions{Pace: Fast})
+	s := Start(ctx2, src, ChunkReaderOptions{Pace: Fast})
 	if c := <-s.Chunks(); c.Valid != ChunkSamples {
 		t.Fatalf("%d samples", c.Valid)
 	}

@@ -17,7 +17,7 @@ type exchange struct {
 var errOver = errors.New("the input has ended")
 
 // Switchable reports whether Switch is possible: the source is one device.
-func (s *Stream) Switchable() bool {
+func (s *ChunkReader) Switchable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.src.(*microphone)
@@ -27,7 +27,7 @@ func (s *Stream) Switchable() bool {
 // Switch continues the stream with the device of an input, which must have the
 // same number of tracks. It waits until the device delivers audio. After an error
 // the stream continues with the device that it has.
-func (s *Stream) Switch(ctx context.Context, input string) error {
+func (s *ChunkReader) Switch(ctx context.Context, input string) error {
 	s.mu.Lock()
 	current, ok := s.src.(*microphone)
 	s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Stream) Switch(ctx context.Context, input string) error {
 
 // accept continues with a chosen device; see resume. What the device has delivered
 // until now is of the time that the other one covered.
-func (s *Stream) accept(ctx context.Context, x exchange, from anchor, began int64, seq *int64) error {
+func (s *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64, seq *int64) error {
 	x.next.discard()
 	old := s.src
 	s.replaceSource(x.next)

@@ -28,14 +28,14 @@ func checkVoiceprints(e protocol.Enrolment) *protocol.ValidationErrorResponse {
 	return nil
 }
 
-// recogniser is a Diarizer that recognises people: engine.Engine.
-type recogniser interface {
-	Recognise(people []voiceprint.Person, m voiceprint.Matching)
+// enroller is a Diarizer that recognises people: engine.Engine.
+type enroller interface {
+	Enrol(people []voiceprint.Person, m voiceprint.Matching)
 }
 
-// recognise makes a diarizer recognise the people of a stored enrolment.
-func recognise(d stream.Diarizer, enrolment json.RawMessage) error {
-	r, ok := d.(recogniser)
+// enrol makes a diarizer enrol the people of a stored enrolment.
+func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
+	r, ok := d.(enroller)
 	if !ok || len(enrolment) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func recognise(d stream.Diarizer, enrolment json.RawMessage) error {
 	}
 	people, matching, err := stream.People(e)
 	if err == nil {
-		r.Recognise(people, matching)
+		r.Enrol(people, matching)
 	}
 	return err
 }

@@ -135,7 +135,7 @@ func (s *Server) runStream(rec store.Session, request string, conn *websocket.Co
 		Recogniser: s.recogniser(rec), Labels: labels,
 	}
 	if s.options.KeepAudio {
-		config.Recording = &stream.Recording{Media: s.media, Account: rec.Account,
+		config.Recording = &stream.AudioTarget{Media: s.media, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
 	var remove func()
@@ -169,7 +169,7 @@ func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration)
 func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err error) {
 	err = stream.Guard(func() (err error) {
 		if d, err = s.options.NewDiarizer(); err == nil {
-			err = recognise(d, enrolment)
+			err = enrol(d, enrolment)
 		}
 		return err
 	})

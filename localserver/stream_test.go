@@ -270,7 +270,7 @@ func TestNoAudioIsClosed(t *testing.T) {
 	}
 }
 
-func TestHowAClientLeaves(t *testing.T) {
+func TestStatusByHowTheClientEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		leave  func(s *testStream)

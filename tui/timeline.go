@@ -229,7 +229,7 @@ func levelBetween(levels []display.Level, from, to float64) (display.Level, bool
 		hi = min(lo+1, len(levels)) // a cell shorter than a chunk
 	}
 	power, n, peak := 0.0, 0, float32(0)
-	// The levels that are read have fixed positions on the stream clock, so that
+	// The levels that are read have fixed positions on the capture clock, so that
 	// a cell keeps its shape.
 	step := max((hi-lo)/maxCellLevels, 1)
 	for i := (lo + step - 1) / step * step; i < hi; i += step {

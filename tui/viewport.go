@@ -18,7 +18,7 @@ var wholeSession = len(zoomSpans)
 
 // viewport is which part of the session the timeline shows.
 //
-// Time is divided into cells at fixed positions of the stream clock: cell i
+// Time is divided into cells at fixed positions of the capture clock: cell i
 // covers i*cellDur to (i+1)*cellDur. Following the present moves the window by
 // whole cells, so that what is drawn keeps its shape, and most ticks change one
 // cell.

@@ -126,7 +126,7 @@ func TestASetIsMeasured(t *testing.T) {
 	}
 }
 
-func TestTheTable(t *testing.T) {
+func TestTableHasScoresAndLag(t *testing.T) {
 	dir := makeSet(t)
 	set := filepath.Join(dir, "real-dev")
 	text, err := eval(t, "-ref", filepath.Join(set, "talk.rttm"), "-wav", filepath.Join(set, "talk.wav"), "-per-file")

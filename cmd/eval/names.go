@@ -236,7 +236,7 @@ func (m *meter) runNamed(w *windows, people []voiceprint.Person, threshold float
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	e.Recognise(people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
+	e.Enrol(people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
 	silence := make([]float32, chunkSamples)
 	for at := 0; at < w.samples; at += chunkSamples {
 		n := min(chunkSamples, w.samples-at)

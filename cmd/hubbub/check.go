@@ -22,7 +22,7 @@ import (
 type checkFlags struct {
 	serviceFlags
 	seconds count
-	limit   span
+	limit   durationFlag
 	report  string
 	format  choice
 	strict  bool
@@ -32,7 +32,7 @@ type checkFlags struct {
 func newCheck(a *App) *cobra.Command {
 	f := &checkFlags{
 		seconds: count{10, 1, 60},
-		limit:   span{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
+		limit:   durationFlag{value: 10 * time.Second, min: 100 * time.Millisecond, max: time.Minute},
 	}
 	cmd := &cobra.Command{
 		Use:   "check",

@@ -96,13 +96,13 @@ func serverAddress(server string) (*url.URL, error) {
 
 // engineFlags configure the engine of the built-in server.
 type engineFlags struct {
-	latency     span
+	latency     durationFlag
 	maxSpeakers count
 }
 
 func defaultEngineFlags() engineFlags {
 	return engineFlags{
-		latency:     span{value: engine.DefaultLatency, min: protocol.MinLatency, max: protocol.MaxLatency},
+		latency:     durationFlag{value: engine.DefaultLatency, min: protocol.MinLatency, max: protocol.MaxLatency},
 		maxSpeakers: count{engine.MaxSpeakers, 1, engine.MaxSpeakers},
 	}
 }

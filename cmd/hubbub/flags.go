@@ -39,17 +39,17 @@ func (c *choice) add(cmd *cobra.Command, name, short, usage string) {
 	completeChoices(cmd, name, c.allowed)
 }
 
-// span is a flag that takes a duration within bounds: 1s, 500ms, or a plain
+// durationFlag is a flag that takes a duration within bounds: 1s, 500ms, or a plain
 // number of seconds.
-type span struct {
+type durationFlag struct {
 	value    time.Duration
 	min, max time.Duration
 	given    bool // on the command line or in the settings
 }
 
-func (d *span) String() string { return d.value.String() }
-func (d *span) Type() string   { return "duration" }
-func (d *span) Set(s string) error {
+func (d *durationFlag) String() string { return d.value.String() }
+func (d *durationFlag) Type() string   { return "duration" }
+func (d *durationFlag) Set(s string) error {
 	v, err := time.ParseDuration(s)
 	if err != nil {
 		seconds, ferr := strconv.ParseFloat(s, 64)

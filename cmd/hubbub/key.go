@@ -34,7 +34,7 @@ func newKey(a *App) *cobra.Command {
 func newKeyCreate(a *App) *cobra.Command {
 	var account, data string
 	plan := choice{apikeys.PlanPro, []string{apikeys.PlanPro, apikeys.PlanNone}}
-	expires := span{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLifetime}
+	expires := durationFlag{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLifetime}
 	cmd := &cobra.Command{
 		Use:   "create --account NAME --data DIR",
 		Short: "Print a new API key",

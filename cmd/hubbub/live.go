@@ -28,7 +28,7 @@ type liveFlags struct {
 	channels  channelsFlag
 	pace      choice
 	record    string
-	reconnect span
+	reconnect durationFlag
 	voicesFlags
 	// sendVoices sends the stored voiceprints to a remote service.
 	sendVoices bool
@@ -120,10 +120,12 @@ func (f *liveFlags) fast() bool { return f.pace.value == "fast" }
 // enough for a service that restarts. A script must not wait longer.
 const unattendedReconnect = 15 * time.Second
 
-func defaultReconnect() span { return span{value: client.DefaultReconnect, max: 24 * time.Hour} }
+func defaultReconnect() durationFlag {
+	return durationFlag{value: client.DefaultReconnect, max: 24 * time.Hour}
+}
 
 // limit is how long a session on a display tries to reconnect.
-func (s span) limit(d session.Display) time.Duration {
+func (s durationFlag) limit(d session.Display) time.Duration {
 	if !d.Attended() && !s.given {
 		return min(unattendedReconnect, s.value)
 	}
@@ -223,7 +225,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
-	chunks := capture.Start(input, source, capture.StreamOptions{Pace: pace, Tap: recorder.Audio})
+	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: pace, Tap: recorder.Audio})
 	defer chunks.Close()
 	text := session.NewTranscriber(recogniser)
 	defer text.Close()

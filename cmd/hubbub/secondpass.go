@@ -48,7 +48,7 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 			return nil, errors.Join(err, source.Close())
 		}
 	}
-	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
+	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
 	defer chunks.Close()
 	p.begin(cmp.Or(result.info.Duration, result.info.Estimate))
 	for c := range chunks.Chunks() {

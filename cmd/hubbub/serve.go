@@ -32,7 +32,7 @@ func newServe(a *App) *cobra.Command {
 	var faultSpecs []string
 	var recogniser wordsFlags
 	log := defaultLogFlags()
-	drain := span{max: maxDrain}
+	drain := durationFlag{max: maxDrain}
 	maxMedia, accountStorage := size{localserver.DefaultMaxMedia}, size{localserver.DefaultAccountStorage}
 	cmd := &cobra.Command{
 		Use:   "serve",

@@ -18,7 +18,7 @@ type watchFlags struct {
 	displayFlags
 	record    string
 	words     bool
-	reconnect span
+	reconnect durationFlag
 }
 
 func newWatch(a *App) *cobra.Command {

@@ -56,7 +56,7 @@ func transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 	if err != nil {
 		return "", err
 	}
-	chunks := capture.Start(ctx, source, capture.StreamOptions{Pace: capture.Fast})
+	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
 	defer chunks.Close()
 	recording := words.NewRecording(r, turns, false)
 	for c := range chunks.Chunks() {

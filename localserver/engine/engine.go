@@ -98,8 +98,8 @@ type activitySource interface {
 	// the next push, which also invalidates the slice. Frames before first are
 	// not asked for again.
 	activity(first int) []speakerSet
-	// recognise gives the people whom match knows.
-	recognise(people []voiceprint.Person, m voiceprint.Matching)
+	// enrol gives the people whom match knows.
+	enrol(people []voiceprint.Person, m voiceprint.Matching)
 	// match is the enrolled person whom a speaker was recognised as, or "".
 	match(speaker int) string
 	// appendSnapshot and restoreSnapshot write and read what is known of the
@@ -137,10 +137,10 @@ func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, erro
 	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, decoder: frameDecoder{clusterer: clusterer, decoder: d.New(), params: p}}), nil
 }
 
-// Recognise makes the engine recognise people where they talk: the events of their
+// Enrol makes the engine recognise people where they talk: the events of their
 // turns have a Match. It must come before RestoreSnapshot and the first Push.
-func (e *Engine) Recognise(people []voiceprint.Person, m voiceprint.Matching) {
-	e.source.recognise(people, m)
+func (e *Engine) Enrol(people []voiceprint.Person, m voiceprint.Matching) {
+	e.source.enrol(people, m)
 }
 
 func newEngine(c Config, s activitySource) *Engine {
@@ -267,7 +267,7 @@ func (p *pipeline) push(samples []float32) {
 	}
 }
 
-func (p *pipeline) recognise(people []voiceprint.Person, m voiceprint.Matching) {
+func (p *pipeline) enrol(people []voiceprint.Person, m voiceprint.Matching) {
 	p.matcher.people, p.matcher.matching = people, m
 }
 

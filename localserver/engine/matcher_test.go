@@ -28,7 +28,7 @@ func BenchmarkRecognise(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			e.Recognise(people[:enrolled], voiceprint.Matching{Threshold: voiceprint.DefaultThreshold})
+			e.Enrol(people[:enrolled], voiceprint.Matching{Threshold: voiceprint.DefaultThreshold})
 			var events []Event
 			for i := range b.N {
 				at := i * SampleRate % (len(x) - SampleRate)

@@ -26,8 +26,8 @@ type script struct {
 
 func (s *script) push(samples []float32) { s.received += len(samples) }
 
-func (s *script) appendSnapshot(out []byte) []byte                   { return out }
-func (s *script) recognise([]voiceprint.Person, voiceprint.Matching) {}
+func (s *script) appendSnapshot(out []byte) []byte               { return out }
+func (s *script) enrol([]voiceprint.Person, voiceprint.Matching) {}
 func (s *script) match(int) string {
 	if s.matchAt > 0 && s.received >= s.matchAt && (s.unmatchAt == 0 || s.received < s.unmatchAt) {
 		return "Sam"

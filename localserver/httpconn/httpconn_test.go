@@ -238,7 +238,7 @@ type recorded struct {
 func (r *recorded) Write(p []byte) (int, error) { return r.Buffer.Write(p) }
 func (r *recorded) Read(p []byte) (int, error)  { return r.Buffer.Read(p) }
 
-func TestWrite(t *testing.T) {
+func TestOnlyAnswersOfNetHTTPAreReplaced(t *testing.T) {
 	t.Parallel()
 	const bad = "HTTP/1.1 400 Bad Request\r\n\r\n"
 	for name, c := range map[string]struct {

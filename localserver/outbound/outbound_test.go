@@ -24,7 +24,7 @@ func hosts(t *testing.T, list ...string) Hosts {
 	return h
 }
 
-func TestPublic(t *testing.T) {
+func TestPrivateAddressesAreNotPublic(t *testing.T) {
 	for text, want := range map[string]bool{
 		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true,
 		"127.0.0.1": false, "127.9.9.9": false, "10.1.2.3": false, "172.16.0.1": false, "172.32.0.1": true, "192.168.1.1": false,
@@ -38,7 +38,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestPolicyAllowsOnlyItsHosts(t *testing.T) {
 	some := hosts(t, "a.example", "*.b.example", "10.0.0.0/8", "localhost")
 	fetch, hook := Policy{Hosts: some}, Policy{Hosts: some, Others: true, Private: true}
 	for _, c := range []struct {

@@ -174,7 +174,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestPurge(t *testing.T) {
+func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 	dir := t.TempDir()
 	sessionsOnDisk(t, dir, 3)
 	for _, all := range []bool{false, true} {

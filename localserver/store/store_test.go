@@ -198,7 +198,7 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 	}
 }
 
-func TestOrphans(t *testing.T) {
+func TestOrphansAreOfOtherNodesOrExpired(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for _, id := range []string{"waiting", "mine", "theirs", "over"} {

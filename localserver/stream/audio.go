@@ -19,18 +19,18 @@ const queuedAudio = 300
 
 var errAudioTooLarge = errors.New("the audio is larger than media may be")
 
-// Recording is where the audio of a stream is kept.
-type Recording struct {
+// AudioTarget is where the audio of a stream is kept.
+type AudioTarget struct {
 	Media    store.Media
 	Account  string
 	Name     string // of the object
 	MaxBytes int64
 }
 
-// recorder writes the audio of one stream to the media store while it arrives,
+// audioWriter writes the audio of one stream to the media store while it arrives,
 // as WAV with 16 bits. All methods may be called on nil, which records nothing.
-type recorder struct {
-	to    Recording
+type audioWriter struct {
+	to    AudioTarget
 	now   func() time.Time
 	log   *slog.Logger
 	queue chan []byte
@@ -39,13 +39,13 @@ type recorder struct {
 	done  chan struct{}
 }
 
-func startRecorder(to Recording, now func() time.Time, log *slog.Logger) *recorder {
-	r := &recorder{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
+func startRecorder(to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
+	r := &audioWriter{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
 	go r.run()
 	return r
 }
 
-func (r *recorder) run() {
+func (r *audioWriter) run() {
 	defer close(r.done)
 	// A recording is finished also while the server stops.
 	ctx, cancel := context.WithTimeout(context.Background(), store.MediaWriteTime)
@@ -58,7 +58,7 @@ func (r *recorder) run() {
 }
 
 // write moves the audio to the store until the queue is closed.
-func (r *recorder) write(ctx context.Context) error {
+func (r *audioWriter) write(ctx context.Context) error {
 	w, err := r.to.Media.CreateMedia(ctx, r.to.Account, r.to.Name, r.now)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *recorder) write(ctx context.Context) error {
 }
 
 // add takes a chunk. It never waits.
-func (r *recorder) add(samples []float32) {
+func (r *audioWriter) add(samples []float32) {
 	if r == nil || r.full {
 		return
 	}
@@ -102,7 +102,7 @@ func (r *recorder) add(samples []float32) {
 
 // finish ends the recording and says whether it is to be kept. It waits until
 // it is stored, or ctx ends.
-func (r *recorder) finish(ctx context.Context, keep bool) {
+func (r *audioWriter) finish(ctx context.Context, keep bool) {
 	if r == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (r *recorder) finish(ctx context.Context, keep bool) {
 
 // wait waits until the recorder's goroutine has ended. Each step of its work
 // has its own deadline.
-func (r *recorder) wait() {
+func (r *audioWriter) wait() {
 	if r != nil {
 		<-r.done
 	}

@@ -31,13 +31,13 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	to := Recording{Media: s, Account: "a", Name: "x", MaxBytes: 1 << 20}
+	to := AudioTarget{Media: s, Account: "a", Name: "x", MaxBytes: 1 << 20}
 	samples := make([]float32, protocol.ChunkSamples)
 	for i := range samples {
 		samples[i] = 0.5
 	}
 	samples[1], samples[2] = 2, -2 // clipped
-	record := func(to Recording, chunks int, keep bool) {
+	record := func(to AudioTarget, chunks int, keep bool) {
 		r := startRecorder(to, time.Now, discard)
 		for range chunks {
 			r.add(samples)
@@ -85,7 +85,7 @@ func TestRecording(t *testing.T) {
 	if string(wav[:4]) != "RIFF" || string(wav[8:16]) != "WAVEfmt " || string(wav[36:40]) != "data" {
 		t.Errorf("header %q", wav[:protocol.WAVHeaderBytes])
 	}
-	var none *recorder // a stream without recording
+	var none *audioWriter // a stream without recording
 	none.add(samples)
 	none.finish(t.Context(), true)
 	none.wait()

@@ -73,7 +73,7 @@ func (s *Session) recordEnd(ctx context.Context, end *ending) bool {
 	// A stream that is canceled gets its time as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	s.audio.finish(ctx, end.status == store.Done)
+	s.audioWriter.finish(ctx, end.status == store.Done)
 	s.snapshots.wait(ctx)
 	if !s.journal.drain(ctx) {
 		return false

@@ -65,9 +65,9 @@ func (r *reader) run() {
 				r.reject(errAfterEnd)
 			}
 		case kind == websocket.BinaryMessage:
-			r.audio(body)
+			r.binaryFrame(body)
 		default:
-			r.text(body)
+			r.textFrame(body)
 		}
 	}
 }
@@ -85,9 +85,9 @@ func (r *reader) end(why ending) {
 	}
 }
 
-// audio takes one binary frame. It does not read more than a chunk: the next
+// binaryFrame takes one binary frame. It does not read more than a chunk: the next
 // call of NextReader discards the rest.
-func (r *reader) audio(body io.Reader) {
+func (r *reader) binaryFrame(body io.Reader) {
 	n, err := io.ReadFull(body, r.frame[:])
 	switch {
 	case err == nil, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -132,8 +132,8 @@ func (r *reader) buffer() (samples []float32, ok bool) {
 	return samples, true
 }
 
-// text takes one text frame.
-func (r *reader) text(body io.Reader) {
+// textFrame takes one textFrame frame.
+func (r *reader) textFrame(body io.Reader) {
 	text, err := io.ReadAll(io.LimitReader(body, maxText+1))
 	if err != nil {
 		return // the connection was lost inside the frame

@@ -49,7 +49,7 @@ type Config struct {
 	Counters  *Counters
 
 	// Recording is where the stream's audio is kept, nil for nowhere.
-	Recording *Recording
+	Recording *AudioTarget
 	// Recogniser gives the words of turns, which the client asked for; nil = it did
 	// not.
 	Recogniser words.Recogniser
@@ -70,15 +70,15 @@ type Session struct {
 	log      *slog.Logger
 	counters *Counters
 
-	conn      Socket
-	pacer     *pacer
-	diarizer  Diarizer
-	validator validator
-	writer    *writer
-	journal   *journal
-	words     *transcript     // nil unless the client asked for words
-	audio     *recorder       // nil unless audio is recorded
-	snapshots *snapshotWriter // nil for a diarizer without snapshots
+	conn        Socket
+	pacer       *pacer
+	diarizer    Diarizer
+	validator   validator
+	writer      *writer
+	journal     *journal
+	words       *transcript     // nil unless the client asked for words
+	audioWriter *audioWriter    // nil unless audio is recorded
+	snapshots   *snapshotWriter // nil for a diarizer without snapshots
 
 	chunks chan chunk     // from the reader to the worker; closed at the end of the input
 	free   chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
@@ -113,7 +113,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 		s.words = startTranscript(c.Recogniser, s)
 	}
 	if c.Recording != nil {
-		s.audio = startRecorder(*c.Recording, c.Now, c.Log)
+		s.audioWriter = startRecorder(*c.Recording, c.Now, c.Log)
 	}
 	if _, ok := d.(snapshotter); ok {
 		s.snapshots = startSnapshotWriter(c.Snapshots, c.ID, c.Log)
@@ -168,7 +168,7 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 	}
 	s.writer.finish(sent)
 	s.writer.close(sent, readerDone)
-	defer s.audio.wait()
+	defer s.audioWriter.wait()
 	defer s.snapshots.wait(context.WithoutCancel(ctx)) // each write has its own deadline
 	if !recorded {
 		s.recordEndLate(ctx, drain, &end)

@@ -224,7 +224,7 @@ func TestSlowDiarizer(t *testing.T) {
 	})
 }
 
-func TestHowAClientLeaves(t *testing.T) {
+func TestStatusByHowTheClientEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		leave  func(c *client)
 		status store.Status

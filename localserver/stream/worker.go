@@ -65,7 +65,7 @@ func (s *Session) push(c chunk) bool {
 	s.received += protocol.ChunkDuration
 	s.journal.received.Store(int64(s.received))
 	s.counters.Chunks.Add(1)
-	s.audio.add(c.samples)
+	s.audioWriter.add(c.samples)
 	began := time.Now()
 	ok := s.diarize(func(out []engine.Event) []engine.Event { return s.diarizer.Push(c.samples, out) })
 	s.counters.pushed(time.Since(began), time.Since(c.arrived))

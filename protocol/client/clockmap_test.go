@@ -11,7 +11,7 @@ import (
 	"hubbub/protocol/protocoltest"
 )
 
-func TestGaps(t *testing.T) {
+func TestTimesAcrossDroppedChunks(t *testing.T) {
 	var g clockMap
 	sent := int64(0)
 	for _, seq := range []int64{0, 1, 2, 5, 6, 20} { // dropped: 3, 4 and 7 to 19

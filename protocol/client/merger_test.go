@@ -60,7 +60,7 @@ func spliced(t *testing.T, script string) string {
 	return strings.Join(out, "; ")
 }
 
-func TestSplice(t *testing.T) {
+func TestMergerJoinsStreams(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"one stream": {"start 1 A; end 2 A", "start 1 A; end 2 A"},
 		"open turns end where it was lost": {
@@ -98,7 +98,7 @@ func TestSplice(t *testing.T) {
 }
 
 // A service gone mad fills no memory.
-func TestSpliceBoundsLabels(t *testing.T) {
+func TestMergerBoundsLabels(t *testing.T) {
 	p := newEventMerger()
 	p.cutAt(0)
 	p.nextStream(0, false)

@@ -314,7 +314,7 @@ func (r *ResilientStream) manage(s *Stream) {
 					s.abort(internalError("sending", p))
 				}
 			}()
-			r.sendChunks(s)
+			r.sendBuffered(s)
 		}()
 		r.forwardEvents(s)
 		info = s.Wait()

@@ -17,7 +17,7 @@ import (
 type State struct {
 	// Timeline holds the turns by label.
 	Timeline protocol.Snapshot
-	// Position and Sent are on the stream clock, in seconds: the newest sample
+	// Position and Sent are on the capture clock, in seconds: the newest sample
 	// of the source, and the newest that was sent.
 	Position, Sent float64
 	// Length is how long the input is, in seconds; 0 = unknown or endless.
@@ -31,9 +31,9 @@ type State struct {
 	// second. The slice is shared between snapshots and only grows at its end:
 	// read only.
 	Levels []Level
-	// Gaps are the stretches of the session that never reached the service, in
-	// order and without overlap: lost connections, dropped audio, outages of the
-	// microphone.
+	// Gaps are the stretches of the session that no stream has decided, and those in
+	// which the device delivered nothing, in order and without overlap: lost
+	// connections, dropped audio, outages of the microphone.
 	Gaps []protocol.Span
 	// Source names the input, SourceNotice is what users must know about it
 	// ("no microphone: demo"), Server names the service.

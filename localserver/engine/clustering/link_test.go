@@ -20,7 +20,7 @@ func talking(frames int, speakers ...[][2]int) *Window {
 	return w
 }
 
-func TestLinks(t *testing.T) {
+func TestALinkNeedsSpeechWithoutAPause(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		w    *Window

@@ -32,7 +32,7 @@ func stretch(step, short, long int) Stretch {
 	return Stretch{step, [decoder.Scales]Embedding{onAxis(short), onAxis(long)}}
 }
 
-func TestScores(t *testing.T) {
+func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 	c := stretched()
 	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
 	c.addStretches(&Window{Stretches: []Stretch{stretch(12, 2, 2), stretch(20, 2, 0)}}) // the second again

@@ -141,7 +141,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestColumn(t *testing.T) {
+func TestColumnIsInvertible(t *testing.T) {
 	for i := range TrunkSize {
 		if exported(Column(i)) != i {
 			t.Fatalf("column %d comes back as %d", i, exported(Column(i)))

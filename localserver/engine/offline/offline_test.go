@@ -158,7 +158,7 @@ func TestOptionsBoundTheCount(t *testing.T) {
 	}
 }
 
-func TestOverlap(t *testing.T) {
+func TestExclusiveTurnsDoNotOverlap(t *testing.T) {
 	r := meeting(t, Options{}, people(2), 24, func(second int) (int, int) {
 		if second%8 == 4 {
 			return 0, 1
@@ -189,7 +189,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-func TestNothing(t *testing.T) {
+func TestSilenceHasNoTurns(t *testing.T) {
 	for _, samples := range []int{0, 1, 320, hopSamples, 5 * hopSamples} {
 		r, err := New(Options{})
 		if err != nil {
@@ -293,7 +293,7 @@ func TestAgglomerate(t *testing.T) {
 	}
 }
 
-func TestHints(t *testing.T) {
+func TestErrorNamesTheRange(t *testing.T) {
 	err := Options{Speakers: 21}.Validate()
 	if !strings.Contains(hint.Of(err), "1 to 20") {
 		t.Errorf("%v", err)

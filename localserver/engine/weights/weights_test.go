@@ -123,7 +123,7 @@ func TestInvalidHeaders(t *testing.T) {
 	}
 }
 
-func TestHalf(t *testing.T) {
+func TestFloat16(t *testing.T) {
 	for bits, want := range map[uint16]float32{
 		0: 0, 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 1: 0x1p-24, 0x3ff: 1023 * 0x1p-24, 0x400: 0x1p-14, 0x3555: 0.333251953125,
 	} {

@@ -113,7 +113,7 @@ func (s *stream) receive(conn *client.Stream) {
 	}
 }
 
-// sentAt is when the audio up to a timestamp, in seconds of the stream clock, had
+// sentAt is when the audio up to a timestamp, in seconds of the capture clock, had
 // been sent: the time of the chunk that contains its last sample.
 func (s *stream) sentAt(timestamp float64) (time.Time, bool) {
 	s.mu.Lock()

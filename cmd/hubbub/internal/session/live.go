@@ -39,7 +39,7 @@ type Stream interface {
 // LiveParts are the parts of a live session in the order of the data path.
 type LiveParts struct {
 	Source   capture.Info
-	Chunks   *capture.Stream
+	Chunks   *capture.ChunkReader
 	EndInput context.CancelFunc // ends Chunks
 	Stream   Stream
 	Recorder *recording.Recorder
@@ -88,7 +88,7 @@ func (l *Live) end() { l.EndInput() }
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
 	defer context.AfterFunc(ctx, func() {
-		if l.waits() { // the input ended before: this interrupts the wait for the service
+		if l.waitsForService() { // the input ended before: this interrupts the wait for the service
 			_ = l.Stream.Close()
 		}
 	})()
@@ -228,8 +228,9 @@ func (l *Live) draining() bool {
 	return l.conn == display.Draining
 }
 
-// waits reports whether the session waits for the service although nothing has interrupted its input.
-func (l *Live) waits() bool {
+// waitsForService reports whether the input had ended by itself, so that an interrupt
+// ends the wait for the service.
+func (l *Live) waitsForService() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conn == display.Draining && l.ended

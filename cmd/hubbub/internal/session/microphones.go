@@ -16,7 +16,7 @@ const switchLimit = 20 * time.Second
 
 // microphones lets the user of a session choose its microphone.
 type microphones struct {
-	chunks *capture.Stream
+	chunks *capture.ChunkReader
 	meter  capture.Meter
 	ctx    context.Context // of the session
 	end    context.CancelFunc
@@ -25,7 +25,7 @@ type microphones struct {
 	used string     // input that was chosen; "" = that of the start
 }
 
-func newMicrophones(chunks *capture.Stream) *microphones {
+func newMicrophones(chunks *capture.ChunkReader) *microphones {
 	m := &microphones{chunks: chunks}
 	m.ctx, m.end = context.WithCancel(context.Background())
 	return m

@@ -16,8 +16,8 @@ import (
 	"hubbub/tui/display"
 )
 
-// Source is a *Live, a *Watched or a *Replay.
-type Source interface {
+// Session is a *Live, a *Watched or a *Replay.
+type Session interface {
 	view
 	// run passes everything that the session learns to the display, in order,
 	// until the source has ended. It returns why, nil for a normal end. Its
@@ -61,7 +61,7 @@ type controls struct {
 // the user quits or ctx ends, the source is asked to end, and its last turns are
 // still displayed: the display ends after it. A panic of either is a
 // crash.PanicError; the rest of the session still ends in order.
-func Run(ctx context.Context, s Source, d Display) error {
+func Run(ctx context.Context, s Session, d Display) error {
 	if err := d.open(s); err != nil {
 		return err
 	}

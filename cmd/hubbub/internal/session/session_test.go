@@ -110,7 +110,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	}
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
-	chunks := capture.Start(input, source, capture.StreamOptions{Pace: capture.Fast, Tap: recorder.Audio})
+	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: capture.Fast, Tap: recorder.Audio})
 	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Notes: notes}), recorder
 }
 
@@ -159,10 +159,10 @@ func replay(t *testing.T) *Replay {
 }
 
 // kinds are the three kinds of source, each with one turn.
-var kinds = map[string]func(t *testing.T) Source{
-	"live":   func(t *testing.T) Source { s, _ := live(t, protocoltest.Service{}, ""); return s },
-	"watch":  func(t *testing.T) Source { return watched(t, protocoltest.Service{Watch: oneTurnWatched}) },
-	"replay": func(t *testing.T) Source { return replay(t) },
+var kinds = map[string]func(t *testing.T) Session{
+	"live":   func(t *testing.T) Session { s, _ := live(t, protocoltest.Service{}, ""); return s },
+	"watch":  func(t *testing.T) Session { return watched(t, protocoltest.Service{Watch: oneTurnWatched}) },
+	"replay": func(t *testing.T) Session { return replay(t) },
 }
 
 var oneTurn = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0.05, End: 0.1}}
@@ -204,7 +204,7 @@ func waitFor(t *testing.T, ok func() bool) {
 }
 
 // waitForEvents waits until the stream has begun.
-func waitForEvents(t *testing.T, s Source) {
+func waitForEvents(t *testing.T, s Session) {
 	t.Helper()
 	waitFor(t, func() bool { return s.state().Timeline.Counts.Events > 0 })
 }
@@ -274,11 +274,11 @@ func TestInterruptOfTheWait(t *testing.T) {
 func TestWhatAnInterruptEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var l Live
-	if l.setDraining(ctx); !l.waits() {
+	if l.setDraining(ctx); !l.waitsForService() {
 		t.Error("it does not end the wait")
 	}
 	cancel()
-	if l.setDraining(ctx); l.waits() {
+	if l.setDraining(ctx); l.waitsForService() {
 		t.Error("it ends the wait for the turns of the input that it has ended")
 	}
 }

@@ -41,7 +41,7 @@ func TestExport(t *testing.T) {
 	unrecorded, _ := live(t, protocoltest.Service{}, "")
 	for _, c := range []struct {
 		name   string
-		source Source
+		source Session
 		folder string // "" = hubbub-DATE in the current one
 		ended  bool   // before the export
 	}{

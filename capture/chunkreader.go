@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// StreamOptions are the options of Start.
-type StreamOptions struct {
+// ChunkReaderOptions are the options of Start.
+type ChunkReaderOptions struct {
 	Pace Pace
 	// Tap is called with every chunk, in order, before it is delivered. It must
 	// not change the samples.
@@ -21,7 +21,7 @@ type StreamOptions struct {
 // Stats are the counters and the state of a Stream.
 type Stats struct {
 	Overflows int64         // times the device lost audio
-	Position  time.Duration // stream clock of the newest sample
+	Position  time.Duration // capture clock of the newest sample
 	Level     Level         // of the newest chunk
 	Notices   []string      // since the opening, without Info.Notice
 	// Device is the name of the source. It changes when another device takes its
@@ -32,17 +32,17 @@ type Stats struct {
 	Outage *Outage
 	// Gaps are the outages so far, with the one that lasts. The slice is shared:
 	// read only.
-	Gaps []Span
+	Gaps []Gap
 	// Silence is set while a device delivers only silence.
 	Silence Silence
 }
 
-// Stream reads a source in its own goroutine and divides the audio into chunks. It
+// ChunkReader reads a source in its own goroutine and divides the audio into chunks. It
 // waits until each chunk is received. If the receiver of a microphone's chunks is
 // too slow, the device overflows, which Stats counts.
-type Stream struct {
+type ChunkReader struct {
 	src     Source
-	o       StreamOptions
+	o       ChunkReaderOptions
 	end     context.CancelFunc
 	chunks  chan Chunk
 	notice  chan struct{}   // see Changed
@@ -59,8 +59,8 @@ type Stream struct {
 }
 
 // Start reads src until it ends or fails or ctx ends, and then closes it.
-func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
-	s := &Stream{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
+func Start(ctx context.Context, src Source, o ChunkReaderOptions) *ChunkReader {
+	s := &ChunkReader{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
 		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
 	ctx, s.end = context.WithCancel(ctx)
 	go s.run(ctx)
@@ -69,7 +69,7 @@ func Start(ctx context.Context, src Source, o StreamOptions) *Stream {
 
 // Close ends the stream and waits until the source is closed. What was not received
 // is lost.
-func (s *Stream) Close() {
+func (s *ChunkReader) Close() {
 	s.end()
 	for range s.chunks {
 	}
@@ -77,12 +77,12 @@ func (s *Stream) Close() {
 
 // Chunks is closed at the end of the input, on an error, and when the context
 // of Start ends or Close is called.
-func (s *Stream) Chunks() <-chan Chunk { return s.chunks }
+func (s *ChunkReader) Chunks() <-chan Chunk { return s.chunks }
 
 // Changed receives after Stats.Outage or Stats.Silence has changed.
-func (s *Stream) Changed() <-chan struct{} { return s.notice }
+func (s *ChunkReader) Changed() <-chan struct{} { return s.notice }
 
-func (s *Stream) notify() {
+func (s *ChunkReader) notify() {
 	select {
 	case s.notice <- struct{}{}:
 	default:
@@ -90,14 +90,14 @@ func (s *Stream) notify() {
 }
 
 // Err returns, after Chunks is closed, the reason: nil = the input ended.
-func (s *Stream) Err() error {
+func (s *ChunkReader) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
 // Stats may be called at any time, from any goroutine.
-func (s *Stream) Stats() Stats {
+func (s *ChunkReader) Stats() Stats {
 	s.mu.Lock()
 	st, src := s.stats, s.src
 	st.Overflows, st.Gaps = s.overflowsBefore, s.gaps()
@@ -112,7 +112,7 @@ func (s *Stream) Stats() Stats {
 	return st
 }
 
-func (s *Stream) run(ctx context.Context) {
+func (s *ChunkReader) run(ctx context.Context) {
 	defer close(s.chunks)
 	defer s.end()
 	err := s.readSource(ctx)
@@ -138,7 +138,7 @@ func (d *defect) Stack() []byte { return d.stack }
 
 // readSource reads and delivers until the end. A panic in a source or a tap ends
 // only this stream.
-func (s *Stream) readSource(ctx context.Context) (err error) {
+func (s *ChunkReader) readSource(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", r), debug.Stack()}
@@ -147,12 +147,12 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 	paced := !s.src.Info().Kind.Live() && s.o.Pace == Realtime
 	var pace pacer
 	device, _ := s.src.(reopener)
-	var last anchor // the chunk after the newest one
+	var next anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
 		if seq > 0 {
 			select {
 			case x := <-s.exchanges:
-				if err := s.accept(ctx, x, last, seq, &seq); err != nil {
+				if err := s.accept(ctx, x, next, seq, &seq); err != nil {
 					return err
 				}
 			default:
@@ -190,22 +190,22 @@ func (s *Stream) readSource(ctx context.Context) (err error) {
 			if valid > 0 {
 				seq++
 			}
-			if err := s.bridge(ctx, last, &seq, readErr); err != nil {
+			if err := s.bridge(ctx, next, &seq, readErr); err != nil {
 				return err
 			}
-			last = anchor{seq, device.elapsed()}
+			next = anchor{seq, device.elapsed()}
 			seq-- // the next chunk is seq
 		case readErr != nil:
 			return readErr
 		case device != nil:
-			last = anchor{seq + 1, device.elapsed()}
+			next = anchor{seq + 1, device.elapsed()}
 		}
 	}
 }
 
 // readChunk reads one chunk, interleaved by track; an incomplete one only together
 // with an error.
-func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
+func (s *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
 	tracks := s.src.Info().tracks()
 	samples = make([]float32, tracks*ChunkSamples)
 	for empty := 0; valid < ChunkSamples; {
@@ -225,7 +225,7 @@ func (s *Stream) readChunk(ctx context.Context) (samples []float32, valid int, e
 }
 
 // deliver passes a chunk to the tap, then to the receiver of Chunks.
-func (s *Stream) deliver(ctx context.Context, c Chunk, position time.Duration) error {
+func (s *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Duration) error {
 	s.mu.Lock()
 	s.stats.Position = position
 	s.stats.Level = c.Level

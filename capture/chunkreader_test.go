@@ -70,7 +70,7 @@ func TestChunksAreTheSource(t *testing.T) {
 		most := rapid.IntRange(1, 2500).Draw(t, "block")
 		src := &fakeSource{kind: File, samples: x, end: io.EOF, block: func() int { return 1 + rand.IntN(most) }}
 		var tapped []float32
-		s := Start(context.Background(), src, StreamOptions{Pace: Fast, Tap: func(c Chunk) {
+		s := Start(context.Background(), src, ChunkReaderOptions{Pace: Fast, Tap: func(c Chunk) {
 			tapped = append(tapped, c.Samples[:c.Valid]...)
 		}})
 		var got []float32
@@ -149,7 +149,7 @@ func TestAnHourInRealTime(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		s := Start(t.Context(), &silence{3600 * SampleRate}, StreamOptions{Pace: Realtime, Tap: busy})
+		s := Start(t.Context(), &silence{3600 * SampleRate}, ChunkReaderOptions{Pace: Realtime, Tap: busy})
 		for range s.Chunks() {
 		}
 		if last > 50*time.Millisecond {
@@ -169,7 +169,7 @@ func TestAnHourInRealTime(t *testing.T) {
 // TestRealtimeWaits: on the real clock, 0.5 s of audio takes 0.5 s.
 func TestRealtimeWaits(t *testing.T) {
 	began := time.Now()
-	s := Start(context.Background(), &silence{SampleRate / 2}, StreamOptions{Pace: Realtime})
+	s := Start(context.Background(), &silence{SampleRate / 2}, ChunkReaderOptions{Pace: Realtime})
 	for range s.Chunks() {
 	}
 	if d := time.Since(began); d < 490*time.Millisecond {
@@ -185,7 +185,7 @@ func TestSourceWaits(t *testing.T) {
 			const chunks = 40
 			taps := 0
 			src := &fakeSource{kind: kind, samples: noisy(chunks * ChunkSamples), end: io.EOF, lost: 3}
-			s := Start(context.Background(), src, StreamOptions{Pace: Fast, Tap: func(Chunk) { taps++ }})
+			s := Start(context.Background(), src, ChunkReaderOptions{Pace: Fast, Tap: func(Chunk) { taps++ }})
 			time.Sleep(50 * time.Millisecond)
 			if p := s.Stats().Position; p > ChunkDuration {
 				t.Errorf("%v were read before the first one was received", p)
@@ -213,7 +213,7 @@ func TestSourceWaits(t *testing.T) {
 func TestAudioBeforeAFailure(t *testing.T) {
 	broken := errors.New("unplugged")
 	src := &fakeSource{kind: Mic, samples: noisy(ChunkSamples + 100), end: broken}
-	s := Start(context.Background(), src, StreamOptions{})
+	s := Start(context.Background(), src, ChunkReaderOptions{})
 	total := 0
 	for c := range s.Chunks() {
 		total += c.Valid
@@ -229,7 +229,7 @@ func TestCancelEndsTheStream(t *testing.T) {
 		"no receiver":  {kind: File, samples: noisy(100 * ChunkSamples), end: io.EOF},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s := Start(ctx, src, StreamOptions{Pace: Fast})
+		s := Start(ctx, src, ChunkReaderOptions{Pace: Fast})
 		time.AfterFunc(20*time.Millisecond, cancel)
 		time.Sleep(40 * time.Millisecond)
 		for range s.Chunks() {
@@ -245,7 +245,7 @@ type panicking struct{ *silence }
 func (panicking) Read(context.Context, []float32) (int, error) { panic("boom") }
 
 func TestPanicEndsOnlyTheStream(t *testing.T) {
-	s := Start(context.Background(), panicking{&silence{}}, StreamOptions{})
+	s := Start(context.Background(), panicking{&silence{}}, ChunkReaderOptions{})
 	for range s.Chunks() {
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "boom") {
@@ -255,7 +255,7 @@ func TestPanicEndsOnlyTheStream(t *testing.T) {
 	if !errors.As(s.Err(), &d) || !strings.Contains(string(d.Stack()), "panicking") {
 		t.Errorf("%v has no stack of the panic", s.Err())
 	}
-	s = Start(context.Background(), &silence{SampleRate}, StreamOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
+	s = Start(context.Background(), &silence{SampleRate}, ChunkReaderOptions{Pace: Fast, Tap: func(Chunk) { panic("tap") }})
 	for range s.Chunks() {
 	}
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "tap") {
@@ -268,7 +268,7 @@ type idle struct{ *silence }
 func (idle) Read(context.Context, []float32) (int, error) { return 0, nil }
 
 func TestASourceWithoutProgressEnds(t *testing.T) {
-	s := Start(context.Background(), idle{&silence{}}, StreamOptions{})
+	s := Start(context.Background(), idle{&silence{}}, ChunkReaderOptions{})
 	for range s.Chunks() {
 	}
 	if !errors.Is(s.Err(), io.ErrNoProgress) {

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"time"
+
+	"hubbub/protocol"
+)
+
+// sendBuffered sends what waits to one stream until all is sent or the stream is
+// over.
+func (r *ResilientStream) sendBuffered(s *Stream) {
+	for n := int64(0); ; {
+		waiting, ended := r.buffer.waiting()
+		switch {
+		case waiting > 0:
+			if !r.pace(s, n) {
+				return
+			}
+			c := r.buffer.take()
+			if s.Send(r.ctx, c.seq, c.samples) != nil {
+				return
+			}
+			n++
+			r.buffer.sent(c.seq)
+			r.advancePosition(c.seq)
+		case ended:
+			if s.EndOfStream(r.ctx) == nil {
+				select {
+				case <-r.endSent:
+				default:
+					close(r.endSent)
+				}
+			}
+			return
+		default:
+			select {
+			case <-r.buffer.added:
+			case <-s.over:
+				return
+			}
+		}
+	}
+}
+
+func (r *ResilientStream) advancePosition(seq int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.start.IsZero() {
+		r.start = r.client.config.now().Add(-time.Duration(seq) * protocol.ChunkDuration)
+	}
+	r.position = max(r.position, seq+1)
+}
+
+// pace waits until the n-th chunk of a stream may be sent; false when the stream
+// is over. Real time is counted from when the service is known to have received
+// the first chunk, which may have taken long.
+func (r *ResilientStream) pace(s *Stream, n int64) bool {
+	for !r.o.Unpaced && time.Duration(n+1)*protocol.ChunkDuration > maxAhead {
+		_, first := s.acknowledged()
+		now := s.config.now()
+		if at := s.firstChunk().Add(ackTimeout); first.IsZero() && now.After(at) {
+			first = at
+		}
+		wait := 20 * time.Millisecond
+		if !first.IsZero() {
+			wait = time.Duration(n+1)*protocol.ChunkDuration - maxAhead - now.Sub(first)
+		}
+		if wait <= 0 {
+			break
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-s.over:
+			t.Stop()
+			return false
+		}
+	}
+	return true
+}
