@@ -275,7 +275,7 @@ func wrongAnswers(server string) map[string]twist {
 		"status/null":        {path: statusPath, body: swap(`"startedAt":null,`, ``)},
 		"status/running":     {path: statusPath, body: swap(`"running"`, `"open"`)},
 		"status/done":        {path: statusPath, body: swap(`"done"`, `"completed"`)},
-		"status/closed":        {path: statusPath, body: swap(`"done"`, `"error"`)},
+		"status/closed":      {path: statusPath, body: swap(`"done"`, `"error"`)},
 		"status/lost":        {path: statusPath, body: swap(`"error"`, `"done"`)},
 		"status/times":       {path: statusPath, body: swap(`(\d\d:\d\d:\d\d)Z`, "$1+00:00")},
 		"token/opens":        {path: streamPath, request: func(r *http.Request) { r.URL.RawQuery = "" }},

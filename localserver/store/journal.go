@@ -98,7 +98,8 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 }
 
 // Amend completes the events of another node's session: it reads them and appends
-// what edit returns for them, as one step. The earlier writer can append no more.
+// what edit returns for them, as one step. If that is anything, the earlier writer can
+// append no more.
 func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error {
 	for {
 		stored, end, err := s.read(ctx, session)
