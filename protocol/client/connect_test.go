@@ -123,11 +123,13 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 
 func TestConnectionsThatFail(t *testing.T) {
 	closed := protocoltest.Listen(t, func(net.Conn) {})
-	refused, err := net.Listen("tcp", "127.0.0.1:0")
+	// The port of an outgoing connection: nothing listens there, and nobody else gets it.
+	outgoing, err := net.Dial("tcp", protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = refused.Close()
+	defer outgoing.Close()
+	refused := outgoing.LocalAddr().String()
 	plain := httptest.NewServer(okAnswer)
 	defer plain.Close()
 	overTLS, _ := protocoltest.ServeTLS(t, okAnswer, nil)
@@ -140,7 +142,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		name, base, says, hint string
 		timeout                time.Duration
 	}{
-		{"refused", "https://" + refused.Addr().String(), refused.Addr().String() + " refuses connections", "nothing listens there", 0},
+		{"refused", "https://" + refused, refused + " refuses connections", "nothing listens there", 0},
 		{"closed at once", "http://" + closed, "", "", 0}, // EOF or a reset, by chance
 		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "answers without TLS", "http:// instead of https://", 0},
 		{"plain expected, TLS found", "http" + strings.TrimPrefix(overTLS, "https"), "HTTP request to an HTTPS server", "https:// instead of http://", 0},
