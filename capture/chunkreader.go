@@ -18,7 +18,7 @@ type ChunkReaderOptions struct {
 	Tap func(Chunk)
 }
 
-// Stats are the counters and the state of a Stream.
+// Stats are the counters and the state of a ChunkReader.
 type Stats struct {
 	Overflows int64         // times the device lost audio
 	Position  time.Duration // capture clock of the newest sample

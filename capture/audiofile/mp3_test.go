@@ -114,6 +114,21 @@ func TestLongerMP3(t *testing.T) {
 	}
 }
 
+// TestMP3Padding: a last frame that is padding alone is not audio.
+func TestMP3Padding(t *testing.T) {
+	b := mp3File(t, "stereo44.mp3")
+	at := bytes.Index(b, []byte("Info")) + 4 + 4 + 4 + 4 + 100 + 4 // of LAME's tag, behind flags, frames, bytes, table, quality
+	was := int(b[at+22]&15)<<8 | int(b[at+23])
+	const padding = 2000
+	b[at+22], b[at+23] = b[at+22]&0xf0|padding>>8, padding&0xff
+	for _, stream := range []bool{false, true} {
+		d := mustDecode(t, "padding", b, stream, 1600)
+		if want := 52920 + was - padding; len(d.samples) != want || d.notices != "" {
+			t.Errorf("%d samples, want %d; notices %q", len(d.samples), want, d.notices)
+		}
+	}
+}
+
 func BenchmarkDecodeMP3(b *testing.B) {
 	benchmarkDecode(b, mp3File(b, "stereo44.mp3"), 1.2)
 }

@@ -165,13 +165,17 @@ func (m *mp3Frames) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// more reports whether another frame follows.
+// more reports whether audio follows. A single frame may be padding alone.
 func (m *mp3Frames) more() bool {
-	skipped := m.skipped
-	if len(m.frame) == 0 && m.next() != nil {
-		m.skipped, m.truncated = skipped, false // what follows is a tag, not damage
-		return false
+	skipped, frames := m.skipped, slices.Clone(m.frame)
+	for range 2 {
+		if m.next() != nil {
+			m.skipped, m.truncated = skipped, false // what follows is a tag, not damage
+			return false
+		}
+		frames = append(frames, m.frame...)
 	}
+	m.frame = frames
 	return true
 }
 

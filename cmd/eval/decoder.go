@@ -103,7 +103,7 @@ const (
 // addWindows adds what the decoder of the live engine sees after every third window.
 func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer) error {
 	c := clustering.New(clustering.Default(), clustering.MaxSpeakers)
-	var scores clustering.DecoderInput
+	var input clustering.DecoderInput
 	n := 0
 	for _, step := range w.steps {
 		if step == nil {
@@ -115,8 +115,8 @@ func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer
 		if n++; n%liveHop != 0 {
 			continue
 		}
-		c.DecoderInput(first, &scores)
-		if err := r.add(scores.First, slices.Clone(scores.Numbers), &scores.Input, data); err != nil {
+		c.DecoderInput(first, &input)
+		if err := r.add(input.First, slices.Clone(input.Numbers), &input.Input, data); err != nil {
 			return err
 		}
 	}

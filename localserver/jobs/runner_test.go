@@ -427,10 +427,15 @@ func TestLostAnswer(t *testing.T) {
 // unreadable is a store whose media cannot be read.
 type unreadable struct {
 	*store.Store
-	err error
+	err  error
+	wait bool // until the context ends
 }
 
 func (u *unreadable) OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error) {
+	if u.wait {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if u.err != nil {
 		return nil, u.err
 	}
@@ -482,5 +487,31 @@ func TestWebhookWithoutStore(t *testing.T) {
 		if j, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || j.Hook.Tries != 1 || !j.Hook.Done {
 			t.Errorf("%v: %+v (%v)", failure, j.Hook, err)
 		}
+	}
+}
+
+// TestWebhookOfAServerThatStops: its webhook is called by another node at once, and that
+// is no failure.
+func TestWebhookOfAServerThatStops(t *testing.T) {
+	t.Parallel()
+	s := &unreadable{Store: openStore(t), wait: true}
+	var lines bytes.Buffer
+	r := start(t, Options{Store: s, Node: "me", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+	j := newJob("a", "x")
+	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: "http://127.0.0.1:1"}
+	submit(t, s, j)
+	if err := s.QueueHook(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Next(t.Context(), store.HookQueue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, r.Stop)
+	r.deliver(d)
+	ctx, cancel := context.WithTimeout(t.Context(), takenPause/2)
+	defer cancel()
+	if _, err := s.Next(ctx, store.HookQueue); err != nil || lines.Len() > 0 {
+		t.Errorf("%v, %s", err, &lines)
 	}
 }

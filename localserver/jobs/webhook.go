@@ -69,12 +69,14 @@ func (r *Runner) deliver(d *store.Delivery) {
 		return
 	}
 	body, err := r.hookBody(ctx, j)
-	if err != nil { // of the store: no request was made
+	if err != nil && r.ctx.Err() == nil { // of the store: no request was made
 		r.Logger.Warn("a webhook cannot be called yet", "job", j.ID, "error", err)
 		r.giveBack(d, takenPause)
 		return
 	}
-	err = r.send(ctx, j, body)
+	if err == nil {
+		err = r.send(ctx, j, body)
+	}
 	if r.ctx.Err() != nil {
 		r.giveBack(d, 0)
 		return

@@ -39,7 +39,7 @@ type audioWriter struct {
 	done  chan struct{}
 }
 
-func startRecorder(to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
+func startAudioWriter(to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
 	r := &audioWriter{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
 	go r.run()
 	return r
@@ -114,7 +114,7 @@ func (r *audioWriter) finish(ctx context.Context, keep bool) {
 	}
 }
 
-// wait waits until the recorder's goroutine has ended. Each step of its work
+// wait waits until the goroutine of run has ended. Each step of its work
 // has its own deadline.
 func (r *audioWriter) wait() {
 	if r != nil {

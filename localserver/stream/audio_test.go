@@ -38,7 +38,7 @@ func TestRecording(t *testing.T) {
 	}
 	samples[1], samples[2] = 2, -2 // clipped
 	record := func(to AudioTarget, chunks int, keep bool) {
-		r := startRecorder(to, time.Now, discard)
+		r := startAudioWriter(to, time.Now, discard)
 		for range chunks {
 			r.add(samples)
 		}
@@ -60,7 +60,7 @@ func TestRecording(t *testing.T) {
 	slow := to
 	gate := make(chan struct{})
 	slow.Media = blocked{s, gate}
-	r := startRecorder(slow, time.Now, discard)
+	r := startAudioWriter(slow, time.Now, discard)
 	for range queuedAudio + 2 {
 		r.add(samples)
 	}

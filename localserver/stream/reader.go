@@ -132,7 +132,7 @@ func (r *reader) buffer() (samples []float32, ok bool) {
 	return samples, true
 }
 
-// textFrame takes one textFrame frame.
+// textFrame takes one text frame.
 func (r *reader) textFrame(body io.Reader) {
 	text, err := io.ReadAll(io.LimitReader(body, maxText+1))
 	if err != nil {

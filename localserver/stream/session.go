@@ -113,7 +113,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 		s.words = startTranscript(c.Recogniser, s)
 	}
 	if c.Recording != nil {
-		s.audioWriter = startRecorder(*c.Recording, c.Now, c.Log)
+		s.audioWriter = startAudioWriter(*c.Recording, c.Now, c.Log)
 	}
 	if _, ok := d.(snapshotter); ok {
 		s.snapshots = startSnapshotWriter(c.Snapshots, c.ID, c.Log)

@@ -275,7 +275,8 @@ func (w *Writer) write(f *os.File, line []byte) {
 }
 
 // Close writes what is queued, completes session.json and closes all files. No
-// call may follow. gaps are the stretches that no stream has decided.
+// call may follow. gaps are the stretches that no stream has decided, and those in
+// which the device delivered nothing.
 func (w *Writer) Close(gaps []protocol.Span) error {
 	close(w.queue)
 	w.written.Wait()

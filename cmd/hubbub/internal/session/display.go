@@ -36,7 +36,8 @@ type Display interface {
 	staysOpen() bool
 	event(e protocol.Event) error
 	turn(t protocol.Turn) error
-	// notice reports something that happens to the session.
+	// notice reports something that happens to the session; problem says that it is
+	// serious and that the state has it, too.
 	notice(text string, problem bool) error
 	// joinHint says how labels of one speaker are joined, to follow a text.
 	joinHint() string

@@ -158,7 +158,7 @@ func replay(t *testing.T) *Replay {
 	return NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Notes))
 }
 
-// kinds are the three kinds of source, each with one turn.
+// kinds are the three kinds of session, each with one turn.
 var kinds = map[string]func(t *testing.T) Session{
 	"live":   func(t *testing.T) Session { s, _ := live(t, protocoltest.Service{}, ""); return s },
 	"watch":  func(t *testing.T) Session { return watched(t, protocoltest.Service{Watch: oneTurnWatched}) },
