@@ -460,17 +460,8 @@ func TestWebhookWithoutStore(t *testing.T) {
 	for failure, want := range map[error]string{
 		context.DeadlineExceeded: `"output":{"diarization":[]}}`, store.ErrNotFound: `"status":"succeeded"}`,
 	} {
-		j := newJob("a", "x")
-		j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: receiver.URL}
+		j, d := queuedHook(t, s, receiver.URL)
 		put(t, s.Store, store.JobMedia("a"), j.Output, []byte(`{"diarization":[]}`))
-		submit(t, s, j)
-		if err := s.QueueHook(t.Context(), j); err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Next(t.Context(), store.HookQueue)
-		if err != nil {
-			t.Fatal(err)
-		}
 		s.err = failure
 		r.deliver(d)
 		if s.err = nil; failure != store.ErrNotFound {
@@ -490,15 +481,11 @@ func TestWebhookWithoutStore(t *testing.T) {
 	}
 }
 
-// TestWebhookOfAServerThatStops: its webhook is called by another node at once, and that
-// is no failure.
-func TestWebhookOfAServerThatStops(t *testing.T) {
-	t.Parallel()
-	s := &unreadable{Store: openStore(t), wait: true}
-	var lines bytes.Buffer
-	r := start(t, Options{Store: s, Node: "me", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+// queuedHook is a job that has succeeded, and the delivery of its webhook.
+func queuedHook(t *testing.T, s Store, url string) (store.Job, *store.Delivery) {
+	t.Helper()
 	j := newJob("a", "x")
-	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: "http://127.0.0.1:1"}
+	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: url}
 	submit(t, s, j)
 	if err := s.QueueHook(t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -507,6 +494,17 @@ func TestWebhookOfAServerThatStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return j, d
+}
+
+// TestWebhookOfAServerThatStops: its webhook is called by another node at once, and that
+// is no failure.
+func TestWebhookOfAServerThatStops(t *testing.T) {
+	t.Parallel()
+	s := &unreadable{Store: openStore(t), wait: true}
+	var lines bytes.Buffer
+	r := start(t, Options{Store: s, Node: "me", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+	_, d := queuedHook(t, s, "http://127.0.0.1:1")
 	time.AfterFunc(50*time.Millisecond, r.Stop)
 	r.deliver(d)
 	ctx, cancel := context.WithTimeout(t.Context(), takenPause/2)

@@ -116,11 +116,14 @@ func (s *Session) finishJournal(ctx context.Context, end *ending) {
 // the stream.
 func (s *Session) finishRecord(ctx context.Context, end *ending) bool {
 	err := s.config.Sessions.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
-	if errors.Is(err, store.ErrConflict) { // or an earlier attempt was carried out
+	if errors.Is(err, store.ErrConflict) {
 		rec, unread := s.config.Sessions.Get(ctx, s.config.ID)
-		if unread != nil {
+		switch {
+		case unread != nil:
 			err = unread
-		} else if rec.Status != end.status {
+		case rec.Status == end.status: // an earlier attempt was carried out
+			err = nil
+		default:
 			end.status, end.cause = rec.Status, rec.Cause
 		}
 	}
