@@ -22,6 +22,9 @@ type comparison struct {
 // calibrateAt is the speech of a speaker, in seconds, at which it is compared.
 var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
 
+// frameTime is the length of a frame of clustering.Window in seconds.
+const frameTime = 0.02
+
 // calibrate learns a voiceprint.Calibration and prints it with its reliability.
 func (e *enrolment) calibrate(out io.Writer) error {
 	all := e.comparisons()

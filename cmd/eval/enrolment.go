@@ -66,7 +66,7 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 }
 
 // makeVoiceprints makes the voiceprints of people from the files of a folder. With
-// --heard it reads them from a file beside that one, or writes them to it. Who is
+// --windows it reads them from a file beside that one, or writes them to it. Who is
 // refused has none.
 func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
 	people = map[string]voiceprint.Voiceprint{}

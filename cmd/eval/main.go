@@ -70,8 +70,7 @@ type settings struct {
 
 	set, values, keep []string
 	hop, rounds       int
-	windowsFile       string // --heard
-	segmentsFile      string // --pieces
+	windowsFile       string // --windows
 	decoderDir        string // --decoder
 	program           string
 	offline, known    bool
@@ -113,8 +112,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better parameters, 14 tries each, --jobs at once")
 	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: parameters that --search does not change")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
-	f.StringVar(&s.windowsFile, "heard", "", "for tuning: file that keeps the output of the networks for the next run")
-	f.StringVar(&s.segmentsFile, "pieces", "", "for training: file to write speech segments and their embeddings to, instead of scoring")
+	f.StringVar(&s.windowsFile, "windows", "", "for tuning: file that keeps the output of the networks for the next run")
 	f.StringVar(&s.decoderDir, "decoder", "", "for training: folder to write what the decoder (with --offline that of the second pass) sees of each recording to, instead of scoring")
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
 	f.StringSliceVar(&s.meetings, "meetings", nil, "with --enrolment: folders of its meetings in other recording conditions")
@@ -145,14 +143,14 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
 	case s.uem != "" && s.ref == "":
 		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
-	case s.program != "" && (s.tunes() || s.segmentsFile != ""):
+	case s.program != "" && s.tunes():
 		return s, usagef("leave --program out", "tuning and training happen in this process")
-	case s.segmentsFile != "" && s.tunes():
-		return s, usagef("do one after the other", "--pieces cannot be combined with parameters")
-	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0 || s.segmentsFile != ""):
-		return s, usagef("leave out --program, --sweep, --search and --pieces", "they cannot be combined with --offline")
+	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0):
+		return s, usagef("leave out --program, --sweep and --search", "they cannot be combined with --offline")
 	case s.known && !s.offline:
 		return s, usagef("add --offline", "the number of speakers can only be given to the second pass")
+	case s.against != "" && s.json:
+		return s, usagef("leave one of them out", "--against prints a table, and --json only JSON")
 	case s.cohort != "" && s.people == "":
 		return s, usagef("add --people DIR, the speech of many people", "--cohort needs speech")
 	case s.jobs < 1:
@@ -232,9 +230,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if s.enrolment != "" {
 		return m.measureEnrolment(ctx, stdout)
-	}
-	if s.segmentsFile != "" {
-		return m.exportSegments(ctx, sets)
 	}
 	if s.decoderDir != "" {
 		return m.exportDecoder(ctx, sets)

@@ -53,7 +53,7 @@ type meter struct {
 	options  evaluation.Options
 	progress io.Writer // nil: no progress is shown
 
-	stored map[string]windows // of --offline with --heard, by file name of the audio
+	stored map[string]windows // of --offline with --windows, by file name of the audio
 
 	mu          sync.Mutex
 	done, total int // recordings

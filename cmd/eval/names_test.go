@@ -94,7 +94,7 @@ func TestNamesAreMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"--enrolment", dir, "--people", talk, "--heard", filepath.Join(t.TempDir(), "windows"),
+	args := []string{"--enrolment", dir, "--people", talk, "--windows", filepath.Join(t.TempDir(), "windows"),
 		"--meetings", filepath.Join(dir, "clean") + "," + filepath.Join(dir, "far")}
 	if err := os.Link(filepath.Join(talk, "talk.wav"), filepath.Join(talk, "A.wav")); err != nil {
 		t.Fatal(err)

@@ -29,11 +29,11 @@ func TestSecondPass(t *testing.T) {
 	if want.DER > 0.3 || want.Labels != 1 || want.CountExact != 1 || want.CountWithin1 != 1 || want.Seconds != 12 {
 		t.Errorf("%+v", want)
 	}
-	first := measure("--heard", stored)
+	first := measure("--windows", stored)
 	if err := os.WriteFile(filepath.Join(dir, "real-dev", "talk.wav"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again := measure("--heard", stored)
+	again := measure("--windows", stored)
 	for name, got := range map[string]figures{"with new windows": first, "with stored windows": again} {
 		if got.DER != want.DER || got.Labels != want.Labels || got.Seconds != want.Seconds {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
@@ -41,10 +41,10 @@ func TestSecondPass(t *testing.T) {
 	}
 	// Windows of audio at another level, or of the second pass, are not those of a
 	// stream.
-	if _, err := eval(t, "--dir", dir, "--offline", "--heard", stored, "--gain", "6"); err == nil {
+	if _, err := eval(t, "--dir", dir, "--offline", "--windows", stored, "--gain", "6"); err == nil {
 		t.Error("stored windows were taken for those of amplified audio")
 	}
-	if _, err := eval(t, "--dir", dir, "--heard", stored, "--set", "NewSpeakerThreshold=0.6"); err == nil {
+	if _, err := eval(t, "--dir", dir, "--windows", stored, "--set", "NewSpeakerThreshold=0.6"); err == nil {
 		t.Error("stored windows of the second pass were taken for a stream")
 	}
 }

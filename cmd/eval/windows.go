@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/gob"
 	"fmt"
-	"io"
 	"os"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -41,7 +38,7 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 }
 
 // runNetworks gives the windows of all recordings, hop samples apart, or with
-// --offline those of the second pass. With --heard it reads them from that file, or writes them to it.
+// --offline those of the second pass. With --windows it reads them from that file, or writes them to it.
 func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
 	if m.windowsFile != "" {
 		if all, ok, err := loadWindows(m.windowsFile, sets, m.networks(hop)); ok || err != nil {
@@ -107,7 +104,7 @@ func (m *meter) infer(ctx context.Context, w *windows, hop int) error {
 	return nil
 }
 
-// storedWindows is the record of one recording in a file of --heard.
+// storedWindows is the record of one recording in a file of --windows.
 type storedWindows struct {
 	Recording    string
 	SampleCount  int
@@ -116,7 +113,7 @@ type storedWindows struct {
 	Networks     string // meter.networks
 }
 
-// saveWindows writes a file of --heard.
+// saveWindows writes a file of --windows.
 func saveWindows(path string, all []windows, networks string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -138,7 +135,7 @@ func saveWindows(path string, all []windows, networks string) error {
 	return file.Close()
 }
 
-// loadWindows reads a file of --heard; ok is false when it does not exist, is of
+// loadWindows reads a file of --windows; ok is false when it does not exist, is of
 // other recordings or other networks, or has another format.
 func loadWindows(path string, sets []set, networks string) (all []windows, ok bool, err error) {
 	file, err := os.Open(path)
@@ -164,64 +161,4 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 		}
 	}
 	return all, true, nil
-}
-
-const (
-	// exportLag is how far behind the newest frame, in frames of 20 ms, the end of
-	// a segment lies when it is exported: the networks have then seen what follows
-	// it.
-	exportLag = 65
-	// stepFrames is how many of these frames a step of the input has.
-	stepFrames = 5
-	frameTime  = 0.02 // seconds
-)
-
-// exportSegments writes segments with their embeddings to the file of --pieces,
-// for training the last layer of the embedder: recording, start and end in
-// seconds, and the embedding, one segment per line. Windows overlap and cut the
-// same speech at different places. A segment is written when its end passes
-// exportLag, which is true of about half of the speech, and of no speech in many
-// versions.
-func (m *meter) exportSegments(ctx context.Context, sets []set) error {
-	all, err := m.runNetworks(ctx, sets, m.hop*chunkSamples)
-	if err != nil {
-		return err
-	}
-	file, err := os.Create(m.segmentsFile)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(file)
-	for _, w := range all {
-		for _, step := range w.steps {
-			if step != nil {
-				exportWindow(out, w.rec.name, step, m.hop*stepFrames)
-			}
-		}
-	}
-	err = out.Flush()
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	return err
-}
-
-// exportWindow writes the segments of one window whose end passes exportLag, when
-// windows are hop frames apart. Errors stay in the writer.
-func exportWindow(out io.Writer, recording string, w *clustering.Window, hop int) {
-	newest := w.First + len(w.Speech)
-	for _, l := range w.Speakers {
-		for i := range l.Segments {
-			s := &l.Segments[i]
-			from, to := w.Span(s)
-			if behind := newest - to; s.Duration <= 0 || behind < exportLag || behind >= exportLag+hop {
-				continue
-			}
-			line := fmt.Appendf(nil, "%s %.2f %.2f", recording, float64(from)*frameTime, float64(to)*frameTime)
-			for _, x := range s.Embedding {
-				line = strconv.AppendFloat(append(line, ' '), float64(x), 'f', 5, 32)
-			}
-			_, _ = out.Write(append(line, '\n'))
-		}
-	}
 }

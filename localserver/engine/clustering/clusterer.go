@@ -27,13 +27,13 @@ const noSpeaker = -1
 // Clusterer clusters one session. Speakers are numbered from 0 in the order of
 // their creation. The zero value is not usable.
 type Clusterer struct {
-	p         Params
-	max       int
-	speakers  []speaker
-	memory    memory
-	aggregate aggregate
-	stretches []Stretch // in order of time
-	candidate bool      // the previous window had a segment cluster that met the criteria for a new speaker
+	p          Params
+	max        int
+	speakers   []speaker
+	memory     memory
+	aggregate  aggregate
+	multiscale []MultiscaleEmbedding // in order of time
+	candidate  bool                  // the previous window had a segment cluster that met the criteria for a new speaker
 
 	// Of the current window; each slice but clusters has one element per segment.
 	segments []segment
@@ -68,11 +68,11 @@ func (c *Clusterer) Add(w *Window) {
 	}
 	c.assign(w)
 	c.aggregate.add(w, c.segments, c.shares, &c.p)
-	c.addStretches(w)
+	c.addMultiscale(w)
 }
 
 // Discard releases the frames before first: DecoderInput is not called for them again.
 func (c *Clusterer) Discard(first int) {
 	c.aggregate.discard(first)
-	c.discardStretches(first)
+	c.discardMultiscale(first)
 }

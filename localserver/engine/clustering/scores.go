@@ -73,13 +73,13 @@ func (c *Clusterer) Activity(first int, out []uint8) []uint8 {
 	return out
 }
 
-// setCosines sets the cosines of the steps from first on: those of the stretch that a
-// step belongs to.
+// setCosines sets the cosines of the steps from first on: those of the multiscale
+// embedding that a step belongs to.
 func (c *Clusterer) setCosines(first int, out *DecoderInput) {
 	size := len(out.Numbers) * decoder.Scales // cosines of a step
-	for i := range c.stretches {
-		s := &c.stretches[i]
-		for t := max(s.Step-first, 0); t < min(s.Step-first+StretchHop, len(out.Frames)/decoder.Split); t++ {
+	for i := range c.multiscale {
+		s := &c.multiscale[i]
+		for t := max(s.Step-first, 0); t < min(s.Step-first+MultiscaleHop, len(out.Frames)/decoder.Split); t++ {
 			to := out.Cosines[t*size:][:size]
 			if t > max(s.Step-first, 0) {
 				copy(to, out.Cosines[(t-1)*size:])
@@ -94,27 +94,28 @@ func (c *Clusterer) setCosines(first int, out *DecoderInput) {
 	}
 }
 
-// addStretches takes the stretches of a window, which replace those of the same step.
-func (c *Clusterer) addStretches(w *Window) {
-	for _, s := range w.Stretches {
-		i := len(c.stretches)
+// addMultiscale takes the multiscale embeddings of a window, which replace those of the
+// same step.
+func (c *Clusterer) addMultiscale(w *Window) {
+	for _, s := range w.Multiscale {
+		i := len(c.multiscale)
 		if i > 0 {
-			i = (s.Step - c.stretches[0].Step) / StretchHop
+			i = (s.Step - c.multiscale[0].Step) / MultiscaleHop
 		}
 		switch {
-		case i == len(c.stretches):
-			c.stretches = append(c.stretches, s)
-		case i >= 0 && i < len(c.stretches):
-			c.stretches[i] = s
+		case i == len(c.multiscale):
+			c.multiscale = append(c.multiscale, s)
+		case i >= 0 && i < len(c.multiscale):
+			c.multiscale[i] = s
 		}
 	}
 }
 
-// discardStretches releases those that end before a frame.
-func (c *Clusterer) discardStretches(first int) {
+// discardMultiscale releases those that end before a frame.
+func (c *Clusterer) discardMultiscale(first int) {
 	n := 0
-	for n < len(c.stretches) && (c.stretches[n].Step+StretchHop)*decoder.Split <= first {
+	for n < len(c.multiscale) && (c.multiscale[n].Step+MultiscaleHop)*decoder.Split <= first {
 		n++
 	}
-	c.stretches = c.stretches[:copy(c.stretches, c.stretches[n:])]
+	c.multiscale = c.multiscale[:copy(c.multiscale, c.multiscale[n:])]
 }

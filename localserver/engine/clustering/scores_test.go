@@ -12,9 +12,9 @@ func onAxis(axis int) (e Embedding) {
 	return e
 }
 
-// stretched is a clusterer with three speakers on three axes, the second of whom was
+// threeOnAxes is a clusterer with three speakers on three axes, the second of whom was
 // merged, and a window of 100 frames from frame 10 in which the third one talks.
-func stretched() *Clusterer {
+func threeOnAxes() *Clusterer {
 	c := New(Default(), MaxSpeakers)
 	for k := range 3 {
 		c.speakers = append(c.speakers, speaker{duration: 1, centroid: plain(onAxis(k))})
@@ -28,14 +28,14 @@ func stretched() *Clusterer {
 	return c
 }
 
-func stretch(step, short, long int) Stretch {
-	return Stretch{step, [decoder.Scales]Embedding{onAxis(short), onAxis(long)}}
+func embeddings(step, short, long int) MultiscaleEmbedding {
+	return MultiscaleEmbedding{step, [decoder.Scales]Embedding{onAxis(short), onAxis(long)}}
 }
 
 func TestDecoderInputOfFramesAndSteps(t *testing.T) {
-	c := stretched()
-	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
-	c.addStretches(&Window{Stretches: []Stretch{stretch(12, 2, 2), stretch(20, 2, 0)}}) // the second again
+	c := threeOnAxes()
+	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 0, 0), embeddings(12, 0, 2), embeddings(16, 0, 5)}})
+	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(12, 2, 2), embeddings(20, 2, 0)}}) // the second again
 	var s DecoderInput
 	c.DecoderInput(21, &s)
 	if s.First != 20 || len(s.Frames) != 90 || s.Speakers != 2 || len(s.Numbers) != 2 || s.Numbers[0] != 0 || s.Numbers[1] != 2 {
@@ -46,7 +46,7 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 		t.Errorf("frame %+v, scores %v", f, s.Scores[6:8])
 	}
 	// Of steps 10, 12, 15, 16, 20 and 24: the cosines of speaker 0 and speaker 2, the
-	// short stretch and the long one.
+	// short span and the long one.
 	for step, want := range map[int][4]float32{10: {1, 1, 0, 0}, 12: {0, 0, 1, 1}, 15: {0, 0, 1, 1}, 16: {1, 0, 0, 0}, 20: {0, 1, 1, 0}, 24: {}} {
 		if got := [4]float32(s.Cosines[(step-s.First/2)*4:]); got != want {
 			t.Errorf("step %d: cosines %v, want %v", step, got, want)
@@ -60,9 +60,9 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 // TestScoresOfNobody: before there is a speaker, speech is that of the first one; and
 // before there are frames.
 func TestScoresOfNobody(t *testing.T) {
-	c := stretched()
+	c := threeOnAxes()
 	c.speakers = nil
-	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0)}})
+	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 0, 0)}})
 	for i := range c.aggregate.frames {
 		c.aggregate.frames[i].speaker = [MaxSpeakers]float32{1.8}
 	}
@@ -77,15 +77,15 @@ func TestScoresOfNobody(t *testing.T) {
 	}
 }
 
-func TestDiscardedStretches(t *testing.T) {
-	c := stretched()
-	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 0, 0), stretch(12, 0, 2), stretch(16, 0, 5)}})
+func TestDiscardedMultiscale(t *testing.T) {
+	c := threeOnAxes()
+	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 0, 0), embeddings(12, 0, 2), embeddings(16, 0, 5)}})
 	c.Discard(31) // frame 31 is of step 15
-	if len(c.stretches) != 2 || c.stretches[0].Step != 12 {
-		t.Errorf("%d stretches left", len(c.stretches))
+	if len(c.multiscale) != 2 || c.multiscale[0].Step != 12 {
+		t.Errorf("%d multiscale embeddings left", len(c.multiscale))
 	}
-	c.addStretches(&Window{Stretches: []Stretch{stretch(8, 1, 1), stretch(28, 1, 1)}}) // of a discarded step, and after a gap
-	if len(c.stretches) != 2 {
-		t.Errorf("%d stretches after others that do not follow", len(c.stretches))
+	c.addMultiscale(&Window{Multiscale: []MultiscaleEmbedding{embeddings(8, 1, 1), embeddings(28, 1, 1)}}) // of a discarded step, and after a gap
+	if len(c.multiscale) != 2 {
+		t.Errorf("%d multiscale embeddings after others that do not follow", len(c.multiscale))
 	}
 }

@@ -24,7 +24,7 @@ func TestSnapshotFields(t *testing.T) {
 		"Clusterer.scores":        "of the current window",
 		"Clusterer.assigned":      "of the current window",
 		"Clusterer.shares":        "of the current window",
-		"Clusterer.stretches":     "of the last seconds",
+		"Clusterer.multiscale":    "of the last seconds",
 		"speaker.sum":             "kept",
 		"speaker.duration":        "kept",
 		"speaker.centroid":        "follows from sum",

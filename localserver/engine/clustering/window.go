@@ -39,18 +39,19 @@ type Window struct {
 	// Speakers are the local speakers. Their order is arbitrary and changes
 	// from window to window.
 	Speakers []LocalSpeaker
-	// Stretches are those that are new, and later computations of earlier ones. New
-	// ones come in order, StretchHop apart.
-	Stretches []Stretch
+	// Multiscale are new ones, in order and MultiscaleHop apart, and later computations
+	// of earlier ones.
+	Multiscale []MultiscaleEmbedding
 }
 
-// StretchHop is the distance of two stretches, in steps of 40 ms.
-const StretchHop = 4
+// MultiscaleHop is the distance of two multiscale embeddings, in steps of 40 ms.
+const MultiscaleHop = 4
 
-// Stretch is single-speaker speech around a step of 40 ms, whoever talks.
-type Stretch struct {
+// MultiscaleEmbedding is single-speaker speech around a step of 40 ms, whoever talks,
+// at the scales that the decoder compares.
+type MultiscaleEmbedding struct {
 	Step int // from the start of the stream
-	// Embeddings are those of a shorter and a longer stretch around the step. Where
+	// Embeddings are those of a shorter and a longer span. Where
 	// nobody talks alone, they are zeros.
 	Embeddings [decoder.Scales]Embedding
 }
@@ -88,7 +89,7 @@ func (w *Window) Span(s *Segment) (from, to int) {
 
 // Clone returns a deep copy.
 func (w *Window) Clone() *Window {
-	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers), Stretches: slices.Clone(w.Stretches)}
+	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers), Multiscale: slices.Clone(w.Multiscale)}
 	for i := range c.Speakers {
 		c.Speakers[i].Activity = slices.Clone(c.Speakers[i].Activity)
 		c.Speakers[i].Segments = slices.Clone(c.Speakers[i].Segments)

@@ -4,7 +4,7 @@
 // It is a small convolutional network over time that runs once for each speaker.
 // Its input is what the other stages say of a step of 40 ms: the aggregated scores
 // of the speaker and of the segmentation, and the cosines of the speaker's centroid
-// with the embeddings of stretches of several lengths around the step, each beside
+// with the embeddings of speech at several scales around the step, each beside
 // the largest value of any other speaker. Between its blocks the speakers see each
 // other. The order of the speakers does not matter, and their number may be any.
 //
@@ -25,7 +25,7 @@ import (
 const (
 	// Split is the number of frames of 20 ms in a step of 40 ms.
 	Split = 2
-	// Scales is the number of lengths of the stretches that are compared.
+	// Scales is the number of scales that are compared.
 	Scales = 2
 	// Context is how many steps on either side of a step the network sees.
 	Context = 31

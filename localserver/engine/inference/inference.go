@@ -87,9 +87,9 @@ type Stream struct {
 	speakers [segmentation.Speakers]localSpeaker // of the current window
 	window   clustering.Window
 
-	alone       [windowSteps]float32 // probability of exactly one speaker in each step of the window
-	stretchAges []int
-	nextStretch [2]int // the step of the next stretch, for each of stretchAges
+	alone          [windowSteps]float32 // probability of exactly one speaker in each step of the window
+	multiscaleAges []int
+	nextMultiscale [2]int // the step of the next multiscale embedding, for each of multiscaleAges
 }
 
 // localSpeaker is the working space of one output of the segmentation network.
@@ -118,14 +118,14 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 	if lookAhead > 0 {
 		ages = settledAges
 	}
-	return &Stream{stretchAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
+	return &Stream{multiscaleAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
 		segmentation: n.segmentation.NewStream(windowSteps + lookAhead), hop: hop, lookAhead: lookAhead}, nil
 }
 
 // Bytes is the memory of the stream beyond the shared weights.
 func (s *Stream) Bytes() int {
 	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.Speech)) +
-		cap(s.window.Stretches)*int(unsafe.Sizeof(clustering.Stretch{}))
+		cap(s.window.Multiscale)*int(unsafe.Sizeof(clustering.MultiscaleEmbedding{}))
 	for i := range s.speakers {
 		l := &s.speakers[i]
 		n += 4*cap(l.activity) + cap(l.single) + cap(l.segments)*(16+4*clustering.Dim)
@@ -170,7 +170,7 @@ func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 			s.window.Speakers = append(s.window.Speakers, l)
 		}
 	}
-	s.stretches(from, to, last)
+	s.embedMultiscale(from, to, last)
 	return &s.window
 }
 

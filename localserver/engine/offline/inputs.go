@@ -10,21 +10,21 @@ import (
 
 // inputs is what the decoder needs of a recording.
 type inputs struct {
-	windows   []window // in order of time, with assigned groups
-	stretches []stretch
-	centroids []clustering.Embedding // of the speakers
+	windows    []window // in order of time, with assigned clusters
+	multiscale []multiscaleVoice
+	centroids  []clustering.Embedding // of the speakers
 }
 
-// stretch is a clustering.Stretch in less memory.
-type stretch [decoder.Scales]voice
+// multiscaleVoice is a clustering.MultiscaleEmbedding in less memory.
+type multiscaleVoice [decoder.Scales]voice
 
 // rampFrames is the distance from both ends of a window from which its scores have
 // full weight: it is most reliable in its middle.
 const rampFrames = 50
 
 // read computes the decoder's input for the frames start to end: the aggregated
-// scores of the windows that cover each frame, and the cosines of the stretches and
-// the speakers. start is the first frame of a step.
+// scores of the windows that cover each frame, and the cosines of the multiscale
+// embeddings and the speakers. start is the first frame of a step.
 func (in *inputs) read(start, end int, out *decoder.Input) {
 	speakers := len(in.centroids)
 	out.Reset(speakers, (end-start+decoder.Split-1)/decoder.Split)
@@ -49,17 +49,17 @@ func (in *inputs) read(start, end int, out *decoder.Input) {
 	size := speakers * decoder.Scales // cosines of a step
 	for t := range len(out.Frames) / decoder.Split {
 		step := start/decoder.Split + t
-		switch s := step / clustering.StretchHop; {
-		case t > 0 && step%clustering.StretchHop != 0:
+		switch s := step / clustering.MultiscaleHop; {
+		case t > 0 && step%clustering.MultiscaleHop != 0:
 			copy(out.Cosines[t*size:][:size], out.Cosines[(t-1)*size:])
-		case s < len(in.stretches):
-			in.compare(&in.stretches[s], out.Cosines[t*size:][:size])
+		case s < len(in.multiscale):
+			in.compare(&in.multiscale[s], out.Cosines[t*size:][:size])
 		}
 	}
 }
 
-// compare computes the cosines of a stretch and each speaker.
-func (in *inputs) compare(s *stretch, cosines []float32) {
+// compare computes the cosines of a multiscale embedding and each speaker.
+func (in *inputs) compare(s *multiscaleVoice, cosines []float32) {
 	for k := range in.centroids {
 		for i := range s {
 			cosines[k*decoder.Scales+i] = float32(s[i].dot(&in.centroids[k]))
@@ -84,7 +84,7 @@ func (w *window) add(offset int, weights []float32, out *decoder.Input) {
 	for k := range w.speakers {
 		l := &w.speakers[k]
 		for _, g := range l.segments {
-			who := w.groups[g.group].speaker
+			who := w.clusters[g.cluster].speaker
 			if who == noSpeaker {
 				continue
 			}

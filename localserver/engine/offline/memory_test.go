@@ -18,7 +18,7 @@ func liveHeap() float64 {
 }
 
 // long is a recording of so many minutes in which n people talk, for 5 s at a time,
-// and all the time: a window has at least four segments and two groups. add gives
+// and all the time: a window has at least four segments and two clusters. add gives
 // windows one by one.
 func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 	const frames, turn, part = 60 * SampleRate / frameSamples, windowFrames, windowFrames / 4
@@ -44,7 +44,7 @@ func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 			}
 			l.Segments[0].From, l.Segments[len(l.Segments)-1].To = 0, windowFrames
 		}
-		addStretches(w, voices, func(frame int) (int, int) { return talker(frame), -1 })
+		addMultiscale(w, voices, func(frame int) (int, int) { return talker(frame), -1 })
 		add(w, end == minutes*frames)
 	}
 }

@@ -3,8 +3,8 @@
 //
 //	samples   16 kHz, mono, float32
 //	  │ inference    every 0.5 s a window of 5 s: local speakers, segments, embeddings
-//	  │ windows.go   segments of one window that are one person: groups
-//	  │ speakers.go  agglomerative clustering of all groups, assignment of each
+//	  │ windows.go   segments of one window that are one person: window clusters
+//	  │ speakers.go  agglomerative clustering of all of these, assignment of each
 //	  │ inputs.go    scores of all windows that cover a frame, similarity to each speaker
 //	  ▼ frames.go    decoded: who talks in each frame
 //	turns
@@ -116,16 +116,16 @@ type Voice struct {
 // Recording takes the audio of one recording and diarizes it. One goroutine may
 // use it.
 type Recording struct {
-	options   Options
-	params    Params
-	stream    *inference.Stream
-	decoder   *decoder.Decoder
-	windows   []window
-	stretches []stretch
-	pending   []float32 // samples of the next window
-	frames    int       // of all windows
-	middle    int       // the frame where the middle of the newest window ends
-	samples   int64
+	options    Options
+	params     Params
+	stream     *inference.Stream
+	decoder    *decoder.Decoder
+	windows    []window
+	multiscale []multiscaleVoice
+	pending    []float32 // samples of the next window
+	frames     int       // of all windows
+	middle     int       // the frame where the middle of the newest window ends
+	samples    int64
 }
 
 // New begins a recording. An error says what is wrong with o.
@@ -177,9 +177,9 @@ func (r *Recording) Add(w *clustering.Window, last bool) {
 		middle = max(r.middle, r.frames-windowFrames/2)
 	}
 	r.windows = append(r.windows, r.params.keep(w, r.middle, middle))
-	for i := range w.Stretches {
-		s := &w.Stretches[i].Embeddings
-		r.stretches = append(r.stretches, stretch{voiceOf(&s[0]), voiceOf(&s[1])})
+	for i := range w.Multiscale {
+		s := &w.Multiscale[i].Embeddings
+		r.multiscale = append(r.multiscale, multiscaleVoice{voiceOf(&s[0]), voiceOf(&s[1])})
 	}
 	r.middle = middle
 }
@@ -198,7 +198,7 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))
 	}
-	s := newScores(inputs{r.windows, r.stretches, centroids}, r.decoder, frames)
+	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, frames)
 	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, false, func(i int) uint32 { return s.active(i, &r.params) })}
 	alone := r.params
 	alone.OverlapThreshold = math.Inf(1) // never two

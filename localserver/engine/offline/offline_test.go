@@ -45,24 +45,24 @@ func (p *person) say() (e clustering.Embedding) {
 	return e
 }
 
-// addStretches adds those that a window completes to it. talkers are those of a frame;
+// addMultiscale adds those that a window completes to it. talkers are those of a frame;
 // a second one may be negative.
-func addStretches(w *clustering.Window, voices []person, talkers func(frame int) (int, int)) {
+func addMultiscale(w *clustering.Window, voices []person, talkers func(frame int) (int, int)) {
 	first := w.First + windowFrames - hopFrames
 	if w.First == 0 {
 		first = 0
 	}
 	for frame := first; frame < w.First+windowFrames; frame++ {
-		if frame%(decoder.Split*clustering.StretchHop) != 0 {
+		if frame%(decoder.Split*clustering.MultiscaleHop) != 0 {
 			continue
 		}
-		s := clustering.Stretch{Step: frame / decoder.Split}
+		s := clustering.MultiscaleEmbedding{Step: frame / decoder.Split}
 		if a, b := talkers(frame); a >= 0 && b < 0 {
 			for i := range s.Embeddings {
 				s.Embeddings[i] = voices[a].say()
 			}
 		}
-		w.Stretches = append(w.Stretches, s)
+		w.Multiscale = append(w.Multiscale, s)
 	}
 }
 
@@ -98,7 +98,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 				s.Centre = i - int(s.Duration/frameSeconds/2)
 			}
 		}
-		addStretches(w, voices, func(frame int) (int, int) { return talkers(frame / second) })
+		addMultiscale(w, voices, func(frame int) (int, int) { return talkers(frame / second) })
 		r.Add(w, end == seconds*second)
 	}
 	result, err := r.Finish(context.Background())

@@ -7,13 +7,13 @@ import "math"
 // in seconds.
 type Params struct {
 	// LinkageThreshold is the similarity (cosine) from which segments of one
-	// window are one group; SameLocalBonus is added for groups of one local
+	// window are one cluster; SameLocalBonus is added for those of one local
 	// speaker, ShortBonus (cosine per second) for each second that the shorter
-	// group lacks of 1 s.
+	// one lacks of 1 s.
 	LinkageThreshold, SameLocalBonus, ShortBonus float64
-	// MinGroup is the duration (seconds) from which a group takes part in the
+	// MinCluster is the duration (seconds) from which a window cluster takes part in the
 	// clustering. Shorter ones are only assigned to its speakers.
-	MinGroup float64
+	MinCluster float64
 	// SpeakerThreshold is the cosine from which two clusters of
 	// thresholdDuration or more are one speaker, and SpeakerSlope how much it
 	// falls for each halving of the shorter one's duration.
@@ -39,7 +39,7 @@ type Params struct {
 func Default() Params {
 	return Params{
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
-		MinGroup: 0.4, SpeakerThreshold: 0.8, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.15,
+		MinCluster: 0.4, SpeakerThreshold: 0.8, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.15,
 		MinSpeaker: 1.8, MinShare: 0.05, MinShortSpeaker: 1,
 		SpeechThreshold: 0.5, OverlapThreshold: 0.45,
 	}

@@ -15,12 +15,12 @@ const (
 	maxItems = 1500
 	// reduction is the factor by which a block is reduced.
 	reduction = 3
-	// assignments is how often all groups are assigned and the speakers computed
+	// assignments is how often all window clusters are assigned and the speakers computed
 	// anew, as in k-means.
 	assignments = 4
 )
 
-// findSpeakers clusters the recording and assigns the groups of all windows.
+// findSpeakers clusters the recording and assigns the window clusters.
 func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.Embedding, error) {
 	items, err := r.reduce(ctx, r.items())
 	if err != nil {
@@ -53,13 +53,13 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.E
 	}
 }
 
-// items are the groups that take part in the clustering, in order of time.
+// items are the window clusters that take part in the clustering, in order of time.
 func (r *Recording) items() iter.Seq[cluster] {
 	return func(yield func(cluster) bool) {
 		for i := range r.windows {
-			for j := range r.windows[i].groups {
-				g := &r.windows[i].groups[j]
-				if g.fresh > 0 && g.duration >= r.params.MinGroup && !yield(g.voice.cluster(g.fresh)) {
+			for j := range r.windows[i].clusters {
+				c := &r.windows[i].clusters[j]
+				if c.fresh > 0 && c.duration >= r.params.MinCluster && !yield(c.voice.cluster(c.fresh)) {
 					return
 				}
 			}
@@ -96,8 +96,8 @@ func (r *Recording) reduce(ctx context.Context, items iter.Seq[cluster]) ([]clus
 	return reduced, nil
 }
 
-// assign assigns the groups of all windows to the centroids, and computes these
-// and the speakers from the groups that they got. The duration of a speaker stays
+// assign assigns the clusters of all windows to the centroids, and computes these
+// and the speakers from the clusters that they got. The duration of a speaker stays
 // that of the clustering: windows overlap.
 func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []clustering.Embedding) error {
 	sums := make([]cluster, len(speakers))
@@ -107,8 +107,8 @@ func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []
 		}
 		w := &r.windows[i]
 		w.assign(centroids)
-		for _, g := range w.groups {
-			if g.speaker != noSpeaker && g.duration >= r.params.MinGroup {
+		for _, g := range w.clusters {
+			if g.speaker != noSpeaker && g.duration >= r.params.MinCluster {
 				c := g.voice.cluster(g.duration)
 				sums[g.speaker].add(&c)
 			}

@@ -10,7 +10,7 @@ type window struct {
 	first    int     // frame of the recording
 	speech   []uint8 // probability of each frame, in steps of 1/255
 	speakers []localSpeaker
-	groups   []group
+	clusters []windowCluster
 }
 
 type localSpeaker struct {
@@ -18,15 +18,15 @@ type localSpeaker struct {
 	segments []segment
 }
 
-// segment is a part of a local speaker without its embedding, which its group
-// has. A window has at most 250 frames, and fewer groups.
+// segment is a part of a local speaker without its embedding, which its cluster
+// has. A window has at most 250 frames, and fewer clusters.
 type segment struct {
 	from, to uint8 // frames of the window
-	group    uint8 // in window.groups
+	cluster  uint8 // in window.clusters
 }
 
-// group is a set of segments of one window that are taken for one person.
-type group struct {
+// windowCluster is a set of segments of one window that are taken for one person.
+type windowCluster struct {
 	voice    voice
 	duration float64 // seconds of single-speaker speech
 	// fresh is the part of duration in the middle of the window: each second of
@@ -37,10 +37,10 @@ type group struct {
 
 const noSpeaker = -1
 
-// item is a segment while groups are formed.
+// item is a segment while the clusters are formed.
 type item struct {
 	local, index int // of the segment
-	group        int
+	cluster      int
 	fresh        float64 // seconds
 }
 
@@ -62,7 +62,7 @@ func (p *Params) keep(w *clustering.Window, first, end int) window {
 			clusters = append(clusters, clusterOf(&s.Embedding, s.Duration+durationOffset))
 		}
 	}
-	p.group(&k, items, clusters)
+	p.clusterWindow(&k, items, clusters)
 	return k
 }
 
@@ -70,14 +70,14 @@ func (p *Params) keep(w *clustering.Window, first, end int) window {
 // something.
 const durationOffset = 0.05
 
-// group joins the segments of a window into groups, the most similar ones first,
+// clusterWindow joins the segments of a window into clusters, the most similar ones first,
 // and never two that talk at once.
-func (p *Params) group(w *window, items []item, clusters []cluster) {
+func (p *Params) clusterWindow(w *window, items []item, clusters []cluster) {
 	for {
 		a, b, best := 0, 0, p.LinkageThreshold
 		for i := range items {
 			for j := range i {
-				if items[i].group != i || items[j].group != j { // part of others
+				if items[i].cluster != i || items[j].cluster != j { // part of others
 					continue
 				}
 				s := clusters[i].cosine(&clusters[j]) + p.ShortBonus*max(0, 1-min(clusters[i].duration, clusters[j].duration))
@@ -95,37 +95,37 @@ func (p *Params) group(w *window, items []item, clusters []cluster) {
 		}
 		clusters[a].add(&clusters[b])
 		for i := range items {
-			if items[i].group == b {
-				items[i].group = a
+			if items[i].cluster == b {
+				items[i].cluster = a
 			}
 		}
 	}
-	groups := 0
+	count := 0
 	for i := range items {
-		if items[i].group == i {
-			groups++
+		if items[i].cluster == i {
+			count++
 		}
 	}
-	w.groups = make([]group, 0, groups)
-	number := make([]int, len(items)) // of the group that began with an item
+	w.clusters = make([]windowCluster, 0, count)
+	number := make([]int, len(items)) // of the cluster that began with an item
 	for i := range items {
 		it := &items[i]
-		if it.group == i {
-			number[i] = len(w.groups)
-			w.groups = append(w.groups, group{voice: clusters[i].voice(), duration: clusters[i].duration, speaker: noSpeaker})
+		if it.cluster == i {
+			number[i] = len(w.clusters)
+			w.clusters = append(w.clusters, windowCluster{voice: clusters[i].voice(), duration: clusters[i].duration, speaker: noSpeaker})
 		}
-		n := number[it.group]
-		w.groups[n].fresh += it.fresh
-		w.speakers[it.local].segments[it.index].group = uint8(n)
+		n := number[it.cluster]
+		w.clusters[n].fresh += it.fresh
+		w.speakers[it.local].segments[it.index].cluster = uint8(n)
 	}
 }
 
-// compare reports of the groups that begin with items i and j whether they have
+// compare reports of the clusters that begin with items i and j whether they have
 // segments of one local speaker, and whether they talk at once.
 func (w *window) compare(items []item, i, j int) (same, overlap bool) {
 	for _, x := range items {
 		for _, y := range items {
-			if x.group != i || y.group != j {
+			if x.cluster != i || y.cluster != j {
 				continue
 			}
 			if x.local == y.local {
@@ -154,14 +154,14 @@ func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
 	return both >= minOverlap
 }
 
-// assign gives each group the most similar speaker. Two groups that talk at once may
+// assign gives each cluster the most similar speaker. Two that talk at once may
 // get the same one: the decoder decides frame by frame.
 func (w *window) assign(centroids []clustering.Embedding) {
-	for i := range w.groups {
-		g, best := &w.groups[i], -2.0
+	for i := range w.clusters {
+		c, best := &w.clusters[i], -2.0
 		for k := range centroids {
-			if s := g.voice.dot(&centroids[k]); s > best {
-				g.speaker, best = k, s
+			if s := c.voice.dot(&centroids[k]); s > best {
+				c.speaker, best = k, s
 			}
 		}
 	}

@@ -8,33 +8,33 @@ import (
 	"hubbub/localserver/engine/enginetest"
 )
 
-// collect pushes samples in chunks and returns the last version of each stretch, in
-// order, and how often stretches were computed. New ones must follow without gaps.
-func collect(t *testing.T, s *Stream, x []float32) (list []clustering.Stretch, computed int) {
+// collect pushes samples in chunks and returns the last version of each multiscale
+// embedding, in order, and how often they were computed. New ones must follow without gaps.
+func collect(t *testing.T, s *Stream, x []float32) (list []clustering.MultiscaleEmbedding, computed int) {
 	t.Helper()
 	for at := 0; at < len(x); at += 1600 {
 		w := s.Push(x[at:min(at+1600, len(x))], at+1600 >= len(x))
 		if w == nil {
 			continue
 		}
-		for _, stretch := range w.Stretches {
+		for _, e := range w.Multiscale {
 			computed++
-			switch i := stretch.Step / clustering.StretchHop; {
-			case stretch.Step%clustering.StretchHop != 0 || i > len(list):
-				t.Fatalf("a stretch at step %d after %d", stretch.Step, len(list))
+			switch i := e.Step / clustering.MultiscaleHop; {
+			case e.Step%clustering.MultiscaleHop != 0 || i > len(list):
+				t.Fatalf("a multiscale embedding at step %d after %d", e.Step, len(list))
 			case i == len(list):
-				list = append(list, stretch)
+				list = append(list, e)
 			default:
-				list[i] = stretch
+				list[i] = e
 			}
 		}
 	}
 	return list, computed
 }
 
-// TestStretches: live each stretch is computed twice, of a recording once, and what is
-// known of it live in the end is nearly what the whole recording says.
-func TestStretches(t *testing.T) {
+// TestMultiscale: live each multiscale embedding is computed twice, of a recording once,
+// and what is known of it live in the end is nearly what the whole recording says.
+func TestMultiscale(t *testing.T) {
 	x := enginetest.Demo(t)[:20*16000]
 	live, err := New(3200)
 	if err != nil {
@@ -47,8 +47,8 @@ func TestStretches(t *testing.T) {
 	a, twice := collect(t, live, x)
 	b, once := collect(t, settled, x)
 	steps := 20 * 25
-	if want := (steps + clustering.StretchHop - 1) / clustering.StretchHop; len(a) != want || len(b) != want || twice != 2*want || once != want {
-		t.Fatalf("%d stretches in %d computations live, %d in %d of the recording; want %d", len(a), twice, len(b), once, want)
+	if want := (steps + clustering.MultiscaleHop - 1) / clustering.MultiscaleHop; len(a) != want || len(b) != want || twice != 2*want || once != want {
+		t.Fatalf("%d multiscale embeddings in %d computations live, %d in %d of the recording; want %d", len(a), twice, len(b), once, want)
 	}
 	sum, n := 0.0, 0
 	for i := range a {
