@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bufio"
+	"encoding/base64"
 	"net"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/localserver/certificate"
+	"hubbub/protocol"
 )
 
 func plain(o *setup) { o.TLS.Mode = certificate.Off }
@@ -167,4 +169,22 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
+}
+
+// A client that sends audio before the answer to its handshake, which RFC 6455 forbids,
+// is told so.
+func TestAudioBeforeTheHandshake(t *testing.T) {
+	t.Parallel()
+	book := &logBuffer{}
+	h := serve(t, plain, book.use)
+	for _, frames := range []int{1, 100} {
+		res, open := h.raw("GET "+strings.TrimPrefix(h.create().URL, "ws://"+h.Addr().String())+" HTTP/1.1\r\nHost: "+h.Addr().String()+
+			"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+
+			base64.StdEncoding.EncodeToString(make([]byte, 16))+"\r\n\r\n"+strings.Repeat("\x82\xfe\x19\x00\x00\x00\x00\x00"+strings.Repeat("\x00", protocol.ChunkBytes), frames), true)
+		res.apiError(t, 400)
+		if open || !strings.Contains(string(res.body), "before the answer") {
+			t.Errorf("%d frames: open %v, %s", frames, open, res.body)
+		}
+	}
+	eventually(t, "the log", func() bool { return strings.Count(book.String(), "status=400") == 2 })
 }

@@ -196,22 +196,27 @@ func (s *Server) abandon(id, cause string) {
 func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
-		if r.ProtoMajor == 1 { // HTTP/2 has no such headers
-			w.Header().Set("Upgrade", "websocket")
-			w.Header().Set("Connection", "Upgrade")
-		}
-		refuse(w, r, http.StatusUpgradeRequired, "This address is opened as a WebSocket")
-	case r.ProtoMajor != 1 || r.Method != http.MethodGet:
+		refuseVersion(w, r, "This address is opened as a WebSocket")
+	case r.ProtoMajor != 1 || r.ProtoMinor == 0 || r.Method != http.MethodGet:
 		refuse(w, r, http.StatusBadRequest, "A WebSocket is opened with GET over HTTP/1.1")
 	case r.Header.Get("Sec-Websocket-Version") != "13":
 		w.Header().Set("Sec-Websocket-Version", "13")
-		refuse(w, r, http.StatusUpgradeRequired, "The WebSocket version must be 13")
+		refuseVersion(w, r, "The WebSocket version must be 13")
 	case !validKey(r.Header.Get("Sec-Websocket-Key")):
 		refuse(w, r, http.StatusBadRequest, "Sec-WebSocket-Key must be 16 bytes in base64")
 	default:
 		return true
 	}
 	return false
+}
+
+// refuseVersion answers 426, which has to name what to upgrade to.
+func refuseVersion(w http.ResponseWriter, r *http.Request, message string) {
+	if r.ProtoMajor == 1 { // HTTP/2 has no such headers
+		w.Header().Set("Upgrade", "websocket")
+		w.Header().Set("Connection", "Upgrade")
+	}
+	refuse(w, r, http.StatusUpgradeRequired, message)
 }
 
 func validKey(key string) bool {

@@ -139,7 +139,13 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 		r, _ := http.NewRequest("GET", address, nil)
 		r.Header = full.Clone()
 		c.change(r.Header)
-		t.Run(name, func(t *testing.T) { h.send(r).apiError(t, c.status) })
+		t.Run(name, func(t *testing.T) {
+			res := h.send(r)
+			res.apiError(t, c.status)
+			if named := res.Header.Get("Upgrade") == "websocket"; named != (c.status == 426) {
+				t.Errorf("Upgrade: %q", res.Header.Get("Upgrade"))
+			}
+		})
 	}
 	r, _ := http.NewRequest("HEAD", address, nil)
 	r.Header = full.Clone()
@@ -152,6 +158,19 @@ func TestInvalidHandshakeKeepsTheToken(t *testing.T) {
 		t.Fatalf("the token is used up: %v", err)
 	}
 	_ = conn.Close()
+}
+
+// HTTP/1.0 has no upgrades.
+func TestHandshakeOverHTTP10(t *testing.T) {
+	t.Parallel()
+	h := serve(t, plain)
+	u, err := url.Parse(h.create().URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, _ := h.raw("GET "+u.RequestURI()+" HTTP/1.0\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", false)
+	res.apiError(t, 400)
 }
 
 func TestStreamsHaveALimit(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -167,6 +168,11 @@ func TestBodyHasALimit(t *testing.T) {
 	}
 	// The key is checked first.
 	h.do("POST", "/v1/live", "", strings.NewReader(fits+fits)).apiError(t, 401)
+	// A client that sends everything before it reads gets the response too.
+	const large = 16 << 20
+	res, _ := serve(t, plain).raw(fmt.Sprintf("POST /v1/diarize HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
+		testKey, large, strings.Repeat(" ", large)), false)
+	res.apiError(t, 413)
 }
 
 func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {

@@ -162,12 +162,7 @@ func (s *Server) answerUnread(conn net.Conn, status int, message string) {
 	r := &http.Request{URL: &url.URL{}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
 	a := answer{headRecorder: headRecorder{header: http.Header{}}}
 	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&a, r)
-	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: a.header, Close: true,
-		Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len())}
-	var raw bytes.Buffer
-	_ = res.Write(&raw)            // a buffer takes everything
-	_, _ = conn.Write(raw.Bytes()) // fails only if the client is gone
+	a.send(conn)
 }
 
 // answer is an answer that is not written to a connection yet.
@@ -177,3 +172,13 @@ type answer struct {
 }
 
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// send writes it to a connection that it ends.
+func (a *answer) send(conn net.Conn) {
+	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: a.header, Close: true,
+		Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len())}
+	var raw bytes.Buffer
+	_ = res.Write(&raw)            // a buffer takes everything
+	_, _ = conn.Write(raw.Bytes()) // fails only if the client is gone
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -73,7 +74,7 @@ func withAccessLog(log *slog.Logger) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			rec := &responseRecorder{ResponseWriter: w}
+			rec := &responseRecorder{ResponseWriter: w, request: r}
 			info, _ := r.Context().Value(requestKey{}).(*requestInfo)
 			defer func() {
 				log.Info("request",
@@ -124,8 +125,9 @@ func withRecovery(log *slog.Logger) middleware {
 // responseRecorder records the status and size of an answer.
 type responseRecorder struct {
 	http.ResponseWriter
-	status int // 0 until the answer has begun
-	bytes  int64
+	request *http.Request
+	status  int // 0 until the answer has begun
+	bytes   int64
 }
 
 func (w *responseRecorder) WriteHeader(status int) {
@@ -147,11 +149,31 @@ func (w *responseRecorder) Write(p []byte) (int, error) {
 // Hijack is the method by which a WebSocket takes over the connection.
 func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil {
+	switch {
+	case err != nil:
+	case buf.Reader.Buffered() > 0: // the upgrader closes the connection, without an answer
+		w.refuseEarly(conn)
+	default:
 		w.status = http.StatusSwitchingProtocols
 	}
 	return conn, buf, err
 }
+
+// refuseEarly answers a client that has not waited for the answer to its handshake,
+// and lets it read that: unread data would reset the connection.
+func (w *responseRecorder) refuseEarly(conn net.Conn) {
+	a := answer{headRecorder: headRecorder{header: w.Header().Clone()}}
+	refuse(&a, w.request, http.StatusBadRequest, "Nothing may be sent before the answer to the handshake")
+	w.status, w.bytes = a.status, int64(a.body.Len())
+	_ = conn.SetDeadline(time.Now().Add(lingerTime))
+	a.send(conn)
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+// lingerTime is how long a client may take to read its answer.
+const lingerTime = time.Second
 
 // Unwrap is for http.ResponseController.
 func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

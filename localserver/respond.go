@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"time"
 
 	"hubbub/protocol"
 )
@@ -20,19 +21,31 @@ const bodyTooLarge = "The request body is too large"
 // limitBody makes reading the body of a route fail after limit bytes.
 func limitBody(next http.HandlerFunc, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+		r.Body = &limitedBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit), whole: r.Body}
 		next(w, r)
 	})
 }
 
+type limitedBody struct {
+	io.ReadCloser
+	whole io.Reader
+}
+
 // readBody reads a limited body; if ok is false it has answered.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	// The time to send the response begins when the body was read or did not arrive.
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + answerTimeout)) // not supported in some tests only
 	body, err := io.ReadAll(r.Body)
+	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body, true
 	case errors.As(err, &tooLarge):
+		if limited, ok := r.Body.(*limitedBody); ok {
+			discard(w, limited.whole)
+		}
 		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		refuse(w, r, http.StatusRequestTimeout, "The request body did not arrive in time")
@@ -40,6 +53,13 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 		respond(w, http.StatusBadRequest, protocol.Invalid("", "could not be read"))
 	}
 	return nil, false
+}
+
+// discard reads the rest of a body that is refused, for a while. A client that
+// sends all of it before it reads would lose the response otherwise.
+func discard(w http.ResponseWriter, body io.Reader) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTimeout)) // not supported in some tests only
+	_, _ = io.Copy(io.Discard, body)
 }
 
 // respond writes one JSON body.

@@ -15,7 +15,7 @@ import (
 const (
 	// transferTimeout is how long a transfer may make no progress.
 	transferTimeout = 30 * time.Second
-	// discardTimeout is how long the rest of an upload that is too large is
+	// discardTimeout is how long the rest of a body that is refused is
 	// read and discarded, so that the client reads the answer.
 	discardTimeout = 5 * time.Second
 )
@@ -28,6 +28,12 @@ var errTooLarge = errors.New("larger than media may be")
 // upload is PUT on a signed address. The bytes go to the store as they arrive;
 // the object is replaced when all of them are stored.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
+	defer func() { // also of an upload that is refused
+		if !body.failed && r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
+			discard(w, r.Body)
+		}
+	}()
 	g, release, ok := s.beginTransfer(w, r)
 	if !ok {
 		return
@@ -49,7 +55,6 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusForbidden, addressUsed)
 		return
 	}
-	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
 	_ = body.control.SetWriteDeadline(time.Now().Add(answerTimeout)) // the transfer may have outlived the request's
@@ -58,9 +63,6 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
 		respond(w, http.StatusOK, protocol.MediaLocation{URL: mediaScheme + g.name})
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
-		if r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
-			body.discard()
-		}
 		message := "The object is too large"
 		if over != nil {
 			message = overQuota(over)
@@ -124,11 +126,6 @@ func (p *uploadReader) Read(buf []byte) (int, error) {
 		p.failed = true
 	}
 	return n, err
-}
-
-func (p *uploadReader) discard() {
-	_ = p.control.SetReadDeadline(time.Now().Add(discardTimeout))
-	_, _ = io.Copy(io.Discard, p.body)
 }
 
 // download is GET and HEAD on a signed address, whole or in ranges.

@@ -64,6 +64,10 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
+			if r := o.RatePerMinute; r == 0 || r < -1 {
+				return &usageError{fmt.Sprintf("--rate: %d requests a minute is out of range", r),
+					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute)}
+			}
 			for _, spec := range faultSpecs {
 				f, err := faults.Parse(spec)
 				if err != nil {

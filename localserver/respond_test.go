@@ -1,0 +1,42 @@
+package localserver
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// The response to a body that does not arrive in time has its own time to be
+// sent.
+func TestLateBodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := httptest.NewUnstartedServer(limitBody(func(w http.ResponseWriter, r *http.Request) {
+				if _, ok := readBody(w, r); ok {
+					t.Error("the body was read")
+				}
+			}, maxBody))
+			h.Config.ReadTimeout = 200 * time.Millisecond
+			h.Config.WriteTimeout = 200 * time.Millisecond
+			h.EnableHTTP2 = http2
+			h.StartTLS()
+			defer h.Close()
+			body, unsent := io.Pipe()
+			defer unsent.Close()
+			client := h.Client()
+			client.Timeout = testTimeout
+			res, err := client.Post(h.URL, "", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != http.StatusRequestTimeout || (res.ProtoMajor == 2) != http2 {
+				t.Errorf("%s: status %d, want 408", res.Proto, res.StatusCode)
+			}
+		})
+	}
+}
