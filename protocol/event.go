@@ -115,7 +115,7 @@ func NewTextEvent(t Turn) Event {
 func (e *Event) fillText(raw []byte) error {
 	var w textJSON
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("text is not as specified: %w", err)
+		return fmt.Errorf("text is not as specified: %w", wrongType(err))
 	}
 	d := w.Data
 	if d == nil || d.Speaker == nil || d.Start == nil || d.End == nil || d.Text == nil {
@@ -162,7 +162,7 @@ func (e *Event) fill(raw []byte) error {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("message is not the JSON of an event: %w", err)
+		return fmt.Errorf("message is not the JSON of an event: %w", wrongType(err))
 	}
 	e.Type = head.Type
 	switch head.Type {
@@ -176,7 +176,7 @@ func (e *Event) fill(raw []byte) error {
 	}
 	var w eventJSON
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return fmt.Errorf("%s is not as specified: %w", head.Type, err)
+		return fmt.Errorf("%s is not as specified: %w", head.Type, wrongType(err))
 	}
 	if head.Type == TypeError {
 		if w.Message == nil {
@@ -195,13 +195,25 @@ func (e *Event) fill(raw []byte) error {
 	return e.fillMatch(w.Data.Match)
 }
 
+// wrongType names the field of a value of the wrong type, in the terms of JSON instead of Go's.
+func wrongType(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("unexpected %s", wrong.Value)
+	}
+	return fmt.Errorf("unexpected %s in %s", wrong.Value, wrong.Field)
+}
+
 func (e *Event) fillMatch(raw json.RawMessage) error {
 	if raw == nil {
 		return nil
 	}
 	var match string // null leaves it ""
 	if err := json.Unmarshal(raw, &match); err != nil {
-		return fmt.Errorf("%s with a match that is no label: %w", e.Type, err)
+		return fmt.Errorf("%s with a match that is no label: %w", e.Type, wrongType(err))
 	}
 	e.Match = Clean(match, MaxVoiceprintLabel)
 	e.Unmatched = e.Match == "" && e.Type == TypeSpeakerStart

@@ -147,6 +147,13 @@ func TestCheckNamesTheCause(t *testing.T) {
 			protocoltest.UntilEnd(c)
 			protocoltest.CloseWith(c, 1000, "")
 		}}},
+		{name: "unreadable", stage: "audio", cause: "cannot be read: binary message of 3 bytes", next: "conform", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+			_ = c.WriteMessage(websocket.BinaryMessage, []byte{1, 2, 3})
+			protocoltest.UntilEnd(c)
+			protocoltest.CloseWith(c, 1000, "")
+		}}},
+		{name: "unreachable stream", stage: "websocket", cause: "127.0.0.1:1 refuses", next: "--public-url", service: protocoltest.Service{
+			Create: protocoltest.Respond(200, `{"id":"7","url":"ws://127.0.0.1:1/s?token=`+protocoltest.Token+`"}`)}},
 		{name: "going away", stage: "close", cause: "1001", next: "again", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"))
@@ -207,6 +214,20 @@ func TestCheckNotices(t *testing.T) {
 	}
 	if cause := r.Stages[3].Cause; !strings.Contains(cause, "behind the service's") {
 		t.Errorf("%q", cause)
+	}
+}
+
+// An event of the future is no event that is in time.
+func TestCheckFutureEvents(t *testing.T) {
+	t.Parallel()
+	r := runCheck(t, serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
+		_, _, _ = c.ReadMessage()
+		protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"))
+		protocoltest.UntilEnd(c)
+		protocoltest.CloseWith(c, 1000, "")
+	}}), testKey, protocoltest.Patience, 2, nil)
+	if s := r.Stages[8]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "s later than all audio") || !strings.Contains(s.Next, "conform") {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -95,6 +95,9 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 		return hint.Errorf("Use the name of the certificate in --server. If you know none of its names, something else responds in place of the service: a captive portal (open a web page in a browser), or a proxy that intercepts TLS.",
 			"%w, by %s", err, info.Issuer)
 	}
+	if timedOut(err) && c.proxy == "" {
+		return hint.Add(err, "The port accepts connections, but does not answer in TLS: check the port; a firewall may hold up the packets, or the service is overloaded; if it really has no TLS, write http://.")
+	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
 		return hint.Errorf("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
 			"%w: %s", err, info.Issuer)
@@ -225,6 +228,10 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 	}
 	if c.proxy != "" {
 		return hint.Errorf(webSocketHint, "through the proxy %s: %w", c.proxy, err)
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return err // it has not come to a WebSocket
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
 		return hint.Add(err, webSocketHint)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type stream struct {
 	events int
 	lags   []float32 // milliseconds
 	faults []string  // error messages, the first few
+	unread string    // why the first message that cannot be read cannot
+	early  float64   // how far the latest event is beyond the audio, in seconds
 }
 
 func receive(opened *client.Stream) *stream {
@@ -55,32 +58,36 @@ func (st *stream) close() {
 func (st *stream) add(e protocol.Event) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	fault := e.Err
-	if e.Type == protocol.TypeError && fault == "" {
-		fault = e.Message
-	}
 	switch {
-	case fault != "":
+	case e.Err != "":
+		st.unread = cmp.Or(st.unread, protocol.Clean(e.Err, 200))
+	case e.Type == protocol.TypeError:
 		if len(st.faults) < 3 {
-			st.faults = append(st.faults, protocol.Clean(fault, 200))
+			st.faults = append(st.faults, protocol.Clean(e.Message, 200))
 		}
 	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
 		if st.events++; st.events == 1 {
 			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
 		}
 		if n := int64(len(st.sent)); n > 0 {
+			st.early = max(st.early, e.Timestamp-float64(n)*protocol.ChunkDuration.Seconds())
 			at := st.sent[min(max(protocol.ChunkBefore(e.Timestamp), 0), n-1)]
 			st.lags = append(st.lags, float32(e.Received.Sub(at).Seconds()*1000))
 		}
 	}
 }
 
-// faultError is the first error message of the service on the stream; nil if
-// there was none.
+// faultError is the first error message of the service on the stream, or why a message
+// cannot be read; nil if there was neither.
 func (st *stream) faultError() error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if len(st.faults) == 0 {
+	switch {
+	case len(st.faults) > 0:
+	case st.unread != "":
+		return hint.Errorf("The service, or something in between, does not send events as specified: run `hubbub conform`, and show this to its operator.",
+			"a message of the service cannot be read: %s", st.unread)
+	default:
 		return nil
 	}
 	return hint.Errorf("The stream is as specified (6400 bytes per frame, pcm_f32le, 16 kHz, mono, 10 frames per second): the service expects another size or format, or something in between changes frames. Show this to its operator.",
@@ -193,7 +200,7 @@ func (c *checker) endAudio(ctx context.Context) {
 
 func (c *checker) lag(_ context.Context, s *Stage) error {
 	c.stream.mu.Lock()
-	lags := slices.Clone(c.stream.lags)
+	lags, early := slices.Clone(c.stream.lags), c.stream.early
 	c.stream.mu.Unlock()
 	if len(lags) == 0 {
 		s.State, s.Seen = Notice, "not known: no event"
@@ -203,6 +210,9 @@ func (c *checker) lag(_ context.Context, s *Stage) error {
 	p50, p95, most := Percentile(lags, 50), Percentile(lags, 95), Percentile(lags, 100)
 	s.Seen = fmt.Sprintf("events come %.0f ms after their audio (median), %.0f ms at most", p50, most)
 	s.Details = map[string]any{"p50_ms": p50, "p95_ms": p95, "max_ms": most}
+	if early > protocol.ChunkDuration.Seconds() {
+		s.notice(fmt.Sprintf("an event is %.1f s later than all audio so far", early), "The service counts time in another way than specified: run `hubbub conform`, and show this to its operator.")
+	}
 	if p50 > trace.MaxLag.Seconds()*1000 {
 		s.notice("events arrive late", "Likely cause: "+trace.CauseLate+".")
 	}

@@ -203,6 +203,7 @@ func TestNameLookUpErrors(t *testing.T) {
 		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not answer in HTTP"},
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: "},
 		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client"},
 	} {
 		err := explainNetwork(context.Background(), client.base, time.Second, c.err)
 		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
@@ -243,6 +244,30 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
+// TestHandshakeIsInterrupted: a service that does not answer the handshake is not waited for.
+func TestHandshakeIsInterrupted(t *testing.T) {
+	for name, open := range map[string]func(context.Context, *Client, string) error{
+		"OpenStream": func(ctx context.Context, c *Client, address string) error {
+			_, err := c.OpenStream(ctx, address)
+			return err
+		},
+		"Dial": func(ctx context.Context, c *Client, address string) error {
+			_, _, err := c.Dial(ctx, address)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		address := protocoltest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			cancel()
+			<-r.Context().Done()
+		}))
+		client := newTestClient(t, Options{BaseURL: address, Timeout: time.Hour})
+		if err := open(ctx, client, "ws"+strings.TrimPrefix(address, "http")+"/s?token=tok-123"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestHandshakeRejected(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -271,6 +296,49 @@ func TestHandshakeRejected(t *testing.T) {
 				t.Errorf("%+v", info)
 			}
 		})
+	}
+}
+
+// TestStreamAddressOfAnotherHost: the address of the stream is not --server's.
+func TestStreamAddressOfAnotherHost(t *testing.T) {
+	address, ca := protocoltest.ServeTLS(t, okAnswer, nil)
+	client := newTestClient(t, Options{BaseURL: address, CACert: ca})
+	for _, host := range []string{"no-such-host.invalid", "127.0.0.1:1"} {
+		_, err := client.OpenStream(context.Background(), "wss://"+host+"/s?token=tok-123")
+		if err == nil || !strings.Contains(hint.Of(err), "--public-url") {
+			t.Errorf("%s: %v; %s", host, err, hint.Of(err))
+			continue
+		}
+		checkText(t, err)
+	}
+	overTLS, _ := protocoltest.ServeTLS(t, okAnswer, nil) // with another certificate
+	_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(overTLS, "https")+"/s?token=tok-123")
+	if err == nil || !strings.Contains(hint.Of(err), "--ca") {
+		t.Errorf("certificate: %v; %s", err, hint.Of(err))
+	}
+}
+
+// TestPlainHTTPToTLS knows the answers of common servers.
+func TestPlainHTTPToTLS(t *testing.T) {
+	for _, body := range []string{
+		`{"requestId":"r","message":"This server requires TLS: its address begins with https"}`,
+		"Client sent an HTTP request to an HTTPS server.\n",
+		"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
+		"<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+	} {
+		client := newTestClient(t, Options{BaseURL: protocoltest.Serve(t, answer(400, "text/html", body))})
+		if _, err := client.Test(context.Background()); !strings.Contains(hint.Of(err), "https:// instead of http://") {
+			t.Errorf("%q: %v; %s", body, err, hint.Of(err))
+		}
+	}
+}
+
+// TestTokenOfAnUnreadableResponse: the response to the creation of a stream has a token.
+func TestTokenOfAnUnreadableResponse(t *testing.T) {
+	client := answering(t, answer(200, "application/json", `{"id":7,"url":"wss://host/s?token=tok-123"}`))
+	_, err := client.CreateStream(context.Background(), nil)
+	if err == nil || !strings.Contains(err.Error(), "wss://host/s") || strings.Contains(err.Error(), "tok-123") {
+		t.Errorf("%v", err)
 	}
 }
 

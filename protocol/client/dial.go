@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,7 +36,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	head.Set("User-Agent", c.userAgent)
 	number := int(c.streams.Add(1))
 	traced, record := c.recorder.handshake(ctx, u, number)
-	conn, resp, err := c.streamDialer().DialContext(traced, u.String(), head)
+	conn, resp, err := c.dialStream(traced, u, head)
 	if err != nil {
 		return nil, c.handshakeError(ctx, u, resp, err, record)
 	}
@@ -55,7 +56,7 @@ func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *ht
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, resp, err := c.streamDialer().DialContext(ctx, u.String(), http.Header{"User-Agent": {c.userAgent}})
+	conn, resp, err := c.dialStream(ctx, u, http.Header{"User-Agent": {c.userAgent}})
 	if resp != nil && errors.Is(err, websocket.ErrBadHandshake) {
 		return nil, resp, nil
 	}
@@ -65,16 +66,35 @@ func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *ht
 	return conn, resp, nil
 }
 
-func (c *Client) streamDialer() *websocket.Dialer {
+// dialStream opens a WebSocket. The library observes the end of ctx only up to the request
+// of the handshake: closing the connection ends the wait for the response.
+func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (*websocket.Conn, *http.Response, error) {
 	conf := c.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"} // WebSocket over HTTP/2 is not supported here
-	return &websocket.Dialer{
-		Proxy:            http.ProxyFromEnvironment,
-		NetDialContext:   c.dialer().DialContext,
+	opened := func() bool { return true }
+	dialer := &websocket.Dialer{
+		Proxy: http.ProxyFromEnvironment,
+		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
+			conn, err := c.dialer().DialContext(dialing, network, address)
+			if err == nil {
+				opened = context.AfterFunc(ctx, func() {
+					if errors.Is(ctx.Err(), context.Canceled) { // a deadline is the library's
+						_ = conn.Close()
+					}
+				})
+			}
+			return conn, err
+		},
 		TLSClientConfig:  conf,
 		HandshakeTimeout: c.timeout,
 		WriteBufferSize:  protocol.ChunkBytes + 64, // one chunk, one write
 	}
+	conn, resp, err := dialer.DialContext(ctx, u.String(), head)
+	if !opened() && err == nil && ctx.Err() != nil {
+		_ = conn.Close()
+		return nil, nil, ctx.Err()
+	}
+	return conn, resp, err
 }
 
 // streamURL checks the address of a stream. Its errors do not show the token.
@@ -98,6 +118,10 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, record *exchangeRecorder) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		err = explainNetwork(ctx, u, c.timeout, err)
+		var dial *net.OpError
+		if hostPort(u) != hostPort(c.base) && errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, context.Canceled) {
+			err = hint.Add(err, "the service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url)")
+		}
 		record.failed(err)
 		return err
 	}

@@ -121,6 +121,10 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	where := hostPort(u)
 	var op *net.OpError
 	var dns *net.DNSError
+	var refused *tunnelError
+	if errors.As(err, &refused) {
+		return refused.what, refused.fix
+	}
 	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
 		return "the proxy for " + where + " cannot be used: " + lastCause(op.Err),
 			"check HTTPS_PROXY, or exclude the service with NO_PROXY"
@@ -188,6 +192,8 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	case errors.As(err, &verify), errors.As(err, &invalid):
 		return "the certificate of " + where + " is not accepted: " + lastCause(err),
 			"if it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure"
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return where + " requires a certificate of the client", "ask the operator of the service for an address without: hubbub has no such certificate"
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "the TLS handshake with " + where + " failed: " + lastCause(err),
 			"client and server may have no version of TLS in common, or a proxy is in between"

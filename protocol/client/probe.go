@@ -152,22 +152,37 @@ func (p *Probe) tunnel(ctx context.Context) error {
 		password, _ := u.Password()
 		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
 	}
-	if err := req.Write(p.conn); err != nil {
-		return explainNetwork(ctx, p.proxy, p.client.timeout, err)
+	err := req.Write(p.conn)
+	var resp *http.Response
+	if err == nil {
+		resp, err = http.ReadResponse(bufio.NewReader(p.conn), req)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(p.conn), req)
 	if err != nil {
-		return explainNetwork(ctx, p.proxy, p.client.timeout, err)
+		return hint.Errorf("check HTTPS_PROXY, or exclude the service with NO_PROXY", "the proxy opens no tunnel to %s: %w",
+			target, explainNetwork(ctx, p.proxy, p.client.timeout, err))
 	}
 	_ = resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return hint.Errorf("add its user name and password to HTTPS_PROXY", "the proxy %s requires a user name and password (407)", p.Proxy)
-	case resp.StatusCode/100 != 2:
-		return hint.Errorf("ask the operator of the proxy to allow it, or exclude the service with NO_PROXY",
-			"the proxy %s opens no tunnel to %s: it answered %d %s", p.Proxy, target, resp.StatusCode, http.StatusText(resp.StatusCode))
+	if refused := tunnelRefused(p.proxy, target, resp); refused != nil {
+		return hint.Add(refused, refused.fix)
 	}
 	return nil
+}
+
+// tunnelError is the refusal of a proxy to open a tunnel.
+type tunnelError struct{ what, fix string }
+
+func (e *tunnelError) Error() string { return e.what }
+
+// tunnelRefused reads the response of a proxy to CONNECT; nil = there is a tunnel.
+func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *tunnelError {
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode == http.StatusProxyAuthRequired:
+		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "add its user name and password to HTTPS_PROXY"}
+	}
+	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it answered %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)),
+		"ask the operator of the proxy to allow it, or exclude the service with NO_PROXY"}
 }
 
 func issuerName(c *x509.Certificate) string {

@@ -101,9 +101,14 @@ func TestProbeThroughAProxy(t *testing.T) {
 	}
 	for status, want := range map[string]string{"407 No": "user name and password", "403 Forbidden": "no tunnel to"} {
 		proxy, _ := tunnels(t, status)
-		_, err := probeTo(t, newTestClient(t, Options{BaseURL: address, CACert: ca}), proxy)
-		if err == nil || !strings.Contains(err.Error(), want) || hint.Of(err) == "" || strings.Contains(err.Error(), "hidden") {
-			t.Errorf("%s: %v", status, err)
+		c := newTestClient(t, Options{BaseURL: address, CACert: ca})
+		_, err := probeTo(t, c, proxy)
+		c.http.Transport.(*http.Transport).Proxy = http.ProxyURL(proxy)
+		_, requestErr := c.Test(t.Context())
+		for _, err := range []error{err, requestErr} {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(hint.Of(err), "_PROXY") || strings.Contains(err.Error(), "hidden") {
+				t.Errorf("%s: %v; %s", status, err, hint.Of(err))
+			}
 		}
 	}
 }

@@ -158,6 +158,7 @@ type reconnector struct {
 
 	began    time.Time // of the outage; zero before the first
 	attempts int       // of the outage
+	last     bool      // the one more attempt of the outage was made
 
 	mu     sync.Mutex
 	status ConnectionStatus
@@ -174,7 +175,7 @@ func (r *reconnector) state() ConnectionStatus {
 // connections that are lost within minUptime.
 func (r *reconnector) lost(opened time.Time, why error) {
 	if r.now().Sub(opened) >= minUptime {
-		r.began, r.attempts = time.Time{}, 0
+		r.began, r.attempts, r.last = time.Time{}, 0, false
 	}
 	r.begin(why, false)
 }
@@ -208,14 +209,17 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 	if r.began.IsZero() {
 		r.began = r.now()
 	}
+	if r.last { // its connection was lost at once
+		return hint.Errorf(hint.Of(lost), "%w: %w", errNotResumed, lost)
+	}
 	var failed error
-	for last := false; ; {
+	for {
 		r.attempts++
 		wait := r.backOff(r.attempts, failed)
 		if left := r.limit - r.now().Sub(r.began); wait > left {
 			return r.limitReached(lost, failed, wait, left)
 		}
-		last = r.wait(ctx, failed, wait) || last
+		r.last = r.wait(ctx, failed, wait) || r.last
 		var at attemptStep
 		if ctx.Err() == nil {
 			if at, failed = connect(ctx); failed == nil {
@@ -227,7 +231,7 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 			return errClosedHere
 		case !retryAfterRefusal(at, failed):
 			return hint.Errorf(hint.Of(failed), "%w: %w; the service refuses a new one: %w", errNotResumed, lost, failed)
-		case last:
+		case r.last:
 			return hint.Errorf(hint.Of(failed), "%w: %w; the last attempt failed: %w", errNotResumed, lost, failed)
 		}
 	}

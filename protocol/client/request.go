@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/trace"
 )
 
 const (
@@ -25,6 +27,10 @@ const (
 )
 
 const hintWrongService = "something else may respond at this address: check --server, and whether a proxy or a log-in page is in between"
+
+// wantsTLS matches what servers answer to plain HTTP on a port for TLS: hubbub, others written
+// in Go, nginx, and Apache.
+var wantsTLS = regexp.MustCompile(`(?i)server requires TLS|HTTP request (was sent )?to (an )?HTTPS (server|port)|plain HTTP to an SSL-enabled`)
 
 // call does one operation and decodes its response into out. A response 429 or
 // 503 with a time to wait is obeyed once.
@@ -110,8 +116,8 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s",
-			method, path, c.redact(excerpt(resp.Header.Get("Content-Type"), text)))
+		shown := new(trace.Redactor).Text(excerpt(resp.Header.Get("Content-Type"), text)) // it may have the token of a stream
+		return hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, c.redact(shown))
 	}
 	return nil
 }
@@ -143,7 +149,7 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 			to.User, to.RawQuery, to.Fragment = nil, "", ""
 			e.hint = "the service has moved to " + protocol.Clean(c.redact(to.String()), 200) + ": give its new address with --server"
 		}
-	case c.base.Scheme == "http" && bytes.Contains(body, []byte("HTTP request to an HTTPS server")):
+	case c.base.Scheme == "http" && wantsTLS.Match(body):
 		e.hint = "the server expects TLS: write https:// instead of http://"
 	case e.Status == http.StatusProxyAuthRequired:
 		e.hint = "the proxy (HTTPS_PROXY) requires a user name and password: add them to its address"

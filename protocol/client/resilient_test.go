@@ -328,6 +328,26 @@ func TestLastAttempt(t *testing.T) {
 	}
 }
 
+// TestLastAttemptThatIsLost: a service that accepts streams and closes them at once is left
+// after one more.
+func TestLastAttemptThatIsLost(t *testing.T) {
+	s := &lossyService{t: t}
+	for range 10 {
+		s.streams = append(s.streams, func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1011, "broken") })
+	}
+	ending := make(chan struct{})
+	l := s.open(ResilientOptions{Limit: time.Hour, Ending: ending}, func(c *config) {
+		c.backOff = func(int, error) time.Duration { return time.Hour / 2 }
+	})
+	sendChunks(t, l, 0, 5)
+	wait(t, "the back-off", func() bool { return l.Status().Attempts == 1 })
+	close(ending)
+	_, _, end := receiveAll(t, l)
+	if n := s.requests(); n != 2 || !errors.Is(end.Err, errNotResumed) || !strings.Contains(end.Err.Error(), "1011") {
+		t.Errorf("%d requests, %v", n, end.Err)
+	}
+}
+
 // TestCloseDuringBackOff ends in the middle of the back-off.
 func TestCloseDuringBackOff(t *testing.T) {
 	s := &lossyService{t: t}

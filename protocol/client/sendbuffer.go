@@ -179,12 +179,13 @@ func (b *sendBuffer) sent(seq int64) {
 }
 
 // forget removes sent chunks that end before a time, in seconds: they will not
-// be retransmitted.
+// be retransmitted. An event of a later time than the audio does not concern the chunk
+// that is being sent.
 func (b *sendBuffer) forget(before float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
-	for n < b.next && chunkTime(b.chunks[n].seq+1) <= before {
+	for n < b.next && b.chunks[n].seq < b.reached && chunkTime(b.chunks[n].seq+1) <= before {
 		n++
 	}
 	if n > 0 {

@@ -51,3 +51,20 @@ func TestPatientBacklogWaits(t *testing.T) {
 		t.Errorf("%v, %d dropped", err, b.dropped)
 	}
 }
+
+// TestForgetLeavesWhatIsBeingSent: an event may be of a later time than all audio, which
+// drops nothing.
+func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
+	b := newSendBuffer(false)
+	for seq := range int64(3) {
+		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.sent(b.take().seq)
+	b.take()
+	b.forget(3600)
+	if n, _ := b.waiting(); n != 1 || len(b.chunks) != 2 || b.dropped != 0 || len(b.gaps) != 0 {
+		t.Errorf("%d chunks wait of %d, %d were dropped, gaps %v", n, len(b.chunks), b.dropped, b.gaps)
+	}
+}
