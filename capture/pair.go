@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -103,18 +104,24 @@ func (p *pair) Info() Info {
 	return i
 }
 
-// Read reads the first device, and as much of the second as belongs to it.
+// Read reads the first device, and as much of the second as belongs to it. When a
+// device fails within dst, its silence begins there: what was read comes with the
+// error.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
-	n := 0
-	for n < len(p.buf) { // the echo is suppressed in whole frames
+	var failed error
+	for n := 0; n < len(p.buf); { // the echo is suppressed in whole frames
 		k, err := p.first.Read(ctx, p.buf[n:])
-		if err != nil {
+		if err != nil && n == 0 {
 			return 0, err
+		}
+		if failed = err; err != nil {
+			break
 		}
 		n += k
 		p.clocks[0].add(p.first.arrival())
 	}
+	n := len(p.buf)
 	if p.clocks[1].n == 0 {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err
@@ -123,6 +130,9 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	before := p.offset
 	p.follow(n)
 	if end := float64(p.position+int64(n)) + p.offset; end <= 0 { // before the second device began
+		if failed != nil {
+			return 0, failed
+		}
 		p.position += int64(n)
 		return p.Read(ctx, dst)
 	}
@@ -132,7 +142,8 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	}
 	for need := float64(p.position+int64(n)) + max(before, p.offset); p.track.End() <= need; {
 		if err := p.readSecond(ctx); err != nil {
-			return 0, err
+			failed = cmp.Or(failed, err)
+			p.track.Push(make([]float32, int(need-p.track.End())+1))
 		}
 	}
 	for i := range n {
@@ -142,7 +153,7 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.position += int64(n)
 	p.track.Forget(float64(p.position) + p.offset - maxOffset) // the offset may slew back
 	p.echo.Suppress(dst[:2*n])
-	return 2 * n, nil
+	return 2 * n, failed
 }
 
 func (p *pair) readSecond(ctx context.Context) error {

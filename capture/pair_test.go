@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -129,5 +130,39 @@ func TestPairSilencesEcho(t *testing.T) {
 	}
 	if share := float64(heard) / float64(all); share > 0.02 {
 		t.Errorf("%.1f %% of the echo are heard", 100*share)
+	}
+}
+
+// TestPairFailsWithinABlock: when a device fails, what was read of both comes with the
+// error, and silence takes the place of the rest.
+func TestPairFailsWithinABlock(t *testing.T) {
+	none := func() float64 { return 0 }
+	loud := func(float64) float64 { return 0.5 }
+	for failing := range 2 {
+		first := &simulated{begin: 100, rate: SampleRate, late: none, signal: loud, end: 200}
+		second := &simulated{begin: 99.94, rate: SampleRate, late: none, signal: loud, end: 200}
+		[]*simulated{first, second}[failing].end = 103
+		p := newPair(first, second, nil)
+		p.echo = nil
+		if _, err := first.Read(t.Context(), make([]float32, 640)); err != nil { // its blocks are not those of Read
+			t.Fatal(err)
+		}
+		x := make([]float32, 2*ChunkSamples)
+		n, err := p.Read(t.Context(), x)
+		for err == nil {
+			n, err = p.Read(t.Context(), x)
+		}
+		if !errors.Is(err, io.EOF) || n != len(x) {
+			t.Fatalf("device %d fails: %d samples, %v", failing, n, err)
+		}
+		var heard [2]int
+		for i, v := range x {
+			if v > 0.25 {
+				heard[i%2]++
+			}
+		}
+		if heard[1-failing] != ChunkSamples || heard[failing] < ChunkSamples/4 || heard[failing] > ChunkSamples*3/4 {
+			t.Errorf("device %d fails: %d samples of the tracks are heard", failing, heard)
+		}
 	}
 }

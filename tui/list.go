@@ -227,11 +227,15 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 
 // textIndent is the column of names and text.
 func textIndent(s *display.Session) int {
-	if s.Position >= 3600 {
+	if latest(s) >= 3600 {
 		return 10
 	}
 	return 8
 }
+
+// latest bounds the times of turns and bookmarks; those of a replay have bookmarks that it has
+// not come to.
+func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
 
 func (m *model) openList() { m.list = &listView{} }
 
@@ -420,7 +424,8 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 	if l.latestH < 2 || len(s.Speakers) == 0 {
 		return
 	}
-	x, end := l.gutter, 3+l.name+1+l.talk
+	end := 3 + l.name + 1 + max(l.talk, len(display.Clock(latest(s)))) // after an hour, clocks are longer than talk times
+	x := max(l.gutter, end+1)
 	c.Text(3, l.latestY, l.w-4, "latest turns", canvas.Dim)
 	for i, e := range s.Latest(l.latestH - 1) {
 		y := l.latestY + 1 + i

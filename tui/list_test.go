@@ -223,3 +223,30 @@ func TestEveryKeyHasAName(t *testing.T) {
 		}
 	}
 }
+
+// TestLatestTurnsAfterHours: names and clocks beside each other, also where the clock has
+// become longer than any talk time.
+func TestLatestTurnsAfterHours(t *testing.T) {
+	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 3*3600 + 119, End: 3*3600 + 132.4}, {Speaker: "SPEAKER_01", Start: 3*3600 + 140, End: 3*3600 + 265}}
+	for _, w := range []int{60, 80, 100, 140} {
+		screen := ansi.Strip(testModel(tuitest.State(turns, 3*3600+300, 1), w, 40).View())
+		for _, want := range []string{"SPEAKER_00 3:01:59", "13.4 s ", "SPEAKER_01 3:02:20", "125.0 s "} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("%d columns: no %q in:\n%s", w, want, screen)
+			}
+		}
+	}
+	a, err := protocol.Annotations{}.Bookmark(3*3600+100, "later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := tuitest.State(nil, 2, 1) // of a replay
+	early.Timeline.Lanes, early.Length = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true, OpenSince: 1}}, 3*3600+300
+	m := testModel(early, 80, 40)
+	if err := m.annotations.Update(func(protocol.Annotations) (protocol.Annotations, error) { return a, nil }); err != nil {
+		t.Fatal(err)
+	}
+	screenHasNot(t, m, "later")
+	press(m, "t")
+	screenHas(t, m, "3:01:40  ◆ later")
+}

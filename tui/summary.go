@@ -21,7 +21,7 @@ import (
 //	hubbub  1:15  2 speakers  31 turns
 //	  Anna        0:41   62%  17 turns  ━━━━━━━━━━━━━━━━━━━━
 //	  SPEAKER_01  0:25   38%  14 turns  ━━━━━━━━━━━━
-//	  4 chunks dropped: 0.4 s of audio never reached the server
+//	  4 chunks dropped: 0.4 s of audio are missing
 
 const (
 	maxSummaryName = 30 // cells
@@ -81,7 +81,7 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 			t.Paint(display.ThinBar(part*float64(bar), g), p.Style))
 	}
 	if s.Dropped > 0 {
-		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio never reached the server", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
+		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  %s dropped: %.1f s of audio are missing", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped)), canvas.Bad))
 	}
 	if s.Overflows > 0 {
 		fmt.Fprintln(b, t.Paint(fmt.Sprintf("  the device lost audio %s", display.Times(s.Overflows)), canvas.Warn))

@@ -104,8 +104,8 @@ func (m *model) drawGrid(c *canvas.Canvas, l layout, w window, y, rows int) {
 	})
 }
 
-// drawGaps draws through a lane what belongs to no speaker: stretches that never
-// reached the service, and the lines of bookmarks.
+// drawGaps draws through a lane what belongs to no speaker: stretches whose
+// speakers are unknown, and the lines of bookmarks.
 func (m *model) drawGaps(c *canvas.Canvas, l layout, w window, s *display.Session, y int) {
 	column := func(col int, glyph string, style canvas.Style) {
 		for j := range l.bar {

@@ -76,6 +76,7 @@ func (a *App) Main() int {
 	}()
 
 	root := newRoot(a)
+	addCompletion(root)
 	root.SetArgs(a.Args)
 	err := crash.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
@@ -96,7 +97,11 @@ func (a *App) report(err error) int {
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(a.Stderr, "hubbub: %v\n", err)
-		if h := hint.Of(err); h != "" {
+		h := hint.Of(err)
+		if h == "" && errors.Is(err, syscall.ENOSPC) {
+			h = "Make room on the disk, or write to another one."
+		}
+		if h != "" {
 			fmt.Fprintln(a.Stderr, h)
 		}
 		crash.Report(a.Stderr, versionAndCommit(), err)

@@ -53,10 +53,10 @@ func (d *durationFlag) Set(s string) error {
 	v, err := time.ParseDuration(s)
 	if err != nil {
 		seconds, ferr := strconv.ParseFloat(s, 64)
-		if ferr != nil || !(seconds > -1e6 && seconds < 1e6) {
-			return fmt.Errorf("must be a time such as 1s or 500ms")
+		if ferr != nil && !errors.Is(ferr, strconv.ErrRange) || math.IsNaN(seconds) {
+			return fmt.Errorf("must be a time such as 1s or 500ms, between %v and %v", d.min, d.max)
 		}
-		v = time.Duration(seconds * float64(time.Second))
+		v = time.Duration(min(max(seconds, -1e9), 1e9) * float64(time.Second)) // within the range of a Duration
 	}
 	if v < d.min || v > d.max {
 		return fmt.Errorf("must be between %v and %v", d.min, d.max)
@@ -186,9 +186,9 @@ type channelsFlag struct{ value capture.Channels }
 func (c *channelsFlag) String() string { return c.value.String() }
 func (c *channelsFlag) Type() string   { return "channels" }
 
-// add adds the flag; more is the end of its help.
-func (c *channelsFlag) add(cmd *cobra.Command, more string) {
-	cmd.Flags().Var(c, "channels", "`CHANNELS` of the input: mix, the number of the only one to use, or each: every channel is one speaker"+more)
+// add adds the flag; several is when a channel has more than one speaker.
+func (c *channelsFlag) add(cmd *cobra.Command, several string) {
+	cmd.Flags().Var(c, "channels", "`CHANNELS` to use: mix (the mean of all), a number (that channel alone), or each (one speaker per channel, "+several+")")
 	completeChoices(cmd, "channels", []string{"mix", "each"})
 }
 

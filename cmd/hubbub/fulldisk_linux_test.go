@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,5 +55,25 @@ func TestFullDiskOnScreen(t *testing.T) {
 	x.keys("q")
 	if code := x.exitCode(); code != "1" {
 		t.Errorf("q exits with %s, want 1", code)
+	}
+}
+
+// TestVoicesExportOnAFullDisk: an export that fails leaves no file in the way of the
+// next one.
+func TestVoicesExportOnAFullDisk(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	file := smallDisk(t, "8k")
+	full := file + ".full"
+	if err := os.WriteFile(full, make([]byte, 8<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitFailed || !strings.Contains(stderr, "no space") || exists(file) {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := inProcess(t, "", "voices", "export", file); code != exitOK {
+		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

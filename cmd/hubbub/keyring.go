@@ -126,7 +126,7 @@ func (a *App) readKey(user string) (string, error) {
 		raw, err = term.ReadPassword(int(a.Stdin.Fd()))
 		fmt.Fprintln(a.Stderr)
 	} else {
-		raw, err = bufio.NewReader(io.LimitReader(a.Stdin, maxKey)).ReadBytes('\n')
+		raw, err = bufio.NewReader(io.LimitReader(a.Stdin, maxKey+2)).ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -135,6 +135,9 @@ func (a *App) readKey(user string) (string, error) {
 		return "", hint.Add(fmt.Errorf("cannot read the key: %w", err), "Type it, or send it on standard input.")
 	}
 	key := strings.TrimSpace(string(raw))
+	if len(key) > maxKey {
+		return "", hint.Add(fmt.Errorf("this is no API key: it is longer than %d bytes", maxKey), "Send the key alone, in one line.")
+	}
 	for _, r := range key {
 		if r <= ' ' || r > '~' {
 			return "", hint.Add(errors.New("this is no API key: it contains blanks or characters beyond ASCII"), "Send the key alone, in one line.")

@@ -60,10 +60,14 @@ func TestKeyRing(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stdout+stderr)
 	}
 	t.Setenv("HUBBUB_SERVER", "")
-	for _, wrong := range []string{"", "two words", "snow☃"} {
+	longest := strings.Repeat("k", maxKey)
+	for _, wrong := range []string{"", "two words", "snow☃", longest + "k", longest + longest + "\n"} {
 		if code, _, stderr := inProcess(t, wrong, "config", "set-key", "https://example.invalid"); code != 1 {
 			t.Errorf("%q is taken for a key: %q", wrong, stderr)
 		}
+	}
+	if code, _, stderr := inProcess(t, longest+"\r\n", "config", "set-key", "https://example.invalid"); code != 0 {
+		t.Error(stderr)
 	}
 	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 0 {
 		t.Errorf("exit code %d", code)

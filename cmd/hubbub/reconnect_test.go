@@ -28,7 +28,7 @@ func newCutter(t *testing.T, server string) *cutter {
 	t.Helper()
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	c := &cutter{t: t, proxy: toxiproxy.NewProxy(api, "network", "127.0.0.1:0", strings.TrimPrefix(server, "https://"))}
+	c := &cutter{t: t, proxy: toxiproxy.NewProxy(api, "network", reservePort(t), strings.TrimPrefix(server, "https://"))}
 	c.connect()
 	t.Cleanup(c.proxy.Stop)
 	return c
@@ -62,7 +62,7 @@ func TestReconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	server, url := startServer(t, filepath.Join(dir, "data"), "127.0.0.1:0")
+	server, url := startServer(t, filepath.Join(dir, "data"), reservePort(t))
 	net := newCutter(t, url)
 	p := start(t, "live", "--input", wav, "--server", net.url, "--api-key", "k", "--insecure", "--record", rec, "--output", "events")
 	recorded := func(seconds float64) func() bool {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
@@ -62,4 +64,22 @@ func helpOn(cmd *cobra.Command, args []string) error {
 	}
 	target.InitDefaultHelpFlag()
 	return target.Help()
+}
+
+// addCompletion adds cobra's command, which prints its help for an unknown shell and
+// succeeds. Here that is an error.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.Args = nil
+	completion.RunE = func(_ *cobra.Command, args []string) error {
+		msg := "hubbub completion needs a shell"
+		if len(args) > 0 {
+			msg = fmt.Sprintf("hubbub completion knows no shell %q", args[0])
+		}
+		return &usageError{msg, "Run 'hubbub completion bash', 'zsh', 'fish' or 'powershell'."}
+	}
 }

@@ -115,7 +115,7 @@ func (f *settingsFile) decodeError(err error) error {
 		if strings.Contains(at.Error(), "struct") { // of Go
 			return f.fail(line, "a table is expected, such as [%s] or [%s]", namesTable, keysTable)
 		}
-		return f.fail(line, "%s", strings.TrimPrefix(at.Error(), "toml: "))
+		return f.fail(line, "%s", plainReason(strings.TrimPrefix(at.Error(), "toml: ")))
 	}
 	return &usageError{fmt.Sprintf("%s: %v", f.path, err), "The file must be TOML (toml.io)."}
 }

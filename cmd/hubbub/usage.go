@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,8 +47,10 @@ func plainReason(msg string) string {
 		return msg
 	case strings.HasPrefix(kind, "Bool"):
 		return before + "must be true or false"
+	case strings.HasSuffix(kind, strconv.ErrRange.Error()):
+		return before + "is out of range"
 	}
-	return before + "must be a number"
+	return before + "must be a whole number"
 }
 
 // oneLine makes a usageError of an error of cobra, whose later lines are

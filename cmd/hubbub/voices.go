@@ -156,7 +156,11 @@ func exportVoices(path string) error {
 	if err != nil {
 		return hint.Add(err, "Choose another file.")
 	}
-	return errors.Join(printJSONList(file, list), file.Close())
+	if err := errors.Join(printJSONList(file, list), file.Close()); err != nil {
+		_ = os.Remove(path) // a part of it is of no use, and would be in the way
+		return hint.Add(err, "Choose another file.")
+	}
+	return nil
 }
 
 // maxVoicesFile bounds an exported file, in bytes.

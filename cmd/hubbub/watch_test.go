@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hubbub/cmd/hubbub/internal/recording"
 )
@@ -17,7 +19,11 @@ import (
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	_, url := startServer(t, data, "127.0.0.1:0")
+	server, url := startServer(t, data, "127.0.0.1:0")
+	watchers := func(n int) {
+		t.Helper()
+		poll(t, fmt.Sprintf("watcher %d", n), 10*time.Millisecond, func() bool { return strings.Count(server.errors(), "watcher connected") >= n })
+	}
 	ca := filepath.Join(data, "ca.pem")
 	sender := start(t, "live", "--input", talkFile(t, 20), "--server", url, "--api-key", "k", "--ca", ca, "--output", "events")
 	id := sender.stream()
@@ -26,8 +32,10 @@ func TestWatch(t *testing.T) {
 	early := start(t, "watch", id, "--server", way.url, "--api-key", "k", "--ca", ca, "--output", "events", "--record", rec)
 	screen := inTerminal(t, 100, 30, "watch", id, "--server", url, "--api-key", "k", "--ca", ca)
 	early.line(`speaker_start`)
+	watchers(2)
 	way.cut()
 	way.connect()
+	watchers(3) // the end of the turn may have come before
 	early.line(`speaker_end`)
 	way.cut()
 	way.connect()

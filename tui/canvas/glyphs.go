@@ -29,8 +29,8 @@ type Glyphs struct {
 	Up, Down, Left, Right         string
 	Rise                          [Subcells + 1]string // Rise[n] fills n eighths from below
 	UpperHalf, LowerHalf          string
-	Overlap, Gap                  string // on the time axis: several speakers, never sent
-	GapFill                       string // in the lanes: never sent
+	Overlap, Gap                  string // on the time axis: several speakers, unknown speakers
+	GapFill                       string // in the lanes: unknown speakers
 	Bookmark, BookmarkLine        string // on the time axis, and through the lanes
 	MapLeft, MapRight             string // around the window on the minimap
 	Selected                      string

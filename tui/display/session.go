@@ -142,7 +142,7 @@ type Entry struct {
 }
 
 // Latest returns the n finished turns and bookmarks that began last, newest
-// first.
+// first. Bookmarks of a replay that it has not come to are left out.
 func (s *Session) Latest(n int) []Entry {
 	var out []Entry
 	for i, p := range s.Speakers {
@@ -150,7 +150,9 @@ func (s *Session) Latest(n int) []Entry {
 			out = append(out, Entry{At: t.Start, Lane: i, Turn: t})
 		}
 	}
-	for _, k := range s.Bookmarks[max(len(s.Bookmarks)-n, 0):] {
+	bookmarks := slices.Clone(s.Bookmarks)
+	bookmarks = slices.DeleteFunc(bookmarks, func(k protocol.Bookmark) bool { return k.At > s.Position })
+	for _, k := range bookmarks[max(len(bookmarks)-n, 0):] {
 		out = append(out, Entry{At: k.At, Lane: -1, Note: k.Note})
 	}
 	slices.SortStableFunc(out, func(a, b Entry) int {

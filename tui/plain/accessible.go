@@ -142,7 +142,7 @@ func (a *Accessible) State(s display.State) error {
 	if s.Overflows > old.Overflows {
 		_ = a.line("Warning: the device lost audio %s.", display.Times(s.Overflows-old.Overflows))
 	}
-	if s.Dropped == old.Dropped { // else it is still going on
+	if s.Dropped == old.Dropped && !s.InputLost { // else it is still going on
 		a.reportGaps(s)
 	}
 	a.reportHealth(old, s)
@@ -155,11 +155,11 @@ func (a *Accessible) State(s display.State) error {
 	return a.err
 }
 
-// reportGaps reports audio that never reached the service.
+// reportGaps reports stretches whose speakers are unknown.
 func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
 		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {
-			_ = a.line("Warning: %.1f seconds from %s on never reached the service.", g.End-from, display.Clock(from))
+			_ = a.line("Warning: for %.1f seconds from %s on the speakers are unknown.", g.End-from, display.Clock(from))
 			a.gapsEnd = g.End
 		}
 	}
@@ -225,7 +225,7 @@ func (a *Accessible) Summary(s display.State) error {
 		_ = a.line("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(int64(p.TurnCount), "turn"))
 	}
 	if s.Dropped > 0 {
-		_ = a.line("Warning: %s dropped, %.1f seconds of audio never reached the server.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
+		_ = a.line("Warning: %s dropped, %.1f seconds of audio are missing.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))
 	}
 	return a.err
 }

@@ -70,7 +70,7 @@ Connection failed: connection lost.
 0:20 of audio, 2 speakers.
 SPEAKER_00: 1:01, 75 percent, 1 turn.
 SPEAKER_01: 0:20, 25 percent, 2 turns.
-Warning: 4 chunks dropped, 0.4 seconds of audio never reached the server.
+Warning: 4 chunks dropped, 0.4 seconds of audio are missing.
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
@@ -125,8 +125,11 @@ func TestAccessibleDetail(t *testing.T) {
 			"Warning: events arrive 14 s late: the service is overloaded or something buffers them.\n"},
 		{"still late", func() { log = tuitest.LateLog(16*time.Second, time.Millisecond, time.Second) }, ""},
 		{"on time", func() { log = tuitest.LateLog(time.Second, time.Millisecond, time.Second) }, "The service is on time again.\n"},
-		{"a gap", func() { s.Gaps = []protocol.Span{{Start: 12, End: 14.5}} }, "Warning: 2.5 seconds from 0:12 on never reached the service.\n"},
+		{"a gap", func() { s.Gaps = []protocol.Span{{Start: 12, End: 14.5}} }, "Warning: for 2.5 seconds from 0:12 on the speakers are unknown.\n"},
 		{"the same gap", func() {}, ""},
+		{"an outage", func() { s.InputLost, s.Gaps = true, append(s.Gaps, protocol.Span{Start: 20, End: 22}) }, ""},
+		{"it goes on", func() { s.Gaps[1].End = 23 }, ""},
+		{"it is over", func() { s.InputLost = false }, "Warning: for 3.0 seconds from 0:20 on the speakers are unknown.\n"},
 		{"verbose", func() { _ = c.Run("verbose"); log = tuitest.LateLog(3*time.Second, time.Millisecond, time.Second) },
 			"Verbose: turns, problems and lag.\nLag 3.0 seconds.\n"},
 		{"a little more", func() { log = tuitest.LateLog(3600*time.Millisecond, time.Millisecond, time.Second) }, ""},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,12 +110,12 @@ func WriteFile(path string, content []byte) error {
 }
 
 func writeFile(path string, replace bool, write func(io.Writer) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	temp, err := createTemp(path)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temp.Name())
-	if err := errors.Join(write(temp), temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
+	if err := errors.Join(write(temp), temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
 	if replace {
@@ -129,6 +130,19 @@ func writeFile(path string, replace bool, write func(io.Writer) error) error {
 		return fmt.Errorf("%s: %w", path, fs.ErrExist)
 	}
 	return os.Rename(temp.Name(), path)
+}
+
+// createTemp creates a file beside path. Its mode, unlike that of os.CreateTemp, is
+// left to the umask.
+func createTemp(path string) (temp *os.File, err error) {
+	for range 100 {
+		name := fmt.Sprintf(".%s-%08x", filepath.Base(path), rand.Uint32())
+		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return temp, err
 }
 
 // ExportError says that an export failed; nil for nil.

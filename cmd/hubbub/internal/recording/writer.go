@@ -60,10 +60,14 @@ type Failure struct {
 // String says it in one line.
 func (f *Failure) String() string {
 	reason := f.Err.Error()
-	if errors.Is(f.Err, syscall.ENOSPC) || errors.Is(f.Err, syscall.EDQUOT) {
+	if diskFull(f.Err) {
 		reason = "the disk is full"
 	}
 	return fmt.Sprintf("recording stopped at %s, after %s: %s", f.At.Format("15:04:05"), time.Duration(f.Position*float64(time.Second)).Truncate(time.Second), reason)
+}
+
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // Status is the state of a recording.
@@ -111,19 +115,23 @@ func (w *Writer) begin(notes *protocol.AnnotationsStore, from float64) {
 	w.written.Go(w.writeAudio)
 }
 
-func (w *Writer) createFiles() error {
-	failed := func(err error) error {
-		return hint.Add(fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to.")
+func cannotRecord(err error) error {
+	if diskFull(err) {
+		return hint.Errorf("Make room on the disk, or record into another folder.", "cannot record: the disk is full")
 	}
+	return hint.Add(fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to.")
+}
+
+func (w *Writer) createFiles() error {
 	if err := os.MkdirAll(w.dir, 0o777); err != nil {
-		return failed(err)
+		return cannotRecord(err)
 	}
 	for _, name := range files {
 		switch _, err := os.Lstat(w.Path(name)); {
 		case err == nil:
 			return hint.Add(fmt.Errorf("%s %w", w.dir, ErrExists), "Choose another folder; nothing there was changed.")
 		case !errors.Is(err, fs.ErrNotExist):
-			return failed(err)
+			return cannotRecord(err)
 		}
 	}
 	for _, f := range []struct {
@@ -132,18 +140,18 @@ func (w *Writer) createFiles() error {
 	}{{EventsFile, &w.events}, {ArrivalsFile, &w.arrivals}, {TurnsFile, &w.turns}} {
 		var err error
 		if *f.file, err = os.OpenFile(w.Path(f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o666); err != nil {
-			return failed(err)
+			return cannotRecord(err)
 		}
 	}
 	if err := w.writeInfo(); err != nil {
-		return failed(err)
+		return cannotRecord(err)
 	}
 	if w.info.Watched != "" {
 		return nil
 	}
 	var err error
 	if w.wav, err = audiofile.CreateWAV(w.Path(AudioFile)); err != nil {
-		return failed(err)
+		return cannotRecord(err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,14 @@ func create(t *testing.T) *Writer {
 
 func chunk(seq int64) capture.Chunk {
 	return capture.Chunk{Seq: seq, Samples: make([]float32, capture.ChunkSamples), Valid: capture.ChunkSamples}
+}
+
+// TestFullDiskAtTheBeginning does not blame the folder.
+func TestFullDiskAtTheBeginning(t *testing.T) {
+	err := cannotRecord(&os.PathError{Op: "write", Path: "rec/session.json", Err: syscall.ENOSPC})
+	if err.Error() != "cannot record: the disk is full" || !strings.Contains(hint.Of(err), "Make room") {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
 }
 
 // TestWriterThatCannotBegin leaves nothing in the folder, so that another attempt can succeed.

@@ -27,6 +27,7 @@ type accessible struct {
 	out      *plain.Accessible
 	commands *plain.CommandLine
 	trace    func() trace.Snapshot // nil = there is no connection
+	faults   faultReports
 }
 
 func (d *accessible) Attended() bool { return true }
@@ -158,10 +159,10 @@ func (a *accessibleWriter) Write(p []byte) (int, error) {
 func (d *accessible) staysOpen() bool { return false }
 
 func (d *accessible) event(e protocol.Event) error {
-	if e.Type != protocol.TypeError {
+	if !d.faults.due(e) {
 		return nil
 	}
-	return d.out.Error(e.Message)
+	return d.out.Error(faultText(e))
 }
 
 func (d *accessible) turn(t protocol.Turn) error { return d.out.Turn(t) }
@@ -172,6 +173,8 @@ func (d *accessible) notice(text string, problem bool) error {
 	}
 	return d.out.Notice(text)
 }
+
+func (d *accessible) statesGaps() bool { return true }
 
 func (d *accessible) joinHint() string { return ": merge joins them" }
 

@@ -39,6 +39,9 @@ type Display interface {
 	// notice reports something that happens to the session; problem says that it is
 	// serious and that the state has it, too.
 	notice(text string, problem bool) error
+	// statesGaps reports whether the display says of a state what gaps there are:
+	// notices need not.
+	statesGaps() bool
 	// joinHint says how labels of one speaker are joined, to follow a text.
 	joinHint() string
 	// finish is called once, after everything else.

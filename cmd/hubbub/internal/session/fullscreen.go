@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
@@ -18,7 +20,13 @@ type fullScreen struct {
 	view    view
 	mailbox chan tui.Msg
 	options tui.Options
+
+	left    atomic.Bool // the normal screen is shown
+	waiting *time.Timer // set by leave
 }
+
+// waitShown is how long the end of a session may take until the normal screen says why.
+const waitShown = 2 * time.Second
 
 func (d *fullScreen) Attended() bool { return true }
 
@@ -50,6 +58,7 @@ func (d *fullScreen) run(ctx context.Context) error {
 		defer crash.StartMonitor(screen)()
 	}
 	err := tui.Run(ctx, d.options)
+	d.leave()
 	switch {
 	case errors.Is(err, tui.ErrInterrupted):
 		d.streams.Interrupted()
@@ -60,11 +69,20 @@ func (d *fullScreen) run(ctx context.Context) error {
 	return err
 }
 
+// leave says that the screen was closed. What was captured is still sent and decided, which
+// may take as long as the service does.
+func (d *fullScreen) leave() {
+	d.left.Store(true)
+	d.waiting = time.AfterFunc(waitShown, func() {
+		d.streams.notice("waiting for the last turns; ctrl+c ends the wait")
+	})
+}
+
 func (d *fullScreen) staysOpen() bool { return true }
 
 func (d *fullScreen) event(e protocol.Event) error {
-	if e.Type == protocol.TypeError {
-		d.post(tui.Msg{Kind: tui.MsgError, Text: e.Message})
+	if text := faultText(e); text != "" {
+		d.post(tui.Msg{Kind: tui.MsgError, Text: text})
 	} else {
 		d.post(tui.Msg{Kind: tui.MsgWake})
 	}
@@ -74,6 +92,10 @@ func (d *fullScreen) event(e protocol.Event) error {
 func (d *fullScreen) turn(protocol.Turn) error { return nil }
 
 func (d *fullScreen) notice(text string, problem bool) error {
+	if d.left.Load() {
+		d.streams.notice(text)
+		return nil
+	}
 	m := tui.Msg{Kind: tui.MsgNotice, Text: text}
 	if problem {
 		m.Kind = tui.MsgError
@@ -81,6 +103,8 @@ func (d *fullScreen) notice(text string, problem bool) error {
 	d.post(m)
 	return nil
 }
+
+func (d *fullScreen) statesGaps() bool { return false }
 
 func (d *fullScreen) joinHint() string { return ": " + d.options.Keys.Key("join") + " joins them" }
 
@@ -94,6 +118,9 @@ func (d *fullScreen) post(m tui.Msg) {
 
 // finish writes the notices and the summary on the normal screen.
 func (d *fullScreen) finish() error {
+	if d.waiting != nil {
+		d.waiting.Stop()
+	}
 	d.streams.notices(d.view.notices())
 	if n := watchNotice(d.view.state()); n != "" {
 		d.streams.notice(n)

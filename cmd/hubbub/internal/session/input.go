@@ -44,7 +44,10 @@ func reportInput(was, is capture.Stats, d Display) error {
 		if is.Device != was.Device {
 			text = fmt.Sprintf("%q is used instead of %q", display.Clean(is.Device), display.Clean(was.Device))
 		}
-		return d.notice(fmt.Sprintf("%s; %.1f s of audio from %s on are missing", text, is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start)), false)
+		if !d.statesGaps() {
+			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
+		}
+		return d.notice(text, false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
 		return d.notice(fmt.Sprintf("there is sound from %q now", display.Clean(is.Device)), false)

@@ -80,15 +80,15 @@ func (l *Live) notices() []string {
 		out = append(out, text)
 	}
 	if n := l.Stream.Dropped(); n > 0 {
-		out = append(out, fmt.Sprintf("%d chunks of 100 ms were dropped: the connection was too slow, or there was none", n))
+		out = append(out, display.Count(n, "chunk")+" of 100 ms dropped: the connection was too slow, or there was none")
 	}
 	if n := source.Overflows; n > 0 {
 		out = append(out, fmt.Sprintf("the device lost audio %s: the machine was too busy", display.Times(n)))
 	}
 	if n := l.Recorder.Dropped(); n > 0 {
-		out = append(out, fmt.Sprintf("%d chunks are missing in the recording: the disk was too slow", n))
+		out = append(out, display.Count(n, "chunk")+" missing in the recording: the disk was too slow")
 	}
-	return slices.Concat(out, l.Words.notices(), l.record.notices())
+	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Words.notices(), l.record.notices())
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.
@@ -108,7 +108,7 @@ func describeChange(c *client.ConnectionChange, d Display) string {
 		return "the stream was lost and is being resumed: " + display.Clean(c.Lost.Error())
 	}
 	text := []string{"the stream continues"}
-	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap {
+	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap && !d.statesGaps() {
 		text = append(text, fmt.Sprintf("%.1f s of audio from %s on were not decided", gap, display.Clock(c.Gap.Start)))
 	}
 	if !c.Resumed {

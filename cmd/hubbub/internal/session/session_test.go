@@ -55,6 +55,7 @@ func (d *stub) run(ctx context.Context) error {
 func (d *stub) staysOpen() bool            { return d.stays }
 func (d *stub) event(protocol.Event) error { d.events++; return nil }
 func (d *stub) notice(string, bool) error  { return nil }
+func (d *stub) statesGaps() bool           { return false }
 func (d *stub) joinHint() string           { return "" }
 func (d *stub) finish() error              { d.finished = true; return nil }
 func (d *stub) turn(t protocol.Turn) error {

@@ -17,8 +17,9 @@ type text struct {
 	streams Streams
 	format  plain.Format
 
-	view view
-	out  *plain.Printer
+	view   view
+	out    *plain.Printer
+	faults faultReports
 }
 
 func (d *text) Attended() bool { return false }
@@ -54,8 +55,12 @@ func (d *text) run(ctx context.Context) error {
 func (d *text) staysOpen() bool { return false }
 
 func (d *text) event(e protocol.Event) error {
-	if e.Type == protocol.TypeError && d.format != plain.FormatEvents && d.format != plain.FormatWire {
-		d.streams.notice("the service reports: " + display.Clean(e.Message))
+	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
+		text := display.Clean(faultText(e))
+		if e.Err == "" {
+			text = "the service reports: " + text
+		}
+		d.streams.notice(text)
 	}
 	return d.out.Event(e)
 }
@@ -66,6 +71,8 @@ func (d *text) notice(text string, _ bool) error {
 	d.streams.notice(text)
 	return nil
 }
+
+func (d *text) statesGaps() bool { return false }
 
 func (d *text) joinHint() string { return "" }
 

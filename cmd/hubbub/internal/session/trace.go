@@ -98,6 +98,7 @@ func saveTrace(ndjson []byte) (string, error) {
 		}
 		_, err = file.Write(ndjson)
 		if err := errors.Join(err, file.Close()); err != nil {
+			_ = os.Remove(name)
 			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "start hubbub in a folder with room")
 		}
 		return "." + string(filepath.Separator) + name, nil

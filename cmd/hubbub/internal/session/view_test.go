@@ -13,10 +13,12 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"hubbub/capture"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/export"
 	"hubbub/protocol/protocoltest"
+	"hubbub/tui"
 	"hubbub/tui/display"
 )
 
@@ -104,8 +106,30 @@ func TestReconnection(t *testing.T) {
 	}
 }
 
+// TestScreenThatWasLeft: while the service finishes, the normal screen says what is waited
+// for and what happens.
+func TestScreenThatWasLeft(t *testing.T) {
+	var errs lockedBuffer
+	d := &fullScreen{streams: Streams{Stderr: &errs}, mailbox: make(chan tui.Msg, 1)}
+	for _, text := range []string{"on the screen", "below it"} {
+		if err := d.notice(text, true); err != nil {
+			t.Fatal(err)
+		}
+		d.leave()
+	}
+	waitFor(t, func() bool { return strings.Contains(errs.String(), "waiting for the last turns") })
+	if text := errs.String(); strings.Contains(text, "on the screen") || !strings.Contains(text, "hubbub: below it\n") || !strings.Contains(text, "ctrl+c") {
+		t.Errorf("%q", text)
+	}
+}
+
+// hinted is a display that names the command for joining labels.
+type hinted struct{ stub }
+
+func (*hinted) joinHint() string { return ": merge joins them" }
+
 func TestDescribeChange(t *testing.T) {
-	d := &accessible{}
+	d := &hinted{}
 	for want, c := range map[string]client.ConnectionChange{
 		"the stream was lost and is being resumed: broken31m":                {Lost: errors.New("broken\x1b \x07[31m")},
 		"the stream continues":                                               {Resumed: true, Gap: protocol.Span{Start: 1, End: 1.01}},
@@ -115,6 +139,36 @@ func TestDescribeChange(t *testing.T) {
 		if got := describeChange(&c, d); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
+	}
+}
+
+// TestGapsAreReportedOnce: the display for screen readers reports gaps from the state,
+// so that notices leave them out.
+func TestGapsAreReportedOnce(t *testing.T) {
+	var out bytes.Buffer
+	d, err := NewDisplay(Streams{Stdout: &out}, DisplayOptions{Accessible: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := d.(*accessible)
+	changed := client.ConnectionChange{Gap: protocol.Span{Start: 61, End: 63.5}}
+	if err := d.notice(describeChange(&changed, d), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := reportInput(capture.Stats{Device: "desk"}, capture.Stats{Device: "headset", Gaps: []capture.Gap{{Start: 70, End: 72}}}, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.out.State(display.State{Gaps: []protocol.Span{changed.Gap, {Start: 70, End: 72}}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `the stream continues; the service does not know its speakers and gives them new labels: merge joins them
+"headset" is used instead of "desk"
+Connecting to the server.
+Warning: for 2.5 seconds from 1:01 on the speakers are unknown.
+Warning: for 2.0 seconds from 1:10 on the speakers are unknown.
+`
+	if out.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}
 }
 

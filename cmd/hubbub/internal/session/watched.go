@@ -46,7 +46,7 @@ type Watched struct {
 	// status is the stream's; "" = unknown. reason is why conn is Failed.
 	status, reason string
 	over           bool
-	lost           []protocol.Span // by the sender
+	undecided      []protocol.Span // by the sender's streams
 }
 
 // NewWatched is a session that begins now.
@@ -122,20 +122,20 @@ func (w *Watched) receive(d Display) error {
 	return out.failed
 }
 
-// noteGap keeps a stretch that never reached the service.
+// noteGap keeps a stretch that no stream has decided.
 func (w *Watched) noteGap(gap protocol.Span) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if gap.End-gap.Start > noticeableGap {
-		w.lost = append(w.lost, gap)
+		w.undecided = append(w.undecided, gap)
 	}
 }
 
-// Gaps are the stretches that never reached the service, in order.
+// Gaps are the stretches that no stream has decided, in order.
 func (w *Watched) Gaps() []protocol.Span {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clip(w.lost)
+	return slices.Clip(w.undecided)
 }
 
 // position is the newest position that is known, in seconds.
@@ -217,7 +217,7 @@ func (w *Watched) notices() []string {
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
 		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(int64(n))))
 	}
-	return out
+	return append(out, faultNotices(w.timeline.Snapshot().Counts)...)
 }
 
 func (w *Watched) export(notes protocol.Annotations) (string, error) {

@@ -1,0 +1,35 @@
+//go:build unix
+
+package recording
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"hubbub/protocol/export"
+)
+
+// TestFileModes: the umask of the user decides who may read what is saved.
+func TestFileModes(t *testing.T) {
+	for _, umask := range []int{0o077, 0o027, 0o002} {
+		dir := t.TempDir()
+		old := syscall.Umask(umask)
+		err := WriteFile(filepath.Join(dir, NotesFile), []byte("{}\n"))
+		exported, exportErr := Content{}.Export(dir)
+		syscall.Umask(old)
+		if err != nil || exportErr != nil {
+			t.Fatal(err, exportErr, exported)
+		}
+		for _, name := range []string{NotesFile, filepath.Join("export", export.RTTM.File())} {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := os.FileMode(0o666 &^ umask); info.Mode().Perm() != want {
+				t.Errorf("with umask %03o, %s has mode %03o, want %03o", umask, name, info.Mode().Perm(), want)
+			}
+		}
+	}
+}

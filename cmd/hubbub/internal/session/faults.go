@@ -1,0 +1,61 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// faultText is what a message of the service says is wrong, or what is wrong with the
+// message; "" = nothing. It is not cleaned.
+func faultText(e protocol.Event) string {
+	switch {
+	case e.Err != "":
+		return "a message of the service cannot be read: " + e.Err
+	case e.Type == protocol.TypeError:
+		return e.Message
+	}
+	return ""
+}
+
+// reportEvery is how often the same fault is reported.
+const reportEvery = 10 * time.Second
+
+// faultReports bounds the reports of a service that repeats itself with every chunk.
+type faultReports struct {
+	last string
+	at   time.Time
+}
+
+// due reports whether the fault of a message is to be reported. Messages that cannot be
+// read are one fault.
+func (f *faultReports) due(e protocol.Event) bool {
+	kind := "unreadable"
+	if e.Err == "" {
+		kind = "error " + e.Message
+	}
+	if faultText(e) == "" || kind == f.last && time.Since(f.at) < reportEvery {
+		return false
+	}
+	f.last, f.at = kind, time.Now()
+	return true
+}
+
+// faultNotices say at the end how many messages had a fault. A single one that was reported
+// needs no count.
+func faultNotices(c protocol.Counts) (out []string) {
+	for _, count := range []struct {
+		n, reported int64
+		text        string
+	}{
+		{c.Errors, 1, "errors that the service reported: %d"},
+		{c.Malformed, 1, "messages of the service that could not be read: %d"},
+		{c.Degenerate, 0, "events that contradict others or have an impossible time: %d"},
+	} {
+		if count.n > count.reported {
+			out = append(out, fmt.Sprintf(count.text, count.n))
+		}
+	}
+	return out
+}

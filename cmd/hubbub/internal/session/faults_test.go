@@ -1,0 +1,53 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol"
+	"hubbub/protocol/client"
+	"hubbub/protocol/protocoltest"
+)
+
+// TestFaultyMessagesAreReported: what cannot be read is not passed over in silence, what is
+// repeated is reported once, and the end counts all.
+func TestFaultyMessagesAreReported(t *testing.T) {
+	service := protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		for range 3 {
+			_ = conn.WriteMessage(websocket.BinaryMessage, []byte{1, 2, 3})
+		}
+		for range 4 {
+			protocoltest.Send(conn, protocol.NewErrorEvent("Invalid chunk size"))
+		}
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "SPEAKER_00"))
+		protocoltest.OneTurn(conn)
+	}}
+	reports := []string{"a message of the service cannot be read: binary message of 3 bytes, which services do not send\n", "Invalid chunk size\n"}
+	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n"}
+	for output, want := range map[string][]string{"lines": slices.Concat(reports, counts), "events": counts, "": slices.Concat(reports, counts)} {
+		var out, errs lockedBuffer
+		d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: output, Accessible: output == "", Allowed: []string{"tui", "lines", "events"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := liveWith(t, service, "", client.ResilientOptions{Unpaced: true})
+		if err := Run(t.Context(), s, d); err != nil {
+			t.Fatal(err)
+		}
+		text := errs.String()
+		if output == "" {
+			text = out.String()
+		}
+		for _, line := range want {
+			if n := strings.Count(text, line); n != 1 {
+				t.Errorf("output %q: %q is there %d times:\n%s", output, line, n, text)
+			}
+		}
+		if output == "events" && strings.Contains(text, reports[0]) {
+			t.Errorf("the messages are in the output already:\n%s", text)
+		}
+	}
+}
