@@ -130,6 +130,13 @@ var cores = runtime.GOMAXPROCS(0)
 // streamsPerCore for each core that the process may use.
 func DefaultMaxStreams() int { return streamsPerCore * cores }
 
+// Validate reports an option that is out of range or malformed. The error carries a
+// hint.
+func (o Options) Validate() error {
+	_, err := o.withDefaults()
+	return err
+}
+
 // withDefaults validates the options and fills in what was omitted.
 func (o Options) withDefaults() (Options, error) {
 	o.TLS.Mode = cmp.Or(o.TLS.Mode, certificate.SelfSigned)
@@ -168,7 +175,7 @@ func (o Options) withDefaults() (Options, error) {
 			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams))
 	}
 	o.MaxAccountStreams = cmp.Or(o.MaxAccountStreams, min(o.MaxStreams, MaxAccountStreams))
-	if o.RatePerMinute > MaxRatePerMinute {
+	if o.RatePerMinute < -1 || o.RatePerMinute > MaxRatePerMinute {
 		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
 			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
 	}

@@ -64,8 +64,8 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 				return &usageError{"a server needs an API key",
 					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
 			}
-			if r := o.RatePerMinute; r == 0 || r < -1 {
-				return &usageError{fmt.Sprintf("--rate: %d requests a minute is out of range", r),
+			if o.RatePerMinute == 0 { // of the Options, the default
+				return &usageError{"--rate: 0 requests a minute is out of range",
 					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute)}
 			}
 			for _, spec := range faultSpecs {
@@ -80,6 +80,9 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 			o.TLS = tls.value
 			o.Engine = engine.config()
 			o.Logger = log.logger(a.Stderr)
+			if err := o.Validate(); err != nil {
+				return &usageError{err.Error(), hint.Of(err)}
+			}
 			var err error
 			if o.Words, err = recogniser.recogniser(); err != nil {
 				return err
