@@ -37,8 +37,8 @@ func (a *aggregate) frame(number int) *frameScores {
 	return nil
 }
 
-// add adds a window whose segments belong to the speakers by these shares.
-func (a *aggregate) add(w *Window, segments []segment, shares [][MaxSpeakers]float32, p *Params) {
+// add adds a window whose segments are assigned to these speakers.
+func (a *aggregate) add(w *Window, segments []segment, assigned []int, p *Params) {
 	n := len(w.Speech)
 	for i := range n {
 		f := a.frame(w.First + i)
@@ -52,13 +52,9 @@ func (a *aggregate) add(w *Window, segments []segment, shares [][MaxSpeakers]flo
 			f.talkers += weight * w.Speakers[k].Activity[i]
 		}
 		var scores [MaxSpeakers]float32
-		for j := range shares {
-			s := &segments[j]
-			if i < s.From || i >= s.To {
-				continue
-			}
-			for k, share := range shares[j] {
-				scores[k] = max(scores[k], share*w.Speakers[s.local].Activity[i])
+		for j, k := range assigned {
+			if s := &segments[j]; k != noSpeaker && i >= s.From && i < s.To {
+				scores[k] = max(scores[k], w.Speakers[s.local].Activity[i])
 			}
 		}
 		for k := range scores {

@@ -11,62 +11,41 @@ const (
 	continuityTime = 1.5
 	// continuityIterations bounds how often the continuity bonus is applied.
 	continuityIterations = 3
-	// minAbstention is the duration (seconds) that a segment cluster needs for
-	// its segments to get no label: less says as little against a speaker as
-	// for one.
-	minAbstention = 0.6
 )
 
 // assign assigns each segment of the window to the most similar speaker, two that talk
-// at once to the same one if need be. Then it computes the shares.
+// at once to the same one if need be. Where nobody is similar enough, the segment has
+// no speaker until one is created, unless no other is possible.
 func (c *Clusterer) assign(w *Window) {
 	c.assigned, c.scores = c.assigned[:0], c.scores[:0]
 	rejection := c.p.RejectionThreshold
 	if len(c.speakers) == c.max {
-		rejection = -1 // no new speaker is possible: the nearest one in any case
+		rejection = -1
 	}
 	for i := range c.segments {
 		s := &c.segments[i]
 		var scores [MaxSpeakers]float64
-		abstain := len(c.speakers) < c.max && c.abstains(s)
+		assigned, best := noSpeaker, 0.0
 		for k := range c.speakers {
-			if abstain || c.speakers[k].merged() {
+			if c.speakers[k].merged() {
 				continue
 			}
-			scores[k] = c.similarityTo(&s.embedding, k, w.First) - rejection
-			scores[k] *= scoreOffset + s.Duration
-		}
-		c.scores = append(c.scores, scores)
-		c.assigned = append(c.assigned, noSpeaker)
-	}
-	for i := range c.assigned {
-		if len(c.speakers) == 0 { // all speech will be that of the first speaker
-			c.assigned[i] = 0
-			continue
-		}
-		best := 0.0
-		for k, score := range c.scores[i] {
-			if score > best {
-				c.assigned[i], best = k, score
+			scores[k] = (c.similarityTo(&s.embedding, k, w.First) - rejection) * (scoreOffset + s.Duration)
+			if scores[k] > best {
+				assigned, best = k, scores[k]
 			}
 		}
+		if len(c.speakers) == 0 { // all speech will be that of the first speaker
+			assigned = 0
+		}
+		c.scores = append(c.scores, scores)
+		c.assigned = append(c.assigned, assigned)
 	}
 	for range continuityIterations {
 		if !c.applyContinuity() {
 			break
 		}
 	}
-	c.computeShares()
-}
-
-// abstains reports whether the segment's cluster is neither known nor new yet.
-func (c *Clusterer) abstains(s *segment) bool {
-	for i := range c.clusters {
-		if g := &c.clusters[i]; g.first == s.cluster {
-			return g.duration >= minAbstention && g.excess < -c.p.AbstentionMargin
-		}
-	}
-	return false
 }
 
 // applyContinuity assigns the segments again with the continuity bonus. Segments
@@ -101,33 +80,4 @@ func (c *Clusterer) scoresWithContinuity(i int) [MaxSpeakers]float64 {
 		scores[c.assigned[j]] += c.p.ContinuityBonus * (scoreOffset + min(o.Duration, 1)) * math.Exp(-distance/continuityTime)
 	}
 	return scores
-}
-
-// computeShares divides each assigned segment among the speakers that it can
-// belong to, by a softmax of the scores. A window that is uncertain then counts
-// less in the aggregate than one that is not.
-func (c *Clusterer) computeShares() {
-	c.shares = c.shares[:0]
-	for i, assigned := range c.assigned {
-		var share [MaxSpeakers]float32
-		if assigned != noSpeaker {
-			scores := c.scoresWithContinuity(i)
-			best := scores[assigned]
-			for k := range scores {
-				if k != assigned && c.scores[i][k] <= 0 {
-					scores[k] = math.Inf(-1)
-				}
-				best = max(best, scores[k])
-			}
-			sum := 0.0
-			for k, x := range scores {
-				scores[k] = math.Exp((x - best) / c.p.Temperature)
-				sum += scores[k]
-			}
-			for k, x := range scores {
-				share[k] = float32(x / sum)
-			}
-		}
-		c.shares = append(c.shares, share)
-	}
 }

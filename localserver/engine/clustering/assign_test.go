@@ -50,33 +50,29 @@ func TestContinuityOfALocalSpeaker(t *testing.T) {
 	}
 }
 
-// A segment cluster that is neither known nor new gets no label; where no new
-// speaker is possible, it gets the nearest one.
-func TestAbstention(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	known := newPerson(r)
-	assigned := func(maxSpeakers int, excess float64) (int, *Clusterer) {
-		c := New(Default(), maxSpeakers)
-		c.speakers = append(c.speakers, speaker{})
-		c.speakers[0].add(&known.e, 20)
-		c.speakers[0].normalise()
-		const duration = 0.8
-		w := &Window{Speech: make([]float32, 100), Speakers: []LocalSpeaker{{Activity: make([]float32, 100)}}}
-		for i := range 40 {
-			w.Speech[i], w.Speakers[0].Activity[i] = 1, 1
-		}
-		cos := c.threshold(duration, &c.speakers[0]) + excess
-		w.Speakers[0].Segments = []Segment{{From: 0, To: 40, Centre: 20, Duration: duration, Embedding: known.similar(cos).e}}
-		c.Add(w)
-		return c.assigned[0], c
+// A segment that is like nobody has no speaker; where no other speaker is possible, it
+// has the nearest one. Before the first speaker is created, all speech is that of
+// speaker 0.
+func TestSegmentsLikeNobody(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	stranger := newPerson(r).e
+	w := &Window{Speech: make([]float32, 100), Speakers: []LocalSpeaker{{Activity: make([]float32, 100),
+		Segments: []Segment{{To: 100, Centre: 50, Duration: 0.5, Embedding: stranger}}}}}
+	empty := New(Default(), MaxSpeakers)
+	possible, _ := twoPeople(0)
+	possible.max = MaxSpeakers
+	full, people := twoPeople(0)
+	nearest := 0
+	if stranger.Dot(&people[1].e) > stranger.Dot(&people[0].e) {
+		nearest = 1
 	}
-	margin := Default().AbstentionMargin
-	for _, test := range []struct {
-		maxSpeakers, want int
-		excess            float64
-	}{{MaxSpeakers, 0, 0.02}, {MaxSpeakers, 0, -margin + 0.01}, {MaxSpeakers, noSpeaker, -margin - 0.01}, {1, 0, -margin - 0.01}} {
-		if got, c := assigned(test.maxSpeakers, test.excess); got != test.want || c.Speakers() != 1 {
-			t.Errorf("%.3f from the threshold, at most %d speakers: speaker %d of %d, want %d of 1", test.excess, test.maxSpeakers, got, c.Speakers(), test.want)
+	for name, x := range map[string]struct {
+		c    *Clusterer
+		want int
+	}{"before the first speaker": {empty, 0}, "another one possible": {possible, noSpeaker}, "no other possible": {full, nearest}} {
+		x.c.clusterSegments(w)
+		if x.c.assign(w); x.c.assigned[0] != x.want {
+			t.Errorf("%s: assigned to %d, want %d", name, x.c.assigned[0], x.want)
 		}
 	}
 }

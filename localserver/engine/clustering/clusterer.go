@@ -41,7 +41,6 @@ type Clusterer struct {
 	clusters []segmentCluster
 	scores   [][MaxSpeakers]float64 // of each segment for each speaker
 	assigned []int                  // speaker, or noSpeaker
-	shares   [][MaxSpeakers]float32 // softmax of scores
 }
 
 // New returns a Clusterer that creates at most maxSpeakers speakers, 1 to
@@ -67,7 +66,7 @@ func (c *Clusterer) Add(w *Window) {
 		c.mergeSpeakers()
 	}
 	c.assign(w)
-	c.aggregate.add(w, c.segments, c.shares, &c.p)
+	c.aggregate.add(w, c.segments, c.assigned, &c.p)
 	c.addMultiscale(w)
 }
 

@@ -124,7 +124,7 @@ func (m *memory) reassign(speakers []speaker, p *Params) {
 	m.converged = true
 	for i := range m.segments {
 		s := &m.segments[i]
-		assigned, best := noSpeaker, p.MemoryThreshold
+		assigned, best := noSpeaker, p.RejectionThreshold
 		for k := range speakers {
 			if x := s.embedding.similarity(&speakers[k].centroid) + m.linkScore(i, k, p); x > best {
 				assigned, best = k, x

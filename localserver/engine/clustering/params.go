@@ -39,11 +39,8 @@ type Params struct {
 
 	// Assigning segments to speakers.
 
-	// AbstentionMargin is how far below the threshold of its nearest speaker
-	// (similarity) a cluster may lie before its segments get no label. Between this
-	// and NewSpeakerMargin it is open whether the speaker is known or new.
-	AbstentionMargin float64
-	// RejectionThreshold is the similarity below which a segment gets no label.
+	// RejectionThreshold is the similarity below which a segment, of a window or
+	// stored, is of none of the speakers.
 	RejectionThreshold float64
 	// NearestWeight is the weight (0 to 1) of the nearest stored segments in the
 	// similarity to a speaker; the rest is that to the centroid.
@@ -54,18 +51,12 @@ type Params struct {
 	// ContinuityBonus is how much the segments of one local speaker raise each
 	// other's score for the speaker they are assigned to (similarity seconds).
 	ContinuityBonus float64
-	// Temperature is the temperature of the softmax over a segment's scores
-	// (similarity seconds) that divides the segment among speakers.
-	Temperature float64
 
 	// Segment memory.
 
 	// MemoryMinDuration is the duration (seconds) from which a segment is
 	// stored.
 	MemoryMinDuration float64
-	// MemoryThreshold is the similarity from which a stored segment is assigned to
-	// a speaker.
-	MemoryThreshold float64
 	// LinkBonus is added to the similarity of a stored segment with the
 	// speaker of an adjacent one when one local speaker says both without a pause.
 	LinkBonus float64
@@ -111,14 +102,12 @@ func Default() Params {
 		NewSpeakerMargin:   0.087, NewSpeakerMarginDecay: 2,
 		NewSpeakerMinDuration: 0.8315,
 
-		AbstentionMargin:   0.035,
 		RejectionThreshold: 0.47,
 		NearestWeight:      0.25, NearestOffset: 0.08,
 		ContinuityBonus: 0.167,
-		Temperature:     0.1,
 
-		MemoryMinDuration: 0.62, MemoryThreshold: 0.47,
-		LinkBonus: 0.09,
+		MemoryMinDuration: 0.62,
+		LinkBonus:         0.09,
 
 		LinkageThreshold: 0.53,
 

@@ -18,8 +18,6 @@ type segment struct {
 type segmentCluster struct {
 	embedding normalised
 	duration  float64 // seconds of single-speaker speech
-	first     int     // index of its first segment
-	excess    float64 // the largest similarity to a speaker, less its threshold
 }
 
 const (
@@ -123,7 +121,7 @@ func (c *Clusterer) collectClusters() {
 		if c.segments[first].cluster != first {
 			continue
 		}
-		g := segmentCluster{first: first}
+		g := segmentCluster{}
 		var sum [Dim]float64
 		for i := range c.segments {
 			s := &c.segments[i]

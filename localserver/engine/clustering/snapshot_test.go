@@ -23,7 +23,6 @@ func TestSnapshotFields(t *testing.T) {
 		"Clusterer.clusters":      "of the current window",
 		"Clusterer.scores":        "of the current window",
 		"Clusterer.assigned":      "of the current window",
-		"Clusterer.shares":        "of the current window",
 		"Clusterer.multiscale":    "of the last seconds",
 		"speaker.sum":             "kept",
 		"speaker.duration":        "kept",

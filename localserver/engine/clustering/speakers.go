@@ -77,15 +77,13 @@ func (c *Clusterer) largestExcess(g *segmentCluster, before int) (k int, excess 
 // createSpeakers creates a speaker for each segment cluster that is far enough
 // below the threshold of every speaker. Single segments are too short to decide
 // it. Two consecutive windows, which cut the speech differently, must each have
-// such a cluster: a single outlier then creates no speaker. The excess of each cluster
-// is set here; assign abstains by it.
+// such a cluster: a single outlier then creates no speaker.
 func (c *Clusterer) createSpeakers(w *Window) {
 	confirmed := c.candidate
 	c.candidate = false
 	for i := range c.clusters {
 		g := &c.clusters[i]
 		nearest, excess := c.largestExcess(g, w.First)
-		g.excess = excess
 		minDuration := c.p.NewSpeakerMinDuration
 		if nearest == noSpeaker {
 			minDuration = c.p.NewSpeakerDuration
@@ -96,7 +94,6 @@ func (c *Clusterer) createSpeakers(w *Window) {
 			if nearest != noSpeaker && !confirmed {
 				continue
 			}
-			g.excess = 0 // its own speaker now
 			c.memory.append(storedSegment{g.embedding, g.duration, len(c.speakers), w.First + len(w.Speech), false})
 			c.speakers = append(c.speakers, speaker{})
 			c.speakers[len(c.speakers)-1].add(&g.embedding.Embedding, g.duration)
