@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -86,15 +87,17 @@ timeline and of all screens.`,
 			if err != nil {
 				return err
 			}
+			var out strings.Builder
 			for _, screen := range append([]string{""}, tui.KeyScreens...) {
-				fmt.Fprintf(a.Stdout, "[%s]\n", strings.TrimSuffix(keysTable+"."+screen, "."))
+				fmt.Fprintf(&out, "[%s]\n", strings.TrimSuffix(keysTable+"."+screen, "."))
 				for _, c := range keys.Commands() {
 					if c.Screen == screen && c.Command != "interrupt" {
-						fmt.Fprintf(a.Stdout, "%s\n", strings.ReplaceAll(fmt.Sprintf("%q = %q", c.Command, c.Keys), "\" \"", "\", \""))
+						fmt.Fprintf(&out, "%s\n", strings.ReplaceAll(fmt.Sprintf("%q = %q", c.Command, c.Keys), "\" \"", "\", \""))
 					}
 				}
 			}
-			return nil
+			_, err = io.WriteString(a.Stdout, out.String())
+			return err
 		},
 	}
 }

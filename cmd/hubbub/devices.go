@@ -91,9 +91,14 @@ func (a *App) testDevices(ctx context.Context, devices []device.Device, json boo
 		tests = append(tests, t)
 		switch {
 		case live:
-			fmt.Fprintf(a.Stdout, "\r%s\x1b[K\n", line)
+			_, err = fmt.Fprintf(a.Stdout, "\r%s\x1b[K\n", line)
 		case !json:
-			fmt.Fprintln(a.Stdout, line)
+			_, err = fmt.Fprintln(a.Stdout, line)
+		default:
+			err = nil // that of the device is in its test
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if json {
