@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"hubbub/localserver/store"
@@ -168,6 +169,9 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	// A browser must not render what an account has stored.
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", "attachment")
+	if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); !strings.EqualFold(unit, "bytes") {
+		r.Header.Del("Range") // a unit that is not known does not count (RFC 9110, 14.2)
+	}
 	out := &downloadWriter{ResponseWriter: w, request: r, control: http.NewResponseController(w)}
 	source := &errorRecorder{ReadSeeker: content}
 	http.ServeContent(out, r, "", info.Written, source)
