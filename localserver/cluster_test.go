@@ -36,17 +36,20 @@ func TestCluster(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, part := range map[string]func(*testing.T, []*natsServer){
-		"nodes": clusterOfNodes, "stores": clusterOfStores, "media": clusterOfMedia, "jobs": clusterOfJobs,
-		"keys and odd requests": func(t *testing.T, n []*natsServer) {
+	for _, part := range []struct { // those that take longest begin first
+		name string
+		run  func(*testing.T, []*natsServer)
+	}{
+		{"stores", clusterOfStores}, {"jobs", clusterOfJobs}, {"media", clusterOfMedia}, {"nodes", clusterOfNodes},
+		{"keys and odd requests", func(t *testing.T, n []*natsServer) {
 			clusterOfKeys(t, n)
 			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, n[0].url })
 			throwOdd(t, h, 3, oddCount(t)/10)
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
-			part(t, natsCluster(t, program))
+			part.run(t, natsCluster(t, program))
 		})
 	}
 }
