@@ -154,8 +154,8 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
-		return o, hint.Add(errors.New("the server has no API key"),
-			"Give one with --api-key or HUBBUB_API_KEY, or a data folder with --data and keys of 'hubbub key create'.")
+		return o, hint.Add(errors.New("a server needs an API key"),
+			"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'.")
 	}
 	for _, k := range o.APIKeys {
 		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {

@@ -60,10 +60,6 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
 				o.APIKeys = []string{key}
 			}
-			if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
-				return &usageError{"a server needs an API key",
-					"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'."}
-			}
 			if o.RatePerMinute == 0 { // of the Options, the default
 				return &usageError{"--rate: 0 requests a minute is out of range",
 					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute)}
