@@ -85,7 +85,8 @@ class Voices:
         cache = os.path.join(folder, 'labels-%s.npz' % split)
         if not os.path.exists(cache):
             self._measure(pcm, index, cache)
-        z = np.load(cache)
+        with np.load(cache) as z:
+            z = dict(z)
         off, source = len(self.energy), len(self.pcm)
         self.pcm.append(pcm)
         self.energy, self.speech = np.r_[self.energy, z['energy']], np.r_[self.speech, z['speech']]
