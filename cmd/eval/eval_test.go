@@ -163,6 +163,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--uem", other}, "UEM", true, true},
 		{[]string{"--wrong"}, "unknown flag", true, true},
 		{[]string{"--json", "--against", other}, "--against prints a table", true, true},
+		{[]string{"--json", "--set", "NewSpeakerThreshold=0.6"}, "a table of their own", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
 		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
 		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},

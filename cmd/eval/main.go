@@ -149,6 +149,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		return s, usagef("leave out --program, --sweep and --search", "they cannot be combined with --offline")
 	case s.known && !s.offline:
 		return s, usagef("add --offline", "the number of speakers can only be given to the second pass")
+	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
+		return s, usagef("leave out --json and --against", "trials of parameters are a table of their own")
 	case s.against != "" && s.json:
 		return s, usagef("leave one of them out", "--against prints a table, and --json only JSON")
 	case s.cohort != "" && s.people == "":
