@@ -149,7 +149,7 @@ calibrate: .cache/training-enrolment .cache/cohort .cache/calibration
 	@mkdir $@.part/twelve && cp $@.part/meetings/dev-00[0-9].* $@.part/meetings/dev-01[01].* $@.part/twelve
 	@$(CONDITIONS) $@.part/twelve $@.part/conditions telephone noisy far >&2 && mv $@.part $@
 
-## train: the engine's networks from ../shared/speech to .cache/train; about two and a half hours on two cores; continues where it was interrupted
+## train: the engine's networks from ../shared/speech to .cache/train: on a GPU (PYTHON: a Python with PyTorch for it), then an hour or two on two cores; continues where it was interrupted
 train:
 	@.ci/install train >&2
 	@localserver/engine/training/recipe ../shared/speech .cache/train

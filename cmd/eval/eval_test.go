@@ -212,7 +212,7 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 	dir := makeSet(t)
 	keep := slices.DeleteFunc(parameterNames(&clustering.Params{}), func(n string) bool { return n == "SpeechThreshold" })
 	var out bytes.Buffer
-	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechThreshold=0.99", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
+	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechThreshold=0.999", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
 	if err := run(context.Background(), args, &out, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 		t.Fatalf("--set does not take %q: %v", found, err)
 	}
 	if is > was-0.5 || p.SpeechThreshold > 0.95 {
-		t.Errorf("goal %v with SpeechThreshold=0.99, %v in the search's last round, %s:\n%s", was, is, found, out.String())
+		t.Errorf("goal %v with SpeechThreshold=0.999, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }
 

@@ -176,7 +176,7 @@ func talk(t testing.TB) []float32 {
 	demo, pause := demoSamples(t), make([]float32, capture.SampleRate/2)
 	at := func(seconds float64) int { return int(seconds * capture.SampleRate) }
 	samples := slices.Clone(pause)
-	for _, turn := range [][2]float64{{0.9, 3.0}, {7.3, 10.0}, {18.2, 20.8}, {35.8, 38.5}, {30.3, 33.3}, {26.1, 29.8}} {
+	for _, turn := range [][2]float64{{0.9, 3.0}, {7.3, 10.0}, {18.2, 20.8}, {35.8, 38.5}, {49.1, 52.1}, {26.1, 29.8}} {
 		samples = append(append(samples, demo[at(turn[0]):at(turn[1])]...), pause...)
 	}
 	return samples

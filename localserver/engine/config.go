@@ -10,7 +10,7 @@ import (
 
 // Version names the engine: it changes whenever the same samples may give other
 // turns.
-func Version() string { return "10-neural" }
+func Version() string { return "11-neural" }
 
 // WeightsVersion names the embedded weights.
 func WeightsVersion() string {

@@ -29,11 +29,11 @@ const (
 	cohortNearest = 5
 	// cohortTypical is about the similarity of a speaker's centroid to the cohort.
 	// Similarities are raised by it, so that they have the scale of a cosine.
-	cohortTypical = 0.6915
+	cohortTypical = 0.597
 	// cohortLeast bounds the similarity to the cohort from below: a voice or a channel
 	// that the cohort does not have is far from all of it, which says nothing about
 	// other people on that channel.
-	cohortLeast = 0.612
+	cohortLeast = 0.518
 )
 
 // cohort is the matrix of the members' embeddings.
@@ -78,9 +78,15 @@ func (a *normalised) similarity(b *normalised) float64 {
 
 // normalise computes the offset.
 func (a *normalised) normalise() {
+	a.offset = (max(CohortSimilarity(&a.Embedding), cohortLeast) - cohortTypical) / 2
+}
+
+// CohortSimilarity is the mean cosine of an embedding with the nearest members of the
+// cohort.
+func CohortSimilarity(e *Embedding) float64 {
 	m := cohort()
 	var cosines [1024]float32 // more than the cohort has members
-	m.Apply(nn.Rows{Groups: 1, N: 1, Src: a.Embedding[:], SrcStride: Dim, Dst: cosines[:m.Padded()], DstStride: m.Padded()})
+	m.Apply(nn.Rows{Groups: 1, N: 1, Src: e[:], SrcStride: Dim, Dst: cosines[:m.Padded()], DstStride: m.Padded()})
 	var top [cohortNearest]float32 // the largest first; all are positive
 	for _, x := range cosines[:m.N] {
 		if x <= top[cohortNearest-1] {
@@ -96,5 +102,5 @@ func (a *normalised) normalise() {
 	for _, x := range top {
 		sum += float64(x)
 	}
-	a.offset = (max(sum/cohortNearest, cohortLeast) - cohortTypical) / 2
+	return sum / cohortNearest
 }

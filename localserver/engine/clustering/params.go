@@ -93,7 +93,7 @@ type Params struct {
 // Default returns the Params that were tuned for the embedded weights.
 func Default() Params {
 	return Params{
-		NewSpeakerThreshold:   0.62,
+		NewSpeakerThreshold:   0.61,
 		ThresholdClusterSlope: 0.1,
 		ThresholdSpeakerSlope: 0.075, ThresholdSpeakerMax: 18.4,
 		ThresholdAdaptation: 0.35, AdaptationMargin: 0.231,

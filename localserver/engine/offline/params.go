@@ -39,7 +39,7 @@ type Params struct {
 func Default() Params {
 	return Params{
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
-		MinCluster: 0.4, SpeakerThreshold: 0.8, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.15,
+		MinCluster: 0.4, SpeakerThreshold: 0.78, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.1,
 		MinSpeaker: 1.8, MinShare: 0.05, MinShortSpeaker: 1,
 		SpeechThreshold: 0.5, OverlapThreshold: 0.45,
 	}

@@ -1,5 +1,6 @@
 """Rooms, microphones, background noise and non-speech events of simulated conversations (all made or sliced from banks, so that a
 conversation costs a few milliseconds)."""
+import functools
 import glob
 import math
 import os
@@ -15,6 +16,7 @@ def unit(x):
     return (x / (np.sqrt((x * x).mean()) + 1e-9)).astype(F32)
 
 
+@functools.cache
 def load_audio(path):
     import soundfile as sf
     x, sr = sf.read(path, dtype='float32', always_2d=True)
@@ -120,8 +122,10 @@ def mu_law(x, bits=8):
 class Banks:
     """Everything that is made once: noise clips (recorded, coloured, babble), modulated noise, events, rooms."""
 
-    def __init__(self, rng, voices, folder=None, coloured_n=90, babble_n=50, modulated_n=90, events_n=500, rooms_n=160, skip=('Karissa',)):
-        n = 14 * SR
+    SAMPLES = 14 * SR
+
+    def __init__(self, rng, voices, folder=None, skip=('Karissa',), **counts):
+        n = self.SAMPLES
         self.real, self.real_rir = [], []
         for f in sorted(glob.glob(os.path.join(folder, '*'))) if folder else []:
             if f.endswith(('.md', '.txt')) or any(s in f for s in skip):
@@ -136,6 +140,11 @@ class Banks:
                 c = x[i:i + n]
                 if len(c) > SR // 4 and (c * c).mean() > 1e-9:
                     self.real.append(unit(np.tile(c, n // len(c) + 1)[:n]))
+        self.draw(rng, voices, **counts)
+
+    def draw(self, rng, voices, coloured_n=90, babble_n=50, modulated_n=90, events_n=500, rooms_n=160):
+        """makes what is not recorded"""
+        n = self.SAMPLES
         self.coloured = [coloured(rng, n) for _ in range(coloured_n)]
         self.babble = []
         for _ in range(babble_n):

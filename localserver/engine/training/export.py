@@ -207,19 +207,15 @@ def parity(w, path, version):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument('--embedder', required=True); ap.add_argument('--segmenter', required=True)
+    ap.add_argument('--networks', required=True)
     ap.add_argument('--version', required=True); ap.add_argument('--weights', required=True); ap.add_argument('--parity', required=True)
     a = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     emb, seg = Embedder().eval(), Segmenter().eval()
-    ck, sk = torch.load(a.embedder), torch.load(a.segmenter)
-    emb.load_state_dict(ck['ema']); seg.load_state_dict(sk['ema'])
-    same = all(torch.equal(v, ck['ema'][k]) for k, v in sk['trunk'].items() if k.startswith(('stem', 'bn0', 'blocks')))
-    print('trunk of the segmenter is that of the embedder:', same)
-    run_of = lambda c: dict(steps=c['it'], minutes=round(c['spent'] / 60, 1))
-    meta = dict(order=ORDER, gru_window=125, dilations=[1, 2, 4, 8, 16], trunk_context_frames=35, embedder=run_of(ck),
-                segmenter=dict(run_of(sk), trunk_is_the_embedder_s=same))
+    ck = torch.load(a.networks, map_location='cpu', weights_only=False)
+    emb.load_state_dict(ck['emb']); seg.load_state_dict(ck['seg'])
+    meta = dict(order=ORDER, gru_window=125, dilations=[1, 2, 4, 8, 16], trunk_context_frames=35, steps=ck['it'], minutes=round(ck['spent'] / 60, 1))
     ts = tensors_of(emb, seg, ck['prior'])
     print('weights: %d bytes' % write(a.weights, ts, a.version, meta))
     _, w = read(a.weights)

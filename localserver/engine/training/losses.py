@@ -20,7 +20,7 @@ def window_weights(kinds):
 def pit(logp, y, w):
     """logp [W, n, 7], y [W, n] (-1: not counted), w [W, n] -> mean over windows of the best permutation's cross entropy"""
     w = w * (y >= 0)
-    t = PERMS[:, y.clamp_min(0)]
+    t = PERMS.to(y.device)[:, y.clamp_min(0)]
     ce = torch.stack([-(logp.gather(2, p[..., None])[..., 0] * w).sum(1) for p in t]) / w.sum(1).clamp_min(1.)
     return ce.min(0).values.mean()
 
@@ -36,15 +36,42 @@ def pair_loss(z, y, scale, bias):
     return .5 * ((l * p).sum() / p.sum().clamp_min(1) + (l * n).sum() / n.sum().clamp_min(1))
 
 
-def contrastive(e, y, c, g, scale):
-    """e [n, 128], person y, corpus c and conversation g of each"""
+class Pairs:
+    """Which of n embeddings are compared. y: person, s: training speaker, c: corpus, g: example of each, int64 [n]. Two voices of one speaker are neither the same
+    nor different."""
+
+    def __init__(self, y, s, c, g):
+        equal = lambda v: v[:, None] == v[None]
+        self.person = equal(y)
+        self.here = equal(g)
+        self.same = self.person & ~torch.eye(len(y), dtype=torch.bool, device=y.device)
+        self.other = ~self.person & (~equal(s) | self.here)
+        self.corpus = equal(c)
+
+
+def contrastive(e, pairs, scale):
+    """Supervised contrastive loss (Khosla et al., arXiv 2004.11362) of embeddings [n, d] against other people of the same corpus, those of the same example counting four times"""
     S = scale * (e @ e.t())
-    same, conv = y[:, None] == y[None], g[:, None] == g[None]
-    neg = ~same & (c[:, None] == c[None])
-    pos = same & ~torch.eye(len(y), dtype=torch.bool)
-    ln = torch.logsumexp((S + conv * math.log(4.)).masked_fill(~neg, -1e4), 1, keepdim=True)
-    w = pos.float() * (1. + 2. * (~conv))
+    ln = torch.logsumexp((S + pairs.here * math.log(4.)).masked_fill(~(pairs.other & pairs.corpus), -1e4), 1, keepdim=True)
+    w = pairs.same.float()
     return (w * (torch.logaddexp(ln, S) - S)).sum() / w.sum().clamp_min(1.)
+
+
+def verification(e, pairs, steep, threshold):
+    """Logistic loss of "one person" for the pairs inside an example at one threshold; pairs of one person and of two count the same"""
+    x = steep * (e @ e.t() - threshold)
+    p, n = pairs.same & pairs.here, pairs.other & pairs.here
+    return .5 * (F.softplus(-x) * p).sum() / p.sum().clamp_min(1) + .5 * (F.softplus(x) * n).sum() / n.sum().clamp_min(1)
+
+
+def margin_softmax(e, centres, y, scale, margin):
+    """Additive angular margin softmax (Deng et al., arXiv 1801.07698) over the centres [classes, d]; y [n] is -1 for who belongs to no class"""
+    known = y >= 0
+    c = (e @ F.normalize(centres).t()).clamp(-1 + 1e-6, 1 - 1e-6)
+    at = y.clamp_min(0)[:, None]
+    own = c.gather(1, at)
+    x = scale * c.scatter(1, at, torch.cos(torch.acos(own) + margin))
+    return (F.cross_entropy(x, at[:, 0], reduction='none') * known).sum() / known.sum().clamp_min(1)
 
 
 def eer(target, other):

@@ -220,10 +220,9 @@ def write(out, name, x, turns):
         f.write('%s 1 %.3f %.3f\n' % (name, 0, seconds))
 
 
-def make(out, name, pool, people, templates, noises, rng, seconds, style, reader=Reader):
-    """Writes the meeting. pool: samples that the utterances of people are in, int16; style: one of STYLES. Raises NoTemplate."""
+def simulated(pool, people, templates, noises, rng, turns, style, reader=Reader):
+    """-> samples at 16 kHz, {person's number: [(start, end) in s]}, and a line about the room. turns: (start, end, person)"""
     k = len(people)
-    turns = plan(templates, rng, k, seconds, style)
     n = int((max(b for _, b, _ in turns) + 1.5) * SR)
     t60, distance = rng.uniform(.15, .6), rng.uniform(.3, 2.2, k) * (.6 if style == 'interview' else 1)
     x, level, spans, readers, room = np.zeros(n + SR), 10 ** (rng.uniform(-4, 3, k) / 20), collections.defaultdict(list), {}, {}
@@ -236,15 +235,22 @@ def make(out, name, pool, people, templates, noises, rng, seconds, style, reader
         x[i:i + len(y)] += y
         spans[p] += [(a + s, a + e) for s, e in speech_of(speech)]
     x = x[:n]
-    truth = [(a, b, name_of(people[p])) for p in readers for a, b in joined(spans[p])]
+    truth = {p: joined(spans[p]) for p in readers}
     active = np.zeros(n, bool)
-    for a, b, _ in truth:
-        active[int(a * SR):int(b * SR)] = True
+    for s in truth.values():
+        for a, b in s:
+            active[int(a * SR):int(b * SR)] = True
     noise, snr = background(rng, n, noises), rng.uniform(10, 30)
     x = x + noise * (np.sqrt((x[active] ** 2).mean() / ((noise ** 2).mean() + 1e-12)) * 10 ** (-snr / 20))
     low, high = rng.choice([60, 100, 180]), rng.choice([3800, 6500, 7500, 7800])
     x = sosfilt(butter(2, [low, high], 'band', fs=SR, output='sos'), x)
-    write(out, name, x * (rng.uniform(.15, .6) / np.abs(x).max()), truth)
-    speech = sum(b - a for a, b, _ in truth)
-    print('%s k=%d %.0fs speech %.2f overlap %.2f T60 %.2f SNR %.0f %s %s' % (name, len(readers), n / SR, speech / (n / SR), (speech - active.sum() / SR) / speech,
-          t60, snr, style, ','.join(sorted({p['corpus'] for p in people}))), flush=True)
+    speech = sum(b - a for s in truth.values() for a, b in s)
+    about = 'k=%d %.0fs speech %.2f overlap %.2f T60 %.2f SNR %.0f %s' % (len(readers), n / SR, speech / (n / SR), (speech - active.sum() / SR) / speech, t60, snr, style)
+    return x * (rng.uniform(.15, .6) / np.abs(x).max()), truth, about
+
+
+def make(out, name, pool, people, templates, noises, rng, seconds, style, reader=Reader):
+    """Writes the meeting. pool: samples that the utterances of people are in, int16; style: one of STYLES. Raises NoTemplate."""
+    x, truth, about = simulated(pool, people, templates, noises, rng, plan(templates, rng, len(people), seconds, style), style, reader)
+    write(out, name, x, [(a, b, name_of(people[p])) for p, spans in truth.items() for a, b in spans])
+    print(name, about, ','.join(sorted({p['corpus'] for p in people})), flush=True)

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile as sf
 import meeting
 from channels import Channels
-from train import room_responses
+from renderer import room_responses
 from voices import Tract, stretch
 
 SHARES = {                                                           # of the kinds of people

@@ -38,30 +38,27 @@ class ResBlock(nn.Module):
 
 
 class Embedder(nn.Module):
-    """frames [B, T, 64] -> trunk [B, TRUNK, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask."""
+    """frames [B, T, 64] -> trunk [B, TRUNK, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask.
+    width: how many times as many channels as the network that ships has, for a teacher."""
     PLAN = [(16, 16, (1, 1)), (16, 32, (2, 2)), (32, 32, (1, 1)), (32, CHANNELS, (2, 1)), (CHANNELS, CHANNELS, (1, 1))]  # stride: (frequency, time)
 
-    def __init__(self, dim=128, att=64):
+    def __init__(self, dim=128, att=64, width=1):
         super().__init__()
-        self.stem = nn.Conv2d(1, 16, 3, 2, 1, bias=False)
-        self.bn0 = nn.BatchNorm2d(16)
-        self.blocks = nn.ModuleList([ResBlock(*p) for p in self.PLAN])
-        self.att1 = nn.Conv1d(TRUNK, att, 1)
-        self.att2 = nn.Conv1d(att, TRUNK, 1)
-        self.bnp = nn.BatchNorm1d(2 * TRUNK)
-        self.fc = nn.Linear(2 * TRUNK, dim, bias=False)
+        self.stem = nn.Conv2d(1, 16 * width, 3, 2, 1, bias=False)
+        self.bn0 = nn.BatchNorm2d(16 * width)
+        self.blocks = nn.ModuleList([ResBlock(i * width, o * width, s) for i, o, s in self.PLAN])
+        self.att1 = nn.Conv1d(TRUNK * width, att * width, 1)
+        self.att2 = nn.Conv1d(att * width, TRUNK * width, 1)
+        self.bnp = nn.BatchNorm1d(2 * TRUNK * width)
+        self.fc = nn.Linear(2 * TRUNK * width, dim, bias=False)
         self.bno = nn.BatchNorm1d(dim)
         self.bf16 = False
 
-    def trunk(self, f, keep=None):
-        with torch.cpu.amp.autocast(enabled=self.bf16):
+    def trunk(self, f):
+        with torch.autocast(f.device.type, torch.bfloat16, enabled=self.bf16):
             y = F.relu(self.bn0(self.stem(f.transpose(1, 2).unsqueeze(1))))
-            if keep is not None:
-                keep.append(y)
             for b in self.blocks:
                 y = b(y)
-                if keep is not None:
-                    keep.append(y)
         return y.float().flatten(1, 2)
 
     def pool(self, h, m, which=None):
@@ -87,30 +84,6 @@ def pool_many(emb, h, M):
     s0 = (M @ w).clamp_min(1e-6)
     mu = (M @ (w * x)) / s0
     return torch.cat([mu, ((M @ (w * x * x)) / s0 - mu * mu).clamp_min(1e-5).sqrt()], 2)
-
-
-@torch.no_grad()
-def calibrate_bn(net, run):
-    """Measures the input statistics of every batch norm while run() feeds data through the unchanged network, then writes them
-    in and rescales weight and bias so that the network computes the same in eval mode and sane values in training mode."""
-    acc, hooks = {}, []
-
-    def hook(m, i):
-        x = i[0].float().transpose(0, 1).flatten(1).double()
-        a = acc.setdefault(m, [0., 0., 0])
-        a[0] = a[0] + x.sum(1); a[1] = a[1] + (x * x).sum(1); a[2] += x.shape[1]
-    for m in net.modules():
-        if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)):
-            hooks.append(m.register_forward_pre_hook(hook))
-    net.eval()
-    run()
-    for h in hooks:
-        h.remove()
-    for m, (s, q, n) in acc.items():
-        mu = s / n; var = (q / n - mu * mu).clamp_min(1e-6); sd = (var + m.eps).sqrt()
-        g = m.weight.double() / (m.running_var.double() + m.eps).sqrt(); b = m.bias.double() - m.running_mean.double() * g
-        m.running_mean.copy_(mu.float()); m.running_var.copy_(var.float())
-        m.weight.data.copy_((g * sd).float()); m.bias.data.copy_((b + mu * g).float())
 
 
 class DilatedBlock(nn.Module):
@@ -142,23 +115,14 @@ class Segmenter(nn.Module):
         self.l1 = nn.Linear(2 * hid, 64)
         self.l2 = nn.Linear(64, 14)
 
-    def stream(self, f, h, keep=None):
-        a = F.relu(self.n1(self.c1(f.transpose(1, 2))))
-        c = self.n2(self.c2(a))
-        p = self.np(self.proj(h))
-        x = F.relu(c + p)
-        if keep is not None:
-            keep.update(c1=a, c2=c, proj=p, x0=x)
-        for k, b in enumerate(self.blocks):
+    def stream(self, f, h):
+        x = F.relu(self.n2(self.c2(F.relu(self.n1(self.c1(f.transpose(1, 2)))))) + self.np(self.proj(h)))
+        for b in self.blocks:
             x = b(x)
-            if keep is not None:
-                keep['blk%d' % k] = x
         return x.transpose(1, 2)
 
-    def window(self, x, keep=None):
+    def window(self, x):
         g, _ = self.gru(x)
         y = self.l2(F.relu(self.l1(g)))
         B, T, _ = y.shape
-        if keep is not None:
-            keep.update(gru=g)
         return F.log_softmax(y.reshape(B, T * 2, 7), -1)

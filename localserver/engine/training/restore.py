@@ -1,5 +1,4 @@
-"""Exported weights back into the networks, to train on from what ships: the batch norms that were folded become y = x + b until
-calibrate_bn() has seen data."""
+"""Exported weights back into the networks, as they are evaluated: the batch norms that were folded become y = x + b."""
 import torch
 import export
 from networks import TRUNK

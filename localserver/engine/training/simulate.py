@@ -10,10 +10,10 @@ from voices import join_labels
 
 
 class Simulator:
-    def __init__(self, voices, templates, noise_folder, seed):
+    def __init__(self, voices, templates, noise_folder, seed, **banks):
         self.v, self.t = voices, templates
         self.rng = np.random.default_rng(seed)
-        self.b = Banks(np.random.default_rng(seed + 77), voices, noise_folder)
+        self.b = Banks(np.random.default_rng(seed + 77), voices, noise_folder, **banks)
         self.map = {}
         self.kinds = (.36, .44, .2)                                  # recorded, coloured, babble
 
