@@ -328,6 +328,14 @@ func TestStreamWaitsForItsConsumerAfterAFailedWrite(t *testing.T) {
 			say(t, conn, fmt.Sprintf(`{"type":"error","message":"%d %s"}`, i, strings.Repeat("x", 1000)))
 		}
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1008, "against a rule"), time.Time{})
+		// The end of the connection discards what has not been sent yet: the client's messages say
+		// that time has passed.
+		for range 50 {
+			if _, _, err := conn.ReadMessage(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
 	}, func(c *config) { c.eventQueue, c.writeGrace = 2, 50*time.Millisecond })
 	for seq := int64(0); s.Send(context.Background(), seq, make([]float32, protocol.ChunkSamples)) == nil; seq++ {
 		time.Sleep(time.Millisecond)
