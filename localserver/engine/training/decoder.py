@@ -25,7 +25,7 @@ SPLIT, SCALES, CHANNELS = 2, 2, 32               # frames of 20 ms in a step of 
 INPUTS = 3 * SPLIT + 2 * SCALES + 2 * SPLIT
 DILATIONS, EXCHANGES = (1, 2, 4, 8, 16), (1, 3)
 # The cosines of people who are not trained on separate less well. In training, noise is added to a speaker's cosines, of these standard deviations: the same for the
-# whole part, and around each step (over NOISE_STEPS). With both, single segments of training speakers have the EER of other people's.
+# whole part, and around each step (over NOISE_STEPS). By the means and deviations of the cosines, this makes up for the difference.
 NOISE, NOISE_STEPS = (.08, .07), 25
 CLAMP = .02
 
@@ -215,7 +215,7 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('data', 'held-out', 'out', 'weights', 'parity'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--version', default='4.0', help='of the networks whose output it decodes')
+    ap.add_argument('--version', required=True, help='of the networks whose output it decodes')
     ap.add_argument('--steps', type=int, default=4000); ap.add_argument('--lr', type=float, default=2e-3); ap.add_argument('--batch', type=int, default=8)
     ap.add_argument('--length', type=int, default=300, help='steps of 40 ms of a whole recording'); ap.add_argument('--live', action='store_true'); ap.add_argument('--save', type=int, default=500, help='steps of training')
     ap.add_argument('--seed', type=int, default=1)

@@ -31,7 +31,7 @@ const (
 	// people 23.
 	samePerson = 0.45
 	// voiceLike is the similarity to the cohort of the clustering, which is of real
-	// voices, from which audio is a voice. 148 voices, half of them through channels,
+	// voices, from which audio is a voice. 148 voices, some of them through channels,
 	// have at least 0.486, three synthetic ones 0.467; of eleven synthesised pieces of
 	// music that the segmentation takes for speech eight have less.
 	voiceLike = 0.455
