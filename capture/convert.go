@@ -18,16 +18,16 @@ const blockFrames = 4096
 // converter selects a decoder's channels and changes their rate. Its memory does
 // not depend on the length of the input.
 type converter struct {
-	dec   audiofile.Decoder
-	mixer *mixer
-	in    []float32 // interleaved
-	out   []float32 // converted, unread from next on
-	next  int
-	ended error
-	notes *audiofile.Notes
+	dec     audiofile.Decoder
+	mixer   *mixer
+	in      []float32 // interleaved
+	out     []float32 // converted, unread from next on
+	next    int
+	ended   error
+	notices *audiofile.Notices
 }
 
-func newConverter(dec audiofile.Decoder, selected Channels, n *audiofile.Notes) (*converter, error) {
+func newConverter(dec audiofile.Decoder, selected Channels, n *audiofile.Notices) (*converter, error) {
 	f := dec.Format()
 	if f.Mono && selected == Each {
 		selected = 1 // both channels are the same
@@ -36,7 +36,7 @@ func newConverter(dec audiofile.Decoder, selected Channels, n *audiofile.Notes) 
 	if err != nil {
 		return nil, err
 	}
-	return &converter{dec: dec, mixer: m, notes: n, in: make([]float32, blockFrames*f.Channels)}, nil
+	return &converter{dec: dec, mixer: m, notices: n, in: make([]float32, blockFrames*f.Channels)}, nil
 }
 
 // read is Source.Read without a context.
@@ -54,7 +54,7 @@ func (c *converter) read(dst []float32) (int, error) {
 				c.out = c.mixer.flush(c.out)
 			}
 			if c.mixer.invalid > 0 {
-				c.notes.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", c.mixer.invalid))
+				c.notices.Add(fmt.Sprintf("%d samples were not numbers and are replaced by silence", c.mixer.invalid))
 			}
 		}
 	}

@@ -14,15 +14,15 @@ import (
 
 // decoded is a source with a decoder: a file, a stream of bytes, or the demo.
 type decoded struct {
-	info  Info
-	conv  *converter
-	notes *audiofile.Notes
-	pump  *pump     // of a stream; nil = the input is read directly
-	file  io.Closer // nil = there is none, or it is closed
+	info       Info
+	conv       *converter
+	noticeList *audiofile.Notices
+	pump       *pump     // of a stream; nil = the input is read directly
+	file       io.Closer // nil = there is none, or it is closed
 }
 
 func (d *decoded) Info() Info        { return d.info }
-func (d *decoded) notices() []string { return d.notes.All() }
+func (d *decoded) notices() []string { return d.noticeList.All() }
 
 func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 	if err := ctx.Err(); err != nil {
@@ -48,7 +48,7 @@ func (d *decoded) Close() error {
 }
 
 // newDecoded adds the format of dec to info, and selects its channels.
-func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notes) (*decoded, error) {
+func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notices) (*decoded, error) {
 	conv, err := newConverter(dec, selected, n)
 	if err != nil {
 		return nil, audiofile.Named(info.Name, err)
@@ -59,7 +59,7 @@ func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofil
 	if f.Mono {
 		info.Channels = 1
 	}
-	return &decoded{info: info, conv: conv, notes: n}, nil
+	return &decoded{info: info, conv: conv, noticeList: n}, nil
 }
 
 // openFile opens a file of any supported format. A path that is not a regular
@@ -95,7 +95,7 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selecte
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := &audiofile.Notes{}
+	n := &audiofile.Notices{}
 	dec, err := audiofile.Open(path, f, size, n)
 	if err != nil {
 		return nil, err
@@ -109,10 +109,20 @@ func openAt(ctx context.Context, f io.ReaderAt, size int64, path string, selecte
 //go:embed demo/demo.flac
 var demoFLAC []byte
 
-// OpenDemo opens the built-in conversation.
-func OpenDemo(ctx context.Context) (Source, error) { return openDemo(ctx, "") }
+// DemoSpeech is the beginning of the demo, whole chunks of it.
+func DemoSpeech(ctx context.Context, seconds int) ([]float32, error) {
+	source, err := openDemo(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	speech, err := ReadAll(ctx, source)
+	n := min(len(speech), seconds*SampleRate)
+	return speech[:n-n%ChunkSamples], err
+}
 
-// openDemo is OpenDemo with a notice that says why.
+// openDemo opens the demo. notice says why it stands in for another input; "" = it was
+// asked for.
 func openDemo(ctx context.Context, notice string) (Source, error) {
 	src, err := openAt(ctx, bytes.NewReader(demoFLAC), int64(len(demoFLAC)), "demo.flac", Mix)
 	if err != nil {

@@ -24,7 +24,7 @@ func FuzzSource(f *testing.F) {
 	copy(float[44:], rawFloats([]float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 0.5}))
 	f.Add(float)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n := &audiofile.Notes{}
+		n := &audiofile.Notices{}
 		dec, err := audiofile.OpenStream("input", bytes.NewReader(b), n)
 		if err != nil {
 			return // audiofile's own tests check the error

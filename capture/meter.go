@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// settle is how long a Meter waits before it opens a device: a user who goes
+// openDelay is how long a Meter waits before it opens a device: a user who goes
 // through a list stops at few of them.
-const settle = 200 * time.Millisecond
+const openDelay = 200 * time.Millisecond
 
 // Measure opens an input and passes the level of each chunk to each, until that
 // returns false or ctx ends. It returns an error if the input does not open or
@@ -41,7 +41,7 @@ func Measure(ctx context.Context, input string, each func(Level) bool) error {
 // Reading is what a Meter measures.
 type Reading struct {
 	Level Level // of the newest chunk
-	Heard bool  // there was a chunk
+	Known bool  // there was a chunk
 	Err   error // the device does not open, or delivers nothing any more
 }
 
@@ -80,10 +80,10 @@ func (m *Meter) Measure(input string) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(settle):
+		case <-time.After(openDelay):
 		}
 		err := Measure(ctx, input, func(l Level) bool {
-			m.set(ctx, Reading{Level: l, Heard: true})
+			m.set(ctx, Reading{Level: l, Known: true})
 			return true
 		})
 		if err != nil {

@@ -50,8 +50,8 @@ type microphone struct {
 	err    error
 	stop   context.CancelFunc
 
-	lost  atomic.Int64
-	notes audiofile.Notes
+	lost       atomic.Int64
+	noticeList audiofile.Notices
 
 	mixer   *mixer
 	out     []float32
@@ -167,14 +167,14 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		}
 	}
 	if err := s.Close(); failed == nil && err != nil {
-		m.notes.Add("the microphone did not close properly: " + err.Error())
+		m.noticeList.Add("the microphone did not close properly: " + err.Error())
 	}
 	return failed
 }
 
 func (m *microphone) Info() Info        { return m.info }
 func (m *microphone) overflows() int64  { return m.lost.Load() }
-func (m *microphone) notices() []string { return m.notes.All() }
+func (m *microphone) notices() []string { return m.noticeList.All() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
@@ -186,7 +186,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 		m.out, m.next = m.out[:0], 0
 		b, err := m.wait(ctx)
 		// After a pause, as of a program that was stopped, the device may have a
-		// backlog of any length.
+		// queue of any length.
 		if err == nil && m.newest > 0 && b.at-m.newest > m.stall {
 			err = m.stallError()
 		}
@@ -250,7 +250,7 @@ func (m *microphone) Close() error {
 	select {
 	case <-m.ended:
 	case <-t.C:
-		m.notes.Add("the microphone driver did not respond; the device was not closed")
+		m.noticeList.Add("the microphone driver did not respond; the device was not closed")
 	}
 	return nil
 }

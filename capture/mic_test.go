@@ -132,8 +132,8 @@ func TestMicThatStalls(t *testing.T) {
 	if d.closed.Load() != 0 {
 		t.Error("a device was closed while it was being read")
 	}
-	if notes := src.(noticer).notices(); len(notes) != 1 || !strings.Contains(notes[0], "did not respond") {
-		t.Errorf("notices %q", notes)
+	if notices := src.(noticer).notices(); len(notices) != 1 || !strings.Contains(notices[0], "did not respond") {
+		t.Errorf("notices %q", notices)
 	}
 	// The read returns: the owner must close the device and end.
 	close(d.release)

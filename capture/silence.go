@@ -29,7 +29,7 @@ const (
 type silenceDetector struct {
 	zero  int64 // chunks of digital silence up to now
 	quiet int64 // chunks since the device was opened, none above the noise floor
-	heard bool  // one was above it
+	above bool  // one was above it
 }
 
 // add takes the next chunk; one of an outage belongs to no device.
@@ -38,7 +38,7 @@ func (s *silenceDetector) add(c Chunk, outage bool) Silence {
 		*s = silenceDetector{}
 		return NotSilent
 	}
-	s.heard = s.heard || c.Level.RMS > noiseFloor
+	s.above = s.above || c.Level.RMS > noiseFloor
 	s.quiet++
 	s.zero++
 	if c.Level.Peak > digitalSilence {
@@ -47,7 +47,7 @@ func (s *silenceDetector) add(c Chunk, outage bool) Silence {
 	switch {
 	case s.zero >= silenceAfter:
 		return Muted
-	case !s.heard && s.quiet >= silenceAfter:
+	case !s.above && s.quiet >= silenceAfter:
 		return Quiet
 	}
 	return NotSilent

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,6 +61,21 @@ type Source interface {
 	// Close releases the source's resources. It must not be called during a
 	// Read; it may be called more than once.
 	Close() error
+}
+
+// ReadAll reads what is left of a source.
+func ReadAll(ctx context.Context, source Source) (all []float32, err error) {
+	block := make([]float32, SampleRate)
+	for {
+		n, err := source.Read(ctx, block)
+		all = append(all, block[:n]...)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // noticer is a source with notices that arise while it is read: a truncated file,

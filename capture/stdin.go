@@ -46,7 +46,7 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 
 func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
 	p.ctx = ctx
-	n := &audiofile.Notes{}
+	n := &audiofile.Notices{}
 	var src *decoded
 	dec, err := audiofile.OpenStream(info.Name, p, n)
 	if err == nil {

@@ -27,7 +27,7 @@ const (
 )
 
 // claims makes sure that one request at a time on this node claims the token of
-// a session, and that no token is lost by a claim whose outcome is unknown: the
+// a stream, and that no token is lost by a claim whose outcome is unknown: the
 // next request makes the same claim again, and if there is none the claim is
 // withdrawn.
 //
@@ -37,8 +37,8 @@ type claims struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	busy    map[string]chan struct{} // by session; closed when the request is done
-	unknown map[string]string        // attempts of unknown outcome, by session
+	busy    map[string]chan struct{} // by stream; closed when the request is done
+	unknown map[string]string        // attempts of unknown outcome, by stream
 }
 
 func newClaims(log *slog.Logger) *claims {
@@ -46,13 +46,13 @@ func newClaims(log *slog.Logger) *claims {
 }
 
 // lock waits until no other request on this node claims or withdraws the
-// session; unlock must follow.
-func (c *claims) lock(ctx context.Context, session string) error {
+// stream; unlock must follow.
+func (c *claims) lock(ctx context.Context, id string) error {
 	for {
 		c.mu.Lock()
-		done, taken := c.busy[session]
+		done, taken := c.busy[id]
 		if !taken {
-			c.busy[session] = make(chan struct{})
+			c.busy[id] = make(chan struct{})
 			c.mu.Unlock()
 			return nil
 		}
@@ -65,47 +65,47 @@ func (c *claims) lock(ctx context.Context, session string) error {
 	}
 }
 
-func (c *claims) unlock(session string) {
+func (c *claims) unlock(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.busy[session])
-	delete(c.busy, session)
+	close(c.busy[id])
+	delete(c.busy, id)
 }
 
 // attempt returns the attempt of unknown outcome, if there is one.
-func (c *claims) attempt(session string) (attempt string, ok bool) {
+func (c *claims) attempt(id string) (attempt string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	attempt, ok = c.unknown[session]
+	attempt, ok = c.unknown[id]
 	return attempt, ok
 }
 
 // remember notes that the outcome of an attempt is unknown.
-func (c *claims) remember(session, attempt string) {
+func (c *claims) remember(id, attempt string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.unknown[session]; !known && len(c.unknown) >= maxUnknown {
-		c.log.Error("a token may be lost: too many claims of unknown outcome", "stream", session)
+	if _, known := c.unknown[id]; !known && len(c.unknown) >= maxUnknown {
+		c.log.Error("a token may be lost: too many claims of unknown outcome", "stream", id)
 		return
 	}
-	c.unknown[session] = attempt
+	c.unknown[id] = attempt
 }
 
 // forget notes that the outcome of an attempt is known.
-func (c *claims) forget(session string) {
+func (c *claims) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.unknown, session)
+	delete(c.unknown, id)
 }
 
-// list returns the sessions with an attempt of unknown outcome.
+// list returns the streams with an attempt of unknown outcome.
 func (c *claims) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.unknown))
 }
 
-// claim uses up the token of a session and makes it a running one of this
+// claim uses up the token of a stream and makes it a running one of this
 // node.
 func (s *Server) claim(ctx context.Context, id, token string, now time.Time) error {
 	if err := s.claims.lock(ctx, id); err != nil {
@@ -116,7 +116,7 @@ func (s *Server) claim(ctx context.Context, id, token string, now time.Time) err
 	if !ok {
 		attempt = uuid.NewString()
 	}
-	_, err := s.sessions.Begin(ctx, id, token, store.Claim{Node: s.node, Attempt: attempt}, now)
+	_, err := s.records.Begin(ctx, id, token, store.Claim{Node: s.node, Attempt: attempt}, now)
 	switch {
 	case err == nil:
 		s.claims.forget(id)
@@ -154,7 +154,7 @@ func (s *Server) withdrawClaim(ctx context.Context, id string) {
 	if !ok { // a request has succeeded meanwhile
 		return
 	}
-	if err := s.sessions.Withdraw(ctx, id, attempt); err != nil && store.Unknown(err) {
+	if err := s.records.Withdraw(ctx, id, attempt); err != nil && store.Unknown(err) {
 		return
 	}
 	s.claims.forget(id)

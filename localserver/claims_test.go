@@ -13,31 +13,31 @@ import (
 	"hubbub/localserver/store"
 )
 
-// lossySessions is a store whose answers to some calls of Begin are lost,
+// lossyStreams is a store whose answers to some calls of Begin are lost,
 // whether the calls are carried out or not.
-type lossySessions struct {
-	store.Sessions
+type lossyStreams struct {
+	store.Streams
 	mu      sync.Mutex
 	lost    int  // how many answers will be lost
 	carried bool // whether those calls are carried out
 }
 
-func (d *lossySessions) Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Session, error) {
+func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Stream, error) {
 	d.mu.Lock()
 	lost := d.lost > 0
 	d.lost--
 	d.mu.Unlock()
 	if !lost {
-		return d.Sessions.Begin(ctx, id, token, by, at)
+		return d.Streams.Begin(ctx, id, token, by, at)
 	}
 	if d.carried {
-		if rec, err := d.Sessions.Begin(ctx, id, token, by, at); err != nil {
+		if rec, err := d.Streams.Begin(ctx, id, token, by, at); err != nil {
 			return rec, err
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	return d.Sessions.Begin(gone, id, token, by, at)
+	return d.Streams.Begin(gone, id, token, by, at)
 }
 
 // A handshake that is answered 503 does not cost the token, whether the store
@@ -47,8 +47,8 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 	for name, carried := range map[string]bool{"carried out": true, "not carried out": false} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t)
-			d := &lossySessions{Sessions: h.store, lost: 2, carried: carried}
-			h.Server.sessions = d
+			d := &lossyStreams{Streams: h.store, lost: 2, carried: carried}
+			h.Server.records = d
 			again, later := h.create(), h.create()
 			// One client retries before the claim is withdrawn, with a wrong token
 			// in between, which changes nothing.

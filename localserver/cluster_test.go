@@ -44,7 +44,7 @@ func TestCluster(t *testing.T) {
 		{"keys and odd requests", func(t *testing.T, n []*natsServer) {
 			clusterOfKeys(t, n)
 			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, n[0].url })
-			throwOdd(t, h, 3, oddCount(t)/10)
+			sendOdd(t, h, 3, oddCount(t)/10)
 		}},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -292,26 +292,33 @@ func nodeProcess(t *testing.T, n *natsServer) (*host, func()) {
 	return clientOfProcess(t, dir, line), kill
 }
 
+// add has the service acknowledge two streams that are created, and one that ends.
+func (a *acknowledged) add(t *testing.T, first, second *host) {
+	t.Helper()
+	for _, h := range []*host{first, second} {
+		a.status[h.retriedCreate().ID] = "created"
+	}
+	l := second.retriedCreate()
+	s := first.openAt(l)
+	s.exchange()
+	s.completes()
+	a.status[l.ID] = "done"
+	a.used = append(a.used, l.URL)
+}
+
+// completes ends a stream all of whose events were received.
+func (s *testStream) completes() {
+	s.t.Helper()
+	s.end()
+	if events, code, _ := s.rest(); code != 1000 || len(events) != 0 {
+		s.t.Errorf("code %d, %q", code, raws(events))
+	}
+}
+
 func clusterOfStores(t *testing.T, nats []*natsServer) {
 	a, b := clusterNode(t, nats[0]), clusterNode(t, nats[1])
 	promised := &acknowledged{status: map[string]string{}}
-	promise := func() {
-		t.Helper()
-		for _, h := range []*host{a, b} {
-			l := h.retriedCreate()
-			promised.status[l.ID] = "created"
-		}
-		l := b.retriedCreate()
-		s := a.openAt(l)
-		s.exchange()
-		s.end()
-		if _, code, _ := s.rest(); code != 1000 {
-			t.Errorf("code %d", code)
-		}
-		promised.status[l.ID] = "done"
-		promised.used = append(promised.used, l.URL)
-	}
-	promise()
+	promised.add(t, a, b)
 	s, short := a.openAt(a.create()), b.openAt(b.create())
 	s.exchange()
 	short.exchange()
@@ -320,44 +327,19 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	began := time.Now()
 	nats[0].kill()
 	s.exchange()
-	promise()
+	promised.add(t, a, b)
 	t.Logf("NATS server killed: available again after %.1f s", time.Since(began).Seconds())
 
-	// A second one is stopped: no majority is left. Nothing is acknowledged, and
-	// requests are answered 503; running streams continue.
-	nats[1].pause()
-	began = time.Now()
-	var asked sync.WaitGroup
-	late := make(chan string, 100) // acknowledged all the same
-	for _, h := range []*host{a, b} {
-		asked.Go(func() { h.eventuallyUnavailable(late) })
-	}
-	asked.Wait()
-	close(late)
-	for id := range late {
-		promised.status[id] = "created"
-	}
+	withoutMajority(t, nats[1], a, b, s, short, promised)
 	s.exchange()
-	// One stream ends normally for its client, so its record has to read done.
-	short.exchange()
-	short.end()
-	if events, code, _ := short.rest(); code != 1000 || len(events) != 0 {
-		t.Errorf("code %d, %q", code, raws(events))
-	}
-	promised.status[short.id] = "done"
-	eventually(t, "no open stream", func() bool { return b.streams.Count() == 0 })
-	t.Logf("without a majority for %.1f s", time.Since(began).Seconds())
-	nats[1].unpause()
-	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
-	s.exchange()
-	promise()
+	promised.add(t, a, b)
 
 	// The killed one comes back, and another one is stopped.
 	nats[0].start()
-	promise()
+	promised.add(t, a, b)
 	nats[2].pause()
 	s.exchange()
-	promise()
+	promised.add(t, a, b)
 	nats[2].unpause()
 
 	// No node was considered dead meanwhile, and everything was stored.
@@ -365,10 +347,7 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 		t.Errorf("the stream reads %s", st.Status)
 	}
 	s.exchange()
-	s.end()
-	if events, code, _ := s.rest(); code != 1000 || len(events) != 0 {
-		t.Errorf("code %d, %q", code, raws(events))
-	}
+	s.completes()
 	promised.status[s.id] = "done"
 	promised.holds(t, a, b)
 	for id, want := range map[string]int{s.id: 12, short.id: 4} {
@@ -383,6 +362,34 @@ func clusterOfStores(t *testing.T, nats []*natsServer) {
 	if a.counters.Lost.Load()+b.counters.Lost.Load() != 0 {
 		t.Error("events were lost")
 	}
+}
+
+// withoutMajority stops a second NATS server: no majority is left. Nothing is
+// acknowledged, and requests are answered 503. The running streams continue, and short
+// ends.
+func withoutMajority(t *testing.T, second *natsServer, a, b *host, s, short *testStream, promised *acknowledged) {
+	t.Helper()
+	second.pause()
+	began := time.Now()
+	var asked sync.WaitGroup
+	late := make(chan string, 100) // acknowledged all the same
+	for _, h := range []*host{a, b} {
+		asked.Go(func() { h.eventuallyUnavailable(late) })
+	}
+	asked.Wait()
+	close(late)
+	for id := range late {
+		promised.status[id] = "created"
+	}
+	s.exchange()
+	// One stream ends normally for its client, so its record has to read done.
+	short.exchange()
+	short.completes()
+	promised.status[short.id] = "done"
+	eventually(t, "no open stream", func() bool { return b.streams.Count() == 0 })
+	t.Logf("without a majority for %.1f s", time.Since(began).Seconds())
+	second.unpause()
+	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
 }
 
 // eventuallyUnavailable waits until a node answers 503. It reports what the node

@@ -77,7 +77,7 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 	if len(matches) != 2 || matches["SPEAKER_00"] != "Sam" || matches["SPEAKER_01"] != "Rosa" {
 		t.Errorf("matches: %v", matches)
 	}
-	rec, err := h.sessions.Get(t.Context(), live.ID)
+	rec, err := h.records.Get(t.Context(), live.ID)
 	if err != nil || len(rec.Enrolment) > 0 {
 		t.Errorf("after the stream the record has the enrolment %.40s (%v)", rec.Enrolment, err)
 	}

@@ -19,7 +19,7 @@ func ExampleStart() {
 	server, err := localserver.Start(ctx, localserver.Options{
 		Addr:    "127.0.0.1:0",
 		APIKeys: []string{"a-secret"},
-		// DataDir: "/var/lib/service" keeps sessions, media and the certificate.
+		// DataDir: "/var/lib/service" keeps streams, media and the certificate.
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -190,7 +190,7 @@ func TestFaultsOfSockets(t *testing.T) {
 	}
 }
 
-// A stream that is not closed stays open until its client leaves.
+// A stream that is not closed stays open until its client closes it.
 func TestNeverClose(t *testing.T) {
 	t.Parallel()
 	h := serve(t, withFaults(t, "never-close"))

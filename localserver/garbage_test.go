@@ -148,9 +148,9 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// A complete session, with every kind of secret and every kind of refusal: no
+// A complete stream, with every kind of secret and every kind of refusal: no
 // secret is in the log, at any level.
-func TestLogOfASessionHoldsNoSecrets(t *testing.T) {
+func TestLogOfAStreamHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
 	dir := t.TempDir()

@@ -88,7 +88,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.releaseStream(rec.Account, id)
 	if rec.Resume != "" {
-		if err := s.sessions.Resumed(ctx, rec.Resume, id); err != nil { // its watchers do not follow
+		if err := s.records.Resumed(ctx, rec.Resume, id); err != nil { // its watchers do not follow
 			s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 
 // openable returns the record of a stream that may be opened with a token, or
 // store.ErrToken.
-func (s *Server) openable(ctx context.Context, id, token string) (store.Session, error) {
+func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, error) {
 	rec, err := s.lookUp(ctx, id)
 	if err != nil {
 		return rec, err
@@ -127,11 +127,11 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Session,
 
 // runStream runs a stream from its handshake to its end. labels are those of the
 // stream that it resumes, nil for none.
-func (s *Server) runStream(rec store.Session, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
+func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Conn, diarizer stream.Diarizer, labels *stream.Labels) {
 	socket, delay := s.withFaults(conn)
 	config := stream.Config{
 		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced, CloseDelay: delay,
-		Sessions: s.sessions, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots, Outbox: s.outbox, Counters: &s.counters,
+		Records: s.records, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots, Outbox: s.outbox, Counters: &s.counters,
 		Recogniser: s.recogniser(rec), Labels: labels,
 	}
 	if s.options.KeepAudio {
@@ -141,14 +141,14 @@ func (s *Server) runStream(rec store.Session, request string, conn *websocket.Co
 	var remove func()
 	config.Revoked, remove = s.opened.Add(rec.Key)
 	defer remove()
-	session := stream.New(config, socket, diarizer)
-	s.running.Store(rec.ID, session)
+	open := stream.New(config, socket, diarizer)
+	s.running.Store(rec.ID, open)
 	defer s.running.Delete(rec.ID)
-	session.Run(s.ctx, s.streams.Drain())
+	open.Run(s.ctx, s.streams.Drain())
 }
 
 // recogniser is that of a stream that asked for words, nil for others.
-func (s *Server) recogniser(rec store.Session) words.Recogniser {
+func (s *Server) recogniser(rec store.Stream) words.Recogniser {
 	if s.options.Words == nil || !protocol.WantsWords(rec.Input) {
 		return nil
 	}
@@ -176,12 +176,12 @@ func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err 
 	return d, err
 }
 
-// abandon ends a session whose stream could not be started.
+// abandon ends a stream that could not be started.
 func (s *Server) abandon(id, cause string) {
 	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
 	defer cancel()
 	at := s.now().UTC()
-	err := s.sessions.Finish(ctx, id, store.Failed, at, cause)
+	err := s.records.Finish(ctx, id, store.Failed, at, cause)
 	switch {
 	case err == nil, errors.Is(err, store.ErrConflict):
 	case s.outbox != nil:
@@ -236,7 +236,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	if err != nil || rec.Account != account {
 		return ""
 	}
-	if open, ok := s.running.Load(id); ok && open.(*stream.Session).Resumable() {
+	if open, ok := s.running.Load(id); ok && open.(*stream.Stream).Resumable() {
 		return id // it stores its snapshot when it is superseded
 	}
 	if _, _, err = s.restore(ctx, id, nil); err != nil {
@@ -250,7 +250,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 
 // awaitsResume reports whether the client of a stream may still resume it: the
 // stream was lost a moment ago, and its speakers are stored.
-func (s *Server) awaitsResume(ctx context.Context, rec store.Session) bool {
+func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
 	if rec.Status != store.Failed || rec.ResumedBy != "" || rec.Completed == nil || s.now().Sub(*rec.Completed) > resumeWindow {
 		return false
 	}
@@ -263,7 +263,7 @@ func (s *Server) awaitsResume(ctx context.Context, rec store.Session) bool {
 // lost it.
 func (s *Server) resume(ctx context.Context, earlier string, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
 	if open, ok := s.running.Load(earlier); ok {
-		open.(*stream.Session).Supersede(ctx)
+		open.(*stream.Stream).Supersede(ctx)
 	}
 	return s.restore(ctx, earlier, enrolment)
 }

@@ -179,7 +179,7 @@ func TestStreamOfAnotherAccountIsUnknown(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	const id = "0b7c1a2e-0000-4000-8000-000000000001"
-	err := h.sessions.Create(context.Background(), store.Session{ID: id, Account: "another",
+	err := h.records.Create(context.Background(), store.Stream{ID: id, Account: "another",
 		Input: json.RawMessage("{}"), Expires: time.Now().Add(time.Minute)}, "secret")
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestPanicOfAHandler(t *testing.T) {
 	t.Parallel()
 	var log logBuffer
 	h := serve(t, log.use)
-	h.Server.sessions = nil // a call on it panics
+	h.Server.records = nil // a call on it panics
 	h.do("GET", "/v1/live/"+unknownID, testKey, nil).apiError(t, 500)
 	if !strings.Contains(log.String(), "panic in a handler") {
 		t.Error("not in the log")
@@ -280,21 +280,21 @@ func TestPanicOfAHandler(t *testing.T) {
 	}
 }
 
-// failingSessions is a store that fails.
-type failingSessions struct{ store.Sessions }
+// failingStreams is a store that fails.
+type failingStreams struct{ store.Streams }
 
-func (failingSessions) Create(context.Context, store.Session, string) error {
+func (failingStreams) Create(context.Context, store.Stream, string) error {
 	return errors.New("inner text")
 }
-func (failingSessions) Get(context.Context, string) (store.Session, error) {
-	return store.Session{}, errors.New("inner text")
+func (failingStreams) Get(context.Context, string) (store.Stream, error) {
+	return store.Stream{}, errors.New("inner text")
 }
 
 func TestStoreThatFails(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	l := h.create()
-	h.Server.sessions = failingSessions{}
+	h.Server.records = failingStreams{}
 	_, res, _ := h.dial.Dial(l.URL, nil)
 	for name, res := range map[string]reply{
 		"create": h.do("POST", "/v1/live", testKey, nil),

@@ -81,12 +81,12 @@ func (s *Server) admitStream() error {
 }
 
 // releaseTimeout bounds how long releasing a stream waits for the store. A
-// stream that is not released no longer counts once its session is over.
+// stream that is not released no longer counts once it is over.
 const releaseTimeout = 2 * time.Second
 
 // acquireStream counts a stream against the quota of its account over all nodes
 // that share the store; limits.ErrFull says that the quota is used up. It counts a
-// session once, however many requests try to open it, and only the node that
+// stream once, however many requests try to open it, and only the node that
 // runs it releases it.
 func (s *Server) acquireStream(ctx context.Context, account, id string, now time.Time) error {
 	if !s.store.Shared() {

@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -43,6 +44,34 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 		ConnContext:                  httpconn.Context,
 		ConnState:                    httpconn.State,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// listen opens the port of the service, and that of the metrics if they have one.
+func (s *Server) listen(ctx context.Context) (err error) {
+	if s.listener, err = httpconn.Listen(ctx, s.options.Addr); err != nil || s.options.MetricsAddr == "" {
+		return err
+	}
+	s.metricsListener, err = httpconn.Listen(ctx, s.options.MetricsAddr)
+	return err
+}
+
+// serveListeners starts the accepting of connections at the ports.
+func (s *Server) serveListeners() {
+	s.http = s.newHTTPServer(s.routes())
+	var config *tls.Config
+	if s.tls != nil {
+		config = s.tls.Config()
+		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
+		s.http.Protocols = new(http.Protocols)
+		s.http.Protocols.SetHTTP1(true)
+		s.http.Protocols.SetUnencryptedHTTP2(true)
+	}
+	go s.serve(s.http, s.listener, config)
+	if s.metricsListener != nil {
+		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
+		go s.serve(s.metricsHTTP, s.metricsListener, nil)
+		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
 	}
 }
 

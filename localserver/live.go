@@ -23,7 +23,7 @@ const (
 	streamPath = "/v1/stream/"
 	// tokenBytes is the length of a stream token before it is encoded.
 	tokenBytes = 32
-	// causeNeverOpened is the cause in the record of a session whose token has
+	// causeNeverOpened is the cause in the record of a stream whose token has
 	// expired.
 	causeNeverOpened = "never opened"
 )
@@ -34,7 +34,7 @@ func (s *Server) test(w http.ResponseWriter, _ *http.Request) {
 		Status: protocol.StatusOK, Message: "The API key is accepted"})
 }
 
-// createStream is POST /v1/live: a session and the token that opens it.
+// createStream is POST /v1/live: a stream and the token that opens it.
 func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	body, ok := readBody(w, r)
 	if !ok {
@@ -72,7 +72,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
 		return
 	}
-	rec := store.Session{
+	rec := store.Stream{
 		ID: uuid.NewString(), Account: caller(r.Context()).Account, Key: caller(r.Context()).Key, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
@@ -81,7 +81,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	}
 	rec.Resume = s.resumable(ctx, rec.Account, input)
 	token := newToken()
-	if err := s.sessions.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
+	if err := s.records.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
 		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 		return
 	} else if err != nil {
@@ -108,22 +108,22 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes
 // from a client passes here: nothing but a UUID reaches the store.
-func (s *Server) lookUp(ctx context.Context, id string) (store.Session, error) {
+func (s *Server) lookUp(ctx context.Context, id string) (store.Stream, error) {
 	if !stream.IsID(id) {
-		return store.Session{}, store.ErrNotFound
+		return store.Stream{}, store.ErrNotFound
 	}
-	return s.sessions.Get(ctx, id)
+	return s.records.Get(ctx, id)
 }
 
 // record returns the record of a stream as it has to read now.
-func (s *Server) record(ctx context.Context, id string) (store.Session, error) {
+func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	rec, err := s.lookUp(ctx, id)
 	if err == nil && rec.Status == store.Created && !s.now().Before(rec.Expires) {
 		// It can no longer be opened, so it must not read created forever.
-		_ = s.sessions.Finish(ctx, rec.ID, store.Failed, rec.Expires, causeNeverOpened)
-		rec, err = s.sessions.Get(ctx, rec.ID)
+		_ = s.records.Finish(ctx, rec.ID, store.Failed, rec.Expires, causeNeverOpened)
+		rec, err = s.records.Get(ctx, rec.ID)
 	}
 	if err == nil {
 		rec, err = s.current(ctx, rec)
@@ -133,7 +133,7 @@ func (s *Server) record(ctx context.Context, id string) (store.Session, error) {
 
 // findStream returns the record of a stream of the caller; if ok is false it has
 // answered.
-func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Session, ok bool) {
+func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Stream, ok bool) {
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && rec.Account != caller(r.Context()).Account:

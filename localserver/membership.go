@@ -112,14 +112,14 @@ func (s *Server) expireDeadNodes() error {
 
 // current returns the record of a stream as it has to read now: a stream of a
 // dead node is over, also before the reaper has ended it.
-func (s *Server) current(ctx context.Context, rec store.Session) (store.Session, error) {
+func (s *Server) current(ctx context.Context, rec store.Stream) (store.Stream, error) {
 	if rec.Status != store.Running || s.membership == nil || !s.membership.monitor.Dead(rec.Node) {
 		return rec, nil
 	}
 	if err := s.expire(ctx, rec, causeNodeDied); err != nil {
 		return rec, err
 	}
-	return s.sessions.Get(ctx, rec.ID)
+	return s.records.Get(ctx, rec.ID)
 }
 
 // expireOrphans ends what an earlier process on the same data folder has left:
@@ -145,14 +145,14 @@ func (s *Server) expireOrphans(ctx context.Context) error {
 
 // expire ends a stream whose node is dead. Other nodes may do the same at the
 // same time, and the stream may have ended by itself.
-func (s *Server) expire(ctx context.Context, rec store.Session, cause string) error {
+func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) error {
 	if rec.Status == store.Running {
 		// The events first, so that an attempt that is interrupted is repeated.
 		if err := s.store.Amend(ctx, rec.ID, endTurns); err != nil {
 			return fmt.Errorf("stream %s: %w", rec.ID, err)
 		}
 	}
-	err := s.sessions.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
+	err := s.records.Finish(ctx, rec.ID, store.Failed, s.now().UTC(), cause)
 	if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("stream %s: %w", rec.ID, err)
 	}

@@ -37,7 +37,7 @@ func TestOrphansAreExpired(t *testing.T) {
 			[]string{string(ev(off, 0.9, 0)), string(ev(off, 0.9, 2))}},
 	}
 	for id, c := range cases {
-		rec := store.Session{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
+		rec := store.Stream{ID: id, Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(time.Minute)}
 		if err := errors.Join(h.store.Create(ctx, rec, "secret"), h.store.Append(ctx, id, 0, c.stored)); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestOrphansAreExpired(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expired := store.Session{ID: "expired", Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(-time.Minute)}
+	expired := store.Stream{ID: "expired", Node: "dead", Input: json.RawMessage("{}"), Expires: now.Add(-time.Minute)}
 	if err := h.store.Create(ctx, expired, "secret"); err != nil {
 		t.Fatal(err)
 	}

@@ -110,110 +110,120 @@ func (b baseline) restored(h *host) {
 		now.goroutines, now.heap>>10, h.streams.Count(), stacks[:runtime.Stack(stacks, true)])
 }
 
+// complete sends chunks over a stream and ends it, and checks that it ends normally.
+func complete(t *testing.T, h *host, s *testStream, chunks int) {
+	t.Helper()
+	s.chunks(chunks)
+	s.end()
+	events, code, _ := s.rest()
+	if code != websocket.CloseNormalClosure || len(events) != 2 {
+		t.Errorf("code %d, %q", code, raws(events))
+	}
+	h.becomes(s.id, "done")
+	same(t, events, h.stored(s.id))
+}
+
+// broken checks that a stream has ended with an error, and its turn with it.
+func broken(t *testing.T, h *host, s *testStream) {
+	t.Helper()
+	h.becomes(s.id, "error")
+	if stored := h.stored(s.id); len(stored) != 2 || !strings.Contains(stored[1], "speaker_end") {
+		t.Errorf("stored: %q", stored)
+	}
+}
+
+// networkFaults are the faults of the network, each with a test of a stream during it.
+var networkFaults = []struct {
+	name string
+	test func(t *testing.T, h *host, n *network)
+}{
+	{"none", func(t *testing.T, h *host, n *network) { complete(t, h, n.open(h), 3) }},
+	{"latency and jitter", func(t *testing.T, h *host, n *network) {
+		for _, d := range []string{"upstream", "downstream"} {
+			n.add("latency", d, `{"latency":250,"jitter":200}`)
+		}
+		complete(t, h, n.open(h), 20)
+	}},
+	{"bytes in small pieces", func(t *testing.T, h *host, n *network) {
+		for _, d := range []string{"upstream", "downstream"} {
+			n.add("slicer", d, `{"average_size":100,"size_variation":90,"delay":50}`)
+		}
+		complete(t, h, n.open(h), 20)
+	}},
+	{"10 kbit/s", func(t *testing.T, h *host, n *network) {
+		s := n.open(h)
+		n.add("bandwidth", "upstream", `{"rate":1}`) // 1 kB/s, which is 8 kbit/s
+		n.add("bandwidth", "downstream", `{"rate":1}`)
+		complete(t, h, s, 1)
+	}},
+	{"reset", func(t *testing.T, h *host, n *network) {
+		s := n.open(h)
+		s.chunks(2)
+		s.next()
+		n.add("reset_peer", "upstream", `{"timeout":0}`)
+		_ = s.WriteMessage(websocket.BinaryMessage, quiet)
+		broken(t, h, s)
+	}},
+	{"cable pulled out", func(t *testing.T, h *host, n *network) {
+		s := n.open(h)
+		s.chunks(2)
+		s.next()
+		n.proxy.Stop()
+		broken(t, h, s)
+	}},
+	{"20 MB frames", func(t *testing.T, h *host, n *network) {
+		s := n.open(h)
+		frame := make([]byte, 20<<20)
+		for range 3 {
+			if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
+				t.Fatal(err)
+			}
+			if e := s.next(); e.Message != protocol.ErrChunkSize.Error() {
+				t.Errorf("got %s", e.Raw)
+			}
+		}
+		complete(t, h, s, 3)
+	}},
+	{"slow handshakes", slowHandshakes},
+}
+
+// slowHandshakes are connections that begin a TLS handshake and send nothing more. They
+// are closed, and others are served meanwhile.
+func slowHandshakes(t *testing.T, h *host, n *network) {
+	var hung sync.WaitGroup
+	for i := range 100 {
+		conn, err := net.Dial("tcp", h.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hung.Go(func() {
+			defer func() { _ = conn.Close() }()
+			_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
+			_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+			if _, err := io.Copy(io.Discard, conn); err != nil && isTimeoutError(err) {
+				t.Errorf("a silent connection stays open: %v", err)
+			}
+		})
+	}
+	complete(t, h, n.open(h), 3)
+	hung.Wait()
+}
+
 // With every fault of the network a stream continues or ends as the contract
 // says, and leaves nothing. Most faults wait: they happen at once.
 func TestFaultsOfTheNetwork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits 10 s")
 	}
-	whole := func(t *testing.T, h *host, s *testStream, chunks int) {
-		t.Helper()
-		s.chunks(chunks)
-		s.end()
-		events, code, _ := s.rest()
-		if code != websocket.CloseNormalClosure || len(events) != 2 {
-			t.Errorf("code %d, %q", code, raws(events))
-		}
-		h.becomes(s.id, "done")
-		same(t, events, h.stored(s.id))
-	}
-	broken := func(t *testing.T, h *host, s *testStream) {
-		t.Helper()
-		h.becomes(s.id, "error")
-		if stored := h.stored(s.id); len(stored) != 2 || !strings.Contains(stored[1], "speaker_end") {
-			t.Errorf("stored: %q", stored)
-		}
-	}
-	faults := []struct {
-		name string
-		test func(t *testing.T, h *host, n *network)
-	}{
-		{"none", func(t *testing.T, h *host, n *network) { whole(t, h, n.open(h), 3) }},
-		{"latency and jitter", func(t *testing.T, h *host, n *network) {
-			for _, d := range []string{"upstream", "downstream"} {
-				n.add("latency", d, `{"latency":250,"jitter":200}`)
-			}
-			whole(t, h, n.open(h), 20)
-		}},
-		{"bytes in small pieces", func(t *testing.T, h *host, n *network) {
-			for _, d := range []string{"upstream", "downstream"} {
-				n.add("slicer", d, `{"average_size":100,"size_variation":90,"delay":50}`)
-			}
-			whole(t, h, n.open(h), 20)
-		}},
-		{"10 kbit/s", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			n.add("bandwidth", "upstream", `{"rate":1}`) // 1 kB/s, which is 8 kbit/s
-			n.add("bandwidth", "downstream", `{"rate":1}`)
-			whole(t, h, s, 1)
-		}},
-		{"reset", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			s.chunks(2)
-			s.next()
-			n.add("reset_peer", "upstream", `{"timeout":0}`)
-			_ = s.WriteMessage(websocket.BinaryMessage, quiet)
-			broken(t, h, s)
-		}},
-		{"cable pulled out", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			s.chunks(2)
-			s.next()
-			n.proxy.Stop()
-			broken(t, h, s)
-		}},
-		{"20 MB frames", func(t *testing.T, h *host, n *network) {
-			s := n.open(h)
-			frame := make([]byte, 20<<20)
-			for range 3 {
-				if err := s.WriteMessage(websocket.BinaryMessage, frame); err != nil {
-					t.Fatal(err)
-				}
-				if e := s.next(); e.Message != protocol.ErrChunkSize.Error() {
-					t.Errorf("got %s", e.Raw)
-				}
-			}
-			whole(t, h, s, 3)
-		}},
-		{"slow handshakes", func(t *testing.T, h *host, n *network) {
-			var hung sync.WaitGroup
-			for i := range 100 {
-				conn, err := net.Dial("tcp", h.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				hung.Go(func() {
-					defer func() { _ = conn.Close() }()
-					_, _ = conn.Write([]byte{22, 3, 1, 2, 0}[:i%6]) // the head of a TLS record, and no more
-					_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
-					if _, err := io.Copy(io.Discard, conn); err != nil && isTimeoutError(err) {
-						t.Errorf("a silent connection stays open: %v", err)
-					}
-				})
-			}
-			whole(t, h, n.open(h), 3) // others are served meanwhile
-			hung.Wait()
-		}},
-	}
 	// The server's clock stands still: however long a fault takes on a busy
 	// machine, no stream is closed for a minute of silence.
 	h := serve(t, newClock().use)
 	warm := h.open()
-	whole(t, h, warm, 1)
+	complete(t, h, warm, 1)
 	_ = warm.Close()
 	base := measure(h)
 	t.Run("at once", func(t *testing.T) {
-		for _, fault := range faults {
+		for _, fault := range networkFaults {
 			t.Run(fault.name, func(t *testing.T) {
 				t.Parallel()
 				h := *h

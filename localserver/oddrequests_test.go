@@ -254,9 +254,9 @@ func (r oddRequest) send(t testing.TB, addr string) {
 	}
 }
 
-// throwOdd makes n requests, some of them over sockets, and checks that the
+// sendOdd makes n requests, some of them over sockets, and checks that the
 // store still works.
-func throwOdd(t testing.TB, h *host, seed uint64, n int) {
+func sendOdd(t testing.TB, h *host, seed uint64, n int) {
 	g := newOddGenerator(h, seed)
 	routes := h.routes()
 	handled, sent := 0, 0
@@ -287,10 +287,10 @@ func TestOddRequests(t *testing.T) {
 	t.Parallel()
 	n := oddCount(t)
 	t.Run("memory", func(t *testing.T) {
-		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode = certificate.Off }), 1, n-n/10)
+		sendOdd(t, serve(t, func(o *setup) { o.TLS.Mode = certificate.Off }), 1, n-n/10)
 	})
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
-		throwOdd(t, serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir }), 2, n/10)
+		sendOdd(t, serve(t, func(o *setup) { o.TLS.Mode, o.DataDir = certificate.Off, dir }), 2, n/10)
 	})
 }

@@ -378,7 +378,7 @@ func (d *documented) withoutStore() {
 	d.refusedHandshake(watchPath, watched, testKey, 503)
 	d.refusedHandshake(openPath, d.waiting, "", 503)
 
-	d.Server.sessions = nil
+	d.Server.records = nil
 	d.ask("GET", statusPath, "/v1/live/"+unknownID, testKey, "", 500)
 	d.refusedHandshake(openPath, d.waiting, "", 500)
 	d.refusedHandshake(watchPath, watched, testKey, 500)

@@ -43,7 +43,7 @@ func parseResultName(name string) (id string, f resultFormat, ok bool) {
 
 // finishedStream returns the record of an account's stream that is done and
 // whose results are still available, else ErrNotFound.
-func (s *Server) finishedStream(ctx context.Context, account, id string) (store.Session, error) {
+func (s *Server) finishedStream(ctx context.Context, account, id string) (store.Stream, error) {
 	rec, err := s.lookUp(ctx, id)
 	if err == nil && (rec.Account != account || rec.Status != store.Done || rec.Completed == nil ||
 		s.now().Sub(*rec.Completed) >= store.MediaTTL) {

@@ -16,8 +16,8 @@
 //
 //   - A token opens one stream, once. A handshake whose outcome is unknown does
 //     not use it up: the next request repeats it, or it is withdrawn.
-//   - The status of a session goes from created to running to done or error and
-//     never back, except that a withdrawn session reads created again.
+//   - The status of a stream goes from created to running to done or error and
+//     never back, except that a withdrawn stream reads created again.
 //   - No request passes that is not counted, and no stream opens beyond its
 //     account's quota, on any node. If the store does not answer, both are
 //     answered 503.
@@ -25,7 +25,6 @@ package localserver
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,7 +40,6 @@ import (
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
-	"hubbub/localserver/httpconn"
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/outbound"
@@ -68,7 +66,7 @@ type Server struct {
 	options Options
 	log     *slog.Logger
 	now     func() time.Time
-	node    string                   // identifies this process, as the one that runs a session
+	node    string                   // identifies this process, as the one that runs a stream
 	public  *url.URL                 // nil unless configured
 	tls     *certificate.Certificate // nil without TLS
 	keys    *apikeys.Keyring
@@ -76,7 +74,7 @@ type Server struct {
 
 	// The store, and its parts as the handlers use them.
 	store     *store.Store
-	sessions  store.Sessions
+	records   store.Streams
 	journal   store.Journal
 	feed      store.Feed
 	snapshots store.Snapshots
@@ -96,7 +94,7 @@ type Server struct {
 	streams       *limits.Admission // open streams of this node
 	watchers      *limits.Admission
 	overload      *limits.Overload
-	running       sync.Map // the open streams, *stream.Session by id
+	running       sync.Map // the open streams, *stream.Stream by id
 	opened        apikeys.Opened
 	streamQuota   *limits.Quota // open streams of this node, by account
 	watcherQuota  *limits.Quota
@@ -155,33 +153,15 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 
 	// The store first: it locks the data folder, which the rest uses as well.
 	s.metrics = newMetrics(s)
-	if s.store, err = store.Open(ctx, store.Options{Dir: o.DataDir, URL: o.NATS, AccountStorage: o.AccountStorage, Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
+	if err = s.openStore(ctx); err != nil {
 		return nil, err
-	}
-	s.sessions, s.journal, s.feed, s.snapshots, s.media = s.store, s.store, s.store, s.store, s.store
-	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
-		return nil, err
-	}
-	s.rate = limits.NewRate(s.store, s.store.Shared(), func() bool { return s.membership != nil && !s.membership.monitor.Fresh() }, now, s.log)
-	if s.store.Shared() {
-		err = s.join(ctx)
-	} else {
-		err = s.expireOrphans(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}
 	if s.tls, err = certificate.Load(o.TLS, o.DataDir, s.hosts(), now, s.log); err != nil {
 		return nil, err
 	}
 	warnWritable(o, s.log)
-	if s.listener, err = httpconn.Listen(ctx, o.Addr); err != nil {
+	if err = s.listen(ctx); err != nil {
 		return nil, err
-	}
-	if o.MetricsAddr != "" {
-		if s.metricsListener, err = httpconn.Listen(ctx, o.MetricsAddr); err != nil {
-			return nil, err
-		}
 	}
 	for _, f := range o.Faults {
 		s.log.Warn("this server misbehaves on purpose", "fault", f.String())
@@ -189,26 +169,34 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	if err = s.startJobs(ctx); err != nil {
 		return nil, err
 	}
-	s.http = s.newHTTPServer(s.routes())
-	var config *tls.Config
-	if s.tls != nil {
-		config = s.tls.Config()
-		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
-		s.http.Protocols = new(http.Protocols)
-		s.http.Protocols.SetHTTP1(true)
-		s.http.Protocols.SetUnencryptedHTTP2(true)
-	}
-	go s.serve(s.http, s.listener, config)
-	if s.metricsListener != nil {
-		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
-		go s.serve(s.metricsHTTP, s.metricsListener, nil)
-		s.log.Info("serving metrics", "address", s.MetricsAddr().String())
-	}
+	s.serveListeners()
 	s.startControl(ctx)
 	go s.monitorStore()
 	s.startTasks()
 	s.log.Info("serving", "url", s.URL(), "version", o.Version, "node", s.node)
 	return s, nil
+}
+
+// openStore opens the store, and ends the streams that an earlier run has left in it.
+func (s *Server) openStore(ctx context.Context) (err error) {
+	if s.store, err = store.Open(ctx, store.Options{Dir: s.options.DataDir, URL: s.options.NATS, AccountStorage: s.options.AccountStorage,
+		Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
+		return err
+	}
+	s.records, s.journal, s.feed, s.snapshots, s.media = s.store, s.store, s.store, s.store, s.store
+	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
+		return err
+	}
+	s.rate = limits.NewRate(s.store, s.store.Shared(), func() bool { return s.membership != nil && !s.membership.monitor.Fresh() }, s.now, s.log)
+	if s.store.Shared() {
+		err = s.join(ctx)
+	} else {
+		err = s.expireOrphans(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
+	}
+	return nil
 }
 
 // join prepares a server for a store that it shares with other nodes.
@@ -217,7 +205,7 @@ func (s *Server) join(ctx context.Context) error {
 	if s.options.DataDir != "" {
 		folder = filepath.Join(s.options.DataDir, outboxFolder)
 	}
-	s.outbox = stream.OpenOutbox(s.journal, s.sessions, folder, &s.counters.Lost, s.log)
+	s.outbox = stream.OpenOutbox(s.journal, s.records, folder, &s.counters.Lost, s.log)
 	if err := s.keys.Join(ctx, s.store); err != nil {
 		return err
 	}

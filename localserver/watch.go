@@ -65,7 +65,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	defer remove()
 	stream.NewWatcher(stream.WatcherConfig{
 		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Feed: s.feed, Counters: &s.counters,
-		Record: func(ctx context.Context) (store.Session, error) { return s.record(ctx, rec.ID) },
+		Record: func(ctx context.Context) (store.Stream, error) { return s.record(ctx, rec.ID) },
 	}, conn).Run(s.ctx, s.watchers.Drain())
 }
 

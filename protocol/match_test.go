@@ -24,12 +24,12 @@ func TestMatchedNames(t *testing.T) {
 			t.Errorf("%+v", turn)
 		}
 	}
-	var notes Annotations
-	if s := notes.Speakers(line.Snapshot()); len(s) != 1 || s[0].Speaker != "Sam" || s[0].Label != "SPEAKER_00" {
+	var annotations Annotations
+	if s := annotations.Speakers(line.Snapshot()); len(s) != 1 || s[0].Speaker != "Sam" || s[0].Label != "SPEAKER_00" {
 		t.Errorf("%+v", s)
 	}
-	notes, err := notes.Rename("SPEAKER_00", "Anna")
-	if s := notes.Speakers(line.Snapshot()); err != nil || s[0].Speaker != "Anna" {
+	annotations, err := annotations.Rename("SPEAKER_00", "Anna")
+	if s := annotations.Speakers(line.Snapshot()); err != nil || s[0].Speaker != "Anna" {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

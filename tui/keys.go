@@ -97,7 +97,7 @@ func newBindings() []binding {
 		{keys: []string{"pgdown", "shift+right"}, name: "page down", on: wireScreen, do: wireBy(1, true)},
 		{keys: []string{"home", "g"}, name: "oldest", help: "oldest, newest", short: "ends", on: wireScreen, do: onWire((*wire.View).ToOldest)},
 		{keys: []string{"end", "G"}, name: "newest", on: wireScreen, do: onWire((*wire.View).ToNewest)},
-		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Words(), m.wire.SetWords) })},
+		{keys: []string{"/"}, name: "filter", hint: "filter", help: "filter by text", on: wireScreen, do: action(func(m *model) { m.askFilter(m.wire.Filter(), m.wire.SetFilter) })},
 		{keys: []string{"t"}, name: "kind", hint: "kind", help: "filter by kind", on: wireScreen, do: onWire((*wire.View).NextKind)},
 		{keys: []string{"d"}, name: "direction", help: "filter by direction", short: "direction", on: wireScreen, do: onWire((*wire.View).NextDirection)},
 		{keys: []string{"u"}, name: "unfold", hint: "unfold", help: "unfold runs of chunks", on: wireScreen, do: onWire((*wire.View).ToggleFold)},

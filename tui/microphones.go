@@ -32,7 +32,7 @@ type microphoneView struct {
 	using    bool // a device is being exchanged
 
 	level display.Level // of the selected device
-	heard bool
+	known bool
 	err   error
 }
 
@@ -87,7 +87,7 @@ func (m *model) microphonesListed(msg listedMsg) {
 // measure measures the selected device, unless the session itself does.
 func (m *model) measure() {
 	v := m.microphones
-	v.level, v.heard, v.err = display.Level{}, false, nil
+	v.level, v.known, v.err = display.Level{}, false, nil
 	if v.selected >= len(v.list) || v.list[v.selected].Used {
 		m.o.Microphones.Measure("")
 		return
@@ -101,9 +101,9 @@ func (m *model) readMeter() {
 	if v == nil || !v.listed || v.using {
 		return
 	}
-	level, heard, err := m.o.Microphones.Reading()
-	if level != v.level || heard != v.heard || (err == nil) != (v.err == nil) {
-		v.level, v.heard, v.err, m.dirty = level, heard, err, true
+	level, known, err := m.o.Microphones.Reading()
+	if level != v.level || known != v.known || (err == nil) != (v.err == nil) {
+		v.level, v.known, v.err, m.dirty = level, known, err, true
 	}
 }
 
@@ -204,19 +204,19 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(display.Clean(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
 	}
 	c.Text(x+2, y, name-1, canvas.Fit(display.Clean(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
-	level, heard := v.level, selected && v.heard
+	level, known := v.level, selected && v.known
 	switch {
 	case d.Used:
-		level, heard = m.state.Level, true
+		level, known = m.state.Level, true
 		c.TextRight(end, y, "in use", canvas.Good)
-	case heard:
+	case known:
 		c.TextRight(end, y, decibelText(level.Peak), canvas.Dim)
 	case selected && v.err != nil:
 		c.TextRight(end, y, "fails", canvas.Bad)
 	case d.Default:
 		c.TextRight(end, y, "default", canvas.Dim)
 	}
-	if heard {
+	if known {
 		m.drawLevel(c, end-levelWidth-cells-3, y, cells, level.RMS, level.Peak)
 	}
 }

@@ -84,7 +84,7 @@ func anyState(t *rapid.T) display.State {
 	number := rapid.OneOf(rapid.Float64Range(0, 100), rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, -1, math.MaxInt32}))
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "\x1b[2J", "李雷韩梅梅李雷韩梅梅", "a\nb", strings.Repeat("x", 300), "👩‍👩‍👧", "e\u0301\u0301"}))
 	s := display.State{
-		Position: number.Draw(t, "heard"), Sent: number.Draw(t, "sent"), Length: number.Draw(t, "length"),
+		Position: number.Draw(t, "position"), Sent: number.Draw(t, "sent"), Length: number.Draw(t, "length"),
 		Level:  display.Level{RMS: rapid.Float32().Draw(t, "rms"), Peak: rapid.SampledFrom([]float32{0, 0.5, 1, 7, float32(math.NaN()), float32(math.Inf(1))}).Draw(t, "peak")},
 		Source: text.Draw(t, "source"), SourceNotice: text.Draw(t, "notice"), Server: text.Draw(t, "server"),
 		Conn: display.ConnState(rapid.IntRange(-1, 5).Draw(t, "link")), ConnReason: text.Draw(t, "reason"),

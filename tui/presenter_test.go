@@ -11,7 +11,7 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-func TestStageShowsWhoSpeaks(t *testing.T) {
+func TestPresenterShowsWhoSpeaks(t *testing.T) {
 	for _, name := range []string{"Anna", "李雷", "Çağla Öz", "Вера", "نورا"} {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}} {
 			s := tuitest.State(tuitest.FourSpeakers, 60, 1)

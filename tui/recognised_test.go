@@ -15,11 +15,11 @@ import (
 func recognisedState() (display.State, *protocol.AnnotationsStore) {
 	s := tuitest.State(tuitest.Turns(4, 200, 7), 75.2, 1)
 	s.Timeline.Lanes[0].Match, s.Timeline.Lanes[1].Match = "Sam", "Rosa"
-	notes, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
+	annotations, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
 	if err != nil {
 		panic(err)
 	}
-	return s, protocol.NewAnnotationsStore(notes)
+	return s, protocol.NewAnnotationsStore(annotations)
 }
 
 func TestGoldenRecognised(t *testing.T) {

@@ -77,22 +77,22 @@ func seconds(frames int64, rate int) time.Duration {
 	return time.Duration(min(float64(frames)/float64(rate), maxSeconds) * float64(time.Second))
 }
 
-// Notes is a list of notices that arise while an input is read, safe for
+// Notices is a list of notices that arise while an input is read, safe for
 // concurrent use.
-type Notes struct {
+type Notices struct {
 	mu   sync.Mutex
 	list []string
 }
 
 // Add appends a notice.
-func (n *Notes) Add(text string) {
+func (n *Notices) Add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.list = append(n.list, text)
 }
 
 // All returns a copy of the list.
-func (n *Notes) All() []string {
+func (n *Notices) All() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.list)

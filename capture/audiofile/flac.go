@@ -13,7 +13,7 @@ type flacDecoder struct {
 	stream   *flac.Stream
 	f        Format
 	bits     int
-	notes    *Notes
+	notices  *Notices
 	position int64     // frames decoded
 	frame    [][]int32 // by channel, the samples unread from at on
 	at       int
@@ -21,7 +21,7 @@ type flacDecoder struct {
 	ended    bool
 }
 
-func openFLAC(r *counter, n *Notes) (*flacDecoder, error) {
+func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
 	s, err := flac.New(r)
 	if err != nil {
 		if isEnd(err) {
@@ -33,7 +33,7 @@ func openFLAC(r *counter, n *Notes) (*flacDecoder, error) {
 	if i.SampleRate < MinRate || i.SampleRate > MaxRate || i.NChannels == 0 || i.BitsPerSample == 0 {
 		return nil, fail(ConvertHint, "the header of this FLAC file is invalid: %d Hz, %d channels, %d bits", i.SampleRate, i.NChannels, i.BitsPerSample)
 	}
-	d := &flacDecoder{stream: s, bits: int(i.BitsPerSample), notes: n}
+	d := &flacDecoder{stream: s, bits: int(i.BitsPerSample), notices: n}
 	d.f = Format{Rate: int(i.SampleRate), Channels: int(i.NChannels), Frames: -1}
 	if i.NSamples > 0 {
 		d.f.Frames = int64(i.NSamples)
@@ -93,11 +93,11 @@ func (d *flacDecoder) end(err error) error {
 	case isContext(err):
 		return err
 	case eof && d.f.Frames > d.position && d.position > 0:
-		d.notes.Add(d.f.truncated(d.f.Frames, d.position))
+		d.notices.Add(d.f.truncated(d.f.Frames, d.position))
 	case eof && errors.Is(err, io.ErrUnexpectedEOF) && d.position > 0:
-		d.notes.Add("truncated after " + position)
+		d.notices.Add("truncated after " + position)
 	case !eof:
-		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+		d.notices.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
 	}
 	return io.EOF
 }

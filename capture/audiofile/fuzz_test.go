@@ -15,7 +15,7 @@ import (
 // forever, and each error has a hint.
 func survive(t *testing.T, b []byte) {
 	for _, stream := range []bool{false, true} {
-		dec, err := open(b, stream, &Notes{})
+		dec, err := open(b, stream, &Notices{})
 		buf := []float32(nil)
 		if err == nil {
 			buf = make([]float32, 1024*dec.Format().Channels)

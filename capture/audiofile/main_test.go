@@ -34,7 +34,7 @@ type decoded struct {
 }
 
 // open opens an input in memory, as a file or as a stream.
-func open(b []byte, stream bool, n *Notes) (Decoder, error) {
+func open(b []byte, stream bool, n *Notices) (Decoder, error) {
 	if stream {
 		return OpenStream("input", bytes.NewReader(b), n)
 	}
@@ -43,7 +43,7 @@ func open(b []byte, stream bool, n *Notes) (Decoder, error) {
 
 // decode reads an input in memory in blocks of so many frames.
 func decode(b []byte, stream bool, block int) (d decoded, err error) {
-	n := &Notes{}
+	n := &Notices{}
 	dec, err := open(b, stream, n)
 	if err != nil {
 		return d, err
@@ -87,7 +87,7 @@ func mustDecode(t testing.TB, name string, b []byte, stream bool, block int) dec
 // rejected expects that an input in memory does not open.
 func rejected(t *testing.T, name string, b []byte, stream bool, text string) {
 	t.Helper()
-	_, err := open(b, stream, &Notes{})
+	_, err := open(b, stream, &Notices{})
 	capturetest.Rejected(t, name, err, text)
 }
 
@@ -95,7 +95,7 @@ func rejected(t *testing.T, name string, b []byte, stream bool, text string) {
 func benchmarkDecode(b *testing.B, file []byte, seconds float64) {
 	b.ReportAllocs()
 	for b.Loop() {
-		dec, err := open(file, false, &Notes{})
+		dec, err := open(file, false, &Notices{})
 		if err != nil {
 			b.Fatal(err)
 		}

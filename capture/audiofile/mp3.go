@@ -23,7 +23,7 @@ type mp3Decoder struct {
 	frames   *mp3Frames
 	dec      *mp3.Decoder
 	f        Format
-	notes    *Notes
+	notices  *Notices
 	skip     int64 // samples of one channel still to remove
 	position int64 // frames decoded, without padding
 	longer   bool  // than the tag states, as of files that were joined
@@ -31,12 +31,12 @@ type mp3Decoder struct {
 	have     int // bytes at the start of buf: an unfinished sample
 }
 
-func openMP3(r *counter, n *Notes) (*mp3Decoder, error) {
+func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 	frames, err := newMP3Frames(r)
 	if err != nil {
 		return nil, err
 	}
-	d := &mp3Decoder{frames: frames, notes: n}
+	d := &mp3Decoder{frames: frames, notices: n}
 	if d.dec, err = mp3.NewDecoder(frames); err != nil {
 		if isContext(err) {
 			return nil, err
@@ -112,16 +112,16 @@ func (d *mp3Decoder) end(err error) error {
 	case !ended && d.position == 0:
 		return fail(damagedHint, "cannot decode the audio of this MP3 file: %w", err)
 	case !ended:
-		d.notes.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
+		d.notices.Add(fmt.Sprintf("damaged after %s; the rest is skipped: %v", position, err))
 	case d.f.Frames > d.position+margin:
-		d.notes.Add(d.f.truncated(d.f.Frames, d.position))
+		d.notices.Add(d.f.truncated(d.f.Frames, d.position))
 	case d.longer && d.position > d.f.Frames+margin:
-		d.notes.Add(d.f.longer(d.f.Frames, d.position))
+		d.notices.Add(d.f.longer(d.f.Frames, d.position))
 	case d.frames.truncated:
-		d.notes.Add("truncated after " + position)
+		d.notices.Add("truncated after " + position)
 	}
 	if d.frames.skipped > 0 {
-		d.notes.Add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))
+		d.notices.Add(fmt.Sprintf("%d bytes between the frames of this MP3 file were damaged and are skipped", d.frames.skipped))
 	}
 	return io.EOF
 }

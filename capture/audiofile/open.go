@@ -102,7 +102,7 @@ func looksLikeFloats(b []byte) bool {
 // Open returns the decoder of a file, whose format is detected from its content.
 // size is its length in bytes, name is for errors, and n gets the notices of
 // reading it.
-func Open(name string, f io.ReaderAt, size int64, n *Notes) (Decoder, error) {
+func Open(name string, f io.ReaderAt, size int64, n *Notices) (Decoder, error) {
 	if size == 0 {
 		return nil, fail("Choose a recording that contains audio.", "%s is empty", name)
 	}
@@ -121,7 +121,7 @@ const sniffRaw = 256
 // OpenStream is Open for an input that is read once: it may also be raw pcm_f32le
 // at 16 kHz mono. It waits for the first bytes; an error of a context that the
 // reader returns is returned as it is.
-func OpenStream(name string, in io.Reader, n *Notes) (Decoder, error) {
+func OpenStream(name string, in io.Reader, n *Notices) (Decoder, error) {
 	r := bufio.NewReaderSize(in, sniffLen)
 	if _, err := r.Peek(sniffRaw); err != nil && !errors.Is(err, io.EOF) {
 		if isContext(err) {
@@ -148,7 +148,7 @@ func OpenStream(name string, in io.Reader, n *Notes) (Decoder, error) {
 		}
 		return nil, fail(rawHint, "%s is neither WAV nor raw 32-bit float samples", name)
 	}
-	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notes: n}, nil
+	return &wavDecoder{r: r, f: Format{Rate: SampleRate, Channels: 1, Frames: -1}, float: true, width: 4, left: -1, raw: true, notices: n}, nil
 }
 
 // IsText reports whether a file is text, which a playlist is, by its first bytes.
@@ -162,7 +162,7 @@ func IsText(r io.Reader) bool {
 // openDecoder returns the decoder for an input that begins with head; r is at its
 // start. size is the input's length in bytes, -1 = unknown. input is its name in
 // errors.
-func openDecoder(input string, r *counter, head []byte, size int64, n *Notes) (d Decoder, err error) {
+func openDecoder(input string, r *counter, head []byte, size int64, n *Notices) (d Decoder, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d, err = nil, fail(damagedHint, "%s: cannot decode the audio: %v", input, p)
@@ -202,7 +202,7 @@ func Named(name string, err error) error {
 
 // openTagged skips ID3v2 tags, which may hold pictures of any size, and opens what
 // follows.
-func openTagged(r *counter, n *Notes) (Decoder, error) {
+func openTagged(r *counter, n *Notices) (Decoder, error) {
 	for {
 		var h [10]byte
 		if err := r.full(h[:]); err != nil {

@@ -33,7 +33,7 @@ type wavDecoder struct {
 	left     int64 // bytes of audio left; -1 = until the end
 	strict   bool  // missing audio is a notice
 	raw      bool  // without a header; an incomplete frame is a notice
-	notes    *Notes
+	notices  *Notices
 	position int64 // frames decoded
 	buf      []byte
 	have     int // bytes at the start of buf: an incomplete frame
@@ -43,7 +43,7 @@ func (d *wavDecoder) Format() Format { return d.f }
 
 // openWAV reads the header. size is the length of the input in bytes, -1
 // = unknown; r is at its start.
-func openWAV(r *counter, size int64, n *Notes) (*wavDecoder, error) {
+func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 	var head [12]byte
 	if err := r.full(head[:]); err != nil {
 		return nil, headerError(err)
@@ -52,7 +52,7 @@ func openWAV(r *counter, size int64, n *Notes) (*wavDecoder, error) {
 	if id == "RIFX" {
 		return nil, fail(ConvertHint, "this is a big-endian WAV file, which is not supported")
 	}
-	d := &wavDecoder{r: r, notes: n}
+	d := &wavDecoder{r: r, notices: n}
 	long := int64(-1) // size of the data according to ds64
 	formatSeen := false
 	for {
@@ -230,11 +230,11 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 			err = io.EOF
 		}
 		if errors.Is(err, io.EOF) && d.strict && d.left > 0 {
-			d.notes.Add(d.f.truncated(d.f.Frames, d.position))
+			d.notices.Add(d.f.truncated(d.f.Frames, d.position))
 			d.strict = false
 		}
 		if errors.Is(err, io.EOF) && d.raw && d.have > 0 {
-			d.notes.Add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
+			d.notices.Add(fmt.Sprintf("the raw input ends within a sample: %d extra bytes", d.have))
 			d.have = 0
 		}
 		if err != nil {

@@ -278,7 +278,7 @@ func TestLargeWAV(t *testing.T) {
 	}{{list, 3 << 30}, {make([]byte, 9008), 3<<30 + 9008}} {
 		begin := s.bytes(nil)
 		f := sparse{begin, c.after, int64(len(begin)) + 3<<30 + int64(len(c.after))}
-		d, err := Open("input", f, f.size, &Notes{})
+		d, err := Open("input", f, f.size, &Notices{})
 		if err != nil {
 			t.Fatal(err)
 		}

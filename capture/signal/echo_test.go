@@ -207,7 +207,7 @@ func openAll(t *testing.T, path string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, err := audiofile.Open(path, f, info.Size(), &audiofile.Notes{})
+	dec, err := audiofile.Open(path, f, info.Size(), &audiofile.Notices{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,18 +82,16 @@ type settings struct {
 	cohort            string
 }
 
-func parse(args []string, stderr io.Writer) (settings, error) {
-	var s settings
-	var latencies []string
+// flags are all flags. They set s, and the texts of --latency.
+func (s *settings) flags(latencies *[]string) *pflag.FlagSet {
 	f := pflag.NewFlagSet("eval", pflag.ContinueOnError)
-	f.SetOutput(stderr)
 	f.SortFlags = false
 	f.StringVar(&s.dir, "dir", "../shared/speech", "folder of the sets")
 	f.StringSliceVar(&s.sets, "sets", []string{"real-dev", "sim-dev", "sim-fluent", "tts", "real-calls"}, "folders in it, each with X.rttm, X.uem and X.flac, .wav or .mp3")
 	f.StringVar(&s.ref, "ref", "", "score this recording instead of the sets: its RTTM")
 	f.StringVar(&s.wav, "wav", "", "and its audio")
 	f.StringVar(&s.uem, "uem", "", "and, if only parts of it are annotated, its UEM")
-	f.StringSliceVar(&latencies, "latency", []string{"1"}, "latencies in seconds, one table each")
+	f.StringSliceVar(latencies, "latency", []string{"1"}, "latencies in seconds, one table each")
 	f.IntVar(&s.maxSpeakers, "max-speakers", engine.MaxSpeakers, "maximum number of labels")
 	f.Float64Var(&s.collar, "collar", 0, "seconds on each side of a reference boundary that are not scored")
 	f.Float64Var(&s.gain, "gain", 0, "decibels by which the audio is amplified, for the engine alone")
@@ -120,6 +118,14 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.Float64SliceVar(&s.thresholds, "threshold", []float64{100 * voiceprint.DefaultThreshold}, "with --enrolment: confidences that a match needs, 0 to 100, one row each")
 	f.BoolVar(&s.calibrate, "calibrate", false, "with --enrolment: learn the calibration of matches instead of measuring")
 	f.StringVar(&s.cohort, "cohort", "", "for new weights: file to write the cohort of the voiceprints to, of the people in --people, instead of measuring")
+	return f
+}
+
+func parse(args []string, stderr io.Writer) (settings, error) {
+	var s settings
+	var latencies []string
+	f := s.flags(&latencies)
+	f.SetOutput(stderr)
 	f.Usage = func() {
 		fmt.Fprintf(stderr, "usage: eval [flags]\n\n%s\n%s", f.FlagUsages(), legend)
 	}
@@ -136,27 +142,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		}
 		return s, usagef("eval --help lists the flags", "%w", err)
 	}
-	switch {
-	case f.NArg() > 0:
+	if f.NArg() > 0 {
 		return s, usagef("recordings are given by --ref and --wav", "unknown argument %q", f.Arg(0))
-	case (s.ref == "") != (s.wav == ""):
-		return s, usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
-	case s.uem != "" && s.ref == "":
-		return s, usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
-	case s.program != "" && s.tunes():
-		return s, usagef("leave --program out", "tuning and training happen in this process")
-	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0):
-		return s, usagef("leave out --program, --sweep and --search", "they cannot be combined with --offline")
-	case s.known && !s.offline:
-		return s, usagef("add --offline", "the number of speakers can only be given to the second pass")
-	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
-		return s, usagef("leave out --json and --against", "trials of parameters are a table of their own")
-	case s.against != "" && s.json:
-		return s, usagef("leave one of them out", "--against prints a table, and --json only JSON")
-	case s.cohort != "" && s.people == "":
-		return s, usagef("add --people DIR, the speech of many people", "--cohort needs speech")
-	case s.jobs < 1:
-		return s, usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
+	}
+	if err := s.check(); err != nil {
+		return s, err
 	}
 	for _, text := range latencies {
 		d, err := latency(text)
@@ -166,6 +156,31 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		s.latencies = append(s.latencies, d)
 	}
 	return s, nil
+}
+
+// check rejects flags that exclude or need each other.
+func (s *settings) check() error {
+	switch {
+	case (s.ref == "") != (s.wav == ""):
+		return usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
+	case s.uem != "" && s.ref == "":
+		return usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
+	case s.program != "" && s.tunes():
+		return usagef("leave --program out", "tuning and training happen in this process")
+	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0):
+		return usagef("leave out --program, --sweep and --search", "they cannot be combined with --offline")
+	case s.known && !s.offline:
+		return usagef("add --offline", "the number of speakers can only be given to the second pass")
+	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
+		return usagef("leave out --json and --against", "trials of parameters are a table of their own")
+	case s.against != "" && s.json:
+		return usagef("leave one of them out", "--against prints a table, and --json only JSON")
+	case s.cohort != "" && s.people == "":
+		return usagef("add --people DIR, the speech of many people", "--cohort needs speech")
+	case s.jobs < 1:
+		return usagef("choose 1 or more", "%d jobs are not possible", s.jobs)
+	}
+	return nil
 }
 
 // tunes reports whether parameters of the clustering are to be tried.

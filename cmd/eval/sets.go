@@ -185,23 +185,13 @@ func writeRTTM(path, name string, turns []evaluation.Turn) error {
 }
 
 // decode reads a whole recording as 16 kHz mono, as the program does.
-func decode(ctx context.Context, path string) (samples []float32, err error) {
+func decode(ctx context.Context, path string) ([]float32, error) {
 	source, err := capture.Open(ctx, capture.Spec{Input: path})
 	if err != nil {
 		return nil, err
 	}
 	defer source.Close()
-	chunk := make([]float32, 1<<15)
-	for {
-		n, err := source.Read(ctx, chunk)
-		samples = append(samples, chunk[:n]...)
-		if errors.Is(err, io.EOF) {
-			return samples, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	return capture.ReadAll(ctx, source)
 }
 
 // amplify changes the level of samples by decibels.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"hubbub/cmd/hubbub/internal/crash"
-	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
 	"hubbub/tui/plain"
 )
@@ -105,8 +105,7 @@ func (a *App) report(err error) int {
 			fmt.Fprintln(a.Stderr, h)
 		}
 		crash.Report(a.Stderr, versionAndCommit(), err)
-		var u *usageError
-		if errors.As(err, &u) {
+		if usage.Is(err) {
 			return exitUsage
 		}
 		if !a.interrupted.Load() {
@@ -125,16 +124,4 @@ func (a *App) stdoutClosed(err error) bool {
 	var failed *fs.PathError
 	stdout, ok := a.Stdout.(*os.File)
 	return ok && errors.As(err, &failed) && failed.Path == stdout.Name() && errors.Is(failed, syscall.EPIPE)
-}
-
-// clearLine deletes what a terminal shows of the progress.
-func (a *App) clearLine() {
-	if session.IsTerminal(a.Stderr) {
-		fmt.Fprint(a.Stderr, "\r\x1b[K")
-	}
-}
-
-// notice prints a line on standard error.
-func (a *App) notice(format string, args ...any) {
-	fmt.Fprintf(a.Stderr, "hubbub: "+format+"\n", args...)
 }

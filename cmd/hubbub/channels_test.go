@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,28 +16,13 @@ import (
 // then on the second.
 func twoChannels(t *testing.T, second int) string {
 	t.Helper()
-	src, err := capture.OpenDemo(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
 	var data bytes.Buffer
-	buf := make([]float32, capture.SampleRate)
-	for at := range 25 {
-		for have := 0; have < len(buf); {
-			n, err := src.Read(context.Background(), buf[have:])
-			if err != nil && !errors.Is(err, io.EOF) {
-				t.Fatal(err)
-			}
-			have += n
+	for i, x := range demoSamples(t)[:25*capture.SampleRate] {
+		frame := [2]float32{x, 0}
+		if i >= second*capture.SampleRate {
+			frame = [2]float32{0, x}
 		}
-		for _, x := range buf {
-			frame := [2]float32{x, 0}
-			if at >= second {
-				frame = [2]float32{0, x}
-			}
-			_ = binary.Write(&data, binary.LittleEndian, frame)
-		}
+		_ = binary.Write(&data, binary.LittleEndian, frame)
 	}
 	var b bytes.Buffer
 	b.WriteString("RIFF")
@@ -96,6 +79,7 @@ func TestEachChannelIsASpeaker(t *testing.T) {
 
 // TestTwoInputs: two different devices may be given, and nothing else twice.
 func TestTwoInputs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		inputs []string
 		valid  bool

@@ -13,7 +13,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/session"
-	"hubbub/protocol"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/check"
 	"hubbub/protocol/hint"
 )
@@ -83,7 +83,7 @@ with --strict also if a stage has a notice.`,
 
 // check runs all stages and prints the report, also after an interrupt.
 func (a *App) check(ctx context.Context, f *checkFlags) error {
-	speech, err := demoSpeech(ctx, f.seconds.value)
+	speech, err := capture.DemoSpeech(ctx, f.seconds.value)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *App) check(ctx context.Context, f *checkFlags) error {
 // ready reports by its error whether a service accepts streams.
 func (a *App) ready(ctx context.Context, f *checkFlags) error {
 	if f.server == "" {
-		return &usageError{"--ready asks a running service", "Give its address with --server URL."}
+		return usage.Error("--ready asks a running service", "Give its address with --server URL.")
 	}
 	server, err := a.connect(ctx, f.serviceFlags, connectOptions{timeout: f.limit.value})
 	if err != nil {
@@ -148,16 +148,4 @@ func tableStyle(w io.Writer) check.Style {
 		s.Width = width
 	}
 	return s
-}
-
-// demoSpeech is the beginning of the demo, whole chunks of it.
-func demoSpeech(ctx context.Context, seconds int) ([]float32, error) {
-	source, err := capture.OpenDemo(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer source.Close()
-	speech, err := readAll(ctx, source)
-	n := min(len(speech), seconds*protocol.SampleRate)
-	return speech[:n-n%protocol.ChunkSamples], err
 }

@@ -33,7 +33,7 @@ func TestCheckInterruptedProgram(t *testing.T) {
 	p := start(t, "check", "--server", address, "--api-key", checkKey, "--seconds", "60")
 	select {
 	case <-sending:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no audio came")
 	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {

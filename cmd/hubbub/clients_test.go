@@ -47,7 +47,7 @@ func find(t *testing.T, what string, programs []string, env []string, args ...st
 
 func (f foreign) run(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.program, args...)
 	cmd.Env = append(append(os.Environ(), f.env...), env...)

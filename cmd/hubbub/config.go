@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,24 +12,17 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
-	"hubbub/protocol"
+	"hubbub/cmd/hubbub/internal/keyring"
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
 
-// settingLine is a line of `hubbub config`.
-type settingLine struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-	From  string `json:"from"`
-}
-
 func newConfig(a *App) *cobra.Command {
 	var output choice
-	var help strings.Builder
-	for _, s := range settings {
-		fmt.Fprintf(&help, "  %-16s %-24s %s\n", s.name, s.env(), s.help)
-	}
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the settings and their origin",
@@ -36,7 +31,7 @@ environment variables, these over the settings file, and the file over the
 defaults. The file is TOML, in the user's configuration folder; HUBBUB_CONFIG
 names another file. The settings and their environment variables:
 
-` + help.String() + `
+` + settings.Help() + `
 The table [names] maps labels to names for new sessions. The table [keys] gives
 keys to commands of the screen; 'hubbub config keys' lists them. API keys are stored
 in the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file.`,
@@ -69,7 +64,6 @@ in the system's key ring (set-key) or given in HUBBUB_API_KEY, never in the file
 	return cmd
 }
 
-// newConfigKeys lists the commands of the screen and their keys.
 func newConfigKeys(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keys",
@@ -79,17 +73,17 @@ which can give other keys to each. Commands of the table [keys] are those of the
 timeline and of all screens.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			file, err := readSettings()
+			file, err := settings.Read()
 			if err != nil {
 				return err
 			}
-			keys, err := file.keymap()
+			keys, err := file.Keymap()
 			if err != nil {
 				return err
 			}
 			var out strings.Builder
 			for _, screen := range append([]string{""}, tui.KeyScreens...) {
-				fmt.Fprintf(&out, "[%s]\n", strings.TrimSuffix(keysTable+"."+screen, "."))
+				fmt.Fprintf(&out, "[%s]\n", strings.TrimSuffix("keys."+screen, "."))
 				for _, c := range keys.Commands() {
 					if c.Screen == screen && c.Command != "interrupt" {
 						fmt.Fprintf(&out, "%s\n", strings.ReplaceAll(fmt.Sprintf("%q = %q", c.Command, c.Keys), "\" \"", "\", \""))
@@ -104,70 +98,109 @@ timeline and of all screens.`,
 
 // config prints the settings that `hubbub live` would use.
 func (a *App) config(format string) error {
-	file, err := readSettings()
+	file, err := settings.Read()
 	if err != nil {
 		return err
 	}
-	live := newLive(a)
-	var all []settingLine
-	for _, s := range settings {
-		flag := live.Flags().Lookup(s.name)
-		shown := settingLine{s.name, flag.Value.String(), "default"}
-		if value, origin, found := s.lookUp(file); found {
-			if err := flag.Value.Set(value); err != nil {
-				return badSetting(origin, s.name, value, err)
-			}
-			shown.Value, shown.From = flag.Value.String(), origin
-		}
-		if s.name == "server" {
-			shown.Value = protocol.ShownAddress(shown.Value)
-		}
-		all = append(all, shown)
-	}
-	if _, err := file.annotations(); err != nil {
+	flags := newLive(a).Flags()
+	all, err := file.Values(flags)
+	if err != nil {
 		return err
 	}
-	if _, err := file.keymap(); err != nil {
-		return err
-	}
-	for _, n := range file.names {
-		all = append(all, settingLine{namesTable + "." + n.key, n.value, fmt.Sprintf("%s:%d", file.path, n.line)})
-	}
-	for _, k := range file.keys {
-		name := strings.TrimPrefix(k.Screen+"."+k.Command, ".")
-		all = append(all, settingLine{keysTable + "." + name, strings.Join(k.Keys, ", "), fmt.Sprintf("%s:%d", file.path, k.line)})
-	}
-	all = append(all, apiKeyLine(live.Flags().Lookup("server").Value.String()))
+	all = append(all, apiKey(flags.Lookup("server").Value.String()))
 	if format == "json" {
 		enc := json.NewEncoder(a.Stdout)
 		enc.SetIndent("", "  ")
 		return enc.Encode(struct {
-			File     string        `json:"file"`
-			Exists   bool          `json:"exists"`
-			Settings []settingLine `json:"settings"`
-		}{file.path, file.exists, all})
+			File     string           `json:"file"`
+			Exists   bool             `json:"exists"`
+			Settings []settings.Value `json:"settings"`
+		}{file.Path, file.Exists, all})
 	}
 	state := "is not there"
-	if file.exists {
+	if file.Exists {
 		state = "is read"
 	}
-	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.path, state)
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0) // without a heading
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, cmp.Or(s.Value, "-"), s.From)
 	}
 	return w.Flush()
 }
 
-// apiKeyLine is the origin of the API key, never the key.
-func apiKeyLine(server string) settingLine {
-	s := settingLine{Key: "api-key", From: "default"}
+// apiKey is where the API key of a server comes from, never the key.
+func apiKey(server string) settings.Value {
+	s := settings.Value{Key: "api-key", From: "default"}
 	if os.Getenv(apiKeyEnv) != "" {
 		s.Value, s.From = "set", apiKeyEnv
 	} else if server != "" {
-		if _, err := storedKey(server); err == nil {
+		if _, err := keyring.Key(server); err == nil {
 			s.Value, s.From = "set", "key ring"
 		}
 	}
 	return s
+}
+
+func (a *App) setKey(server string) error {
+	entry, err := keyring.Find(server)
+	if err != nil {
+		return err
+	}
+	key, err := a.readKey(entry.Server)
+	if err != nil {
+		return err
+	}
+	if err := entry.Set(key); err != nil {
+		return err
+	}
+	a.notice("the key for %s is in the key ring", entry.Server)
+	return nil
+}
+
+func (a *App) deleteKey(server string) error {
+	entry, err := keyring.Find(server)
+	if err != nil {
+		return err
+	}
+	if err := entry.Delete(); err != nil {
+		return err
+	}
+	a.notice("the key for %s is no longer in the key ring", entry.Server)
+	return nil
+}
+
+// maxKey bounds an API key, in bytes; a JWT has a few hundred.
+const maxKey = 8 << 10
+
+// readKey reads one line: on a terminal after a prompt and without echo.
+func (a *App) readKey(server string) (string, error) {
+	var raw []byte
+	var err error
+	if session.IsTerminal(a.Stdin) {
+		fmt.Fprintf(a.Stderr, "API key for %s (it is not shown): ", server)
+		raw, err = term.ReadPassword(int(a.Stdin.Fd()))
+		fmt.Fprintln(a.Stderr)
+	} else {
+		raw, err = bufio.NewReader(io.LimitReader(a.Stdin, maxKey+2)).ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return "", hint.Add(fmt.Errorf("cannot read the key: %w", err), "Type it, or send it on standard input.")
+	}
+	key := strings.TrimSpace(string(raw))
+	if len(key) > maxKey {
+		return "", hint.Add(fmt.Errorf("this is no API key: it is longer than %d bytes", maxKey), "Send the key alone, in one line.")
+	}
+	for _, r := range key {
+		if r <= ' ' || r > '~' {
+			return "", hint.Add(errors.New("this is no API key: it contains blanks or characters beyond ASCII"), "Send the key alone, in one line.")
+		}
+	}
+	if key == "" {
+		return "", hint.Add(errors.New("no key was given"), "Type it, or send it on standard input: `hubbub config set-key URL < key.txt`.")
+	}
+	return key, nil
 }

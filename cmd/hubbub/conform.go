@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/conform"
 	"hubbub/protocol/hint"
 )
@@ -58,7 +55,7 @@ keys or tokens. The exit code is 1 if a rule differs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rules, err := conform.Select(f.options)
 			if err != nil {
-				return &usageError{"--only: " + err.Error(), "See 'hubbub conform --list' for the names; a group such as events is one, too."}
+				return usage.Error("--only: "+err.Error(), "See 'hubbub conform --list' for the names; a group such as events is one, too.")
 			}
 			if f.list {
 				return conform.List(a.Stdout, rules, f.format.value == "json")
@@ -88,7 +85,7 @@ keys or tokens. The exit code is 1 if a rule differs.`,
 
 // conform runs the rules and prints the report, also after an interrupt.
 func (a *App) conform(ctx context.Context, f *conformFlags) error {
-	speech, err := demoSpeech(ctx, conformSeconds)
+	speech, err := capture.DemoSpeech(ctx, conformSeconds)
 	if err != nil {
 		return err
 	}
@@ -129,25 +126,4 @@ func (a *App) conform(ctx context.Context, f *conformFlags) error {
 			"The table says what was expected, what was observed, and which section states the rule; --only NAME repeats one.")
 	}
 	return nil
-}
-
-// writeReport writes the file of --report, which only its owner reads; "" = none.
-func writeReport(path string, write func(io.Writer) error) error {
-	if path == "" {
-		return nil
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		err = errors.Join(write(file), file.Close())
-	}
-	if err != nil {
-		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
-	}
-	return nil
-}
-
-// isLoopback reports whether an address is one of this machine.
-func isLoopback(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }

@@ -7,20 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hubbub/cmd/hubbub/internal/keyring"
+	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver"
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
+	"hubbub/protocol/words"
 )
+
+// apiKeyEnv gives a key without the command line, which everybody on the machine
+// can read.
+const apiKeyEnv = "HUBBUB_API_KEY"
 
 // serviceFlags name the service that a command uses.
 type serviceFlags struct {
@@ -51,25 +61,25 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if f.server == "" {
 		if given("ca") && f.ca != "" || given("insecure") && f.insecure {
-			return &usageError{"--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out."}
+			return usage.Error("--ca and --insecure are for a remote service", "Give its address with --server URL, or leave them out.")
 		}
 		f.ca, f.insecure = "", false
 		return nil
 	}
-	if _, err := serverAddress(f.server); err != nil {
-		return err
+	if _, err := client.ParseAddress(f.server); err != nil {
+		return usage.Of(err)
 	}
 	if f.ca != "" && f.insecure {
-		return &usageError{"--ca and --insecure exclude each other", seeFlags(cmd)}
+		return usage.Error("--ca and --insecure exclude each other", seeFlags(cmd))
 	}
 	if f.apiKey = cmp.Or(f.apiKey, os.Getenv(apiKeyEnv)); f.apiKey != "" {
 		return nil
 	}
 	var err error
-	f.apiKey, err = storedKey(f.server)
-	if errors.Is(err, errNoKey) {
+	f.apiKey, err = keyring.Key(f.server)
+	if errors.Is(err, keyring.ErrNoKey) {
 		name := protocol.ShownAddress(f.server)
-		return &usageError{"no API key for " + name, "Store one with `hubbub config set-key " + name + "`, or give it in HUBBUB_API_KEY or with --api-key."}
+		return usage.Error("no API key for "+name, "Store one with `hubbub config set-key "+name+"`, or give it in HUBBUB_API_KEY or with --api-key.")
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("cannot ask the key ring for the API key: %w", err), "Unlock the key ring, or give the key in HUBBUB_API_KEY.")
@@ -79,19 +89,10 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 
 // completeFromSettings applies the settings first.
 func (f *serviceFlags) completeFromSettings(cmd *cobra.Command) error {
-	if _, err := applySettings(cmd); err != nil {
+	if _, err := settings.Apply(cmd); err != nil {
 		return err
 	}
 	return f.complete(cmd)
-}
-
-// serverAddress parses the address of a service.
-func serverAddress(server string) (*url.URL, error) {
-	u, err := client.ParseAddress(server)
-	if err != nil {
-		return nil, &usageError{err.Error(), hint.Of(err)}
-	}
-	return u, nil
 }
 
 // engineFlags configure the engine of the built-in server.
@@ -114,6 +115,40 @@ func (f *engineFlags) add(flags *pflag.FlagSet) {
 
 func (f *engineFlags) config() engine.Config {
 	return engine.Config{Latency: f.latency.value, MaxSpeakers: f.maxSpeakers.value}
+}
+
+// wordsFlags name a recogniser of speech.
+type wordsFlags struct {
+	words      string // "" = none
+	wordsModel string
+}
+
+// recogniserHelp is what the value of --words may be.
+const recogniserHelp = "the URL of an OpenAI-compatible endpoint (key in " + wordsKeyEnv + "), or a command that gets WAV on its standard input and prints text"
+
+func (f *wordsFlags) add(flags *pflag.FlagSet, help string) {
+	flags.StringVar(&f.words, "words", "", help)
+	flags.StringVar(&f.wordsModel, "words-model", "", "`MODEL` that the endpoint of --words is asked for")
+}
+
+// wordsKeyEnv gives the key of the endpoint of --words.
+const wordsKeyEnv = "HUBBUB_WORDS_KEY"
+
+// recogniser is that of --words, nil without the flag. The key of an endpoint comes
+// from the environment, or else from the key ring.
+func (f *wordsFlags) recogniser() (words.Recogniser, error) {
+	if f.words == "" {
+		return nil, nil
+	}
+	key := os.Getenv(wordsKeyEnv)
+	if strings.HasPrefix(f.words, "http") && key == "" {
+		key, _ = keyring.Key(f.words) // most recognisers of one's own need none
+	}
+	r, err := words.New(f.words, f.wordsModel, key)
+	if err != nil {
+		return nil, usage.Of(fmt.Errorf("--words: %w", err))
+	}
+	return r, nil
 }
 
 // connectOptions are what a command needs of a connection beside its flags. All
@@ -207,4 +242,10 @@ func awaitEnd(server interface{ Wait() error }, failed func()) <-chan error {
 		}
 	}()
 	return ended
+}
+
+// isLoopback reports whether an address is one of this machine.
+func isLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }

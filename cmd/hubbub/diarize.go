@@ -19,7 +19,9 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/cmd/hubbub/internal/secondpass"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
@@ -68,7 +70,7 @@ finished.`,
   hubbub diarize *.mp3 --out turns --output vtt`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{"hubbub diarize needs at least one file", "Usage: " + cmd.UseLine()}
+				return usage.Error("hubbub diarize needs at least one file", "Usage: "+cmd.UseLine())
 			}
 			return nil
 		},
@@ -76,7 +78,7 @@ finished.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.Words(outputs)+" (default: lines; with --out, rttm)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(outputs)+" (default: lines; with --out, rttm)")
 	flags.Var(&f.speakers, "speakers", "`NUMBER` of speakers, 1 to 20, if it is known")
 	flags.Var(&f.minSpeakers, "min-speakers", "minimum `NUMBER` of speakers, 1 to 20")
 	flags.Var(&f.maxSpeakers, "max-speakers", "maximum `NUMBER` of speakers, 1 to 20")
@@ -95,7 +97,7 @@ type diarizer struct {
 	*App
 	flags    *diarizeFlags
 	options  offline.Options
-	progress progress
+	progress secondpass.Progress
 	words    words.Recogniser // nil = none
 	people   []voiceprint.Person
 
@@ -109,7 +111,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	d := &diarizer{App: a, flags: f, results: make([][]byte, len(files)),
 		options: offline.Options{Speakers: f.speakers.value, MinSpeakers: f.minSpeakers.value, MaxSpeakers: f.maxSpeakers.value}}
 	if err := d.options.Validate(); err != nil {
-		return &usageError{err.Error(), "Give --speakers, or a minimum that is not above the maximum."}
+		return usage.Error(err.Error(), "Give --speakers, or a minimum that is not above the maximum.")
 	}
 	if f.output.value == "" {
 		f.output.value = "lines"
@@ -133,7 +135,7 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	if err != nil {
 		return err
 	}
-	stop := d.progress.show(a.Stderr, len(files))
+	stop := d.progress.Show(a.Stderr, len(files))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, file := range files {
@@ -157,6 +159,19 @@ func (a *App) diarize(ctx context.Context, files []string, f *diarizeFlags) erro
 	return err
 }
 
+// people are the stored people whom a recording recognises.
+func (a *App) people() (people []voiceprint.Person, err error) {
+	list, err := a.currentVoices()
+	for _, v := range list {
+		print, invalid := voiceprint.Parse(v.Voiceprint)
+		if invalid != nil { // never: the store has checked it
+			return nil, invalid
+		}
+		people = append(people, voiceprint.Person{Label: v.Name, Voiceprint: print})
+	}
+	return people, err
+}
+
 // fail reports the failure of one file of several. The others go on, unless the
 // output is closed or the program is interrupted.
 func (d *diarizer) fail(ctx context.Context, i int, err error) error {
@@ -178,10 +193,15 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 // replaced only if the user agrees.
 func (d *diarizer) paths(files []string) ([]string, error) {
 	paths := make([]string, len(files))
-	extension := diarizeFiles[slices.IndexFunc(diarizeFiles, func(f struct{ output, extension string }) bool { return f.output == d.flags.output.value })].extension
+	var extension string
+	for _, f := range diarizeFiles {
+		if f.output == d.flags.output.value {
+			extension = f.extension
+		}
+	}
 	for i, file := range files {
 		if file == "-" || capture.IsDevice(file) {
-			return nil, &usageError{"hubbub diarize takes files, not " + file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav."}
+			return nil, usage.Error("hubbub diarize takes files, not "+file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav.")
 		}
 		if d.flags.out == "" {
 			continue
@@ -189,12 +209,12 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		base := filepath.Base(file)
 		paths[i] = filepath.Join(d.flags.out, strings.TrimSuffix(base, filepath.Ext(base))+extension)
 		if first := slices.Index(paths[:i], paths[i]); first >= 0 {
-			return nil, &usageError{fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, paths[i]), "Diarize them one after the other, into different folders."}
+			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, paths[i]), "Diarize them one after the other, into different folders.")
 		}
 	}
 	if d.flags.out == "" {
 		if len(files) > 1 && d.flags.output.value != "rttm" {
-			return nil, &usageError{"standard output takes several files only as rttm, which names them", "Give a folder with --out, or choose --output rttm."}
+			return nil, usage.Error("standard output takes several files only as rttm, which names them", "Give a folder with --out, or choose --output rttm.")
 		}
 		return paths, nil
 	}
@@ -211,40 +231,40 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 
 // file diarizes one file and writes its result.
 func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
-	result, err := secondPass(ctx, file, d.flags.channels.value, d.options, &d.progress)
+	result, err := secondpass.Run(ctx, file, d.flags.channels.value, d.options, &d.progress)
 	if err != nil {
 		return err
 	}
-	list := result.Turns
+	result.Recognise(d.people, voiceprint.Matching{Threshold: float64(d.flags.threshold.value) / 100})
+	turns := result.Turns
 	if d.flags.exclusive {
-		list = result.Exclusive
+		turns = result.Exclusive
 	}
-	turns := labelled(list)
-	recognise(result.Result, d.people, voiceprint.Matching{Threshold: float64(d.flags.threshold.value) / 100}, turns)
+	notices := result.Notices
 	if d.words != nil {
-		notice, err := transcribe(ctx, file, d.words, turns)
+		notice, err := secondpass.Transcribe(ctx, file, d.words, turns)
 		if err != nil {
 			return err
 		}
 		if notice != "" {
-			result.notices = append(result.notices, notice)
+			notices = append(notices, notice)
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n := result.info.Notice; n != "" {
+	if n := result.Info.Notice; n != "" {
 		d.line("hubbub: %s: %s", file, n)
 	}
-	for _, n := range result.notices {
+	for _, n := range notices {
 		d.line("hubbub: %s: %s", file, n)
 	}
-	if want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.info.Tracks); result.Speakers < want {
+	if want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.Info.Tracks); result.Speakers < want {
 		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
-	if err := d.write(i, file, path, turns, result.info.Base, result.length); err != nil {
+	if err := d.write(i, file, path, turns, result.Info.Base, result.Length); err != nil {
 		return err
 	}
-	return d.summary(file, turns, result.length)
+	return d.summary(file, turns, result.Length)
 }
 
 // write writes a result: into its file, or to standard output once all earlier
@@ -262,7 +282,7 @@ func (d *diarizer) write(i int, file, path string, turns []protocol.Turn, name s
 		if err := recording.WriteFile(path, b.Bytes()); err != nil {
 			return err
 		}
-		d.progress.clear()
+		d.progress.Clear()
 		_, err := fmt.Fprintln(d.Stdout, path)
 		return err
 	}
@@ -327,6 +347,6 @@ func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Durat
 
 // line prints a line on standard error, above the progress.
 func (d *diarizer) line(format string, args ...any) {
-	d.progress.clear()
+	d.progress.Clear()
 	fmt.Fprintf(d.Stderr, format+"\n", args...)
 }

@@ -7,6 +7,8 @@ import (
 
 	"hubbub/cmd/hubbub/internal/page"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/cmd/hubbub/internal/usage"
 )
 
 // displayFlags say how a session is displayed.
@@ -19,7 +21,7 @@ type displayFlags struct {
 	page       string // address of the page for an audience; "" = none
 	progress   bool   // not a flag: the session may run faster than real time
 	voicesDir  string // not a flag: folder of the voiceprints that are used; "" = none
-	settings   fileTables
+	settings   settings.Tables
 }
 
 // newDisplayFlags offers these outputs, tui first.
@@ -29,7 +31,7 @@ func newDisplayFlags(outputs ...string) displayFlags {
 
 func (f *displayFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.Words(f.output.allowed)+" (default: tui on a terminal, else lines)")
+	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(f.output.allowed)+" (default: tui on a terminal, else lines)")
 	flags.BoolVar(&f.accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
 	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
@@ -42,12 +44,12 @@ func (f *displayFlags) complete(cmd *cobra.Command) error {
 	if f.page != "" {
 		address, err := page.ParseAddress(f.page)
 		if err != nil {
-			return &usageError{"--page: " + err.Error(), "Give a port of this machine, such as 8800, or HOST:PORT."}
+			return usage.Error("--page: "+err.Error(), "Give a port of this machine, such as 8800, or HOST:PORT.")
 		}
 		f.page = address
 	}
 	if f.accessible && f.output.value != "" && f.output.value != "tui" {
-		return &usageError{fmt.Sprintf("--accessible and --output %s exclude each other", f.output.value), seeFlags(cmd)}
+		return usage.Error(fmt.Sprintf("--accessible and --output %s exclude each other", f.output.value), seeFlags(cmd))
 	}
 	return nil
 }
@@ -57,7 +59,7 @@ func (a *App) newDisplay(f displayFlags) (session.Display, error) {
 		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }},
 		session.DisplayOptions{
 			Output: f.output.value, Allowed: f.output.allowed, Accessible: f.accessible,
-			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir, Keys: f.settings.keys,
+			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir, Keys: f.settings.Keys,
 		})
 	if err != nil {
 		return nil, err

@@ -1,20 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
-	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/secondpass"
+	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/localserver/engine/offline"
+	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
+	"hubbub/tui/plain"
 )
 
 // formatList is a flag that takes a comma-separated list of formats.
@@ -77,20 +82,20 @@ does not change.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.VarP(&f.formats, "format", "f", "comma-separated `FORMATS`: "+strings.Join(export.Words(), ", ")+", or all")
+	flags.VarP(&f.formats, "format", "f", "comma-separated `FORMATS`: "+strings.Join(export.FormatNames(), ", ")+", or all")
 	flags.StringVar(&f.to, "to", "", "`PLACE` to write to: a folder; for a single format also a file, or - for standard output (default: the recording's folder)")
 	f.audio.add(cmd, "audio", "", "`WHERE` the page finds its audio: embed, beside (a link to audio.wav), none, or auto: embedded up to 15 minutes")
 	flags.BoolVar(&f.refine, "refine", false, "decide the turns again with the context of the whole recording")
 	flags.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.MarkFlagFilename("to")
-	completeChoices(cmd, "format", append(export.Words(), "all"))
+	completeChoices(cmd, "format", append(export.FormatNames(), "all"))
 	return cmd
 }
 
 func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 	formats := f.formats.value
 	if f.to == "-" && len(formats) > 1 {
-		return &usageError{"standard output takes one format, not " + f.formats.String(), "Choose one with --format, or a folder with --to."}
+		return usage.Error("standard output takes one format, not "+f.formats.String(), "Choose one with --format, or a folder with --to.")
 	}
 	rec, err := recording.Read(ctx, dir)
 	if err != nil {
@@ -117,7 +122,7 @@ func (a *App) export(ctx context.Context, dir string, f *exportFlags) error {
 		}
 		defer func() { _ = os.Remove(made) }() // only if nothing was written
 	}
-	content := rec.Content(rec.Notes)
+	content := rec.Content(rec.Annotations)
 	if f.refine {
 		if content.Turns, err = a.refine(ctx, rec); err != nil {
 			return err
@@ -168,31 +173,68 @@ func exportPaths(dir, to string, formats []export.Format) ([]string, error) {
 	return paths, nil
 }
 
-// mayReplace asks about existing files: on a terminal the user, elsewhere the
-// answer is no. place is the flag that names another place.
-func (a *App) mayReplace(paths []string, place string) error {
-	var existing []string
-	for _, p := range paths {
-		if _, err := os.Lstat(p); err == nil {
-			existing = append(existing, p)
+// audioTolerance is how much earlier than its last turn the audio of a recording
+// may end: that of a session that was killed lacks up to a second.
+const audioTolerance = 2 * time.Second
+
+// withoutRefine is the hint for a recording without usable audio.
+const withoutRefine = "Export it without --refine: that needs no audio."
+
+// refine runs the second pass over the audio of a recording and returns its turns
+// under the labels of the session. It lists the turns that changed on standard
+// error.
+func (a *App) refine(ctx context.Context, rec *recording.Recording) ([]protocol.Turn, error) {
+	if rec.Audio == "" {
+		return nil, hint.Add(fmt.Errorf("%s contains no readable audio, which --refine needs", rec.Dir), withoutRefine)
+	}
+	var p secondpass.Progress
+	stop := p.Show(a.Stderr, 1)
+	pass, err := secondpass.Run(ctx, rec.Audio, capture.Mix, offline.Options{}, &p)
+	stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, hint.Add(fmt.Errorf("cannot refine %s: %w", rec.Dir, err), withoutRefine)
+	}
+	for _, n := range pass.Notices {
+		a.notice("%s", n)
+	}
+	live, last := rec.Turns(), 0.0
+	for _, t := range live {
+		last = max(last, t.End)
+	}
+	if missing := last - pass.Length.Seconds(); missing > audioTolerance.Seconds() {
+		return nil, hint.Add(fmt.Errorf("cannot refine %s: %s ends %.0f s before the last turn", rec.Dir, rec.Audio, missing), withoutRefine)
+	}
+	turns := secondpass.Relabel(live, pass.Turns, rec.Annotations)
+	return turns, a.printChanges(secondpass.Changes(live, turns, rec.Annotations))
+}
+
+// printChanges lists changed turns on standard error.
+func (a *App) printChanges(changes []secondpass.Change) error {
+	switch len(changes) {
+	case 0:
+		a.notice("the second pass changed no turns")
+		return nil
+	case 1:
+		a.notice("the second pass changed 1 turn (- removed, + added):")
+	default:
+		a.notice("the second pass changed %d turns (- removed, + added):", len(changes))
+	}
+	p, err := plain.NewPrinter(a.Stderr, plain.FormatLines, "")
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		sign := "-"
+		if c.Added {
+			sign = "+"
+		}
+		fmt.Fprint(a.Stderr, sign, " ")
+		if err := p.Turn(c.Turn); err != nil {
+			return err
 		}
 	}
-	if len(existing) == 0 {
-		return nil
-	}
-	what := existing[0] + " exists"
-	if len(existing) > 1 {
-		what = fmt.Sprintf("%s and %d more exist", existing[0], len(existing)-1)
-	}
-	refused := hint.Add(fmt.Errorf("%s already; nothing was written", what), "Write over with --force, or choose another place with "+place+".")
-	if !session.IsTerminal(a.Stdin) || !session.IsTerminal(a.Stderr) {
-		return refused
-	}
-	fmt.Fprintf(a.Stderr, "%s. Write over? [y/N] ", what)
-	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	}
-	return refused
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture"
 	"hubbub/localserver"
 	"hubbub/localserver/faults"
 	"hubbub/protocol"
@@ -66,7 +67,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 		t.Run(tt.fault, func(t *testing.T) {
 			t.Parallel()
 			if tt.limit == 0 {
-				tt.limit = patience
+				tt.limit = timeout
 			}
 			if tt.chunks == 0 {
 				tt.chunks = 5
@@ -110,10 +111,7 @@ func failsAt(t *testing.T, r check.Report, stage, cause, next string) {
 // Late and lost events are seen by the check, too.
 func TestCheckSeesLateEvents(t *testing.T) {
 	t.Parallel()
-	speech, err := demoSpeech(context.Background(), 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	speech := demoSamples(t)[:6*capture.SampleRate]
 	for fault, want := range map[string]struct {
 		stage string
 		state check.State
@@ -126,7 +124,7 @@ func TestCheckSeesLateEvents(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			server := serveFaulty(t, fault)
-			for _, s := range checkServer(t, server, patience, speech).Stages {
+			for _, s := range checkServer(t, server, timeout, speech).Stages {
 				if s.Name == want.stage && (s.State != want.state || !strings.Contains(s.Seen+s.Cause, want.text)) {
 					t.Errorf("%+v", s)
 				}

@@ -1,20 +1,18 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/usage"
 )
 
 // choice is a flag that takes one of a few words.
@@ -154,32 +152,6 @@ func completeChoices(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// printReport prints a report as text or JSON.
-func (a *App) printReport(output choice, text, json func(io.Writer) error) error {
-	if output.value == "json" {
-		return json(a.Stdout)
-	}
-	return text(a.Stdout)
-}
-
-// table is a table on standard output, with the heading as its first line; Flush
-// completes it.
-func (a *App) table(heading string) *tabwriter.Writer {
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, heading)
-	return w
-}
-
-// printJSONList prints a list as indented JSON; no entries are [], not null.
-func printJSONList[T any](w io.Writer, list []T) error {
-	if list == nil {
-		list = []T{}
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(list)
-}
-
 // channelsFlag is the value of --channels.
 type channelsFlag struct{ value capture.Channels }
 
@@ -197,34 +169,31 @@ func (c *channelsFlag) Set(text string) (err error) {
 	return err
 }
 
-// inputFlag is the value of --input: a source, or two devices.
-type inputFlag struct{ first, second string }
-
-func (f *inputFlag) Type() string { return "source" }
-
-func (f *inputFlag) String() string {
-	if f.second != "" {
-		return f.first + " " + f.second
-	}
-	return f.first
-}
-
-func (f *inputFlag) Set(text string) error {
-	switch {
-	case f.first == "":
-		f.first = text
-	case f.second == "":
-		f.second = text
-	default:
-		return errors.New("two inputs are the most")
-	}
-	return nil
-}
-
-// check rejects two inputs that are not two devices.
-func (f *inputFlag) check() error {
-	if f.second == "" || f.first != f.second && capture.IsDevice(f.first) && capture.IsDevice(f.second) {
+// noArgs rejects arguments that are no flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{"two inputs must be two devices", "Give --input mic --input speakers, or one input."}
+	return usage.Error(
+		fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), args[0]),
+		seeFlags(cmd),
+	)
+}
+
+// exactArgs requires one argument for each name.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return usage.Error(
+			fmt.Sprintf("%s needs %s", cmd.CommandPath(), strings.Join(names, " and ")),
+			fmt.Sprintf("Usage: %s", cmd.UseLine()),
+		)
+	}
+}
+
+// seeFlags is the hint of a wrong combination of flags.
+func seeFlags(cmd *cobra.Command) string {
+	return fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())
 }

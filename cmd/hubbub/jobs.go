@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 )
@@ -56,7 +57,7 @@ func newJob(a *App, name, short string, do func(*client.Client, context.Context,
 			if len(args) == 1 {
 				return nil
 			}
-			return &usageError{"hubbub jobs " + name + " needs the ID of a job", "'hubbub jobs' lists them."}
+			return usage.Error("hubbub jobs "+name+" needs the ID of a job", "'hubbub jobs' lists them.")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withJobs(cmd, &service, func(ctx context.Context, c *connection) error {
@@ -78,7 +79,7 @@ func (a *App) withJobs(cmd *cobra.Command, service *serviceFlags, do func(contex
 		return err
 	}
 	if service.server == "" {
-		return &usageError{"hubbub jobs needs a service", "Give its address with --server, or in HUBBUB_SERVER. Without a service, use 'hubbub diarize'."}
+		return usage.Error("hubbub jobs needs a service", "Give its address with --server, or in HUBBUB_SERVER. Without a service, use 'hubbub diarize'.")
 	}
 	c, err := a.connect(cmd.Context(), *service, connectOptions{})
 	if err != nil {

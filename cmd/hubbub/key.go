@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver/apikeys"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -24,7 +25,7 @@ func newKey(a *App) *cobra.Command {
 		Short: "Create, list and revoke the API keys of a server",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return &usageError{"hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke', 'rotate' or 'webhook'."}
+			return usage.Error("hubbub key needs a command", "Run 'hubbub key create', 'list', 'revoke', 'rotate' or 'webhook'.")
 		},
 	}
 	cmd.AddCommand(newKeyCreate(a), newKeyList(a), newKeyRevoke(a), newKeyRotate(a), newKeyWebhook(a))
@@ -46,7 +47,7 @@ the account until it expires. Treat it as a secret.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if account == "" || data == "" {
-				return &usageError{"a key needs an account and a data folder", "Give them with --account and --data."}
+				return usage.Error("a key needs an account and a data folder", "Give them with --account and --data.")
 			}
 			key, err := apikeys.Create(data, apikeys.Spec{
 				Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
@@ -69,7 +70,7 @@ the account until it expires. Treat it as a secret.`,
 // dataFolder checks that a folder was given and is there.
 func dataFolder(data string) error {
 	if data == "" {
-		return &usageError{"keys need a data folder", "Give it with --data."}
+		return usage.Error("keys need a data folder", "Give it with --data.")
 	}
 	if info, err := os.Stat(data); err != nil || !info.IsDir() {
 		return hint.Add(fmt.Errorf("there is no data folder %s", data), "Give the folder that the server was given with --data.")
@@ -92,7 +93,7 @@ after it has expired.`,
 				return err
 			}
 			records, unread := apikeys.List(data)
-			if err := printKeys(a, records, output.value); err != nil {
+			if err := a.printKeys(records, output.value); err != nil {
 				return err
 			}
 			if unread != nil {
@@ -107,7 +108,7 @@ after it has expired.`,
 	return cmd
 }
 
-func printKeys(a *App, records []apikeys.Record, format string) error {
+func (a *App) printKeys(records []apikeys.Record, format string) error {
 	if format == "json" {
 		return printJSONList(a.Stdout, records)
 	}
@@ -139,7 +140,7 @@ streams and watchers that it opened. It cannot be undone.`,
 			if len(args) == 1 && args[0] != "" {
 				return nil
 			}
-			return &usageError{"hubbub key revoke needs the ID of an API key", "'hubbub key list' lists them."}
+			return usage.Error("hubbub key revoke needs the ID of an API key", "'hubbub key list' lists them.")
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := dataFolder(data); err != nil {
@@ -200,7 +201,7 @@ webhook.secret of the data folder is deleted.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := apikeys.CheckAccount(account); err != nil {
-				return &usageError{err.Error(), "Give the name of the account with --account."}
+				return usage.Error(err.Error(), "Give the name of the account with --account.")
 			}
 			if err := dataFolder(data); err != nil {
 				return err

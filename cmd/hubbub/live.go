@@ -11,6 +11,8 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/cmd/hubbub/internal/voices"
 	"hubbub/localserver"
 	"hubbub/protocol"
@@ -82,18 +84,50 @@ and no audio leaves the machine.`,
 	return cmd
 }
 
+// inputFlag is the value of --input: a source, or two devices.
+type inputFlag struct{ first, second string }
+
+func (f *inputFlag) Type() string { return "source" }
+
+func (f *inputFlag) String() string {
+	if f.second != "" {
+		return f.first + " " + f.second
+	}
+	return f.first
+}
+
+func (f *inputFlag) Set(text string) error {
+	switch {
+	case f.first == "":
+		f.first = text
+	case f.second == "":
+		f.second = text
+	default:
+		return errors.New("two inputs are the most")
+	}
+	return nil
+}
+
+// check rejects two inputs that are not two devices.
+func (f *inputFlag) check() error {
+	if f.second == "" || f.first != f.second && capture.IsDevice(f.first) && capture.IsDevice(f.second) {
+		return nil
+	}
+	return usage.Error("two inputs must be two devices", "Give --input mic --input speakers, or one input.")
+}
+
 // complete applies the settings and rejects flags that exclude each other.
 func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
-	if f.settings, err = applySettings(cmd); err != nil {
+	if f.settings, err = settings.Apply(cmd); err != nil {
 		return err
 	}
 	f.rooms = f.input.second != "" || cmd.Flags().Changed("max-speakers")
 	if f.server != "" && f.fast() {
-		return &usageError{"--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
-			"Leave out --pace, or choose the built-in server with --server \"\"."}
+		return usage.Error("--pace fast works with the built-in server only: a service refuses audio that is ahead of real time",
+			"Leave out --pace, or choose the built-in server with --server \"\".")
 	}
 	if f.wordsOfService() && f.server == "" {
-		return &usageError{"--words service needs a remote service", "Give its address with --server, or your own recogniser with --words."}
+		return usage.Error("--words service needs a remote service", "Give its address with --server, or your own recogniser with --words.")
 	}
 	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
 }
@@ -107,8 +141,8 @@ func (a *App) checkInput(input string) error {
 	if input != "-" || !session.IsTerminal(a.Stdin) {
 		return nil
 	}
-	return &usageError{"--input -: standard input is a terminal, not audio",
-		"Pipe audio into hubbub, such as: ffmpeg -i meeting.m4a -f wav - | hubbub live --input -"}
+	return usage.Error("--input -: standard input is a terminal, not audio",
+		"Pipe audio into hubbub, such as: ffmpeg -i meeting.m4a -f wav - | hubbub live --input -")
 }
 
 // recognises reports whether the stored voiceprints are used.
@@ -148,9 +182,42 @@ func openStream(ctx context.Context, server *connection, tracks int, rooms bool,
 		return server.OpenResilient(ctx, o)
 	}
 	if o.Words {
-		return nil, &usageError{"--words service works with one channel", "Leave out --channels, or give your own recogniser with --words."}
+		return nil, usage.Error("--words service works with one channel", "Leave out --channels, or give your own recogniser with --words.")
 	}
 	return server.OpenTracks(ctx, o, tracks, rooms)
+}
+
+// enrolment is the people whom a stream recognises, nil without --voices.
+func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
+	if !f.recognises() {
+		return nil, nil
+	}
+	list, err := a.currentVoices()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	// Where the engine has divided one person into two labels, both get the name.
+	threshold, exclusive := float64(f.threshold.value), false
+	e := &protocol.Enrolment{Matching: &protocol.Matching{Threshold: &threshold, Exclusive: &exclusive}}
+	for _, v := range list {
+		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
+	}
+	return e, nil
+}
+
+// newLearner learns voices while a session runs, on displays with a user; it is nil
+// on others. correct is for the end of the session.
+func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l session.VoiceLearner, correct func() error) {
+	store, err := voices.Default()
+	if err != nil || !d.Attended() { // without a home folder nothing can be remembered
+		return nil, func() error { return nil }
+	}
+	learner := voices.NewLearner(store)
+	return learner, func() error {
+		names, _ := annotations.Load()
+		_, err := learner.Correct(names)
+		return err
+	}
 }
 
 // live is the data path: a source is cut into chunks, which a stream carries to
@@ -213,15 +280,15 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return hint.Add(errors.New("the service has no recogniser of speech"), "Give your own with --words, or leave it out.")
 	}
 	tracer.SetWaiting(stream.Waiting)
-	notes := protocol.NewAnnotationsStore(f.settings.names)
+	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)
-	recorder := recording.NewRecorder(source.Info(), info, notes)
+	recorder := recording.NewRecorder(source.Info(), info, annotations)
 	if f.record != "" {
 		if err := recorder.Start(f.record, 0, nil); err != nil {
 			return err
 		}
 	}
-	learner, correct := newLearner(display, notes)
+	learner, correct := newLearner(display, annotations)
 	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
@@ -230,7 +297,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	text := session.NewTranscriber(recogniser)
 	defer text.Close()
 	live = session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Voices: learner, Words: text,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Words: text,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	return session.Run(ctx, live, display)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/load"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
 )
 
@@ -20,8 +20,8 @@ const (
 	// maxLoadStreams is what one process can open without running out of sockets
 	// under common limits.
 	maxLoadStreams = 10000
-	// politeStreams is how many streams to another machine need no --yes-remote.
-	politeStreams = 8
+	// unconfirmedStreams is how many streams to another machine need no --yes-remote.
+	unconfirmedStreams = 8
 )
 
 // loadFlags are the flags of `hubbub load`.
@@ -60,7 +60,7 @@ server is tested.`,
 	flags.VarP(&f.streams, "streams", "n", "`N` concurrent streams, started within a second")
 	flags.StringVarP(&f.input, "input", "i", "", "audio `FILE` that every stream sends: WAV, FLAC or MP3, or - for standard input")
 	f.serviceFlags.add(cmd)
-	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("allow more than %d streams to another machine", politeStreams))
+	flags.BoolVar(&f.yesRemote, "yes-remote", false, fmt.Sprintf("allow more than %d streams to another machine", unconfirmedStreams))
 	f.engineFlags.add(flags)
 	addOutput(cmd, &f.format)
 	_ = cmd.MarkFlagFilename("input", "wav", "flac", "mp3")
@@ -71,18 +71,18 @@ server is tested.`,
 func (f *loadFlags) complete(cmd *cobra.Command) error {
 	switch {
 	case f.input == "":
-		return &usageError{"hubbub load needs an input", "Give a file with --input FILE."}
+		return usage.Error("hubbub load needs an input", "Give a file with --input FILE.")
 	case capture.IsDevice(f.input):
-		return &usageError{"a microphone cannot be sent as several streams", "Give a file with --input FILE."}
+		return usage.Error("a microphone cannot be sent as several streams", "Give a file with --input FILE.")
 	}
 	if err := f.completeFromSettings(cmd); err != nil {
 		return err
 	}
 	if f.server != "" && f.tooMany(f.server) {
-		return &usageError{
+		return usage.Error(
 			fmt.Sprintf("%d streams at once are an attack on a service that does not expect them", f.streams.value),
-			fmt.Sprintf("If the service's operator agrees, add --yes-remote; up to %d streams, or a server on this machine, need none.", politeStreams),
-		}
+			fmt.Sprintf("If the service's operator agrees, add --yes-remote; up to %d streams, or a server on this machine, need none.", unconfirmedStreams),
+		)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (f *loadFlags) complete(cmd *cobra.Command) error {
 // to another machine without --yes-remote.
 func (f *loadFlags) tooMany(address string) bool {
 	u, err := url.Parse(address) // an invalid one fails later
-	return err == nil && !f.yesRemote && f.streams.value > politeStreams && !isLoopback(u)
+	return err == nil && !f.yesRemote && f.streams.value > unconfirmedStreams && !isLoopback(u)
 }
 
 // load decodes the file once, runs all streams and prints the report.
@@ -132,24 +132,9 @@ func decodeAll(ctx context.Context, spec capture.Spec) ([]float32, error) {
 		return nil, err
 	}
 	defer src.Close()
-	all, err := readAll(ctx, src)
+	all, err := capture.ReadAll(ctx, src)
 	if err == nil && len(all) == 0 {
 		err = hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
 	}
 	return all, err
-}
-
-// readAll reads what is left of a source.
-func readAll(ctx context.Context, src capture.Source) (all []float32, err error) {
-	buf := make([]float32, capture.SampleRate)
-	for {
-		n, err := src.Read(ctx, buf)
-		all = append(all, buf[:n]...)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }

@@ -10,9 +10,9 @@ func TestLoadIsNoAttack(t *testing.T) {
 		"https://diarization.example": true, "https://192.0.2.1": true, "wss://localhost.example/": true, "https://0.0.0.0": true,
 	}
 	for address, want := range cases {
-		for _, n := range []int{1, politeStreams, politeStreams + 1, 1000} {
+		for _, n := range []int{1, unconfirmedStreams, unconfirmedStreams + 1, 1000} {
 			f := loadFlags{streams: count{value: n}}
-			if got := f.tooMany(address); got != (want && n > politeStreams) {
+			if got := f.tooMany(address); got != (want && n > unconfirmedStreams) {
 				t.Errorf("%s, %d streams: %v", address, n, got)
 			}
 			f.yesRemote = true

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -139,23 +138,13 @@ func demoFile(t testing.TB) string {
 	return path
 }
 
-var decodeDemo = sync.OnceValues(func() (all []float32, err error) {
+var decodeDemo = sync.OnceValues(func() ([]float32, error) {
 	source, err := capture.Open(context.Background(), capture.Spec{Input: "../../capture/demo/demo.flac"})
 	if err != nil {
 		return nil, err
 	}
 	defer source.Close()
-	buf := make([]float32, capture.SampleRate)
-	for {
-		n, err := source.Read(context.Background(), buf)
-		all = append(all, buf[:n]...)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	return capture.ReadAll(context.Background(), source)
 })
 
 // demoSamples is the demo as samples: read only.

@@ -10,7 +10,8 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// newMan writes the manual pages and completion scripts of a release. It is hidden: users get its results with a package.
+// newMan is hidden because it is for releases: users get the manual pages and
+// completions with a package.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -23,8 +24,8 @@ func newMan() *cobra.Command {
 	}
 }
 
-// writeManuals writes DIR/man/*.1 and DIR/completions/*. The pages carry the month of SOURCE_DATE_EPOCH, so that two runs can
-// write the same bytes.
+// writeManuals writes DIR/man/*.1 and DIR/completions/*. The pages carry the month of
+// SOURCE_DATE_EPOCH, so that two runs can write the same bytes.
 func writeManuals(root *cobra.Command, dir string) error {
 	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
 	for _, d := range []string{man, completions} {

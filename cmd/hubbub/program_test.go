@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen; a busy machine is slow.
-const patience = 60 * time.Second
+// timeout is how long a test waits for what must happen; a busy machine is slow.
+const timeout = 60 * time.Second
 
 // poll waits until ok.
 func poll(t *testing.T, what string, every time.Duration, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(every) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(every) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("waited %v in vain for %s", patience, what)
+	t.Fatalf("waited %v in vain for %s", timeout, what)
 }
 
 // skipShort skips a test that starts programs with go test -short.
@@ -159,7 +159,7 @@ func (p *program) stream() (id string) {
 func (p *program) line(pattern string) string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case l, ok := <-p.lines:
@@ -170,7 +170,7 @@ func (p *program) line(pattern string) string {
 				return l
 			}
 		case <-deadline:
-			p.t.Fatalf("no line like %q in %v", pattern, patience)
+			p.t.Fatalf("no line like %q in %v", pattern, timeout)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (p *program) line(pattern string) string {
 // exit waits for the end of the program and returns its exit code.
 func (p *program) exit() int {
 	p.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case _, ok := <-p.lines:
@@ -188,7 +188,7 @@ func (p *program) exit() int {
 			_ = p.Cmd.Wait()
 			return p.ProcessState.ExitCode()
 		case <-deadline:
-			p.t.Fatalf("the program did not end in %v", patience)
+			p.t.Fatalf("the program did not end in %v", timeout)
 		}
 	}
 }

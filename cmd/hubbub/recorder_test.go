@@ -47,7 +47,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		if !ok || !strings.Contains(line, " SPEAKER_00") {
 			t.Errorf("first line %q", line)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("no turn")
 	}
 	// What the machine plays, here to the microphone's own sink.
@@ -57,7 +57,7 @@ func TestMicrophoneWithoutCgo(t *testing.T) {
 		if !ok || !strings.Contains(line, " SPEAKER_00") {
 			t.Errorf("first line %q from the speakers", line)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("no turn from the speakers")
 	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {

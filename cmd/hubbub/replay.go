@@ -8,6 +8,7 @@ import (
 
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/settings"
 	"hubbub/protocol"
 )
 
@@ -29,7 +30,7 @@ speakers' names, all at once unless --speed is given.`,
 		Args: exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if f.settings, err = applySettings(cmd); err != nil {
+			if f.settings, err = settings.Apply(cmd); err != nil {
 				return err
 			}
 			if err := f.complete(cmd); err != nil {
@@ -58,8 +59,8 @@ func (a *App) replay(ctx context.Context, dir string, f displayFlags, speed rate
 	if !display.Attended() && !speed.given {
 		speed.value = 0 // all at once
 	}
-	notes := protocol.NewAnnotationsStore(rec.Notes)
-	saver := recording.SaveNotes(dir, notes, 0)
+	annotations := protocol.NewAnnotationsStore(rec.Annotations)
+	saver := recording.SaveAnnotations(dir, annotations, 0)
 	defer func() { err = cmp.Or(err, saver.Close()) }()
-	return session.Run(ctx, session.NewReplay(rec, speed.value, notes), display)
+	return session.Run(ctx, session.NewReplay(rec, speed.value, annotations), display)
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hubbub/cmd/hubbub/internal/usage"
 )
 
 // newRoot is the tree of commands. `hubbub` alone is `hubbub live`.
@@ -80,6 +84,35 @@ func addCompletion(root *cobra.Command) {
 		if len(args) > 0 {
 			msg = fmt.Sprintf("hubbub completion knows no shell %q", args[0])
 		}
-		return &usageError{msg, "Run 'hubbub completion bash', 'zsh', 'fish' or 'powershell'."}
+		return usage.Error(msg, "Run 'hubbub completion bash', 'zsh', 'fish' or 'powershell'.")
 	}
+}
+
+// flagError makes wrong usage of an error of pflag, with the flag of the nearest
+// name.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := usage.PlainReason(err.Error())
+	hint := seeFlags(cmd)
+	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+		var flags []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		if meant := usage.Nearest(name, flags); meant != "" {
+			hint = fmt.Sprintf("Did you mean --%s? %s", meant, hint)
+		}
+	}
+	return usage.Error(msg, hint)
+}
+
+// oneLine makes wrong usage of an error of cobra, whose later lines are
+// suggestions.
+func oneLine(err error) error {
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	hint := "Run 'hubbub --help' for the commands."
+	if words := strings.Fields(rest); len(words) > 0 {
+		// cobra writes: "Did you mean this?", then one suggestion per line.
+		if i := strings.Index(rest, "?"); i >= 0 {
+			hint = "Did you mean " + strings.Join(strings.Fields(rest[i+1:]), " or ") + "? " + hint
+		}
+	}
+	return usage.Error(first, hint)
 }

@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/traces"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/localserver"
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
-	"hubbub/protocol/hint"
 )
 
 const (
@@ -61,13 +64,13 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 				o.APIKeys = []string{key}
 			}
 			if o.RatePerMinute == 0 { // of the Options, the default
-				return &usageError{"--rate: 0 requests a minute is out of range",
-					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute)}
+				return usage.Error("--rate: 0 requests a minute is out of range",
+					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute))
 			}
 			for _, spec := range faultSpecs {
 				f, err := faults.Parse(spec)
 				if err != nil {
-					return &usageError{"--fault " + spec + ": " + err.Error(), hint.Of(err)}
+					return usage.Of(fmt.Errorf("--fault %s: %w", spec, err))
 				}
 				o.Faults = append(o.Faults, f)
 			}
@@ -77,7 +80,7 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 			o.Engine = engine.config()
 			o.Logger = log.logger(a.Stderr)
 			if err := o.Validate(); err != nil {
-				return &usageError{err.Error(), hint.Of(err)}
+				return usage.Of(err)
 			}
 			var err error
 			if o.Words, err = recogniser.recogniser(); err != nil {
@@ -91,8 +94,8 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks a free port")
 	flags.Var(&tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "API `KEY` to accept, for the account default; repeatable (HUBBUB_API_KEY)")
-	flags.StringVar(&o.DataDir, "data", "", "store sessions in `DIR` (default: in memory)")
-	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that stores the sessions of several nodes")
+	flags.StringVar(&o.DataDir, "data", "", "store streams in `DIR` (default: in memory)")
+	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that stores the streams of several nodes")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` at which clients reach this server, if it differs from the listening address")
 	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))
 	flags.Var(&maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
@@ -124,16 +127,42 @@ func (f *tlsFlag) Set(s string) (err error) {
 	return err
 }
 
+// logFlags configure the log of a server.
+type logFlags struct {
+	format, level choice
+}
+
+func defaultLogFlags() logFlags {
+	return logFlags{format: choice{"text", []string{"text", "json"}},
+		level: choice{"info", []string{"debug", "info", "warn", "error"}}}
+}
+
+func (f *logFlags) add(cmd *cobra.Command) {
+	f.format.add(cmd, "log-format", "", "log `FORMAT`: text or json")
+	f.level.add(cmd, "log-level", "", "lowest `LEVEL` that is logged: debug, info, warn or error")
+}
+
+// logger writes one line for each record, of the chosen level or above.
+func (f *logFlags) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(f.level.value)) // every choice is the name of a level
+	o := &slog.HandlerOptions{Level: level}
+	if f.format.value == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
 // serve runs until it is interrupted, which is the normal end of a server. Then
 // the open streams have the time drain to end by themselves; a second interrupt
 // ends that time.
 func (a *App) serve(ctx context.Context, o localserver.Options, drain time.Duration) error {
-	traces, stopTraces, err := startTraces(context.WithoutCancel(ctx), o.Logger)
+	provider, stopTraces, err := traces.Start(context.WithoutCancel(ctx), version, o.Logger)
 	if err != nil {
 		return err
 	}
 	defer stopTraces()
-	o.Traces = traces
+	o.Traces = provider
 	server, err := localserver.Start(context.WithoutCancel(ctx), o)
 	if err != nil {
 		return err

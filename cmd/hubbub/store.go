@@ -1,11 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"hubbub/cmd/hubbub/internal/usage"
+	"hubbub/localserver"
+	"hubbub/localserver/store/backup"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 )
@@ -16,14 +25,91 @@ func newStore(a *App) *cobra.Command {
 		Short: "Back up, restore, check or empty the data folder of a server",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return &usageError{"hubbub store needs a command", "Run 'hubbub store backup', 'restore', 'check' or 'purge'."}
+			return usage.Error("hubbub store needs a command", "Run 'hubbub store backup', 'restore', 'check' or 'purge'.")
 		},
 	}
 	cmd.AddCommand(newStoreBackup(a), newStoreRestore(a), newStoreCheck(a), newStorePurge(a))
 	return cmd
 }
 
-var errNoData = &usageError{"a store needs a data folder", "Give it with --data."}
+var errNoData = usage.Error("a store needs a data folder", "Give it with --data.")
+
+func newStoreBackup(a *App) *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "backup FILE --data DIR",
+		Short: "Write everything in a data folder to a file, also while its server runs",
+		Long: `Write the data folder of a server to a new file: streams, events, voiceprints, jobs
+and media, signing keys and the certificate. The server can be running and is not
+interrupted; whatever it had acknowledged when the backup began is in it. The
+file is verified before it gets its name. Only its owner can read it: it contains
+the secrets of the server.`,
+		Args: exactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if data == "" {
+				return errNoData
+			}
+			size, err := backUp(cmd.Context(), data, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.Stdout, "%d bytes written to %s\n", size, args[0])
+			return err
+		},
+	}
+	addData(cmd, &data)
+	return cmd
+}
+
+// backUp writes a backup to a new file, which has its name only when it is
+// complete.
+func backUp(ctx context.Context, data, file string) (size int64, err error) {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		return 0, hint.Add(fmt.Errorf("%s exists already", file), "Give the name of a new file.")
+	}
+	out, err := os.CreateTemp(filepath.Dir(file), ".hubbub-backup-*") // mode 0600
+	if err != nil {
+		return 0, hint.Add(fmt.Errorf("the backup cannot be written: %w", err), "Choose a folder that you may write to.")
+	}
+	defer func() { _ = os.Remove(out.Name()) }() // after an error
+	err = localserver.Backup(ctx, data, out)
+	if err == nil {
+		size, err = out.Seek(0, io.SeekCurrent)
+	}
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return 0, err
+	}
+	if err := backup.Verify(out.Name()); err != nil {
+		return 0, err
+	}
+	return size, os.Rename(out.Name(), file)
+}
+
+func newStoreRestore(a *App) *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "restore FILE --data DIR",
+		Short: "Make a data folder from a backup",
+		Long: `Verify a file of 'hubbub store backup' and make a data folder from it. The folder
+must be empty or not exist. Start a server with it afterwards. Streams that were
+open at the time of the backup read error. After an error the folder is as
+before.`,
+		Args: exactArgs("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if data == "" {
+				return errNoData
+			}
+			if err := backup.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(a.Stdout, "%s restored to %s\n", args[0], data)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "new data `DIR`")
+	_ = cmd.MarkFlagDirname("data")
+	return cmd
+}
 
 func newStoreCheck(a *App) *cobra.Command {
 	var data string
@@ -43,7 +129,7 @@ is changed. The exit code is 1 if something is damaged.`,
 			if err != nil {
 				return err
 			}
-			if err := printReports(a, reports, output.value); err != nil {
+			if err := a.printStreams(reports, output.value); err != nil {
 				return err
 			}
 			for _, r := range reports {
@@ -60,7 +146,7 @@ is changed. The exit code is 1 if something is damaged.`,
 	return cmd
 }
 
-func printReports(a *App, reports []datafolder.Report, format string) error {
+func (a *App) printStreams(reports []datafolder.Report, format string) error {
 	if format == "json" {
 		return printJSONList(a.Stdout, reports)
 	}

@@ -16,6 +16,7 @@ import (
 // A stopped server's data folder is checked and emptied; the exit code tells
 // whether something is damaged.
 func TestStoreCommands(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := store.Open(context.Background(), store.Options{Dir: dir})
 	if err != nil {

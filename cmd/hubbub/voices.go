@@ -1,18 +1,23 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/cmd/hubbub/internal/voices"
-	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -37,20 +42,20 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, parec:NAME, a WAV, FLAC or MP3 file, or - for standard input")
 	add.RunE = func(cmd *cobra.Command, args []string) error {
 		if *input == "" {
-			return &usageError{"--input is missing", "Name a file with speech of one person, or mic."}
+			return usage.Error("--input is missing", "Name a file with speech of one person, or mic.")
 		}
 		return a.addVoice(cmd.Context(), args[0], *input)
 	}
 	cmd.AddCommand(add,
 		newLearnVoices(a),
 		&cobra.Command{Use: "rename NAME NEW", Short: "Give a person's voiceprint another name", Args: exactArgs("NAME", "NEW"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.renameVoice(args[0], args[1]) }},
+			RunE: func(_ *cobra.Command, args []string) error { return renameVoice(args[0], args[1]) }},
 		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
-			RunE: func(_ *cobra.Command, args []string) error { return a.removeVoice(args[0]) }},
+			RunE: onStore(removeVoice)},
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file", Args: exactArgs("FILE"),
-			RunE: func(_ *cobra.Command, args []string) error { return exportVoices(args[0]) }},
+			RunE: onStore(voices.Store.Export)},
 		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
-			RunE: func(_ *cobra.Command, args []string) error { return importVoices(args[0]) }})
+			RunE: onStore(voices.Store.Import)})
 	return cmd
 }
 
@@ -61,7 +66,7 @@ func newLearnVoices(a *App) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && outdated:
-				return &usageError{"DIR and --outdated exclude each other", "Usage: " + cmd.UseLine()}
+				return usage.Error("DIR and --outdated exclude each other", "Usage: "+cmd.UseLine())
 			case outdated:
 				return noArgs(cmd, args)
 			}
@@ -110,24 +115,28 @@ func (a *App) listVoices() error {
 	return w.Flush()
 }
 
-func (a *App) removeVoice(name string) error {
-	store, err := voices.Default()
-	if err != nil {
-		return err
+// onStore runs do with the user's store and the argument of a command.
+func onStore(do func(store voices.Store, arg string) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		store, err := voices.Default()
+		if err != nil {
+			return err
+		}
+		return do(store, args[0])
 	}
-	removed, err := store.Remove(name)
-	if err != nil {
-		return err
-	}
-	if !removed {
-		return noVoice(name)
-	}
-	return nil
 }
 
-func (a *App) renameVoice(from, to string) error {
-	if err := protocol.CheckVoiceprintLabel(to); err != nil {
-		return &usageError{fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(to, 100), err), "Choose another name."}
+func removeVoice(store voices.Store, name string) error {
+	removed, err := store.Remove(name)
+	if err == nil && !removed {
+		err = noVoice(name)
+	}
+	return err
+}
+
+func renameVoice(from, to string) error {
+	if err := checkName(to); err != nil {
+		return err
 	}
 	store, err := voices.Default()
 	if err != nil {
@@ -140,56 +149,164 @@ func (a *App) renameVoice(from, to string) error {
 	return err
 }
 
-func noVoice(name string) error {
-	return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
-}
-
-func exportVoices(path string) error {
-	_, list, err := storedVoices()
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		err = fmt.Errorf("%s exists already", path)
-	}
-	if err != nil {
-		return hint.Add(err, "Choose another file.")
-	}
-	if err := errors.Join(printJSONList(file, list), file.Close()); err != nil {
-		_ = os.Remove(path) // a part of it is of no use, and would be in the way
-		return hint.Add(err, "Choose another file.")
+func checkName(name string) error {
+	if err := protocol.CheckVoiceprintLabel(name); err != nil {
+		return usage.Error(fmt.Sprintf("the name %q cannot be used: it %v", protocol.Clean(name, 100), err), "Choose another name.")
 	}
 	return nil
 }
 
-// maxVoicesFile bounds an exported file, in bytes.
-const maxVoicesFile = 2 << 20
+func noVoice(name string) error {
+	return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
+}
 
-func importVoices(path string) error {
+// enoughSpeech is the speech, in seconds, after which no more is recorded from a
+// device.
+const enoughSpeech = 15
+
+// addVoice learns a voice. Audio beyond voiceprint.MaxSeconds is not used.
+func (a *App) addVoice(ctx context.Context, name, input string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	store, err := voices.Default()
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(path)
+	source, err := capture.Open(ctx, capture.Spec{Input: input, Stdin: a.Stdin})
 	if err != nil {
-		return hint.Add(err, "Name a file that `hubbub voices export` has written.")
+		return err
 	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, maxVoicesFile))
-	var list []voices.Voice
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
+	defer source.Close()
+	m, err := voiceprint.NewMaker()
 	if err != nil {
-		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
+		return err
 	}
-	for _, v := range list {
-		if v.Check() == nil && v.Outdated() {
-			return hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
+	if err := a.hearVoice(ctx, m, source); err != nil {
+		return err
+	}
+	seconds := m.Seconds()
+	v, err := m.Voiceprint()
+	if err != nil {
+		return hint.Add(fmt.Errorf("no voiceprint of %s: %w", name, err), "Give 2 to 30 s of clear speech of one person.")
+	}
+	if err := store.Put(voices.New(name, v, "")); err != nil {
+		return err
+	}
+	a.notice("the voiceprint of %s, of %.1f s of speech, is stored in %s; no audio is stored\nDelete it with `hubbub voices remove`.", name, seconds, store.Dir)
+	return nil
+}
+
+// hearVoice gives the maker the audio of the source: a file to its end, a device
+// until there is enough speech. Of a device it shows how much is missing.
+func (a *App) hearVoice(ctx context.Context, m *voiceprint.Maker, source capture.Source) error {
+	live := source.Info().Kind.Live()
+	show := func(float64) {}
+	if live {
+		a.notice("recording from %s; speak until %d s of speech are there, at most %d s", source.Info().Name, enoughSpeech, voiceprint.MaxSeconds)
+		show = a.speechProgress()
+		defer a.clearLine()
+	}
+	chunk := make([]float32, protocol.ChunkSamples)
+	for !m.Full() && !(live && m.Seconds() >= enoughSpeech) {
+		n, err := source.Read(ctx, chunk)
+		m.Push(chunk[:n])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		show(m.Seconds())
+	}
+	return nil
+}
+
+// speechProgress shows seconds of speech: on a terminal in one line, elsewhere in
+// a line for every five seconds.
+func (a *App) speechProgress() func(seconds float64) {
+	const step = 5
+	terminal, next := session.IsTerminal(a.Stderr), 0.0
+	return func(seconds float64) {
+		missing := max(0, enoughSpeech-seconds)
+		switch {
+		case terminal:
+			fmt.Fprintf(a.Stderr, "\r%.1f s of speech, %.1f s missing\x1b[K", seconds, missing)
+		case seconds >= next:
+			a.notice("%.0f s of speech, %.0f s missing", seconds, missing)
+			next += step
 		}
 	}
-	return store.Put(list...)
+}
+
+// learnVoices learns the named speakers of a recording: all of them, or none.
+func (a *App) learnVoices(ctx context.Context, dir string) error {
+	store, err := voices.Default()
+	if err != nil {
+		return err
+	}
+	learnt, err := voices.FromRecording(ctx, dir, nil)
+	if err != nil {
+		return err
+	}
+	return a.storeLearnt(store, learnt)
+}
+
+// learnOutdated learns every outdated voice again whose recording still exists, and
+// reports the others.
+func (a *App) learnOutdated(ctx context.Context) error {
+	store, list, err := storedVoices()
+	if err != nil {
+		return err
+	}
+	byRecording := map[string][]string{}
+	var left []string
+	for _, v := range list {
+		switch {
+		case !v.Outdated():
+		case v.Recording == "" || !onDisk(v.Recording):
+			left = append(left, v.Name)
+		default:
+			byRecording[v.Recording] = append(byRecording[v.Recording], v.Name)
+		}
+	}
+	var learnt []voices.Voice
+	for _, dir := range slices.Sorted(maps.Keys(byRecording)) {
+		again, err := voices.FromRecording(ctx, dir, byRecording[dir])
+		if err != nil {
+			return err
+		}
+		learnt = append(learnt, again...)
+	}
+	if len(learnt) > 0 {
+		if err := a.storeLearnt(store, learnt); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		return hint.Add(fmt.Errorf("no recording is left to learn %s again from", strings.Join(left, ", ")), "Add them with `hubbub voices add`, or remove them with `hubbub voices remove`.")
+	}
+	if len(learnt) == 0 {
+		a.notice("no voice is outdated")
+	}
+	return nil
+}
+
+func onDisk(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func (a *App) storeLearnt(store voices.Store, learnt []voices.Voice) error {
+	if err := store.Put(learnt...); err != nil {
+		return err
+	}
+	var names []string
+	for _, v := range learnt {
+		names = append(names, v.Name)
+	}
+	a.notice("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir)
+	return nil
 }
 
 // voicesFlags are the flags of commands that recognise people.
@@ -207,24 +324,6 @@ func (f *voicesFlags) add(flags *pflag.FlagSet) {
 	flags.Var(&f.threshold, "voices-threshold", "confidence in `PERCENT` that --voices needs for a name: a higher one gives fewer wrong names and more missing ones")
 }
 
-// enrolment is the people whom a stream recognises, nil without --voices.
-func (a *App) enrolment(f *liveFlags) (*protocol.Enrolment, error) {
-	if !f.recognises() {
-		return nil, nil
-	}
-	list, err := a.currentVoices()
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	// Where the engine has divided one person into two labels, both get the name.
-	threshold, exclusive := float64(f.threshold.value), false
-	e := &protocol.Enrolment{Matching: &protocol.Matching{Threshold: &threshold, Exclusive: &exclusive}}
-	for _, v := range list {
-		e.Voiceprints = append(e.Voiceprints, protocol.LabelledVoiceprint{Label: v.Name, Voiceprint: v.Voiceprint})
-	}
-	return e, nil
-}
-
 // currentVoices are the stored people without those whose voiceprints are outdated,
 // which a notice names.
 func (a *App) currentVoices() (current []voices.Voice, err error) {
@@ -237,34 +336,4 @@ func (a *App) currentVoices() (current []voices.Voice, err error) {
 		current = append(current, v)
 	}
 	return current, err
-}
-
-// people are the stored people whom a recording recognises.
-func (a *App) people() (people []voiceprint.Person, err error) {
-	list, err := a.currentVoices()
-	for _, v := range list {
-		print, invalid := voiceprint.Parse(v.Voiceprint)
-		if invalid != nil { // never: the store has checked it
-			return nil, invalid
-		}
-		people = append(people, voiceprint.Person{Label: v.Name, Voiceprint: print})
-	}
-	return people, err
-}
-
-// recognise gives the turns of the speakers of a second pass the names of people.
-func recognise(r *offline.Result, people []voiceprint.Person, m voiceprint.Matching, turns []protocol.Turn) {
-	confidences := make([][]float64, len(r.Voices))
-	for k, v := range r.Voices {
-		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
-	}
-	names := map[string]string{}
-	for k, i := range voiceprint.Assign(confidences, m) {
-		if i >= 0 {
-			names[protocol.SpeakerLabel(k)] = people[i].Label
-		}
-	}
-	for i := range turns {
-		turns[i].Match = names[turns[i].Speaker]
-	}
 }

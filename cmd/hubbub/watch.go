@@ -9,6 +9,8 @@ import (
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
 )
 
@@ -41,8 +43,8 @@ exit code is 1 if the stream ended with an error.`,
 			if len(args) == 1 && args[0] != "" {
 				return nil
 			}
-			return &usageError{"hubbub watch needs the ID of a stream",
-				"'hubbub live --server URL' prints it when it starts. A service does not list streams."}
+			return usage.Error("hubbub watch needs the ID of a stream",
+				"'hubbub live --server URL' prints it when it starts. A service does not list streams.")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(cmd); err != nil {
@@ -64,11 +66,11 @@ exit code is 1 if the stream ended with an error.`,
 
 // complete applies the settings and rejects flags that exclude each other.
 func (f *watchFlags) complete(cmd *cobra.Command) (err error) {
-	if f.settings, err = applySettings(cmd); err != nil {
+	if f.settings, err = settings.Apply(cmd); err != nil {
 		return err
 	}
 	if f.server == "" {
-		return &usageError{"hubbub watch needs a service", "Give its address with --server URL or in HUBBUB_SERVER; a built-in server has no other watchers."}
+		return usage.Error("hubbub watch needs a service", "Give its address with --server URL or in HUBBUB_SERVER; a built-in server has no other watchers.")
 	}
 	return cmp.Or(f.displayFlags.complete(cmd), f.serviceFlags.complete(cmd))
 }
@@ -92,17 +94,17 @@ func (a *App) watch(ctx context.Context, id string, f *watchFlags) (err error) {
 		return err
 	}
 	defer stream.Close()
-	notes := protocol.NewAnnotationsStore(f.settings.names)
+	annotations := protocol.NewAnnotationsStore(f.settings.Names)
 	info := recording.NewInfo("hubbub "+version, session.WatchedSource(id), server.name, 0, capture.Realtime)
 	info.Watched = id
-	recorder := recording.NewRecorder(session.WatchedSource(id), info, notes)
+	recorder := recording.NewRecorder(session.WatchedSource(id), info, annotations)
 	if f.record != "" {
 		if err := recorder.Start(f.record, 0, nil); err != nil {
 			return err
 		}
 	}
 	watched := session.NewWatched(session.WatchedParts{
-		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Notes: notes, Server: server.name,
+		ID: id, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Server: server.name,
 	})
 	defer func() { err = cmp.Or(err, recorder.Close(watched.Gaps())) }()
 	return session.Run(ctx, watched, display)

@@ -100,18 +100,18 @@ func TestWatchEnds(t *testing.T) {
 	sender.shows(`others can watch: \? shows the stream   q quit`)
 	sender.keys("?")
 	id := regexp.MustCompile(`stream ([0-9a-f-]{36}) `).FindStringSubmatch(sender.shows(`stream [0-9a-f-]{36} `))[1]
-	leaving := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--accessible")
-	leaving.line(`^Watching stream `)
-	leaving.line(`^SPEAKER_00, `)
+	interrupted := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--accessible")
+	interrupted.line(`^Watching stream `)
+	interrupted.line(`^SPEAKER_00, `)
 	wire := start(t, "watch", id, "--server", url, "--api-key", "k-not-to-be-seen", "--insecure", "--output", "wire")
 	wire.line(`"code":401`)
 	if code := wire.exit(); code != exitFailed || strings.Contains(strings.Join(wire.messages(), ""), "k-not-to-be-seen") {
 		t.Errorf("the wire of a watcher with a wrong key: exit code %d", code)
 	}
-	if err := leaving.Process.Signal(os.Interrupt); err != nil {
+	if err := interrupted.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := leaving.exit(); code != exitInterrupted {
+	if code := interrupted.exit(); code != exitInterrupted {
 		t.Errorf("an interrupted watcher exits with %d", code)
 	}
 	failed := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "lines")

@@ -122,7 +122,7 @@ func TestWireOutputClosed(t *testing.T) {
 		if got != exitInterrupted {
 			t.Errorf("exit code %d, want %d", got, exitInterrupted)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the session continues without a reader")
 	}
 	_ = w.Close()

@@ -86,12 +86,12 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer t.close()
 	fmt.Printf("%d people, %d turns in %v, %dx%d, process %d\n", people, len(talk.turns), *long, columns, rows, t.pid)
-	return watch(ctx, t, *long, *every)
+	return monitor(ctx, t, *long, *every)
 }
 
-// watch samples until the session is over, and returns an error if a limit is
+// monitor samples until the session is over, and returns an error if a limit is
 // exceeded.
-func watch(ctx context.Context, t *terminal, long, every time.Duration) error {
+func monitor(ctx context.Context, t *terminal, long, every time.Duration) error {
 	fmt.Printf("%8s %9s %9s %9s %8s %8s %9s\n", "s", "RSS MB", "anon MB", "peak MB", "CPU s", "% core", "B/s")
 	begin, last, base := time.Now(), sample{}, sample{}
 	tick := time.NewTicker(every)

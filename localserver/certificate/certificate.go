@@ -30,9 +30,9 @@ import (
 )
 
 const (
-	// life is the validity of a self-signed certificate: the longest
+	// validity is that of a self-signed certificate: the longest
 	// that today's clients accept.
-	life = 397 * 24 * time.Hour
+	validity = 397 * 24 * time.Hour
 	// renewBefore is how long a certificate in the data folder must still be
 	// valid when the server starts.
 	renewBefore = 30 * 24 * time.Hour
@@ -195,7 +195,7 @@ func create(names []string, addresses []net.IP, now time.Time) ([]byte, error) {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: "hubbub"},
 		// Clocks may differ.
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life - time.Hour),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(validity - time.Hour),
 		DNSNames: names, IPAddresses: addresses,
 		// It is its own CA, for clients that require one.
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,

@@ -41,7 +41,7 @@ func TestCertificateCoversItsHosts(t *testing.T) {
 			t.Errorf("%s is covered", name)
 		}
 	}
-	if verified(t, c, "localhost", now.Add(life)) == nil {
+	if verified(t, c, "localhost", now.Add(validity)) == nil {
 		t.Error("it does not expire")
 	}
 }
@@ -68,7 +68,7 @@ func TestCertificateIsStored(t *testing.T) {
 	if bytes.Equal(first, other) {
 		t.Error("the old certificate is used for a new host")
 	}
-	if late := get(now.Add(life-24*time.Hour), "box.example.org"); bytes.Equal(late, other) {
+	if late := get(now.Add(validity-24*time.Hour), "box.example.org"); bytes.Equal(late, other) {
 		t.Error("a certificate is used a day before it expires")
 	}
 	file := filepath.Join(dir, File)

@@ -280,7 +280,7 @@ func (a *attempt) finish(status store.JobStatus, output, text string) {
 	default:
 		a.Counters.Failed.Add(1)
 	}
-	a.settle(a.delivery, a.job)
+	a.removeDelivery(a.delivery, a.job)
 }
 
 // abandon ends an attempt whose claim is lost. A job that was canceled leaves the
@@ -294,7 +294,7 @@ func (a *attempt) abandon() {
 		if j.Status == store.JobCanceled {
 			a.Counters.Canceled.Add(1)
 		}
-		a.settle(a.delivery, j)
+		a.removeDelivery(a.delivery, j)
 		return
 	}
 	a.Counters.Returned.Add(1)

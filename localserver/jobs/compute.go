@@ -123,7 +123,7 @@ func (a *attempt) voiceprint(path string) (any, error) {
 // read passes on the audio of a file, at most limit of it, with its position in
 // samples. The progress of the job goes from one share of the work to another.
 func (a *attempt) read(path string, limit time.Duration, from, to float64, push func(int64, []float32) error) error {
-	source, err := capture.OpenRecording(a.ctx, path, capture.Mix, a.DecoderStall)
+	source, err := capture.OpenRecording(a.ctx, path, capture.Mix, a.decoderStall)
 	if err != nil {
 		return err
 	}

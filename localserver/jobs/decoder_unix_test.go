@@ -34,7 +34,7 @@ func TestDecoderHangs(t *testing.T) { // not parallel: it changes PATH
 	hanging := submit(t, s, newJob("a", "strange"))
 	const stall = 5 * time.Second
 	var log bytes.Buffer // one write after the other; read after Close
-	r := start(t, Options{Store: s, Node: "n1", Workers: 2, DecoderStall: stall, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	r := start(t, Options{Store: s, Node: "n1", Workers: 2, decoderStall: stall, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 
 	group := 0 // of the decoder's processes
 	for deadline := time.Now().Add(patience); group == 0; time.Sleep(10 * time.Millisecond) {

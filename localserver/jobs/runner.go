@@ -51,14 +51,13 @@ type Options struct {
 	Fetch, Hooks outbound.Policy
 	// HookSecret is the secret that the webhooks of an account are signed with.
 	HookSecret func(account string) string
-	// DecoderStall is how long a decoder of audio may deliver nothing before it is
-	// killed; 0 = capture.DecoderStall.
-	DecoderStall time.Duration
-	Now          func() time.Time
+	Now        func() time.Time
 	// Counters count what the Runner does; nil = nobody asks for it.
 	Counters *Counters
 	// Logger receives one line for each step of a job.
 	Logger *slog.Logger
+
+	decoderStall time.Duration // of a test; 0 = capture.DecoderStall
 }
 
 // Counters count the jobs of this process.
@@ -94,7 +93,7 @@ func Start(o Options) *Runner {
 	if o.Busy == nil {
 		o.Busy = func() bool { return false }
 	}
-	o.DecoderStall = cmp.Or(o.DecoderStall, capture.DecoderStall)
+	o.decoderStall = cmp.Or(o.decoderStall, capture.DecoderStall)
 	o.Counters = cmp.Or(o.Counters, &Counters{})
 	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -153,7 +152,7 @@ func (r *Runner) take(d *store.Delivery) {
 	switch {
 	case errors.Is(err, errEnded):
 	case errors.Is(err, errOver):
-		r.settle(d, a.job)
+		r.removeDelivery(d, a.job)
 	case errors.Is(err, errTaken):
 		r.giveBack(d, takenPause)
 	case err != nil:
@@ -174,8 +173,8 @@ func (r *Runner) giveBack(d *store.Delivery, pause time.Duration) {
 	}
 }
 
-// settle removes the delivery of a job that is over, after its webhook was queued.
-func (r *Runner) settle(d *store.Delivery, j store.Job) {
+// removeDelivery takes a job that is over out of the queue, after its webhook was queued.
+func (r *Runner) removeDelivery(d *store.Delivery, j store.Job) {
 	ctx, cancel := r.call()
 	defer cancel()
 	var err error

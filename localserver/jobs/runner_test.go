@@ -8,8 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
-	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -421,95 +418,5 @@ func TestLostAnswer(t *testing.T) {
 	}
 	if n, err := s.Queued(t.Context(), store.RunQueue); n != 0 || err != nil {
 		t.Errorf("%d jobs are still queued (%v)", n, err)
-	}
-}
-
-// unreadable is a store whose media cannot be read.
-type unreadable struct {
-	*store.Store
-	err  error
-	wait bool // until the context ends
-}
-
-func (u *unreadable) OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error) {
-	if u.wait {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	if u.err != nil {
-		return nil, u.err
-	}
-	return u.Store.OpenMedia(ctx, account, name, now)
-}
-
-// TestWebhookWithoutStore: a failure of the store is no request of a webhook.
-func TestWebhookWithoutStore(t *testing.T) {
-	t.Parallel()
-	bodies := make(chan string, 10)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body)
-		bodies <- r.Header.Get("X-Retry-Num") + string(raw)
-	}))
-	defer receiver.Close()
-	hosts, err := outbound.ParseHosts([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &unreadable{Store: openStore(t)}
-	r := start(t, Options{Store: s, Node: "me", Hooks: outbound.Policy{Hosts: hosts}, Logger: slog.New(slog.DiscardHandler)})
-	for failure, want := range map[error]string{
-		context.DeadlineExceeded: `"output":{"diarization":[]}}`, store.ErrNotFound: `"status":"succeeded"}`,
-	} {
-		j, d := queuedHook(t, s, receiver.URL)
-		put(t, s.Store, store.JobMedia("a"), j.Output, []byte(`{"diarization":[]}`))
-		s.err = failure
-		r.deliver(d)
-		if s.err = nil; failure != store.ErrNotFound {
-			r.deliver(d)
-		}
-		body := ""
-		select {
-		case body = <-bodies:
-		default:
-		}
-		if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, want) {
-			t.Errorf("%v: the receiver got %q", failure, body)
-		}
-		if j, _, err := s.Job(t.Context(), "a", j.ID, time.Now()); err != nil || j.Hook.Tries != 1 || !j.Hook.Done {
-			t.Errorf("%v: %+v (%v)", failure, j.Hook, err)
-		}
-	}
-}
-
-// queuedHook is a job that has succeeded, and the delivery of its webhook.
-func queuedHook(t *testing.T, s Store, url string) (store.Job, *store.Delivery) {
-	t.Helper()
-	j := newJob("a", "x")
-	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: url}
-	submit(t, s, j)
-	if err := s.QueueHook(t.Context(), j); err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Next(t.Context(), store.HookQueue)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j, d
-}
-
-// TestWebhookOfAServerThatStops: its webhook is called by another node at once, and that
-// is no failure.
-func TestWebhookOfAServerThatStops(t *testing.T) {
-	t.Parallel()
-	s := &unreadable{Store: openStore(t), wait: true}
-	var lines bytes.Buffer
-	r := start(t, Options{Store: s, Node: "me", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
-	_, d := queuedHook(t, s, "http://127.0.0.1:1")
-	time.AfterFunc(50*time.Millisecond, r.Stop)
-	r.deliver(d)
-	ctx, cancel := context.WithTimeout(t.Context(), takenPause/2)
-	defer cancel()
-	if _, err := s.Next(ctx, store.HookQueue); err != nil || lines.Len() > 0 {
-		t.Errorf("%v, %s", err, &lines)
 	}
 }

@@ -137,8 +137,8 @@ func TestLeaseMonitor(t *testing.T) {
 	})
 }
 
-// While the store is unavailable nobody dies, and no node is ready.
-func TestNobodyDiesWithoutTheStore(t *testing.T) {
+// While the store is unavailable no node is dead, and none is ready.
+func TestNoNodeIsDeadWithoutTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeLeases{revisions: map[string]uint64{}}
 		m, stop := monitors(t, f, "a", "b")

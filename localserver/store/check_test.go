@@ -17,9 +17,9 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// sessionsOnDisk creates a store with sessions, an object and events, and
+// streamsOnDisk creates a store with streams, an object and events, and
 // closes it.
-func sessionsOnDisk(t *testing.T, dir string, n int) {
+func streamsOnDisk(t *testing.T, dir string, n int) {
 	t.Helper()
 	ctx := context.Background()
 	s, err := Open(ctx, Options{Dir: dir})
@@ -66,9 +66,9 @@ func damageFile(t *testing.T, file string, n int) {
 func TestDamagedStore(t *testing.T) {
 	for _, clean := range []bool{true, false} { // with and without the state that a NATS server leaves at its end
 		t.Run(fmt.Sprint("clean=", clean), func(t *testing.T) {
-			const sessions = 50
+			const streams = 50
 			dir := t.TempDir()
-			sessionsOnDisk(t, dir, sessions)
+			streamsOnDisk(t, dir, streams)
 			if reports, err := datafolder.Check(dir); err != nil || damageOf(reports) != 0 {
 				t.Fatalf("an intact store: %+v %v", reports, err)
 			}
@@ -103,7 +103,7 @@ func TestDamagedStore(t *testing.T) {
 				t.Errorf("the log says:\n%s", log.String())
 			}
 			records, events := 0, 0
-			for i := range sessions {
+			for i := range streams {
 				id := fmt.Sprint("s", i)
 				if rec, err := s.Get(ctx, id); err == nil && rec.ID == id {
 					records++
@@ -112,9 +112,9 @@ func TestDamagedStore(t *testing.T) {
 					events++
 				}
 			}
-			// A record of a session has about 300 bytes, one of an event about 70.
-			if records < sessions-2 || records == sessions || events < sessions-5 || events == sessions {
-				t.Errorf("of %d sessions %d records and %d events are there", sessions, records, events)
+			// A record of a stream has about 300 bytes, one of an event about 70.
+			if records < streams-2 || records == streams || events < streams-5 || events == streams {
+				t.Errorf("of %d streams %d records and %d events are there", streams, records, events)
 			}
 			running(t, s, "new")
 			if err := finish(s, "new"); err != nil {
@@ -141,7 +141,7 @@ func damageOf(reports []datafolder.Report) (n int64) {
 // media, which a start does not look for.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
-	sessionsOnDisk(t, dir, 3)
+	streamsOnDisk(t, dir, 3)
 	file := blockOf(dir, "EVENTS")
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -176,7 +176,7 @@ func TestCheck(t *testing.T) {
 
 func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 	dir := t.TempDir()
-	sessionsOnDisk(t, dir, 3)
+	streamsOnDisk(t, dir, 3)
 	for _, all := range []bool{false, true} {
 		freed, err := datafolder.Purge(dir, all)
 		if err != nil || freed == 0 || all != (freed < 3*mediaChunk) {
@@ -190,7 +190,7 @@ func TestPurgeRemovesMediaOrEverything(t *testing.T) {
 			t.Errorf("all=%v: the object: %v", all, err)
 		}
 		if _, err := s.Get(context.Background(), "s1"); all != errors.Is(err, ErrNotFound) {
-			t.Errorf("all=%v: the session: %v", all, err)
+			t.Errorf("all=%v: the stream: %v", all, err)
 		}
 		put(t, s, "a", "y", []byte("later"), time.Now())
 		if err := s.Close(); err != nil {

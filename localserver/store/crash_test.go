@@ -16,7 +16,7 @@ import (
 // to be killed, working in the folder that it names.
 const childDir = "HUBBUB_STORE_CHILD"
 
-// writer writes sessions, tokens and events as fast as it can from several
+// writer writes streams, tokens and events as fast as it can from several
 // goroutines, and prints their ids after the store has acknowledged them.
 func writer(dir string) {
 	s, err := Open(context.Background(), Options{Dir: dir})

@@ -80,7 +80,7 @@ func fillWithMedia(t *testing.T, s *Store) {
 	t.Fatal("the store takes everything")
 }
 
-// running creates a session and begins it.
+// running creates a stream and begins it.
 func running(t *testing.T, s *Store, id string) {
 	t.Helper()
 	ctx := context.Background()
@@ -92,7 +92,7 @@ func running(t *testing.T, s *Store, id string) {
 	}
 }
 
-// finish appends an event and finishes a session.
+// finish appends an event and finishes a stream.
 func finish(s *Store, id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -142,7 +142,7 @@ func TestReserveIsForRunningStreams(t *testing.T) {
 				}
 			}
 			if !errors.Is(err, ErrFull) || !Full(err) {
-				t.Errorf("a new session: %v", err)
+				t.Errorf("a new stream: %v", err)
 			}
 			if free, total, err := s.space(ctx); err != nil || free < reserve(total)*9/10 {
 				t.Errorf("%d of %d bytes are left, %v", free, total, err)
@@ -185,7 +185,7 @@ func TestStartAfterAFullDisk(t *testing.T) {
 		t.Errorf("with 4 MiB free: %v", err)
 	}
 	if err := s.Create(ctx, record("new"), "secret"); !errors.Is(err, ErrFull) {
-		t.Errorf("a new session in the reserve: %v", err)
+		t.Errorf("a new stream in the reserve: %v", err)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

@@ -212,7 +212,7 @@ func (s *Store) CreateJob(ctx context.Context, j Job) error {
 }
 
 func (s *Store) createJob(ctx context.Context, j Job) error {
-	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(j)

@@ -19,18 +19,18 @@ const EventTTL = 47 * time.Hour
 // Journal stores the events of streams, in order.
 type Journal interface {
 	// Append adds messages, each one JSON text without a line break, to the
-	// events of a session: all of them or none. first is the number of the
-	// first one, counted from 0 in its session; a batch whose outcome is unknown
+	// events of a stream: all of them or none. first is the number of the
+	// first one, counted from 0 in its stream; a batch whose outcome is unknown
 	// may be appended again. ErrConflict says that another node has amended the
 	// events: nothing can follow.
-	Append(ctx context.Context, session string, first int, messages [][]byte) error
+	Append(ctx context.Context, stream string, first int, messages [][]byte) error
 	// Messages returns everything that was appended.
-	Messages(ctx context.Context, session string) ([][]byte, error)
+	Messages(ctx context.Context, stream string) ([][]byte, error)
 }
 
 var _ Journal = (*Store)(nil)
 
-// setUpJournal creates the stream of events, or finds it.
+// setUpJournal creates the NATS stream of events, or finds it.
 func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
@@ -41,36 +41,36 @@ func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType)
 }
 
 // eventSubject is the subject of one stream's events.
-func eventSubject(session string) (string, error) { return subject("hubbub", "events", session) }
+func eventSubject(stream string) (string, error) { return subject("hubbub", "events", stream) }
 
-// tail is the end of a session's events: their number, and the sequence number
+// tail is the end of a stream's events: their number, and the sequence number
 // of the last entry.
 type tail struct {
 	count int
 	seq   uint64
 }
 
-// Append adds messages to the events of a session. They are stored as one
+// Append adds messages to the events of a stream. They are stored as one
 // entry, a line each, so that a batch costs one write.
 //
 // The write names the entry that it follows. So a batch that is appended twice
 // is stored once, however late it arrives, and of two concurrent writers one is
 // refused: a node that was considered dead cannot append to what the others
 // have added to its stream (Amend). That is ErrConflict.
-func (s *Store) Append(ctx context.Context, session string, first int, messages [][]byte) error {
-	return s.report("append events", s.appendEvents(ctx, session, first, messages))
+func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) error {
+	return s.report("append events", s.appendEvents(ctx, stream, first, messages))
 }
 
-func (s *Store) appendEvents(ctx context.Context, session string, first int, messages [][]byte) error {
+func (s *Store) appendEvents(ctx context.Context, stream string, first int, messages [][]byte) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	var end tail
-	if known, ok := s.tails.Load(session); ok {
+	if known, ok := s.tails.Load(stream); ok {
 		end = known.(tail)
 	}
 	if end.count == first {
-		err := s.publishEntry(ctx, session, end, messages)
+		err := s.publishEntry(ctx, stream, end, messages)
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -78,31 +78,31 @@ func (s *Store) appendEvents(ctx context.Context, session string, first int, mes
 	// Another write came first, perhaps an earlier attempt of this one. Only
 	// the stored events decide: a leader that was just elected refuses writes for a
 	// while with the same error, and may not know the newest entries yet.
-	stored, end, err := s.read(ctx, session)
+	stored, end, err := s.read(ctx, stream)
 	if err != nil {
 		return err
 	}
 	if end.count > first {
 		if end.count >= first+len(messages) && slices.EqualFunc(stored[first:first+len(messages)], messages, bytes.Equal) {
-			s.tails.Store(session, end)
+			s.tails.Store(stream, end)
 			return nil
 		}
 		return ErrConflict
 	}
 	if end.count == first {
-		if err = s.publishEntry(ctx, session, end, messages); !errors.Is(err, ErrConflict) {
+		if err = s.publishEntry(ctx, stream, end, messages); !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}
 	return errRetry
 }
 
-// Amend completes the events of another node's session: it reads them and appends
+// Amend completes the events of another node's stream: it reads them and appends
 // what edit returns for them, as one step. If that is anything, the earlier writer can
 // append no more.
-func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]byte) ([][]byte, error)) error {
+func (s *Store) Amend(ctx context.Context, stream string, edit func(stored [][]byte) ([][]byte, error)) error {
 	for {
-		stored, end, err := s.read(ctx, session)
+		stored, end, err := s.read(ctx, stream)
 		if err != nil {
 			return wrap("amend events", err)
 		}
@@ -110,16 +110,16 @@ func (s *Store) Amend(ctx context.Context, session string, edit func(stored [][]
 		if err != nil || len(added) == 0 {
 			return err
 		}
-		if err = s.publishEntry(ctx, session, end, added); !errors.Is(err, ErrConflict) {
-			s.tails.Delete(session)
+		if err = s.publishEntry(ctx, stream, end, added); !errors.Is(err, ErrConflict) {
+			s.tails.Delete(stream)
 			return wrap("amend events", err)
 		}
 	}
 }
 
 // publishEntry writes one entry after end, or fails with ErrConflict.
-func (s *Store) publishEntry(ctx context.Context, session string, end tail, messages [][]byte) error {
-	to, err := eventSubject(session)
+func (s *Store) publishEntry(ctx context.Context, stream string, end tail, messages [][]byte) error {
+	to, err := eventSubject(stream)
 	if err != nil {
 		return err
 	}
@@ -131,18 +131,18 @@ func (s *Store) publishEntry(ctx context.Context, session string, end tail, mess
 	if err != nil {
 		return err
 	}
-	s.tails.Store(session, tail{end.count + len(messages), ack.Sequence})
+	s.tails.Store(stream, tail{end.count + len(messages), ack.Sequence})
 	return nil
 }
 
 // Messages returns everything that was appended.
-func (s *Store) Messages(ctx context.Context, session string) ([][]byte, error) {
-	all, _, err := s.read(ctx, session)
+func (s *Store) Messages(ctx context.Context, stream string) ([][]byte, error) {
+	all, _, err := s.read(ctx, stream)
 	return all, s.report("read events", err)
 }
 
-func (s *Store) read(ctx context.Context, session string) (all [][]byte, end tail, err error) {
-	from, err := eventSubject(session)
+func (s *Store) read(ctx context.Context, stream string) (all [][]byte, end tail, err error) {
+	from, err := eventSubject(stream)
 	if err != nil {
 		return nil, tail{}, err
 	}
@@ -166,7 +166,7 @@ func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
 // sinceEntries bounds how many entries of a journal one call of Since reads.
 const sinceEntries = 256
 
-// Pulse is the progress of a session, sent by the node that runs it. Pulses are
+// Pulse is the progress of a stream, sent by the node that runs it. Pulses are
 // not stored and may be lost: they say when to read the store, and what is
 // stored says what is true.
 type Pulse struct {
@@ -177,31 +177,31 @@ type Pulse struct {
 	// Errors are the error messages that were sent to the client since the last
 	// pulse.
 	Errors []string `json:"errors,omitempty"`
-	// Over says that the session's record has its final status.
+	// Over says that the stream's record has its final status.
 	Over bool `json:"over,omitempty"`
 }
 
 // Feed lets any node follow the events that another one writes.
 type Feed interface {
-	// Since reads the events of a session after an entry, 0 for all of them,
+	// Since reads the events of a stream after an entry, 0 for all of them,
 	// and returns the entry that they reach to. It reads a bounded part; no
 	// messages and no error mean that there are no more so far.
-	Since(ctx context.Context, session string, after uint64) (messages [][]byte, last uint64, err error)
+	Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error)
 	// Announce sends a pulse to all who listen. It does not wait for them.
-	Announce(session string, p Pulse) error
+	Announce(stream string, p Pulse) error
 	// Listen calls f with every pulse that arrives, one at a time, until stop.
 	// f must not block.
-	Listen(session string, f func(Pulse)) (stop func(), err error)
+	Listen(stream string, f func(Pulse)) (stop func(), err error)
 }
 
 var _ Feed = (*Store)(nil)
 
 // pulseSubject is not among the subjects that are stored.
-func pulseSubject(session string) (string, error) { return subject("hubbub", "pulse", session) }
+func pulseSubject(stream string) (string, error) { return subject("hubbub", "pulse", stream) }
 
 // Since reads what was appended after an entry.
-func (s *Store) Since(ctx context.Context, session string, after uint64) (messages [][]byte, last uint64, err error) {
-	from, err := eventSubject(session)
+func (s *Store) Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error) {
+	from, err := eventSubject(stream)
 	if err != nil {
 		return nil, after, s.report("follow events", err)
 	}
@@ -223,8 +223,8 @@ func (s *Store) Since(ctx context.Context, session string, after uint64) (messag
 }
 
 // Announce sends a pulse.
-func (s *Store) Announce(session string, p Pulse) error {
-	to, err := pulseSubject(session)
+func (s *Store) Announce(stream string, p Pulse) error {
+	to, err := pulseSubject(stream)
 	if err != nil {
 		return wrap("announce", err)
 	}
@@ -235,9 +235,9 @@ func (s *Store) Announce(session string, p Pulse) error {
 	return wrap("announce", s.conn.Publish(to, raw))
 }
 
-// Listen receives the pulses of a session.
-func (s *Store) Listen(session string, f func(Pulse)) (stop func(), err error) {
-	from, err := pulseSubject(session)
+// Listen receives the pulses of a stream.
+func (s *Store) Listen(stream string, f func(Pulse)) (stop func(), err error) {
+	from, err := pulseSubject(stream)
 	if err != nil {
 		return nil, wrap("listen", err)
 	}

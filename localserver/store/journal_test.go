@@ -13,10 +13,10 @@ func TestJournalOrder(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		for i := range 20 {
-			for _, session := range []string{"s1", "s2"} {
-				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, session, 2*i+1)}
+			for _, stream := range []string{"s1", "s2"} {
+				batch := [][]byte{fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i), fmt.Appendf(nil, `{"of":%q,"n":%d}`, stream, 2*i+1)}
 				for range 1 + i%2 { // a batch of unknown outcome is appended again
-					if err := s.Append(ctx, session, 2*i, batch); err != nil {
+					if err := s.Append(ctx, stream, 2*i, batch); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -35,7 +35,7 @@ func TestJournalOrder(t *testing.T) {
 			}
 		}
 		if got, err := s.Messages(ctx, "s3"); err != nil || len(got) != 0 {
-			t.Fatalf("unknown session: %d messages, %v", len(got), err)
+			t.Fatalf("unknown stream: %d messages, %v", len(got), err)
 		}
 	})
 }

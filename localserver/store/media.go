@@ -31,7 +31,7 @@ const (
 	// within the 1 MiB that a message may have.
 	mediaChunk = 256 << 10
 	// mediaMemory bounds the media of a store in memory, in bytes, so that they
-	// leave room for sessions.
+	// leave room for streams.
 	mediaMemory = 160 << 20
 	// writeLease is how long a write may make no progress.
 	writeLease = 5 * time.Minute
@@ -149,7 +149,7 @@ func chunkSubject(blob string, n int64) (string, error) {
 	return subject("hubbub", "media", blob, strconv.FormatInt(n, 10))
 }
 
-// setUpMedia creates the stream of chunks and the bucket of names, or finds
+// setUpMedia creates the NATS stream of chunks and the bucket of names, or finds
 // them.
 func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) error {
 	maxBytes := int64(-1)

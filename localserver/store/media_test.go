@@ -391,7 +391,7 @@ func TestMediaStoreFull(t *testing.T) {
 		t.Errorf("full: %v", err)
 	}
 	if err := s.Create(context.Background(), record("s1"), "secret"); err != nil {
-		t.Errorf("no room for a session: %v", err)
+		t.Errorf("no room for a stream: %v", err)
 	}
 	w.Abort()
 	if n := s.chunkCount(t); n != 1 {

@@ -9,22 +9,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// MaxQuota is the largest stream quota of an account: as many sessions as one
+// MaxQuota is the largest stream quota of an account: as many streams as one
 // record can list.
 const MaxQuota = 8192
 
-// quotaGrace is how long a session that has not begun yet uses the quota, by
+// quotaGrace is how long a stream that has not begun yet uses the quota, by
 // clocks that may differ.
 const quotaGrace = time.Minute
 
-// openStreams are the sessions that use an account's quota over all nodes, and since
+// openStreams are the streams that use an account's quota over all nodes, and since
 // when.
 type openStreams map[string]time.Time
 
 // setUpQuotas creates the bucket of quotas, or finds it.
 func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.quotas, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "places", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
+		Bucket: "places", Storage: storage, TTL: StreamTTL, MaxValueSize: 1 << 20,
 	})
 	return err
 }
@@ -32,12 +32,12 @@ func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) 
 // errQuota is an account whose quota is used up.
 var errQuota = errors.New("the quota is used up")
 
-// AcquireStream adds a session to the open streams of an account, if there are fewer
-// than limit, at most MaxQuota, and reports whether it did. For a session that is among
+// AcquireStream adds a stream to the open streams of an account, if there are fewer
+// than limit, at most MaxQuota, and reports whether it did. For a stream that is among
 // them already it changes nothing.
-func (s *Store) AcquireStream(ctx context.Context, account, session string, now time.Time, limit int) (bool, error) {
+func (s *Store) AcquireStream(ctx context.Context, account, stream string, now time.Time, limit int) (bool, error) {
 	err := s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
-		if _, ok := open[session]; ok {
+		if _, ok := open[stream]; ok {
 			return false, nil
 		}
 		if len(open) >= limit {
@@ -48,7 +48,7 @@ func (s *Store) AcquireStream(ctx context.Context, account, session string, now 
 		if len(open) >= limit {
 			return false, errQuota
 		}
-		open[session] = now.UTC()
+		open[stream] = now.UTC()
 		return true, nil
 	})
 	if errors.Is(err, errQuota) {
@@ -57,12 +57,12 @@ func (s *Store) AcquireStream(ctx context.Context, account, session string, now 
 	return err == nil, s.report("acquire stream", err)
 }
 
-// ReleaseStream removes a session from the open streams of an account. One that is not
+// ReleaseStream removes a stream from the open streams of an account. One that is not
 // removed no longer counts once it is over.
-func (s *Store) ReleaseStream(ctx context.Context, account, session string) error {
+func (s *Store) ReleaseStream(ctx context.Context, account, stream string) error {
 	return s.report("release stream", s.changeQuota(ctx, account, func(_ context.Context, open openStreams) (bool, error) {
-		_, ok := open[session]
-		delete(open, session)
+		_, ok := open[stream]
+		delete(open, stream)
 		return ok, nil
 	}))
 }
@@ -82,12 +82,12 @@ func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Ti
 	return available, s.report("read stream quota", err)
 }
 
-// removeEnded removes the sessions that are over: their node died, or could not
-// release them. It reads the record of each session, so it is called only when
+// removeEnded removes the streams that are over: their node died, or could not
+// release them. It reads the record of each stream, so it is called only when
 // the quota is used up.
 func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time) error {
 	for id, since := range open {
-		rec, _, err := load[Session](ctx, s.sessions, id)
+		rec, _, err := load[Stream](ctx, s.streams, id)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}

@@ -48,14 +48,14 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 			t.Errorf("%+v %v", rec, err)
 		}
 		// A write of an earlier attempt that is still in flight fails.
-		_, revision, err := load[Session](ctx, s.sessions, "s1")
+		_, revision, err := load[Stream](ctx, s.streams, "s1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Withdraw(ctx, "s1", "third"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.sessions.Update(ctx, "s1", []byte("{}"), revision); !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		if _, err := s.streams.Update(ctx, "s1", []byte("{}"), revision); !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			t.Errorf("a late write: %v", err)
 		}
 		begin("fourth", nil)
@@ -96,7 +96,7 @@ func TestRetry(t *testing.T) {
 }
 
 // No more streams of an account are open than its quota allows, whichever node
-// asks; sessions that are over do not count.
+// asks; streams that are over do not count.
 func TestQuotas(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()

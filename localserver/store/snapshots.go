@@ -23,18 +23,18 @@ const (
 // Snapshots stores, for each stream, the newest snapshot of its speakers. The
 // contents are opaque to the store.
 type Snapshots interface {
-	// PutSnapshot replaces the snapshot of a session.
-	PutSnapshot(ctx context.Context, session string, snapshot []byte) error
-	// Snapshot returns the snapshot of a session, or ErrNotFound.
-	Snapshot(ctx context.Context, session string) ([]byte, error)
+	// PutSnapshot replaces the snapshot of a stream.
+	PutSnapshot(ctx context.Context, stream string, snapshot []byte) error
+	// Snapshot returns the snapshot of a stream, or ErrNotFound.
+	Snapshot(ctx context.Context, stream string) ([]byte, error)
 }
 
 var _ Snapshots = (*Store)(nil)
 
-func snapshotSubject(session string) (string, error) { return subject("hubbub", "voices", session) }
+func snapshotSubject(stream string) (string, error) { return subject("hubbub", "voices", stream) }
 
-// setUpSnapshots creates the stream of snapshots, or finds it: a subject for
-// each session, with its newest message only.
+// setUpSnapshots creates the NATS stream of snapshots, or finds it: a subject for
+// each stream, with its newest message only.
 func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageType) (err error) {
 	maxBytes := int64(-1)
 	if storage == jetstream.MemoryStorage {
@@ -49,18 +49,18 @@ func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageTyp
 	return err
 }
 
-// PutSnapshot replaces the snapshot of a session.
-func (s *Store) PutSnapshot(ctx context.Context, session string, snapshot []byte) error {
-	to, err := snapshotSubject(session)
+// PutSnapshot replaces the snapshot of a stream.
+func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte) error {
+	to, err := snapshotSubject(stream)
 	if err == nil {
 		_, err = s.js.Publish(ctx, to, snapshot)
 	}
 	return s.report("write snapshot", err)
 }
 
-// Snapshot returns the snapshot of a session.
-func (s *Store) Snapshot(ctx context.Context, session string) ([]byte, error) {
-	from, err := snapshotSubject(session)
+// Snapshot returns the snapshot of a stream.
+func (s *Store) Snapshot(ctx context.Context, stream string) ([]byte, error) {
+	from, err := snapshotSubject(stream)
 	if err != nil {
 		return nil, s.report("read snapshot", err)
 	}

@@ -16,8 +16,8 @@ const (
 	// eighth of it.
 	leastReserve = 8 << 20
 	mostReserve  = 256 << 20
-	// sessionSpace is what a new session is counted as: the largest input.
-	sessionSpace = 256 << 10
+	// recordSpace is what a new stream or job is counted as: the largest input.
+	recordSpace = 256 << 10
 	// startSpace is the free disk space, in bytes, that a start needs.
 	startSpace = 1 << 20
 )

@@ -1,4 +1,4 @@
-// Package store keeps what must outlive a request: sessions with the tokens
+// Package store keeps what must outlive a request: streams with the tokens
 // that open them, the events of each stream, snapshots of speakers, media,
 // counters and keys.
 //
@@ -9,7 +9,7 @@
 //
 // A call that returned nil has been written; on disk it survives a kill at any
 // moment. Everything expires, so that a store does not grow without bound: a
-// session SessionTTL after its last change, events EventTTL after they were
+// stream StreamTTL after its last change, events EventTTL after they were
 // written, snapshots SnapshotTTL.
 //
 // A call without an answer is made again until its context ends, and finds out
@@ -40,13 +40,13 @@ import (
 const startTimeout = 30 * time.Second
 
 var (
-	// ErrNotFound is a session or object that does not exist or has expired.
+	// ErrNotFound is a stream or object that does not exist or has expired.
 	ErrNotFound = errors.New("no such session")
-	// ErrConflict is a step that the session's status does not allow: it was
+	// ErrConflict is a step that the stream's status does not allow: it was
 	// begun or finished before.
 	ErrConflict = errors.New("the session has moved on")
 	// ErrToken is a token that opens nothing: wrong, used, expired or of
-	// another session. It does not say which.
+	// another stream. It does not say which.
 	ErrToken = errors.New("the token is not valid")
 )
 
@@ -91,9 +91,9 @@ type Store struct {
 	lost    chan struct{} // closed when the connection is closed and Close was not called
 
 	replicas int      // of everything
-	tails    sync.Map // of the journals that this process writes: session to tail; Finish forgets them
+	tails    sync.Map // of the journals that this process writes: stream to tail; Finish forgets them
 
-	sessions  bucket
+	streams   bucket
 	events    jetstream.Stream
 	snapshots jetstream.Stream
 	media     mediaStore
@@ -163,10 +163,10 @@ func (s *Store) lockFolder(dir string) (err error) {
 // temporary one that is removed at the end, also that of a process that was killed.
 func (s *Store) Folder() string { return s.folder }
 
-// setUp creates the buckets and streams, or finds them.
+// setUp creates the buckets and NATS streams, or finds them.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
 	steps := []func(context.Context, jetstream.StorageType) error{
-		s.setUpSessions, s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
+		s.setUpStreams, s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
 	}
 	if s.Shared() {
 		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)
@@ -247,7 +247,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if _, err := s.js.AccountInfo(ctx); err != nil {
 		return err
 	}
-	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return err
 	}
 	if s.embedded != nil {

@@ -39,16 +39,16 @@ func open(t testing.TB, dir string) *Store {
 	return s
 }
 
-func record(id string) Session {
-	return Session{ID: id, Account: "a", Node: "n1", Input: json.RawMessage(`{"x":1.50}`),
+func record(id string) Stream {
+	return Stream{ID: id, Account: "a", Node: "n1", Input: json.RawMessage(`{"x":1.50}`),
 		Created: noon, Expires: noon.Add(TokenTTL)}
 }
 
-func TestSessionStatus(t *testing.T) {
+func TestStreamStatus(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
 		if _, err := s.Get(ctx, "s1"); !errors.Is(err, ErrNotFound) {
-			t.Fatalf("unknown session: %v", err)
+			t.Fatalf("unknown stream: %v", err)
 		}
 		if _, err := s.Get(ctx, "no key * at all"); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("impossible id: %v", err)
@@ -57,7 +57,7 @@ func TestSessionStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Create(ctx, record("s1"), "secret"); !errors.Is(err, ErrConflict) {
-			t.Fatalf("second session of the same id: %v", err)
+			t.Fatalf("second stream of the same id: %v", err)
 		}
 		if err := s.Renew(ctx, "s1"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("renewal before the start: %v", err)
@@ -89,7 +89,7 @@ func TestSessionStatus(t *testing.T) {
 	})
 }
 
-func TestExpiredSessionCannotBegin(t *testing.T) {
+func TestExpiredStreamCannotBegin(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
@@ -139,31 +139,31 @@ func TestConcurrentSteps(t *testing.T) {
 	})
 }
 
-func TestTokenOpensItsSessionOnce(t *testing.T) {
+func TestTokenOpensItsStreamOnce(t *testing.T) {
 	both(t, func(t *testing.T, s *Store) {
 		ctx := context.Background()
-		for session, token := range map[string]string{"s1": "one", "s2": "two"} {
-			rec := record(session)
+		for stream, token := range map[string]string{"s1": "one", "s2": "two"} {
+			rec := record(stream)
 			rec.Expires = noon.Add(time.Minute)
 			if err := s.Create(ctx, rec, token); err != nil {
 				t.Fatal(err)
 			}
 		}
 		steps := []struct {
-			name, session, token string
-			at                   time.Time
-			want                 error
+			name, stream, token string
+			at                  time.Time
+			want                error
 		}{
 			{"unknown", "s1", "three", noon, ErrToken},
 			{"empty", "s1", "", noon, ErrToken},
-			{"another session's", "s1", "two", noon, ErrToken},
+			{"another stream's", "s1", "two", noon, ErrToken},
 			{"at its expiry", "s1", "one", noon.Add(time.Minute), ErrToken},
 			{"in time", "s1", "one", noon.Add(59 * time.Second), nil},
 			{"again", "s1", "one", noon, ErrToken},
-			{"unused by the wrong session", "s2", "two", noon, nil},
+			{"unused by the wrong stream", "s2", "two", noon, nil},
 		}
 		for _, c := range steps {
-			if _, err := s.Begin(ctx, c.session, c.token, Claim{"n", c.name}, c.at); !errors.Is(err, c.want) {
+			if _, err := s.Begin(ctx, c.stream, c.token, Claim{"n", c.name}, c.at); !errors.Is(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
@@ -175,7 +175,7 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	const token = "a-token-that-must-not-be-found"
-	if err := s.Create(context.Background(), record("session-of-the-token"), token); err != nil {
+	if err := s.Create(context.Background(), record("stream-of-the-token"), token); err != nil {
 		t.Fatal(err)
 	}
 	seen := false
@@ -187,7 +187,7 @@ func TestTokenIsStoredAsHashOnly(t *testing.T) {
 		if strings.Contains(string(raw), token) {
 			t.Errorf("%s contains the token", path)
 		}
-		seen = seen || strings.Contains(string(raw), "session-of-the-token")
+		seen = seen || strings.Contains(string(raw), "stream-of-the-token")
 		return err
 	})
 	if err != nil {
@@ -245,7 +245,7 @@ func TestTimesToLive(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
-		"KV_sessions": SessionTTL, "EVENTS": EventTTL,
+		"KV_sessions": StreamTTL, "EVENTS": EventTTL,
 		"MEDIA": mediaAge, "VOICES": SnapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_jobs": jobAge, "JOBS": queueAge,
 		"KV_secrets": 0, // holds a few keys only
@@ -276,7 +276,7 @@ func TestExpiryRemoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sessions = bucket{kv: kv}
+	s.streams = bucket{kv: kv}
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}

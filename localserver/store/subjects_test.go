@@ -39,8 +39,8 @@ func TestOddNamesReachNoSubject(t *testing.T) {
 				}
 			}
 			if name != "a.b" { // a key may have several elements
-				if err := s.Create(ctx, Session{ID: name}, "t"); err == nil {
-					t.Errorf("session %.20q was created", name)
+				if err := s.Create(ctx, Stream{ID: name}, "t"); err == nil {
+					t.Errorf("stream %.20q was created", name)
 				}
 				if _, err := s.Secret(ctx, name); err == nil {
 					t.Errorf("there is a secret %.20q", name)

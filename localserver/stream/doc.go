@@ -1,7 +1,7 @@
-// Package stream runs the streams of a server: one Session for each open
+// Package stream runs the streams of a server: one Stream for each open
 // stream, and one Watcher for each client that watches a stream.
 //
-// The path of a chunk through a session, one file for each step:
+// The path of a chunk through a stream, one file for each step:
 //
 //	reader.go     frames from the socket become chunks, or are answered with an error message
 //	pacer.go      a stream may not be faster than real time, nor silent for a minute
@@ -10,7 +10,7 @@
 //	writer.go     events, pings and the close frame go to the socket
 //	journal.go    the same events go to the store
 //
-// A session has four goroutines besides the one that runs it: reader, writer,
+// A stream has four goroutines besides the one that runs it: reader, writer,
 // journal and snapshot writer, and one more when its audio is recorded. Run
 // ends them all before it returns.
 //
@@ -19,7 +19,7 @@
 //   - Events are sent in order of their timestamps. No timestamp is later than
 //     the audio received. Every start has exactly one later end. No label has
 //     two open turns.
-//   - When the record of a session reads done, all of its events are in the
+//   - When the record of a stream reads done, all of its events are in the
 //     store.
 //   - Every queue is bounded. A slow diarizer or a slow client delays its own
 //     stream only, and is disconnected in the end.

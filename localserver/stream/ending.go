@@ -26,7 +26,7 @@ const (
 	storeTimeout = 5 * time.Second
 )
 
-// CloseTimeout is how long a session may take to end after the context of Run
+// CloseTimeout is how long a stream may take to end after the context of Run
 // was canceled.
 const CloseTimeout = 2*recordTimeout + closeTimeout
 
@@ -69,7 +69,7 @@ const causeEventsLost = "its events could not be kept"
 // recordEnd writes the end of the stream to the store, after all of its
 // events, so that whoever reads done finds them. It reports whether the store
 // took it in the time that the client can be kept waiting.
-func (s *Session) recordEnd(ctx context.Context, end *ending) bool {
+func (s *Stream) recordEnd(ctx context.Context, end *ending) bool {
 	// A stream that is canceled gets its time as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func (s *Session) recordEnd(ctx context.Context, end *ending) bool {
 
 // handOver leaves to the outbox what the store has not taken, before the
 // client gets its close frame. It reports whether the outbox has it durably.
-func (s *Session) handOver(end *ending) bool {
+func (s *Stream) handOver(end *ending) bool {
 	p, complete := s.journal.handOver()
 	if !complete && end.status == store.Done {
 		end.status, end.cause = store.Failed, causeEventsLost
@@ -102,7 +102,7 @@ func (s *Session) handOver(end *ending) bool {
 
 // finishJournal turns the end of a stream whose events are not all in the
 // store into an error.
-func (s *Session) finishJournal(ctx context.Context, end *ending) {
+func (s *Stream) finishJournal(ctx context.Context, end *ending) {
 	if err := s.journal.finish(ctx); err != nil {
 		s.log.Error("events of a stream could not be stored", "error", err)
 		if end.status == store.Done {
@@ -114,10 +114,10 @@ func (s *Session) finishJournal(ctx context.Context, end *ending) {
 // finishRecord writes the end of the stream into its record and reports whether
 // no further attempt is needed. An end that other nodes have recorded is the end of
 // the stream.
-func (s *Session) finishRecord(ctx context.Context, end *ending) bool {
-	err := s.config.Sessions.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
+func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
+	err := s.config.Records.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
 	if errors.Is(err, store.ErrConflict) {
-		rec, unread := s.config.Sessions.Get(ctx, s.config.ID)
+		rec, unread := s.config.Records.Get(ctx, s.config.ID)
 		switch {
 		case unread != nil:
 			err = unread
@@ -140,7 +140,7 @@ func (s *Session) finishRecord(ctx context.Context, end *ending) bool {
 // recordEndLate retries after the client got its close frame. It does so until
 // it succeeds or the server stops; a server that is stopping waits for
 // lateTimeout in all.
-func (s *Session) recordEndLate(ctx context.Context, drain <-chan struct{}, end *ending) {
+func (s *Stream) recordEndLate(ctx context.Context, drain <-chan struct{}, end *ending) {
 	call, cancel := context.WithTimeout(ctx, lateTimeout)
 	defer cancel()
 	s.finishJournal(call, end)

@@ -29,7 +29,7 @@ func frame(first byte, body []byte) []byte {
 	return append(append(out, 0, 0, 0, 0), body...) // a mask of zeros
 }
 
-// Whatever bytes arrive on a stream's connection: the session ends, what the
+// Whatever bytes arrive on a stream's connection: the stream ends, what the
 // diarizer gets is finite and complete, and nothing is left.
 func FuzzStreamBytes(f *testing.F) {
 	nan := make([]byte, protocol.ChunkBytes)
@@ -81,7 +81,7 @@ func FuzzStreamBytes(f *testing.F) {
 		select {
 		case <-closed:
 		case <-time.After(30 * time.Second):
-			t.Fatal("the session does not end")
+			t.Fatal("the stream does not end")
 		}
 	})
 }

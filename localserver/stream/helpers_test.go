@@ -30,12 +30,12 @@ var discard = slog.New(slog.DiscardHandler)
 // memory is a store in memory whose calls can fail. Methods that streams do not
 // call panic.
 type memory struct {
-	store.Sessions
+	store.Streams
 	fail func(call string) error // nil = never; called with the lock held
 
 	mu        sync.Mutex
 	calls     map[string]int
-	records   map[string]store.Session
+	records   map[string]store.Stream
 	events    map[string][][]byte
 	snapshots map[string][]byte
 	pulses    []store.Pulse
@@ -45,7 +45,7 @@ type memory struct {
 var errUnavailable = errors.New("the store is unavailable")
 
 func newMemory() *memory {
-	return &memory{calls: map[string]int{}, records: map[string]store.Session{}, events: map[string][][]byte{},
+	return &memory{calls: map[string]int{}, records: map[string]store.Stream{}, events: map[string][][]byte{},
 		snapshots: map[string][]byte{}, listeners: map[int]func(store.Pulse){}}
 }
 
@@ -77,17 +77,17 @@ func (m *memory) count(call string) int {
 	return m.calls[call]
 }
 
-// begin adds a running session.
+// begin adds a running stream.
 func (m *memory) begin(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.records[id] = store.Session{ID: id, Status: store.Running}
+	m.records[id] = store.Stream{ID: id, Status: store.Running}
 }
 
-func (m *memory) Get(_ context.Context, id string) (store.Session, error) {
+func (m *memory) Get(_ context.Context, id string) (store.Stream, error) {
 	defer m.mu.Unlock()
 	if err := m.enter("get"); err != nil {
-		return store.Session{}, err
+		return store.Stream{}, err
 	}
 	rec, ok := m.records[id]
 	if !ok {
@@ -207,7 +207,7 @@ func (m *memory) Snapshot(_ context.Context, id string) ([]byte, error) {
 	return raw, nil
 }
 
-// stored are the events of a session as text.
+// stored are the events of a stream as text.
 func (m *memory) stored(id string) (out []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -217,14 +217,14 @@ func (m *memory) stored(id string) (out []string) {
 	return out
 }
 
-// record is the record of a session.
-func (m *memory) record(id string) store.Session {
+// record is the record of a stream.
+func (m *memory) record(id string) store.Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.records[id]
 }
 
-// server runs sessions and watchers on connections in memory.
+// server runs streams and watchers on connections in memory.
 type server struct {
 	*memory
 	t        testing.TB
@@ -273,13 +273,13 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 	return conn
 }
 
-// config is that of a session in these tests.
+// config is that of a stream in these tests.
 func (s *server) config(id string) Config {
-	return Config{ID: id, Log: discard, Now: time.Now, Sessions: s.memory, Journal: s.memory, Feed: s.memory,
+	return Config{ID: id, Log: discard, Now: time.Now, Records: s.memory, Journal: s.memory, Feed: s.memory,
 		Snapshots: s.memory, Outbox: s.outbox, Counters: &s.counters}
 }
 
-// run carries a session on a connection to its end.
+// run carries a stream on a connection to its end.
 func (s *server) run(c Config, conn Socket, d Diarizer) {
 	New(c, conn, d).Run(s.ctx, s.drain)
 }
@@ -304,7 +304,7 @@ func (s *server) watch(from int) *client {
 func (s *server) watcher(from int) func(*websocket.Conn) {
 	return func(conn *websocket.Conn) {
 		NewWatcher(WatcherConfig{ID: testID, From: from, Log: discard, Feed: s.memory, Counters: &s.counters,
-			Record: func(ctx context.Context) (store.Session, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
+			Record: func(ctx context.Context) (store.Stream, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 // client: a store that is slow or unavailable does not delay the stream.
 type journal struct {
 	store    store.Journal
-	sessions store.Sessions
+	records  store.Streams
 	id       string
 	log      *slog.Logger
 	announce func(store.Pulse) error // to the watchers; nil = to none
@@ -53,9 +53,9 @@ type journal struct {
 	cancel context.CancelFunc
 }
 
-func newJournal(s store.Journal, sessions store.Sessions, id string, log *slog.Logger) *journal {
+func newJournal(s store.Journal, records store.Streams, id string, log *slog.Logger) *journal {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &journal{store: s, sessions: sessions, id: id, log: log,
+	return &journal{store: s, records: records, id: id, log: log,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel}
 }
 
@@ -187,7 +187,7 @@ func (j *journal) write(ctx context.Context) {
 func (j *journal) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := j.sessions.Renew(ctx, j.id); err != nil {
+	if err := j.records.Renew(ctx, j.id); err != nil {
 		j.log.Warn("the record of a stream could not be renewed", "error", err)
 	}
 }

@@ -62,12 +62,12 @@ func (p *PendingFinish) valid(stream string) bool {
 // disk before the client gets its close frame, and the next process on the same
 // folder delivers what this one could not.
 type Outbox struct {
-	journal  store.Journal
-	sessions store.Sessions
-	folder   string // "" keeps them in memory
-	log      *slog.Logger
-	lost     *atomic.Int64 // events
-	limit    int64         // bytes of events
+	journal store.Journal
+	records store.Streams
+	folder  string // "" keeps them in memory
+	log     *slog.Logger
+	lost    *atomic.Int64 // events
+	limit   int64         // bytes of events
 
 	mu      sync.Mutex
 	waiting []*PendingFinish
@@ -83,8 +83,8 @@ type Outbox struct {
 // OpenOutbox returns a running outbox, with what an earlier process left in
 // the folder; "" keeps everything in memory. It adds to lost the events that
 // cannot be delivered. Close ends it.
-func OpenOutbox(journal store.Journal, sessions store.Sessions, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	o := newOutbox(journal, sessions, folder, lost, log)
+func OpenOutbox(journal store.Journal, records store.Streams, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	o := newOutbox(journal, records, folder, lost, log)
 	if err := o.load(); err != nil {
 		log.Error("the outbox could not be read completely", "error", err)
 	}
@@ -92,8 +92,8 @@ func OpenOutbox(journal store.Journal, sessions store.Sessions, folder string, l
 	return o
 }
 
-func newOutbox(journal store.Journal, sessions store.Sessions, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	return &Outbox{journal: journal, sessions: sessions, folder: folder, lost: lost, log: log, limit: maxOutbox,
+func newOutbox(journal store.Journal, records store.Streams, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	return &Outbox{journal: journal, records: records, folder: folder, lost: lost, log: log, limit: maxOutbox,
 		wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -245,7 +245,7 @@ func (o *Outbox) deliver(ctx context.Context, p *PendingFinish) error {
 	}
 	call, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := o.sessions.Finish(call, p.Stream, p.Status, p.At, p.Cause)
+	err := o.records.Finish(call, p.Stream, p.Status, p.At, p.Cause)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return nil // ended by an earlier attempt or by another node
 	}

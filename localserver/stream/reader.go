@@ -33,8 +33,8 @@ const (
 // to the worker and answers invalid frames with an error message. It closes
 // s.chunks at the end of the input, with the reason in s.input, and from then
 // on only waits for the client's close frame.
-func (s *Session) read() {
-	r := reader{Session: s}
+func (s *Stream) read() {
+	r := reader{Stream: s}
 	if err := Guard(func() error { r.run(); return nil }); err != nil {
 		s.log.Error("panic in a stream's reader", "error", err)
 		r.end(internalError)
@@ -42,7 +42,7 @@ func (s *Session) read() {
 }
 
 type reader struct {
-	*Session
+	*Stream
 	ended bool // the input is over
 	frame [protocol.ChunkBytes + 1]byte
 }

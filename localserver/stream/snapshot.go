@@ -87,7 +87,7 @@ func (v *validator) restore(labels Labels) {
 }
 
 // takeSnapshot gives the current snapshot to the snapshot writer.
-func (s *Session) takeSnapshot() {
+func (s *Stream) takeSnapshot() {
 	if s.snapshots == nil {
 		return
 	}
@@ -113,11 +113,11 @@ func (s *Session) takeSnapshot() {
 
 // Resumable reports whether another stream can resume this one while it is
 // open.
-func (s *Session) Resumable() bool { return s.snapshots != nil }
+func (s *Stream) Resumable() bool { return s.snapshots != nil }
 
 // Supersede disconnects the stream because another one resumes it, and waits
 // until its last snapshot is stored, or ctx ends.
-func (s *Session) Supersede(ctx context.Context) {
+func (s *Stream) Supersede(ctx context.Context) {
 	s.log.Info("stream is resumed by another one")
 	abort(s.conn)
 	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)

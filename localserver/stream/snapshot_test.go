@@ -218,21 +218,21 @@ func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte) erro
 func TestSupersede(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		d := speaking("early", 0)
-		sessions := make(chan *Session, 1)
+		streams := make(chan *Stream, 1)
 		s.begin(testID)
 		c := newClient(t, s.dial(func(conn *websocket.Conn) {
-			session := New(s.config(testID), conn, d)
-			sessions <- session
-			session.Run(s.ctx, s.drain)
+			stream := New(s.config(testID), conn, d)
+			streams <- stream
+			stream.Run(s.ctx, s.drain)
 		}))
 		c.chunks(1)
 		synctest.Wait()
 		d.state = "late"
-		session := <-sessions
-		if !session.Resumable() {
+		stream := <-streams
+		if !stream.Resumable() {
 			t.Error("it is not resumable")
 		}
-		session.Supersede(t.Context())
+		stream.Supersede(t.Context())
 		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
 			t.Errorf("stored %q", raw)
 		}

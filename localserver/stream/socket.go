@@ -17,7 +17,7 @@ const (
 	receiveBuffer = 256 << 10
 )
 
-// Socket is the part of *websocket.Conn that a session uses.
+// Socket is the part of *websocket.Conn that a stream uses.
 type Socket interface {
 	SetReadLimit(bytes int64)
 	SetReadDeadline(t time.Time) error

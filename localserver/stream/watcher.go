@@ -34,7 +34,7 @@ type WatcherConfig struct {
 	Log   *slog.Logger
 	Feed  store.Feed
 	// Record returns the current record of the stream, or store.ErrNotFound.
-	Record   func(ctx context.Context) (store.Session, error)
+	Record   func(ctx context.Context) (store.Stream, error)
 	Counters *Counters
 	// Revoked is closed when the API key of the watcher is revoked; nil = never.
 	Revoked <-chan struct{}
@@ -42,7 +42,7 @@ type WatcherConfig struct {
 
 // Watcher is one connection that watches a stream.
 //
-// It is independent of the stream's Session: it reads what the session's
+// It is independent of the Stream that runs: it reads what that stream's
 // journal has written to the store. So it works on every node, also gets the
 // events from before it connected, and cannot delay the stream. Pulses tell it when to
 // read. It has three goroutines: reader, writer, and the one that runs it,
@@ -74,7 +74,7 @@ func NewWatcher(c WatcherConfig, conn Socket) *Watcher {
 		readerDone: make(chan struct{}), wake: make(chan struct{}, 1), errors: make(chan string, maxErrors)}
 }
 
-// Run watches the stream until it ends or the client leaves. Closing drain
+// Run watches the stream until it ends or the client disconnects. Closing drain
 // ends the watcher after it has sent what is stored; canceling ctx disconnects
 // it.
 func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
@@ -199,7 +199,7 @@ func (w *Watcher) forwardRecord(ctx context.Context) *ending {
 
 // streamOver ends a watcher whose stream is over. For a watcher that is a
 // normal end, however the stream ended; the text says how.
-func streamOver(rec store.Session) *ending {
+func streamOver(rec store.Stream) *ending {
 	text := string(rec.Status)
 	if rec.Status != store.Done && rec.Cause != "" {
 		text += ": " + rec.Cause

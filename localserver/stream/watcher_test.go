@@ -36,7 +36,7 @@ func (c *client) lastState() protocol.StreamState {
 func TestWatch(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.mu.Lock()
-		s.records[testID] = store.Session{ID: testID, Status: store.Created}
+		s.records[testID] = store.Stream{ID: testID, Status: store.Created}
 		s.mu.Unlock()
 		early := s.watch(0)
 		synctest.Wait()
@@ -97,7 +97,7 @@ func TestWatchOfAFailedStream(t *testing.T) {
 		}
 		<-sender.done
 	})
-	long := streamOver(store.Session{Status: store.Failed, Cause: strings.Repeat("é", 100)})
+	long := streamOver(store.Stream{Status: store.Failed, Cause: strings.Repeat("é", 100)})
 	if len(long.text) > maxCloseText || !strings.HasPrefix(long.text, "error: éé") {
 		t.Errorf("%d bytes: %q", len(long.text), long.text)
 	}

@@ -24,7 +24,7 @@ type transcript struct {
 	open    map[string]float64 // starts of open turns by label
 }
 
-func startTranscript(r words.Recogniser, s *Session) *transcript {
+func startTranscript(r words.Recogniser, s *Stream) *transcript {
 	t := &transcript{writer: s.writer, journal: s.journal, open: map[string]float64{}}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,

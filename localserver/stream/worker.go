@@ -12,7 +12,7 @@ const silenceInterval = 500 * time.Millisecond
 
 // work gives chunks to the diarizer until there is a reason to end the stream,
 // and returns it.
-func (s *Session) work(drain <-chan struct{}) ending {
+func (s *Stream) work(drain <-chan struct{}) ending {
 	tick := time.NewTicker(silenceInterval)
 	defer tick.Stop()
 	for {
@@ -41,7 +41,7 @@ func (s *Session) work(drain <-chan struct{}) ending {
 
 // finishQueued processes the chunks that have arrived, and few later ones: a client that
 // does not pause fills the queue as fast as it is emptied.
-func (s *Session) finishQueued() ending {
+func (s *Stream) finishQueued() ending {
 	for range queuedChunks + 1 { // the end of the input comes after the last chunk
 		select {
 		case c, ok := <-s.chunks:
@@ -60,7 +60,7 @@ func (s *Session) finishQueued() ending {
 
 // push gives one chunk to the diarizer and emits what it commits. It reports
 // whether the diarizer still works.
-func (s *Session) push(c chunk) bool {
+func (s *Stream) push(c chunk) bool {
 	s.words.audio(s.received, c.samples)
 	s.received += protocol.ChunkDuration
 	s.journal.received.Store(int64(s.received))
@@ -75,7 +75,7 @@ func (s *Session) push(c chunk) bool {
 
 // flush emits everything that the diarizer still holds and ends the open turns,
 // whatever happened to the connection, so that the stored events are complete.
-func (s *Session) flush(end ending) ending {
+func (s *Stream) flush(end ending) ending {
 	if end != internalError && !s.diarize(s.diarizer.Flush) {
 		end = internalError
 	}
@@ -85,7 +85,7 @@ func (s *Session) flush(end ending) ending {
 }
 
 // diarize makes one call of the diarizer. A panic in it ends this stream only.
-func (s *Session) diarize(call func([]engine.Event) []engine.Event) bool {
+func (s *Stream) diarize(call func([]engine.Event) []engine.Event) bool {
 	s.raw = s.raw[:0]
 	if err := Guard(func() error { s.raw = call(s.raw); return nil }); err != nil {
 		s.counters.EnginePanics.Add(1)
@@ -99,7 +99,7 @@ func (s *Session) diarize(call func([]engine.Event) []engine.Event) bool {
 
 // emit sends and stores the valid events. Sending waits for a slow client, and
 // then so do the diarizer and the reader.
-func (s *Session) emit() {
+func (s *Stream) emit() {
 	for _, e := range s.valid {
 		s.writer.send(e.Raw)
 		s.journal.add(e.Raw)

@@ -48,7 +48,7 @@ func TestMatchOfAContinuedTurn(t *testing.T) {
 		"lost before that":     {"start 2 A Rosa; lost 2; known 2; start 1.9 A Sam; decided 2.1; lost 2.1; known 2.1; start 1.9 A Kim; end 4 A", "start 2 A Rosa; end 2.2 A; start 2.2 A Kim; end 4 A"},
 		"beside one that ends": {"start 1.1 A Rosa; start 1.3 B; lost 1.3; known 1.3; start 1.2 A Sam; decided 2; end 4 A", "start 1.1 A Rosa; start 1.3 B; end 1.3 A; start 1.3 A Sam; end 1.301 B; end 4 A"},
 	} {
-		if got := spliced(t, c[0]); got != c[1] {
+		if got := merged(t, c[0]); got != c[1] {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c[1])
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"hubbub/protocol"
 )
 
-// spliced runs a script: "start AT LABEL", "start AT LABEL MATCH" and "end AT LABEL" are
+// merged runs a script: "start AT LABEL", "start AT LABEL MATCH" and "end AT LABEL" are
 // events of the present stream on the capture's clock (the match "null" is withdrawn), "lost AT" its loss when so much was
 // decided, "known AT" and "unknown AT" a new stream from there, "decided AT"
 // the time that passes, "over" the end. What comes out is returned in the same form.
-func spliced(t *testing.T, script string) string {
+func merged(t *testing.T, script string) string {
 	t.Helper()
 	p := newEventMerger()
 	var out []string
@@ -91,7 +91,7 @@ func TestMergerJoinsStreams(t *testing.T) {
 			"start 1 A; end 3 A; start 3 A; end 5 A"},
 		"lost before anything": {"lost 0; known 0; start 1 A; end 2 A", "start 1 A; end 2 A"},
 	} {
-		if got := spliced(t, c[0]); got != c[1] {
+		if got := merged(t, c[0]); got != c[1] {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c[1])
 		}
 	}

@@ -69,7 +69,7 @@ func probeTo(t *testing.T, c *Client, proxy *url.URL) (TLSInfo, error) {
 	if proxy != nil {
 		c.http.Transport.(*http.Transport).Proxy = http.ProxyURL(proxy)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Timeout)
 	defer cancel()
 	p, err := c.Probe()
 	if err != nil {

@@ -23,28 +23,28 @@ import (
 
 const testToken = "tok/en+5f.8=1c"
 
-// notebook is a Tracer that keeps everything.
-type notebook struct {
+// recordList is a Tracer that keeps everything.
+type recordList struct {
 	mu      sync.Mutex
 	records []trace.Record
 }
 
-func (n *notebook) Record(r trace.Record) {
+func (n *recordList) Record(r trace.Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.records = append(n.records, r)
 }
 
-func (n *notebook) all() []trace.Record {
+func (n *recordList) all() []trace.Record {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append([]trace.Record(nil), n.records...)
 }
 
 // find waits for a record.
-func (n *notebook) find(t *testing.T, what string, is func(trace.Record) bool) trace.Record {
+func (n *recordList) find(t *testing.T, what string, is func(trace.Record) bool) trace.Record {
 	t.Helper()
-	for end := time.Now().Add(protocoltest.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(protocoltest.Timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		for _, r := range n.all() {
 			if is(r) {
 				return r
@@ -72,36 +72,32 @@ func checkSecrets(t *testing.T, records []trace.Record) {
 	}
 }
 
-// tattler is a service that repeats key and token wherever it can.
-func tattler(t *testing.T, s script) (*Client, *notebook) {
+// leakyService is a service that repeats key and token wherever it can.
+func leakyService(t *testing.T, s script) (*Client, *recordList) {
 	t.Helper()
-	upgrader := websocket.Upgrader{}
-	var address string
-	address, ca := protocoltest.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Request-Id", "req-1")
-		switch {
-		case r.URL.Path == "/v1/test":
+	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{
+		Test: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(http.StatusTeapot)
 			fmt.Fprintf(w, "<title>no %s</title>", r.Header.Get("Authorization"))
-		case r.Method == http.MethodPost:
-			fmt.Fprintf(w, `{"id":"one","url":"wss%s\/stream?token=tok%%2Fen%%2B5f.8%%3D1c","token":"tok\/en+5f.8=1c","key":%q}`,
-				strings.TrimPrefix(address, "https"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-		case r.URL.Query().Get("token") == testToken && s != nil:
-			conn, err := upgrader.Upgrade(w, r, nil)
-			if err != nil {
-				t.Error(err)
-				return
+		},
+		Create: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Request-Id", "req-1")
+			fmt.Fprintf(w, `{"id":"one","url":"wss://%s\/stream?token=tok%%2Fen%%2B5f.8%%3D1c","token":"tok\/en+5f.8=1c","key":%q}`,
+				r.Host, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		},
+		Handshake: func(w http.ResponseWriter, r *http.Request) {
+			token := r.URL.Query().Get("token")
+			if s == nil || token != testToken {
+				w.WriteHeader(http.StatusUnauthorized)
+				fmt.Fprintf(w, `{"requestId":"r","message":"token %s is not good"}`, token)
+			} else if conn := protocoltest.Upgrade(w, r); conn != nil {
+				defer conn.Close()
+				s(t, conn)
 			}
-			defer conn.Close()
-			_ = conn.SetReadDeadline(time.Now().Add(protocoltest.Patience))
-			s(t, conn)
-		default:
-			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"requestId":"r","message":"token %s is not good"}`, r.URL.Query().Get("token"))
-		}
-	}), nil)
-	book := &notebook{}
+		},
+	}.Handler(), nil)
+	book := &recordList{}
 	return newTestClient(t, Options{BaseURL: address, CACert: ca, Tracer: book}), book
 }
 
@@ -116,8 +112,8 @@ func kinds(records []trace.Record) (out []string) {
 }
 
 func TestRecordsOfAStream(t *testing.T) {
-	c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
-		if err := conn.WriteControl(websocket.PingMessage, []byte("hi"), time.Now().Add(protocoltest.Patience)); err != nil {
+	c, book := leakyService(t, func(t *testing.T, conn *websocket.Conn) {
+		if err := conn.WriteControl(websocket.PingMessage, []byte("hi"), time.Now().Add(protocoltest.Timeout)); err != nil {
 			t.Error(err)
 		}
 		samples, payload := make([]float32, protocol.ChunkSamples), []byte(nil)
@@ -171,7 +167,7 @@ func TestRecordsOfAStream(t *testing.T) {
 			r.Kind == trace.KindChunk && (r.Size != protocol.ChunkBytes || r.Took <= 0 || r.Stream != 1),
 			r.Kind == trace.KindChunk && r.Chunk == 1 && (r.Gap <= 0 || r.Dropped != 0),
 			r.Kind == trace.KindChunk && r.Chunk == 5 && (r.Dropped != 3 || r.Ahead < 300*time.Millisecond),
-			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > protocoltest.Patience),
+			r.Kind == trace.KindEvent && (r.Type != protocol.TypeSpeakerStart || r.Text != "SPEAKER_00 at 0.150 s" && r.Text != "SPEAKER_01 at 0.250 s (session 0.550 s)" || r.Lag < 0 || r.Lag > protocoltest.Timeout),
 			r.Kind == trace.KindMessage && string(r.Raw) != protocol.EndOfStreamMessage,
 			r.Kind == trace.KindClose && r.Code != 1000,
 			r.Kind == trace.KindEnd && (r.Code != 1000 || r.Type != "completed" || r.Fault):
@@ -206,11 +202,11 @@ func openLive(t *testing.T, c *Client) *Stream {
 // TestRecordsOfALatePong answers the first ping only after the second: its round
 // trip is that of the first.
 func TestRecordsOfALatePong(t *testing.T) {
-	c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+	c, book := leakyService(t, func(t *testing.T, conn *websocket.Conn) {
 		var pings []string
 		conn.SetPingHandler(func(p string) error {
 			if pings = append(pings, p); len(pings) == 2 {
-				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(protocoltest.Patience))
+				return conn.WriteControl(websocket.PongMessage, []byte(pings[0]), time.Now().Add(protocoltest.Timeout))
 			}
 			return nil
 		})
@@ -227,7 +223,7 @@ func TestRecordsOfALatePong(t *testing.T) {
 
 func TestRecordsOfFailures(t *testing.T) {
 	t.Run("answers", func(t *testing.T) {
-		c, book := tattler(t, nil)
+		c, book := leakyService(t, nil)
 		if _, err := c.Test(context.Background()); err == nil {
 			t.Error("no error")
 		}
@@ -250,7 +246,7 @@ func TestRecordsOfFailures(t *testing.T) {
 		}
 	})
 	t.Run("no answer", func(t *testing.T) {
-		book := &notebook{}
+		book := &recordList{}
 		c := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1", Tracer: book})
 		_, err := c.Test(context.Background())
 		if err == nil {
@@ -263,7 +259,7 @@ func TestRecordsOfFailures(t *testing.T) {
 		book.find(t, "a failed connection", func(r trace.Record) bool { return r.Kind == trace.KindConnect && r.Fault })
 	})
 	t.Run("a connection that breaks", func(t *testing.T) {
-		c, book := tattler(t, func(t *testing.T, conn *websocket.Conn) {
+		c, book := leakyService(t, func(t *testing.T, conn *websocket.Conn) {
 			_, _, _ = conn.ReadMessage()
 			breakOff(t, conn)
 		})

@@ -9,9 +9,9 @@ import (
 	"hubbub/protocol"
 )
 
-// TestLiveBacklogDropsTheOldest fills the buffer of a source that cannot wait:
+// TestLiveBufferDropsTheOldest fills the buffer of a source that cannot wait:
 // put never waits, and what is dropped is counted and marked as a gap.
-func TestLiveBacklogDropsTheOldest(t *testing.T) {
+func TestLiveBufferDropsTheOldest(t *testing.T) {
 	b := newSendBuffer(true)
 	const dropped = 100
 	for seq := range int64(liveBuffer + dropped) {
@@ -30,9 +30,9 @@ func TestLiveBacklogDropsTheOldest(t *testing.T) {
 	}
 }
 
-// TestPatientBacklogWaits: a source that can wait is held up while 5 s of audio
+// TestWaitingBufferIsFull: a source that can wait is held up while 5 s of audio
 // wait, and goes on when a chunk is taken.
-func TestPatientBacklogWaits(t *testing.T) {
+func TestWaitingBufferIsFull(t *testing.T) {
 	b := newSendBuffer(false)
 	for seq := range int64(waitingBuffer) {
 		if err := b.put(context.Background(), bufferedChunk{seq: seq}, nil); err != nil {

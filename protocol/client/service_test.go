@@ -62,7 +62,7 @@ func openStream(t *testing.T, s script, change func(*config)) *Stream {
 		_ = stream.Close()
 		select {
 		case <-done:
-		case <-time.After(protocoltest.Patience):
+		case <-time.After(protocoltest.Timeout):
 			t.Error("the server's script did not end")
 		}
 	})
@@ -139,7 +139,7 @@ func untilEnd(t *testing.T, conn *websocket.Conn) (chunks int) {
 func collect(t *testing.T, s *Stream) ([]protocol.Event, CloseInfo) {
 	t.Helper()
 	var events []protocol.Event
-	limit := time.After(protocoltest.Patience)
+	limit := time.After(protocoltest.Timeout)
 	for {
 		select {
 		case e, ok := <-s.Events():
@@ -313,7 +313,7 @@ func sendChunks(t *testing.T, l *ResilientStream, from, to int64) {
 // receiveAll receives until the stream is over.
 func receiveAll(t *testing.T, l *ResilientStream) (lines []string, changes []ConnectionChange, end CloseInfo) {
 	t.Helper()
-	limit := time.After(protocoltest.Patience)
+	limit := time.After(protocoltest.Timeout)
 	for {
 		select {
 		case u, ok := <-l.Updates():
@@ -333,7 +333,7 @@ func receiveAll(t *testing.T, l *ResilientStream) (lines []string, changes []Con
 
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(protocoltest.Patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(protocoltest.Timeout); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -361,7 +361,7 @@ func TestCloseUnblocksTheReader(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.decided
 	}
-	for deadline := time.Now().Add(protocoltest.Patience); received() < 4; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(protocoltest.Timeout); received() < 4; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v", s.Stats())
 		}
@@ -410,7 +410,7 @@ func TestStreamIsSafeForManyGoroutines(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(protocoltest.Patience); s.Stats().ChunksSent < 50 || events.Load() < 50; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(protocoltest.Timeout); s.Stats().ChunksSent < 50 || events.Load() < 50; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%+v", s.Stats())
 		}

@@ -62,8 +62,8 @@ type Document struct {
 // New makes a Document of finished turns, in any order, and annotations. Merged
 // labels are one speaker. All text is cleaned for one line, without control and
 // bidirectional formatting characters.
-func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document {
-	d := &Document{Info: info, Bookmarks: notes.Bookmarks()}
+func New(info Info, turns []protocol.Turn, annotations protocol.Annotations) *Document {
+	d := &Document{Info: info, Bookmarks: annotations.Bookmarks()}
 	d.Name, d.Title = protocol.Clean(info.Name, maxText), protocol.Clean(info.Title, maxText)
 	if d.Name == "" {
 		d.Name = "live"
@@ -71,7 +71,7 @@ func New(info Info, turns []protocol.Turn, notes protocol.Annotations) *Document
 	if d.Title == "" {
 		d.Title = d.Name
 	}
-	for i, p := range notes.Speakers(lanes(turns)) {
+	for i, p := range annotations.Speakers(lanes(turns)) {
 		s := Speaker{Label: p.Label, Labels: p.Labels, Name: p.Lane.Speaker, Turns: len(p.Turns), First: p.Turns[0].Start}
 		for _, t := range p.Turns {
 			d.Turns = append(d.Turns, Turn{i, t.Start, t.End, protocol.Clean(t.Text, maxTurnText)})

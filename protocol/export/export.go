@@ -30,13 +30,13 @@ const (
 // Formats are all formats, in the order of help texts.
 func Formats() []Format { return []Format{RTTM, JSON, CSV, Audacity, WebVTT, HTML} }
 
-// Words are the names of all formats, for a command line.
-func Words() []string {
-	var words []string
+// FormatNames are the names of all formats, for a command line.
+func FormatNames() []string {
+	var names []string
 	for _, f := range Formats() {
-		words = append(words, string(f))
+		names = append(names, string(f))
 	}
-	return words
+	return names
 }
 
 // ParseFormat parses the name of a format, in any case. "vtt", "labels" and "txt"
@@ -52,7 +52,7 @@ func ParseFormat(s string) (Format, error) {
 			return f, nil
 		}
 	}
-	return "", fmt.Errorf("unknown export format %q: it must be one of %s", s, strings.Join(Words(), ", "))
+	return "", fmt.Errorf("unknown export format %q: it must be one of %s", s, strings.Join(FormatNames(), ", "))
 }
 
 // File is the file name of the format in a folder of exports.

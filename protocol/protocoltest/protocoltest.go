@@ -29,9 +29,9 @@ import (
 	"hubbub/protocol"
 )
 
-// Patience is how long a test waits for what must happen. A busy machine may
+// Timeout is how long a test waits for what must happen. A busy machine may
 // need some of it, a passing test none.
-const Patience = 20 * time.Second
+const Timeout = 20 * time.Second
 
 // What the service returns unless a test replaces it.
 const (
@@ -92,7 +92,7 @@ func Upgrade(w http.ResponseWriter, r *http.Request) *websocket.Conn {
 	if err != nil {
 		return nil
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(Patience))
+	_ = conn.SetReadDeadline(time.Now().Add(Timeout))
 	return conn
 }
 
@@ -167,7 +167,7 @@ func UntilEnd(conn *websocket.Conn) (chunks [][]byte) {
 
 // CloseWith sends a close frame and waits for the client's.
 func CloseWith(conn *websocket.Conn, code int, text string) {
-	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(Patience))
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text), time.Now().Add(Timeout))
 	Drain(conn)
 }
 

@@ -206,11 +206,11 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	a := NewAccessible(&b)
 	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
-	notes, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
+	annotations, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.use(CommandOptions{Annotations: protocol.NewAnnotationsStore(notes)})
+	a.use(CommandOptions{Annotations: protocol.NewAnnotationsStore(annotations)})
 	for range 2 {
 		if err := a.State(s); err != nil {
 			t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-func commandsAt(heard float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
+func commandsAt(position float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
 	var b bytes.Buffer
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	s := tuitest.State(tuitest.FourSpeakers, heard, 1)
+	s := tuitest.State(tuitest.FourSpeakers, position, 1)
 	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return s }, Annotations: store})
 	return c, &b, store
 }

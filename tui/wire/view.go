@@ -188,11 +188,11 @@ func (v *View) NextDirection() {
 	f.direction = map[trace.Direction]trace.Direction{"": trace.Outgoing, trace.Outgoing: trace.Incoming}[f.direction]
 }
 
-// Words are the words that a row must have, SetWords replaces them.
-func (v *View) Words() string { return v.filter.text }
+// Filter are the words that a row must have, SetFilter replaces them.
+func (v *View) Filter() string { return v.filter.text }
 
-// SetWords filters by words.
-func (v *View) SetWords(text string) { v.filter.text = text }
+// SetFilter filters by words.
+func (v *View) SetFilter(text string) { v.filter.text = text }
 
 // FilterText says what the list shows.
 func (v *View) FilterText() string {

@@ -9,13 +9,12 @@ has. SHARE of the meetings and of the enrolment speech go through a chain of cha
 import argparse
 import json
 import os
-import subprocess
 import numpy as np
 import soundfile as sf
 import meeting
 from channels import Channels
+from unpack import RATE, samples, spans
 
-RATE = 16000
 ENROLMENT = 15                                                        # seconds
 REST = 10                                                             # seconds that a person needs beyond the enrolment to be in meetings
 SENTENCES = ('cv-', 'speechocean', 'korean', 'alphanum')              # corpora of people with several recordings each
@@ -23,24 +22,18 @@ SIZES = (2, 8, 50)
 PEOPLE = {2: .1, 3: .2, 4: .3, 5: .2, 6: .2}
 
 
-def samples(path):
-    raw = subprocess.run(['ffmpeg', '-v', 'error', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'], capture_output=True, check=True).stdout
-    return np.frombuffer(raw, '<i2')
-
-
 def divide(x, utterances):
     """samples of a person -> enrolment speech, [(first sample, samples)] of the rest"""
     parts, rest, left = [], [], ENROLMENT * RATE
-    for start, seconds in utterances:
-        a, b = int(round(start * RATE)), min(int(round((start + seconds) * RATE)), len(x))
-        n = min(left, b - a)
+    for a, length in spans(utterances, len(x)):
+        n = min(left, length)
         if n > 0:
             parts.append(x[a:a + n])
             left -= n
-        elif b - a > RATE // 2:
-            rest.append((a, b - a))
+        elif length > RATE // 2:
+            rest.append((a, length))
     if left <= 0 and not rest:                                        # one long recording
-        rest = [(a + n, b - a - n)]
+        rest = [(a + n, length - n)]
     return np.concatenate(parts), rest
 
 

@@ -50,7 +50,7 @@ func Check(dir string) ([]Report, error) {
 }
 
 // Purge deletes the media objects in a data folder that no server uses, and
-// with all everything else that its store holds: sessions, events, voices, jobs. It
+// with all everything else that its store holds: streams, events, voices, jobs. It
 // returns how many bytes that freed. It needs no free space.
 func Purge(dir string, all bool) (freed int64, err error) {
 	lock, err := lockStore(dir)

@@ -16,8 +16,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Patience is how long a test waits for what must happen; a busy machine is slow.
-const Patience = 60 * time.Second
+// Timeout is how long a test waits for what must happen; a busy machine is slow.
+const Timeout = 60 * time.Second
 
 // Browser is headless Chromium with one page, spoken to over its debugging
 // protocol (chromedevtools.github.io/devtools-protocol).
@@ -88,7 +88,7 @@ func Open(t *testing.T) *Browser {
 		if b.conn, _, err = websocket.DefaultDialer.Dial(url, nil); err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(Patience):
+	case <-time.After(Timeout):
 		t.Fatal("Chromium does not answer")
 	}
 	t.Cleanup(func() { _ = b.conn.Close() })
@@ -118,7 +118,7 @@ func (b *Browser) Call(method string, params map[string]any, result any) {
 	if err := b.conn.WriteJSON(message); err != nil {
 		b.T.Fatal(err)
 	}
-	_ = b.conn.SetReadDeadline(time.Now().Add(Patience))
+	_ = b.conn.SetReadDeadline(time.Now().Add(Timeout))
 	for {
 		var answer struct {
 			ID     int
@@ -174,7 +174,7 @@ func (b *Browser) Eval(expression string) any {
 // Until polls an expression until it is true.
 func (b *Browser) Until(expression string) {
 	b.T.Helper()
-	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(Timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if b.Eval("Boolean("+expression+")") == true {
 			return
 		}

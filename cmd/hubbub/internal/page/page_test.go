@@ -19,15 +19,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen; a busy machine is slow.
-const patience = 60 * time.Second
+// timeout is how long a test waits for what must happen; a busy machine is slow.
+const timeout = 60 * time.Second
 
 // talk is a session that a test changes.
 type talk struct {
-	mu    sync.Mutex
-	title string
-	notes protocol.Annotations
-	line  *protocol.Timeline
+	mu          sync.Mutex
+	title       string
+	annotations protocol.Annotations
+	line        *protocol.Timeline
 }
 
 func newTalk() *talk { return &talk{title: "Monday", line: protocol.NewTimeline()} }
@@ -36,7 +36,7 @@ func (s *talk) state() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	snapshot := s.line.Snapshot()
-	lanes, turns := Speakers(s.notes.Speakers(snapshot))
+	lanes, turns := Speakers(s.annotations.Speakers(snapshot))
 	return State{Title: s.title, Now: snapshot.Decided, Rate: 1, Speakers: lanes, Turns: turns}
 }
 
@@ -55,7 +55,7 @@ func (s *talk) annotate(t *testing.T, f func(protocol.Annotations) (protocol.Ann
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
-	if s.notes, err = f(s.notes); err != nil {
+	if s.annotations, err = f(s.annotations); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,7 +95,7 @@ func follow(t *testing.T, url string) *client {
 	if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("%s, %s", r.Status, r.Header.Get("Content-Type"))
 	}
-	watchdog := time.AfterFunc(patience, func() { _ = r.Body.Close() })
+	watchdog := time.AfterFunc(timeout, func() { _ = r.Body.Close() })
 	t.Cleanup(func() { watchdog.Stop() })
 	lines := bufio.NewScanner(r.Body)
 	lines.Buffer(nil, 64<<20)

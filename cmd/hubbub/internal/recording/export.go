@@ -22,17 +22,17 @@ const embedLimit = 15 * 60
 // Content is what an export contains: that of a recording, or of a session that
 // is running.
 type Content struct {
-	Info  export.Info // without Audio
-	Turns []protocol.Turn
-	Notes protocol.Annotations
-	Audio string // path of the WAV file; "" = there is none
+	Info        export.Info // without Audio
+	Turns       []protocol.Turn
+	Annotations protocol.Annotations
+	Audio       string // path of the WAV file; "" = there is none
 }
 
 // Content is the whole recording with the given names and bookmarks.
-func (r *Recording) Content(notes protocol.Annotations) Content {
+func (r *Recording) Content(annotations protocol.Annotations) Content {
 	return Content{
 		Info:  export.Info{Name: r.Info.Name, Title: r.Title(), Started: r.Info.Started, Length: r.Length},
-		Turns: r.Turns(), Notes: notes, Audio: r.Audio,
+		Turns: r.Turns(), Annotations: annotations, Audio: r.Audio,
 	}
 }
 
@@ -54,7 +54,7 @@ func (c Content) Document(dir, audio string) *export.Document {
 	default:
 		info.Audio = &export.Audio{URL: relative(dir, c.Audio)}
 	}
-	return export.New(info, c.Turns, c.Notes)
+	return export.New(info, c.Turns, c.Annotations)
 }
 
 // relative is the path of a file from a folder. Where there is none, as between
@@ -89,7 +89,7 @@ func (c Content) Export(dir string) (string, error) {
 				return "", err
 			}
 		}
-		return fmt.Sprintf("exported %s into %s", strings.Join(export.Words(), ", "), to), nil
+		return fmt.Sprintf("exported %s into %s", strings.Join(export.FormatNames(), ", "), to), nil
 	}
 	return "", fmt.Errorf("cannot export: %s has too many exports already", dir)
 }

@@ -134,11 +134,11 @@ func TestPlayerSteps(t *testing.T) {
 	}
 }
 
-// TestSaveNotes saves every change; the file is complete at any moment.
-func TestSaveNotes(t *testing.T) {
+// TestSaveAnnotations saves every change; the file is complete at any moment.
+func TestSaveAnnotations(t *testing.T) {
 	dir := t.TempDir()
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k := SaveNotes(dir, store, 0)
+	k := SaveAnnotations(dir, store, 0)
 	rename := func(name string) {
 		if err := store.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", name) }); err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestSaveNotes(t *testing.T) {
 	rename("Anna")
 	for deadline := time.Now().Add(time.Minute); store.Unsaved() || !exists(filepath.Join(dir, NotesFile)); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the notes are not saved")
+			t.Fatal("the annotations are not saved")
 		}
 	}
 	k.cancel() // as if it were busy with the first change
@@ -159,17 +159,17 @@ func TestSaveNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Recording{Dir: dir}
-	if err := r.readNotes(); err != nil || r.Notes.Name("A") != "Bea" {
-		t.Errorf("A is %q, %v", r.Notes.Name("A"), err)
+	if err := r.readAnnotations(); err != nil || r.Annotations.Name("A") != "Bea" {
+		t.Errorf("A is %q, %v", r.Annotations.Name("A"), err)
 	}
 	left, _ := os.ReadDir(dir)
 	if len(left) != 1 {
 		t.Errorf("%d files are left", len(left))
 	}
 	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
-	k = SaveNotes(filepath.Join(dir, "gone"), gone, 0)
+	k = SaveAnnotations(filepath.Join(dir, "gone"), gone, 0)
 	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
 	if err := k.Close(); err == nil || !gone.Unsaved() {
-		t.Errorf("notes that cannot be saved are no error")
+		t.Errorf("annotations that cannot be saved are no error")
 	}
 }

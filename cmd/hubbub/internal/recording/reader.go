@@ -24,9 +24,9 @@ const assumedLatency = 1
 
 // Recording is a recording that was read from its folder.
 type Recording struct {
-	Dir   string
-	Info  Info
-	Notes protocol.Annotations
+	Dir         string
+	Info        Info
+	Annotations protocol.Annotations
 	// Audio is the path of the audio file; "" = there is none.
 	Audio string
 	// Length is in seconds.
@@ -70,7 +70,7 @@ func Read(ctx context.Context, dir string) (*Recording, error) {
 	if err := r.readEvents(turns); err != nil {
 		return nil, err
 	}
-	if err := r.readNotes(); err != nil {
+	if err := r.readAnnotations(); err != nil {
 		return nil, err
 	}
 	if err := r.readWords(); err != nil {
@@ -263,12 +263,12 @@ func (r *Recording) eventsFromTurns(turns []protocol.Turn) {
 	r.warn("%s is missing; the turns were taken from %s", EventsFile, TurnsFile)
 }
 
-func (r *Recording) readNotes() error {
+func (r *Recording) readAnnotations() error {
 	raw, found, err := r.readFile(NotesFile)
 	if err != nil || !found {
 		return err
 	}
-	if err := json.Unmarshal(raw, &r.Notes); err != nil {
+	if err := json.Unmarshal(raw, &r.Annotations); err != nil {
 		// The next change would replace the file.
 		return hint.Add(fmt.Errorf("cannot read %s: %w", r.path(NotesFile), err), "Repair it, or move it away to replay the recording without its names.")
 	}

@@ -14,9 +14,9 @@ import (
 	"hubbub/protocol"
 )
 
-// settleTime is how much longer than the latency of the service the end of a
+// lateMargin is how much longer than the latency of the service the end of a
 // recording waits for the events of its last audio.
-const settleTime = 500 * time.Millisecond
+const lateMargin = 500 * time.Millisecond
 
 // Recorder records a session, or parts of it, one after the other: it gets all
 // audio and events, and passes them to a Writer while a recording runs. The clock
@@ -26,10 +26,10 @@ const settleTime = 500 * time.Millisecond
 // else from any. Status and Dropped do not wait for the disk, nor does Audio of a
 // microphone.
 type Recorder struct {
-	source  capture.Info
-	info    Info
-	notes   *protocol.AnnotationsStore
-	changed chan struct{}
+	source      capture.Info
+	info        Info
+	annotations *protocol.AnnotationsStore
+	changed     chan struct{}
 
 	op      sync.Mutex // held by Start, Stop and Close
 	failed  error      // the first of an earlier writer
@@ -74,8 +74,8 @@ type Summary struct {
 }
 
 // NewRecorder records nothing until Start. info describes the session.
-func NewRecorder(source capture.Info, info Info, notes *protocol.AnnotationsStore) *Recorder {
-	return &Recorder{source: source, info: info, notes: notes, changed: make(chan struct{}, 1),
+func NewRecorder(source capture.Info, info Info, annotations *protocol.AnnotationsStore) *Recorder {
+	return &Recorder{source: source, info: info, annotations: annotations, changed: make(chan struct{}, 1),
 		closing: make(chan struct{}), open: map[string]protocol.Event{}}
 }
 
@@ -108,7 +108,7 @@ func (r *Recorder) Start(dir string, position float64, gaps func() []protocol.Sp
 	if r.audible() {
 		position = r.audio.use(w)
 	}
-	w.begin(r.notes, position)
+	w.begin(r.annotations, position)
 	r.excerpt, r.summary = excerpt{position, math.Inf(1)}, Summary{Dir: dir, labels: map[string]bool{}}
 	for _, e := range slices.SortedFunc(maps.Values(r.open), func(a, b protocol.Event) int { return cmp.Compare(a.Timestamp, b.Timestamp) }) {
 		if e, inside := r.excerpt.event(e); inside {
@@ -140,7 +140,7 @@ func (r *Recorder) Stop(position float64, gaps func() []protocol.Span) (Summary,
 	r.mu.Unlock()
 	if w.failure.Load() == nil {
 		select {
-		case <-time.After(time.Duration(cmp.Or(r.info.Latency, assumedLatency)*float64(time.Second)) + settleTime):
+		case <-time.After(time.Duration(cmp.Or(r.info.Latency, assumedLatency)*float64(time.Second)) + lateMargin):
 		case <-r.closing:
 		}
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 // newTestRecorder records nothing yet; the service has no latency.
-func newTestRecorder(notes *protocol.AnnotationsStore) *Recorder {
+func newTestRecorder(annotations *protocol.AnnotationsStore) *Recorder {
 	source := capture.Info{Kind: capture.Mic, Name: "a microphone", Base: "live"}
-	return NewRecorder(source, NewInfo("test", source, "server", time.Millisecond, capture.Realtime), notes)
+	return NewRecorder(source, NewInfo("test", source, "server", time.Millisecond, capture.Realtime), annotations)
 }
 
 func noGaps() []protocol.Span { return nil }
@@ -31,18 +31,18 @@ func endOf(at float64, label string) protocol.Event {
 }
 
 // TestRecorderPart records from the middle of a session to before its end: audio,
-// turns, words, notes, gaps and arrivals are on the recording's own clock.
+// turns, words, annotations, gaps and arrivals are on the recording's own clock.
 func TestRecorderPart(t *testing.T) {
-	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
+	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
 	change := func(f func(protocol.Annotations) (protocol.Annotations, error)) {
 		t.Helper()
-		if err := notes.Update(f); err != nil {
+		if err := annotations.Update(f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", "Anna") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(2, "before") })
-	r := newTestRecorder(notes)
+	r := newTestRecorder(annotations)
 	for seq := range int64(100) {
 		r.Audio(chunk(seq))
 	}
@@ -105,10 +105,10 @@ func TestRecorderPart(t *testing.T) {
 	if !slices.Equal(at, []float64{0, 1.5, 3}) {
 		t.Errorf("the events arrive at %v", at)
 	}
-	if !slices.Equal(got.Notes.Bookmarks(), []protocol.Bookmark{{At: 2, Note: "in it"}}) || got.Notes.Name("A") != "Anna" || got.Notes.Owner(want[0]) != "C" {
-		t.Errorf("notes %+v", got.Notes)
+	if !slices.Equal(got.Annotations.Bookmarks(), []protocol.Bookmark{{At: 2, Note: "in it"}}) || got.Annotations.Name("A") != "Anna" || got.Annotations.Owner(want[0]) != "C" {
+		t.Errorf("annotations %+v", got.Annotations)
 	}
-	if !notes.Unsaved() {
+	if !annotations.Unsaved() {
 		t.Error("the bookmark before the recording counts as saved")
 	}
 	// The messages alone are enough.

@@ -30,14 +30,14 @@ const audioQueue = 300
 // Audio is written by a goroutine of its own, which Close ends. Audio, Event
 // and Turn may be called from one goroutine each.
 type Writer struct {
-	dir      string
-	info     Info
-	wav      *audiofile.WAVWriter // nil for a watched stream
-	events   *os.File
-	arrivals *os.File
-	turns    *os.File
-	words    *os.File // nil until the first
-	notes    *NotesSaver
+	dir         string
+	info        Info
+	wav         *audiofile.WAVWriter // nil for a watched stream
+	events      *os.File
+	arrivals    *os.File
+	turns       *os.File
+	words       *os.File // nil until the first
+	annotations *AnnotationsSaver
 
 	live    bool // the source cannot wait
 	queue   chan capture.Chunk
@@ -108,10 +108,10 @@ func newWriter(dir string, source capture.Info, info Info, changed chan<- struct
 	return w, nil
 }
 
-// begin starts to write audio, and the notes of a recording that begins at a time
+// begin starts to write audio, and the annotations of a recording that begins at a time
 // of the session, in seconds.
-func (w *Writer) begin(notes *protocol.AnnotationsStore, from float64) {
-	w.notes = SaveNotes(w.dir, notes, from)
+func (w *Writer) begin(annotations *protocol.AnnotationsStore, from float64) {
+	w.annotations = SaveAnnotations(w.dir, annotations, from)
 	w.written.Go(w.writeAudio)
 }
 
@@ -295,12 +295,12 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 	if w.words != nil {
 		w.fail(w.words.Close())
 	}
-	notes := w.notes.Close()
+	annotations := w.annotations.Close()
 	ended := now()
 	w.info.Ended, w.info.Gaps = &ended, gaps
 	info := w.writeInfo()
 	if f := w.failure.Load(); f != nil {
-		if notes != nil {
+		if annotations != nil {
 			return hint.Add(fmt.Errorf("%v; names and bookmarks were not saved either", f), failureHint)
 		}
 		if crash.Caught(f.Err) {
@@ -311,7 +311,7 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 	if info != nil {
 		info = hint.Add(fmt.Errorf("the recording is incomplete: %w", info), failureHint)
 	}
-	return cmp.Or(notes, info)
+	return cmp.Or(annotations, info)
 }
 
 // ErrExists is in the error of newWriter for a folder that has a recording.

@@ -110,7 +110,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		return &text{streams: s, format: plain.Format(output)}, nil
 	case !screen:
 		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
-			"Leave out --output, or choose "+Words(o.Allowed[1:])+".")
+			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{
 		ASCII: o.ASCII, Output: s.Stdout, Mouse: o.Mouse, Voices: o.Voices, Keys: o.Keys,
@@ -118,8 +118,8 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	}}, nil
 }
 
-// Words is a list as a sentence has it: a, b or c.
-func Words(list []string) string {
+// OneOf joins alternatives as a sentence has them: a, b or c.
+func OneOf(list []string) string {
 	last := len(list) - 1
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }

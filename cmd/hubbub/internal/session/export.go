@@ -14,10 +14,10 @@ import (
 // exportState writes a session so far into the folder of its recording, or,
 // without one from the start on, into a new folder in the current one. An open
 // turn is written as far as it was decided.
-func exportState(st display.State, name, title string, rec *recording.Recorder, notes protocol.Annotations) (string, error) {
+func exportState(st display.State, name, title string, rec *recording.Recorder, annotations protocol.Annotations) (string, error) {
 	content := recording.Content{
 		Info:  export.Info{Name: name, Title: title, Started: st.Started, Length: st.Position},
-		Turns: turnsSoFar(st), Notes: notes,
+		Turns: turnsSoFar(st), Annotations: annotations,
 	}
 	dir, whole := rec.Dir()
 	if whole && !st.Watching {

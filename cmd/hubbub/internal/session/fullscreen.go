@@ -21,8 +21,8 @@ type fullScreen struct {
 	mailbox chan tui.Msg
 	options tui.Options
 
-	left    atomic.Bool // the normal screen is shown
-	waiting *time.Timer // set by leave
+	closed  atomic.Bool // the normal screen is shown
+	waiting *time.Timer // set by quit
 }
 
 // waitShown is how long the end of a session may take until the normal screen says why.
@@ -58,7 +58,7 @@ func (d *fullScreen) run(ctx context.Context) error {
 		defer crash.StartMonitor(screen)()
 	}
 	err := tui.Run(ctx, d.options)
-	d.leave()
+	d.quit()
 	switch {
 	case errors.Is(err, tui.ErrInterrupted):
 		d.streams.Interrupted()
@@ -69,10 +69,10 @@ func (d *fullScreen) run(ctx context.Context) error {
 	return err
 }
 
-// leave says that the screen was closed. What was captured is still sent and decided, which
+// quit says that the screen was closed. What was captured is still sent and decided, which
 // may take as long as the service does.
-func (d *fullScreen) leave() {
-	d.left.Store(true)
+func (d *fullScreen) quit() {
+	d.closed.Store(true)
 	d.waiting = time.AfterFunc(waitShown, func() {
 		d.streams.notice("waiting for the last turns; ctrl+c ends the wait")
 	})
@@ -92,7 +92,7 @@ func (d *fullScreen) event(e protocol.Event) error {
 func (d *fullScreen) turn(protocol.Turn) error { return nil }
 
 func (d *fullScreen) notice(text string, problem bool) error {
-	if d.left.Load() {
+	if d.closed.Load() {
 		d.streams.notice(text)
 		return nil
 	}

@@ -38,18 +38,18 @@ type Stream interface {
 
 // LiveParts are the parts of a live session in the order of the data path.
 type LiveParts struct {
-	Source   capture.Info
-	Chunks   *capture.ChunkReader
-	EndInput context.CancelFunc // ends Chunks
-	Stream   Stream
-	Recorder *recording.Recorder
-	Record   string // folder of the first recording; "" = none was named
-	Notes    *protocol.AnnotationsStore
-	Voices   VoiceLearner  // nil = voices are not learnt
-	Words    *Transcriber  // nil = no recogniser
-	Server   string        // for people
-	Latency  time.Duration // of the built-in server; 0 = unknown
-	Shared   bool          // others can watch the stream
+	Source      capture.Info
+	Chunks      *capture.ChunkReader
+	EndInput    context.CancelFunc // ends Chunks
+	Stream      Stream
+	Recorder    *recording.Recorder
+	Record      string // folder of the first recording; "" = none was named
+	Annotations *protocol.AnnotationsStore
+	Voices      VoiceLearner  // nil = voices are not learnt
+	Words       *Transcriber  // nil = no recogniser
+	Server      string        // for people
+	Latency     time.Duration // of the built-in server; 0 = unknown
+	Shared      bool          // others can watch the stream
 }
 
 // Live is a session whose audio is sent to a service. A lost stream is resumed;
@@ -76,7 +76,7 @@ func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: display.Open, mics: newMicrophones(p.Chunks)}
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
 	if p.Voices != nil {
-		l.voices = newVoiceMemory(p.Voices, p.Notes, l.state)
+		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
 	}
 	return l
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func (l *Live) about() capture.Info                     { return l.Source }
-func (l *Live) annotations() *protocol.AnnotationsStore { return l.Notes }
+func (l *Live) annotations() *protocol.AnnotationsStore { return l.Annotations }
 
 func (l *Live) controls() controls {
 	c := controls{record: l.record.toggle}
@@ -118,10 +118,10 @@ func describeChange(c *client.ConnectionChange, d Display) string {
 }
 
 // export writes beside the recording if there is one.
-func (l *Live) export(notes protocol.Annotations) (string, error) {
+func (l *Live) export(annotations protocol.Annotations) (string, error) {
 	title := "Session of " + l.started.Format("2 January 2006, 15:04")
 	if l.Source.Kind == capture.File {
 		title = filepath.Base(l.Source.Name)
 	}
-	return exportState(l.state(), l.Source.Base, title, l.Recorder, notes)
+	return exportState(l.state(), l.Source.Base, title, l.Recorder, annotations)
 }

@@ -55,9 +55,9 @@ func (m *microphones) Measure(input string) {
 	}
 }
 
-func (m *microphones) Reading() (level display.Level, heard bool, err error) {
+func (m *microphones) Reading() (level display.Level, known bool, err error) {
 	r := m.meter.Reading()
-	return display.Level(r.Level), r.Heard, r.Err
+	return display.Level(r.Level), r.Known, r.Err
 }
 
 // Use waits until the device delivers audio. It ends the measurement before, because

@@ -70,13 +70,13 @@ type pageKey struct {
 
 func (v *pageView) state() page.State {
 	st := v.view.state()
-	notes, revision := v.annotations().Load()
+	annotations, revision := v.annotations().Load()
 	key := pageKey{revision, st.Timeline.Counts.Events, st.Timeline.Texts, st.Timeline.Decided, 0}
 	for _, l := range st.Timeline.Lanes {
 		key.turns += len(l.Turns)
 	}
 	if v.key != key {
-		v.lanes, v.turns = page.Speakers(notes.Speakers(st.Timeline))
+		v.lanes, v.turns = page.Speakers(annotations.Speakers(st.Timeline))
 		v.key = key
 	}
 	title := st.Source

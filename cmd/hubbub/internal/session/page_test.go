@@ -35,7 +35,7 @@ func TestOnPage(t *testing.T) {
 
 // follow reads the events of a page until they have the turn of kinds, names its
 // speaker, and reads on until they have the name.
-func follow(url string, notes *protocol.AnnotationsStore, done func()) error {
+func follow(url string, annotations *protocol.AnnotationsStore, done func()) error {
 	defer done()
 	r, err := http.Get(url + "/events")
 	if err != nil {
@@ -51,7 +51,7 @@ func follow(url string, notes *protocol.AnnotationsStore, done func()) error {
 			return nil
 		default:
 			want = `"name":"Anna"`
-			if err := notes.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") }); err != nil {
+			if err := annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("SPEAKER_00", "Anna") }); err != nil {
 				return err
 			}
 		}

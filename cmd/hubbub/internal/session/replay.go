@@ -20,16 +20,16 @@ const playInterval = 50 * time.Millisecond
 type Replay struct {
 	rec     *recording.Recording
 	play    *recording.Player
-	notes   *protocol.AnnotationsStore
+	store   *protocol.AnnotationsStore
 	levels  display.History // filled while it plays
 	ended   chan struct{}
 	endOnce func()
 }
 
 // NewReplay plays rec from its start at a speed: 1 = as it was recorded, 0 = all
-// at once. Users change the annotations in notes.
-func NewReplay(rec *recording.Recording, speed float64, notes *protocol.AnnotationsStore) *Replay {
-	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), notes: notes, ended: make(chan struct{})}
+// at once. Users change the annotations in the store.
+func NewReplay(rec *recording.Recording, speed float64, store *protocol.AnnotationsStore) *Replay {
+	r := &Replay{rec: rec, play: recording.NewPlayer(rec, speed, time.Now), store: store, ended: make(chan struct{})}
 	r.endOnce = sync.OnceFunc(func() { close(r.ended) })
 	return r
 }
@@ -94,12 +94,12 @@ func (r *Replay) deliver(d Display, steps []recording.Step) error {
 // names are the names of the speakers by the label that stands for them, which
 // owner returns for a turn.
 func (r *Replay) names() (names map[string]string, owner func(protocol.Turn) string) {
-	notes, _ := r.notes.Load()
+	annotations, _ := r.store.Load()
 	names = map[string]string{}
-	for _, s := range notes.Speakers(r.play.Now().Timeline) {
+	for _, s := range annotations.Speakers(r.play.Now().Timeline) {
 		names[s.Label] = s.Lane.Speaker
 	}
-	return names, notes.Owner
+	return names, annotations.Owner
 }
 
 // measureLevels decodes the audio and collects its levels, which the screen
@@ -125,11 +125,11 @@ func (r *Replay) about() capture.Info {
 }
 
 func (r *Replay) notices() []string                       { return r.rec.Warnings }
-func (r *Replay) annotations() *protocol.AnnotationsStore { return r.notes }
+func (r *Replay) annotations() *protocol.AnnotationsStore { return r.store }
 func (r *Replay) controls() controls                      { return controls{player: r.play} }
 
-func (r *Replay) export(notes protocol.Annotations) (string, error) {
-	return r.rec.Content(notes).Export(r.rec.Dir)
+func (r *Replay) export(annotations protocol.Annotations) (string, error) {
+	return r.rec.Content(annotations).Export(r.rec.Dir)
 }
 
 // state is the session as it was at the position of the player.

@@ -102,8 +102,8 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stream.Close() })
-	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
-	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), notes)
+	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
+	recorder := recording.NewRecorder(source.Info(), recording.NewInfo("test", source.Info(), "server", time.Second, capture.Fast), annotations)
 	if dir != "" {
 		if err := recorder.Start(dir, 0, nil); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func liveWith(t *testing.T, s protocoltest.Service, dir string, o client.Resilie
 	input, end := context.WithCancel(context.Background())
 	t.Cleanup(end)
 	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: capture.Fast, Tap: recorder.Audio})
-	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Notes: notes}), recorder
+	return NewLive(LiveParts{Source: source.Info(), Chunks: chunks, EndInput: end, Stream: stream, Recorder: recorder, Record: dir, Annotations: annotations}), recorder
 }
 
 // oneTurnWatched is the stream of protocoltest.OneTurn as a watcher receives it.
@@ -135,9 +135,9 @@ func watched(t *testing.T, s protocoltest.Service) *Watched {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stream.Close() })
-	notes := protocol.NewAnnotationsStore(protocol.Annotations{})
-	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, notes)
-	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Notes: notes})
+	annotations := protocol.NewAnnotationsStore(protocol.Annotations{})
+	recorder := recording.NewRecorder(WatchedSource(protocoltest.ID), recording.Info{Watched: protocoltest.ID}, annotations)
+	return NewWatched(WatchedParts{ID: protocoltest.ID, Stream: stream, Recorder: recorder, Annotations: annotations})
 }
 
 // recorded is a recording of one turn.
@@ -156,7 +156,7 @@ func recorded(t *testing.T) *recording.Recording {
 
 func replay(t *testing.T) *Replay {
 	rec := recorded(t)
-	return NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Notes))
+	return NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Annotations))
 }
 
 // kinds are the three kinds of session, each with one turn.
@@ -197,7 +197,7 @@ func TestLifecycle(t *testing.T) {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(protocoltest.Patience); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(protocoltest.Timeout); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain")
 		}
@@ -368,8 +368,8 @@ func TestStreamClock(t *testing.T) {
 func TestReplayNames(t *testing.T) {
 	dir := t.TempDir()
 	turns := "SPEAKER talk 1 0.0 1.0 <NA> <NA> A <NA> <NA>\nSPEAKER talk 1 1.0 1.0 <NA> <NA> B <NA> <NA>\nSPEAKER talk 1 2.0 1.0 <NA> <NA> Anna <NA> <NA>\n"
-	notes := `{"version":1,"names":{"A":"Anna"},"merges":[{"from":"B","into":"A"}]}`
-	for name, text := range map[string]string{recording.TurnsFile: turns, recording.NotesFile: notes} {
+	annotations := `{"version":1,"names":{"A":"Anna"},"merges":[{"from":"B","into":"A"}]}`
+	for name, text := range map[string]string{recording.TurnsFile: turns, recording.NotesFile: annotations} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func TestReplayNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newStub(false)
-	if err := Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Notes)), d); err != nil {
+	if err := Run(t.Context(), NewReplay(rec, 0, protocol.NewAnnotationsStore(rec.Annotations)), d); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -395,7 +395,7 @@ func TestReplayNames(t *testing.T) {
 func TestReplayNamesOfRecognised(t *testing.T) {
 	turns := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 1, Match: "Sam"}}
 	for name, want := range map[string]string{"Anna": "00:00:00.000 00:00:01.000 Anna\n", "Sam": "00:00:00.000 00:00:01.000 Sam\n"} {
-		notes, err := protocol.Annotations{}.Rename("SPEAKER_00", name)
+		annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -404,7 +404,7 @@ func TestReplayNamesOfRecognised(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(notes))
+		r := NewReplay(recorded(t), 0, protocol.NewAnnotationsStore(annotations))
 		if err := d.open(r); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 // folder. A turn that is open is exported as far as it was decided.
 func TestExport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	notes, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
+	annotations, err := protocol.Annotations{}.Rename("SPEAKER_00", "Anna")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestExport(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- Run(t.Context(), c.source, d) }()
 		waitFor(t, func() bool { st := c.source.state(); return st.Finished || !c.ended && st.Timeline.Decided > 0.05 })
-		line, err := c.source.export(notes)
+		line, err := c.source.export(annotations)
 		close(d.quit)
 		if runErr := <-ended; err != nil || runErr != nil {
 			t.Fatalf("%s: %v, %v", c.name, err, runErr)
@@ -106,16 +106,16 @@ func TestReconnection(t *testing.T) {
 	}
 }
 
-// TestScreenThatWasLeft: while the service finishes, the normal screen says what is waited
+// TestScreenThatWasClosed: while the service finishes, the normal screen says what is waited
 // for and what happens.
-func TestScreenThatWasLeft(t *testing.T) {
+func TestScreenThatWasClosed(t *testing.T) {
 	var errs lockedBuffer
 	d := &fullScreen{streams: Streams{Stderr: &errs}, mailbox: make(chan tui.Msg, 1)}
 	for _, text := range []string{"on the screen", "below it"} {
 		if err := d.notice(text, true); err != nil {
 			t.Fatal(err)
 		}
-		d.leave()
+		d.quit()
 	}
 	waitFor(t, func() bool { return strings.Contains(errs.String(), "waiting for the last turns") })
 	if text := errs.String(); strings.Contains(text, "on the screen") || !strings.Contains(text, "hubbub: below it\n") || !strings.Contains(text, "ctrl+c") {

@@ -31,13 +31,13 @@ type VoiceLearner interface {
 // nil *voiceMemory keeps none.
 type voiceMemory struct {
 	VoiceLearner
-	notes  *protocol.AnnotationsStore
-	state  func() display.State
-	recent *capture.Recent
+	annotations *protocol.AnnotationsStore
+	state       func() display.State
+	recent      *capture.Recent
 }
 
-func newVoiceMemory(l VoiceLearner, notes *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
-	return &voiceMemory{l, notes, state, capture.NewRecent(voiceAudio)}
+func newVoiceMemory(l VoiceLearner, annotations *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
+	return &voiceMemory{l, annotations, state, capture.NewRecent(voiceAudio)}
 }
 
 func (v *voiceMemory) audio(c capture.Chunk) {
@@ -48,15 +48,15 @@ func (v *voiceMemory) audio(c capture.Chunk) {
 
 // Remember learns from the newest audio in which only the speaker talks.
 func (v *voiceMemory) Remember(label string) (string, error) {
-	notes, _ := v.notes.Load()
-	root, name := notes.Root(label), notes.Name(label)
+	annotations, _ := v.annotations.Load()
+	root, name := annotations.Root(label), annotations.Name(label)
 	from, turns := v.recent.Start(), []protocol.Turn{}
 	for _, t := range turnsSoFar(v.state()) {
 		if t.Start = max(t.Start, from); t.End > t.Start {
 			turns = append(turns, t)
 		}
 	}
-	doc := export.New(export.Info{}, turns, notes)
+	doc := export.New(export.Info{}, turns, annotations)
 	for i, p := range doc.Speakers {
 		if p.Label != root {
 			continue
@@ -72,6 +72,6 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 
 // Correct applies the present names to what was learnt.
 func (v *voiceMemory) Correct() (string, error) {
-	notes, _ := v.notes.Load()
-	return v.VoiceLearner.Correct(notes)
+	annotations, _ := v.annotations.Load()
+	return v.VoiceLearner.Correct(annotations)
 }

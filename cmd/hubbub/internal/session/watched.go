@@ -22,12 +22,12 @@ const otherClient capture.Kind = "stream"
 
 // WatchedParts are the parts of a watched session in the order of the data path.
 type WatchedParts struct {
-	ID       string // of the stream
-	Stream   *client.Watcher
-	Recorder *recording.Recorder
-	Record   string // folder of the first recording; "" = none was named
-	Notes    *protocol.AnnotationsStore
-	Server   string // for people
+	ID          string // of the stream
+	Stream      *client.Watcher
+	Recorder    *recording.Recorder
+	Record      string // folder of the first recording; "" = none was named
+	Annotations *protocol.AnnotationsStore
+	Server      string // for people
 }
 
 // Watched is a stream that another client sends. It has no audio and sends
@@ -179,7 +179,7 @@ func (w *Watched) setOver(failed error) {
 
 func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
-func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Notes }
+func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Annotations }
 func (w *Watched) controls() controls                      { return controls{record: w.record.toggle} }
 
 func (w *Watched) state() display.State {
@@ -220,8 +220,8 @@ func (w *Watched) notices() []string {
 	return append(out, faultNotices(w.timeline.Snapshot().Counts)...)
 }
 
-func (w *Watched) export(notes protocol.Annotations) (string, error) {
-	return exportState(w.state(), w.source.Base, w.source.Name, w.Recorder, notes)
+func (w *Watched) export(annotations protocol.Annotations) (string, error) {
+	return exportState(w.state(), w.source.Base, w.source.Name, w.Recorder, annotations)
 }
 
 const (

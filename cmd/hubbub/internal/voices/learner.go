@@ -118,14 +118,14 @@ func (l *Learner) forget(label string) error {
 // of its speaker, and is deleted if the speaker has none, or was merged into
 // another one that was learnt. It returns one line that says what has changed, ""
 // for nothing.
-func (l *Learner) Correct(notes protocol.Annotations) (string, error) {
+func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var done []string
 	var failed error
 	moved := map[string]Voice{}
 	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
-		v, root, name := l.learnt[label].voice, notes.Root(label), notes.Name(label)
+		v, root, name := l.learnt[label].voice, annotations.Root(label), annotations.Name(label)
 		_, same := l.learnt[root]
 		merged := root != label && same
 		if name == v.Name && !merged {

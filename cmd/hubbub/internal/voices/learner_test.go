@@ -52,11 +52,11 @@ func TestLearner(t *testing.T) {
 	samples := speech(t)
 	l := NewLearner(store)
 	l.make = madeOnce
-	var notes protocol.Annotations
+	var annotations protocol.Annotations
 	name := func(label, name string) {
 		t.Helper()
 		var err error
-		if notes, err = notes.Rename(label, name); err != nil {
+		if annotations, err = annotations.Rename(label, name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestLearner(t *testing.T) {
 	}
 	correct := func(want, says string) {
 		t.Helper()
-		text, err := l.Correct(notes)
+		text, err := l.Correct(annotations)
 		if got := names(t, store); err != nil || got != want || !strings.Contains(text, says) || says == "" && text != "" {
 			t.Errorf("%q is stored, want %q; %q, %v", got, want, text, err)
 		}
@@ -94,7 +94,7 @@ func TestLearner(t *testing.T) {
 	name("SPEAKER_01", "Ben")
 	name("SPEAKER_00", "Eva")
 	correct("Anna Ben Eva", "the voice of Ben is stored as Eva now; the voice of Eva is stored as Ben now")
-	notes, _ = notes.Merge("SPEAKER_01", "SPEAKER_00")
+	annotations, _ = annotations.Merge("SPEAKER_01", "SPEAKER_00")
 	correct("Anna Eva", "the voice of Ben is no longer stored")
 	name("SPEAKER_00", "")
 	correct("Anna", "the voice of Eva is no longer stored")
@@ -109,10 +109,10 @@ func TestLearnerOfOneName(t *testing.T) {
 		store := Store{filepath.Join(t.TempDir(), "voices")}
 		l := NewLearner(store)
 		l.make = madeOnce
-		var notes protocol.Annotations
+		var annotations protocol.Annotations
 		for label, name := range map[string]string{"SPEAKER_00": c.first, "SPEAKER_01": c.second} {
 			var err error
-			if notes, err = notes.Rename(label, name); err != nil {
+			if annotations, err = annotations.Rename(label, name); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestLearnerOfOneName(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := l.Correct(notes); err != nil || names(t, store) != c.want {
+		if _, err := l.Correct(annotations); err != nil || names(t, store) != c.want {
 			t.Errorf("%s and %s: %q is stored, %v", c.first, c.second, names(t, store), err)
 		}
 	}

@@ -1,17 +1,18 @@
-package main
+package secondpass
 
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
-	"hubbub/cmd/hubbub/internal/session"
+	"golang.org/x/term"
 )
 
-// progress shows on a terminal how much of several files is processed, and the
+// Progress shows on a terminal how much of several files is processed, and the
 // remaining time. It shows nothing elsewhere.
-type progress struct {
+type Progress struct {
 	mu        sync.Mutex
 	w         io.Writer // nil: not a terminal
 	files     int
@@ -22,10 +23,10 @@ type progress struct {
 	started   time.Time
 }
 
-// show updates one line five times a second until stop is called.
-func (p *progress) show(w io.Writer, files int) (stop func()) {
+// Show updates one line five times a second until stop is called.
+func (p *Progress) Show(w io.Writer, files int) (stop func()) {
 	p.files, p.started = files, time.Now()
-	if !session.IsTerminal(w) {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return func() {}
 	}
 	p.w = w
@@ -37,7 +38,7 @@ func (p *progress) show(w io.Writer, files int) (stop func()) {
 		for {
 			select {
 			case <-quit:
-				p.clear()
+				p.Clear()
 				return
 			case <-tick.C:
 				p.draw()
@@ -48,7 +49,7 @@ func (p *progress) show(w io.Writer, files int) (stop func()) {
 }
 
 // begin adds a file of this length, 0 = unknown.
-func (p *progress) begin(length time.Duration) {
+func (p *Progress) begin(length time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begun++
@@ -57,14 +58,14 @@ func (p *progress) begin(length time.Duration) {
 }
 
 // add adds audio that was processed.
-func (p *progress) add(d time.Duration) {
+func (p *Progress) add(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.processed += d
 }
 
-// clear deletes the line.
-func (p *progress) clear() {
+// Clear deletes the line.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w != nil {
@@ -72,7 +73,7 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprint(p.w, "\r\x1b[K"+p.text(time.Since(p.started)))
@@ -80,7 +81,7 @@ func (p *progress) draw() {
 
 // text is the line after that time. Files that were not begun are taken to be as
 // long as the others.
-func (p *progress) text(elapsed time.Duration) string {
+func (p *Progress) text(elapsed time.Duration) string {
 	if p.unknown || p.begun == 0 || p.total == 0 {
 		return fmt.Sprintf("%v processed", p.processed.Round(time.Second))
 	}

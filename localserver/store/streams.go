@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// SessionTTL is how long the record of a stream stays after its last change: as long
+	// StreamTTL is how long the record of a stream stays after its last change: as long
 	// as its results can.
-	SessionTTL = 48 * time.Hour
-	// TokenTTL is how long a token opens its session.
+	StreamTTL = 48 * time.Hour
+	// TokenTTL is how long a token opens its stream.
 	TokenTTL = 10 * time.Minute
 )
 
-// Status is the state of a session: created, running, then done or error.
+// Status is the state of a stream: created, running, then done or error.
 type Status string
 
 // The statuses.
@@ -30,102 +30,102 @@ const (
 	Failed  Status = "error"
 )
 
-// Over reports whether the session has ended.
+// Over reports whether the stream has ended.
 func (s Status) Over() bool { return s == Done || s == Failed }
 
-// Session is the record of one stream.
-type Session struct {
+// Stream is the record of one stream.
+type Stream struct {
 	ID      string `json:"id"`
 	Account string `json:"account"`
 	// Key is the ID of the API key that created it, "" for a key without one.
 	Key string `json:"key,omitempty"`
-	// Node is the server that created the session, then the one that runs it.
+	// Node is the server that created the stream, then the one that runs it.
 	Node   string `json:"node"`
 	Status Status `json:"status"`
-	// Input is the JSON object that the session was created with.
+	// Input is the JSON object that the stream was created with.
 	Input   json.RawMessage `json:"input"`
 	Created time.Time       `json:"created"`
-	// Token is the hash of the token that opens the session, and Attempt the
+	// Token is the hash of the token that opens the stream, and Attempt the
 	// attempt that has used it.
 	Token   string `json:"token"`
 	Attempt string `json:"attempt,omitempty"`
-	// Expires is when the session can no longer be begun.
+	// Expires is when the stream can no longer be begun.
 	Expires   time.Time  `json:"expires"`
 	Started   *time.Time `json:"started,omitempty"`
 	Completed *time.Time `json:"completed,omitempty"`
-	// Cause is why a session ended, for the operator.
+	// Cause is why a stream ended, for the operator.
 	Cause string `json:"cause,omitempty"`
-	// Resume is the earlier session of the account whose speakers this one
+	// Resume is the earlier stream of the account whose speakers this one
 	// continues with.
 	Resume string `json:"resume,omitempty"`
-	// ResumedBy is the newest session that has continued with the speakers of this
+	// ResumedBy is the newest stream that has continued with the speakers of this
 	// one, "" for none.
 	ResumedBy string `json:"resumedBy,omitempty"`
-	// Enrolment is the people whom the session recognises, opaque to the store.
-	// It is personal data, and deleted when the session ends.
+	// Enrolment is the people whom the stream recognises, opaque to the store.
+	// It is personal data, and deleted when the stream ends.
 	Enrolment json.RawMessage `json:"enrolment,omitempty"`
 }
 
-// Sessions stores the records of streams. Every change of status is one
+// Streams stores the records of streams. Every change of status is one
 // compare-and-set: of two concurrent callers, one gets ErrConflict.
-type Sessions interface {
+type Streams interface {
 	// Create writes a new record with the status Created, and the hash of the
 	// token that opens it.
-	Create(ctx context.Context, s Session, token string) error
+	Create(ctx context.Context, s Stream, token string) error
 	// Get returns a record, or ErrNotFound.
-	Get(ctx context.Context, id string) (Session, error)
-	// Begin takes a session from Created to Running and uses up its token, in
+	Get(ctx context.Context, id string) (Stream, error)
+	// Begin takes a stream from Created to Running and uses up its token, in
 	// one step. It succeeds once, also among concurrent callers; a token that
 	// is wrong, used or expired is ErrToken. An attempt whose outcome is
 	// unknown may be made again.
-	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error)
-	// Withdraw undoes an attempt to begin a session whose outcome is unknown,
+	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Stream, error)
+	// Withdraw undoes an attempt to begin a stream whose outcome is unknown,
 	// and prevents it if it is still in flight: the token is valid again. Only
 	// the node that made the attempt may call it, and only if it runs no stream
 	// for it.
 	Withdraw(ctx context.Context, id, attempt string) error
-	// Finish takes a session that is not over to Done or Failed.
+	// Finish takes a stream that is not over to Done or Failed.
 	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
-	// Resumed notes that another session continues with the speakers of this one.
+	// Resumed notes that another stream continues with the speakers of this one.
 	Resumed(ctx context.Context, id, by string) error
-	// Renew restarts the time to live of a running session.
+	// Renew restarts the time to live of a running stream.
 	Renew(ctx context.Context, id string) error
 }
 
-// Claim is one attempt to begin a session.
+// Claim is one attempt to begin a stream.
 type Claim struct {
 	Node    string // that runs the stream
 	Attempt string // unique for each attempt
 }
 
-// OpenedBy reports whether a token is the session's, used or not. It compares
+// OpenedBy reports whether a token is the stream's, used or not. It compares
 // hashes in constant time. A plain hash is enough: a token is long and random.
-func (s Session) OpenedBy(token string) bool {
+func (s Stream) OpenedBy(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashOf(token)), []byte(s.Token)) == 1
 }
 
-var _ Sessions = (*Store)(nil)
+var _ Streams = (*Store)(nil)
 
-// setUpSessions creates the bucket of records, or finds it.
-func (s *Store) setUpSessions(ctx context.Context, storage jetstream.StorageType) (err error) {
-	s.sessions, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "sessions", Storage: storage, TTL: SessionTTL, MaxValueSize: 1 << 20,
+// setUpStreams creates the bucket of records, or finds it.
+func (s *Store) setUpStreams(ctx context.Context, storage jetstream.StorageType) (err error) {
+	s.streams, err = s.newBucket(ctx, jetstream.KeyValueConfig{
+		Bucket: "sessions", Storage: storage, TTL: StreamTTL, MaxValueSize: 1 << 20,
 	})
 	return err
 }
 
-// maxRecord bounds the record of a new session, in bytes: less than a message
+// maxRecord bounds the record of a new stream, in bytes: less than a message
 // may have by what is added to the record later.
 const maxRecord = 1<<20 - 8<<10
 
-// ErrTooLarge is a session or job whose input is too large to store. In JSON a
+// ErrTooLarge is a stream or job whose input is too large to store. In JSON a
 // character such as < takes six bytes.
 var ErrTooLarge = errors.New("the input is too large")
 
 // Create writes a new record with the status Created, or returns ErrFull or
 // ErrTooLarge.
-func (s *Store) Create(ctx context.Context, rec Session, token string) error {
-	if err := s.admit(ctx, sessionSpace, forStreams); err != nil {
+func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
+	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return s.report("create session", err)
 	}
 	rec.Status, rec.Token, rec.Attempt = Created, hashOf(token), ""
@@ -138,7 +138,7 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 	}
 	attempted := false
 	return s.report("create session", retry(ctx, func(ctx context.Context) error {
-		_, err := s.sessions.Create(ctx, rec.ID, raw)
+		_, err := s.streams.Create(ctx, rec.ID, raw)
 		if !errors.Is(err, jetstream.ErrKeyExists) {
 			attempted = true
 			return err
@@ -146,7 +146,7 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 		if !attempted {
 			return ErrConflict
 		}
-		stored, _, err := load[Session](ctx, s.sessions, rec.ID) // perhaps by an earlier attempt
+		stored, _, err := load[Stream](ctx, s.streams, rec.ID) // perhaps by an earlier attempt
 		if err == nil && stored.Token != rec.Token {
 			err = ErrConflict
 		}
@@ -155,9 +155,9 @@ func (s *Store) Create(ctx context.Context, rec Session, token string) error {
 }
 
 // Get returns a record, or ErrNotFound.
-func (s *Store) Get(ctx context.Context, id string) (rec Session, err error) {
+func (s *Store) Get(ctx context.Context, id string) (rec Stream, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
-		rec, _, err = load[Session](ctx, s.sessions, id)
+		rec, _, err = load[Stream](ctx, s.streams, id)
 		return err
 	})
 	return rec, s.report("get session", err)
@@ -167,12 +167,12 @@ func (s *Store) Get(ctx context.Context, id string) (rec Session, err error) {
 var errUnchanged = errors.New("nothing to change")
 
 // change applies step to the newest record and writes it back: see bucket.change.
-func (s *Store) change(ctx context.Context, id string, step func(*Session) error) (rec Session, err error) {
-	err = s.sessions.change(ctx, id, func(_ context.Context, value []byte) ([]byte, error) {
+func (s *Store) change(ctx context.Context, id string, step func(*Stream) error) (rec Stream, err error) {
+	err = s.streams.change(ctx, id, func(_ context.Context, value []byte) ([]byte, error) {
 		if value == nil {
 			return nil, ErrNotFound
 		}
-		rec = Session{}
+		rec = Stream{}
 		if err := json.Unmarshal(value, &rec); err != nil {
 			return nil, fmt.Errorf("session %s cannot be read: %w", id, err)
 		}
@@ -187,10 +187,10 @@ func (s *Store) change(ctx context.Context, id string, step func(*Session) error
 	return rec, err
 }
 
-// Begin takes a session from Created to Running and uses up its token, in one
+// Begin takes a stream from Created to Running and uses up its token, in one
 // step: of all concurrent callers, one succeeds.
-func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Session, error) {
-	rec, err := s.change(ctx, id, func(rec *Session) error {
+func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Stream, error) {
+	rec, err := s.change(ctx, id, func(rec *Stream) error {
 		switch {
 		case !rec.OpenedBy(token):
 			return ErrToken
@@ -210,7 +210,7 @@ func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.T
 
 // Withdraw undoes what an attempt has written, or may still write.
 func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
-	_, err := s.change(ctx, id, func(rec *Session) error {
+	_, err := s.change(ctx, id, func(rec *Stream) error {
 		switch {
 		case rec.Status == Running && rec.Attempt == attempt:
 			rec.Status, rec.Attempt, rec.Started = Created, "", nil
@@ -223,11 +223,11 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 	return s.report("withdraw session", err)
 }
 
-// Finish takes a session that is not over to Done or Failed. ErrConflict may
+// Finish takes a stream that is not over to Done or Failed. ErrConflict may
 // also be the late answer to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.tails.Delete(id)
-	_, err := s.change(ctx, id, func(rec *Session) error {
+	_, err := s.change(ctx, id, func(rec *Stream) error {
 		if rec.Status.Over() || !outcome.Over() {
 			return ErrConflict
 		}
@@ -237,9 +237,9 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 	return s.report("finish session", err)
 }
 
-// Resumed notes that the session by continues with the speakers of session id.
+// Resumed notes that the stream by continues with the speakers of stream id.
 func (s *Store) Resumed(ctx context.Context, id, by string) error {
-	_, err := s.change(ctx, id, func(rec *Session) error {
+	_, err := s.change(ctx, id, func(rec *Stream) error {
 		if rec.ResumedBy == by {
 			return errUnchanged
 		}
@@ -249,10 +249,10 @@ func (s *Store) Resumed(ctx context.Context, id, by string) error {
 	return s.report("resume session", err)
 }
 
-// Renew restarts the time to live of a running session: a bucket counts the
+// Renew restarts the time to live of a running stream: a bucket counts the
 // age of a value from its last write.
 func (s *Store) Renew(ctx context.Context, id string) error {
-	_, err := s.change(ctx, id, func(rec *Session) error {
+	_, err := s.change(ctx, id, func(rec *Stream) error {
 		if rec.Status != Running {
 			return ErrConflict
 		}
@@ -261,24 +261,24 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 	return s.report("renew session", err)
 }
 
-// Orphans returns the sessions that other nodes have left: running, or created and
+// Orphans returns the streams that other nodes have left: running, or created and
 // expired by now. It is for a node that starts and knows that it is the only one.
-func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Session, error) {
-	return s.list(ctx, func(rec Session) bool {
+func (s *Store) Orphans(ctx context.Context, node string, now time.Time) ([]Stream, error) {
+	return s.list(ctx, func(rec Stream) bool {
 		expired := rec.Status == Created && !now.Before(rec.Expires)
 		return rec.Node != node && (rec.Status == Running || expired)
 	})
 }
 
-// Running returns the sessions that run on the nodes for which dead is true.
-func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Session, error) {
-	return s.list(ctx, func(rec Session) bool { return rec.Status == Running && dead(rec.Node) })
+// Running returns the streams that run on the nodes for which dead is true.
+func (s *Store) Running(ctx context.Context, dead func(node string) bool) ([]Stream, error) {
+	return s.list(ctx, func(rec Stream) bool { return rec.Status == Running && dead(rec.Node) })
 }
 
 // list returns the records that match.
-func (s *Store) list(ctx context.Context, match func(Session) bool) (found []Session, err error) {
-	err = s.sessions.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
-		var rec Session
+func (s *Store) list(ctx context.Context, match func(Stream) bool) (found []Stream, err error) {
+	err = s.streams.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
+		var rec Stream
 		if err := json.Unmarshal(entry.Value(), &rec); err != nil {
 			return fmt.Errorf("session %s cannot be read: %w", entry.Key(), err)
 		}

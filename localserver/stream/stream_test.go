@@ -362,7 +362,7 @@ func TestPanicInTheDiarizer(t *testing.T) {
 	}
 }
 
-// The whole session with a diarizer that returns anything at all.
+// The whole stream with a diarizer that returns anything at all.
 func TestHostileDiarizer(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		for seed := range uint64(10) {

@@ -46,7 +46,7 @@ func TestRealKeyRing(t *testing.T) {
 		HUBBUB_SERVER=$URL "$HUBBUB" config | grep api-key
 		"$HUBBUB" config delete-key "$URL" || echo exit code $?
 	`
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "dbus-run-session", "--", "sh", "-c", script)
 	cmd.Dir = dir

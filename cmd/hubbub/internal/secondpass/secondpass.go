@@ -1,4 +1,7 @@
-package main
+// Package secondpass diarizes a file with the context of all of it (Run), gives the
+// turns names and words, and compares them with those of a live session (Relabel,
+// Changes).
+package secondpass
 
 import (
 	"cmp"
@@ -10,6 +13,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/localserver/engine/offline"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -17,27 +21,32 @@ import (
 // maxLength is the longest recording.
 const maxLength = 24 * time.Hour
 
-// passed is an audio file after the second pass.
-type passed struct {
-	*offline.Result
-	info    capture.Info
-	length  time.Duration
-	notices []string // that arose while the file was read
+// Result is an audio file after the second pass.
+type Result struct {
+	Turns     []protocol.Turn
+	Exclusive []protocol.Turn // only the most likely speaker where several talk at once
+	Speakers  int
+	Info      capture.Info
+	Length    time.Duration
+	Notices   []string // that arose while the file was read
+
+	voices []offline.Voice // by the number of the speaker
 }
 
-// secondPass diarizes a file with the context of all of it. An error is that of
-// the file, with a hint, or that of ctx.
-func secondPass(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *progress) (*passed, error) {
+// Run diarizes a file with the context of all of it. An error is that of the file,
+// with a hint, or that of ctx.
+func Run(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *Progress) (*Result, error) {
 	source, err := capture.OpenRecording(ctx, file, selected, capture.DecoderStall)
 	if err != nil {
 		return nil, err
 	}
-	result := &passed{info: source.Info()}
+	result := &Result{Info: source.Info()}
 	tooLong := hint.Add(fmt.Errorf("%s is longer than %.0f h", file, maxLength.Hours()), "Cut it into parts.")
-	if result.info.Duration > maxLength {
+	if result.Info.Duration > maxLength {
 		return nil, errors.Join(tooLong, source.Close())
 	}
-	tracks := max(1, result.info.Tracks)
+	tracks := max(1, result.Info.Tracks)
+	// Without a number of speakers, each channel is one person.
 	person := selected == capture.Each && o == offline.Options{}
 	if person {
 		o.Speakers = 1
@@ -50,14 +59,14 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 	}
 	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
 	defer chunks.Close()
-	p.begin(cmp.Or(result.info.Duration, result.info.Estimate))
+	p.begin(cmp.Or(result.Info.Duration, result.Info.Estimate))
 	for c := range chunks.Chunks() {
 		for i, pass := range passes {
 			first := i * capture.ChunkSamples
 			pass.Push(c.Sent()[first : first+c.Valid])
 		}
 		p.add(capture.ChunkDuration)
-		if result.length += capture.ChunkDuration; result.length > maxLength {
+		if result.Length += capture.ChunkDuration; result.Length > maxLength {
 			return nil, tooLong
 		}
 	}
@@ -70,8 +79,10 @@ func secondPass(ctx context.Context, file string, selected capture.Channels, o o
 			return nil, err
 		}
 	}
-	result.Result = joinTracks(results, person)
-	result.notices = chunks.Stats().Notices
+	joined := joinTracks(results, person)
+	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
+	result.Speakers, result.voices = joined.Speakers, joined.Voices
+	result.Notices = chunks.Stats().Notices
 	return result, nil
 }
 
@@ -129,4 +140,23 @@ func labelled(list []offline.Turn) []protocol.Turn {
 		turns = append(turns, protocol.Turn{Speaker: protocol.SpeakerLabel(t.Speaker), Start: protocol.Round1ms(t.Start), End: protocol.Round1ms(t.End)})
 	}
 	return turns
+}
+
+// Recognise gives all turns of a speaker the name of the person whose voice it is.
+func (r *Result) Recognise(people []voiceprint.Person, m voiceprint.Matching) {
+	confidences := make([][]float64, len(r.voices))
+	for k, v := range r.voices {
+		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
+	}
+	names := map[string]string{}
+	for k, i := range voiceprint.Assign(confidences, m) {
+		if i >= 0 {
+			names[protocol.SpeakerLabel(k)] = people[i].Label
+		}
+	}
+	for _, turns := range [][]protocol.Turn{r.Turns, r.Exclusive} {
+		for i := range turns {
+			turns[i].Match = names[turns[i].Speaker]
+		}
+	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package traces exports the spans of a server to a collector of OpenTelemetry.
+package traces
 
 import (
 	"context"
@@ -16,6 +17,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
@@ -23,10 +25,10 @@ import (
 // flushTime bounds the sending of the last spans when a server stops.
 const flushTime = 5 * time.Second
 
-// startTraces starts the export of spans that the environment variables of
-// OpenTelemetry ask for. Without an endpoint in them the provider is nil, and
-// nothing is recorded or sent. stop sends what is left.
-func startTraces(ctx context.Context, log *slog.Logger) (p trace.TracerProvider, stop func(), err error) {
+// Start starts the export of spans that the environment variables of OpenTelemetry
+// ask for. Without an endpoint in them the provider is nil, and nothing is recorded
+// or sent. stop sends what is left.
+func Start(ctx context.Context, version string, log *slog.Logger) (p trace.TracerProvider, stop func(), err error) {
 	stop = func() {}
 	endpoints := []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
 	if os.Getenv(endpoints[0])+os.Getenv(endpoints[1]) == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
@@ -36,14 +38,14 @@ func startTraces(ctx context.Context, log *slog.Logger) (p trace.TracerProvider,
 		// The library would use another address, and print this one with its password.
 		address := os.Getenv(name)
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return nil, stop, &usageError{fmt.Sprintf("%s is no address of a collector: %s", name, protocol.ShownAddress(address)),
-				"Give the address at which the collector accepts OTLP over HTTP, such as http://127.0.0.1:4318."}
+			return nil, stop, usage.Error(fmt.Sprintf("%s is no address of a collector: %s", name, protocol.ShownAddress(address)),
+				"Give the address at which the collector accepts OTLP over HTTP, such as http://127.0.0.1:4318.")
 		}
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
-			return nil, stop, &usageError{fmt.Sprintf("%s is %q, but only http/protobuf is supported", name, p),
-				"Unset it, and give the address at which the collector accepts OTLP over HTTP, usually port 4318."}
+			return nil, stop, usage.Error(fmt.Sprintf("%s is %q, but only http/protobuf is supported", name, p),
+				"Unset it, and give the address at which the collector accepts OTLP over HTTP, usually port 4318.")
 		}
 	}
 	// Without this, the library would print errors by itself.

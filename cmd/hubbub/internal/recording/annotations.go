@@ -11,9 +11,9 @@ import (
 	"hubbub/protocol/hint"
 )
 
-// NotesSaver saves the annotations of a session in its recording on every
+// AnnotationsSaver saves the annotations of a session in its recording on every
 // change. It has one goroutine, which Close ends.
-type NotesSaver struct {
+type AnnotationsSaver struct {
 	path   string
 	store  *protocol.AnnotationsStore
 	from   float64 // where the recording begins, in seconds of the session
@@ -25,12 +25,12 @@ type NotesSaver struct {
 	err   error // of the newest attempt
 }
 
-// SaveNotes starts to save the annotations of store in the folder dir, of a
+// SaveAnnotations starts to save the annotations of store in the folder dir, of a
 // recording that begins at a time of the session, in seconds.
-func SaveNotes(dir string, store *protocol.AnnotationsStore, from float64) *NotesSaver {
+func SaveAnnotations(dir string, store *protocol.AnnotationsStore, from float64) *AnnotationsSaver {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &NotesSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
-	if notes, revision := store.Load(); notes.Empty() || exists(s.path) {
+	s := &AnnotationsSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
+	if annotations, revision := store.Load(); annotations.Empty() || exists(s.path) {
 		s.saved = revision
 	} else {
 		s.save() // names from the settings
@@ -49,9 +49,9 @@ func SaveNotes(dir string, store *protocol.AnnotationsStore, from float64) *Note
 	return s
 }
 
-func (s *NotesSaver) save() {
-	notes, revision := s.store.Load()
-	own, whole := notes.Since(s.from)
+func (s *AnnotationsSaver) save() {
+	annotations, revision := s.store.Load()
+	own, whole := annotations.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
 	if err == nil {
 		err = WriteFile(s.path, append(raw, '\n'))
@@ -65,7 +65,7 @@ func (s *NotesSaver) save() {
 }
 
 // Close saves the last changes and reports whether everything is saved.
-func (s *NotesSaver) Close() error {
+func (s *AnnotationsSaver) Close() error {
 	s.cancel()
 	<-s.done
 	if _, revision := s.store.Load(); revision != s.saved {

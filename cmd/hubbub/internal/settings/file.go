@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"bytes"
@@ -13,18 +13,26 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol"
 	"hubbub/tui"
 )
 
-// configEnv names another settings file than the one in the user's
-// configuration folder.
-const configEnv = "HUBBUB_CONFIG"
+// pathEnv names another settings file than the one in the user's configuration
+// folder.
+const pathEnv = "HUBBUB_CONFIG"
 
-// settingsFile is the content of the settings file.
-type settingsFile struct {
-	path   string // "" = this machine has no configuration folder
-	exists bool
+// namesTable is the table of the settings file that maps labels to names,
+// keysTable the one that gives keys to commands.
+const (
+	namesTable = "names"
+	keysTable  = "keys"
+)
+
+// File is the content of the settings file.
+type File struct {
+	Path   string // "" = this machine has no configuration folder
+	Exists bool
 	values map[string]fileEntry // by the setting's name
 	names  []fileEntry          // in the order of the file
 	keys   []keyEntry           // in the order of the file
@@ -42,9 +50,9 @@ type fileEntry struct {
 	line       int
 }
 
-// settingsPath is the path of the settings file, whether it exists or not.
-func settingsPath() string {
-	if path := os.Getenv(configEnv); path != "" {
+// filePath is the path of the settings file, whether it exists or not.
+func filePath() string {
+	if path := os.Getenv(pathEnv); path != "" {
 		return path
 	}
 	dir, err := os.UserConfigDir()
@@ -54,35 +62,35 @@ func settingsPath() string {
 	return filepath.Join(dir, "hubbub", "config.toml")
 }
 
-// readSettings reads the settings file. It need not exist, unless HUBBUB_CONFIG
-// names it. An unknown key or a value of a wrong type is an error with its line.
-func readSettings() (*settingsFile, error) {
-	f := &settingsFile{path: settingsPath(), values: map[string]fileEntry{}}
-	if f.path == "" {
+// Read reads the settings file. It need not exist, unless HUBBUB_CONFIG names it.
+// An unknown key or a value of a wrong type is an error with its line.
+func Read() (*File, error) {
+	f := &File{Path: filePath(), values: map[string]fileEntry{}}
+	if f.Path == "" {
 		return f, nil
 	}
-	raw, err := os.ReadFile(f.path)
+	raw, err := os.ReadFile(f.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && os.Getenv(configEnv) == "":
+	case errors.Is(err, fs.ErrNotExist) && os.Getenv(pathEnv) == "":
 		return f, nil
 	case err != nil:
-		return nil, &usageError{fmt.Sprintf("cannot read the settings: %v", err), "Make it readable, or leave " + configEnv + " unset."}
+		return nil, usage.Error(fmt.Sprintf("cannot read the settings: %v", err), "Make it readable, or leave "+pathEnv+" unset.")
 	}
-	f.exists = true
+	f.Exists = true
 	return f, f.parse(raw)
 }
 
-func (f *settingsFile) fail(line int, format string, args ...any) error {
-	return &usageError{fmt.Sprintf("%s:%d: %s", f.path, line, fmt.Sprintf(format, args...)), "Change the line; `hubbub config --help` lists the settings."}
+func (f *File) fail(line int, format string, args ...any) error {
+	return usage.Error(f.origin(line)+": "+fmt.Sprintf(format, args...), "Change the line; `hubbub config --help` lists the settings.")
 }
 
-func (f *settingsFile) parse(raw []byte) error {
+func (f *File) parse(raw []byte) error {
 	var values map[string]any
 	if err := toml.Unmarshal(raw, &values); err != nil {
 		return f.decodeError(err)
 	}
-	// Strict decoding into a struct that has no field but the table of names
-	// reports every other key, with its line. Empty tables report nothing.
+	// Strict decoding into a struct of empty tables reports every key, with its line.
+	// A table without keys reports nothing.
 	var keys struct {
 		Names struct{} `toml:"names"`
 		Keys  struct {
@@ -105,7 +113,7 @@ func (f *settingsFile) parse(raw []byte) error {
 	return nil
 }
 
-func (f *settingsFile) decodeError(err error) error {
+func (f *File) decodeError(err error) error {
 	var at *toml.DecodeError
 	switch {
 	case err == nil:
@@ -115,13 +123,13 @@ func (f *settingsFile) decodeError(err error) error {
 		if strings.Contains(at.Error(), "struct") { // of Go
 			return f.fail(line, "a table is expected, such as [%s] or [%s]", namesTable, keysTable)
 		}
-		return f.fail(line, "%s", plainReason(strings.TrimPrefix(at.Error(), "toml: ")))
+		return f.fail(line, "%s", usage.PlainReason(strings.TrimPrefix(at.Error(), "toml: ")))
 	}
-	return &usageError{fmt.Sprintf("%s: %v", f.path, err), "The file must be TOML (toml.io)."}
+	return usage.Error(fmt.Sprintf("%s: %v", f.Path, err), "The file must be TOML (toml.io).")
 }
 
 // add stores the value of a key.
-func (f *settingsFile) add(key []string, line int, values map[string]any) error {
+func (f *File) add(key []string, line int, values map[string]any) error {
 	value := any(values)
 	for _, k := range key {
 		table, _ := value.(map[string]any)
@@ -160,7 +168,7 @@ func (f *settingsFile) add(key []string, line int, values map[string]any) error 
 }
 
 // addKeys stores the keys of a command: [screen] and name, and a key or several.
-func (f *settingsFile) addKeys(name []string, line int, value any) error {
+func (f *File) addKeys(name []string, line int, value any) error {
 	e := keyEntry{line: line}
 	e.Command = name[len(name)-1]
 	e.Screen = strings.Join(name[:len(name)-1], ".")
@@ -181,12 +189,12 @@ func (f *settingsFile) addKeys(name []string, line int, value any) error {
 	return nil
 }
 
-func (f *settingsFile) failKey(line int, text string) error {
-	return &usageError{fmt.Sprintf("%s:%d: %s", f.path, line, text), "Change the line; `hubbub config keys` lists the commands and their keys."}
+func (f *File) failKey(line int, text string) error {
+	return usage.Error(f.origin(line)+": "+text, "Change the line; `hubbub config keys` lists the commands and their keys.")
 }
 
-// keymap is the keys of the file.
-func (f *settingsFile) keymap() (tui.Keymap, error) {
+// Keymap is the keys of the file.
+func (f *File) Keymap() (tui.Keymap, error) {
 	settings := make([]tui.KeySetting, len(f.keys))
 	for i, e := range f.keys {
 		settings[i] = e.KeySetting
@@ -206,12 +214,25 @@ func settingNames() (names []string) {
 }
 
 // unknown rejects a key and suggests the setting with the nearest name.
-func (f *settingsFile) unknown(line int, name string) error {
+func (f *File) unknown(line int, name string) error {
 	if strings.Contains(strings.ToLower(name), "key") {
-		return &usageError{fmt.Sprintf("%s:%d: %q may not be in a file", f.path, line, name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY."}
+		return usage.Error(fmt.Sprintf("%s: %q may not be in a file", f.origin(line), name), "Store the API key in the key ring with `hubbub config set-key URL`, or give it in HUBBUB_API_KEY.")
 	}
-	if meant := nearest(name, settingNames()); meant != "" {
+	if meant := usage.Nearest(name, settingNames()); meant != "" {
 		return f.fail(line, "there is no setting %q; did you mean %s?", name, meant)
 	}
 	return f.fail(line, "there is no setting %q", name)
 }
+
+func (f *File) tables() (tables Tables, err error) {
+	for _, e := range f.names {
+		if tables.Names, err = tables.Names.Rename(e.key, e.value); err != nil {
+			return tables, badSetting(f.origin(e.line), e.key, e.value, err)
+		}
+	}
+	tables.Keys, err = f.Keymap()
+	return tables, err
+}
+
+// origin is the place of a line, for people.
+func (f *File) origin(line int) string { return fmt.Sprintf("%s:%d", f.Path, line) }

@@ -8,18 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"hubbub/capture"
+	ring "github.com/zalando/go-keyring"
 
-	"github.com/zalando/go-keyring"
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/keyring"
 )
 
 // mockRing gives the test a key ring in memory.
 func mockRing(t *testing.T) {
 	t.Helper()
-	keyring.MockInit()
-	was := ringReachable
-	ringReachable = func() bool { return true }
-	t.Cleanup(func() { ringReachable = was })
+	ring.MockInit()
+	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/none") // without one, Linux has no key ring
 	t.Setenv(apiKeyEnv, "")
 	t.Setenv("HUBBUB_SERVER", "")
 }
@@ -51,7 +50,7 @@ func TestKeyRing(t *testing.T) {
 	if code, _, stderr := inProcess(t, secret+"\n", "config", "set-key", "https://Example.Invalid/"); code != 0 || strings.Contains(stderr, secret) {
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
-	if key, err := storedKey("HTTPS://example.invalid"); err != nil || key != secret {
+	if key, err := keyring.Key("HTTPS://example.invalid"); err != nil || key != secret {
 		t.Errorf("the key is %q, %v", key, err)
 	}
 	t.Setenv("HUBBUB_SERVER", "https://user:"+secret+"@example.invalid")
@@ -72,7 +71,7 @@ func TestKeyRing(t *testing.T) {
 	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if _, err := storedKey("https://example.invalid"); err != errNoKey {
+	if _, err := keyring.Key("https://example.invalid"); err != keyring.ErrNoKey {
 		t.Errorf("the key is still there: %v", err)
 	}
 	if code, _, _ := inProcess(t, "", "config", "delete-key", "https://example.invalid"); code != 1 {

@@ -1,26 +1,22 @@
-package main
+package secondpass
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"hubbub/protocol"
 )
 
 // annotated are annotations of one edit after the other.
-func annotated(t *testing.T, edits ...func(protocol.Annotations) (protocol.Annotations, error)) (notes protocol.Annotations) {
+func annotated(t *testing.T, edits ...func(protocol.Annotations) (protocol.Annotations, error)) (annotations protocol.Annotations) {
 	t.Helper()
 	for _, edit := range edits {
 		var err error
-		if notes, err = edit(notes); err != nil {
+		if annotations, err = edit(annotations); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return notes
+	return annotations
 }
 
 // TestRelabel gives the speakers of the second pass the labels of the session.
@@ -35,7 +31,7 @@ func TestRelabel(t *testing.T) {
 	})
 	for _, c := range []struct {
 		name         string
-		notes        protocol.Annotations
+		annotations  protocol.Annotations
 		live, second []protocol.Turn
 		want         []string // the labels of second
 	}{
@@ -69,7 +65,7 @@ func TestRelabel(t *testing.T) {
 		{"nothing is found now", protocol.Annotations{}, []protocol.Turn{turn("SPEAKER_00", 0, 5)}, nil, nil},
 	} {
 		var got []string
-		for i, r := range relabel(c.live, c.second, c.notes) {
+		for i, r := range Relabel(c.live, c.second, c.annotations) {
 			got = append(got, r.Speaker)
 			if r.Start != c.second[i].Start || r.End != c.second[i].End {
 				t.Errorf("%s: turn %v, was %v", c.name, r, c.second[i])
@@ -80,17 +76,17 @@ func TestRelabel(t *testing.T) {
 		}
 	}
 	live := []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 5, Match: "Sam"}}
-	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{}); got[0].Match != "Sam" {
+	if got := Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 4)}, protocol.Annotations{}); got[0].Match != "Sam" {
 		t.Errorf("a recognised person is %q, want Sam", got[0].Match)
 	}
 	// As on the screen: a merged label that is not recognised does not take the name
 	// away, and a moved turn does not take it along.
 	live = append(live, turn("SPEAKER_02", 10, 20), turn("SPEAKER_01", 20, 30))
-	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 20), turn("SPEAKER_01", 20, 30)}, merged); got[0].Match != "Sam" || got[1].Match != "" {
+	if got := Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 20), turn("SPEAKER_01", 20, 30)}, merged); got[0].Match != "Sam" || got[1].Match != "" {
 		t.Errorf("merged: %+v", got)
 	}
 	live = []protocol.Turn{{Speaker: "SPEAKER_00", Start: 0, End: 10, Match: "Sam"}, {Speaker: "SPEAKER_00", Start: 10, End: 12, Match: "Sam"}}
-	if got := relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 10), turn("SPEAKER_01", 10, 12)}, moved); got[0].Match != "" || got[1].Match != "Sam" {
+	if got := Relabel(live, []protocol.Turn{turn("SPEAKER_00", 0, 10), turn("SPEAKER_01", 10, 12)}, moved); got[0].Match != "" || got[1].Match != "Sam" {
 		t.Errorf("moved: %+v", got)
 	}
 }
@@ -99,7 +95,7 @@ func TestRelabel(t *testing.T) {
 // under people's names; boundaries that move a little are no change.
 func TestTurnChanges(t *testing.T) {
 	t.Parallel()
-	notes := annotated(t,
+	annotations := annotated(t,
 		func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename("A", "Anna") },
 		func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge("C", "A") })
 	before := []protocol.Turn{
@@ -114,8 +110,8 @@ func TestTurnChanges(t *testing.T) {
 		{Speaker: "A", Start: 30, End: 33},
 		{Speaker: "B", Start: 40, End: 41},
 	}
-	got := turnChanges(before, after, notes)
-	want := []turnChange{
+	got := Changes(before, after, annotations)
+	want := []Change{
 		{protocol.Turn{Speaker: "B", Start: 10, End: 14}, false},
 		{protocol.Turn{Speaker: "Anna", Start: 10.1, End: 14.2}, true},
 		{protocol.Turn{Speaker: "B", Start: 20, End: 24}, false},
@@ -124,73 +120,11 @@ func TestTurnChanges(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("changes %v\nwant %v", got, want)
 	}
-	if same := turnChanges(after, after, notes); len(same) > 0 {
+	if same := Changes(after, after, annotations); len(same) > 0 {
 		t.Errorf("a result differs from itself in %v", same)
 	}
 	// What several turns cover at once counts once.
 	if s := shared(protocol.Turn{Start: 0, End: 10}, []protocol.Turn{{Start: -1, End: 3}, {Start: 1, End: 2}, {Start: 2, End: 4}, {Start: 9, End: 12}}); s != 5 {
 		t.Errorf("%v s are shared, want 5", s)
-	}
-}
-
-// TestRefineInterrupted interrupts the second pass of a recording, whose progress and
-// remaining time a terminal shows: nothing is written, the recording is unchanged, and
-// the same command succeeds later.
-func TestRefineInterrupted(t *testing.T) {
-	t.Parallel()
-	skipShort(t)
-	dir, out := filepath.Join(t.TempDir(), "monday"), filepath.Join(t.TempDir(), "refined")
-	if p := start(t, "live", "--input", talkFile(t, 4), "--pace", "fast", "--record", dir); p.exit() != exitOK {
-		t.Fatal(p.errors())
-	}
-	files := func() map[string][]byte {
-		all := map[string][]byte{}
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range list {
-			if f.Name() == "audio.wav" {
-				continue
-			}
-			if all[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return all
-	}
-	audio := filepath.Join(dir, "audio.wav")
-	short, err := os.ReadFile(audio)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeSilence(t, audio, 5*60*60)
-	before := files()
-
-	x := inTerminal(t, 100, 20, "export", dir, "--refine", "--to", out+"/")
-	x.shows(`of 5h0m0s, \d+ %, \S+ left`)
-	x.keys("C-c")
-	if code := x.exitCode(); code != "130" {
-		t.Errorf("ctrl+c exits with %s, want 130", code)
-	}
-	if exists(out) {
-		t.Error("an interrupted export left a folder")
-	}
-	after := files()
-	for name := range after {
-		if !bytes.Equal(after[name], before[name]) {
-			t.Errorf("%s of the recording changed", name)
-		}
-	}
-	if len(after) != len(before) {
-		t.Errorf("the recording had %d files and has %d", len(before), len(after))
-	}
-
-	if err := os.WriteFile(audio, short, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, "export", dir, "--refine", "--to", out+"/")
-	if code := p.exit(); code != exitOK || !strings.Contains(p.output(), "named.rttm") || !exists(filepath.Join(out, "timeline.html")) {
-		t.Errorf("the second attempt: %d %s %s", code, p.output(), p.errors())
 	}
 }

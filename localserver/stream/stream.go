@@ -27,7 +27,7 @@ type Diarizer interface {
 	Flush(out []engine.Event) []engine.Event
 }
 
-// Config is what a session needs of its server.
+// Config is what a stream needs of its server.
 type Config struct {
 	ID  string
 	Log *slog.Logger
@@ -41,7 +41,7 @@ type Config struct {
 	// frame.
 	CloseDelay time.Duration
 
-	Sessions  store.Sessions
+	Records   store.Streams
 	Journal   store.Journal
 	Feed      store.Feed
 	Snapshots store.Snapshots
@@ -64,8 +64,8 @@ type chunk struct {
 	arrived time.Time
 }
 
-// Session is one open stream.
-type Session struct {
+// Stream is one open stream.
+type Stream struct {
 	config   Config
 	log      *slog.Logger
 	counters *Counters
@@ -90,16 +90,16 @@ type Session struct {
 	valid    []protocol.Event
 }
 
-// New returns a session for an open connection. Run must be called.
-func New(c Config, conn Socket, d Diarizer) *Session {
+// New returns a stream for an open connection. Run must be called.
+func New(c Config, conn Socket, d Diarizer) *Stream {
 	limitBuffers(conn)
-	s := &Session{
+	s := &Stream{
 		config: c, log: c.Log, counters: c.Counters,
 		conn:     conn,
 		pacer:    newPacer(c.Now, c.Unpaced),
 		diarizer: d,
 		writer:   newWriter(conn, c.Log),
-		journal:  newJournal(c.Journal, c.Sessions, c.ID, c.Log),
+		journal:  newJournal(c.Journal, c.Records, c.ID, c.Log),
 		chunks:   make(chan chunk, queuedChunks),
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
@@ -128,7 +128,7 @@ func New(c Config, conn Socket, d Diarizer) *Session {
 // Run carries the stream to its end. It returns when none of its goroutines is
 // left. Closing drain asks the stream to finish soon; canceling ctx
 // disconnects it.
-func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
+func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	began := time.Now()
 	s.counters.Opened.Add(1)
 	s.log.Info("stream opened")
@@ -180,13 +180,13 @@ func (s *Session) Run(ctx context.Context, drain <-chan struct{}) {
 }
 
 // sendError sends an error message to the client and its watchers.
-func (s *Session) sendError(message string) {
+func (s *Stream) sendError(message string) {
 	s.writer.send(protocol.NewErrorEvent(message).Raw)
 	s.tellWatchers(message)
 }
 
 // tellWatchers passes an error message on to the watchers.
-func (s *Session) tellWatchers(message string) {
+func (s *Stream) tellWatchers(message string) {
 	if !s.journal.addError(message) {
 		s.counters.WatchErrors.Add(1)
 	}

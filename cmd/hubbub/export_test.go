@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRefineInterrupted interrupts the second pass of a recording, whose progress and
+// remaining time a terminal shows: nothing is written, the recording is unchanged, and
+// the same command succeeds later.
+func TestRefineInterrupted(t *testing.T) {
+	t.Parallel()
+	skipShort(t)
+	dir, out := filepath.Join(t.TempDir(), "monday"), filepath.Join(t.TempDir(), "refined")
+	if p := start(t, "live", "--input", talkFile(t, 4), "--pace", "fast", "--record", dir); p.exit() != exitOK {
+		t.Fatal(p.errors())
+	}
+	files := func() map[string][]byte {
+		all := map[string][]byte{}
+		list, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			if f.Name() == "audio.wav" {
+				continue
+			}
+			if all[f.Name()], err = os.ReadFile(filepath.Join(dir, f.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	audio := filepath.Join(dir, "audio.wav")
+	short, err := os.ReadFile(audio)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeSilence(t, audio, 5*60*60)
+	before := files()
+
+	x := inTerminal(t, 100, 20, "export", dir, "--refine", "--to", out+"/")
+	x.shows(`of 5h0m0s, \d+ %, \S+ left`)
+	x.keys("C-c")
+	if code := x.exitCode(); code != "130" {
+		t.Errorf("ctrl+c exits with %s, want 130", code)
+	}
+	if exists(out) {
+		t.Error("an interrupted export left a folder")
+	}
+	after := files()
+	for name := range after {
+		if !bytes.Equal(after[name], before[name]) {
+			t.Errorf("%s of the recording changed", name)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("the recording had %d files and has %d", len(before), len(after))
+	}
+
+	if err := os.WriteFile(audio, short, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "export", dir, "--refine", "--to", out+"/")
+	if code := p.exit(); code != exitOK || !strings.Contains(p.output(), "named.rttm") || !exists(filepath.Join(out, "timeline.html")) {
+		t.Errorf("the second attempt: %d %s %s", code, p.output(), p.errors())
+	}
+}

@@ -1,0 +1,118 @@
+package secondpass
+
+import (
+	"cmp"
+	"slices"
+
+	"hubbub/localserver/engine/evaluation"
+	"hubbub/protocol"
+)
+
+// Relabel gives each speaker of the second pass the label of the live speaker with
+// whom they share the most time, one to one, with the largest sum. Other speakers
+// get labels that the session does not have. Merged labels are one live speaker,
+// and turns that were moved are those of their new speaker.
+func Relabel(live, second []protocol.Turn, annotations protocol.Annotations) []protocol.Turn {
+	used, match := map[string]bool{}, map[string]string{}
+	var ref, hyp []evaluation.Turn
+	for _, t := range live {
+		owner := annotations.Owner(t)
+		used[t.Speaker], used[owner] = true, true
+		if owner == annotations.Root(t.Speaker) { // a moved turn says nothing about its new speaker
+			match[owner] = cmp.Or(match[owner], t.Match)
+		}
+		ref = append(ref, evaluation.Turn{Speaker: owner, Start: t.Start, End: t.End})
+	}
+	for label := range annotations.Names() {
+		used[label] = true
+	}
+	for _, m := range annotations.Merges() {
+		used[m.From], used[m.Into] = true, true
+	}
+	for _, m := range annotations.Moves() {
+		used[m.From], used[m.To] = true, true
+	}
+	for _, label := range annotations.MutedLabels() {
+		used[label] = true
+	}
+	for _, t := range second {
+		hyp = append(hyp, evaluation.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End})
+	}
+	labels := map[string]string{}
+	// The only error that these turns can cause is that there are none.
+	if report, err := evaluation.Score(ref, hyp, nil, evaluation.Options{}); err == nil {
+		for liveLabel, label := range report.Files[0].Mapping {
+			labels[label] = liveLabel
+		}
+	}
+	next := 0
+	turns := slices.Clone(second)
+	for i := range turns {
+		label, ok := labels[turns[i].Speaker]
+		for ; !ok; next++ {
+			label = protocol.SpeakerLabel(next)
+			ok = !used[label]
+		}
+		labels[turns[i].Speaker] = label
+		turns[i].Speaker, turns[i].Match = label, match[label]
+	}
+	return turns
+}
+
+// Change is a turn that only one of two results has.
+type Change struct {
+	Turn  protocol.Turn // with the speaker's name
+	Added bool          // the second result has it
+}
+
+// Changes are the turns of either result of which less than half belongs to
+// the same person in the other one, in order of time.
+func Changes(before, after []protocol.Turn, annotations protocol.Annotations) []Change {
+	var changes []Change
+	was, is := byOwner(before, annotations), byOwner(after, annotations)
+	compare := func(list, other map[string][]protocol.Turn, added bool) {
+		for owner, turns := range list {
+			for _, t := range turns {
+				if shared(t, other[owner]) < (t.End-t.Start)/2 {
+					t.Speaker = annotations.Name(owner)
+					changes = append(changes, Change{t, added})
+				}
+			}
+		}
+	}
+	compare(was, is, false)
+	compare(is, was, true)
+	slices.SortFunc(changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Turn.Start, b.Turn.Start), cmp.Compare(a.Turn.End, b.Turn.End), cmp.Compare(a.Turn.Speaker, b.Turn.Speaker))
+	})
+	return changes
+}
+
+// byOwner sorts turns by the label that stands for their person, each list in
+// order of start.
+func byOwner(turns []protocol.Turn, annotations protocol.Annotations) map[string][]protocol.Turn {
+	lists := map[string][]protocol.Turn{}
+	for _, t := range turns {
+		owner := annotations.Owner(t)
+		lists[owner] = append(lists[owner], t)
+	}
+	for _, list := range lists {
+		slices.SortStableFunc(list, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
+	}
+	return lists
+}
+
+// shared is how many seconds of a turn are covered by others, in order of start.
+func shared(t protocol.Turn, others []protocol.Turn) float64 {
+	seconds, until := 0.0, t.Start
+	for _, o := range others {
+		if o.Start >= t.End {
+			break
+		}
+		if end := min(o.End, t.End); end > until {
+			seconds += end - max(o.Start, until)
+			until = end
+		}
+	}
+	return seconds
+}

@@ -1,0 +1,37 @@
+package secondpass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hubbub/capture"
+	"hubbub/protocol"
+	"hubbub/protocol/hint"
+	"hubbub/protocol/words"
+)
+
+// Transcribe gives turns of a file, in order of their starts, their words. notice says
+// what is missing; an error is that of ctx, or of the file.
+func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn) (notice string, err error) {
+	source, err := capture.OpenRecording(ctx, file, capture.Mix, capture.DecoderStall)
+	if err != nil {
+		return "", err
+	}
+	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
+	defer chunks.Close()
+	recording := words.NewRecording(r, turns, false)
+	for c := range chunks.Chunks() {
+		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
+			return "", err
+		}
+	}
+	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
+		return "", err
+	}
+	failed, first, err := recording.Finish(ctx)
+	if failed > 0 {
+		notice = fmt.Sprintf("%d of %d turns have no words: %v. %s", failed, len(turns), first, hint.Of(first))
+	}
+	return notice, err
+}

@@ -1,0 +1,62 @@
+package voices
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"hubbub/protocol/hint"
+)
+
+// maxFile bounds an exported file, in bytes.
+const maxFile = 2 << 20
+
+// Export writes all voices to a new file, which only its owner can read.
+func (s Store) Export(path string) error {
+	list, err := s.List()
+	if err != nil {
+		return err
+	}
+	raw, err := json.MarshalIndent(append([]Voice{}, list...), "", "  ") // no voices are [], not null
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		err = fmt.Errorf("%s exists already", path)
+	}
+	if err != nil {
+		return hint.Add(err, "Choose another file.")
+	}
+	_, err = file.Write(append(raw, '\n'))
+	if err := errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(path) // a part of it is of no use, and would be in the way
+		return hint.Add(err, "Choose another file.")
+	}
+	return nil
+}
+
+// Import adds the voices of an exported file, all or none.
+func (s Store) Import(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return hint.Add(err, "Name a file that `hubbub voices export` has written.")
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxFile))
+	var list []Voice
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
+	}
+	for _, v := range list {
+		if v.Check() == nil && v.Outdated() {
+			return hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
+		}
+	}
+	return s.Put(list...)
+}

@@ -1,0 +1,91 @@
+package voices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hubbub/capture"
+	"hubbub/cmd/hubbub/internal/recording"
+	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
+	"hubbub/protocol/hint"
+)
+
+// FromRecording makes the voices of the named speakers of a recording from the audio
+// in which each of them talks alone; with only, of these, who must all be there.
+func FromRecording(ctx context.Context, dir string, only []string) (learnt []Voice, err error) {
+	rec, err := recording.Read(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if rec.Audio == "" {
+		return nil, hint.Add(fmt.Errorf("the recording %s has no audio: %s", dir, strings.Join(rec.Warnings, "; ")), "Choose a recording with its audio.")
+	}
+	place, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	doc := rec.Content(rec.Annotations).Document("", "")
+	for i, p := range doc.Speakers {
+		name := rec.Annotations.Name(p.Label)
+		if name == p.Label || only != nil && !slices.Contains(only, name) {
+			continue
+		}
+		if slices.ContainsFunc(learnt, func(v Voice) bool { return v.Name == name }) {
+			return nil, hint.Add(fmt.Errorf("two speakers of %s have the name %s", dir, protocol.Clean(name, 100)), "Merge them with m in `hubbub replay`, or rename one with r.")
+		}
+		samples, err := readSpans(ctx, rec.Audio, doc.Alone(i, voiceprint.MaxSeconds))
+		if err != nil {
+			return nil, fmt.Errorf("the audio of %s cannot be read: %w", dir, err)
+		}
+		v, err := voiceprint.Make(samples)
+		if err != nil {
+			return nil, hint.Add(fmt.Errorf("no voiceprint of %s, from %.1f s in which no other speaker talks: %w", name, float64(len(samples))/capture.SampleRate, err),
+				"Correct the speakers in `hubbub replay`, or use `hubbub voices add` with other speech.")
+		}
+		learnt = append(learnt, New(name, v, place))
+	}
+	switch {
+	case only != nil && len(learnt) < len(only):
+		return nil, hint.Add(fmt.Errorf("%s no longer names all of %s", dir, strings.Join(only, ", ")), "Name speakers with r in `hubbub replay`.")
+	case len(learnt) == 0:
+		return nil, hint.Add(fmt.Errorf("no speaker of %s has a name", dir), "Name speakers with r in `hubbub replay`.")
+	}
+	return learnt, nil
+}
+
+// readSpans reads stretches of an audio file, which are in order of time.
+func readSpans(ctx context.Context, path string, spans []protocol.Span) (samples []float32, err error) {
+	source, err := capture.Open(ctx, capture.Spec{Input: path})
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	chunk := make([]float32, protocol.ChunkSamples)
+	for at := 0; len(spans) > 0; {
+		n, err := source.Read(ctx, chunk)
+		for len(spans) > 0 {
+			from, to := int(spans[0].Start*capture.SampleRate), int(spans[0].End*capture.SampleRate)
+			if first, last := max(from-at, 0), min(to-at, n); first < last {
+				samples = append(samples, chunk[first:last]...)
+			}
+			if to > at+n {
+				break
+			}
+			spans = spans[1:]
+		}
+		at += n
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return samples[:min(len(samples), voiceprint.MaxSeconds*capture.SampleRate)], nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/protocol/hint"
+)
+
+// clearLine deletes what a terminal shows of the progress.
+func (a *App) clearLine() {
+	if session.IsTerminal(a.Stderr) {
+		fmt.Fprint(a.Stderr, "\r\x1b[K")
+	}
+}
+
+// notice prints a line on standard error.
+func (a *App) notice(format string, args ...any) {
+	fmt.Fprintf(a.Stderr, "hubbub: "+format+"\n", args...)
+}
+
+// mayReplace asks about existing files: on a terminal the user, elsewhere the
+// answer is no. place is the flag that names another place.
+func (a *App) mayReplace(paths []string, place string) error {
+	var existing []string
+	for _, p := range paths {
+		if _, err := os.Lstat(p); err == nil {
+			existing = append(existing, p)
+		}
+	}
+	if len(existing) == 0 {
+		return nil
+	}
+	what := existing[0] + " exists"
+	if len(existing) > 1 {
+		what = fmt.Sprintf("%s and %d more exist", existing[0], len(existing)-1)
+	}
+	refused := hint.Add(fmt.Errorf("%s already; nothing was written", what), "Write over with --force, or choose another place with "+place+".")
+	if !session.IsTerminal(a.Stdin) || !session.IsTerminal(a.Stderr) {
+		return refused
+	}
+	fmt.Fprintf(a.Stderr, "%s. Write over? [y/N] ", what)
+	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return refused
+}
+
+// printReport prints a report as text or JSON.
+func (a *App) printReport(output choice, text, json func(io.Writer) error) error {
+	if output.value == "json" {
+		return json(a.Stdout)
+	}
+	return text(a.Stdout)
+}
+
+// table is a table on standard output, with the heading as its first line; Flush
+// completes it.
+func (a *App) table(heading string) *tabwriter.Writer {
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	return w
+}
+
+// printJSONList prints a list as indented JSON; no entries are [], not null.
+func printJSONList[T any](w io.Writer, list []T) error {
+	if list == nil {
+		list = []T{}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(list)
+}
+
+// writeReport writes the file of --report, which only its owner reads; "" = none.
+func writeReport(path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		err = errors.Join(write(file), file.Close())
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("the report cannot be written: %w", err), "Give a file that can be written with --report FILE.")
+	}
+	return nil
+}
