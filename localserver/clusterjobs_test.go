@@ -3,12 +3,14 @@
 package localserver
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/protocol"
 )
 
 // clusterOfJobs kills the node that runs a job: another one takes the job, completes
@@ -17,11 +19,15 @@ func clusterOfJobs(t *testing.T, nats []*natsServer) {
 	dir := t.TempDir()
 	line, kill := process(t, dir, childNATS+"="+nats[0].url)
 	first := clientOfProcess(t, dir, line)
-	first.upload("long", wav(make([]float32, 6*60*16000)))
+	first.upload("long", slowed(wav(make([]float32, 6*60*16000)), 4))
 	url, calls := receiver(t)
 	id := first.submit("diarize", fmt.Sprintf(`{"url":"media://long","webhook":%q}`, url)).JobID
 	eventually(t, "a running job", func() bool {
-		return strings.Contains(string(first.do("GET", "/v1/jobs/"+id, testKey, nil).body), `"status":"running"`)
+		body := string(first.do("GET", "/v1/jobs/"+id, testKey, nil).body)
+		if strings.Contains(body, `"status":"succeeded"`) {
+			t.Fatal("the job ended before it was seen running")
+		}
+		return strings.Contains(body, `"status":"running"`)
 	})
 	kill()
 	second := serve(t, func(o *setup) { o.NATS, o.WebhookTo = nats[1].url, []string{"127.0.0.1"} })
@@ -48,4 +54,11 @@ func clusterOfJobs(t *testing.T, nats []*natsServer) {
 			t.Error(c.body)
 		}
 	}
+}
+
+// slowed is a file of wav that says it has a lower sample rate: as many bytes are
+// that many times as much audio.
+func slowed(file []byte, times uint32) []byte {
+	binary.LittleEndian.PutUint32(file[24:], protocol.SampleRate/times)
+	return file
 }

@@ -309,15 +309,17 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 	sender := h.open()
 	sender.chunks(1)
 	first := sender.next()
-	// More than all buffers hold, stored as if the engine had committed it.
+	// More than all buffers hold, stored as if the engine had committed it. Few long
+	// messages: what is in the buffers has to be read in the 2 s before the server
+	// closes the connection.
 	var many [][]byte
-	for i := range 8000 {
+	for i := range 1000 {
 		at := 1 + float64(i)/1000
-		many = append(many, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, strings.Repeat("x", 100)).Raw)
+		many = append(many, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, at, strings.Repeat("x", 2000)).Raw)
 	}
 	eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
-	for i := 0; i < len(many); i += 2000 {
-		if err := h.journal.Append(context.Background(), sender.id, 1+i, many[i:i+2000]); err != nil {
+	for i := 0; i < len(many); i += 100 {
+		if err := h.journal.Append(context.Background(), sender.id, 1+i, many[i:i+100]); err != nil {
 			t.Fatal(err)
 		}
 	}
