@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,43 +14,10 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"hubbub/localserver/certificate"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
-
-// TestCluster runs hubbub nodes on real NATS clusters. Its parts mostly wait for
-// elections and leases, so they run in parallel.
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command to build nats-server with")
-	}
-	program := filepath.Join(t.TempDir(), "nats-server")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for _, part := range []struct { // those that take longest begin first
-		name string
-		run  func(*testing.T, []*natsServer)
-	}{
-		{"stores", clusterOfStores}, {"jobs", clusterOfJobs}, {"media", clusterOfMedia}, {"nodes", clusterOfNodes},
-		{"keys and odd requests", func(t *testing.T, n []*natsServer) {
-			clusterOfKeys(t, n)
-			h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, n[0].url })
-			sendOdd(t, h, 3, oddCount(t)/10)
-		}},
-	} {
-		t.Run(part.name, func(t *testing.T) {
-			t.Parallel()
-			part.run(t, natsCluster(t, program))
-		})
-	}
-}
 
 // clusterNode starts a node that knows one NATS server; the client discovers
 // the others. It accepts audio faster than real time.
@@ -173,7 +138,8 @@ func (s *testStream) exchange() {
 	s.next()
 }
 
-func clusterOfNodes(t *testing.T, nats []*natsServer) {
+func TestClusterOfNodes(t *testing.T) {
+	nats := natsCluster(t)
 	a, b := clusterNode(t, nats[0]), clusterNode(t, nats[1])
 	c, killC := nodeProcess(t, nats[2])
 	all := []*host{a, b, c}
@@ -315,7 +281,8 @@ func (s *testStream) completes() {
 	}
 }
 
-func clusterOfStores(t *testing.T, nats []*natsServer) {
+func TestClusterOfStores(t *testing.T) {
+	nats := natsCluster(t)
 	a, b := clusterNode(t, nats[0]), clusterNode(t, nats[1])
 	promised := &acknowledged{status: map[string]string{}}
 	promised.add(t, a, b)

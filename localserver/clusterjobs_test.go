@@ -13,13 +13,14 @@ import (
 	"hubbub/protocol"
 )
 
-// clusterOfJobs kills the node that runs a job: another one takes the job, completes
+// TestClusterOfJobs kills the node that runs a job: another one takes the job, completes
 // it once, and calls its webhook.
-func clusterOfJobs(t *testing.T, nats []*natsServer) {
+func TestClusterOfJobs(t *testing.T) {
+	nats := natsCluster(t)
 	dir := t.TempDir()
 	line, kill := process(t, dir, childNATS+"="+nats[0].url)
 	first := clientOfProcess(t, dir, line)
-	first.upload("long", slowed(wav(make([]float32, 6*60*16000)), 4))
+	first.upload("long", slowed(wav(make([]float32, 6*60*16000)), 2))
 	url, calls := receiver(t)
 	id := first.submit("diarize", fmt.Sprintf(`{"url":"media://long","webhook":%q}`, url)).JobID
 	eventually(t, "a running job", func() bool {

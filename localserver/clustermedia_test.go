@@ -18,9 +18,10 @@ import (
 	"hubbub/protocol"
 )
 
-// clusterOfMedia: what is stored through one node can be read through another,
+// TestClusterOfMedia: what is stored through one node can be read through another,
 // addresses are valid on every node, and limits apply to all nodes together.
-func clusterOfMedia(t *testing.T, nats []*natsServer) {
+func TestClusterOfMedia(t *testing.T) {
+	nats := natsCluster(t)
 	dir := t.TempDir()
 	node := func(n *natsServer, dir string) *host {
 		return serve(t, limitOf(0), func(o *setup) {

@@ -12,6 +12,9 @@ import (
 // sockets.
 const parallelTests = "4"
 
+// atEnd removes what tests share.
+var atEnd []func()
+
 // After all tests no goroutine may be left, including those of the embedded
 // store.
 func TestMain(m *testing.M) {
@@ -23,5 +26,11 @@ func TestMain(m *testing.M) {
 	// A connection that the proxy has reset can leave a sender in it.
 	const proxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(proxy+"/toxics.(*ToxicStub).Run"),
-		goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(proxy+".(*ToxicLink).read"),
+		goleak.Cleanup(func(code int) {
+			for _, f := range atEnd {
+				f()
+			}
+			os.Exit(code)
+		}))
 }

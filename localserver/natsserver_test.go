@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -24,10 +25,37 @@ type natsServer struct {
 	cmd     *exec.Cmd
 }
 
+// natsProgram builds nats-server.
+var natsProgram = sync.OnceValues(func() (path string, err error) {
+	dir, err := os.MkdirTemp("", "nats-server")
+	if err != nil {
+		return "", err
+	}
+	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
+	path = filepath.Join(dir, "nats-server")
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/nats-io/nats-server/v2").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return path, err
+})
+
 // natsCluster starts three servers with three replicas of everything, synced on
-// every write.
-func natsCluster(t *testing.T, program string) []*natsServer {
+// every write. Tests of a cluster mostly wait for elections and leases, so they run in
+// parallel.
+func natsCluster(t *testing.T) []*natsServer {
 	t.Helper()
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command to build nats-server with")
+	}
+	program, err := natsProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
 	ports := freePorts(t, 6)
 	var routes []string
 	for _, p := range ports[3:] {

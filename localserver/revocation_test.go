@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/apikeys"
+	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 )
 
@@ -85,9 +86,10 @@ func TestRevokedKey(t *testing.T) {
 	})
 }
 
-// clusterOfKeys revokes a key in the data folder of another node than the one
+// TestClusterOfKeys revokes a key in the data folder of another node than the one
 // that it was signed for: it is refused by all, and its stream ends.
-func clusterOfKeys(t *testing.T, nats []*natsServer) {
+func TestClusterOfKeys(t *testing.T) {
+	nats := natsCluster(t)
 	node := func(n *natsServer, dir string) *host {
 		return serve(t, func(o *setup) { o.NATS, o.DataDir = n.url, dir })
 	}
@@ -111,4 +113,7 @@ func clusterOfKeys(t *testing.T, nats []*natsServer) {
 		eventually(t, "the key to be refused", func() bool { return status(h) == 401 })
 		t.Logf("node %d refused the key after %.1f s", i, time.Since(revoked).Seconds())
 	}
+	// On the same cluster, requests that make no sense.
+	h := serve(t, func(o *setup) { o.TLS.Mode, o.NATS = certificate.Off, nats[0].url })
+	sendOdd(t, h, 3, oddCount(t)/10)
 }
