@@ -324,12 +324,14 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		}
 	}
 	dial := h.dial
+	var socket *net.TCPConn
 	dial.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(8 << 10)
+		if err != nil {
+			return nil, err
 		}
-		return conn, err
+		socket = conn.(*net.TCPConn)
+		return conn, socket.SetReadBuffer(8 << 10)
 	}
 	conn, res, err := dial.Dial(h.watchAddress(sender.id, ""), bearerOf(testKey))
 	if err != nil {
@@ -344,6 +346,10 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 	// It reads from now on. It answers no ping: the answer to one that comes after the
 	// close frame would make the system discard what was not read before.
 	conn.SetPingHandler(func(string) error { return nil })
+	// Through a small buffer the rest would take longer than the server waits.
+	if err := socket.SetReadBuffer(4 << 20); err != nil {
+		t.Fatal(err)
+	}
 	slow, got := &testWatcher{newClientConn(t, conn), t}, &seen{}
 	slow.rest(got)
 	if got.code != websocket.CloseTryAgainLater || got.text == "" || len(got.events) == 0 || len(got.events) > len(many) {
