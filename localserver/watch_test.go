@@ -324,34 +324,36 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 		}
 	}
 	dial := h.dial
-	var socket *net.TCPConn
 	dial.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(8 << 10)
 		}
-		socket = conn.(*net.TCPConn)
-		return conn, socket.SetReadBuffer(8 << 10)
+		return conn, err
 	}
 	conn, res, err := dial.Dial(h.watchAddress(sender.id, ""), bearerOf(testKey))
 	if err != nil {
 		t.Fatalf("%v %v", err, res)
 	}
 	defer func() { _ = conn.Close() }()
-	quick, whole := h.watch(sender.id, ""), &seen{}
-	quick.until(whole, "everything", func() bool { return len(whole.events) == 1+len(many) })
+	// Another one reads meanwhile: the first write to the slow one fails after 10 s.
+	quick, whole, read := h.watch(sender.id, ""), &seen{}, make(chan struct{})
+	go func() {
+		defer close(read)
+		for len(whole.events) < 1+len(many) && quick.next(whole) {
+		}
+	}()
 	// Not from /metrics: the server closes 2 s later, and a request can take that long
 	// on a busy machine.
 	eventually(t, "a slow watcher", func() bool { return h.counters.SlowWatchers.Load() == 1 })
 	// It reads from now on. It answers no ping: the answer to one that comes after the
 	// close frame would make the system discard what was not read before.
 	conn.SetPingHandler(func(string) error { return nil })
-	// Through a small buffer the rest would take longer than the server waits.
-	if err := socket.SetReadBuffer(4 << 20); err != nil {
-		t.Fatal(err)
-	}
 	slow, got := &testWatcher{newClientConn(t, conn), t}, &seen{}
 	slow.rest(got)
+	if <-read; len(whole.events) != 1+len(many) {
+		t.Fatalf("another watcher: %d events, closed with %d %q", len(whole.events), whole.code, whole.text)
+	}
 	if got.code != websocket.CloseTryAgainLater || got.text == "" || len(got.events) == 0 || len(got.events) > len(many) {
 		t.Errorf("%d messages, closed with %d %q", len(got.events), got.code, got.text)
 	}
