@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -86,48 +84,6 @@ func (h *host) retriedStatus(id string) (s protocol.LiveStatus) {
 		return true
 	})
 	return s
-}
-
-// retriedCreate creates a stream as soon as the store accepts one.
-func (h *host) retriedCreate() (l protocol.LiveStream) {
-	h.t.Helper()
-	eventually(h.t, "a stream", func() bool {
-		res := h.do("POST", "/v1/live", testKey, nil)
-		if res.StatusCode == http.StatusServiceUnavailable {
-			res.apiError(h.t, http.StatusServiceUnavailable)
-			return false
-		}
-		if err := json.Unmarshal(res.body, &l); err != nil || res.StatusCode != 200 {
-			h.t.Fatalf("create: %d %s", res.StatusCode, res.body)
-		}
-		return true
-	})
-	return l
-}
-
-// here is the address of a stream on this node.
-func (h *host) here(address string) string {
-	_, host, _ := strings.Cut(h.url, "://")
-	scheme, rest, _ := strings.Cut(address, "://")
-	_, path, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host + "/" + path
-}
-
-// openAt opens a stream on this node. A handshake that is answered 503 is made
-// again with the same token, which is not used up.
-func (h *host) openAt(l protocol.LiveStream) *testStream {
-	h.t.Helper()
-	var conn *websocket.Conn
-	eventually(h.t, "an open stream", func() bool {
-		var res *http.Response
-		var err error
-		conn, res, err = h.dial.Dial(h.here(l.URL), nil)
-		if err != nil && (res == nil || res.StatusCode != http.StatusServiceUnavailable) {
-			h.t.Fatalf("dial: %v %v", err, res)
-		}
-		return err == nil
-	})
-	return &testStream{newClientConn(h.t, conn), h.t, l.ID}
 }
 
 // exchange sends two chunks and receives two events.
