@@ -23,8 +23,14 @@ func TestClusterOfJobs(t *testing.T) {
 	first.upload("long", slowed(wav(make([]float32, 6*60*16000)), 2))
 	url, calls := receiver(t)
 	id := first.submit("diarize", fmt.Sprintf(`{"url":"media://long","webhook":%q}`, url)).JobID
+	var body string
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("the last status before the kill: ", body)
+		}
+	})
 	eventually(t, "a running job", func() bool {
-		body := string(first.do("GET", "/v1/jobs/"+id, testKey, nil).body)
+		body = string(first.do("GET", "/v1/jobs/"+id, testKey, nil).body)
 		if strings.Contains(body, `"status":"succeeded"`) {
 			t.Fatal("the job ended before it was seen running")
 		}
