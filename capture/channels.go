@@ -47,17 +47,22 @@ type mixer struct {
 	invalid  int64 // samples that were not numbers
 }
 
-// newMixer fails if the input does not have the selected channels.
+// channelsError is an input without the selected channels.
+type channelsError struct{ error }
+
+func (e channelsError) Unwrap() error { return e.error }
+
+// newMixer returns a channelsError if the input does not have the selected channels.
 func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	tracks := 1
 	switch {
 	case selected == Each:
 		tracks = channels
 	case int(selected) > channels:
-		return nil, fail("Choose one of its channels with --channels, or mix.", "the input has %d channels, not %d", channels, selected)
+		return nil, channelsError{fail("Choose one of its channels with --channels, or mix.", "the input has %d channels, not %d", channels, selected)}
 	}
 	if tracks > MaxTracks {
-		return nil, fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, MaxTracks)
+		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, MaxTracks)}
 	}
 	m := &mixer{channels: channels, selected: selected, out: make([][]float32, tracks)}
 	for range tracks {

@@ -40,7 +40,7 @@ const (
 // time, memory and output, and killed after the time stall without output.
 func OpenRecording(ctx context.Context, path string, selected Channels, stall time.Duration) (Source, error) {
 	source, err := openFile(ctx, path, selected)
-	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || !decodable(path) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || errors.As(err, new(channelsError)) || !decodable(path) {
 		return source, err
 	}
 	program, missing := exec.LookPath("ffmpeg")
@@ -54,7 +54,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
 	if failed != nil {
 		_ = d.Close()
-		if reason := d.failure(); reason != nil && ctx.Err() == nil {
+		if reason := d.failure(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
 			return nil, fail(audiofile.ConvertHint, "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed

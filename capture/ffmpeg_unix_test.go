@@ -45,6 +45,9 @@ func TestOpenRecording(t *testing.T) {
 			t.Errorf("%s: %d samples, %+v, %v", name, samples, source.Info(), err)
 		}
 		_ = source.Close()
+		if _, err := OpenRecording(t.Context(), path, 5, DecoderStall); err == nil || err.Error() != path+": the input has 2 channels, not 5" {
+			t.Errorf("%s, channel 5: %v", name, err)
+		}
 	}
 	for name, content := range map[string]string{
 		"list.m3u8":   "#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n",

@@ -53,7 +53,9 @@ func Output(ctx context.Context, media store.Media, j store.Job, now time.Time) 
 // deliver makes one request of a webhook, unless the next one is not due. A crash
 // after the request repeats it: a webhook is called at least once.
 func (r *Runner) deliver(d *store.Delivery) {
-	ctx, cancel := context.WithTimeout(r.ctx, hookTimeout+2*storeTimeout)
+	// Reading, the request and writing have their own times, which are less than
+	// store.JobAckWait together.
+	ctx, cancel := context.WithTimeout(r.ctx, 2*storeTimeout)
 	defer cancel()
 	j, revision, err := r.Store.Job(ctx, d.Job.Account, d.Job.ID, r.Now())
 	switch {
@@ -75,7 +77,7 @@ func (r *Runner) deliver(d *store.Delivery) {
 		return
 	}
 	if err == nil {
-		err = r.send(ctx, j, body)
+		err = r.send(r.ctx, j, body)
 	}
 	if r.ctx.Err() != nil {
 		r.giveBack(d, 0)
@@ -98,6 +100,8 @@ func (r *Runner) deliver(d *store.Delivery) {
 		r.Logger.Info("webhook called", "job", j.ID, "try", hook.Tries)
 	}
 	j.Hook = &hook
+	ctx, cancel = r.call()
+	defer cancel()
 	if _, err := r.Store.UpdateJob(ctx, j, revision); err != nil {
 		r.Logger.Warn("the outcome of a webhook could not be stored; it is called again", "job", j.ID, "error", err)
 		r.giveBack(d, takenPause)

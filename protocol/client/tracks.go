@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -90,8 +91,8 @@ func (t *Tracks) Updates() <-chan Update { return t.updates }
 // Send accepts one chunk of every track, one track after the other, as
 // ResilientStream.Send does.
 func (t *Tracks) Send(ctx context.Context, seq int64, samples []float32) error {
-	if len(samples) != len(t.streams)*protocol.ChunkSamples {
-		return checkChunk(nil)
+	if want := len(t.streams) * protocol.ChunkSamples; len(samples) != want {
+		return fmt.Errorf("a chunk of %d tracks has %d samples, not %d", len(t.streams), want, len(samples))
 	}
 	for i, s := range t.streams {
 		if err := s.Send(ctx, seq, samples[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]); err != nil {

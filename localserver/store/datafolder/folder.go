@@ -92,7 +92,18 @@ func WriteFile(file string, raw []byte) (err error) {
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), file)
+	if err = os.Rename(tmp.Name(), file); err == nil {
+		syncFolder(filepath.Dir(file))
+	}
+	return err
+}
+
+// syncFolder makes a new name in a folder survive a power failure, where the system
+// can do that.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = errors.Join(f.Sync(), f.Close())
+	}
 }
 
 // UnwrapPath drops the path that a file error repeats.

@@ -232,8 +232,12 @@ func (r *Recorder) Audio(c capture.Chunk) {
 func (r *Recorder) Event(position float64, e protocol.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	start, open := r.open[protocol.Label(e.Speaker)]
 	r.follow(e)
 	if w := r.writer.Load(); w != nil {
+		if e.Type == protocol.TypeSpeakerEnd && e.Err == "" && open && start.Timestamp >= r.excerpt.until {
+			return // the end of a turn whose start is outside
+		}
 		if e, inside := r.excerpt.event(e); inside {
 			w.Event(r.excerpt.place(position), e)
 		}

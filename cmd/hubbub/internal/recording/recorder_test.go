@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -155,6 +156,7 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	r.Event(2.6, startOf(2, "C")) // after the end
 	r.Event(3, endOf(2.5, "B"))
 	r.Turn(protocol.Turn{Speaker: "B", Start: 1.75, End: 2.5})
+	r.Event(3, endOf(2.75, "C"))
 	if err := r.Close(nil); err != nil { // ends the waiting
 		t.Fatal(err)
 	}
@@ -167,6 +169,10 @@ func TestRecorderWaitsForLastEvents(t *testing.T) {
 	}
 	if want := []protocol.Turn{{Speaker: "A", Start: 1, End: 1.5}, {Speaker: "B", Start: 1.75, End: 2}}; got.Length != 2 || !slices.Equal(got.Turns(), want) {
 		t.Errorf("%v s, %v", got.Length, got.Turns())
+	}
+	events, err := os.ReadFile(filepath.Join(dir, "events.ndjson"))
+	if err != nil || bytes.Contains(events, []byte(`"C"`)) {
+		t.Errorf("%s %v", events, err)
 	}
 }
 
