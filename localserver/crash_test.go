@@ -32,7 +32,7 @@ func childServer(dir string) {
 		diarizer = streamtest.ManyTurns
 	}
 	s, err := Start(context.Background(), Options{Addr: "127.0.0.1:0", APIKeys: []string{testKey}, DataDir: dir, RatePerMinute: -1,
-		NATS: os.Getenv(childNATS), WebhookTo: []string{"127.0.0.1"}, NewDiarizer: func() (stream.Diarizer, error) { return diarizer(), nil }})
+		NATS: os.Getenv(childNATS), WebhookTo: []string{"127.0.0.1"}, FetchFrom: []string{"127.0.0.1"}, NewDiarizer: func() (stream.Diarizer, error) { return diarizer(), nil }})
 	if err != nil {
 		fmt.Println("failed:", err)
 		os.Exit(1)

@@ -366,6 +366,45 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// pending is a store in which a record can be read some time after others of its key
+// are refused, as in a cluster.
+type pending struct {
+	*store.Store
+	reads int // that find nothing yet
+}
+
+func (p *pending) Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error) {
+	if p.reads > 0 {
+		p.reads--
+		return store.Job{}, 0, store.ErrNotFound
+	}
+	return p.Store.Job(ctx, account, id, now)
+}
+
+// TestRecordThatCannotBeReadYet: a job that is taken while its record is written runs,
+// and one whose time is over does not.
+func TestRecordThatCannotBeReadYet(t *testing.T) {
+	t.Parallel()
+	s := &pending{Store: openStore(t)}
+	r := runner(t, s, "me", 0, nil)
+	old := newJob("a", "x")
+	old.Created = time.Now().Add(-store.JobTTL)
+	for _, j := range []store.Job{newJob("a", "x"), old} {
+		submit(t, s, j)
+		d, err := s.Next(t.Context(), store.RunQueue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reads = 2
+		if _, err := r.claim(d); errors.Is(err, errOver) != (j.Created == old.Created) || err == nil {
+			t.Errorf("%v", err)
+		}
+		if a, err := r.claim(d); err != nil || a.job.Status != store.JobRunning {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // lossy is a store of which the answer to one update is lost.
 type lossy struct {
 	*store.Store

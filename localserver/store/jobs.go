@@ -281,7 +281,10 @@ func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, 
 		if err != nil {
 			return err
 		}
-		if string(entry.Value()) != string(raw) {
+		switch {
+		case entry.Revision() == revision: // the earlier attempt is not complete yet
+			return errRetry
+		case string(entry.Value()) != string(raw):
 			return ErrConflict
 		}
 		next = entry.Revision()

@@ -147,8 +147,11 @@ func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 			return ErrConflict
 		}
 		stored, _, err := load[Stream](ctx, s.streams, rec.ID) // perhaps by an earlier attempt
-		if err == nil && stored.Token != rec.Token {
-			err = ErrConflict
+		switch {
+		case errors.Is(err, ErrNotFound): // which is not complete yet
+			return errRetry
+		case err == nil && stored.Token != rec.Token:
+			return ErrConflict
 		}
 		return err
 	}))
