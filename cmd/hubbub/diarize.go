@@ -62,7 +62,7 @@ func newDiarize(a *App) *cobra.Command {
 		Short: "Find who talks in recorded files, with the context of the whole recording",
 		Long: `Find who talks when in WAV, FLAC or MP3 files, and other formats if ffmpeg is
 installed. The whole recording is known, so the result is better than that of
-'hubbub live'. No service is used, and no audio leaves the machine. Several files
+'hubbub live'. No service is used, and no audio leaves the machine without --words URL. Several files
 are processed at the same time, one on each core. Ctrl-C keeps the files that are
 finished.`,
 		Example: `  hubbub diarize meeting.wav

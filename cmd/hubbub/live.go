@@ -51,7 +51,7 @@ func newLive(a *App) *cobra.Command {
 		Short: "Show who is talking, live (the default command)",
 		Long: `Read audio from the microphone, a file or standard input, and display the turns
 of each speaker while people talk. Without --server the built-in server is used,
-and no audio leaves the machine.`,
+and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 		Example: `  hubbub live
   hubbub live --input meeting.wav --output rttm --pace fast > meeting.rttm
   hubbub live --input mic:USB --record monday
