@@ -40,7 +40,8 @@ const (
 // time, memory and output, and killed after the time stall without output.
 func OpenRecording(ctx context.Context, path string, selected Channels, stall time.Duration) (Source, error) {
 	source, err := openFile(ctx, path, selected)
-	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || errors.As(err, new(channelsError)) || !decodable(path) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, audiofile.ErrNoAudio) || errors.Is(err, audiofile.ErrCutOff) ||
+		errors.As(err, new(channelsError)) || !decodable(path) {
 		return source, err
 	}
 	program, missing := exec.LookPath("ffmpeg")

@@ -116,6 +116,9 @@ func fullScale(bits int) float32 { return float32(math.Ldexp(1, 1-bits)) }
 // ErrNoAudio reports a WAV file that is intact and has no samples.
 var ErrNoAudio = errors.New("this WAV file contains no audio")
 
+// ErrCutOff reports a file that has lost all of its samples.
+var ErrCutOff = errors.New("ends before its audio begins")
+
 // fail returns an error that says what happened, with the next step as its hint.
 func fail(next, format string, args ...any) error { return hint.Errorf(next, format, args...) }
 

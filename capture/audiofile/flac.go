@@ -40,7 +40,7 @@ func openFLAC(r *counter, n *Notices) (*flacDecoder, error) {
 	}
 	if err := d.next(); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fail(incompleteHint, "this FLAC file ends before its audio begins")
+			return nil, fail(incompleteHint, "this FLAC file %w", ErrCutOff)
 		}
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func openMP3(r *counter, n *Notices) (*mp3Decoder, error) {
 			return nil, err
 		}
 		if errors.Is(err, io.EOF) {
-			return nil, fail(incompleteHint, "this MP3 file ends before its audio begins")
+			return nil, fail(incompleteHint, "this MP3 file %w", ErrCutOff)
 		}
 		return nil, fail(damagedHint, "cannot decode this MP3 file: %w", err)
 	}

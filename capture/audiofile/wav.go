@@ -59,7 +59,7 @@ func openWAV(r *counter, size int64, n *Notices) (*wavDecoder, error) {
 		var h [8]byte
 		if err := r.full(h[:]); err != nil {
 			if isEnd(err) {
-				return nil, fail(incompleteHint, "this WAV file ends before its audio begins")
+				return nil, fail(incompleteHint, "this WAV file %w", ErrCutOff)
 			}
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (d *wavDecoder) begin(r *counter, length, size int64) error {
 		d.left, d.strict = available, false
 	case length > available:
 		if available < frame {
-			return fail(incompleteHint, "this WAV file ends before its audio begins")
+			return fail(incompleteHint, "this WAV file %w", ErrCutOff)
 		}
 		d.left, d.strict = available, false
 		d.f.Notice = d.f.truncated(length/frame, available/frame)

@@ -41,7 +41,7 @@ scored from its first to its last turn.`,
 			}
 			report, err := evaluation.Score(ref, hyp, regions, evaluation.Options{Collar: collar.value, SkipOverlap: skipOverlap})
 			if err != nil {
-				return err
+				return hint.Add(err, "Give a reference with at least one turn, and a UEM with a region of one of its files.")
 			}
 			if output.value == "json" {
 				return report.WriteJSON(a.Stdout)

@@ -55,7 +55,7 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file", Args: exactArgs("FILE"),
 			RunE: onStore(voices.Store.Export)},
 		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
-			RunE: onStore(voices.Store.Import)})
+			RunE: onStore(a.importVoices)})
 	return cmd
 }
 
@@ -124,6 +124,14 @@ func onStore(do func(store voices.Store, arg string) error) func(*cobra.Command,
 		}
 		return do(store, args[0])
 	}
+}
+
+func (a *App) importVoices(store voices.Store, path string) error {
+	if err := store.Import(path); err != nil {
+		return err
+	}
+	a.notice("the voiceprints of %s are stored in %s\nDelete one with `hubbub voices remove`.", path, store.Dir)
+	return nil
 }
 
 func removeVoice(store voices.Store, name string) error {

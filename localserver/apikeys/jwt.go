@@ -22,8 +22,6 @@ const (
 )
 
 const (
-	// expiryLeeway tolerates clocks that differ when a key expires.
-	expiryLeeway = 10 * time.Second
 	// maxAccount bounds an account's name, in bytes.
 	maxAccount = 128
 	// mtimeGranularity is how old a change of the key folder must be before an
@@ -129,7 +127,7 @@ func (s *signedKeys) identify(key string) (Principal, bool) {
 	}
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{EdDSA, HS256}), // never "none"
-		jwt.WithExpirationRequired(), jwt.WithLeeway(expiryLeeway), jwt.WithTimeFunc(s.now),
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.now),
 		jwt.WithStrictDecoding(),
 	)
 	var c claims

@@ -57,7 +57,7 @@ func (r Record) State(now time.Time) string {
 	switch {
 	case r.Revoked != nil:
 		return "revoked"
-	case r.expired(now, expiryLeeway):
+	case r.expired(now, 0):
 		return "expired"
 	}
 	return "valid"

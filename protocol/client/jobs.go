@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,5 +53,9 @@ func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStat
 		return s, fmt.Errorf("%q is not the id of a job", protocol.Clean(id, 64))
 	}
 	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), nil, &s)
+	var response *ResponseError
+	if errors.As(err, &response) && response.Status == http.StatusNotFound && response.RequestID != "" {
+		response.hint = "a job can be read for a day after its end, with a key of the account that created it; check the id and the key"
+	}
 	return s, err
 }
