@@ -1,7 +1,8 @@
-"""Lines, codecs, rooms, microphones and processing that a finished recording can have gone through; chains of them for training.
+"""Lines, codecs, rooms, microphones and processing that a finished recording can have gone through; chains of them
+for training.
 
-Every function takes float32 samples at 16 kHz (speech at about RMS 1 is not assumed) and returns as many, aligned with the input, so that labels
-stay valid. Parameters are drawn from `rng`. ffmpeg does the codecs."""
+Every function takes float32 samples at 16 kHz (speech at about RMS 1 is not assumed) and returns as many, aligned
+with the input, so that labels stay valid. Parameters are drawn from `rng`. ffmpeg does the codecs."""
 import math
 import subprocess
 import numpy as np
@@ -9,12 +10,12 @@ import scipy.fft as sfft
 from scipy.signal import butter, lfilter, resample_poly, sosfilt
 
 SR, F32 = 16000, np.float32
-FRAME = 320                                                            # 20 ms
+FRAME = 320  # 20 ms
 
 
 def level(x):
     """RMS of the frames that are within 30 dB of the loudest"""
-    p = (x[:len(x) // FRAME * FRAME].reshape(-1, FRAME) ** 2).mean(1)
+    p = (x[: len(x) // FRAME * FRAME].reshape(-1, FRAME) ** 2).mean(1)
     return float(np.sqrt(p[p >= p.max() * 1e-3].mean())) + 1e-9
 
 
@@ -34,8 +35,10 @@ def aligned(x, y, most=4000):
 def codec(x, rate, ending, *options):
     """x through ffmpeg's encoder and decoder at a sampling rate"""
     raw = lambda r: ['-f', 'f32le', '-ar', str(r), '-ac', '1']
-    run = lambda a, b: subprocess.run(['ffmpeg', '-v', 'error', '-threads', '1', *a, '-threads', '1', *b], input=data, capture_output=True, check=True).stdout
-    g = F32(.5 / max(1e-6, float(np.abs(x).max())))
+    run = lambda a, b: subprocess.run(
+        ['ffmpeg', '-v', 'error', '-threads', '1', *a, '-threads', '1', *b], input=data, capture_output=True, check=True
+    ).stdout
+    g = F32(0.5 / max(1e-6, float(np.abs(x).max())))
     data = (x * g).astype('<f4').tobytes()
     data = run([*raw(SR), '-i', '-'], ['-ar', str(rate), '-ac', '1', *options, '-f', ending, '-'])
     data = run(['-f', ending, '-i', '-'], [*raw(SR), '-'])
@@ -58,7 +61,7 @@ def companded(x, law, bits):
     v, k = np.clip(np.abs(x) / c, 0, 1), 2 ** (bits - 1) - 1
     if law == 'mu':
         q = np.round(np.log1p(255 * v) / math.log(256) * k) / k
-        z = (256 ** q - 1) / 255
+        z = (256**q - 1) / 255
     else:
         A = 87.6
         d = 1 + math.log(A)
@@ -80,13 +83,23 @@ def narrowband(x, rng):
 def mobile(x, rng):
     """GSM and other narrowband speech codecs"""
     u = rng.random()
-    if u < .6:
+    if u < 0.6:
         return codec(x, 8000, 'gsm', '-c:a', 'libgsm')
     return codec(x, 8000, 'ogg', '-c:a', 'libspeex', '-q:a', '%d' % rng.integers(2, 8))
 
 
 def opus(x, rng):
-    return codec(x, SR, 'ogg', '-c:a', 'libopus', '-b:a', '%dk' % rng.choice([8, 10, 13, 15, 18, 22, 28]), '-application', rng.choice(['voip', 'audio', 'lowdelay'], p=[.6, .25, .15]))
+    return codec(
+        x,
+        SR,
+        'ogg',
+        '-c:a',
+        'libopus',
+        '-b:a',
+        '%dk' % rng.choice([8, 10, 13, 15, 18, 22, 28]),
+        '-application',
+        rng.choice(['voip', 'audio', 'lowdelay'], p=[0.6, 0.25, 0.15]),
+    )
 
 
 def mp3(x, rng):
@@ -95,30 +108,36 @@ def mp3(x, rng):
 
 def headset(x, rng):
     """Bluetooth: mSBC, or CVSD's bandwidth; at times with gaps"""
-    y = codec(x, SR, 'sbc', '-c:a', 'sbc', '-msbc', '1') if rng.random() < .7 else companded(narrow(x, rng), 'mu', 7)
-    return lossy(y, rng, .03) if rng.random() < .4 else y
+    y = codec(x, SR, 'sbc', '-c:a', 'sbc', '-msbc', '1') if rng.random() < 0.7 else companded(narrow(x, rng), 'mu', 7)
+    return lossy(y, rng, 0.03) if rng.random() < 0.4 else y
 
 
 def adpcm(x, rng):
     return codec(x, SR, 'g722', '-c:a', 'g722')
 
 
-def lossy(x, rng, most=.12):
+def lossy(x, rng, most=0.12):
     """packets of 20 or 40 ms that are lost in bursts: silence, the packet before faded, or noise"""
     n, y = int(rng.choice([320, 640])), x.copy()
-    lost, gone = rng.uniform(.005, most), False
+    lost, gone = rng.uniform(0.005, most), False
     how = rng.integers(3)
     for at in range(n, len(y) - n, n):
-        gone = rng.random() < (.45 if gone else lost)
+        gone = rng.random() < (0.45 if gone else lost)
         if gone:
-            before = y[at - n:at]
-            y[at:at + n] = 0 if how == 0 else before * F32(.7) if how == 1 else rng.standard_normal(n).astype(F32) * F32(.3) * before.std()
+            before = y[at - n : at]
+            y[at : at + n] = (
+                0
+                if how == 0
+                else before * F32(0.7)
+                if how == 1
+                else rng.standard_normal(n).astype(F32) * F32(0.3) * before.std()
+            )
     return y
 
 
 def clipped(x, rng):
-    c = F32(level(x) * rng.uniform(.5, 2.2))
-    return np.clip(x, -c, c) if rng.random() < .7 else (np.tanh(x / c) * c).astype(F32)
+    c = F32(level(x) * rng.uniform(0.5, 2.2))
+    return np.clip(x, -c, c) if rng.random() < 0.7 else (np.tanh(x / c) * c).astype(F32)
 
 
 def quantised(x, rng):
@@ -140,28 +159,33 @@ def noisy(x, rng):
 
 def hum(x, rng):
     t, f = np.arange(len(x), dtype=np.float64) / SR, rng.choice([50, 60, 100, 120, 400])
-    h = sum(np.sin(2 * np.pi * f * k * t + rng.uniform(0, 6)) * rng.uniform(.2, 1) / k for k in range(1, int(rng.integers(2, 12))))
-    return (x + h / h.std() * level(x) * 10 ** (-rng.uniform(8, 25) / 20) + rng.uniform(-.1, .1) * level(x)).astype(F32)
+    h = sum(
+        np.sin(2 * np.pi * f * k * t + rng.uniform(0, 6)) * rng.uniform(0.2, 1) / k
+        for k in range(1, int(rng.integers(2, 12)))
+    )
+    return (x + h / h.std() * level(x) * 10 ** (-rng.uniform(8, 25) / 20) + rng.uniform(-0.1, 0.1) * level(x)).astype(
+        F32
+    )
 
 
 def room(x, rng, rooms):
     """everybody across a room: a measured or made response, with more or less of the direct sound, and air"""
     h = rooms[rng.integers(len(rooms))].copy()
-    if rng.random() < .5:
+    if rng.random() < 0.5:
         h[:40] *= F32(10 ** (rng.uniform(-6, 6) / 20))
     L = sfft.next_fast_len(len(x) + len(h), real=True)
-    y = sfft.irfft(sfft.rfft(x, L) * sfft.rfft(h, L), L)[:len(x)].astype(F32)
+    y = sfft.irfft(sfft.rfft(x, L) * sfft.rfft(h, L), L)[: len(x)].astype(F32)
     y *= F32(level(x) / level(y))
-    return y + noise(rng, len(x), rng.uniform(.5, 2)) * F32(level(y) * 10 ** (-rng.uniform(10, 32) / 20))
+    return y + noise(rng, len(x), rng.uniform(0.5, 2)) * F32(level(y) * 10 ** (-rng.uniform(10, 32) / 20))
 
 
 def made_room(rng):
     """exponentially decaying noise behind a direct sound; T60 0.2 to 1 s, direct to reverberant -6 to 6 dB"""
-    t60, n = rng.uniform(.2, 1.), 0
+    t60, n = rng.uniform(0.2, 1.0), 0
     n = int(t60 * SR)
     h = rng.standard_normal(n).astype(F32) * (10 ** (-3 * np.arange(n) / n)).astype(F32)
-    h = lfilter([1 - (q := rng.uniform(.2, .8))], [1, -q], h).astype(F32)
-    h[:int(rng.uniform(.002, .008) * SR)] = 0
+    h = lfilter([1 - (q := rng.uniform(0.2, 0.8))], [1, -q], h).astype(F32)
+    h[: int(rng.uniform(0.002, 0.008) * SR)] = 0
     h *= F32(10 ** (-rng.uniform(-6, 6) / 20) / np.sqrt((h * h).sum()))
     h[0] = 1
     return h
@@ -171,7 +195,7 @@ def microphone(x, rng):
     """a small one: no bass, little treble, a resonance"""
     y = band(x, rng.uniform(80, 320), rng.uniform(4500, 8000), int(rng.integers(1, 4)))
     f = rng.uniform(1200, 4200)
-    return (y + rng.uniform(0, 2.5) * band(x, f, min(7800., f * rng.uniform(1.2, 2.)), 1)).astype(F32)
+    return (y + rng.uniform(0, 2.5) * band(x, f, min(7800.0, f * rng.uniform(1.2, 2.0)), 1)).astype(F32)
 
 
 def suppressed(x, rng):
@@ -179,66 +203,89 @@ def suppressed(x, rng):
     n, h = 512, 256
     m = -(-len(x) // h) + 1
     y = np.zeros((m + 1) * h, F32)
-    y[h:h + len(x)] = x
-    w = np.sqrt(.5 - .5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(F32)
+    y[h : h + len(x)] = x
+    w = np.sqrt(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(F32)
     S = sfft.rfft(np.lib.stride_tricks.as_strided(y, (m, n), (h * 4, 4)) * w, axis=1)
-    p = S.real ** 2 + S.imag ** 2
-    p = lfilter([1 - (q := rng.uniform(.3, .8))], [1, -q], p, axis=0)
+    p = S.real**2 + S.imag**2
+    p = lfilter([1 - (q := rng.uniform(0.3, 0.8))], [1, -q], p, axis=0)
     floor = np.percentile(p, rng.uniform(8, 30), axis=0) * rng.uniform(1.5, 5)
     least = 10 ** (-rng.uniform(8, 28) / 20)
-    g = np.maximum(least, 1 - floor / (p + 1e-12)) ** rng.uniform(.5, 1.2)
-    g = lfilter([1 - (q := rng.uniform(0, .6))], [1, -q], g, axis=0)
+    g = np.maximum(least, 1 - floor / (p + 1e-12)) ** rng.uniform(0.5, 1.2)
+    g = lfilter([1 - (q := rng.uniform(0, 0.6))], [1, -q], g, axis=0)
     z = sfft.irfft(S * g, n, axis=1).astype(F32) * w
     out = np.zeros((m + 1, h), F32)
     out[:-1] += z[:, :h]
     out[1:] += z[:, h:]
-    out = out.reshape(-1)[h:h + len(x)]
-    return levelled(out, rng) if rng.random() < .75 else out
+    out = out.reshape(-1)[h : h + len(x)]
+    return levelled(out, rng) if rng.random() < 0.75 else out
 
 
 def levelled(x, rng):
     """automatic gain: quiet speakers come up over seconds or syllables"""
     p = (np.pad(x, (0, -len(x) % FRAME)).reshape(-1, FRAME) ** 2).mean(1)
-    top, q, e = p.max() * 1e-5 + 1e-12, math.exp(-.02 / rng.uniform(.15, 3.)), None
+    top, q, e = p.max() * 1e-5 + 1e-12, math.exp(-0.02 / rng.uniform(0.15, 3.0)), None
     g = np.empty(len(p))
     for i, v in enumerate(p.tolist()):
-        e = v if e is None else max(v, e) * .3 + e * .7 if v > e else q * e + (1 - q) * max(v, top)
+        e = v if e is None else max(v, e) * 0.3 + e * 0.7 if v > e else q * e + (1 - q) * max(v, top)
         g[i] = e
-    g = np.minimum((g / p.max() + 1e-9) ** (-.5 * rng.uniform(.3, .95)), 10 ** (rng.uniform(8, 24) / 20))
-    return (x * np.repeat(g, FRAME)[:len(x)]).astype(F32)
+    g = np.minimum((g / p.max() + 1e-9) ** (-0.5 * rng.uniform(0.3, 0.95)), 10 ** (rng.uniform(8, 24) / 20))
+    return (x * np.repeat(g, FRAME)[: len(x)]).astype(F32)
 
 
 def gated(x, rng):
     """a gate that closes in pauses"""
     p = (np.pad(x, (0, -len(x) % FRAME)).reshape(-1, FRAME) ** 2).mean(1)
-    hold = np.convolve(p > level(x) ** 2 * 10 ** (-rng.uniform(18, 32) / 10), np.ones(int(rng.integers(5, 25))))[:len(p)] > 0
+    hold = (
+        np.convolve(p > level(x) ** 2 * 10 ** (-rng.uniform(18, 32) / 10), np.ones(int(rng.integers(5, 25))))[: len(p)]
+        > 0
+    )
     g = np.where(hold, 1, 10 ** (-rng.uniform(15, 80) / 20))
     return (x * np.interp(np.arange(len(x)), np.arange(len(g)) * FRAME + FRAME // 2, g)).astype(F32)
 
 
 def conference(x, rng):
-    """as conference software sends it: noise suppression, gain that makes everybody equally loud, mostly a codec. Not one of KINDS: 4.0 was trained without it"""
+    """as conference software sends it: noise suppression, gain that makes everybody equally loud, mostly a codec. Not
+    one of KINDS: 4.0 was trained without it"""
     filtered = lambda x, f: codec(x, SR, 'wav', '-c:a', 'pcm_f32le', '-af', f)
     u = rng.random()
-    if u < .6:
+    if u < 0.6:
         x = filtered(x, 'afftdn=nr=%.1f:nf=%.1f' % (rng.uniform(6, 36), rng.uniform(-60, -25)))
-    elif u < .85:
+    elif u < 0.85:
         x = suppressed(x, rng)
     u = rng.random()
-    if u < .55:
-        x = filtered(x, 'dynaudnorm=f=%d:g=%d:m=%.1f' % (rng.integers(100, 500), 2 * rng.integers(1, 12) + 1, rng.uniform(3, 30)))
-    elif u < .75:
+    if u < 0.55:
+        x = filtered(
+            x, 'dynaudnorm=f=%d:g=%d:m=%.1f' % (rng.integers(100, 500), 2 * rng.integers(1, 12) + 1, rng.uniform(3, 30))
+        )
+    elif u < 0.75:
         x = filtered(x, 'speechnorm=e=%.1f:r=%.5f' % (rng.uniform(4, 25), 10 ** rng.uniform(-4.5, -3)))
     else:
         x = levelled(x, rng)
     u = rng.random()
-    return opus(x, rng) if u < .65 else mp3(x, rng) if u < .75 else narrow(x, rng) if u < .85 else x
+    return opus(x, rng) if u < 0.65 else mp3(x, rng) if u < 0.75 else narrow(x, rng) if u < 0.85 else x
 
 
 class Channels:
     """Draws chains. rooms: impulse responses, float32, direct sound first."""
-    KINDS = [(telephone, .13), (narrowband, .10), (mobile, .06), (opus, .11), (mp3, .08), (headset, .05), (adpcm, .02), (lossy, .04), (clipped, .08),
-             (quantised, .05), (noisy, .10), (hum, .05), (room, .16), (microphone, .07), (suppressed, .11), (gated, .03)]
+
+    KINDS = [
+        (telephone, 0.13),
+        (narrowband, 0.10),
+        (mobile, 0.06),
+        (opus, 0.11),
+        (mp3, 0.08),
+        (headset, 0.05),
+        (adpcm, 0.02),
+        (lossy, 0.04),
+        (clipped, 0.08),
+        (quantised, 0.05),
+        (noisy, 0.10),
+        (hum, 0.05),
+        (room, 0.16),
+        (microphone, 0.07),
+        (suppressed, 0.11),
+        (gated, 0.03),
+    ]
 
     def __init__(self, rng, rooms=()):
         self.rng, self.rooms = rng, list(rooms)
@@ -247,14 +294,14 @@ class Channels:
     def draw(self):
         """one or two stages, the physical ones first"""
         r = self.rng
-        k = r.choice(len(self.KINDS), 2 if r.random() < .4 else 1, replace=False, p=self.p)
+        k = r.choice(len(self.KINDS), 2 if r.random() < 0.4 else 1, replace=False, p=self.p)
         first = (room, noisy, microphone, hum)
         return sorted((self.KINDS[i][0] for i in k), key=lambda f: first.index(f) if f in first else len(first))
 
     def apply(self, x, chain):
         for f in chain:
             if f is room:
-                made = not self.rooms or self.rng.random() < .5
+                made = not self.rooms or self.rng.random() < 0.5
                 x = room(x, self.rng, [made_room(self.rng)] if made else self.rooms)
             else:
                 x = f(x, self.rng)
@@ -262,19 +309,28 @@ class Channels:
 
 
 def main():
-    """channels.py IN.wav OUT_FOLDER: the recording through every stage, to listen to; prints each stage's time and delay"""
+    """channels.py IN.wav OUT_FOLDER: the recording through every stage, to listen to; prints each stage's time and
+    delay"""
     import os
     import sys
     import time
     import soundfile as sf
+
     x, _ = sf.read(sys.argv[1], dtype='float32')
     os.makedirs(sys.argv[2], exist_ok=True)
     c = Channels(np.random.default_rng(1))
     for f, _ in Channels.KINDS:
         t = time.time()
         y = c.apply(x, [f])
-        d = int(np.argmax(np.abs(sfft.irfft(sfft.rfft(np.r_[np.zeros(2000), y][:len(x)]) * np.conj(sfft.rfft(x)), len(x))[:4000])))
-        print('%-10s %.2f s, delay %d samples, level %.1f dB, peak %.2f' % (f.__name__, time.time() - t, d - 2000, 20 * np.log10(level(y) / level(x)), np.abs(y).max()))
+        d = int(
+            np.argmax(
+                np.abs(sfft.irfft(sfft.rfft(np.r_[np.zeros(2000), y][: len(x)]) * np.conj(sfft.rfft(x)), len(x))[:4000])
+            )
+        )
+        print(
+            '%-10s %.2f s, delay %d samples, level %.1f dB, peak %.2f'
+            % (f.__name__, time.time() - t, d - 2000, 20 * np.log10(level(y) / level(x)), np.abs(y).max())
+        )
         assert len(y) == len(x) and np.isfinite(y).all() and y.dtype == F32, f
         sf.write(os.path.join(sys.argv[2], f.__name__ + '.wav'), np.clip(y, -1, 1), SR, subtype='PCM_16')
 

@@ -2,9 +2,10 @@
 
 decoder.py --data DIR --held-out DIR --out OUT --weights decoder.hubw --parity decoder.hubw [--live]
 
-DIR has what `eval --decoder DIR` writes of meetings of training speakers: what the other stages say of each frame and the reference; of the second pass
-(--offline) whole recordings, of the live engine (--live) the newest 5 s as they are known after every third window. Loss: binary cross entropy of each found
-speaker's activity; the true speakers are those of the best one-to-one assignment, as in the error rate. --held-out is another such folder, of people that are
+DIR has what `eval --decoder DIR` writes of meetings of training speakers: what the other stages say of each frame and
+the reference; of the second pass (--offline) whole recordings, of the live engine (--live) the newest 5 s as they are
+known after every third window. Loss: binary cross entropy of each found speaker's activity; the true speakers are
+those of the best one-to-one assignment, as in the error rate. --held-out is another such folder, of people that are
 not trained on. OUT/decoder.pt is continued from when the program starts again."""
 import argparse
 import copy
@@ -21,13 +22,14 @@ from scipy.optimize import linear_sum_assignment
 import export
 from networks import DilatedBlock
 
-SPLIT, SCALES, CHANNELS = 2, 2, 32               # frames of 20 ms in a step of 40 ms; lengths of the compared stretches
+SPLIT, SCALES, CHANNELS = 2, 2, 32  # frames of 20 ms in a step of 40 ms; lengths of the compared stretches
 INPUTS = 3 * SPLIT + 2 * SCALES + 2 * SPLIT
 DILATIONS, EXCHANGES = (1, 2, 4, 8, 16), (1, 3)
-# The cosines of people who are not trained on separate less well. In training, noise is added to a speaker's cosines, of these standard deviations: the same for the
-# whole part, and around each step (over NOISE_STEPS). By the means and deviations of the cosines, this makes up for the difference.
-NOISE, NOISE_STEPS = (.08, .07), 25
-CLAMP = .02
+# The cosines of people who are not trained on separate less well. In training, noise is added to a speaker's cosines,
+# of these standard deviations: the same for the whole part, and around each step (over NOISE_STEPS). By the means and
+# deviations of the cosines, this makes up for the difference.
+NOISE, NOISE_STEPS = (0.08, 0.07), 25
+CLAMP = 0.02
 
 
 def others(v, mask):
@@ -37,7 +39,7 @@ def others(v, mask):
     m = v.masked_fill(~mask[:, :, None, None], -1e4)
     top = m.topk(2, dim=1).values
     o = torch.where(m >= top[:, :1], top[:, 1:], top[:, :1])
-    return o.masked_fill(o < -1e3, 0.)
+    return o.masked_fill(o < -1e3, 0.0)
 
 
 class Exchange(nn.Module):
@@ -47,7 +49,7 @@ class Exchange(nn.Module):
         super().__init__()
         self.w = nn.Conv1d(2 * CHANNELS, CHANNELS, 1)
 
-    def forward(self, x, mask):                  # [B, K, C, T], [B, K]
+    def forward(self, x, mask):  # [B, K, C, T], [B, K]
         y = x * mask[:, :, None, None]
         count = mask.sum(1)[:, None, None, None]
         mean = (y.sum(1, keepdim=True) - y) / (count - 1).clamp_min(1)
@@ -60,14 +62,26 @@ class Decoder(nn.Module):
         self.inp, self.norm = nn.Conv1d(INPUTS, CHANNELS, 1), nn.BatchNorm1d(CHANNELS)
         self.blocks = nn.ModuleList([DilatedBlock(CHANNELS, d) for d in DILATIONS])
         self.exchanges = nn.ModuleList([Exchange() for _ in EXCHANGES])
-        self.out, self.scale = nn.Conv1d(CHANNELS, SPLIT, 1), nn.Parameter(torch.tensor(1.))
-        nn.init.zeros_(self.out.weight); nn.init.zeros_(self.out.bias)
+        self.out, self.scale = nn.Conv1d(CHANNELS, SPLIT, 1), nn.Parameter(torch.tensor(1.0))
+        nn.init.zeros_(self.out.weight)
+        nn.init.zeros_(self.out.bias)
 
     def forward(self, frames, scores, cosines, mask):
-        """frames [B, T, 2 SPLIT], scores [B, K, T, SPLIT], cosines [B, K, T, SCALES], mask [B, K]: which speakers exist -> logits as scores"""
+        """frames [B, T, 2 SPLIT], scores [B, K, T, SPLIT], cosines [B, K, T, SCALES], mask [B, K]: which speakers
+        exist -> logits as scores"""
         B, K, T, _ = scores.shape
         other = others(scores, mask)
-        x = torch.cat([scores, other, frames[:, None].expand(B, K, T, 2 * SPLIT), (scores - other).clamp(-1, 1), cosines, others(cosines, mask)], 3)
+        x = torch.cat(
+            [
+                scores,
+                other,
+                frames[:, None].expand(B, K, T, 2 * SPLIT),
+                (scores - other).clamp(-1, 1),
+                cosines,
+                others(cosines, mask),
+            ],
+            3,
+        )
         y = F.relu(self.norm(self.inp(x.transpose(2, 3).flatten(0, 1))))
         e = iter(self.exchanges)
         for i, b in enumerate(self.blocks):
@@ -79,9 +93,10 @@ class Decoder(nn.Module):
 
 
 def live_weights(frames):
-    """how much each frame of a part counts that ends at "now": at a latency of 1 s it is committed 0.8 to 1.3 s before that"""
+    """how much each frame of a part counts that ends at "now": at a latency of 1 s it is committed 0.8 to 1.3 s
+    before that"""
     behind = np.arange(frames)[::-1]
-    return np.select([behind < 15, behind < 40, behind < 65], [.2, .7, 3.], .7).astype(np.float32)
+    return np.select([behind < 15, behind < 40, behind < 65], [0.2, 0.7, 3.0], 0.7).astype(np.float32)
 
 
 class Part:
@@ -92,9 +107,13 @@ class Part:
         k = len(self.numbers)
         self.first, self.steps = head['First'], n // SPLIT
         frames, scores, cosines = np.split(v, [2 * n, (2 + k) * n])
-        self.frames, self.scores, self.cosines = frames.reshape(n, 2), scores.reshape(n, k), cosines.reshape(self.steps, k, SCALES)
+        self.frames, self.scores, self.cosines = (
+            frames.reshape(n, 2),
+            scores.reshape(n, k),
+            cosines.reshape(self.steps, k, SCALES),
+        )
         self.weight = live_weights(n) if live else np.ones(n, np.float32)
-        self.committed = slice(max(0, n - 65), max(0, n - 35)) if live else slice(None)   # of parts 30 frames apart
+        self.committed = slice(max(0, n - 65), max(0, n - 35)) if live else slice(None)  # of parts 30 frames apart
 
     def finish(self, truth, annotated, person):
         """person: column of truth of each speaker's number, where it has one"""
@@ -105,8 +124,14 @@ class Part:
                 self.target[:, j] = truth[span, person[k]]
         self.weight = self.weight * annotated[span]
         by_step = lambda v: v.reshape(self.steps, SPLIT, -1).transpose(2, 0, 1)
-        self.frames, self.scores, self.target = self.frames.reshape(self.steps, -1).astype(np.float16), by_step(self.scores).astype(np.float16), by_step(self.target)
-        self.cosines, self.weight = self.cosines.transpose(1, 0, 2).astype(np.float16), self.weight.reshape(self.steps, SPLIT)
+        self.frames, self.scores, self.target = (
+            self.frames.reshape(self.steps, -1).astype(np.float16),
+            by_step(self.scores).astype(np.float16),
+            by_step(self.target),
+        )
+        self.cosines, self.weight = self.cosines.transpose(1, 0, 2).astype(np.float16), self.weight.reshape(
+            self.steps, SPLIT
+        )
 
 
 def read_recording(path, live):
@@ -118,7 +143,8 @@ def read_recording(path, live):
     for h in head['Parts'] or []:
         k = len(h['Numbers'])
         size = h['Frames'] * (2 + k) + h['Frames'] // SPLIT * k * SCALES
-        parts.append(Part(v[at:at + size], h, live)); at += size
+        parts.append(Part(v[at : at + size], h, live))
+        at += size
     frames = max([p.first + SPLIT * p.steps for p in parts], default=0)
     names = sorted({t['Speaker'] for t in head['Reference']})
     truth, annotated = np.zeros((frames, len(names)), bool), np.full(frames, not head['Regions'])
@@ -128,11 +154,11 @@ def read_recording(path, live):
     for t in head['Regions'] or []:
         annotated[span(t)] = True
     common = np.zeros((len(names), 1 + max([k for p in parts for k in p.numbers], default=0)), np.int64)
-    for p in parts:                              # who is taken for the speaker of each frame before decoding
+    for p in parts:  # who is taken for the speaker of each frame before decoding
         if p.numbers:
             likely = np.array(p.numbers)[p.scores.argmax(1)]
             at = np.arange(len(likely)) + p.first
-            ok = (p.frames[:, 0] > .5) & annotated[at]
+            ok = (p.frames[:, 0] > 0.5) & annotated[at]
             for i in range(len(names)):
                 t = (ok & truth[at, i])[p.committed]
                 common[i] += np.bincount(likely[p.committed][t], minlength=common.shape[1])
@@ -150,7 +176,12 @@ def batch(parts, steps):
     """parts: [(part, first step)] -> inputs of Decoder, target as scores, weight [B, T, SPLIT]"""
     B, K = len(parts), max(len(p.numbers) for p, _ in parts)
     zeros = lambda *shape: np.zeros(shape, np.float32)
-    frames, scores, cosines, mask = zeros(B, steps, 2 * SPLIT), zeros(B, K, steps, SPLIT), zeros(B, K, steps, SCALES), np.zeros((B, K), bool)
+    frames, scores, cosines, mask = (
+        zeros(B, steps, 2 * SPLIT),
+        zeros(B, K, steps, SPLIT),
+        zeros(B, K, steps, SCALES),
+        np.zeros((B, K), bool),
+    )
     target, weight = zeros(B, K, steps, SPLIT), zeros(B, steps, SPLIT)
     for i, (p, t) in enumerate(parts):
         k, n, s = len(p.numbers), min(steps, p.steps - t), slice(t, t + steps)
@@ -162,7 +193,7 @@ def batch(parts, steps):
 def noisy(cosines):
     """[B, K, T, SCALES] -> with noise"""
     B, K, T, _ = cosines.shape
-    around = F.avg_pool1d(torch.randn(B, K, T + NOISE_STEPS - 1), NOISE_STEPS, 1) * NOISE_STEPS ** .5
+    around = F.avg_pool1d(torch.randn(B, K, T + NOISE_STEPS - 1), NOISE_STEPS, 1) * NOISE_STEPS**0.5
     return cosines + NOISE[0] * torch.randn(B, K, 1, 1) + NOISE[1] * around[..., None]
 
 
@@ -184,12 +215,16 @@ def tensors_of(net):
     out = []
 
     def put(name, w, b):
-        out.extend([(name + '.w', np.ascontiguousarray(w, np.float32)), (name + '.b', np.ascontiguousarray(b, np.float32))])
+        out.extend(
+            [(name + '.w', np.ascontiguousarray(w, np.float32)), (name + '.b', np.ascontiguousarray(b, np.float32))]
+        )
+
     plain = lambda m: (m.weight.detach().numpy()[:, :, 0], m.bias.detach().numpy())
     w, b = export.folded(net.inp, net.norm)
     put('dec.in', w[:, :, 0], b)
     for i, block in enumerate(net.blocks):
-        put('dec.blk%d.a' % i, *export.folded(block.a, block.n)); put('dec.blk%d.b' % i, *plain(block.b))
+        put('dec.blk%d.a' % i, *export.folded(block.a, block.n))
+        put('dec.blk%d.b' % i, *plain(block.b))
     for i, e in enumerate(net.exchanges):
         put('dec.exchange%d' % i, *plain(e.w))
     put('dec.out', *plain(net.out))
@@ -204,11 +239,24 @@ def write(net, weights, parity, version, meta):
     print('weights: %d bytes' % export.write(weights, tensors_of(net), version, meta))
     g = torch.Generator().manual_seed(1)
     T, K = 80, 3
-    scores, cosines, frames = torch.rand(1, K, T, SPLIT, generator=g), torch.rand(1, K, T, SCALES, generator=g) - .2, torch.rand(1, T, 2 * SPLIT, generator=g)
+    scores, cosines, frames = (
+        torch.rand(1, K, T, SPLIT, generator=g),
+        torch.rand(1, K, T, SCALES, generator=g) - 0.2,
+        torch.rand(1, T, 2 * SPLIT, generator=g),
+    )
     p = torch.sigmoid(net(frames, scores, cosines, torch.ones(1, K, dtype=torch.bool)))
-    flat = lambda v: np.ascontiguousarray(v[0].permute(1, 2, 0).reshape(-1, K).numpy())      # [frames, K]
-    export.write(parity, [('frames', frames[0].reshape(-1, 2).numpy()), ('scores', flat(scores)), ('cosines', np.ascontiguousarray(cosines[0].transpose(0, 1).numpy())),
-                          ('probabilities', flat(p))], version, {})
+    flat = lambda v: np.ascontiguousarray(v[0].permute(1, 2, 0).reshape(-1, K).numpy())  # [frames, K]
+    export.write(
+        parity,
+        [
+            ('frames', frames[0].reshape(-1, 2).numpy()),
+            ('scores', flat(scores)),
+            ('cosines', np.ascontiguousarray(cosines[0].transpose(0, 1).numpy())),
+            ('probabilities', flat(p)),
+        ],
+        version,
+        {},
+    )
 
 
 def main():
@@ -216,48 +264,65 @@ def main():
     for o in ('data', 'held-out', 'out', 'weights', 'parity'):
         ap.add_argument('--' + o, required=True)
     ap.add_argument('--version', required=True, help='of the networks whose output it decodes')
-    ap.add_argument('--steps', type=int, default=4000); ap.add_argument('--lr', type=float, default=2e-3); ap.add_argument('--batch', type=int, default=8)
-    ap.add_argument('--length', type=int, default=300, help='steps of 40 ms of a whole recording'); ap.add_argument('--live', action='store_true'); ap.add_argument('--save', type=int, default=500, help='steps of training')
+    ap.add_argument('--steps', type=int, default=4000)
+    ap.add_argument('--lr', type=float, default=2e-3)
+    ap.add_argument('--batch', type=int, default=8)
+    ap.add_argument('--length', type=int, default=300, help='steps of 40 ms of a whole recording')
+    ap.add_argument('--live', action='store_true')
+    ap.add_argument('--save', type=int, default=500, help='steps of training')
     ap.add_argument('--seed', type=int, default=1)
     a = ap.parse_args()
     if a.live:
         a.length, a.batch = 125, a.batch * 2
     os.makedirs(a.out, exist_ok=True)
     torch.set_num_threads(1)
-    torch.manual_seed(a.seed); rng = np.random.default_rng(a.seed)
+    torch.manual_seed(a.seed)
+    rng = np.random.default_rng(a.seed)
     train, dev = read(a.data, a.live), read(a.held_out, a.live)
-    dev = dev[::max(1, len(dev) // 1000)]
+    dev = dev[:: max(1, len(dev) // 1000)]
     print('%d parts, %d held out' % (len(train), len(dev)), flush=True)
     net = Decoder()
-    ema, opt = copy.deepcopy(net), torch.optim.AdamW(net.parameters(), lr=a.lr, weight_decay=.02, betas=(.9, .98))
+    ema, opt = copy.deepcopy(net), torch.optim.AdamW(net.parameters(), lr=a.lr, weight_decay=0.02, betas=(0.9, 0.98))
     path, it, t0, losses = os.path.join(a.out, 'decoder.pt'), 0, time.time(), []
     if os.path.exists(path):
         old = torch.load(path)
-        net.load_state_dict(old['net']); ema.load_state_dict(old['ema']); opt.load_state_dict(old['opt']); it = old['it']
+        net.load_state_dict(old['net'])
+        ema.load_state_dict(old['ema'])
+        opt.load_state_dict(old['opt'])
+        it = old['it']
         rng = np.random.default_rng(a.seed + it)
-    share = np.array([p.steps for p in train], float); share /= share.sum()
+    share = np.array([p.steps for p in train], float)
+    share /= share.sum()
     while it < a.steps:
         net.train()
         for g in opt.param_groups:
-            g['lr'] = a.lr * min(1, it / 100 + .02) * (.5 + .5 * math.cos(math.pi * it / a.steps)) + 1e-5
+            g['lr'] = a.lr * min(1, it / 100 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * it / a.steps)) + 1e-5
         parts = [train[i] for i in rng.choice(len(train), a.batch, p=share)]
-        frames, scores, cosines, *rest = batch([(p, int(rng.integers(0, max(1, p.steps - a.length + 1)))) for p in parts], a.length)
+        frames, scores, cosines, *rest = batch(
+            [(p, int(rng.integers(0, max(1, p.steps - a.length + 1)))) for p in parts], a.length
+        )
         l = loss(net, (frames, scores, noisy(cosines), *rest))
-        opt.zero_grad(set_to_none=True); l.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 5.)
+        opt.zero_grad(set_to_none=True)
+        l.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         opt.step()
         losses.append(l.item())
         it += 1
-        d = min(.995, it / (it + 10.))
+        d = min(0.995, it / (it + 10.0))
         with torch.no_grad():
             for v, w in zip(ema.state_dict().values(), net.state_dict().values()):
                 v.mul_(d).add_(w, alpha=1 - d) if v.dtype.is_floating_point else v.copy_(w)
         if it % a.save == 0 or it == a.steps:
             torch.save(dict(net=net.state_dict(), ema=ema.state_dict(), opt=opt.state_dict(), it=it), path + '.tmp')
             os.replace(path + '.tmp', path)
-            print('%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, np.mean(losses), held_out(ema, dev)), flush=True)
+            print(
+                '%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, np.mean(losses), held_out(ema, dev)),
+                flush=True,
+            )
             losses = []
-    write(ema, a.weights, a.parity, a.version, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES))
+    write(
+        ema, a.weights, a.parity, a.version, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES)
+    )
 
 
 if __name__ == '__main__':

@@ -3,9 +3,10 @@
 
 enrolment.py --speech SPEECH --out OUT [--split dev] [--count N] [--seed N] [--channels SHARE]
 
-OUT/meetings/X.wav, .rttm, .uem: meetings as those of the simulated sets. OUT/people/NAME.wav: 15 s of each person, of sentences that occur in no
-meeting. OUT/enrolled.json: {meeting: {"2": [names], "8": [...], "50": [...]}}, who has enrolled. In each meeting one person, or two of five or more, never
-has. SHARE of the meetings and of the enrolment speech go through a chain of channels.py each. Needs ffmpeg, numpy, scipy and soundfile. SPEECH is ../shared/speech."""
+OUT/meetings/X.wav, .rttm, .uem: meetings as those of the simulated sets. OUT/people/NAME.wav: 15 s of each person, of
+sentences that occur in no meeting. OUT/enrolled.json: {meeting: {"2": [names], "8": [...], "50": [...]}}, who has
+enrolled. In each meeting one person, or two of five or more, never has. SHARE of the meetings and of the enrolment
+speech go through a chain of channels.py each. Needs ffmpeg, numpy, scipy and soundfile. SPEECH is ../shared/speech."""
 import argparse
 import json
 import os
@@ -15,11 +16,11 @@ import meeting
 from channels import Channels
 from unpack import RATE, samples, spans
 
-ENROLMENT = 15                                                        # seconds
-REST = 10                                                             # seconds that a person needs beyond the enrolment to be in meetings
-SENTENCES = ('cv-', 'speechocean', 'korean', 'alphanum')              # corpora of people with several recordings each
+ENROLMENT = 15  # seconds
+REST = 10  # seconds that a person needs beyond the enrolment to be in meetings
+SENTENCES = ('cv-', 'speechocean', 'korean', 'alphanum')  # corpora of people with several recordings each
 SIZES = (2, 8, 50)
-PEOPLE = {2: .1, 3: .2, 4: .3, 5: .2, 6: .2}
+PEOPLE = {2: 0.1, 3: 0.2, 4: 0.3, 5: 0.2, 6: 0.2}
 
 
 def divide(x, utterances):
@@ -28,11 +29,11 @@ def divide(x, utterances):
     for a, length in spans(utterances, len(x)):
         n = min(left, length)
         if n > 0:
-            parts.append(x[a:a + n])
+            parts.append(x[a : a + n])
             left -= n
         elif length > RATE // 2:
             rest.append((a, length))
-    if left <= 0 and not rest:                                        # one long recording
+    if left <= 0 and not rest:  # one long recording
         rest = [(a + n, length - n)]
     return np.concatenate(parts), rest
 
@@ -41,21 +42,29 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('speech', 'out'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--split', choices=('train', 'dev'), default='dev'); ap.add_argument('--count', type=int, default=16); ap.add_argument('--seed', type=int, default=1)
-    ap.add_argument('--people', type=int, default=150, help='people at most'); ap.add_argument('--channels', type=float, default=0.)
+    ap.add_argument('--split', choices=('train', 'dev'), default='dev')
+    ap.add_argument('--count', type=int, default=16)
+    ap.add_argument('--seed', type=int, default=1)
+    ap.add_argument('--people', type=int, default=150, help='people at most')
+    ap.add_argument('--channels', type=float, default=0.0)
     a = ap.parse_args()
     rng, channels = np.random.RandomState(a.seed), Channels(np.random.default_rng(a.seed))
 
     def through_a_channel(path):
         if rng.rand() < a.channels:
             y = channels.apply(sf.read(path, dtype='float32')[0], channels.draw())
-            sf.write(path, y * min(1, .99 / max(1e-9, float(np.abs(y).max()))), RATE, subtype='PCM_16')
+            sf.write(path, y * min(1, 0.99 / max(1e-9, float(np.abs(y).max()))), RATE, subtype='PCM_16')
+
     speakers = os.path.join(a.speech, 'speakers')
     index = [e for e in json.load(open(os.path.join(speakers, 'index.json'))) if e['split'] == a.split]
     seconds = lambda e: sum(n for _, n in e['utterances'])
-    several = [e for e in index if e['corpus'].startswith(SENTENCES) and len(e['utterances']) > 1 and seconds(e) >= ENROLMENT + REST]
-    several = [several[i] for i in rng.permutation(len(several))[:a.people]]
-    once = [e for e in index if e['corpus'] == 'librispeech'][:max(SIZES) if a.count else 0]  # 15 s: enrolled only
+    several = [
+        e
+        for e in index
+        if e['corpus'].startswith(SENTENCES) and len(e['utterances']) > 1 and seconds(e) >= ENROLMENT + REST
+    ]
+    several = [several[i] for i in rng.permutation(len(several))[: a.people]]
+    once = [e for e in index if e['corpus'] == 'librispeech'][: max(SIZES) if a.count else 0]  # 15 s: enrolled only
     os.makedirs(os.path.join(a.out, 'people'), exist_ok=True)
     pool, size, members, only = [], 0, [], []
     for e in several + once:
@@ -81,11 +90,21 @@ def main():
         who, others = order[:k], [meeting.name_of(e) for e in order[k:]] + only
         name = '%s-%03d' % (a.split, i)
         try:
-            meeting.make(os.path.join(a.out, 'meetings'), name, pool, who, templates, None, rng, rng.uniform(100, 180), str(rng.choice(['interview', 'meeting', 'meeting'])))
+            meeting.make(
+                os.path.join(a.out, 'meetings'),
+                name,
+                pool,
+                who,
+                templates,
+                None,
+                rng,
+                rng.uniform(100, 180),
+                str(rng.choice(['interview', 'meeting', 'meeting'])),
+            )
         except meeting.NoTemplate:
             continue
         through_a_channel(os.path.join(a.out, 'meetings', name + '.wav'))
-        known = [meeting.name_of(e) for e in who[:k - (2 if k >= 5 else 1)]]
+        known = [meeting.name_of(e) for e in who[: k - (2 if k >= 5 else 1)]]
         enrolled[name] = {n: (known + others)[:n] for n in SIZES}
     json.dump(enrolled, open(os.path.join(a.out, 'enrolled.json'), 'w'), indent=1)
 

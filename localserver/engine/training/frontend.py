@@ -3,18 +3,20 @@ import numpy as np
 import torch
 import features as FT
 
-# One warp for each stream, two bands for each thread. A settled stream is read three times: for the level and the floor, for the mean, for the frames.
+# One warp for each stream, two bands for each thread. A stream that has gone on for long is read three times: for the
+# level and the floor, for the mean, for the frames.
 KERNEL = r'''
 __device__ float over_bands(float v) {
     for (int k = 16; k; k >>= 1) v += __shfl_xor_sync(0xffffffff, v, k);
     return v / 64;
 }
-extern "C" __global__ void front_end(const float *p, const float *prior, const int *settled, const float *counts, const float *offset, float *f, int frames) {
+extern "C" __global__ void front_end(const float *p, const float *prior, const int *long_running, const float *counts,
+                                     const float *offset, float *f, int frames) {
     const int i = blockIdx.x, b = threadIdx.x;
     p += (size_t)i * frames * 64; f += (size_t)i * frames * 64; offset += i * 64;
     float level = 0, floor = 0, w = 0, s0 = 0, s1 = 0, share = 1, count = PRIOR_COUNT;
     bool signal = false;
-    const int last = settled[i] ? 2 : 0;
+    const int last = long_running[i] ? 2 : 0;
     for (int pass = 0; pass <= last; pass++) {
         if (pass == 1) { s0 = s1 = share = w = 0; count = 1; }
         if (pass == 2) { s0 += offset[b]; s1 += offset[b + 32]; share = 0; count = counts[i]; }
@@ -43,21 +45,47 @@ extern "C" __global__ void front_end(const float *p, const float *prior, const i
     }
 }
 '''
-CONSTANTS = ('PRIOR_COUNT', 'MAX_COUNT', 'ABOVE', 'LOW_WEIGHT', 'RISE', 'FALL', 'START', 'ATTACK', 'DECAY', 'TINY', 'NO_SIGNAL')
+CONSTANTS = (
+    'PRIOR_COUNT',
+    'MAX_COUNT',
+    'ABOVE',
+    'LOW_WEIGHT',
+    'RISE',
+    'FALL',
+    'START',
+    'ATTACK',
+    'DECAY',
+    'TINY',
+    'NO_SIGNAL',
+)
 compiled = None
 
 
 def frames(p, prior, settled, counts, offset):
-    """mel energies [n, T, 64]; of each stream: has it gone on for long (with sound like this)?, its count of frames of speech by then, what is added to its running
-    mean [n, 64]; prior [64] -> frames relative to the running mean [n, T, 64]"""
+    """mel energies [n, T, 64]; of each stream: has it gone on for long (with sound like this)?, its count of frames
+    of speech by then, what is added to its running mean [n, 64]; prior [64] -> frames relative to the running mean
+    [n, T, 64]"""
     global compiled
     if p.is_cuda:
         import cupy
+
         if compiled is None:
-            compiled = cupy.RawKernel(''.join('#define %s %.9ff\n' % (c, getattr(FT, c)) for c in CONSTANTS) + KERNEL, 'front_end')
+            compiled = cupy.RawKernel(
+                ''.join('#define %s %.9ff\n' % (c, getattr(FT, c)) for c in CONSTANTS) + KERNEL, 'front_end'
+            )
         p, f = p.contiguous(), torch.empty_like(p, memory_format=torch.contiguous_format)
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-            compiled((len(p),), (32,), (*(cupy.asarray(v) for v in (p, prior, settled.int().contiguous(), counts.contiguous(), offset.contiguous(), f)), np.int32(p.shape[1])))
+            compiled(
+                (len(p),),
+                (32,),
+                (
+                    *(
+                        cupy.asarray(v)
+                        for v in (p, prior, settled.int().contiguous(), counts.contiguous(), offset.contiguous(), f)
+                    ),
+                    np.int32(p.shape[1]),
+                ),
+            )
         return f
     out = []
     for x, long, n, o in zip(p.double().numpy(), settled.tolist(), counts.tolist(), offset.numpy()):

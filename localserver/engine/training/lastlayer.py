@@ -1,12 +1,16 @@
-"""Trains the embedder's last layer (2 TRUNK pooled values to 128) on segments of meetings of training speakers; all other tensors stay as they are.
+"""Trains the embedder's last layer (2 TRUNK pooled values to 128) on segments of meetings of training speakers; all
+other tensors stay as they are.
 
 lastlayer.py --weights OLD.hubw --out NEW.hubw --parity TEST_VECTORS.hubw --version VERSION MEETINGS...
 
-Pairs are of one meeting, because only there embeddings are compared: of single segments, and of means of two and of three that follow each other; of one person they are
-at least APART seconds apart, so mostly of other sentences. Logistic loss, in which pairs of one person and of two count the same, with one threshold for all meetings,
-which is that of the old layer: a clustering has one, too. How steep the loss is, is learnt. The 1,500 steps take 3 minutes on one core.
+Pairs are of one meeting, because only there embeddings are compared: of single segments, and of means of two and of
+three that follow each other; of one person they are at least APART seconds apart, so mostly of other sentences.
+Logistic loss, in which pairs of one person and of two count the same, with one threshold for all meetings, which is
+that of the old layer: a clustering has one, too. How steep the loss is, is learnt. The 1,500 steps take 3 minutes on
+one core.
 
-The result lies between the old layer and the trained one, which is worse for single segments of other people. Method: WiSE-FT, Wortsman et al., arXiv 2109.01903."""
+The result lies between the old layer and the trained one, which is worse for single segments of other people. Method:
+WiSE-FT, Wortsman et al., arXiv 2109.01903."""
 import argparse
 import math
 import multiprocessing as mp
@@ -19,17 +23,23 @@ from losses import eer
 from segments import pooled
 from targets import recordings
 
-SIZES = (1, 2, 3)                                # segments of which means are compared
-APART = 5.                                       # s between two segments of one person
-LEAST = 12                                       # segments of a meeting
-MEETINGS, SEGMENTS = 40, 30                      # of a step, of each of its meetings
-LEARNING_RATE, HOLD, AVERAGE = 1e-3, 5e-4, .995  # HOLD draws the layer to where it began; AVERAGE is the decay of the mean that is exported
+SIZES = (1, 2, 3)  # segments of which means are compared
+APART = 5.0  # s between two segments of one person
+LEAST = 12  # segments of a meeting
+MEETINGS, SEGMENTS = 40, 30  # of a step, of each of its meetings
+LEARNING_RATE, HOLD, AVERAGE = (
+    1e-3,
+    5e-4,
+    0.995,
+)  # HOLD draws the layer to where it began; AVERAGE is the decay of the mean that is exported
 
 
 class Layer(nn.Module):
     def __init__(self, w, b):
         super().__init__()
-        self.w, self.b = nn.Parameter(torch.tensor(w, dtype=torch.float32)), nn.Parameter(torch.tensor(b, dtype=torch.float32))
+        self.w, self.b = nn.Parameter(torch.tensor(w, dtype=torch.float32)), nn.Parameter(
+            torch.tensor(b, dtype=torch.float32)
+        )
 
     def forward(self, x):
         return F.normalize(F.linear(torch.from_numpy(x).float(), self.w, self.b))
@@ -42,7 +52,7 @@ def draw(rng, who, start, count):
     while len(out) < count and len(by) > 1:
         k = by[rng.integers(len(by))]
         i = rng.integers(len(k) - 2)
-        out += list(k[i:i + 3])
+        out += list(k[i : i + 3])
     return np.array(out, int)
 
 
@@ -75,44 +85,59 @@ def drawn(rng, meetings, layer):
 
 
 def equal_error(rng, meetings, layer, steps=5):
-    """-> of each size, the threshold at which as many pairs of one person are rejected as of two are accepted, and these errors in %"""
+    """-> of each size, the threshold at which as many pairs of one person are rejected as of two are accepted, and
+    these errors in %"""
     found = [([], []) for _ in SIZES]
     with torch.no_grad():
         for _ in range(steps):
             for s, c, same, other in drawn(rng, meetings, layer):
-                found[s][0].append(c[same].numpy()); found[s][1].append(c[other].numpy())
+                found[s][0].append(c[same].numpy())
+                found[s][1].append(c[other].numpy())
     found = [tuple(map(np.concatenate, f)) for f in found]
     grid = np.linspace(-1, 1, 2001)
-    return [grid[np.argmin(np.abs([(a < t).mean() - (b >= t).mean() for t in grid]))] for a, b in found], [eer(a, b) for a, b in found]
+    return [grid[np.argmin(np.abs([(a < t).mean() - (b >= t).mean() for t in grid]))] for a, b in found], [
+        eer(a, b) for a, b in found
+    ]
 
 
 def train(meetings, w, b, steps, seed=1):
-    """meetings: (person, start, end, pooled) of each; w [128, 2 TRUNK], b [128]: where it begins -> the same, trained"""
+    """meetings: (person, start, end, pooled) of each; w [128, 2 TRUNK], b [128]: the start -> the same, trained"""
     rng = np.random.default_rng(seed)
     meetings = [m for m in meetings if len(m[0]) >= LEAST and len(np.unique(m[0])) > 1]
     print('%d meetings, %d segments' % (len(meetings), sum(len(m[0]) for m in meetings)), flush=True)
     layer, begin, mean = Layer(w, b), Layer(w, b), Layer(w, b)
     thresholds, errors = equal_error(rng, meetings, begin)
     steep = nn.Parameter(torch.tensor([2.3, 2.4, 2.5]))
-    opt = torch.optim.AdamW([dict(params=layer.parameters(), weight_decay=.01), dict(params=[steep], weight_decay=0., lr=.003)], lr=LEARNING_RATE, betas=(.9, .98))
+    opt = torch.optim.AdamW(
+        [dict(params=layer.parameters(), weight_decay=0.01), dict(params=[steep], weight_decay=0.0, lr=0.003)],
+        lr=LEARNING_RATE,
+        betas=(0.9, 0.98),
+    )
     for it in range(steps):
-        opt.param_groups[0]['lr'] = LEARNING_RATE * min(1, it / 50. + .02) * (.5 + .5 * math.cos(math.pi * it / steps)) + 1e-6
+        opt.param_groups[0]['lr'] = (
+            LEARNING_RATE * min(1, it / 50.0 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * it / steps)) + 1e-6
+        )
         losses = []
         for s, c, same, other in drawn(rng, meetings, layer):
             x = steep[s].exp() * (c - thresholds[s])
-            losses.append(.5 * F.softplus(-x[same]).mean() + .5 * F.softplus(x[other]).mean())
+            losses.append(0.5 * F.softplus(-x[same]).mean() + 0.5 * F.softplus(x[other]).mean())
         loss = sum(losses) / len(losses)
         opt.zero_grad()
-        (loss + HOLD * sum(((p - q.detach()) ** 2).sum() for p, q in zip(layer.parameters(), begin.parameters()))).backward()
-        nn.utils.clip_grad_norm_(layer.parameters(), 1.)
+        (
+            loss + HOLD * sum(((p - q.detach()) ** 2).sum() for p, q in zip(layer.parameters(), begin.parameters()))
+        ).backward()
+        nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
         opt.step()
         with torch.no_grad():
-            d = min(AVERAGE, (it + 1) / (it + 11.))
+            d = min(AVERAGE, (it + 1) / (it + 11.0))
             for p, q in zip(mean.parameters(), layer.parameters()):
                 p.mul_(d).add_(q, alpha=1 - d)
         if it % 200 == 199:
             print('step %d loss %.4f' % (it + 1, loss.item()), flush=True)
-    print('equal error rate, %%: %s before, %s after' % tuple(' '.join('%.1f' % e for e in r) for r in (errors, equal_error(rng, meetings, mean)[1])))
+    print(
+        'equal error rate, %%: %s before, %s after'
+        % tuple(' '.join('%.1f' % e for e in r) for r in (errors, equal_error(rng, meetings, mean)[1]))
+    )
     return mean.w.detach().numpy(), mean.b.detach().numpy()
 
 
@@ -124,17 +149,28 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('weights', 'out', 'parity', 'version'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--share', type=float, default=.5, help='of the trained layer in the result')
-    ap.add_argument('--steps', type=int, default=1500); ap.add_argument('--jobs', type=int, default=2); ap.add_argument('meetings', nargs='+')
+    ap.add_argument('--share', type=float, default=0.5, help='of the trained layer in the result')
+    ap.add_argument('--steps', type=int, default=1500)
+    ap.add_argument('--jobs', type=int, default=2)
+    ap.add_argument('meetings', nargs='+')
     a = ap.parse_args()
     torch.set_num_threads(1)
     with mp.Pool(a.jobs) as pool:
-        meetings = list(pool.imap(of_meeting, ((a.weights, x, turns) for folder in a.meetings for _, x, turns in recordings(folder))))
+        meetings = list(
+            pool.imap(
+                of_meeting, ((a.weights, x, turns) for folder in a.meetings for _, x, turns in recordings(folder))
+            )
+        )
     head, t = export.read(a.weights)
     old = [t['emb.fc.' + n].astype(np.float32) for n in 'wb']
     for n, p, q in zip('wb', old, train(meetings, *old, a.steps)):
         t['emb.fc.' + n] = ((1 - a.share) * p + a.share * q).astype(t['emb.fc.' + n].dtype)
-    export.write(a.out, [(i['name'], t[i['name']]) for i in head['tensors']], a.version, dict(head['meta'], last_layer=dict(steps=a.steps, share=a.share)))
+    export.write(
+        a.out,
+        [(i['name'], t[i['name']]) for i in head['tensors']],
+        a.version,
+        dict(head['meta'], last_layer=dict(steps=a.steps, share=a.share)),
+    )
     export.parity(t, a.parity, a.version)
 
 

@@ -2,9 +2,11 @@
 
 meetings.py --store STORE --speech SPEECH --out OUT --name NAME --count N --seed N
 
-meeting.py makes each, of SPEECH, the speech collection. The people are drawn here: whole sentences of people that come in several clips (two in three meetings), readers of one corpus, spelt
-letters, words, synthetic voices; in --strangers of the meetings everybody has a synthetic vocal tract (Tract). People read their clips in any order, so that
-what is said of one person at two times is mostly of two sentences. --channels of the meetings go through a chain of channels.py."""
+meeting.py makes each, of SPEECH, the speech collection. The people are drawn here: whole sentences of people that
+come in several clips (two in three meetings), readers of one corpus, spelt letters, words, synthetic voices; in
+--strangers of the meetings everybody has a synthetic vocal tract (Tract). People read their clips in any order, so
+that what is said of one person at two times is mostly of two sentences. --channels of the meetings go through a chain
+of channels.py."""
 import argparse
 import json
 import os
@@ -15,21 +17,38 @@ from channels import Channels
 from renderer import room_responses
 from voices import Tract, stretch
 
-SHARES = {                                                           # of the kinds of people
-    'all': dict(fluent=.40, cv=.10, speechocean=.08, librispeech=.20, alphanum=.05, words=.04, mixed=.09, synthetic=.04),
-    'sentences': dict(several=.55, cv3=.40, speechocean=.05),        # of the people with three clips or more
+SHARES = {  # of the kinds of people
+    'all': dict(
+        fluent=0.40, cv=0.10, speechocean=0.08, librispeech=0.20, alphanum=0.05, words=0.04, mixed=0.09, synthetic=0.04
+    ),
+    'sentences': dict(several=0.55, cv3=0.40, speechocean=0.05),  # of the people with three clips or more
 }
-PEOPLE = {2: .14, 3: .20, 4: .24, 5: .16, 6: .12, 7: .07, 8: .07}
-NATURAL = (.87, 1., 1., 1.15)                                        # speeds of people with their own voices
+PEOPLE = {2: 0.14, 3: 0.20, 4: 0.24, 5: 0.16, 6: 0.12, 7: 0.07, 8: 0.07}
+NATURAL = (0.87, 1.0, 1.0, 1.15)  # speeds of people with their own voices
 SECONDS = (100, 180)
 
 
 def kinds_of(index, extra):
     """{kind: entries of the store}"""
-    of = lambda *names: [e for e in index if e['corpus'] in names or 'cv' in names and e['corpus'].startswith('cv-') or 'speechocean' in names and e['corpus'].startswith('speechocean')]
+    of = lambda *names: [
+        e
+        for e in index
+        if e['corpus'] in names
+        or 'cv' in names
+        and e['corpus'].startswith('cv-')
+        or 'speechocean' in names
+        and e['corpus'].startswith('speechocean')
+    ]
     cv, so = of('cv'), of('speechocean')
-    k = dict(cv=[e for e in cv if e['seconds'] >= 8 and len(e['utts']) >= 2], speechocean=so, librispeech=[e for e in of('librispeech') if e['seconds'] > 8],
-             alphanum=of('alphanum'), words=of('arabic', 'dspspeech', 'gsc', 'vctk'), synthetic=extra, cv3=[e for e in cv if e['seconds'] >= 10 and len(e['utts']) >= 3])
+    k = dict(
+        cv=[e for e in cv if e['seconds'] >= 8 and len(e['utts']) >= 2],
+        speechocean=so,
+        librispeech=[e for e in of('librispeech') if e['seconds'] > 8],
+        alphanum=of('alphanum'),
+        words=of('arabic', 'dspspeech', 'gsc', 'vctk'),
+        synthetic=extra,
+        cv3=[e for e in cv if e['seconds'] >= 10 and len(e['utts']) >= 3],
+    )
     k['fluent'] = k['cv'] + so
     k['several'] = k['cv3'] + so[::3]
     k['mixed'] = k['librispeech'] + k['alphanum'] + k['fluent'] + k['words'][::8]
@@ -40,11 +59,19 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('store', 'out', 'name', 'speech'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--kinds', choices=sorted(SHARES), default='all'); ap.add_argument('--count', type=int, default=350); ap.add_argument('--seed', type=int, default=1)
-    ap.add_argument('--extra', help='store of synthetic voices'); ap.add_argument('--split', choices=('train', 'dev'), default='train')
-    ap.add_argument('--strangers', type=float, default=.5, help='share of the meetings'); ap.add_argument('--channels', type=float, default=0., help='share of the meetings')
+    ap.add_argument('--kinds', choices=sorted(SHARES), default='all')
+    ap.add_argument('--count', type=int, default=350)
+    ap.add_argument('--seed', type=int, default=1)
+    ap.add_argument('--extra', help='store of synthetic voices')
+    ap.add_argument('--split', choices=('train', 'dev'), default='train')
+    ap.add_argument('--strangers', type=float, default=0.5, help='share of the meetings')
+    ap.add_argument('--channels', type=float, default=0.0, help='share of the meetings')
     a = ap.parse_args()
-    read = lambda d: [dict(e, pool=os.path.join(d, 'pool.i16')) for e in json.load(open(os.path.join(d, 'index.json'))) if e['split'] == a.split]
+    read = lambda d: [
+        dict(e, pool=os.path.join(d, 'pool.i16'))
+        for e in json.load(open(os.path.join(d, 'index.json')))
+        if e['split'] == a.split
+    ]
     kinds = kinds_of(read(a.store), read(a.extra) if a.extra else [])
     pools = {d: np.memmap(os.path.join(d, 'pool.i16'), '<i2', 'r') for d in filter(None, (a.store, a.extra))}
 
@@ -53,11 +80,12 @@ def main():
 
         def __init__(self, _, person, rng):
             super().__init__(pools[os.path.dirname(person['pool'])], person, rng)
-            if person['speed'] != 1.:
+            if person['speed'] != 1.0:
                 self.x = stretch(self.x.astype(np.float32), person['speed'])
             if person['tract'] is not None:
                 self.x = person['tract'].speak(self.x)
             self.at = rng.randint(len(self.x))
+
     rng, g = np.random.RandomState(a.seed), np.random.default_rng(a.seed)
     templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-train-only_words.rttm'))
     noises = meeting.load_noises(a.speech)
@@ -68,10 +96,28 @@ def main():
         c = kinds[str(rng.choice(list(shares), p=chance))]
         k = int(rng.choice(list(PEOPLE), p=list(PEOPLE.values())))
         strange = rng.rand() < a.strangers
-        who = [dict(c[j], speed=float(g.uniform(.82, 1.22) if strange else g.choice(NATURAL)), tract=Tract(g) if strange else None) for j in rng.permutation(len(c))[:k]]
+        who = [
+            dict(
+                c[j],
+                speed=float(g.uniform(0.82, 1.22) if strange else g.choice(NATURAL)),
+                tract=Tract(g) if strange else None,
+            )
+            for j in rng.permutation(len(c))[:k]
+        ]
         try:
             name = '%s-%03d' % (a.name, i)
-            meeting.make(a.out, name, None, who, templates, noises, rng, rng.uniform(*SECONDS), str(rng.choice(['interview', 'meeting', 'meeting'])), Reader)
+            meeting.make(
+                a.out,
+                name,
+                None,
+                who,
+                templates,
+                noises,
+                rng,
+                rng.uniform(*SECONDS),
+                str(rng.choice(['interview', 'meeting', 'meeting'])),
+                Reader,
+            )
         except meeting.NoTemplate:
             continue
         if g.random() < a.channels:
@@ -79,7 +125,7 @@ def main():
             x, rate = sf.read(path, dtype='float32')
             chain = channels.draw()
             y = channels.apply(x, chain)
-            sf.write(path, y * min(1, .99 / max(1e-9, float(np.abs(y).max()))), rate, subtype='PCM_16')
+            sf.write(path, y * min(1, 0.99 / max(1e-9, float(np.abs(y).max()))), rate, subtype='PCM_16')
             print(name, *[f.__name__ for f in chain], flush=True)
 
 

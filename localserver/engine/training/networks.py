@@ -6,13 +6,14 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 CLASSES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
-WINDOW = 125                                     # 40 ms frames of one 5 s window
-CHANNELS = 96                                    # of the trunk's output
-TRUNK = CHANNELS * 8                             # channels x bands
+WINDOW = 125  # 40 ms frames of one 5 s window
+CHANNELS = 96  # of the trunk's output
+TRUNK = CHANNELS * 8  # channels x bands
 
 
 def has_bfloat16():
-    """whether the processor has instructions for bfloat16. Without them a step of the trunk takes 13 times as long as in float32 (AVX2), forward 28 times"""
+    """whether the processor has instructions for bfloat16. Without them a step of the trunk takes 13 times as long as
+    in float32 (AVX2), forward 28 times"""
     try:
         with open('/proc/cpuinfo') as f:
             return re.search(r'\b(avx512_bf16|amx_bf16|bf16)\b', f.read()) is not None
@@ -38,9 +39,16 @@ class ResBlock(nn.Module):
 
 
 class Embedder(nn.Module):
-    """frames [B, T, 64] -> trunk [B, TRUNK, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for each mask.
-    width: how many times as many channels as the network that ships has, for a teacher."""
-    PLAN = [(16, 16, (1, 1)), (16, 32, (2, 2)), (32, 32, (1, 1)), (32, CHANNELS, (2, 1)), (CHANNELS, CHANNELS, (1, 1))]  # stride: (frequency, time)
+    """frames [B, T, 64] -> trunk [B, TRUNK, ceil(T/4)] (channel-major: channel * 8 + band) -> one vector of 128 for
+    each mask. width: how many times as many channels as the network that ships has, for a teacher."""
+
+    PLAN = [
+        (16, 16, (1, 1)),
+        (16, 32, (2, 2)),
+        (32, 32, (1, 1)),
+        (32, CHANNELS, (2, 1)),
+        (CHANNELS, CHANNELS, (1, 1)),
+    ]  # stride: (frequency, time)
 
     def __init__(self, dim=128, att=64, width=1):
         super().__init__()
@@ -62,7 +70,8 @@ class Embedder(nn.Module):
         return y.float().flatten(1, 2)
 
     def pool(self, h, m, which=None):
-        """h [B, TRUNK, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 2 TRUNK] mean and deviation."""
+        """h [B, TRUNK, T'], m [N, T'] in 0..1 with which[n] the row of h that mask n belongs to -> [N, 2 TRUNK] mean
+        and deviation."""
         e = self.att2(torch.tanh(self.att1(h)))
         if which is not None:
             e, h = e[which], h[which]
@@ -77,7 +86,8 @@ class Embedder(nn.Module):
 
 
 def pool_many(emb, h, M):
-    """Attentive mean and deviation of many masks of one conversation by matrix products: h [B, TRUNK, T], M [B, n, T] -> [B, n, 2 TRUNK]"""
+    """Attentive mean and deviation of many masks of one conversation by matrix products: h [B, TRUNK, T], M [B, n, T]
+    -> [B, n, 2 TRUNK]"""
     e = emb.att2(torch.tanh(emb.att1(h)))
     w = torch.exp(e - e.amax(2, keepdim=True).detach()).transpose(1, 2)
     x = h.transpose(1, 2)
@@ -100,6 +110,7 @@ class DilatedBlock(nn.Module):
 class Segmenter(nn.Module):
     """stream(): frames [B, T, 64] and the trunk [B, TRUNK, T'] -> [B, T', 96] over the whole stream;
     window(): [B, 125, 96] -> log posteriors [B, 250, 7] of 20 ms frames."""
+
     DILATIONS = (1, 2, 4, 8, 16)
 
     def __init__(self, ch=96, hid=96):

@@ -3,8 +3,10 @@
 
 projection.py --weights HUBW --out projection.bin FOLDER
 
-FOLDER is what enrolment.py has made of training speakers: speech of each person alone and meetings, through channels. OUT has the matrix W^-1/2 [128, 128], float32, row-major;
-W is the mean covariance of a person's embeddings in different recordings, with a trace of 128, and RIDGE times the identity. A minute and a half for 240 meetings on two cores, one of them busy."""
+FOLDER is what enrolment.py has made of training speakers: speech of each person alone and meetings, through channels.
+OUT has the matrix W^-1/2 [128, 128], float32, row-major; W is the mean covariance of a person's embeddings in
+different recordings, with a trace of 128, and RIDGE times the identity. A minute and a half for 240 meetings on two
+cores, one of them busy."""
 import argparse
 import glob
 import multiprocessing as mp
@@ -14,7 +16,7 @@ import soundfile as sf
 from segments import people
 from targets import recordings
 
-DIM, RIDGE = 128, .2
+DIM, RIDGE = 128, 0.2
 
 
 def embeddings(job):
@@ -31,7 +33,8 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('weights', 'out'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--jobs', type=int, default=2); ap.add_argument('folder')
+    ap.add_argument('--jobs', type=int, default=2)
+    ap.add_argument('folder')
     a = ap.parse_args()
 
     def jobs():
@@ -39,6 +42,7 @@ def main():
             yield (a.weights, *alone(path))
         for _, x, turns in recordings(os.path.join(a.folder, 'meetings')):
             yield a.weights, x, turns
+
     found = {}
     with mp.Pool(a.jobs) as pool:
         for of in pool.imap(embeddings, jobs()):

@@ -8,13 +8,14 @@ from networks import Embedder, Segmenter, has_bfloat16, pool_many
 from restore import restore
 from targets import reference
 
-SHORTEST, LONG = 15, 25                          # steps of 40 ms: of a run of single-speaker speech, of a segment
-STEPS, MARGIN = 1000, 50                         # in which segments begin that are computed at once, and those around them that the trunk sees
-LEAST = 3                                        # length of the sum of a person's embeddings: that of about four segments
+SHORTEST, LONG = 15, 25  # steps of 40 ms: of a run of single-speaker speech, of a segment
+STEPS, MARGIN = 1000, 50  # in which segments begin that are computed at once, and those around them that the trunk sees
+LEAST = 3  # length of the sum of a person's embeddings: that of about four segments
 
 
 def cuts(single):
-    """bool [T, people], at most one True in a step -> [(person, first step, end step)]: each run divided into equal parts of about LONG"""
+    """bool [T, people], at most one True in a step -> [(person, first step, end step)]: each run divided into equal
+    parts of about LONG"""
     out = []
     for k in range(single.shape[1]):
         edges = np.flatnonzero(np.diff(np.r_[False, single[:, k], False]))
@@ -38,7 +39,8 @@ def embedder(weights):
 
 @torch.no_grad()
 def pooled(weights, x, turns):
-    """samples and {person: [(start, end) in s]} of a recording -> person [n], start and end [n] in s, pooled mean and deviation [n, 2 TRUNK] float16"""
+    """samples and {person: [(start, end) in s]} of a recording -> person [n], start and end [n] in s, pooled mean and
+    deviation [n, 2 TRUNK] float16"""
     emb, prior = embedder(weights)
     f = torch.from_numpy(FT.normalised(x, prior))
     labels = reference(turns, len(f) // 2)[1::2]
@@ -48,18 +50,19 @@ def pooled(weights, x, turns):
         if not own:
             continue
         begin = max(0, at - MARGIN)
-        h = emb.trunk(f[None, 4 * begin:4 * (at + STEPS + MARGIN)])[:, :, at - begin:]
+        h = emb.trunk(f[None, 4 * begin : 4 * (at + STEPS + MARGIN)])[:, :, at - begin :]
         M = torch.zeros(1, len(own), h.shape[2])
         for n, (a, b) in enumerate(own):
             M[0, n, a:b] = 1
         rows.append(pool_many(emb, h, M)[0].half().numpy())
     person, a, b = np.array(sorted(found, key=lambda s: s[1] // STEPS)).reshape(-1, 3).T
-    return person, a * .04, b * .04, np.concatenate(rows) if rows else np.zeros((0, emb.fc.in_features), np.float16)
+    return person, a * 0.04, b * 0.04, np.concatenate(rows) if rows else np.zeros((0, emb.fc.in_features), np.float16)
 
 
 @torch.no_grad()
 def people(weights, x, turns):
-    """samples and {person: [(start, end) in s]} of a recording -> {person: mean embedding [128] of length 1}, of those with enough speech"""
+    """samples and {person: [(start, end) in s]} of a recording -> {person: mean embedding [128] of length 1}, of
+    those with enough speech"""
     person, _, _, pool = pooled(weights, x, turns)
     emb = embedder(weights)[0]
     e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()

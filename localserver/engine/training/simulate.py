@@ -1,7 +1,8 @@
-"""Simulated conversations: turns + voices + room + microphone + noise -> waveform, who talks (bool [10 ms, speaker]), speaker ids.
+"""Simulated conversations: turns + voices + room + microphone + noise -> waveform, who talks (bool [10 ms, speaker]),
+speaker ids.
 
-One room and one recording chain for a conversation; every speaker has an own distance, level and small colour of its own.
-Run as a program it writes wav + rttm of a few conversations to look at and to listen to."""
+One room and one recording chain for a conversation; every speaker has an own distance, level and small colour of its
+own. Run as a program it writes wav + rttm of a few conversations to look at and to listen to."""
 import numpy as np
 import scipy.fft as sfft
 import turns as T
@@ -15,33 +16,40 @@ class Simulator:
         self.rng = np.random.default_rng(seed)
         self.b = Banks(np.random.default_rng(seed + 77), voices, noise_folder, **banks)
         self.map = {}
-        self.kinds = (.36, .44, .2)                                  # recorded, coloured, babble
+        self.kinds = (0.36, 0.44, 0.2)  # recorded, coloured, babble
 
     def curve(self, g, L):
         """gain on 257 bins -> on the bins of a transform of length L"""
         if L not in self.map:
-            self.map[L] = np.minimum(256, np.round(np.arange(L // 2 + 1) * (512. / L)).astype(np.int32))
+            self.map[L] = np.minimum(256, np.round(np.arange(L // 2 + 1) * (512.0 / L)).astype(np.int32))
         return g[self.map[L]]
 
     def turns_for(self, dur, most=3):
         r = self.rng
         u = r.random()
-        if u < .1:
+        if u < 0.1:
             return []
-        if u < .62:
+        if u < 0.62:
             return T.from_template(r, self.t, dur, most)
-        k = int(r.choice([1, 2, 3], p=[.15, .5, .35]))
-        return T.dense(r, dur, k, shortest=r.choice([.3, .6, 1.]), longest=r.choice([2., 4., 7.]), overlap=r.choice([.1, .3, .5]))
+        k = int(r.choice([1, 2, 3], p=[0.15, 0.5, 0.35]))
+        return T.dense(
+            r,
+            dur,
+            k,
+            shortest=r.choice([0.3, 0.6, 1.0]),
+            longest=r.choice([2.0, 4.0, 7.0]),
+            overlap=r.choice([0.1, 0.3, 0.5]),
+        )
 
     def turned(self, x, wander):
         """one turn as it sounds when a head has moved: another level and colour, `wander` dB of standard deviation"""
         r, L = self.rng, sfft.next_fast_len(len(x), real=True)
         g = np.interp(np.arange(257), [0, 8, 25, 60, 130, 256], r.normal(0, wander, 6)) + r.normal(0, wander)
-        return sfft.irfft(sfft.rfft(x, L) * self.curve(10 ** (g / 20).astype(F32), L), L)[:len(x)].astype(F32)
+        return sfft.irfft(sfft.rfft(x, L) * self.curve(10 ** (g / 20).astype(F32), L), L)[: len(x)].astype(F32)
 
-    def tracks(self, turns, ids, dur, speeds, tracts=None, wander=0., fresh=0.):
-        """{local speaker: (dry waveform, labels)}; `fresh` of the turns do not go on where the speaker's last one ended, but anywhere in
-        what there is of this speaker"""
+    def tracks(self, turns, ids, dur, speeds, tracts=None, wander=0.0, fresh=0.0):
+        """{local speaker: (dry waveform, labels)}; `fresh` of the turns do not go on where the speaker's last one
+        ended, but anywhere in what there is of this speaker"""
         r, frames, state, out = self.rng, int(round(dur * 100)), {}, {}
         for a, b, s, cont in sorted(turns):
             n, fa = int(round((b - a) * 100)), int(round(a * 100))
@@ -51,26 +59,27 @@ class Simulator:
             if fresh and r.random() < fresh:
                 state.pop(ids[s], None)
             x, l = self.v.read(r, ids[s], n + pre, speeds[s], state, tracts[s] if tracts else None)
-            x, l = x[pre * HOP:], l[pre:]
+            x, l = x[pre * HOP :], l[pre:]
             if wander and len(x):
                 x = self.turned(x, wander)
             if s not in out:
                 out[s] = (np.zeros(frames * HOP, F32), np.zeros(frames, bool))
             k = min(len(l), frames - fa)
             if k > 0:
-                out[s][0][fa * HOP:(fa + k) * HOP] += x[:k * HOP]
-                out[s][1][fa:fa + k] |= l[:k]
+                out[s][0][fa * HOP : (fa + k) * HOP] += x[: k * HOP]
+                out[s][1][fa : fa + k] |= l[:k]
         return {s: (x, join_labels(l)) for s, (x, l) in out.items()}
 
     def room(self):
         r = self.rng
-        kind = r.choice(['near', 'far', 'real'], p=[.35, .5, .15])
+        kind = r.choice(['near', 'far', 'real'], p=[0.35, 0.5, 0.15])
         room = self.b.rooms[r.integers(len(self.b.rooms))]
 
         def position():
             if kind == 'real' and self.b.real_rir:
-                return 1., self.b.real_rir[r.integers(len(self.b.real_rir))]
+                return 1.0, self.b.real_rir[r.integers(len(self.b.real_rir))]
             return room[r.integers(0, 3) if kind == 'near' else r.integers(1, len(room))]
+
         return position
 
     def mix(self, tracks, dur, spread=None, snr=None, hard=True, level=None):
@@ -78,64 +87,89 @@ class Simulator:
         r, n = self.rng, int(round(dur * 100)) * HOP
         L = sfft.next_fast_len(n + 7200, real=True)
         position = self.room()
-        spread = r.uniform(0, 7.) if spread is None else spread
+        spread = r.uniform(0, 7.0) if spread is None else spread
         acc, act = 0, np.zeros(n // HOP, bool)
         for s, (x, l) in tracks.items():
             d, h = position()
             g = 10 ** (r.uniform(-spread, spread) / 20)
             X = sfft.rfft(x, L) * sfft.rfft(h * F32(g), L)
-            if r.random() < .5:
-                X *= self.curve(10 ** (np.interp(np.arange(257), [0, 12, 40, 110, 256], r.normal(0, 2, 5)) / 20).astype(F32), L)
+            if r.random() < 0.5:
+                X *= self.curve(
+                    10 ** (np.interp(np.arange(257), [0, 12, 40, 110, 256], r.normal(0, 2, 5)) / 20).astype(F32), L
+                )
             acc = acc + X
             act |= l
         g = self.curve(response(r), L)
         y = sfft.irfft(acc * g, L)[:n].astype(F32) if tracks else np.zeros(n, F32)
         p = (y.reshape(-1, HOP) ** 2).mean(1)
-        lev = np.sqrt(p[act].mean()) if act.any() else 0.
+        lev = np.sqrt(p[act].mean()) if act.any() else 0.0
         y = y / F32(lev) if lev > 0 else y
-        snr = r.uniform(3, 38) + .6 * spread if snr is None else snr
-        if r.random() < .92:
+        snr = r.uniform(3, 38) + 0.6 * spread if snr is None else snr
+        if r.random() < 0.92:
             z = self.b.noise(r, n, self.kinds)
-            if r.random() < .25:
-                z = z * np.interp(np.arange(n), np.linspace(0, n, max(3, int(dur))), 10 ** (r.uniform(-8, 8, max(3, int(dur))) / 20)).astype(F32)
+            if r.random() < 0.25:
+                z = z * np.interp(
+                    np.arange(n), np.linspace(0, n, max(3, int(dur))), 10 ** (r.uniform(-8, 8, max(3, int(dur))) / 20)
+                ).astype(F32)
             y = y + z * F32(10 ** (-snr / 20))
-            if r.random() < .35:
-                y = y + np.resize(self.b.coloured[r.integers(len(self.b.coloured))], n) * F32(10 ** (-(snr + r.uniform(0, 12)) / 20))
+            if r.random() < 0.35:
+                y = y + np.resize(self.b.coloured[r.integers(len(self.b.coloured))], n) * F32(
+                    10 ** (-(snr + r.uniform(0, 12)) / 20)
+                )
         if hard:
             y = self.negatives(y, n, len(tracks) == 0)
         u = r.random()
-        if u < .06:
+        if u < 0.06:
             y = mu_law(y, int(r.choice([7, 8])))
-        elif u < .12:
-            c = np.abs(y).max() * r.uniform(.2, .6)
+        elif u < 0.12:
+            c = np.abs(y).max() * r.uniform(0.2, 0.6)
             y = np.clip(y, -c, c)
         level = (r.uniform(-45, -14) if tracks else r.uniform(-70, -22)) if level is None else level
         y = y * F32(10 ** (level / 20)) + r.standard_normal(n, F32) * F32(10 ** (r.uniform(-95, -76) / 20))
-        return np.clip(np.round(y * 32768.), -32768, 32767).astype(F32) / F32(32768.)
+        return np.clip(np.round(y * 32768.0), -32768, 32767).astype(F32) / F32(32768.0)
 
     def negatives(self, y, n, empty):
         """clicks, breath, laughter, and noise that is as loud and as restless as speech; all of it is no speech"""
         r, b = self.rng, self.b
-        if r.random() < (.75 if empty else .5):
+        if r.random() < (0.75 if empty else 0.5):
             for _ in range(r.integers(1, 8)):
                 e = b.events[r.integers(len(b.events))]
                 s = int(r.integers(0, n - 100))
                 k = min(len(e), n - s)
-                y[s:s + k] += e[:k] * F32(10 ** (r.uniform(-18, 10) / 20))
-        if r.random() < (.6 if empty else .33):
+                y[s : s + k] += e[:k] * F32(10 ** (r.uniform(-18, 10) / 20))
+        if r.random() < (0.6 if empty else 0.33):
             m = b.modulated[r.integers(len(b.modulated))]
             s = int(r.integers(len(m) - n + 1)) if len(m) > n else 0
             y = y + np.resize(m[s:], n) * F32(10 ** (r.uniform(-28, 0 if empty else -3) / 20))
         return y
 
-    def conversation(self, dur, turns=None, ids=None, speeds=None, speed_choice=None, corpus=None, tracts=None, wander=0., fresh=0., **kw):
+    def conversation(
+        self,
+        dur,
+        turns=None,
+        ids=None,
+        speeds=None,
+        speed_choice=None,
+        corpus=None,
+        tracts=None,
+        wander=0.0,
+        fresh=0.0,
+        **kw,
+    ):
         """-> (float32 [dur s], bool [100 dur, 3], list of speaker numbers, list of speeds)"""
         r = self.rng
         turns = self.turns_for(dur) if turns is None else turns
         k = max([s for _, _, s, _ in turns], default=-1) + 1
         ids = self.v.pick(r, k, corpus=corpus) if ids is None else ids
         if speeds is None:
-            speeds = [r.choice(speed_choice) if speed_choice is not None else r.uniform(.85, 1.15) if r.random() < .6 else 1. for _ in range(k)]
+            speeds = [
+                r.choice(speed_choice)
+                if speed_choice is not None
+                else r.uniform(0.85, 1.15)
+                if r.random() < 0.6
+                else 1.0
+                for _ in range(k)
+            ]
         tr = self.tracks(turns, ids, dur, speeds, tracts, wander, fresh)
         y = self.mix(tr, dur, **kw)
         lab = np.zeros((int(round(dur * 100)), max(3, k, len(ids))), bool)
@@ -148,10 +182,13 @@ def main():
     import argparse
     import soundfile as sf
     from voices import Voices
+
     ap = argparse.ArgumentParser()
     for o in ('store', 'templates', 'noise', 'out'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--split', default='dev'); ap.add_argument('--seconds', type=float, default=20); ap.add_argument('--count', type=int, default=4)
+    ap.add_argument('--split', default='dev')
+    ap.add_argument('--seconds', type=float, default=20)
+    ap.add_argument('--count', type=int, default=4)
     ap.add_argument('--seed', type=int, default=1)
     a = ap.parse_args()
     sim = Simulator(Voices(a.store, a.split), T.load_templates(a.templates), a.noise, a.seed)
@@ -162,7 +199,10 @@ def main():
             for s in range(len(ids)):
                 d = np.diff(np.r_[0, lab[:, s].astype(np.int8), 0])
                 for b, e in zip(np.flatnonzero(d == 1), np.flatnonzero(d == -1)):
-                    f.write('SPEAKER x 1 %.2f %.2f <NA> <NA> %s <NA> <NA>\n' % (b / 100., (e - b) / 100., self_name(sim, ids[s])))
+                    f.write(
+                        'SPEAKER x 1 %.2f %.2f <NA> <NA> %s <NA> <NA>\n'
+                        % (b / 100.0, (e - b) / 100.0, self_name(sim, ids[s]))
+                    )
 
 
 def self_name(sim, i):

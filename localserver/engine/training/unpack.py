@@ -3,8 +3,8 @@
 
 unpack.py SPEECH OUT
 
-OUT/pool.i16: the utterances of all speakers, 16 kHz mono int16 little-endian, 1.6 GB. OUT/index.json: [{corpus, speaker, split, seconds,
-utts: [[first sample, samples]]}]. Needs ffmpeg and numpy."""
+OUT/pool.i16: the utterances of all speakers, 16 kHz mono int16 little-endian, 1.6 GB. OUT/index.json: [{corpus,
+speaker, split, seconds, utts: [[first sample, samples]]}]. Needs ffmpeg and numpy."""
 import json
 import os
 import subprocess
@@ -17,7 +17,11 @@ RATE = 16000
 
 def samples(path):
     """a file of any format -> int16 [n]"""
-    raw = subprocess.run(['ffmpeg', '-v', 'error', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'], capture_output=True, check=True).stdout
+    raw = subprocess.run(
+        ['ffmpeg', '-v', 'error', '-i', path, '-f', 's16le', '-ar', str(RATE), '-ac', '1', '-'],
+        capture_output=True,
+        check=True,
+    ).stdout
     return np.frombuffer(raw, '<i2')
 
 
@@ -42,10 +46,18 @@ def main():
         for e, x in zip(entries, workers.map(lambda e: samples(os.path.join(speakers, e['file'])), entries)):
             utts = []
             for a, n in spans(e['utterances'], len(x), RATE // 10):
-                pool.write(x[a:a + n].tobytes())
+                pool.write(x[a : a + n].tobytes())
                 utts.append([size, n])
                 size += n
-            index.append(dict(corpus=e['corpus'], speaker=e['speaker'], split=e['split'], seconds=round(sum(n for _, n in utts) / RATE, 1), utts=utts))
+            index.append(
+                dict(
+                    corpus=e['corpus'],
+                    speaker=e['speaker'],
+                    split=e['split'],
+                    seconds=round(sum(n for _, n in utts) / RATE, 1),
+                    utts=utts,
+                )
+            )
     json.dump(index, open(os.path.join(out, 'index.json'), 'w'))
 
 
