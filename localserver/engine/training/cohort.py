@@ -11,7 +11,7 @@ import argparse
 import multiprocessing as mp
 import numpy as np
 from channels import conference
-from segments import people
+from segments import person_embeddings
 from targets import recordings
 
 SCALE, DIM = 320, 128
@@ -23,7 +23,7 @@ def embeddings(job):
     weights, x, turns, seed = job
     if seed is not None:
         x = conference(x, np.random.default_rng(seed))
-    return seed is not None, np.array(list(people(weights, x, turns).values())).reshape(-1, DIM)
+    return seed is not None, np.array(list(person_embeddings(weights, x, turns).values())).reshape(-1, DIM)
 
 
 def means(x, size, rounds=20):
@@ -54,8 +54,11 @@ def main():
         for seed in ((None, i) if i % 4 == 0 else (None,))
     )
     with mp.Pool(a.jobs) as pool:
-        found = list(pool.imap(embeddings, jobs))
-    x, y = (np.concatenate([e for through, e in found if through == which]) for which in (False, True))
+        results = list(pool.imap(embeddings, jobs))
+    x, y = (
+        np.concatenate([e for through_conference, e in results if through_conference == which])
+        for which in (False, True)
+    )
     c = np.concatenate([means(x, a.size), means(y, a.conference)])
     np.clip(np.rint(c * SCALE), -127, 127).astype(np.int8).tofile(a.out)
     print(

@@ -20,7 +20,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from scipy.optimize import linear_sum_assignment
 import export
-from networks import DilatedBlock
+from networks import DilatedBlock, average_into
 
 SPLIT, SCALES, CHANNELS = 2, 2, 32  # frames of 20 ms in a step of 40 ms; lengths of the compared stretches
 INPUTS = 3 * SPLIT + 2 * SCALES + 2 * SPLIT
@@ -263,7 +263,7 @@ def main():
     ap = argparse.ArgumentParser()
     for o in ('data', 'held-out', 'out', 'weights', 'parity'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--version', required=True, help='of the networks whose output it decodes')
+    ap.add_argument('--version', required=True, help='of the networks whose output step decodes')
     ap.add_argument('--steps', type=int, default=4000)
     ap.add_argument('--lr', type=float, default=2e-3)
     ap.add_argument('--batch', type=int, default=8)
@@ -283,20 +283,20 @@ def main():
     print('%d parts, %d held out' % (len(train), len(dev)), flush=True)
     net = Decoder()
     ema, opt = copy.deepcopy(net), torch.optim.AdamW(net.parameters(), lr=a.lr, weight_decay=0.02, betas=(0.9, 0.98))
-    path, it, t0, losses = os.path.join(a.out, 'decoder.pt'), 0, time.time(), []
+    path, step, t0, losses = os.path.join(a.out, 'decoder.pt'), 0, time.time(), []
     if os.path.exists(path):
         old = torch.load(path)
         net.load_state_dict(old['net'])
         ema.load_state_dict(old['ema'])
         opt.load_state_dict(old['opt'])
-        it = old['it']
-        rng = np.random.default_rng(a.seed + it)
+        step = old['it']
+        rng = np.random.default_rng(a.seed + step)
     share = np.array([p.steps for p in train], float)
     share /= share.sum()
-    while it < a.steps:
+    while step < a.steps:
         net.train()
         for g in opt.param_groups:
-            g['lr'] = a.lr * min(1, it / 100 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * it / a.steps)) + 1e-5
+            g['lr'] = a.lr * min(1, step / 100 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * step / a.steps)) + 1e-5
         parts = [train[i] for i in rng.choice(len(train), a.batch, p=share)]
         frames, scores, cosines, *rest = batch(
             [(p, int(rng.integers(0, max(1, p.steps - a.length + 1)))) for p in parts], a.length
@@ -307,21 +307,23 @@ def main():
         nn.utils.clip_grad_norm_(net.parameters(), 5.0)
         opt.step()
         losses.append(l.item())
-        it += 1
-        d = min(0.995, it / (it + 10.0))
-        with torch.no_grad():
-            for v, w in zip(ema.state_dict().values(), net.state_dict().values()):
-                v.mul_(d).add_(w, alpha=1 - d) if v.dtype.is_floating_point else v.copy_(w)
-        if it % a.save == 0 or it == a.steps:
-            torch.save(dict(net=net.state_dict(), ema=ema.state_dict(), opt=opt.state_dict(), it=it), path + '.tmp')
+        step += 1
+        average_into(ema, net, min(0.995, step / (step + 10.0)))
+        if step % a.save == 0 or step == a.steps:
+            torch.save(dict(net=net.state_dict(), ema=ema.state_dict(), opt=opt.state_dict(), it=step), path + '.tmp')
             os.replace(path + '.tmp', path)
             print(
-                '%5.0f s step %d loss %.4f held out %.4f' % (time.time() - t0, it, np.mean(losses), held_out(ema, dev)),
+                '%5.0f s step %d loss %.4f held out %.4f'
+                % (time.time() - t0, step, np.mean(losses), held_out(ema, dev)),
                 flush=True,
             )
             losses = []
     write(
-        ema, a.weights, a.parity, a.version, dict(steps=it, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES)
+        ema,
+        a.weights,
+        a.parity,
+        a.version,
+        dict(steps=step, parts=len(train), dilations=DILATIONS, exchanges=EXCHANGES),
     )
 
 

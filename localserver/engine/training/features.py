@@ -108,7 +108,7 @@ def normalised(x, prior, state=State()):
     return stream(power(x), prior, state)[0]
 
 
-def settled(p, count=MAX_COUNT, offset=0.0):
+def long_running(p, count=MAX_COUNT, offset=0.0):
     """State of a stream that has had mel energies like p [T, 64] for long; `offset` is added to its mean."""
     zero = np.zeros(MELS)
     end = stream(p, zero)[2]

@@ -61,7 +61,7 @@ CONSTANTS = (
 compiled = None
 
 
-def frames(p, prior, settled, counts, offset):
+def frames(p, prior, long_running, counts, offset):
     """mel energies [n, T, 64]; of each stream: has it gone on for long (with sound like this)?, its count of frames
     of speech by then, what is added to its running mean [n, 64]; prior [64] -> frames relative to the running mean
     [n, T, 64]"""
@@ -81,13 +81,20 @@ def frames(p, prior, settled, counts, offset):
                 (
                     *(
                         cupy.asarray(v)
-                        for v in (p, prior, settled.int().contiguous(), counts.contiguous(), offset.contiguous(), f)
+                        for v in (
+                            p,
+                            prior,
+                            long_running.int().contiguous(),
+                            counts.contiguous(),
+                            offset.contiguous(),
+                            f,
+                        )
                     ),
                     np.int32(p.shape[1]),
                 ),
             )
         return f
     out = []
-    for x, long, n, o in zip(p.double().numpy(), settled.tolist(), counts.tolist(), offset.numpy()):
-        out.append(FT.stream(x, prior.numpy(), FT.settled(x, n, o) if long else FT.State())[0])
+    for x, long, n, o in zip(p.double().numpy(), long_running.tolist(), counts.tolist(), offset.numpy()):
+        out.append(FT.stream(x, prior.numpy(), FT.long_running(x, n, o) if long else FT.State())[0])
     return torch.from_numpy(np.stack(out))

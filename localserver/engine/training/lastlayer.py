@@ -20,12 +20,13 @@ import torch.nn as nn
 import torch.nn.functional as F
 import export
 from losses import eer
+from networks import average_into
 from segments import pooled
 from targets import recordings
 
 SIZES = (1, 2, 3)  # segments of which means are compared
 APART = 5.0  # s between two segments of one person
-LEAST = 12  # segments of a meeting
+MIN_SEGMENTS = 12  # segments of a meeting
 MEETINGS, SEGMENTS = 40, 30  # of a step, of each of its meetings
 LEARNING_RATE, HOLD, AVERAGE = (
     1e-3,
@@ -45,9 +46,9 @@ class Layer(nn.Module):
         return F.normalize(F.linear(torch.from_numpy(x).float(), self.w, self.b))
 
 
-def draw(rng, who, start, count):
+def choose_segments(rng, person, start, count):
     """about `count` segments of a meeting, in threes of one person that follow each other -> their indices"""
-    by = [k[np.argsort(start[k])] for k in (np.flatnonzero(who == p) for p in np.unique(who)) if len(k) >= 3]
+    by = [k[np.argsort(start[k])] for k in (np.flatnonzero(person == p) for p in np.unique(person)) if len(k) >= 3]
     out = []
     while len(out) < count and len(by) > 1:
         k = by[rng.integers(len(by))]
@@ -56,29 +57,29 @@ def draw(rng, who, start, count):
     return np.array(out, int)
 
 
-def pairs(size, who, start, end):
+def pairs(size, person, start, end):
     """means of `size` of segments in threes -> (i, j, of one person?, of two?)"""
-    first = np.arange(len(who)) if size == 1 else np.arange(0, len(who), 3)
+    first = np.arange(len(person)) if size == 1 else np.arange(0, len(person), 3)
     i, j = np.triu_indices(len(first), 1)
     a, b = first[i], first[j]
     apart = np.maximum(start[a] - end[b + size - 1], start[b] - end[a + size - 1]) > APART
-    return i, j, torch.from_numpy((who[a] == who[b]) & apart), torch.from_numpy(who[a] != who[b])
+    return i, j, torch.from_numpy((person[a] == person[b]) & apart), torch.from_numpy(person[a] != person[b])
 
 
 def means(z, size):
     return z if size == 1 else F.normalize(z.view(-1, 3, z.shape[1])[:, :size].sum(1))
 
 
-def drawn(rng, meetings, layer):
+def step_pairs(rng, meetings, layer):
     """one step's meetings -> of each size and meeting (which size, cosines, of one person?, of two?)"""
     for q in rng.choice(len(meetings), min(MEETINGS, len(meetings)), replace=False):
-        who, start, end, x = meetings[q]
-        k = draw(rng, who, start, SEGMENTS)
+        person, start, end, x = meetings[q]
+        k = choose_segments(rng, person, start, SEGMENTS)
         if not len(k):
             continue
         z = layer(x[k])
         for s, size in enumerate(SIZES):
-            i, j, same, other = pairs(size, who[k], start[k], end[k])
+            i, j, same, other = pairs(size, person[k], start[k], end[k])
             if same.any() and other.any():
                 v = means(z, size)
                 yield s, (v[i] * v[j]).sum(1), same, other
@@ -87,23 +88,23 @@ def drawn(rng, meetings, layer):
 def equal_error(rng, meetings, layer, steps=5):
     """-> of each size, the threshold at which as many pairs of one person are rejected as of two are accepted, and
     these errors in %"""
-    found = [([], []) for _ in SIZES]
+    cosines = [([], []) for _ in SIZES]
     with torch.no_grad():
         for _ in range(steps):
-            for s, c, same, other in drawn(rng, meetings, layer):
-                found[s][0].append(c[same].numpy())
-                found[s][1].append(c[other].numpy())
-    found = [tuple(map(np.concatenate, f)) for f in found]
+            for s, c, same, other in step_pairs(rng, meetings, layer):
+                cosines[s][0].append(c[same].numpy())
+                cosines[s][1].append(c[other].numpy())
+    cosines = [tuple(map(np.concatenate, f)) for f in cosines]
     grid = np.linspace(-1, 1, 2001)
-    return [grid[np.argmin(np.abs([(a < t).mean() - (b >= t).mean() for t in grid]))] for a, b in found], [
-        eer(a, b) for a, b in found
+    return [grid[np.argmin(np.abs([(a < t).mean() - (b >= t).mean() for t in grid]))] for a, b in cosines], [
+        eer(a, b) for a, b in cosines
     ]
 
 
 def train(meetings, w, b, steps, seed=1):
     """meetings: (person, start, end, pooled) of each; w [128, 2 TRUNK], b [128]: the start -> the same, trained"""
     rng = np.random.default_rng(seed)
-    meetings = [m for m in meetings if len(m[0]) >= LEAST and len(np.unique(m[0])) > 1]
+    meetings = [m for m in meetings if len(m[0]) >= MIN_SEGMENTS and len(np.unique(m[0])) > 1]
     print('%d meetings, %d segments' % (len(meetings), sum(len(m[0]) for m in meetings)), flush=True)
     layer, begin, mean = Layer(w, b), Layer(w, b), Layer(w, b)
     thresholds, errors = equal_error(rng, meetings, begin)
@@ -113,12 +114,12 @@ def train(meetings, w, b, steps, seed=1):
         lr=LEARNING_RATE,
         betas=(0.9, 0.98),
     )
-    for it in range(steps):
+    for step in range(steps):
         opt.param_groups[0]['lr'] = (
-            LEARNING_RATE * min(1, it / 50.0 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * it / steps)) + 1e-6
+            LEARNING_RATE * min(1, step / 50.0 + 0.02) * (0.5 + 0.5 * math.cos(math.pi * step / steps)) + 1e-6
         )
         losses = []
-        for s, c, same, other in drawn(rng, meetings, layer):
+        for s, c, same, other in step_pairs(rng, meetings, layer):
             x = steep[s].exp() * (c - thresholds[s])
             losses.append(0.5 * F.softplus(-x[same]).mean() + 0.5 * F.softplus(x[other]).mean())
         loss = sum(losses) / len(losses)
@@ -128,12 +129,9 @@ def train(meetings, w, b, steps, seed=1):
         ).backward()
         nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
         opt.step()
-        with torch.no_grad():
-            d = min(AVERAGE, (it + 1) / (it + 11.0))
-            for p, q in zip(mean.parameters(), layer.parameters()):
-                p.mul_(d).add_(q, alpha=1 - d)
-        if it % 200 == 199:
-            print('step %d loss %.4f' % (it + 1, loss.item()), flush=True)
+        average_into(mean, layer, min(AVERAGE, (step + 1) / (step + 11.0)))
+        if step % 200 == 199:
+            print('step %d loss %.4f' % (step + 1, loss.item()), flush=True)
     print(
         'equal error rate, %%: %s before, %s after'
         % tuple(' '.join('%.1f' % e for e in r) for r in (errors, equal_error(rng, meetings, mean)[1]))

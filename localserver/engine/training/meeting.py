@@ -5,9 +5,11 @@ The shared sets sim-dev and sim-fluent are made in the same way."""
 import collections
 import os
 import numpy as np
+import rttm
 import soundfile as sf
 from scipy.signal import butter, fftconvolve, sosfilt
 from acoustics import SR, load_audio
+from voices import stretch
 
 FADE = 240  # samples at both ends of a turn
 JOINED = 0.3  # a pause of so many seconds is part of a turn
@@ -21,12 +23,7 @@ class NoTemplate(Exception):
 
 def load_templates(path):
     """RTTM of many meetings -> [turns of a meeting], a turn is (start, end, person)"""
-    by_meeting = collections.defaultdict(list)
-    for line in open(path):
-        p = line.split()
-        if p and p[0] == 'SPEAKER':
-            by_meeting[p[1]].append((float(p[3]), float(p[3]) + float(p[4]), p[7]))
-    return [by_meeting[name] for name in sorted(by_meeting)]
+    return [turns for _, turns in sorted(rttm.read(path).items())]
 
 
 def load_noises(speech):
@@ -98,7 +95,19 @@ class Reader:
         return faded(x[:n], FADE)
 
 
-def response(rng, t60, distance):
+class VoiceReader(Reader):
+    """A person who reads in the voice that the example gives to its people. The samples are those of the person."""
+
+    def __init__(self, _, person, rng):
+        super().__init__(person['pool'], person, rng)
+        if person['speed'] != 1.0:
+            self.x = stretch(self.x.astype(np.float32), person['speed'])
+        if person['tract'] is not None:
+            self.x = person['tract'].speak(self.x)
+        self.at = rng.randint(len(self.x))
+
+
+def room_impulse_response(rng, t60, distance):
     """room impulse response: direct sound and a tail, about 8 dB below it at 0.5 m and 4 dB above it at 2 m"""
     t = np.arange(int(SR * min(0.8, t60 * 1.1) + SR * 0.02)) / SR
     h = rng.randn(len(t)) * 10 ** (-3 * t / t60)
@@ -167,14 +176,14 @@ def in_parts(templates, rng, k, seconds):
 def with_an_absence(rng, turns, seconds):
     """one person does not talk for more than a minute, but before and after"""
     order = [p for p, _ in spoken(turns).most_common()]
-    who = order[rng.randint(1, len(order))]
+    absent = order[rng.randint(1, len(order))]
     a = rng.uniform(0.25, 0.35) * seconds
     b = a + rng.uniform(*AWAY)
-    turns = [t for t in turns if not (t[2] == who and t[1] > a and t[0] < b)]
-    if spoken(t for t in turns if t[1] <= a)[who] < 3:
-        turns.append((a - 4.5, a - 1, who))
-    if spoken(t for t in turns if t[0] >= b)[who] < 3:
-        turns.append((min(b + 1, seconds - 5), min(b + 5, seconds - 1), who))
+    turns = [t for t in turns if not (t[2] == absent and t[1] > a and t[0] < b)]
+    if spoken(t for t in turns if t[1] <= a)[absent] < 3:
+        turns.append((a - 4.5, a - 1, absent))
+    if spoken(t for t in turns if t[0] >= b)[absent] < 3:
+        turns.append((min(b + 1, seconds - 5), min(b + 5, seconds - 1), absent))
     return sorted(turns)
 
 
@@ -229,16 +238,13 @@ def write(out, name, x, turns):
     os.makedirs(out, exist_ok=True)
     path, seconds = os.path.join(out, name), len(x) / SR
     sf.write(path + '.wav', (x * 32767).astype(np.int16), SR, subtype='PCM_16')
-    with open(path + '.rttm', 'w') as f:
-        for a, b, who in sorted(turns):
-            a, b = max(0, a), min(seconds, b)
-            if b - a > 1e-3:
-                f.write('SPEAKER %s 1 %.3f %.3f <NA> <NA> %s <NA> <NA>\n' % (name, a, b - a, who))
+    turns = [(max(0, a), min(seconds, b), speaker) for a, b, speaker in turns]
+    rttm.write(path + '.rttm', name, [(a, b, speaker) for a, b, speaker in turns if b - a > 1e-3])
     with open(path + '.uem', 'w') as f:
         f.write('%s 1 %.3f %.3f\n' % (name, 0, seconds))
 
 
-def simulated(pool, people, templates, noises, rng, turns, style, reader=Reader):
+def simulated(pool, people, noises, rng, turns, style, reader=Reader):
     """-> samples at 16 kHz, {person's number: [(start, end) in s]}, and a line about the room. turns: (start, end,
     person)"""
     k = len(people)
@@ -253,7 +259,7 @@ def simulated(pool, people, templates, noises, rng, turns, style, reader=Reader)
     )
     for a, b, p in sorted(turns):
         if p not in readers:
-            readers[p], room[p] = reader(pool, people[p], rng), response(rng, t60, distance[p])
+            readers[p], room[p] = reader(pool, people[p], rng), room_impulse_response(rng, t60, distance[p])
         speech = readers[p].read(int((b - a) * SR)) * level[p]
         i, y = int(a * SR), fftconvolve(speech, room[p])
         y = y[: len(x) - i]
@@ -286,7 +292,7 @@ def make(out, name, pool, people, templates, noises, rng, seconds, style, reader
     """Writes the meeting. pool: samples that the utterances of people are in, int16; style: one of STYLES. Raises
     NoTemplate."""
     x, truth, about = simulated(
-        pool, people, templates, noises, rng, plan(templates, rng, len(people), seconds, style), style, reader
+        pool, people, noises, rng, plan(templates, rng, len(people), seconds, style), style, reader
     )
     write(out, name, x, [(a, b, name_of(people[p])) for p, spans in truth.items() for a, b in spans])
     print(name, about, ','.join(sorted({p['corpus'] for p in people})), flush=True)

@@ -15,7 +15,7 @@ import soundfile as sf
 import meeting
 from channels import Channels
 from renderer import room_responses
-from voices import Tract, stretch
+from voices import Tract
 
 SHARES = {  # of the kinds of people
     'all': dict(
@@ -30,16 +30,11 @@ SECONDS = (100, 180)
 
 def kinds_of(index, extra):
     """{kind: entries of the store}"""
-    of = lambda *names: [
-        e
-        for e in index
-        if e['corpus'] in names
-        or 'cv' in names
-        and e['corpus'].startswith('cv-')
-        or 'speechocean' in names
-        and e['corpus'].startswith('speechocean')
-    ]
-    cv, so = of('cv'), of('speechocean')
+
+    def of(*prefixes):
+        return [e for e in index if e['corpus'].startswith(prefixes)]
+
+    cv, so = of('cv-'), of('speechocean')
     k = dict(
         cv=[e for e in cv if e['seconds'] >= 8 and len(e['utts']) >= 2],
         speechocean=so,
@@ -55,6 +50,13 @@ def kinds_of(index, extra):
     return k
 
 
+def read_store(folder, split):
+    """entries of the store's index, each with the samples of the store"""
+    pool = np.memmap(os.path.join(folder, 'pool.i16'), '<i2', 'r')
+    with open(os.path.join(folder, 'index.json')) as f:
+        return [dict(e, pool=pool) for e in json.load(f) if e['split'] == split]
+
+
 def main():
     ap = argparse.ArgumentParser()
     for o in ('store', 'out', 'name', 'speech'):
@@ -67,25 +69,7 @@ def main():
     ap.add_argument('--strangers', type=float, default=0.5, help='share of the meetings')
     ap.add_argument('--channels', type=float, default=0.0, help='share of the meetings')
     a = ap.parse_args()
-    read = lambda d: [
-        dict(e, pool=os.path.join(d, 'pool.i16'))
-        for e in json.load(open(os.path.join(d, 'index.json')))
-        if e['split'] == a.split
-    ]
-    kinds = kinds_of(read(a.store), read(a.extra) if a.extra else [])
-    pools = {d: np.memmap(os.path.join(d, 'pool.i16'), '<i2', 'r') for d in filter(None, (a.store, a.extra))}
-
-    class Reader(meeting.Reader):
-        """in the voice that the meeting gives to its people"""
-
-        def __init__(self, _, person, rng):
-            super().__init__(pools[os.path.dirname(person['pool'])], person, rng)
-            if person['speed'] != 1.0:
-                self.x = stretch(self.x.astype(np.float32), person['speed'])
-            if person['tract'] is not None:
-                self.x = person['tract'].speak(self.x)
-            self.at = rng.randint(len(self.x))
-
+    kinds = kinds_of(read_store(a.store, a.split), read_store(a.extra, a.split) if a.extra else [])
     rng, g = np.random.RandomState(a.seed), np.random.default_rng(a.seed)
     templates = meeting.load_templates(os.path.join(a.speech, 'turn-taking', 'AMI-train-only_words.rttm'))
     noises = meeting.load_noises(a.speech)
@@ -93,16 +77,16 @@ def main():
     chance = np.array(list(shares.values())) / sum(shares.values())
     channels = Channels(g, room_responses(a.speech))
     for i in range(a.count):
-        c = kinds[str(rng.choice(list(shares), p=chance))]
+        candidates = kinds[str(rng.choice(list(shares), p=chance))]
         k = int(rng.choice(list(PEOPLE), p=list(PEOPLE.values())))
-        strange = rng.rand() < a.strangers
-        who = [
+        strangers = rng.rand() < a.strangers
+        people = [
             dict(
-                c[j],
-                speed=float(g.uniform(0.82, 1.22) if strange else g.choice(NATURAL)),
-                tract=Tract(g) if strange else None,
+                candidates[j],
+                speed=float(g.uniform(0.82, 1.22) if strangers else g.choice(NATURAL)),
+                tract=Tract(g) if strangers else None,
             )
-            for j in rng.permutation(len(c))[:k]
+            for j in rng.permutation(len(candidates))[:k]
         ]
         try:
             name = '%s-%03d' % (a.name, i)
@@ -110,13 +94,13 @@ def main():
                 a.out,
                 name,
                 None,
-                who,
+                people,
                 templates,
                 noises,
                 rng,
                 rng.uniform(*SECONDS),
                 str(rng.choice(['interview', 'meeting', 'meeting'])),
-                Reader,
+                meeting.VoiceReader,
             )
         except meeting.NoTemplate:
             continue

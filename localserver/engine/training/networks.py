@@ -21,6 +21,13 @@ def has_bfloat16():
         return False
 
 
+@torch.no_grad()
+def average_into(mean, net, decay):
+    """moves the exponential moving average of a network's parameters and buffers one step"""
+    for v, w in zip(mean.state_dict().values(), net.state_dict().values()):
+        v.mul_(decay).add_(w, alpha=1 - decay) if v.dtype.is_floating_point else v.copy_(w)
+
+
 class ResBlock(nn.Module):
     def __init__(self, i, o, stride):
         super().__init__()

@@ -13,14 +13,14 @@ import multiprocessing as mp
 import os
 import numpy as np
 import soundfile as sf
-from segments import people
+from segments import person_embeddings
 from targets import recordings
 
 DIM, RIDGE = 128, 0.2
 
 
 def embeddings(job):
-    return people(*job)
+    return person_embeddings(*job)
 
 
 def alone(path):
@@ -43,16 +43,16 @@ def main():
         for _, x, turns in recordings(os.path.join(a.folder, 'meetings')):
             yield a.weights, x, turns
 
-    found = {}
+    by_name = {}
     with mp.Pool(a.jobs) as pool:
-        for of in pool.imap(embeddings, jobs()):
-            for name, e in of.items():
-                found.setdefault(name, []).append(e)
-    within = np.concatenate([e - np.mean(e, 0) for e in found.values() if len(e) > 1])
+        for recording in pool.imap(embeddings, jobs()):
+            for name, e in recording.items():
+                by_name.setdefault(name, []).append(e)
+    within = np.concatenate([e - np.mean(e, 0) for e in by_name.values() if len(e) > 1])
     w = np.cov(within.T, bias=True)
     values, vectors = np.linalg.eigh(w / w.trace() * DIM + RIDGE * np.eye(DIM))
     (vectors / np.sqrt(values) @ vectors.T).astype('<f4').tofile(a.out)
-    print('%d recordings of %d people' % (len(within), sum(len(e) > 1 for e in found.values())))
+    print('%d recordings of %d people' % (len(within), sum(len(e) > 1 for e in by_name.values())))
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ from acoustics import load_audio
 from channels import Channels
 from simulate import Simulator
 from targets import AMI_TRAIN, classes, masks_of, real_excerpt, recordings
-from voices import SR, Tract, Voices, stretch
+from voices import SR, Tract, Voices
 
 SPEEDS = (0.87, 1.0, 1.15)  # of people with their own voices, each a class of its own
 QUARTERS, SECONDS = 4, 10
@@ -24,7 +24,7 @@ STRETCH = 2 * SECONDS * 100  # frames of the two halves that an example has, pad
 MASKS = 14  # of a quarter
 WINDOWS = 3  # of 5 s in a quarter: the first, any, the last
 REAL, MEETING = 0.03, 0.35  # shares of the examples
-LEAST = 1e-10  # added to mel energies before the logarithm
+ENERGY_FLOOR = 1e-10  # added to mel energies before the logarithm
 
 
 class Example(NamedTuple):
@@ -48,24 +48,16 @@ def room_responses(folder):
     return out
 
 
-class Reader(meeting.Reader):
-    """Somebody in the voice that the example gives to its people."""
+class Reader(meeting.VoiceReader):
+    """A person of an example, which needs less speech than a whole meeting."""
 
     ENOUGH = 25 * SR
-
-    def __init__(self, _, person, rng):
-        super().__init__(person['pool'], person, rng)
-        if person['speed'] != 1.0:
-            self.x = stretch(self.x.astype(np.float32), person['speed'])
-        if person['tract'] is not None:
-            self.x = person['tract'].speak(self.x)
-        self.at = rng.randint(len(self.x))
 
 
 def energies(x):
     """samples of 20 s -> log mel energies [STRETCH, 64] float16"""
     p = FT.power(x)[:STRETCH]
-    return np.log(np.pad(p, ((0, STRETCH - len(p)), (0, 0)), 'edge') + LEAST).astype(np.float16)
+    return np.log(np.pad(p, ((0, STRETCH - len(p)), (0, 0)), 'edge') + ENERGY_FLOOR).astype(np.float16)
 
 
 class Renderer:
@@ -82,11 +74,11 @@ class Renderer:
         )
         self.meetings, self.noises = meeting.load_templates(templates), meeting.load_noises(speech)
         rooms = room_responses(speech)
-        self.sim.b.real_rir += rooms
+        self.sim.banks.real_rir += rooms
         self.rooms = rooms
         self.real = recordings(os.path.join(speech, 'real-dev'), AMI_TRAIN) if split == 'train' else []
-        self.classes = len(SPEEDS) * len(self.sim.v.speakers)
-        self.corpora = {c: i for i, c in enumerate(self.sim.v.corpora)}
+        self.classes = len(SPEEDS) * len(self.sim.voices.speakers)
+        self.corpora = {c: i for i, c in enumerate(self.sim.voices.corpora)}
         self.use(seed)
 
     def use(self, seed):
@@ -96,11 +88,11 @@ class Renderer:
 
     def seed(self, seed):
         self.use(seed)
-        self.sim.b.draw(self.sim.rng, self.sim.v, **self.BANKS)
+        self.sim.banks.draw(self.sim.rng, self.sim.voices, **self.BANKS)
 
     def people(self, count):
         """-> numbers of speakers, their speeds, vocal tracts or None, classes of the voices"""
-        r, v = self.sim.rng, self.sim.v
+        r, v = self.sim.rng, self.sim.voices
         ids = v.pick(r, count, same=0.8)
         if r.random() < self.strangers:
             self.unknown += count
@@ -139,7 +131,7 @@ class Renderer:
 
     def meeting(self):
         """40 s of a meeting, likewise; raises meeting.NoTemplate"""
-        r, v = self.sim.rng, self.sim.v
+        r, v = self.sim.rng, self.sim.voices
         turns = meeting.excerpt(
             self.meetings, self.random, 4.0 * SECONDS, int(r.choice([2, 3, 4], p=[0.4, 0.35, 0.25]))
         )
@@ -147,7 +139,7 @@ class Renderer:
         if style == 'interview':
             turns = meeting.one_after_the_other(self.random, turns, 4 * SECONDS)
         ids, speeds, tracts, numbers = self.people(1 + max(p for _, _, p in turns))
-        who = [
+        people = [
             dict(
                 utts=[(u[1], u[2] * FT.HOP) for u in v.speakers[i][2]],
                 pool=v.pcm[v.speakers[i][2][0][0]],
@@ -156,7 +148,7 @@ class Renderer:
             )
             for k, (i, s) in enumerate(zip(ids, speeds))
         ]
-        x, truth, _ = meeting.simulated(None, who, None, self.noises, self.random, turns, style, Reader)
+        x, truth, _ = meeting.simulated(None, people, self.noises, self.random, turns, style, Reader)
         n = 2 * STRETCH
         lab, t = np.zeros((n, max(3, len(ids))), bool), (np.arange(n) + 0.5) * 0.01
         for p, spans in truth.items():
@@ -208,7 +200,7 @@ class Renderer:
                         m,
                         numbers[s],
                         ids[s],
-                        self.corpora[self.sim.v.speakers[ids[s]][0]],
+                        self.corpora[self.sim.voices.speakers[ids[s]][0]],
                     )
         return [Example(np.concatenate(v), M, Y, S, C, W, at) for v in variants]
 
@@ -217,6 +209,6 @@ def prior(renderer, count=120):
     """mean frame of speech relative to its level, over conversations [64] float32"""
     acc = np.zeros(64)
     for _ in range(count):
-        end = FT.settled(FT.power(renderer.sim.conversation(10.0)[0]))
+        end = FT.long_running(FT.power(renderer.sim.conversation(10.0)[0]))
         acc += (end.mean - end.level) / count
     return acc.astype(np.float32)

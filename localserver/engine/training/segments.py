@@ -10,10 +10,10 @@ from targets import reference
 
 SHORTEST, LONG = 15, 25  # steps of 40 ms: of a run of single-speaker speech, of a segment
 STEPS, MARGIN = 1000, 50  # in which segments begin that are computed at once, and those around them that the trunk sees
-LEAST = 3  # length of the sum of a person's embeddings: that of about four segments
+MIN_LENGTH = 3  # length of the sum of a person's embeddings: that of about four segments
 
 
-def cuts(single):
+def cut_runs(single):
     """bool [T, people], at most one True in a step -> [(person, first step, end step)]: each run divided into equal
     parts of about LONG"""
     out = []
@@ -44,27 +44,27 @@ def pooled(weights, x, turns):
     emb, prior = embedder(weights)
     f = torch.from_numpy(FT.normalised(x, prior))
     labels = reference(turns, len(f) // 2)[1::2]
-    found, rows = cuts(labels & (labels.sum(1, keepdims=True) == 1)), []
+    segments, rows = cut_runs(labels & (labels.sum(1, keepdims=True) == 1)), []
     for at in range(0, len(labels), STEPS):
-        own = [(a - at, b - at) for _, a, b in found if at <= a < at + STEPS]
-        if not own:
+        inside = [(a - at, b - at) for _, a, b in segments if at <= a < at + STEPS]
+        if not inside:
             continue
         begin = max(0, at - MARGIN)
         h = emb.trunk(f[None, 4 * begin : 4 * (at + STEPS + MARGIN)])[:, :, at - begin :]
-        M = torch.zeros(1, len(own), h.shape[2])
-        for n, (a, b) in enumerate(own):
+        M = torch.zeros(1, len(inside), h.shape[2])
+        for n, (a, b) in enumerate(inside):
             M[0, n, a:b] = 1
         rows.append(pool_many(emb, h, M)[0].half().numpy())
-    person, a, b = np.array(sorted(found, key=lambda s: s[1] // STEPS)).reshape(-1, 3).T
+    person, a, b = np.array(sorted(segments, key=lambda s: s[1] // STEPS)).reshape(-1, 3).T
     return person, a * 0.04, b * 0.04, np.concatenate(rows) if rows else np.zeros((0, emb.fc.in_features), np.float16)
 
 
 @torch.no_grad()
-def people(weights, x, turns):
+def person_embeddings(weights, x, turns):
     """samples and {person: [(start, end) in s]} of a recording -> {person: mean embedding [128] of length 1}, of
     those with enough speech"""
     person, _, _, pool = pooled(weights, x, turns)
     emb = embedder(weights)[0]
     e = F.normalize(emb.bno(emb.fc(emb.bnp(torch.from_numpy(pool).float())))).numpy()
     sums = {name: e[person == k].sum(0) for k, name in enumerate(turns)}
-    return {name: v / np.linalg.norm(v) for name, v in sums.items() if np.linalg.norm(v) > LEAST}
+    return {name: v / np.linalg.norm(v) for name, v in sums.items() if np.linalg.norm(v) > MIN_LENGTH}

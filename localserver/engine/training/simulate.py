@@ -5,16 +5,17 @@ One room and one recording chain for a conversation; every speaker has an own di
 own. Run as a program it writes wav + rttm of a few conversations to look at and to listen to."""
 import numpy as np
 import scipy.fft as sfft
+import rttm
 import turns as T
-from acoustics import Banks, F32, HOP, SR, mu_law, response
+from acoustics import Banks, F32, HOP, SR, mu_law, frequency_response
 from voices import join_labels
 
 
 class Simulator:
     def __init__(self, voices, templates, noise_folder, seed, **banks):
-        self.v, self.t = voices, templates
+        self.voices, self.templates = voices, templates
         self.rng = np.random.default_rng(seed)
-        self.b = Banks(np.random.default_rng(seed + 77), voices, noise_folder, **banks)
+        self.banks = Banks(np.random.default_rng(seed + 77), voices, noise_folder, **banks)
         self.map = {}
         self.kinds = (0.36, 0.44, 0.2)  # recorded, coloured, babble
 
@@ -30,7 +31,7 @@ class Simulator:
         if u < 0.1:
             return []
         if u < 0.62:
-            return T.from_template(r, self.t, dur, most)
+            return T.from_template(r, self.templates, dur, most)
         k = int(r.choice([1, 2, 3], p=[0.15, 0.5, 0.35]))
         return T.dense(
             r,
@@ -58,7 +59,7 @@ class Simulator:
             pre = int(r.integers(0, 150)) if cont and fa == 0 else 0
             if fresh and r.random() < fresh:
                 state.pop(ids[s], None)
-            x, l = self.v.read(r, ids[s], n + pre, speeds[s], state, tracts[s] if tracts else None)
+            x, l = self.voices.read(r, ids[s], n + pre, speeds[s], state, tracts[s] if tracts else None)
             x, l = x[pre * HOP :], l[pre:]
             if wander and len(x):
                 x = self.turned(x, wander)
@@ -73,21 +74,21 @@ class Simulator:
     def room(self):
         r = self.rng
         kind = r.choice(['near', 'far', 'real'], p=[0.35, 0.5, 0.15])
-        room = self.b.rooms[r.integers(len(self.b.rooms))]
+        room = self.banks.rooms[r.integers(len(self.banks.rooms))]
 
         def position():
-            if kind == 'real' and self.b.real_rir:
-                return 1.0, self.b.real_rir[r.integers(len(self.b.real_rir))]
+            if kind == 'real' and self.banks.real_rir:
+                return 1.0, self.banks.real_rir[r.integers(len(self.banks.real_rir))]
             return room[r.integers(0, 3) if kind == 'near' else r.integers(1, len(room))]
 
         return position
 
-    def mix(self, tracks, dur, spread=None, snr=None, hard=True, level=None):
+    def mix(self, tracks, dur, snr=None, hard=True):
         """dry tracks -> recording"""
         r, n = self.rng, int(round(dur * 100)) * HOP
         L = sfft.next_fast_len(n + 7200, real=True)
         position = self.room()
-        spread = r.uniform(0, 7.0) if spread is None else spread
+        spread = r.uniform(0, 7.0)
         acc, act = 0, np.zeros(n // HOP, bool)
         for s, (x, l) in tracks.items():
             d, h = position()
@@ -99,21 +100,21 @@ class Simulator:
                 )
             acc = acc + X
             act |= l
-        g = self.curve(response(r), L)
+        g = self.curve(frequency_response(r), L)
         y = sfft.irfft(acc * g, L)[:n].astype(F32) if tracks else np.zeros(n, F32)
         p = (y.reshape(-1, HOP) ** 2).mean(1)
         lev = np.sqrt(p[act].mean()) if act.any() else 0.0
         y = y / F32(lev) if lev > 0 else y
         snr = r.uniform(3, 38) + 0.6 * spread if snr is None else snr
         if r.random() < 0.92:
-            z = self.b.noise(r, n, self.kinds)
+            z = self.banks.noise(r, n, self.kinds)
             if r.random() < 0.25:
                 z = z * np.interp(
                     np.arange(n), np.linspace(0, n, max(3, int(dur))), 10 ** (r.uniform(-8, 8, max(3, int(dur))) / 20)
                 ).astype(F32)
             y = y + z * F32(10 ** (-snr / 20))
             if r.random() < 0.35:
-                y = y + np.resize(self.b.coloured[r.integers(len(self.b.coloured))], n) * F32(
+                y = y + np.resize(self.banks.coloured[r.integers(len(self.banks.coloured))], n) * F32(
                     10 ** (-(snr + r.uniform(0, 12)) / 20)
                 )
         if hard:
@@ -124,13 +125,13 @@ class Simulator:
         elif u < 0.12:
             c = np.abs(y).max() * r.uniform(0.2, 0.6)
             y = np.clip(y, -c, c)
-        level = (r.uniform(-45, -14) if tracks else r.uniform(-70, -22)) if level is None else level
+        level = r.uniform(-45, -14) if tracks else r.uniform(-70, -22)
         y = y * F32(10 ** (level / 20)) + r.standard_normal(n, F32) * F32(10 ** (r.uniform(-95, -76) / 20))
         return np.clip(np.round(y * 32768.0), -32768, 32767).astype(F32) / F32(32768.0)
 
     def negatives(self, y, n, empty):
         """clicks, breath, laughter, and noise that is as loud and as restless as speech; all of it is no speech"""
-        r, b = self.rng, self.b
+        r, b = self.rng, self.banks
         if r.random() < (0.75 if empty else 0.5):
             for _ in range(r.integers(1, 8)):
                 e = b.events[r.integers(len(b.events))]
@@ -143,33 +144,14 @@ class Simulator:
             y = y + np.resize(m[s:], n) * F32(10 ** (r.uniform(-28, 0 if empty else -3) / 20))
         return y
 
-    def conversation(
-        self,
-        dur,
-        turns=None,
-        ids=None,
-        speeds=None,
-        speed_choice=None,
-        corpus=None,
-        tracts=None,
-        wander=0.0,
-        fresh=0.0,
-        **kw,
-    ):
+    def conversation(self, dur, turns=None, ids=None, speeds=None, tracts=None, wander=0.0, fresh=0.0, **kw):
         """-> (float32 [dur s], bool [100 dur, 3], list of speaker numbers, list of speeds)"""
         r = self.rng
         turns = self.turns_for(dur) if turns is None else turns
         k = max([s for _, _, s, _ in turns], default=-1) + 1
-        ids = self.v.pick(r, k, corpus=corpus) if ids is None else ids
+        ids = self.voices.pick(r, k) if ids is None else ids
         if speeds is None:
-            speeds = [
-                r.choice(speed_choice)
-                if speed_choice is not None
-                else r.uniform(0.85, 1.15)
-                if r.random() < 0.6
-                else 1.0
-                for _ in range(k)
-            ]
+            speeds = [r.uniform(0.85, 1.15) if r.random() < 0.6 else 1.0 for _ in range(k)]
         tr = self.tracks(turns, ids, dur, speeds, tracts, wander, fresh)
         y = self.mix(tr, dur, **kw)
         lab = np.zeros((int(round(dur * 100)), max(3, k, len(ids))), bool)
@@ -195,18 +177,12 @@ def main():
     for i in range(a.count):
         y, lab, ids, _ = sim.conversation(a.seconds)
         sf.write('%s%02d.wav' % (a.out, i), y, SR, subtype='PCM_16')
-        with open('%s%02d.rttm' % (a.out, i), 'w') as f:
-            for s in range(len(ids)):
-                d = np.diff(np.r_[0, lab[:, s].astype(np.int8), 0])
-                for b, e in zip(np.flatnonzero(d == 1), np.flatnonzero(d == -1)):
-                    f.write(
-                        'SPEAKER x 1 %.2f %.2f <NA> <NA> %s <NA> <NA>\n'
-                        % (b / 100.0, (e - b) / 100.0, self_name(sim, ids[s]))
-                    )
-
-
-def self_name(sim, i):
-    return sim.v.speakers[i][1].replace('/', '-')
+        turns = []
+        for s, speaker in enumerate(ids):
+            name = sim.voices.speakers[speaker][1].replace('/', '-')
+            d = np.diff(np.r_[0, lab[:, s].astype(np.int8), 0])
+            turns += [(b / 100, e / 100, name) for b, e in zip(np.flatnonzero(d == 1), np.flatnonzero(d == -1))]
+        rttm.write('%s%02d.rttm' % (a.out, i), 'x', turns)
 
 
 if __name__ == '__main__':

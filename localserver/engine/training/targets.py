@@ -1,12 +1,14 @@
 """What the networks are trained towards: masks of single-speaker speech, classes of windows, excerpts of real
 recordings."""
 import glob
+import itertools
 import os
 import numpy as np
 import scipy.fft as sfft
+import rttm
 import soundfile as sf
 import features as FT
-from acoustics import HOP, response
+from acoustics import HOP, frequency_response
 from voices import stretch
 
 AMI_TRAIN = ['trn0%d' % i for i in (0, 1, 3, 4, 5, 6, 7, 8, 9)]  # of real-dev; all other recordings are for measuring
@@ -51,15 +53,6 @@ def classes(lab):
     return y
 
 
-def read_rttm(path):
-    out = {}
-    for line in open(path):
-        p = line.split()
-        if p and p[0] == 'SPEAKER':
-            out.setdefault(p[7], []).append((float(p[3]), float(p[3]) + float(p[4])))
-    return out
-
-
 def recordings(folder, only=None):
     """[(name, samples, {speaker: [(start, end)]})] of every audio file with an RTTM beside it"""
     out = []
@@ -69,7 +62,10 @@ def recordings(folder, only=None):
         if os.path.exists(r) and (only is None or n in only):
             x, sr = sf.read(w, dtype='float32', always_2d=True)
             assert sr == FT.SR, w
-            out.append((n, x[:, 0], read_rttm(r)))
+            turns = {}
+            for start, end, speaker in itertools.chain.from_iterable(rttm.read(r).values()):
+                turns.setdefault(speaker, []).append((start, end))
+            out.append((n, x[:, 0], turns))
     return out
 
 
@@ -107,13 +103,13 @@ def real_excerpt(rng, recs, sim, seconds):
     L = sfft.next_fast_len(n + 7200, real=True)
     Y = sfft.rfft(y, L)
     if rng.random() < 0.7:
-        Y = Y * sim.curve(response(rng, 3.0), L)
+        Y = Y * sim.curve(frequency_response(rng, 3.0), L)
     if rng.random() < 0.2:
         Y = Y * sfft.rfft(sim.room()()[1], L)
     y = sfft.irfft(Y, L)[:n]
     y = y / (np.sqrt((y * y).mean()) + 1e-6)
     if rng.random() < 0.5:
-        y = y + sim.b.noise(rng, n) * 10 ** (-rng.uniform(15, 40) / 20)
+        y = y + sim.banks.noise(rng, n) * 10 ** (-rng.uniform(15, 40) / 20)
     if rng.random() < 0.3:
         y = sim.negatives(y.astype(np.float32), n, False)
     return (y * 10 ** (rng.uniform(-45, -18) / 20)).astype(np.float32), lab

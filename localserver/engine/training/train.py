@@ -234,7 +234,7 @@ def main():
     workers.append(mp.Process(target=render_held_out, args=(others, a.store, a.speech), daemon=True))
     for w in workers:
         w.start()
-    noises = noise_energies(r.sim.b)
+    noises = noise_energies(r.sim.banks)
     device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
     torch.backends.cudnn.benchmark = True
     nets, teacher, head = Networks(r.classes).to(device), Embedder(width=a.width).to(device), Head(r.classes).to(device)

@@ -2,19 +2,15 @@
 A turn is (start s, end s, speaker 0.., talked already when the excerpt begins)."""
 import collections
 import numpy as np
+import rttm
 
 
 def load_templates(path):
     """RTTM of many meetings -> list of float arrays [(start, end, speaker number)]"""
-    m = collections.defaultdict(list)
-    for line in open(path):
-        p = line.split()
-        if p and p[0] == 'SPEAKER':
-            m[p[1]].append((float(p[3]), float(p[3]) + float(p[4]), p[7]))
     out = []
-    for k in sorted(m):
-        names = {n: i for i, n in enumerate(sorted({t[2] for t in m[k]}))}
-        out.append(np.array([(a, b, names[n]) for a, b, n in sorted(m[k])]))
+    for _, turns in sorted(rttm.read(path).items()):
+        names = {n: i for i, n in enumerate(sorted({t[2] for t in turns}))}
+        out.append(np.array([(a, b, names[n]) for a, b, n in sorted(turns)]))
     return out
 
 

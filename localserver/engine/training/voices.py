@@ -83,13 +83,12 @@ class Voices:
     """Speakers of one split. Utterances are (store, first sample, frames, offset into the frame arrays, rms of the
     speech)."""
 
-    def __init__(self, store, split, extra=None):
-        self.speakers, self.by, self.lang, self.pcm = [], {}, {}, []
+    def __init__(self, store, split):
+        self.speakers, self.by_corpus, self.by_language, self.pcm = [], {}, {}, []
         self.energy, self.speech = np.zeros(0, np.float16), np.zeros(0, bool)
-        for folder in [store] + ([extra] if extra else []):
-            self._add(folder, split)
-        self.corpora = sorted(self.by)
-        w = np.array([CORPUS_SHARE.get(c, 0.02) * min(1.0, len(self.by[c]) / 3.0) for c in self.corpora])
+        self._add(store, split)
+        self.corpora = sorted(self.by_corpus)
+        w = np.array([CORPUS_SHARE.get(c, 0.02) * min(1.0, len(self.by_corpus[c]) / 3.0) for c in self.corpora])
         self.weight = w / w.sum()
 
     def _add(self, folder, split):
@@ -112,8 +111,8 @@ class Voices:
                 continue
             c, n = corpus_of(e['corpus']), len(self.speakers)
             self.speakers.append((c, e['corpus'] + '/' + e['speaker'], utts))
-            self.by.setdefault(c, []).append(n)
-            self.lang.setdefault(e['corpus'], []).append(n)
+            self.by_corpus.setdefault(c, []).append(n)
+            self.by_language.setdefault(e['corpus'], []).append(n)
 
     def _measure(self, pcm, index, cache):
         en, sp, utts, first, off = [], [], [], [0], 0
@@ -140,14 +139,14 @@ class Voices:
         )
         os.replace(cache + '.tmp.npz', cache)
 
-    def pick(self, rng, n, same=0.65, language=0.4, corpus=None):
+    def pick(self, rng, n, same=0.65, language=0.4):
         """n different speakers; mostly of one corpus (and often of one language) so that the channel does not tell
         them apart"""
-        c = corpus or self.corpora[rng.choice(len(self.corpora), p=self.weight)]
+        c = self.corpora[rng.choice(len(self.corpora), p=self.weight)]
         one = rng.random() < same
-        src = self.by[c]
+        src = self.by_corpus[c]
         if one and c == 'cv' and rng.random() < language:
-            k = [v for v in self.lang.values() if v[0] in self._cv() and len(v) >= n]
+            k = [v for v in self.by_language.values() if v[0] in self._cv() and len(v) >= n]
             if k:
                 src = k[rng.integers(len(k))]
         out = []
@@ -155,7 +154,7 @@ class Voices:
             if len(out) == n:
                 break
             if not one and out or len(src) < n:
-                src = self.by[self.corpora[rng.choice(len(self.corpora), p=self.weight)]]
+                src = self.by_corpus[self.corpora[rng.choice(len(self.corpora), p=self.weight)]]
             i = src[rng.integers(len(src))]
             if i not in out:
                 out.append(i)
@@ -163,7 +162,7 @@ class Voices:
 
     def _cv(self):
         if not hasattr(self, '_cvset'):
-            self._cvset = set(self.by.get('cv', []))
+            self._cvset = set(self.by_corpus.get('cv', []))
         return self._cvset
 
     def read(self, rng, i, frames, speed=1.0, state=None, tract=None):
