@@ -1,17 +1,21 @@
 """Trains both networks from nothing on simulated conversations and meetings, on a GPU if there is one.
 
-Worker processes render examples (renderer.py), which stay on the device and are heard there through other lines and rooms each time they are drawn (augment.py).
-A teacher, an embedder with more channels, learns at the same time. Losses:
+Worker processes render examples (renderer.py), which stay on the device and go through other lines and rooms there
+each time they are drawn (augment.py). A teacher, an embedder with more channels, learns at the same time.
+Losses:
 
 con    contrastive: one voice's masks against other voices of the same corpus
 ver    logistic loss of "one person", for pairs inside an example, at one threshold for all of them
-aam    additive angular margin softmax over the training speakers at three speeds; the centres learn by plain gradient descent
-teach  1 - cosine between an embedding and the mean of the teacher's embeddings of the same person in the batch (knowledge distillation, Hinton et al., arXiv 1503.02531)
-seg    cross entropy under the best permutation of the speakers (permutation-invariant training, Yu et al., arXiv 1607.00325) of three windows of each quarter
+aam    additive angular margin softmax over the training speakers at three speeds; the centres learn by plain gradient
+       descent
+teach  1 - cosine between an embedding and the mean of the teacher's embeddings of the same person in the batch
+       (knowledge distillation, Hinton et al., arXiv 1503.02531)
+seg    cross entropy under the best permutation of the speakers (permutation-invariant training, Yu et al., arXiv
+       1607.00325) of three windows of each quarter
 pair   frames of one voice are alike, inside the segmenter (an auxiliary output)
 
-The learning rate is a function of the progress alone, which is that of the steps, or of --minutes if these are over earlier. OUT/train.pt is written every --save minutes
-and continued from when the program starts again."""
+The learning rate is a function of the progress alone, which is that of the steps, or of --minutes if these are over
+earlier. OUT/train.pt is written every --save minutes and continued from when the program starts again."""
 import argparse
 import copy
 import math
@@ -28,15 +32,15 @@ import renderer as R
 from augment import Augment
 from features import MELS, power
 from losses import Pairs, contrastive, eer, margin_softmax, pair_loss, pit, verification, window_weights
-from networks import WINDOW, Embedder, Segmenter, has_bfloat16, pool_many
+from networks import WINDOW, Embedder, Segmenter, average_into, has_bfloat16, pool_many
 
-THRESHOLD = .3                                   # cosine of ver
-MARGIN, SCALE = .2, 30.                          # of aam, from half of the training on
-TEACH = 6.                                       # weight of teach from two fifths of the training on; from a tenth on it rises
-AAM, VER, SEG, PAIR = .5, 2., 3., .3             # weights
-CENTRES = 4.                                     # learning rate of the centres
-SETTLED = .65                                    # share of the streams that have gone on for long
-HELD_OUT = 48                                    # examples
+THRESHOLD = 0.3  # cosine of ver
+MARGIN, SCALE = 0.2, 30.0  # of aam, from half of the training on
+TEACH = 6.0  # weight of teach from two fifths of the training on; from a tenth on it rises
+AAM, VER, SEG, PAIR = 0.5, 2.0, 3.0, 0.3  # weights
+CENTRES = 4.0  # learning rate of the centres
+LONG_RUNNING = 0.65  # share of the streams that have gone on for long
+HELD_OUT = 48  # examples
 
 
 def render(queue, r, seed):
@@ -50,10 +54,10 @@ def render(queue, r, seed):
 
 def render_held_out(queue, store, speech):
     torch.set_num_threads(1)
-    r = R.Renderer(store, speech, 'dev', 9, strangers=0., channels=1.)
+    r = R.Renderer(store, speech, 'dev', 9, strangers=0.0, channels=1.0)
     for _ in range(HELD_OUT):
-        clean, heard = r.example()
-        queue.put((clean, heard))
+        clean, through_channels = r.example()
+        queue.put((clean, through_channels))
 
 
 class Store:
@@ -62,14 +66,20 @@ class Store:
     def __init__(self, device, capacity):
         q, m = R.QUARTERS, R.MASKS
         on = lambda shape, dtype: torch.zeros((capacity, *shape), dtype=dtype, device=device)
-        self.frames, self.masks, self.windows = on((2 * R.STRETCH, MELS), torch.float16), on((q, m, R.STEPS), torch.float16), on((q, R.WINDOWS, 250), torch.int8)
+        self.frames, self.masks, self.windows = (
+            on((2 * R.STRETCH, MELS), torch.float16),
+            on((q, m, R.STEPS), torch.float16),
+            on((q, R.WINDOWS, 250), torch.int8),
+        )
         self.people, self.speakers, self.corpora = (np.full((capacity, q, m), -1, np.int64) for _ in range(3))
         self.at = np.zeros(capacity, np.int64)
         self.device, self.capacity, self.count = device, capacity, 0
 
     def add(self, e):
         k = self.count % self.capacity
-        self.frames[k].copy_(torch.from_numpy(e.frames)); self.masks[k].copy_(torch.from_numpy(e.masks)); self.windows[k].copy_(torch.from_numpy(e.windows))
+        self.frames[k].copy_(torch.from_numpy(e.frames))
+        self.masks[k].copy_(torch.from_numpy(e.masks))
+        self.windows[k].copy_(torch.from_numpy(e.windows))
         self.people[k], self.speakers[k], self.corpora[k], self.at[k] = e.people, e.speakers, e.corpora, e.at
         if self.device.type == 'cuda':
             torch.cuda.current_stream().synchronize()
@@ -83,14 +93,22 @@ class Store:
                 self.add(queue.get())
 
     def batch(self, which):
-        """-> mel energies [n, 2 STRETCH, 64], masks [4 n, MASKS, STEPS], of the masks that are there: where, class, speaker, corpus, example; windows, where the second begins"""
+        """-> mel energies [n, 2 STRETCH, 64], masks [4 n, MASKS, STEPS], of the masks that are there: where, class,
+        speaker, corpus, example; windows, where the second begins"""
         to = lambda x: torch.from_numpy(np.ascontiguousarray(x)).to(self.device, non_blocking=True)
         i = to(which)
         there = self.people[which] >= 0
         number = np.broadcast_to(np.arange(len(which))[:, None, None], there.shape)
         flat = lambda x: x.flatten(0, 1)
-        return (self.frames[i].float().exp(), flat(self.masks[i]).float(), to(np.flatnonzero(there)), *(to(x[which][there]) for x in (self.people, self.speakers, self.corpora)),
-                to(number[there]), flat(self.windows[i]).long(), to(self.at[which].repeat(R.QUARTERS)))
+        return (
+            self.frames[i].float().exp(),
+            flat(self.masks[i]).float(),
+            to(np.flatnonzero(there)),
+            *(to(x[which][there]) for x in (self.people, self.speakers, self.corpora)),
+            to(number[there]),
+            flat(self.windows[i]).long(),
+            to(self.at[which].repeat(R.QUARTERS)),
+        )
 
 
 class Networks(nn.Module):
@@ -100,7 +118,7 @@ class Networks(nn.Module):
         super().__init__()
         self.emb, self.seg, self.aux = Embedder(), Segmenter(), nn.Conv1d(96, 32, 1)
         self.head = Head(classes)
-        self.pair = nn.Parameter(torch.tensor([6., -2.]))
+        self.pair = nn.Parameter(torch.tensor([6.0, -2.0]))
 
 
 class Head(nn.Module):
@@ -109,10 +127,12 @@ class Head(nn.Module):
     def __init__(self, classes, dim=128):
         super().__init__()
         self.centres = nn.Parameter(F.normalize(torch.randn(classes, dim)))
-        self.scale, self.steep = nn.Parameter(torch.tensor(14.)), nn.Parameter(torch.tensor(10.))
+        self.scale, self.steep = nn.Parameter(torch.tensor(14.0)), nn.Parameter(torch.tensor(10.0))
 
     def forward(self, e, y, pairs, margin):
-        con, ver = contrastive(e, pairs, self.scale.clamp(5., 40.)), verification(e, pairs, self.steep.clamp(5., 30.), THRESHOLD)
+        con, ver = contrastive(e, pairs, self.scale.clamp(5.0, 40.0)), verification(
+            e, pairs, self.steep.clamp(5.0, 30.0), THRESHOLD
+        )
         known = torch.where(y < len(self.centres), y, torch.full_like(y, -1))
         return dict(con=con, ver=ver, aam=margin_softmax(e, self.centres, known, SCALE, margin))
 
@@ -133,74 +153,92 @@ class Losses:
         at = lambda *shape: torch.rand(*shape, device=self.device)
         if training:
             p = self.augment(p)
-        offset = F.interpolate(torch.randn(n, 1, 4, device=self.device) * .15, size=MELS, mode='linear', align_corners=True)[:, 0] + torch.randn(n, 1, device=self.device) * .15
-        counts = torch.tensor([2000., 6000., 12000.], device=self.device)[torch.randint(3, (n,), device=self.device)]
-        f = frontend.frames(p, self.prior, at(n) < SETTLED, counts, offset * training)
-        f = f.view(2 * n, R.STRETCH // 2, MELS)[:, :R.FRAMES]
+        offset = (
+            F.interpolate(
+                torch.randn(n, 1, 4, device=self.device) * 0.15, size=MELS, mode='linear', align_corners=True
+            )[:, 0]
+            + torch.randn(n, 1, device=self.device) * 0.15
+        )
+        counts = torch.tensor([2000.0, 6000.0, 12000.0], device=self.device)[torch.randint(3, (n,), device=self.device)]
+        f = frontend.frames(p, self.prior, at(n) < LONG_RUNNING, counts, offset * training)
+        f = f.view(2 * n, R.STRETCH // 2, MELS)[:, : R.FRAMES]
         return self.augment.bands_missing(f) if training else f
 
-    def segmentation(self, seg, aux, pair, f, h, windows, at, it):
+    def segmentation(self, seg, aux, pair, f, h, windows, at, step):
         x = seg.stream(f, h)
         n = len(x)
-        second = x.gather(1, (at[:, None] + torch.arange(WINDOW, device=self.device))[..., None].expand(-1, -1, x.shape[2]))
+        second = x.gather(
+            1, (at[:, None] + torch.arange(WINDOW, device=self.device))[..., None].expand(-1, -1, x.shape[2])
+        )
         u = torch.cat([x[:, :WINDOW], second, x[:, -WINDOW:]])
         w = windows.transpose(0, 1)
         loss = pit(seg.window(u), w.flatten(0, 1), self.weight.expand(R.WINDOWS, n, 250).flatten(0, 1))
-        if it % 5 == 0:                                               # the first seconds of a stream
+        if step % 5 == 0:  # the first seconds of a stream
             k = int(np.random.randint(15, WINDOW))
-            loss = .7 * loss + .3 * pit(seg.window(x[:, :k]), w[0][:, :2 * k], self.weight[0, :, :2 * k].expand(n, -1))
+            loss = 0.7 * loss + 0.3 * pit(
+                seg.window(x[:, :k]), w[0][:, : 2 * k], self.weight[0, :, : 2 * k].expand(n, -1)
+            )
         z = F.normalize(aux(x[:, -WINDOW:].transpose(1, 2)).transpose(1, 2), dim=2)
         return dict(seg=loss, pair=pair_loss(z, w[2], pair[0], pair[1]))
 
-    def __call__(self, nets, teacher, head, batch, it, progress):
+    def __call__(self, nets, teacher, head, batch, step, progress):
         """-> losses of the networks, of the teacher, embeddings of both, what is compared"""
         p, masks, where, y, s, c, g, windows, at = batch
         f = self.frames(p, nets.training)
-        pairs, margin = Pairs(y, s, c, g), MARGIN * min(1., 2 * progress)
+        pairs, margin = Pairs(y, s, c, g), MARGIN * min(1.0, 2 * progress)
         h = nets.emb.trunk(f)
         e = embed(nets.emb, h, masks, where)
-        own = nets.head(e, y, pairs, margin)
-        own.update(self.segmentation(nets.seg, nets.aux, nets.pair, f, h, windows, at, it))
+        student_losses = nets.head(e, y, pairs, margin)
+        student_losses.update(self.segmentation(nets.seg, nets.aux, nets.pair, f, h, windows, at, step))
         t = embed(teacher, teacher.trunk(f), masks, where)
-        theirs = head(t, y, pairs, margin)
+        teacher_losses = head(t, y, pairs, margin)
         mean = F.normalize((pairs.person & pairs.here).float() @ t.detach())
-        own['teach'] = 1 - (e * mean).sum(1).mean()
-        return own, theirs, e, t, pairs
+        student_losses['teach'] = 1 - (e * mean).sum(1).mean()
+        return student_losses, teacher_losses, e, t, pairs
 
     @staticmethod
-    def total(own, theirs, progress):
+    def total(student_losses, teacher_losses, progress):
         embedder = lambda l: l['con'] + VER * l['ver'] + AAM * l['aam']
-        teach = TEACH * min(1., max(0., (progress - .1) / .3))
-        return embedder(own) + teach * own['teach'] + SEG * (own['seg'] + PAIR * own['pair']) + embedder(theirs)
+        teach = TEACH * min(1.0, max(0.0, (progress - 0.1) / 0.3))
+        segmenter = student_losses['seg'] + PAIR * student_losses['pair']
+        return embedder(student_losses) + teach * student_losses['teach'] + SEG * segmenter + embedder(teacher_losses)
 
 
 @torch.no_grad()
 def held_out(losses, nets, teacher, head, sets, size):
     """losses and EER in % inside examples, of both embedders, on people that are not trained on"""
-    nets.eval(); teacher.eval()
+    nets.eval()
+    teacher.eval()
     row = []
     for name, store in sets.items():
-        acc, found, n = {}, [[], [], [], []], 0
+        sums, cosines, n = {}, [[], [], [], []], 0
         for a in range(0, store.count, size):
-            own, theirs, e, t, pairs = losses(nets, teacher, head, store.batch(np.arange(a, min(store.count, a + size))), 1, 1.)
+            student_losses, teacher_losses, e, t, pairs = losses(
+                nets, teacher, head, store.batch(np.arange(a, min(store.count, a + size))), 1, 1.0
+            )
             n += 1
-            for k, v in list(own.items()) + [('teacher ' + k, v) for k, v in theirs.items()]:
+            for k, v in list(student_losses.items()) + [('teacher ' + k, v) for k, v in teacher_losses.items()]:
                 if 'aam' not in k:
-                    acc[k] = acc.get(k, 0.) + v.item()
+                    sums[k] = sums.get(k, 0.0) + v.item()
             up = torch.triu(torch.ones_like(pairs.here), 1) & pairs.here
             for k, v in enumerate((e, t)):
                 s = v @ v.t()
-                found[2 * k].append(s[up & pairs.person].cpu().numpy()); found[2 * k + 1].append(s[up & pairs.other].cpu().numpy())
+                cosines[2 * k].append(s[up & pairs.person].cpu().numpy())
+                cosines[2 * k + 1].append(s[up & pairs.other].cpu().numpy())
         if n:
-            same, other, of, two = map(np.concatenate, found)
-            row.append('%s: %s EER %.2f, teacher %.2f, cosines %.2f %.2f' % (name, ' '.join('%s %.4f' % (k, v / n) for k, v in acc.items()), eer(same, other), eer(of, two), same.mean(), other.mean()))
+            same, other, teacher_same, teacher_other = map(np.concatenate, cosines)
+            row.append(
+                '%s: %s EER %.2f, teacher %.2f, cosines %.2f %.2f'
+                % (
+                    name,
+                    ' '.join('%s %.4f' % (k, v / n) for k, v in sums.items()),
+                    eer(same, other),
+                    eer(teacher_same, teacher_other),
+                    same.mean(),
+                    other.mean(),
+                )
+            )
     return ' | '.join(row)
-
-
-def average_into(ema, net, d):
-    with torch.no_grad():
-        for v, w in zip(ema.state_dict().values(), net.state_dict().values()):
-            v.lerp_(w, 1 - d) if v.dtype.is_floating_point else v.copy_(w)
 
 
 def noise_energies(banks):
@@ -209,17 +247,64 @@ def noise_energies(banks):
     return torch.from_numpy(np.stack([p / p.mean() for p in P]).astype(np.float32))
 
 
-def main():
+def options():
     ap = argparse.ArgumentParser()
     for o in ('store', 'speech', 'out'):
         ap.add_argument('--' + o, required=True)
-    ap.add_argument('--steps', type=int, default=8000); ap.add_argument('--minutes', type=float, default=1e9)
-    ap.add_argument('--batch', type=int, default=32, help='examples in a step'); ap.add_argument('--capacity', type=int, default=30000, help='examples kept on the device')
-    ap.add_argument('--lr', type=float, default=1.5e-3); ap.add_argument('--wd', type=float, default=.04); ap.add_argument('--width', type=int, default=3, help='of the teacher')
-    ap.add_argument('--channels', type=float, default=.55, help='share of the examples that also go through channels.py'); ap.add_argument('--strangers', type=float, default=.5, help='share of the examples with synthetic vocal tracts')
-    ap.add_argument('--workers', type=int, default=max(1, (os.cpu_count() or 2) - 1)); ap.add_argument('--ahead', type=int, default=400, help='examples to wait for')
-    ap.add_argument('--save', type=float, default=10, help='minutes'); ap.add_argument('--seed', type=int, default=1)
-    a = ap.parse_args()
+    ap.add_argument('--steps', type=int, default=8000)
+    ap.add_argument('--minutes', type=float, default=1e9)
+    ap.add_argument('--batch', type=int, default=32, help='examples in a step')
+    ap.add_argument('--capacity', type=int, default=30000, help='examples kept on the device')
+    ap.add_argument('--lr', type=float, default=1.5e-3)
+    ap.add_argument('--wd', type=float, default=0.04)
+    ap.add_argument('--width', type=int, default=3, help='of the teacher')
+    ap.add_argument(
+        '--channels', type=float, default=0.55, help='share of the examples that also go through channels.py'
+    )
+    ap.add_argument('--strangers', type=float, default=0.5, help='share of the examples with synthetic vocal tracts')
+    ap.add_argument('--workers', type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    ap.add_argument('--ahead', type=int, default=400, help='examples to wait for')
+    ap.add_argument('--save', type=float, default=10, help='minutes')
+    ap.add_argument('--seed', type=int, default=1)
+    return ap.parse_args()
+
+
+def optimizers(nets, teacher, head, a):
+    """-> AdamW of everything but the centres of the classes, gradient descent of these"""
+    centres = [nets.head.centres, head.centres]
+    named = list(nets.named_parameters()) + list(teacher.named_parameters()) + list(head.named_parameters())
+    params = [v for _, v in named if not any(v is c for c in centres)]
+    groups = [dict(params=[v for v in params if (v.ndim > 1) == big], weight_decay=a.wd * big) for big in (True, False)]
+    return torch.optim.AdamW(groups, lr=a.lr, betas=(0.9, 0.98)), torch.optim.SGD(centres, lr=CENTRES)
+
+
+def set_rates(opt, centres_opt, highest, progress):
+    """-> the learning rate of opt"""
+    falling = 0.5 + 0.5 * math.cos(math.pi * progress)
+    rate = highest * min(1.0, progress / 0.02 + 0.02) * falling + 1e-6
+    for g in opt.param_groups:
+        g['lr'] = rate
+    centres_opt.param_groups[0]['lr'] = CENTRES * falling + 0.05
+    return rate
+
+
+def learn(losses, nets, teacher, head, opts, batch, step, progress):
+    """one step -> losses of the networks, of the teacher"""
+    nets.train()
+    teacher.train()
+    student_losses, teacher_losses, *_ = losses(nets, teacher, head, batch, step, progress)
+    for opt in opts:
+        opt.zero_grad(set_to_none=True)
+    losses.total(student_losses, teacher_losses, progress).backward()
+    nn.utils.clip_grad_norm_([v for v in nets.parameters() if v is not nets.head.centres], 5.0)
+    nn.utils.clip_grad_norm_(teacher.parameters(), 5.0)
+    for opt in opts:
+        opt.step()
+    return student_losses, teacher_losses
+
+
+def main():
+    a = options()
     born = time.time()
     os.makedirs(a.out, exist_ok=True)
     path = os.path.join(a.out, 'train.pt')
@@ -244,27 +329,23 @@ def main():
     ema = copy.deepcopy(nets)
     store, sets = Store(device, a.capacity), dict(clean=Store(device, HELD_OUT), channels=Store(device, HELD_OUT))
     if device.type == 'cuda':
-        torch.cuda.synchronize()                                      # the stream of the thread does not wait for that in which the store was made
+        torch.cuda.synchronize()  # the stream of the thread does not wait for that in which the store was made
     threading.Thread(target=store.receive, args=(queue,), daemon=True).start()
     losses = Losses(device, prior, noises.to(device))
-    named = list(nets.named_parameters()) + list(teacher.named_parameters()) + list(head.named_parameters())
-    centres = [nets.head.centres, head.centres]
-    params = [v for _, v in named if not any(v is c for c in centres)]
-    opt = torch.optim.AdamW([dict(params=[v for v in params if (v.ndim > 1) == big], weight_decay=a.wd * big) for big in (True, False)], lr=a.lr, betas=(.9, .98))
-    slow = torch.optim.SGD(centres, lr=CENTRES)
-    it, spent = 0, 0.
+    opt, centres_opt = optimizers(nets, teacher, head, a)
+    it, spent = 0, 0.0
     if old:
         for m, k in ((nets, 'nets'), (ema, 'ema'), (teacher, 'teacher'), (head, 'head'), (opt, 'opt')):
             m.load_state_dict(old[k])
         it, spent = old['it'], old['spent']
     print('%.0f s until the workers run; %d classes' % (time.time() - born, r.classes), flush=True)
     while store.count < min(a.ahead, a.capacity):
-        time.sleep(.1)
+        time.sleep(0.1)
     started = time.time()
     print('%.0f s until there are %d examples' % (started - born, store.count), flush=True)
     if old is None:
-        spent = started - born if a.minutes < 1e9 else 0.
-    t0, saved, shown, acc = started - spent, started, started, {}
+        spent = started - born if a.minutes < 1e9 else 0.0
+    t0, saved, shown, sums = started - spent, started, started, {}
     common = lambda: dict(it=it, spent=time.time() - t0, prior=torch.from_numpy(prior))
 
     def save(last):
@@ -278,28 +359,33 @@ def main():
         print('%.0f s step %d examples %d ' % (time.time() - t0, it, store.count) + held_out(losses, ema, teacher, head, sets, a.batch), flush=True)
     progress = it / a.steps
     while progress < 1:
-        rate = a.lr * min(1., progress / .02 + .02) * (.5 + .5 * math.cos(math.pi * progress)) + 1e-6
-        for g in opt.param_groups:
-            g['lr'] = rate
-        slow.param_groups[0]['lr'] = CENTRES * (.5 + .5 * math.cos(math.pi * progress)) + .05
-        nets.train(); teacher.train()
+        rate = set_rates(opt, centres_opt, a.lr, progress)
         which = np.random.choice(min(store.count, store.capacity), min(a.batch, store.count), replace=False)
-        own, theirs, *_ = losses(nets, teacher, head, store.batch(which), it, progress)
-        opt.zero_grad(set_to_none=True); slow.zero_grad(set_to_none=True)
-        losses.total(own, theirs, progress).backward()
-        nn.utils.clip_grad_norm_([v for v in nets.parameters() if v is not nets.head.centres], 5.)
-        nn.utils.clip_grad_norm_(teacher.parameters(), 5.)
-        opt.step(); slow.step()
+        student_losses, teacher_losses = learn(
+            losses, nets, teacher, head, (opt, centres_opt), store.batch(which), it, progress
+        )
         it += 1
-        average_into(ema, nets, min(.998, it / (it + 20.)))
-        for k, v in list(own.items()) + [('teacher ' + k, v) for k, v in theirs.items()]:
-            acc[k] = acc.get(k, 0.) + v.detach()
+        average_into(ema, nets, min(0.998, it / (it + 20.0)))
+        for k, v in list(student_losses.items()) + [('teacher ' + k, v) for k, v in teacher_losses.items()]:
+            sums[k] = sums.get(k, 0.0) + v.detach()
         progress = max(it / a.steps, (time.time() - t0) / 60 / a.minutes)
         if it % 100 == 0:
-            print('%5.0f s step %d %s examples %d, %.0f ms, lr %.5f' % (time.time() - t0, it, ' '.join('%s %.4f' % (k, v.item() / 100) for k, v in acc.items()), store.count, 10 * (time.time() - shown), rate), flush=True)
-            shown, acc = time.time(), {}
+            print(
+                '%5.0f s step %d %s examples %d, %.0f ms, lr %.5f'
+                % (
+                    time.time() - t0,
+                    it,
+                    ' '.join('%s %.4f' % (k, v.item() / 100) for k, v in sums.items()),
+                    store.count,
+                    10 * (time.time() - shown),
+                    rate,
+                ),
+                flush=True,
+            )
+            shown, sums = time.time(), {}
         if time.time() - saved > a.save * 60 and progress < 1:
-            save(False); saved = time.time()
+            save(False)
+            saved = time.time()
     save(True)
     for w in workers:
         w.terminate()
