@@ -62,7 +62,7 @@ func differenceRow(w io.Writer, name string, is, was []figures) {
 	fmt.Fprintf(w, "%s\t%d\t", name, len(is))
 	for _, value := range []func(figures) float64{
 		func(f figures) float64 { return 100 * f.DER }, func(f figures) float64 { return 100 * f.Miss },
-		func(f figures) float64 { return 100 * f.FalseAlarm }, func(f figures) float64 { return 100 * f.Confusion }, goal,
+		func(f figures) float64 { return 100 * f.FalseAlarm }, func(f figures) float64 { return 100 * f.Confusion }, objective,
 	} {
 		mean, err := difference(is, was, value)
 		fmt.Fprintf(w, "%+.2f ± %s\t", mean, number(err)) // one recording has no error

@@ -22,9 +22,6 @@ type comparison struct {
 // calibrateAt is the speech of a speaker, in seconds, at which it is compared.
 var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20, 30}
 
-// frameTime is the length of a frame of clustering.Window in seconds.
-const frameTime = 0.02
-
 // calibrate learns a voiceprint.Calibration and prints it with its reliability.
 func (e *enrolment) calibrate(out io.Writer) error {
 	all := e.comparisons()
@@ -119,16 +116,16 @@ func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, sha
 		}
 		c.Add(step)
 		for k := range c.Speakers() {
-			if centroid, duration := c.Voice(step, k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
+			if centroid, duration := c.Centroid(step, k); len(states[k]) < len(calibrateAt) && duration >= calibrateAt[len(states[k])] {
 				states[k] = append(states[k], voiceState{centroid, duration})
 			}
 		}
-		end := step.First + len(step.Speech) - lag
+		end := step.First + len(step.SpeechProbability) - lag
 		if end <= committed {
 			continue
 		}
 		for i, active := range c.Activity(committed, nil)[:end-committed] {
-			at := float64(committed+i) * frameTime
+			at := float64(committed+i) * clustering.FrameSeconds
 			for _, t := range w.rec.ref {
 				if t.Start <= at && at < t.End {
 					addActive(&shared, active, t.Speaker)
@@ -145,25 +142,20 @@ func clusterVoices(w *windows) (states [clustering.MaxSpeakers][]voiceState, sha
 func addActive(shared *[clustering.MaxSpeakers]map[string]float64, active uint8, person string) {
 	for k := range shared {
 		if active>>k&1 != 0 {
-			shared[k][person] += frameTime
+			shared[k][person] += clustering.FrameSeconds
 		}
 	}
 }
 
-// mainPerson is the person with most of the seconds; "" when nobody has 70 % of
-// them.
-func mainPerson(seconds map[string]float64) string {
-	who, most, total := "", 0.0, 0.0
+// mainPerson is the person with most of the seconds, these, and those of all people.
+func mainPerson(seconds map[string]float64) (person string, most, total float64) {
 	for name, s := range seconds {
 		total += s
 		if s > most {
-			who, most = name, s
+			person, most = name, s
 		}
 	}
-	if most < 0.7*total {
-		return ""
-	}
-	return who
+	return person, most, total
 }
 
 // comparisons compares the speakers of all meetings with the people who are
@@ -181,8 +173,8 @@ func (e *enrolment) comparisons() (all []comparison) {
 		for _, size := range enrolledSizes {
 			people := e.of(w.rec.name, size)
 			for k, list := range states {
-				person := mainPerson(shared[k])
-				if person == "" {
+				person, most, spoken := mainPerson(shared[k])
+				if person == "" || most < 0.7*spoken { // of several people
 					continue
 				}
 				who := slices.IndexFunc(people, func(p voiceprint.Person) bool { return p.Label == person })

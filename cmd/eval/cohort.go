@@ -26,8 +26,8 @@ const (
 
 // writeCohort makes the cohort of the voiceprints from the speech of people,
 // X.wav each, as localserver/engine/training/enrolment.py writes it.
-func (m *meter) writeCohort(ctx context.Context, out io.Writer) error {
-	files, err := filepath.Glob(filepath.Join(m.people, "*.wav"))
+func (ev *evaluator) writeCohort(ctx context.Context, out io.Writer) error {
+	files, err := filepath.Glob(filepath.Join(ev.people, "*.wav"))
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (m *meter) writeCohort(ctx context.Context, out io.Writer) error {
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(filepath.Base(f), ".wav"))
 	}
-	people, err := m.makeVoiceprints(ctx, m.people, names)
+	people, err := ev.makeVoiceprints(ctx, ev.people, names)
 	if err != nil {
 		return err
 	}
 	if len(people) < cohortPeople {
-		return fmt.Errorf("%s: %d people are too few for a cohort", m.people, len(people))
+		return fmt.Errorf("%s: %d people are too few for a cohort", ev.people, len(people))
 	}
 	var all []clustering.Embedding
 	for _, name := range slices.Sorted(maps.Keys(people)) {
@@ -53,7 +53,7 @@ func (m *meter) writeCohort(ctx context.Context, out io.Writer) error {
 		raw = voiceprint.AppendCohort(raw, &e)
 	}
 	fmt.Fprintf(out, "%d embeddings drawn from those of %d people\n", cohortSize, len(people))
-	return os.WriteFile(m.cohort, raw, 0o644)
+	return os.WriteFile(ev.cohort, raw, 0o644)
 }
 
 // drawCohort draws embeddings from the normal distribution with the mean and the
@@ -79,7 +79,7 @@ func drawCohort(all []clustering.Embedding) []clustering.Embedding {
 		for k, x := range sum {
 			drawn[n][k] = float32(x)
 		}
-		drawn[n], _ = clustering.Centroid([]clustering.Speech{{Embedding: drawn[n], Duration: 1}}) // of length 1
+		drawn[n], _ = clustering.Centroid([]clustering.TimedEmbedding{{Embedding: drawn[n], Duration: 1}}) // of length 1
 	}
 	return drawn
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // decoderRecord is the first line of a file of --decoder, in JSON. For each part
-// little-endian float32 follow: speech and talkers of each frame; the speakers' scores
+// little-endian float32 follow: speech and number of speakers of each frame; the speakers' scores
 // of each frame; for each step of two frames, each speaker and each scale, a cosine.
 type decoderRecord struct {
 	Parts     []decoderPart
@@ -36,30 +36,30 @@ type decoderPart struct {
 
 // exportDecoder writes the decoder's input for each recording to the folder of
 // --decoder, for training it.
-func (m *meter) exportDecoder(ctx context.Context, sets []set) error {
-	if err := os.MkdirAll(m.decoderDir, 0o755); err != nil {
+func (ev *evaluator) exportDecoder(ctx context.Context, sets []set) error {
+	if err := os.MkdirAll(ev.decoderDir, 0o755); err != nil {
 		return err
 	}
-	m.total = count(sets)
+	ev.total = count(sets)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(m.jobs)
+	group.SetLimit(ev.jobs)
 	for _, s := range sets {
 		for _, r := range s.recordings {
-			group.Go(func() error { return m.exportRecording(ctx, r) })
+			group.Go(func() error { return ev.exportRecording(ctx, r) })
 		}
 	}
 	return group.Wait()
 }
 
-func (m *meter) exportRecording(ctx context.Context, r recording) error {
+func (ev *evaluator) exportRecording(ctx context.Context, r recording) error {
 	w := windows{rec: r}
-	if err := m.infer(ctx, &w, m.hop*chunkSamples); err != nil {
+	if err := ev.infer(ctx, &w, ev.hop*chunkSamples); err != nil {
 		return err
 	}
 	head := decoderRecord{Reference: r.ref, Regions: r.uem}
 	var data bytes.Buffer
 	add := head.addWindows
-	if m.offline {
+	if ev.offline {
 		add = head.addRecording
 	}
 	if err := add(ctx, &w, &data); err != nil {
@@ -69,7 +69,7 @@ func (m *meter) exportRecording(ctx context.Context, r recording) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(m.decoderDir, r.name+".bin"), append(append(line, '\n'), data.Bytes()...), 0o644)
+	return os.WriteFile(filepath.Join(ev.decoderDir, r.name+".bin"), append(append(line, '\n'), data.Bytes()...), 0o644)
 }
 
 // addRecording adds what the decoder of the second pass sees.
@@ -110,7 +110,7 @@ func (r *decoderRecord) addWindows(_ context.Context, w *windows, data io.Writer
 			continue
 		}
 		c.Add(step)
-		first := step.First + len(step.Speech) - liveFrames
+		first := step.First + len(step.SpeechProbability) - liveFrames
 		c.Discard(first - decoder.Split)
 		if n++; n%liveHop != 0 {
 			continue

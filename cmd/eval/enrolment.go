@@ -28,18 +28,18 @@ type enrolment struct {
 	meetings []windows
 }
 
-func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
+func (ev *evaluator) readEnrolment(ctx context.Context) (*enrolment, error) {
 	e := &enrolment{}
-	raw, err := os.ReadFile(filepath.Join(m.enrolment, "enrolled.json"))
+	raw, err := os.ReadFile(filepath.Join(ev.enrolment, "enrolled.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &e.enrolled)
 	}
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("the set of enrolled people cannot be read: %w", err), "make it with localserver/engine/training/enrolment.py")
 	}
-	folders, people := m.meetings, cmp.Or(m.people, filepath.Join(m.enrolment, "people"))
+	folders, people := ev.meetings, cmp.Or(ev.people, filepath.Join(ev.enrolment, "people"))
 	if len(folders) == 0 {
-		folders = []string{filepath.Join(m.enrolment, "meetings")}
+		folders = []string{filepath.Join(ev.enrolment, "meetings")}
 	}
 	for _, folder := range folders {
 		sets, err := findSets(filepath.Dir(folder), []string{filepath.Base(folder)})
@@ -48,7 +48,7 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 		}
 		e.sets = append(e.sets, sets...)
 	}
-	if e.meetings, err = m.runNetworks(ctx, e.sets, m.hop*chunkSamples); err != nil {
+	if e.meetings, err = ev.runNetworks(ctx, e.sets, ev.hop*chunkSamples); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{}
@@ -59,7 +59,7 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 			}
 		}
 	}
-	if e.people, err = m.makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
+	if e.people, err = ev.makeVoiceprints(ctx, people, slices.Sorted(maps.Keys(names))); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -68,11 +68,11 @@ func (m *meter) readEnrolment(ctx context.Context) (*enrolment, error) {
 // makeVoiceprints makes the voiceprints of people from the files of a folder. With
 // --windows it reads them from a file beside that one, or writes them to it. Who is
 // refused has none.
-func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
+func (ev *evaluator) makeVoiceprints(ctx context.Context, folder string, names []string) (people map[string]voiceprint.Voiceprint, err error) {
 	people = map[string]voiceprint.Voiceprint{}
 	texts := map[string]string{} // by file and weights, "" = refused
-	path := m.windowsFile + ".voices"
-	if raw, err := os.ReadFile(path); err == nil && m.windowsFile != "" {
+	path := ev.windowsFile + ".voices"
+	if raw, err := os.ReadFile(path); err == nil && ev.windowsFile != "" {
 		if err := json.Unmarshal(raw, &texts); err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (m *meter) makeVoiceprints(ctx context.Context, folder string, names []stri
 			people[name] = v
 		}
 	}
-	if m.windowsFile == "" {
+	if ev.windowsFile == "" {
 		return people, nil
 	}
 	raw, err := json.Marshal(texts)
@@ -120,36 +120,36 @@ func (e *enrolment) of(meeting, size string) (people []voiceprint.Person) {
 
 // measureEnrolment measures the names of such a set and the reliability of the
 // confidences, or with --calibrate learns from it.
-func (m *meter) measureEnrolment(ctx context.Context, out io.Writer) error {
+func (ev *evaluator) measureEnrolment(ctx context.Context, out io.Writer) error {
 	var earlier namesTable
 	var err error
-	if m.against != "" {
-		if earlier, err = readEarlier[namesTable](m.against); err != nil {
+	if ev.against != "" {
+		if earlier, err = readEarlier[namesTable](ev.against); err != nil {
 			return err
 		}
 	}
-	e, err := m.readEnrolment(ctx)
+	e, err := ev.readEnrolment(ctx)
 	switch {
 	case err != nil:
 		return err
-	case m.calibrate:
+	case ev.calibrate:
 		return e.calibrate(out)
 	}
-	rows, err := m.measureNames(ctx, e)
+	rows, err := ev.measureNames(ctx, e)
 	switch {
 	case err != nil:
 		return err
-	case m.json:
+	case ev.json:
 		return writeNamesJSON(out, rows)
 	}
 	if err := writeNames(out, rows); err != nil {
 		return err
 	}
-	if m.against != "" {
+	if ev.against != "" {
 		if err := writeNamesAgainst(out, rows, earlier); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintln(out)
-	return reliability(out, e.comparisons(), voiceprint.Learnt())
+	return reliability(out, e.comparisons(), voiceprint.DefaultCalibration())
 }

@@ -219,7 +219,7 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 	var was, is float64
 	var found string
 	for line := range strings.Lines(out.String()) {
-		_, _ = fmt.Sscanf(line, "as set goal %f", &was)
+		_, _ = fmt.Sscanf(line, "as set objective %f", &was)
 		var n int
 		_, _ = fmt.Sscanf(line, "%d mean %f", &n, &is)
 		if strings.HasPrefix(strings.TrimSpace(line), "SpeechThreshold=") {
@@ -231,7 +231,7 @@ func TestTheSearchFindsABetterThreshold(t *testing.T) {
 		t.Fatalf("--set does not take %q: %v", found, err)
 	}
 	if is > was-0.5 || p.SpeechThreshold > 0.95 {
-		t.Errorf("goal %v with SpeechThreshold=0.999, %v in the search's last round, %s:\n%s", was, is, found, out.String())
+		t.Errorf("objective %v with SpeechThreshold=0.999, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }
 

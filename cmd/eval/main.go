@@ -235,26 +235,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		defer pprof.StopCPUProfile()
 	}
 
-	m := &meter{
+	ev := &evaluator{
 		settings: s,
 		options:  evaluation.Options{Collar: s.collar, SkipOverlap: s.skipOverlap},
 	}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		m.progress = stderr
+		ev.progress = stderr
 	}
 	if s.cohort != "" {
-		return m.writeCohort(ctx, stdout)
+		return ev.writeCohort(ctx, stdout)
 	}
 	if s.enrolment != "" {
-		return m.measureEnrolment(ctx, stdout)
+		return ev.measureEnrolment(ctx, stdout)
 	}
 	if s.decoderDir != "" {
-		return m.exportDecoder(ctx, sets)
+		return ev.exportDecoder(ctx, sets)
 	}
 	if s.tunes() {
-		return m.sweep(ctx, sets, stdout)
+		return ev.sweep(ctx, sets, stdout)
 	}
-	tables, err := m.measure(ctx, sets)
+	tables, err := ev.measure(ctx, sets)
 	if err != nil {
 		return err
 	}

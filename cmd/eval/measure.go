@@ -47,8 +47,8 @@ type table struct {
 	results []result
 }
 
-// meter runs the engine over recordings.
-type meter struct {
+// evaluator runs the engine over recordings.
+type evaluator struct {
 	settings
 	options  evaluation.Options
 	progress io.Writer // nil: no progress is shown
@@ -60,28 +60,28 @@ type meter struct {
 }
 
 // measure decodes each recording once and runs every latency over it.
-func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
-	tables := make([]table, len(m.latencies))
-	for i, d := range m.latencies {
+func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
+	tables := make([]table, len(ev.latencies))
+	for i, d := range ev.latencies {
 		tables[i].latency = d
 		for _, s := range sets {
 			tables[i].results = append(tables[i].results, result{s.name, make([]outcome, len(s.recordings))})
 		}
 	}
-	if m.offline && m.windowsFile != "" {
-		all, err := m.runNetworks(ctx, sets, 0)
+	if ev.offline && ev.windowsFile != "" {
+		all, err := ev.runNetworks(ctx, sets, 0)
 		if err != nil {
 			return nil, err
 		}
-		m.stored = map[string]windows{}
+		ev.stored = map[string]windows{}
 		for _, w := range all {
-			m.stored[w.rec.audio] = w
+			ev.stored[w.rec.audio] = w
 		}
-		m.done = 0
+		ev.done = 0
 	}
-	m.total = count(sets)
+	ev.total = count(sets)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(m.jobs)
+	group.SetLimit(ev.jobs)
 	for i, s := range sets {
 		for j, r := range s.recordings {
 			group.Go(func() error {
@@ -89,56 +89,56 @@ func (m *meter) measure(ctx context.Context, sets []set) ([]table, error) {
 					return ctx.Err()
 				}
 				var samples []float32
-				if m.stored == nil {
+				if ev.stored == nil {
 					var err error
 					if samples, err = decode(ctx, r.audio); err != nil {
 						return err // it names the file
 					}
-					amplify(samples, m.gain)
+					amplify(samples, ev.gain)
 				}
-				for k, d := range m.latencies {
-					o, err := m.evaluate(ctx, r, samples, d)
+				for k, d := range ev.latencies {
+					o, err := ev.evaluate(ctx, r, samples, d)
 					if err != nil {
 						return fmt.Errorf("%s: %w", r.audio, err)
 					}
 					tables[k].results[i].outcomes[j] = o
 				}
-				m.report(r.name)
+				ev.report(r.name)
 				return nil
 			})
 		}
 	}
 	err := group.Wait()
-	if m.progress != nil {
-		fmt.Fprint(m.progress, "\r\x1b[K")
+	if ev.progress != nil {
+		fmt.Fprint(ev.progress, "\r\x1b[K")
 	}
 	return tables, err
 }
 
-func (m *meter) report(name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done++
-	if m.progress != nil {
-		fmt.Fprintf(m.progress, "\r\x1b[K%d/%d %s", m.done, m.total, name)
+func (ev *evaluator) report(name string) {
+	ev.mu.Lock()
+	defer ev.mu.Unlock()
+	ev.done++
+	if ev.progress != nil {
+		fmt.Fprintf(ev.progress, "\r\x1b[K%d/%d %s", ev.done, ev.total, name)
 	}
 }
 
 // evaluate runs the engine, or the program, over one recording and scores it.
-func (m *meter) evaluate(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
+func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float32, latency time.Duration) (o outcome, err error) {
 	var hyp []evaluation.Turn
 	switch {
-	case m.offline:
-		o, hyp, err = m.runOffline(ctx, r, samples)
-	case m.program != "":
-		o, hyp, err = m.runProgram(ctx, r, float64(len(samples))/engine.SampleRate, latency)
+	case ev.offline:
+		o, hyp, err = ev.runOffline(ctx, r, samples)
+	case ev.program != "":
+		o, hyp, err = ev.runProgram(ctx, r, float64(len(samples))/engine.SampleRate, latency)
 	default:
-		o, hyp, err = m.runEngine(ctx, r, samples, latency)
+		o, hyp, err = ev.runEngine(ctx, r, samples, latency)
 	}
 	if err != nil {
 		return o, err
 	}
-	report, err := evaluation.Score(r.ref, hyp, r.uem, m.options)
+	report, err := evaluation.Score(r.ref, hyp, r.uem, ev.options)
 	if err != nil {
 		return o, err
 	}
@@ -146,8 +146,8 @@ func (m *meter) evaluate(ctx context.Context, r recording, samples []float32, la
 	if o.labels, err = evaluation.Labels(r.ref, hyp, r.uem); err != nil {
 		return o, err
 	}
-	if m.out != "" {
-		dir := filepath.Join(m.out, latency.String())
+	if ev.out != "" {
+		dir := filepath.Join(ev.out, latency.String())
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return o, err
 		}

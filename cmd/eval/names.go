@@ -72,21 +72,21 @@ var enrolledSizes = []string{"2", "8", "50"}
 // measureNames measures, for each number of enrolled people, the names with each
 // threshold and perfect names: in each folder of meetings, and in all folders together
 // where there are several.
-func (m *meter) measureNames(ctx context.Context, e *enrolment) (rows []namesRow, err error) {
+func (ev *evaluator) measureNames(ctx context.Context, e *enrolment) (rows []namesRow, err error) {
 	without := make([]share, len(e.meetings))
 	for round, size := range enrolledSizes {
 		results := make([]meetingNames, len(e.meetings))
 		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(m.jobs)
+		group.SetLimit(ev.jobs)
 		for i := range e.meetings {
 			group.Go(func() (err error) {
 				w := &e.meetings[i]
 				if round == 0 {
-					if without[i], err = m.scoreWithoutNames(w); err != nil {
+					if without[i], err = ev.scoreWithoutNames(w); err != nil {
 						return err
 					}
 				}
-				results[i], err = m.recognise(ctx, w, e.of(w.rec.name, size), without[i])
+				results[i], err = ev.recognise(ctx, w, e.of(w.rec.name, size), without[i])
 				return err
 			})
 		}
@@ -94,10 +94,10 @@ func (m *meter) measureNames(ctx context.Context, e *enrolment) (rows []namesRow
 			return nil, err
 		}
 		add := func(folder string, belongs func(set int) bool) {
-			for t := range len(m.thresholds) + 1 {
+			for t := range len(ev.thresholds) + 1 {
 				row := namesRow{folder, size, "perfect", map[string]recognised{}}
-				if t < len(m.thresholds) {
-					row.Threshold = fmt.Sprintf("%g %%", m.thresholds[t])
+				if t < len(ev.thresholds) {
+					row.Threshold = fmt.Sprintf("%g %%", ev.thresholds[t])
 				}
 				for i, w := range e.meetings {
 					if belongs(w.set) {
@@ -125,16 +125,16 @@ func (n *meetingNames) of(t int) recognised {
 	return n.perfect
 }
 
-func (m *meter) scoreWithoutNames(w *windows) (share, error) {
-	_, _, hyp, err := m.runNamed(w, nil, 100)
+func (ev *evaluator) scoreWithoutNames(w *windows) (share, error) {
+	_, _, hyp, err := ev.runNamed(w, nil, 100)
 	if err != nil {
 		return share{}, err
 	}
-	return m.score(w, hyp)
+	return ev.score(w, hyp)
 }
 
-func (m *meter) score(w *windows, hyp []evaluation.Turn) (share, error) {
-	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, m.options)
+func (ev *evaluator) score(w *windows, hyp []evaluation.Turn) (share, error) {
+	report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, ev.options)
 	if err != nil {
 		return share{}, err
 	}
@@ -142,12 +142,12 @@ func (m *meter) score(w *windows, hyp []evaluation.Turn) (share, error) {
 }
 
 // recognise runs one meeting with the enrolled people, once for each threshold.
-func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (r meetingNames, err error) {
-	for _, threshold := range m.thresholds {
+func (ev *evaluator) recognise(ctx context.Context, w *windows, people []voiceprint.Person, without share) (r meetingNames, err error) {
+	for _, threshold := range ev.thresholds {
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
-		named, perfect, err := m.recogniseAt(w, people, threshold, without)
+		named, perfect, err := ev.recogniseAt(w, people, threshold, without)
 		if err != nil {
 			return r, err
 		}
@@ -157,8 +157,8 @@ func (m *meter) recognise(ctx context.Context, w *windows, people []voiceprint.P
 }
 
 // recogniseAt is one meeting with the names of the engine, and with perfect names.
-func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
-	events, emitted, hyp, err := m.runNamed(w, people, threshold)
+func (ev *evaluator) recogniseAt(w *windows, people []voiceprint.Person, threshold float64, without share) (decided, perfect recognised, err error) {
+	events, emitted, hyp, err := ev.runNamed(w, people, threshold)
 	if err != nil {
 		return decided, perfect, err
 	}
@@ -168,16 +168,16 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 	}
 	matched, who := map[string]string{}, mainPeople(w.rec.ref, hyp, enrolled)
 	firstMatch, firstEvent := map[string]float64{}, map[string]float64{} // by person, of labels that are theirs
-	for i, ev := range events {
-		label, at := protocol.SpeakerLabel(ev.Speaker), emitted[i].Seconds()
+	for i, event := range events {
+		label, at := protocol.SpeakerLabel(event.Speaker), emitted[i].Seconds()
 		person := who[label]
 		if _, has := firstEvent[person]; !has {
 			firstEvent[person] = at
 		}
-		if ev.Kind == engine.Start {
-			matched[label] = ev.Match
+		if event.Kind == engine.Start {
+			matched[label] = event.Match
 		}
-		if _, has := firstMatch[person]; !has && ev.Match == person {
+		if _, has := firstMatch[person]; !has && event.Match == person {
 			firstMatch[person] = at
 		}
 	}
@@ -192,7 +192,7 @@ func (m *meter) recogniseAt(w *windows, people []voiceprint.Person, threshold fl
 				named[i].Speaker = name
 			}
 		}
-		if x.r.Shares[withNames], err = m.score(w, named); err != nil {
+		if x.r.Shares[withNames], err = ev.score(w, named); err != nil {
 			return decided, perfect, err
 		}
 		x.r.Shares[withoutNames] = without
@@ -216,47 +216,22 @@ func mainPeople(ref, hyp []evaluation.Turn, enrolled map[string]bool) map[string
 	}
 	names := map[string]string{}
 	for label, seconds := range shared {
-		who, most := "", 0.0
-		for name, s := range seconds {
-			if s > most {
-				who, most = name, s
-			}
-		}
-		if enrolled[who] {
-			names[label] = who
+		if person, _, _ := mainPerson(seconds); enrolled[person] {
+			names[label] = person
 		}
 	}
 	return names
 }
 
-// runNamed runs the engine over a meeting, with the people whom it can recognise,
-// as `hubbub live --voices` asks for it. emitted is when each event was emitted.
-func (m *meter) runNamed(w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
-	e, err := engine.NewWith(engine.Config{Latency: m.latencies[0], MaxSpeakers: m.maxSpeakers}, clustering.Default(), &replay{steps: w.steps})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	e.Enrol(people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
-	silence := make([]float32, chunkSamples)
-	for at := 0; at < w.samples; at += chunkSamples {
-		n := min(chunkSamples, w.samples-at)
-		events = e.Push(silence[:n], events)
-		for len(emitted) < len(events) {
-			emitted = append(emitted, time.Duration(at+n)*time.Second/engine.SampleRate)
-		}
-	}
-	events = e.Flush(events)
-	for len(emitted) < len(events) {
-		emitted = append(emitted, time.Duration(w.samples)*time.Second/engine.SampleRate)
-	}
-	hyp, err = fold(w.rec.name, events)
-	return events, emitted, hyp, err
+// runNamed runs the engine over a meeting as `hubbub live --voices` asks for it.
+func (ev *evaluator) runNamed(w *windows, people []voiceprint.Person, threshold float64) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+	return ev.runEngineOn(w, clustering.Default(), people, voiceprint.Matching{Threshold: threshold / 100, Shared: true})
 }
 
 // compare adds the speech of enrolled people and strangers, and how long after
 // the first word each enrolled person is named; first is when, by person.
 func (r *recognised) compare(ref, hyp []evaluation.Turn, enrolled map[string]bool, first map[string]float64) {
-	const step = 0.02
+	const step = clustering.FrameSeconds
 	at := func(turns []evaluation.Turn, t float64) (who []string) {
 		for _, x := range turns {
 			if x.Start <= t && t < x.End {

@@ -169,7 +169,7 @@ func TestTheCohortHasNobody(t *testing.T) {
 		for k := range e {
 			e[k] = float32(r.NormFloat64() + 1)
 		}
-		e, _ = clustering.Centroid([]clustering.Speech{{Embedding: e, Duration: 1}})
+		e, _ = clustering.Centroid([]clustering.TimedEmbedding{{Embedding: e, Duration: 1}})
 		people = append(people, e)
 	}
 	nearest := 0.0

@@ -11,17 +11,17 @@ import (
 )
 
 // runOffline runs the second pass over a recording, or over its stored windows.
-func (m *meter) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []evaluation.Turn, error) {
-	stored := m.stored[r.audio]
+func (ev *evaluator) runOffline(ctx context.Context, r recording, samples []float32) (outcome, []evaluation.Turn, error) {
+	stored := ev.stored[r.audio]
 	o := outcome{name: r.name, seconds: float64(max(len(samples), stored.samples)) / engine.SampleRate}
 	params := offline.Default()
-	for _, text := range m.set {
+	for _, text := range ev.set {
 		if err := setParam(&params, text); err != nil {
 			return o, nil, err
 		}
 	}
 	options := offline.Options{}
-	if m.known {
+	if ev.known {
 		people := map[string]bool{}
 		for _, t := range r.ref {
 			people[t.Speaker] = true

@@ -20,9 +20,9 @@ import (
 )
 
 // runEngine runs an engine of this process over a recording.
-func (m *meter) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []evaluation.Turn, error) {
+func (ev *evaluator) runEngine(ctx context.Context, r recording, samples []float32, latency time.Duration) (outcome, []evaluation.Turn, error) {
 	o := outcome{name: r.name, seconds: float64(len(samples)) / engine.SampleRate}
-	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: m.maxSpeakers})
+	e, err := engine.New(engine.Config{Latency: latency, MaxSpeakers: ev.maxSpeakers})
 	if err != nil {
 		return o, nil, err
 	}
@@ -75,11 +75,11 @@ func fold(name string, events []engine.Event) ([]evaluation.Turn, error) {
 // built-in server and engine) and reads the turns that it prints. CPU time is that
 // of the process, its start included. The lag of events cannot be measured from
 // outside at this pace.
-func (m *meter) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []evaluation.Turn, error) {
+func (ev *evaluator) runProgram(ctx context.Context, r recording, seconds float64, latency time.Duration) (outcome, []evaluation.Turn, error) {
 	o := outcome{name: r.name, seconds: seconds}
 	// No timeout: a recording may be hours long, and an interrupt ends it.
-	cmd := exec.CommandContext(ctx, m.program, "live", "--input", r.audio, "--pace", "fast", "--output", "json",
-		"--latency", latency.String(), "--max-speakers", strconv.Itoa(m.maxSpeakers))
+	cmd := exec.CommandContext(ctx, ev.program, "live", "--input", r.audio, "--pace", "fast", "--output", "json",
+		"--latency", latency.String(), "--max-speakers", strconv.Itoa(ev.maxSpeakers))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -87,7 +87,7 @@ func (m *meter) runProgram(ctx context.Context, r recording, seconds float64, la
 		return o, nil, ctx.Err()
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return o, nil, hint.Add(fmt.Errorf("%s: exit code %d", m.program, exit.ExitCode()), strings.TrimSpace(stderr.String()))
+		return o, nil, hint.Add(fmt.Errorf("%s: exit code %d", ev.program, exit.ExitCode()), strings.TrimSpace(stderr.String()))
 	}
 	if err != nil {
 		return o, nil, hint.Add(err, "build it first: make build, then --program bin/hubbub")

@@ -31,12 +31,12 @@ type candidate struct {
 }
 
 // search looks for better parameters with CMA-ES over their logarithms. After each
-// round it prints the weighted mean of the better half, not the best try: the goal
+// round it prints the weighted mean of the better half, not the best try: the objective
 // moves in steps, as a person is found or not, and the best of hundreds of
 // tries is overfitted to these recordings.
-func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, sets int, w io.Writer) error {
+func (ev *evaluator) search(ctx context.Context, p clustering.Params, all []windows, sets int, w io.Writer) error {
 	names := slices.DeleteFunc(parameterNames(&p), func(n string) bool {
-		return slices.ContainsFunc(m.keep, func(k string) bool { return strings.EqualFold(k, n) })
+		return slices.ContainsFunc(ev.keep, func(k string) bool { return strings.EqualFold(k, n) })
 	})
 	if len(names) == 0 {
 		return usagef("leave some out of --keep", "there is nothing to search")
@@ -56,7 +56,7 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, 
 	try := func(x []float64) float64 {
 		t, err := trial{}, ctx.Err()
 		if err == nil {
-			t, err = m.try(at(x), all, sets)
+			t, err = ev.try(at(x), all, sets)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -69,7 +69,7 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, 
 			printRound(w, rounds, round, names, at)
 			round = round[:0]
 		}
-		return t.goal
+		return t.objective
 	}
 	status := func() (optimize.Status, error) {
 		mu.Lock()
@@ -80,7 +80,7 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, 
 		return optimize.NotTerminated, nil
 	}
 	_, err := optimize.Minimize(optimize.Problem{Func: try, Status: status}, make([]float64, len(names)),
-		&optimize.Settings{MajorIterations: m.rounds, Concurrent: m.jobs, Converger: optimize.NeverTerminate{}},
+		&optimize.Settings{MajorIterations: ev.rounds, Concurrent: ev.jobs, Converger: optimize.NeverTerminate{}},
 		&optimize.CmaEsChol{InitStepSize: 1, Population: searchTries, ForgetBest: true, Src: rand.NewPCG(1, 2)})
 	return err
 }
@@ -88,10 +88,10 @@ func (m *meter) search(ctx context.Context, p clustering.Params, all []windows, 
 // printRound prints a round: its mean, its best try, and the weighted mean of its
 // better half in the form that --set takes.
 func printRound(w io.Writer, n int, round []candidate, names []string, at func([]float64) clustering.Params) {
-	slices.SortFunc(round, func(a, b candidate) int { return cmp.Compare(a.t.goal, b.t.goal) })
+	slices.SortFunc(round, func(a, b candidate) int { return cmp.Compare(a.t.objective, b.t.objective) })
 	mean := 0.0
 	for _, g := range round {
-		mean += g.t.goal / float64(len(round))
+		mean += g.t.objective / float64(len(round))
 	}
 	fmt.Fprintf(w, "%3d mean %6.2f best %v\n    ", n, mean, round[0].t)
 	q := at(weightedMean(round[:len(round)/2]))
@@ -105,7 +105,7 @@ func printRound(w io.Writer, n int, round []candidate, names []string, at func([
 	fmt.Fprintln(w)
 }
 
-// weightedMean is the mean of candidates in order of their goal with the weights of
+// weightedMean is the mean of candidates in order of their objective with the weights of
 // CMA-ES, which are larger for the better ones.
 func weightedMean(better []candidate) []float64 {
 	mean, sum := make([]float64, len(better[0].x)), 0.0

@@ -7,41 +7,32 @@ import (
 	"math"
 	"strings"
 
-	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
+	"hubbub/localserver/engine/voiceprint"
 )
 
 // A sweep tries other parameters of the clustering on stored windows.
 
 // trial is the result of one setting of the parameters.
 type trial struct {
-	der, split           []float64 // by set: DER in per cent, labels per speaker
-	miss, fa, conf, goal float64   // per cent, means over the sets
-	kept, returns        int
-	lost, speakers       int
-	recordings           []outcome
+	der, split                []float64 // by set: DER in per cent, labels per speaker
+	miss, fa, conf, objective float64   // per cent, means over the sets
+	kept, returns             int
+	lost, speakers            int
+	recordings                []outcome
 }
 
 // try runs one setting over the windows of all recordings.
-func (m *meter) try(p clustering.Params, all []windows, sets int) (trial, error) {
+func (ev *evaluator) try(p clustering.Params, all []windows, sets int) (trial, error) {
 	t := trial{}
 	outcomes := make([][]outcome, sets)
-	silence := make([]float32, chunkSamples)
 	for _, w := range all {
-		e, err := engine.NewWith(engine.Config{Latency: m.latencies[0], MaxSpeakers: m.maxSpeakers}, p, &replay{steps: w.steps})
+		_, _, hyp, err := ev.runEngineOn(&w, p, nil, voiceprint.Matching{})
 		if err != nil {
 			return t, err
 		}
-		var events []engine.Event
-		for at := 0; at < w.samples; at += chunkSamples {
-			events = e.Push(silence[:min(chunkSamples, w.samples-at)], events)
-		}
-		hyp, err := fold(w.rec.name, e.Flush(events))
-		if err != nil {
-			return t, err
-		}
-		report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, m.options)
+		report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, ev.options)
 		if err != nil {
 			return t, err
 		}
@@ -64,11 +55,11 @@ func (m *meter) try(p clustering.Params, all []windows, sets int) (trial, error)
 		t.returns += s.labels.Returns
 		t.lost += s.labels.Lost
 		t.speakers += s.labels.Speakers
-		t.goal += goal(figuresOf("", s)) / n
+		t.objective += objective(figuresOf("", s)) / n
 	}
 	// A tenth of the returns under another label costs as much as 1.5 points.
 	if t.returns > 0 {
-		t.goal += 15 * float64(t.returns-t.kept) / float64(t.returns)
+		t.objective += 15 * float64(t.returns-t.kept) / float64(t.returns)
 	}
 	return t, nil
 }
@@ -81,11 +72,11 @@ func split(l evaluation.LabelReport) float64 {
 	return l.PerSpeaker()
 }
 
-// goal is what the search minimises, without returns. As much as a point of DER
+// objective is what the search minimises, without returns. As much as a point of DER
 // cost: 0.033 labels per speaker too many, 3.3 % of the speakers lost, and one
 // label too many or too few in a third of the recordings. Users notice wrong
 // labels most.
-func goal(f figures) float64 {
+func objective(f figures) float64 {
 	g := 100*f.DER + 3*f.CountError
 	if f.Split != nil {
 		g += 30 * max(0, *f.Split-1)
@@ -96,13 +87,13 @@ func goal(f figures) float64 {
 	return g
 }
 
-// difference is t less base by recording: means of DER and goal (without returns)
+// difference is t less base by recording: means of DER and objective (without returns)
 // with their standard errors.
 func (t trial) difference(base trial) string {
 	is, was := each(t.recordings), each(base.recordings)
 	m, e := difference(is, was, func(f figures) float64 { return 100 * f.DER })
-	g, h := difference(is, was, goal)
-	return fmt.Sprintf("  by recording DER %+.2f ± %.2f goal %+.2f ± %.2f", m, e, g, h)
+	g, h := difference(is, was, objective)
+	return fmt.Sprintf("  by recording DER %+.2f ± %.2f objective %+.2f ± %.2f", m, e, g, h)
 }
 
 // each are the figures of every recording.
@@ -127,7 +118,7 @@ func meanError(x []float64) (mean, err float64) {
 
 func (t trial) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "goal %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.goal, t.miss, t.fa, t.conf)
+	fmt.Fprintf(&b, "objective %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.objective, t.miss, t.fa, t.conf)
 	for i := range t.der {
 		fmt.Fprintf(&b, "  %5.2f/%.2f", t.der[i], t.split[i])
 	}
@@ -136,38 +127,38 @@ func (t trial) String() string {
 }
 
 // sweep tries each value of --sweep alone, starting from --set.
-func (m *meter) sweep(ctx context.Context, sets []set, w io.Writer) error {
+func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 	p := clustering.Default()
-	for _, text := range m.set {
+	for _, text := range ev.set {
 		if err := setParam(&p, text); err != nil {
 			return err
 		}
 	}
-	all, err := m.runNetworks(ctx, sets, m.hop*chunkSamples)
+	all, err := ev.runNetworks(ctx, sets, ev.hop*chunkSamples)
 	if err != nil {
 		return err
 	}
-	base, err := m.try(p, all, len(sets))
+	base, err := ev.try(p, all, len(sets))
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%-24s %v\n", "as set", base)
-	for _, text := range m.values {
+	for _, text := range ev.values {
 		name, values, _ := strings.Cut(text, "=")
 		for _, v := range strings.Split(values, "/") {
 			q := p
 			if err := setParam(&q, name+"="+v); err != nil {
 				return err
 			}
-			t, err := m.try(q, all, len(sets))
+			t, err := ev.try(q, all, len(sets))
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(w, "%-24s %v%s\n", name+"="+v, t, t.difference(base))
 		}
 	}
-	if m.rounds > 0 {
-		return m.search(ctx, p, all, len(sets), w)
+	if ev.rounds > 0 {
+		return ev.search(ctx, p, all, len(sets), w)
 	}
 	return nil
 }

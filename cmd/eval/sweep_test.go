@@ -17,14 +17,14 @@ func TestDifferenceByRecording(t *testing.T) {
 	}
 	base := trial{recordings: []outcome{of(0.2, 100, 2), of(0.3, 1000, 2), of(0.1, 10, 3)}}
 	same := base.difference(base)
-	if !strings.Contains(same, "DER +0.00 ± 0.00 goal +0.00 ± 0.00") {
+	if !strings.Contains(same, "DER +0.00 ± 0.00 objective +0.00 ± 0.00") {
 		t.Errorf("a trial less itself: %s", same)
 	}
-	// DER differs by 2, 2 and -1 points; the goal by as much, and by 18 less for the
+	// DER differs by 2, 2 and -1 points; the objective by as much, and by 18 less for the
 	// label too many that the last recording no longer has: 15 as 0.5 labels per
 	// speaker, 3 as the difference to the number of speakers.
 	other := trial{recordings: []outcome{of(0.22, 100, 2), of(0.32, 1000, 2), of(0.09, 10, 2)}}
-	if got := other.difference(base); !strings.Contains(got, "DER +1.00 ± 1.00 goal -5.00 ± 7.00") {
+	if got := other.difference(base); !strings.Contains(got, "DER +1.00 ± 1.00 objective -5.00 ± 7.00") {
 		t.Errorf("difference %s", got)
 	}
 	if m, e := meanError([]float64{1, 2, 3, 4}); m != 2.5 || math.Abs(e-0.6455) > 1e-4 {

@@ -5,13 +5,16 @@ import (
 	"encoding/gob"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
+	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/inference"
 	"hubbub/localserver/engine/offline"
+	"hubbub/localserver/engine/voiceprint"
 )
 
 // For tuning and training, the networks run once over every recording. Their
@@ -37,11 +40,35 @@ func (r *replay) Push([]float32, bool) *clustering.Window {
 	return w
 }
 
+// runEngineOn runs an engine over the stored windows of a recording, with the people
+// whom it can recognise. emitted is when each event was emitted.
+func (ev *evaluator) runEngineOn(w *windows, p clustering.Params, people []voiceprint.Person, matching voiceprint.Matching) (events []engine.Event, emitted []time.Duration, hyp []evaluation.Turn, err error) {
+	e, err := engine.NewWith(engine.Config{Latency: ev.latencies[0], MaxSpeakers: ev.maxSpeakers}, p, &replay{steps: w.steps})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	e.Enrol(people, matching)
+	silence := make([]float32, chunkSamples)
+	for at := 0; at < w.samples; at += chunkSamples {
+		n := min(chunkSamples, w.samples-at)
+		events = e.Push(silence[:n], events)
+		for len(emitted) < len(events) {
+			emitted = append(emitted, time.Duration(at+n)*time.Second/engine.SampleRate)
+		}
+	}
+	events = e.Flush(events)
+	for len(emitted) < len(events) {
+		emitted = append(emitted, time.Duration(w.samples)*time.Second/engine.SampleRate)
+	}
+	hyp, err = fold(w.rec.name, events)
+	return events, emitted, hyp, err
+}
+
 // runNetworks gives the windows of all recordings, hop samples apart, or with
 // --offline those of the second pass. With --windows it reads them from that file, or writes them to it.
-func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
-	if m.windowsFile != "" {
-		if all, ok, err := loadWindows(m.windowsFile, sets, m.networks(hop)); ok || err != nil {
+func (ev *evaluator) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
+	if ev.windowsFile != "" {
+		if all, ok, err := loadWindows(ev.windowsFile, sets, ev.networks(hop)); ok || err != nil {
 			return all, err
 		}
 	}
@@ -51,38 +78,38 @@ func (m *meter) runNetworks(ctx context.Context, sets []set, hop int) ([]windows
 			all = append(all, windows{set: i, rec: r})
 		}
 	}
-	m.total = len(all)
+	ev.total = len(all)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(m.jobs)
+	group.SetLimit(ev.jobs)
 	for i := range all {
-		group.Go(func() error { return m.infer(ctx, &all[i], hop) })
+		group.Go(func() error { return ev.infer(ctx, &all[i], hop) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if m.windowsFile != "" {
-		return all, saveWindows(m.windowsFile, all, m.networks(hop))
+	if ev.windowsFile != "" {
+		return all, saveWindows(ev.windowsFile, all, ev.networks(hop))
 	}
 	return all, nil
 }
 
 // networks says what else than the recordings the output of the networks depends on.
-func (m *meter) networks(hop int) string {
-	if m.offline {
+func (ev *evaluator) networks(hop int) string {
+	if ev.offline {
 		hop = 0 // that of the second pass
 	}
-	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), hop, m.gain)
+	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), hop, ev.gain)
 }
 
 // infer runs the networks over one recording.
-func (m *meter) infer(ctx context.Context, w *windows, hop int) error {
+func (ev *evaluator) infer(ctx context.Context, w *windows, hop int) error {
 	samples, err := decode(ctx, w.rec.audio)
 	if err != nil {
 		return err
 	}
-	amplify(samples, m.gain)
+	amplify(samples, ev.gain)
 	stream, err := inference.New(hop)
-	if m.offline {
+	if ev.offline {
 		stream, err = offline.Networks()
 	}
 	if err != nil {
@@ -94,13 +121,13 @@ func (m *meter) infer(ctx context.Context, w *windows, hop int) error {
 			return ctx.Err()
 		}
 		end := min(at+chunkSamples, len(samples))
-		step := stream.Push(samples[at:end], end-at < chunkSamples || m.offline && end == len(samples))
+		step := stream.Push(samples[at:end], end-at < chunkSamples || ev.offline && end == len(samples))
 		if step != nil {
 			step = step.Clone()
 		}
 		w.steps = append(w.steps, step)
 	}
-	m.report(w.rec.name)
+	ev.report(w.rec.name)
 	return nil
 }
 
@@ -109,8 +136,16 @@ type storedWindows struct {
 	Recording    string
 	SampleCount  int
 	StepCount    int
-	WindowByStep map[int]*clustering.Window
-	Networks     string // meter.networks
+	WindowByStep map[int]*storedWindow
+	Networks     string // evaluator.networks
+}
+
+// storedWindow is a clustering.Window under the names that the file has.
+type storedWindow struct {
+	First      int
+	Speech     []float32
+	Speakers   []clustering.LocalSpeaker
+	Multiscale []clustering.MultiscaleEmbedding
 }
 
 // saveWindows writes a file of --windows.
@@ -122,10 +157,10 @@ func saveWindows(path string, all []windows, networks string) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
+		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*storedWindow{}, networks}
 		for i, step := range w.steps {
 			if step != nil {
-				s.WindowByStep[i] = step
+				s.WindowByStep[i] = &storedWindow{step.First, step.SpeechProbability, step.Speakers, step.Multiscale}
 			}
 		}
 		if err := e.Encode(s); err != nil {
@@ -155,7 +190,7 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 			}
 			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}
 			for at, step := range stored.WindowByStep {
-				w.steps[at] = step
+				w.steps[at] = &clustering.Window{First: step.First, SpeechProbability: step.Speech, Speakers: step.Speakers, Multiscale: step.Multiscale}
 			}
 			all = append(all, w)
 		}

@@ -31,7 +31,7 @@ func TestEmbeddingsOfPeople(t *testing.T) {
 		for _, l := range w.Speakers {
 			for i := range l.Segments {
 				from, to := w.Span(&l.Segments[i])
-				start, end := float64(from)*frameTime, float64(to)*frameTime
+				start, end := float64(from)*clustering.FrameSeconds, float64(to)*clustering.FrameSeconds
 				for _, turn := range turns {
 					if turn.Start <= start+0.1 && end <= turn.End+0.1 {
 						segments = append(segments, segment{turn.Speaker, l.Segments[i].Embedding})

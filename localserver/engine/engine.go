@@ -147,7 +147,7 @@ func newEngine(c Config, s activitySource) *Engine {
 	return &Engine{
 		latency: int(c.Latency * SampleRate / time.Second),
 		source:  s,
-		turns:   newTurns(minTurnFrames, maxPauseFrames),
+		turns:   newTurns(decoder.MinTurnFrames, decoder.MaxPauseFrames),
 	}
 }
 

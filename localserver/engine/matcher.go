@@ -26,10 +26,10 @@ type matcher struct {
 	matching voiceprint.Matching
 	name     [MaxSpeakers]string // "" = not matched
 
-	merged      [MaxSpeakers]bool              // into another speaker
-	voices      [MaxSpeakers]clustering.Speech // as the last window left them
-	suggested   [MaxSpeakers]string            // by the last window
-	windows     [MaxSpeakers]int               // consecutive windows that suggested the same
+	merged      [MaxSpeakers]bool                      // into another speaker
+	centroids   [MaxSpeakers]clustering.TimedEmbedding // as the last window left them
+	suggested   [MaxSpeakers]string                    // by the last window
+	windows     [MaxSpeakers]int                       // consecutive windows that suggested the same
 	confidences []float64
 }
 
@@ -59,16 +59,16 @@ func (m *matcher) decide(k int, suggested string) {
 // suggest is the label of the person whom speaker k most likely is, "" for nobody.
 // Without new speech of the speaker it is whom the last window suggested.
 func (m *matcher) suggest(c *clustering.Clusterer, w *clustering.Window, k int) string {
-	var voice clustering.Speech
-	voice.Embedding, voice.Duration = c.Voice(w, k)
-	if same := m.suggested[k]; voice == m.voices[k] && (m.matching.Shared || !m.taken(same, k)) {
+	var centroid clustering.TimedEmbedding
+	centroid.Embedding, centroid.Duration = c.Centroid(w, k)
+	if same := m.suggested[k]; centroid == m.centroids[k] && (m.matching.Shared || !m.taken(same, k)) {
 		return same
 	}
-	m.voices[k] = voice
-	if voice.Duration < minMatchSeconds {
+	m.centroids[k] = centroid
+	if centroid.Duration < minMatchSeconds {
 		return m.name[k]
 	}
-	m.confidences = voiceprint.Confidences(&voice.Embedding, voice.Duration, m.people, m.confidences)
+	m.confidences = voiceprint.Confidences(&centroid.Embedding, centroid.Duration, m.people, m.confidences)
 	return m.choose(k)
 }
 

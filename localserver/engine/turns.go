@@ -9,12 +9,7 @@ import (
 // k of the clusterer.
 type speakerSet = uint8
 
-const (
-	frameDuration = frameSamples * time.Second / SampleRate
-
-	minTurnFrames  = 10 // turns under 0.2 s are dropped
-	maxPauseFrames = 10 // pauses up to 0.2 s inside a turn are closed
-)
+const frameDuration = frameSamples * time.Second / SampleRate
 
 // turns makes events from the activity of frames. Frames are committed one by one, in order, each with
 // the current activity of the frames after it; every event lies on the frame that

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/voiceprint"
 )
 
@@ -119,7 +120,7 @@ func TestTurnsEqualTheOfflineRule(t *testing.T) {
 		samples := len(frames)*frameSamples + rapid.IntRange(0, frameSamples-1).Draw(t, "rest")
 		e := newEngine(c, &script{final: frames})
 		got := e.Flush(e.Push(make([]float32, samples), nil))
-		if want := offline(frames, minTurnFrames, maxPauseFrames); !slices.Equal(got, want) {
+		if want := offline(frames, decoder.MinTurnFrames, decoder.MaxPauseFrames); !slices.Equal(got, want) {
 			t.Fatalf("got  %v\nwant %v", got, want)
 		}
 	})

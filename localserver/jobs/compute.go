@@ -236,9 +236,9 @@ func identify(result *offline.Result, request protocol.JobRequest) (any, error) 
 
 // match finds the people among the speakers.
 func match(result *offline.Result, people []voiceprint.Person, how voiceprint.Matching) (map[string]*string, []protocol.IdentifiedSpeaker) {
-	voices := make([]protocol.IdentifiedSpeaker, len(result.Voices))
+	voices := make([]protocol.IdentifiedSpeaker, len(result.Embeddings))
 	confidences := make([][]float64, len(voices))
-	for k, v := range result.Voices {
+	for k, v := range result.Embeddings {
 		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
 		voices[k] = protocol.IdentifiedSpeaker{Speaker: protocol.SpeakerLabel(k), Confidence: map[string]int{}}
 		for i, p := range confidences[k] {

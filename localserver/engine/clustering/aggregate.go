@@ -8,10 +8,10 @@ type aggregate struct {
 
 // frameScores are the sums of one frame over the windows that cover it.
 type frameScores struct {
-	weight  float32 // of the windows
-	speech  float32 // weight * probability of speech
-	talkers float32 // weight * expected number of talkers
-	speaker [MaxSpeakers]float32
+	weight       float32 // of the windows
+	speech       float32 // weight * probability of speech
+	speakerCount float32 // weight * expected number of simultaneous speakers
+	speaker      [MaxSpeakers]float32
 }
 
 // extend makes room for the frames before end.
@@ -39,17 +39,17 @@ func (a *aggregate) frame(number int) *frameScores {
 
 // add adds a window whose segments are assigned to these speakers.
 func (a *aggregate) add(w *Window, segments []segment, assigned []int, p *Params) {
-	n := len(w.Speech)
+	n := len(w.SpeechProbability)
 	for i := range n {
 		f := a.frame(w.First + i)
 		if f == nil {
 			continue
 		}
-		weight := float32(min(1, (float64(n-i)*frameSeconds)/p.EdgeRamp))
+		weight := float32(min(1, (float64(n-i)*FrameSeconds)/p.EdgeRamp))
 		f.weight += weight
-		f.speech += weight * w.Speech[i]
+		f.speech += weight * w.SpeechProbability[i]
 		for k := range w.Speakers {
-			f.talkers += weight * w.Speakers[k].Activity[i]
+			f.speakerCount += weight * w.Speakers[k].Activity[i]
 		}
 		var scores [MaxSpeakers]float32
 		for j, k := range assigned {

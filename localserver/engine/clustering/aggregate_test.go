@@ -15,14 +15,14 @@ func activeAfter(t *testing.T, windows ...[]local) uint8 {
 	var a aggregate
 	p := Default()
 	for _, locals := range windows {
-		w := &Window{Speech: make([]float32, 100)}
+		w := &Window{SpeechProbability: make([]float32, 100)}
 		var segments []segment
 		var assigned []int
 		for k, l := range locals {
 			active := make([]float32, 100)
 			for i := range active {
 				active[i] = l.activity
-				w.Speech[i] = max(w.Speech[i], l.activity)
+				w.SpeechProbability[i] = max(w.SpeechProbability[i], l.activity)
 			}
 			w.Speakers = append(w.Speakers, LocalSpeaker{Activity: active})
 			segments = append(segments, segment{Segment: &Segment{To: 100}, local: k})

@@ -76,7 +76,7 @@ func (c *Clusterer) scoresWithContinuity(i int) [MaxSpeakers]float64 {
 		if j == i || o.local != s.local || c.assigned[j] == noSpeaker {
 			continue
 		}
-		distance := math.Abs(float64(o.Centre-s.Centre)) * frameSeconds
+		distance := math.Abs(float64(o.Centre-s.Centre)) * FrameSeconds
 		scores[c.assigned[j]] += c.p.ContinuityBonus * (scoreOffset + min(o.Duration, 1)) * math.Exp(-distance/continuityTime)
 	}
 	return scores

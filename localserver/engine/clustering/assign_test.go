@@ -25,7 +25,7 @@ func twoPeople(continuityBonus float64) (*Clusterer, []person) {
 // are of person 0, the middle one is a mixture with that share of person 1.
 func assignThree(c *Clusterer, people []person, share float64) []int {
 	mixed := unit(func(i int) float64 { return (1-share)*float64(people[0].e[i]) + share*float64(people[1].e[i]) })
-	w := &Window{Speech: make([]float32, 150), Speakers: []LocalSpeaker{{Activity: make([]float32, 150)}}}
+	w := &Window{SpeechProbability: make([]float32, 150), Speakers: []LocalSpeaker{{Activity: make([]float32, 150)}}}
 	for i, e := range []Embedding{people[0].e, mixed, people[0].e} {
 		w.Speakers[0].Segments = append(w.Speakers[0].Segments, Segment{From: 50 * i, To: 50*i + 50, Centre: 50*i + 25, Duration: 1, Embedding: e})
 	}
@@ -56,7 +56,7 @@ func TestContinuityOfALocalSpeaker(t *testing.T) {
 func TestSegmentsLikeNobody(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	stranger := newPerson(r).e
-	w := &Window{Speech: make([]float32, 100), Speakers: []LocalSpeaker{{Activity: make([]float32, 100),
+	w := &Window{SpeechProbability: make([]float32, 100), Speakers: []LocalSpeaker{{Activity: make([]float32, 100),
 		Segments: []Segment{{To: 100, Centre: 50, Duration: 0.5, Embedding: stranger}}}}}
 	empty := New(Default(), MaxSpeakers)
 	possible, _ := twoPeople(0)

@@ -7,7 +7,7 @@
 // second, which are clustered again, because the network sometimes puts two people
 // into one output. The constraint that local speakers who talk at once are different
 // people holds in this clustering alone, not in the assignment to speakers: the
-// network sometimes hears two people where there is one. The thresholds depend on the
+// network sometimes finds two people where there is one. The thresholds depend on the
 // duration of speech behind an embedding. Only a minimum of single-speaker
 // speech, in two consecutive windows, creates a speaker. What is known of a speaker is
 // computed from stored segments that can be reassigned. Similarities are normalised
@@ -57,7 +57,7 @@ func (c *Clusterer) Merged(k int) bool { return c.speakers[k].merged() }
 
 // Add takes the next window.
 func (c *Clusterer) Add(w *Window) {
-	c.aggregate.extend(w.First + len(w.Speech))
+	c.aggregate.extend(w.First + len(w.SpeechProbability))
 	c.clusterSegments(w)
 	added := c.memory.add(w, c.segments, memoryLag, memoryMax, c.p.MemoryMinDuration)
 	c.createSpeakers(w)

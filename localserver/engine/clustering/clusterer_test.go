@@ -79,13 +79,13 @@ func (s *session) say(seconds float64, people ...int) {
 func (s *session) add(n int) {
 	const span = 250
 	first := max(0, n-span)
-	w := &Window{First: first, Speech: make([]float32, n-first)}
+	w := &Window{First: first, SpeechProbability: make([]float32, n-first)}
 	for v := range s.people {
 		l := LocalSpeaker{Activity: make([]float32, n-first)}
 		alone, active := make([]bool, n-first), false
 		for i := range l.Activity {
 			for _, k := range s.talking[first+i] {
-				w.Speech[i] = 1
+				w.SpeechProbability[i] = 1
 				if k == v {
 					l.Activity[i] = 1
 					active = true
@@ -102,7 +102,7 @@ func (s *session) add(n int) {
 			if i-from < 20 {
 				continue
 			}
-			p := Segment{From: (end + from) / 2, To: len(alone), Centre: (from + i) / 2, Duration: float64(i-from) * frameSeconds}
+			p := Segment{From: (end + from) / 2, To: len(alone), Centre: (from + i) / 2, Duration: float64(i-from) * FrameSeconds}
 			if len(l.Segments) == 0 {
 				p.From = 0
 			} else {

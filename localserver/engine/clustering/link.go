@@ -14,7 +14,7 @@ const maxLinkPause = 20
 func (w *Window) continuous(local, from, to int) bool {
 	pause := 0
 	for _, x := range w.Speakers[local].Activity[from:to] {
-		if x > activeAt {
+		if x > ActiveThreshold {
 			pause = 0
 		} else if pause++; pause > maxLinkPause {
 			return false

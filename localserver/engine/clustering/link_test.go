@@ -7,12 +7,12 @@ import (
 
 // talking is a window of local speakers, each of which talks in its spans of frames.
 func talking(frames int, speakers ...[][2]int) *Window {
-	w := &Window{Speech: make([]float32, frames)}
+	w := &Window{SpeechProbability: make([]float32, frames)}
 	for _, spans := range speakers {
 		l := LocalSpeaker{Activity: make([]float32, frames)}
 		for _, s := range spans {
 			for i := s[0]; i < s[1]; i++ {
-				l.Activity[i], w.Speech[i] = 1, 1
+				l.Activity[i], w.SpeechProbability[i] = 1, 1
 			}
 		}
 		w.Speakers = append(w.Speakers, l)

@@ -46,7 +46,7 @@ const (
 // out: otherwise a speaker would be similar to itself because the same second
 // counts twice. add reports whether anything was stored.
 func (m *memory) add(w *Window, segments []segment, lag, max int, minDuration float64) (added bool) {
-	end := w.First + len(w.Speech) - lag
+	end := w.First + len(w.SpeechProbability) - lag
 	for {
 		var next *segment
 		for i := range segments {

@@ -16,15 +16,15 @@ func TestTheSameSecondIsStoredOnce(t *testing.T) {
 	for end := hop; end <= frames; end += hop {
 		first := max(0, end-span)
 		n := end - first
-		w := &Window{First: first, Speech: make([]float32, n)}
+		w := &Window{First: first, SpeechProbability: make([]float32, n)}
 		l := LocalSpeaker{Activity: make([]float32, n)}
 		for i := range n {
-			w.Speech[i], l.Activity[i] = 1, 1
+			w.SpeechProbability[i], l.Activity[i] = 1, 1
 		}
 		parts := max(1, (n+ideal/2)/ideal)
 		for k := range parts {
 			from, to := n*k/parts, n*(k+1)/parts
-			l.Segments = append(l.Segments, Segment{From: from, To: to, Centre: (from + to) / 2, Duration: float64(to-from) * frameSeconds, Embedding: someone.segment()})
+			l.Segments = append(l.Segments, Segment{From: from, To: to, Centre: (from + to) / 2, Duration: float64(to-from) * FrameSeconds, Embedding: someone.segment()})
 		}
 		w.Speakers = append(w.Speakers, l)
 		c.Add(w)
@@ -36,7 +36,7 @@ func TestTheSameSecondIsStoredOnce(t *testing.T) {
 	for _, s := range c.memory.segments[1:] { // the first is what created the speaker
 		stored += s.duration
 	}
-	spoken := (frames - memoryLag) * frameSeconds
+	spoken := (frames - memoryLag) * FrameSeconds
 	t.Logf("%.1f s stored of %.1f s", stored, spoken)
 	if stored > 1.35*spoken || stored < 0.8*spoken {
 		t.Errorf("%.1f s are stored of %.1f s of speech", stored, spoken)

@@ -78,8 +78,8 @@ type Params struct {
 	// SpeechThreshold is the mean probability of speech above which a frame is
 	// speech.
 	SpeechThreshold float64
-	// OverlapThreshold is how far the expected number of talkers must exceed 1
-	// for a frame to be overlap.
+	// OverlapThreshold is how far the expected number of simultaneous speakers must
+	// exceed 1 for a frame to be overlap.
 	OverlapThreshold float64
 	// SpeakerShareThreshold is the share of a frame's speech (0 to 1) that the
 	// most likely speaker needs to get its label.

@@ -33,7 +33,7 @@ func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 		if f == nil || f.weight == 0 {
 			continue
 		}
-		out.Frames[i] = decoder.Frame{Speech: f.speech / f.weight, Talkers: f.talkers / f.weight}
+		out.Frames[i] = decoder.Frame{Speech: f.speech / f.weight, SpeakerCount: f.speakerCount / f.weight}
 		for j, k := range out.Numbers {
 			out.Scores[i*len(out.Numbers)+j] = f.speaker[k] / f.weight
 		}
@@ -44,7 +44,7 @@ func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 }
 
 // Active decides frame i: the set of speakers, bit k for speaker k. Speech and the
-// number of talkers decide whether there is speech and whether it is overlap; the
+// number of simultaneous speakers decide whether there is speech and whether it is overlap; the
 // speakers are the most likely ones. Speech of a new person gets no label rather than
 // that of somebody else: below SpeakerShareThreshold the likeliest one is mostly wrong.
 func (s *DecoderInput) Active(i int, p *Params) (set uint8) {
@@ -55,7 +55,7 @@ func (s *DecoderInput) Active(i int, p *Params) (set uint8) {
 		return 0
 	}
 	set = 1 << s.Numbers[first]
-	if second >= 0 && float64(s.Frames[i].Talkers) > (1+p.OverlapThreshold)*speech && of[second] > 0 {
+	if second >= 0 && float64(s.Frames[i].SpeakerCount) > (1+p.OverlapThreshold)*speech && of[second] > 0 {
 		set |= 1 << s.Numbers[second]
 	}
 	return set

@@ -23,7 +23,7 @@ func threeOnAxes() *Clusterer {
 	c.aggregate.first = 10
 	c.aggregate.extend(110)
 	for i := range c.aggregate.frames {
-		c.aggregate.frames[i] = frameScores{weight: 2, speech: 1.8, talkers: 1.9, speaker: [MaxSpeakers]float32{0.1, 0, 1.7}}
+		c.aggregate.frames[i] = frameScores{weight: 2, speech: 1.8, speakerCount: 1.9, speaker: [MaxSpeakers]float32{0.1, 0, 1.7}}
 	}
 	return c
 }
@@ -42,7 +42,7 @@ func TestDecoderInputOfFramesAndSteps(t *testing.T) {
 		t.Fatalf("%d frames from %d of %d speakers %v", len(s.Frames), s.First, s.Speakers, s.Numbers)
 	}
 	near := func(got, want float32) bool { return math.Abs(float64(got-want)) < 1e-6 }
-	if f := s.Frames[3]; !near(f.Speech, 0.9) || !near(f.Talkers, 0.95) || !near(s.Scores[3*2], 0.05) || !near(s.Scores[3*2+1], 0.85) {
+	if f := s.Frames[3]; !near(f.Speech, 0.9) || !near(f.SpeakerCount, 0.95) || !near(s.Scores[3*2], 0.05) || !near(s.Scores[3*2+1], 0.85) {
 		t.Errorf("frame %+v, scores %v", f, s.Scores[6:8])
 	}
 	// Of steps 10, 12, 15, 16, 20 and 24: the cosines of speaker 0 and speaker 2, the

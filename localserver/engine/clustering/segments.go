@@ -21,12 +21,12 @@ type segmentCluster struct {
 }
 
 const (
-	// activeAt is the probability above which a local speaker counts as active
-	// in a frame.
-	activeAt = 0.5
-	// minOverlap is how many frames (20 ms) two segments must talk at once to be
+	// ActiveThreshold is the probability above which a frame is speech and a local
+	// speaker active in it.
+	ActiveThreshold = 0.5
+	// MinOverlap is how many frames (20 ms) two segments must talk at once to be
 	// two people; less is the inaccuracy of their boundaries.
-	minOverlap = 11
+	MinOverlap = 11
 	// durationOffset (seconds) keeps segments of no single-speaker speech in
 	// the average linkage, centroidOffset in the embedding of a cluster.
 	durationOffset, centroidOffset = 0.1, 0.05
@@ -88,11 +88,11 @@ func (w *Window) overlap(a, b *segment) bool {
 	both := 0
 	x, y := w.Speakers[a.local].Activity, w.Speakers[b.local].Activity
 	for i := max(a.From, b.From); i < min(a.To, b.To); i++ {
-		if x[i] > activeAt && y[i] > activeAt {
+		if x[i] > ActiveThreshold && y[i] > ActiveThreshold {
 			both++
 		}
 	}
-	return both >= minOverlap
+	return both >= MinOverlap
 }
 
 // averageLinkage is the mean cosine of two clusters, weighted by duration;

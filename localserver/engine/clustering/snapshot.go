@@ -39,7 +39,7 @@ type (
 
 var (
 	speakerBytes = binary.Size(speakerRecord{})
-	segmentBytes = SpeechBytes + binary.Size(segmentRecord{})
+	segmentBytes = TimedEmbeddingBytes + binary.Size(segmentRecord{})
 )
 
 // AppendSnapshot appends a snapshot to out.
@@ -56,7 +56,7 @@ func (c *Clusterer) AppendSnapshot(out []byte) []byte {
 	}
 	for i := range c.memory.segments {
 		s := &c.memory.segments[i]
-		speech := Speech{s.embedding.Embedding, s.duration}
+		speech := TimedEmbedding{s.embedding.Embedding, s.duration}
 		out = speech.Append(out)
 		r := segmentRecord{Speaker: int8(s.speaker)}
 		if s.continues {
@@ -105,8 +105,8 @@ func (c *Clusterer) Restore(snapshot []byte) error {
 	stored := make([]storedSegment, segments)
 	for i := range stored {
 		var r segmentRecord
-		speech, ok := ParseSpeech(snapshot)
-		_, _ = binary.Decode(snapshot[SpeechBytes:], binary.LittleEndian, &r)
+		speech, ok := ParseTimedEmbedding(snapshot)
+		_, _ = binary.Decode(snapshot[TimedEmbeddingBytes:], binary.LittleEndian, &r)
 		snapshot = snapshot[segmentBytes:]
 		if !ok || r.Speaker < noSpeaker || int(r.Speaker) >= speakers || r.Continues > 1 {
 			return errSnapshot

@@ -94,7 +94,7 @@ func (c *Clusterer) createSpeakers(w *Window) {
 			if nearest != noSpeaker && !confirmed {
 				continue
 			}
-			c.memory.append(storedSegment{g.embedding, g.duration, len(c.speakers), w.First + len(w.Speech), false})
+			c.memory.append(storedSegment{g.embedding, g.duration, len(c.speakers), w.First + len(w.SpeechProbability), false})
 			c.speakers = append(c.speakers, speaker{})
 			c.speakers[len(c.speakers)-1].add(&g.embedding.Embedding, g.duration)
 			c.speakers[len(c.speakers)-1].normalise()

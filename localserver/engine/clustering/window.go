@@ -9,8 +9,8 @@ import (
 // Dim is the length of an embedding.
 const Dim = 128
 
-// frameSeconds is the length of a frame of a Window.
-const frameSeconds = 0.02
+// FrameSeconds is the length of a frame of a Window, in seconds.
+const FrameSeconds = 0.02
 
 // Embedding is a speaker embedding of length 1. Two embeddings are compared by
 // their cosine.
@@ -34,8 +34,8 @@ type Window struct {
 	// First is the number of the window's first frame, counted from the start
 	// of the stream.
 	First int
-	// Speech is the probability of speech in each frame.
-	Speech []float32
+	// SpeechProbability is the probability of speech in each frame.
+	SpeechProbability []float32
 	// Speakers are the local speakers. Their order is arbitrary and changes
 	// from window to window.
 	Speakers []LocalSpeaker
@@ -83,13 +83,13 @@ type Segment struct {
 // Span is the single-speaker speech behind a segment's embedding, in frames of
 // the stream.
 func (w *Window) Span(s *Segment) (from, to int) {
-	half := int(s.Duration / frameSeconds / 2)
+	half := int(s.Duration / FrameSeconds / 2)
 	return w.First + s.Centre - half, w.First + s.Centre + half
 }
 
 // Clone returns a deep copy.
 func (w *Window) Clone() *Window {
-	c := &Window{First: w.First, Speech: slices.Clone(w.Speech), Speakers: slices.Clone(w.Speakers), Multiscale: slices.Clone(w.Multiscale)}
+	c := &Window{First: w.First, SpeechProbability: slices.Clone(w.SpeechProbability), Speakers: slices.Clone(w.Speakers), Multiscale: slices.Clone(w.Multiscale)}
 	for i := range c.Speakers {
 		c.Speakers[i].Activity = slices.Clone(c.Speakers[i].Activity)
 		c.Speakers[i].Segments = slices.Clone(c.Speakers[i].Segments)

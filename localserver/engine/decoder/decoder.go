@@ -33,7 +33,7 @@ const (
 	channels = 32
 	// inputs of a speaker in a step: score, largest score of another, and their
 	// difference in each frame; cosines, and the largest of another; speech and
-	// talkers in each frame.
+	// simultaneous speakers in each frame.
 	inputs = 3*Split + 2*Scales + 2*Split
 	// pad is the largest dilation, the zeros before and after the steps.
 	pad = 16
@@ -99,8 +99,8 @@ func New(f *weights.File) (*Model, error) {
 
 // Frame is what the segmentation says of a frame of 20 ms.
 type Frame struct {
-	Speech  float32 // probability of speech
-	Talkers float32 // expected number of talkers
+	Speech       float32 // probability of speech
+	SpeakerCount float32 // expected number of simultaneous speakers
 }
 
 // Input is what is known of a stretch of a recording with so many speakers.
@@ -120,6 +120,10 @@ func (in *Input) Reset(speakers, steps int) {
 	clear(in.Scores)
 	clear(in.Cosines)
 }
+
+// Turns are made of frames in the same way live and in the second pass: pauses up to
+// MaxPauseFrames inside a turn are closed, then turns under MinTurnFrames dropped.
+const MinTurnFrames, MaxPauseFrames = 10, 10 // 0.2 s
 
 // Likely are the two most likely of the probabilities of one frame, -1 where there
 // are not so many.
@@ -153,7 +157,7 @@ type Decoder struct {
 func (m *Model) New() *Decoder { return &Decoder{m: m} }
 
 // Decode replaces the scores by the probability of each speaker to talk, and the number
-// of talkers where somebody talks by the mean of what the segmentation says and what
+// of simultaneous speakers where somebody talks by the mean of what the segmentation says and what
 // follows from these probabilities. Whether somebody talks is left to the segmentation:
 // who talks may be uncertain where speech is not. Of a part of a recording, the first
 // and last Context steps lack their context.
@@ -163,13 +167,13 @@ func (d *Decoder) Decode(in *Input) {
 		d.run(in)
 	}
 	for i := range in.Frames {
-		silence, talkers := float32(1), float32(0)
+		silence, count := float32(1), float32(0)
 		for _, x := range in.Scores[i*d.speakers:][:d.speakers] {
 			silence *= 1 - x
-			talkers += x
+			count += x
 		}
 		f := &in.Frames[i]
-		f.Talkers = (f.Talkers + f.Speech*talkers/max(1-silence, minSpeech)) / 2
+		f.SpeakerCount = (f.SpeakerCount + f.Speech*count/max(1-silence, minSpeech)) / 2
 	}
 }
 
@@ -239,7 +243,7 @@ func (d *Decoder) read(k int, input *Input) {
 		}
 		in = append(in, other[:]...)
 		for i := range Split {
-			in = append(in, frames[t*Split+i].Speech, frames[t*Split+i].Talkers)
+			in = append(in, frames[t*Split+i].Speech, frames[t*Split+i].SpeakerCount)
 		}
 		for i := range Split {
 			in = append(in, min(max(in[i]-other[i], -1), 1))

@@ -105,7 +105,7 @@ func TestFewSpeakers(t *testing.T) {
 	in.Reset(0, 1)
 	in.Frames[0] = Frame{0.5, 0.6}
 	d.Decode(&in)
-	if f := in.Frames[0]; f.Speech != 0.5 || f.Talkers != 0.3 {
+	if f := in.Frames[0]; f.Speech != 0.5 || f.SpeakerCount != 0.3 {
 		t.Errorf("%+v", f)
 	}
 	one := func() []float32 {

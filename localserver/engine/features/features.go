@@ -122,7 +122,7 @@ func (s *Stream) Push(samples, dst []float32) []float32 {
 	for len(samples) > 0 {
 		n := min(Window-len(s.pending), len(samples))
 		for _, v := range samples[:n] {
-			s.pending = append(s.pending, sane(v))
+			s.pending = append(s.pending, clampSample(v))
 		}
 		samples = samples[n:]
 		if len(s.pending) == Window {
@@ -133,7 +133,8 @@ func (s *Stream) Push(samples, dst []float32) []float32 {
 	return dst
 }
 
-func sane(v float32) float32 {
+// clampSample replaces NaN by silence and limits v to maxSample.
+func clampSample(v float32) float32 {
 	switch {
 	case v != v:
 		return 0

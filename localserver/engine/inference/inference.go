@@ -24,10 +24,6 @@ const (
 	receptiveSteps = 40
 	// framesPerStep is the number of frames (20 ms) of a step.
 	framesPerStep = segmentation.Split
-	frameSeconds  = 0.02
-	// activeAt is the probability above which a frame is speech, and a local
-	// speaker active, when segments are cut.
-	activeAt = 0.5
 	// minActive is the active time (seconds) of a local speaker without which
 	// the window does not have it.
 	minActive = 0.1
@@ -104,10 +100,10 @@ type localSpeaker struct {
 // the embedded weights cannot be used.
 func New(hop int) (*Stream, error) { return newStream(hop, 0) }
 
-// NewSettled is New for a whole recording: a window ends so far before the newest
+// NewOffline is New for a whole recording: a window ends so far before the newest
 // sample that the networks see what follows it. Only the last window ends at the
 // newest sample.
-func NewSettled(hop int) (*Stream, error) { return newStream(hop, receptiveSteps) }
+func NewOffline(hop int) (*Stream, error) { return newStream(hop, receptiveSteps) }
 
 func newStream(hop, lookAhead int) (*Stream, error) {
 	n, err := load()
@@ -116,7 +112,7 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 	}
 	ages := liveAges
 	if lookAhead > 0 {
-		ages = settledAges
+		ages = offlineAges
 	}
 	return &Stream{multiscaleAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
 		segmentation: n.segmentation.NewStream(windowSteps + lookAhead), hop: hop, lookAhead: lookAhead}, nil
@@ -124,7 +120,7 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 
 // Bytes is the memory of the stream beyond the shared weights.
 func (s *Stream) Bytes() int {
-	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.Speech)) +
+	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.SpeechProbability)) +
 		cap(s.window.Multiscale)*int(unsafe.Sizeof(clustering.MultiscaleEmbedding{}))
 	for i := range s.speakers {
 		l := &s.speakers[i]
@@ -178,7 +174,7 @@ func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 // of n steps from s.logp.
 func (s *Stream) readPosteriors(from, n int) {
 	s.window.First = from * framesPerStep
-	s.window.Speech = s.window.Speech[:0]
+	s.window.SpeechProbability = s.window.SpeechProbability[:0]
 	for k := range s.speakers {
 		s.speakers[k].activity, s.speakers[k].single = s.speakers[k].activity[:0], s.speakers[k].single[:0]
 	}
@@ -196,12 +192,12 @@ func (s *Stream) readPosteriors(from, n int) {
 			}
 		}
 		speech := 1 - float32(math.Exp(float64(logp[0])))
-		s.window.Speech = append(s.window.Speech, speech)
+		s.window.SpeechProbability = append(s.window.SpeechProbability, speech)
 		set := segmentation.Sets[best]
 		for k := range s.speakers {
 			l := &s.speakers[k]
 			l.activity = append(l.activity, activity[k])
-			l.single = append(l.single, speech > activeAt && len(set) == 1 && set[0] == k)
+			l.single = append(l.single, speech > clustering.ActiveThreshold && len(set) == 1 && set[0] == k)
 		}
 	}
 }
@@ -211,11 +207,11 @@ func (s *Stream) readPosteriors(from, n int) {
 func (s *Stream) embed(l *localSpeaker, from, n int) (out clustering.LocalSpeaker, ok bool) {
 	var active, single float64
 	for i, a := range l.activity {
-		if a > activeAt {
-			active += frameSeconds
+		if a > clustering.ActiveThreshold {
+			active += clustering.FrameSeconds
 		}
 		if l.single[i] {
-			single += frameSeconds
+			single += clustering.FrameSeconds
 		}
 	}
 	if active < minActive {
@@ -260,7 +256,7 @@ func (s *Stream) cutSegments(l *localSpeaker, from, n int) {
 		}
 		for k := range parts {
 			a, b := i+(j-i)*k/parts, i+(j-i)*(k+1)/parts
-			g := clustering.Segment{From: a, To: len(l.single), Centre: (a + b) / 2, Duration: float64(b-a) * frameSeconds}
+			g := clustering.Segment{From: a, To: len(l.single), Centre: (a + b) / 2, Duration: float64(b-a) * clustering.FrameSeconds}
 			s.maskSingle(l.single, a, b)
 			if !s.embedding.Embed(from, s.mask[:n], g.Embedding[:]) {
 				continue

@@ -34,14 +34,14 @@ func TestWindowsCoverTheNewestSeconds(t *testing.T) {
 		if w == nil {
 			continue
 		}
-		end, newest := w.First+len(w.Speech), received/320
+		end, newest := w.First+len(w.SpeechProbability), received/320
 		if end > newest || end < newest-4 {
 			t.Errorf("after %d samples the window ends at frame %d of %d", received, end, newest)
 		}
-		if len(w.Speech) > windowSteps*framesPerStep || w.First < 0 {
-			t.Errorf("a window of %d frames from %d", len(w.Speech), w.First)
+		if len(w.SpeechProbability) > windowSteps*framesPerStep || w.First < 0 {
+			t.Errorf("a window of %d frames from %d", len(w.SpeechProbability), w.First)
 		}
-		for _, p := range w.Speech {
+		for _, p := range w.SpeechProbability {
 			if !(p >= -1e-5 && p <= 1+1e-5) {
 				t.Fatalf("the probability of speech is %v", p)
 			}
@@ -55,8 +55,8 @@ func TestWindowsCoverTheNewestSeconds(t *testing.T) {
 // check checks what clustering.LocalSpeaker promises.
 func check(t *testing.T, w *clustering.Window, l *clustering.LocalSpeaker) {
 	t.Helper()
-	if len(l.Segments) == 0 || len(l.Activity) != len(w.Speech) {
-		t.Fatalf("a local speaker with %d segments and %d frames of %d", len(l.Segments), len(l.Activity), len(w.Speech))
+	if len(l.Segments) == 0 || len(l.Activity) != len(w.SpeechProbability) {
+		t.Fatalf("a local speaker with %d segments and %d frames of %d", len(l.Segments), len(l.Activity), len(w.SpeechProbability))
 	}
 	next := 0
 	for _, p := range l.Segments {
@@ -68,8 +68,8 @@ func check(t *testing.T, w *clustering.Window, l *clustering.LocalSpeaker) {
 			t.Errorf("an embedding of squared length %v", norm)
 		}
 	}
-	if next != len(w.Speech) {
-		t.Errorf("the segments end at frame %d of %d", next, len(w.Speech))
+	if next != len(w.SpeechProbability) {
+		t.Errorf("the segments end at frame %d of %d", next, len(w.SpeechProbability))
 	}
 }
 
@@ -103,7 +103,7 @@ func TestMuchAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := s.Push(noise(16000*12), true); w == nil || w.First < 300 || len(w.Speech) != windowSteps*framesPerStep {
+	if w := s.Push(noise(16000*12), true); w == nil || w.First < 300 || len(w.SpeechProbability) != windowSteps*framesPerStep {
 		t.Errorf("%+v", w)
 	}
 }

@@ -20,7 +20,7 @@ var multiscaleRadius = [decoder.Scales]int{5, 25}
 // of the window to be computed: in a whole recording when all of its steps are there, live
 // once soon and once about when it is committed at a latency of 1 s.
 var (
-	settledAges = []int{multiscaleRadius[len(multiscaleRadius)-1]}
+	offlineAges = []int{multiscaleRadius[len(multiscaleRadius)-1]}
 	liveAges    = []int{22, 8}
 )
 

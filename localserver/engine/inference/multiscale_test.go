@@ -40,12 +40,12 @@ func TestMultiscale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settled, err := NewSettled(8000)
+	offline, err := NewOffline(8000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, twice := collect(t, live, x)
-	b, once := collect(t, settled, x)
+	b, once := collect(t, offline, x)
 	steps := 20 * 25
 	if want := (steps + clustering.MultiscaleHop - 1) / clustering.MultiscaleHop; len(a) != want || len(b) != want || twice != 2*want || once != want {
 		t.Fatalf("%d multiscale embeddings in %d computations live, %d in %d of the recording; want %d", len(a), twice, len(b), once, want)

@@ -52,13 +52,13 @@ func clusterOf(e *clustering.Embedding, duration float64) cluster {
 	return c
 }
 
-func (c *cluster) voice() voice {
+func (c *cluster) quantised() quantisedEmbedding {
 	e := c.centroid()
-	return voiceOf(&e)
+	return quantiseEmbedding(&e)
 }
 
-func (v *voice) cluster(duration float64) cluster {
-	e := v.embedding()
+func (q *quantisedEmbedding) cluster(duration float64) cluster {
+	e := q.embedding()
 	return clusterOf(&e, duration)
 }
 

@@ -28,9 +28,6 @@ const (
 	contextFrames = decoder.Context * decoder.Split
 	// secondProbability is the probability that the second speaker of an overlap needs.
 	secondProbability = 0.1
-	// minTurnFrames and maxPauseFrames: pauses up to 0.2 s inside a turn are
-	// closed, then turns under 0.2 s are dropped.
-	minTurnFrames, maxPauseFrames = 10, 10
 )
 
 func newScores(in inputs, d *decoder.Decoder, count int) *scores {
@@ -58,7 +55,7 @@ func (s *scores) active(i int, p *Params) (set uint32) {
 		return 0
 	}
 	set = 1 << first
-	if second >= 0 && float64(f.Talkers) > 1+p.OverlapThreshold && of[second] > secondProbability {
+	if second >= 0 && float64(f.SpeakerCount) > 1+p.OverlapThreshold && of[second] > secondProbability {
 		set |= 1 << second
 	}
 	return set
@@ -70,7 +67,7 @@ func (s *scores) active(i int, p *Params) (set uint32) {
 func turns(frames int, exclusive bool, active func(i int) uint32) (list []Turn) {
 	var start, end [MaxSpeakers]int
 	close := func(k int) {
-		if end[k]-start[k] >= minTurnFrames {
+		if end[k]-start[k] >= decoder.MinTurnFrames {
 			list = append(list, Turn{k, float64(start[k]) * frameSeconds, float64(end[k]) * frameSeconds})
 		}
 	}
@@ -84,7 +81,7 @@ func turns(frames int, exclusive bool, active func(i int) uint32) (list []Turn) 
 		}
 		for left := set; left != 0; left &= left - 1 {
 			k := bits.TrailingZeros32(left)
-			if i-end[k] > maxPauseFrames || end[k] == 0 {
+			if i-end[k] > decoder.MaxPauseFrames || end[k] == 0 {
 				close(k)
 				start[k] = i
 			}

@@ -11,12 +11,12 @@ import (
 // inputs is what the decoder needs of a recording.
 type inputs struct {
 	windows    []window // in order of time, with assigned clusters
-	multiscale []multiscaleVoice
+	multiscale []quantisedMultiscale
 	centroids  []clustering.Embedding // of the speakers
 }
 
-// multiscaleVoice is a clustering.MultiscaleEmbedding in less memory.
-type multiscaleVoice [decoder.Scales]voice
+// quantisedMultiscale is a clustering.MultiscaleEmbedding in less memory.
+type quantisedMultiscale [decoder.Scales]quantisedEmbedding
 
 // rampFrames is the distance from both ends of a window from which its scores have
 // full weight: it is most reliable in its middle.
@@ -40,7 +40,7 @@ func (in *inputs) read(start, end int, out *decoder.Input) {
 	for i, weight := range weights {
 		if weight > 0 {
 			out.Frames[i].Speech /= weight
-			out.Frames[i].Talkers /= weight
+			out.Frames[i].SpeakerCount /= weight
 			for k := range speakers {
 				out.Scores[i*speakers+k] /= weight
 			}
@@ -59,7 +59,7 @@ func (in *inputs) read(start, end int, out *decoder.Input) {
 }
 
 // compare computes the cosines of a multiscale embedding and each speaker.
-func (in *inputs) compare(s *multiscaleVoice, cosines []float32) {
+func (in *inputs) compare(s *quantisedMultiscale, cosines []float32) {
 	for k := range in.centroids {
 		for i := range s {
 			cosines[k*decoder.Scales+i] = float32(s[i].dot(&in.centroids[k]))
@@ -76,9 +76,9 @@ func (w *window) add(offset int, weights []float32, out *decoder.Input) {
 	for i := begin; i < end; i++ {
 		x, f := weight(i), &out.Frames[offset+i]
 		weights[offset+i] += x
-		f.Speech += x * float32(w.speech[i]) / one
+		f.Speech += x * float32(w.speech[i]) / activityScale
 		for k := range w.speakers {
-			f.Talkers += x * float32(w.speakers[k].activity[i]) / one
+			f.SpeakerCount += x * float32(w.speakers[k].activity[i]) / activityScale
 		}
 	}
 	for k := range w.speakers {
@@ -89,7 +89,7 @@ func (w *window) add(offset int, weights []float32, out *decoder.Input) {
 				continue
 			}
 			for i := max(begin, int(g.from)); i < min(end, int(g.to)); i++ {
-				out.Scores[(offset+i)*out.Speakers+who] += weight(i) * float32(l.activity[i]) / one
+				out.Scores[(offset+i)*out.Speakers+who] += weight(i) * float32(l.activity[i]) / activityScale
 			}
 		}
 	}

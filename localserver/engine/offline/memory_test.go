@@ -25,9 +25,9 @@ func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 	voices := people(n)
 	talker := func(frame int) int { return rand.New(rand.NewPCG(3, uint64(frame/turn))).IntN(n) }
 	for end := windowFrames; end <= minutes*frames; end += hopFrames {
-		w := &clustering.Window{First: end - windowFrames, Speech: make([]float32, windowFrames)}
+		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
 		for i := range windowFrames {
-			w.Speech[i] = 1
+			w.SpeechProbability[i] = 1
 			if (w.First+i)%turn == 0 || i == 0 {
 				w.Speakers = append(w.Speakers, clustering.LocalSpeaker{Activity: make([]float32, windowFrames)})
 			}

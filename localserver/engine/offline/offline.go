@@ -5,7 +5,7 @@
 //	  │ inference    every 0.5 s a window of 5 s: local speakers, segments, embeddings
 //	  │ windows.go   segments of one window that are one person: window clusters
 //	  │ speakers.go  agglomerative clustering of all of these, assignment of each
-//	  │ inputs.go    scores of all windows that cover a frame, similarity to each speaker
+//	  │ inputs.go    scores of all windows that cover a frame, cosine with each speaker
 //	  ▼ frames.go    decoded: who talks in each frame
 //	turns
 //
@@ -33,26 +33,20 @@ const (
 	MaxSpeakers = 20
 
 	frameSamples = 320 // the unit of decisions, 20 ms
-	frameSeconds = float64(frameSamples) / SampleRate
+	frameSeconds = clustering.FrameSeconds
 	windowFrames = 250 // 5 s
 	hopFrames    = 25  // distance of two windows, 0.5 s
 	hopSamples   = hopFrames * frameSamples
 )
 
 // Networks gives the windows of a recording that Add takes.
-func Networks() (*inference.Stream, error) { return inference.NewSettled(hopSamples) }
+func Networks() (*inference.Stream, error) { return inference.NewOffline(hopSamples) }
 
 // Options are what is known of a recording. Zero means "not known".
 type Options struct {
 	// Speakers is the number of speakers; MinSpeakers and MaxSpeakers are bounds.
 	// All are 1 to MaxSpeakers.
 	Speakers, MinSpeakers, MaxSpeakers int
-}
-
-// DecoderInput is the input of the decoder for the whole recording, for training it.
-func (r *Result) DecoderInput() (in decoder.Input) {
-	r.scores.read(0, r.frames, &in)
-	return in
 }
 
 // Validate reports what is out of range or contradicts itself. The error's Hint
@@ -98,19 +92,13 @@ type Result struct {
 	// speaker.
 	Exclusive []Turn
 	Speakers  int // number of speakers in Turns
-	// Voices are the speakers' voices.
-	Voices []Voice
+	// Embeddings are the centroids of the speakers.
+	Embeddings []clustering.TimedEmbedding
 
 	frames int
 	scores *scores
 	params Params
 	order  []int // of the speakers in scores
-}
-
-// Voice is what a recording says about the voice of a speaker.
-type Voice struct {
-	Embedding clustering.Embedding
-	Duration  float64 // seconds of single-speaker speech
 }
 
 // Recording takes the audio of one recording and diarizes it. One goroutine may
@@ -121,7 +109,7 @@ type Recording struct {
 	stream     *inference.Stream
 	decoder    *decoder.Decoder
 	windows    []window
-	multiscale []multiscaleVoice
+	multiscale []quantisedMultiscale
 	pending    []float32 // samples of the next window
 	frames     int       // of all windows
 	middle     int       // the frame where the middle of the newest window ends
@@ -171,7 +159,7 @@ func (r *Recording) step(last bool) {
 // Add adds a window of Networks. Push does it; for tuning, windows of
 // an earlier run take the place of samples. last says that no window follows.
 func (r *Recording) Add(w *clustering.Window, last bool) {
-	r.frames = w.First + len(w.Speech)
+	r.frames = w.First + len(w.SpeechProbability)
 	middle := r.frames
 	if !last {
 		middle = max(r.middle, r.frames-windowFrames/2)
@@ -179,7 +167,7 @@ func (r *Recording) Add(w *clustering.Window, last bool) {
 	r.windows = append(r.windows, r.params.keep(w, r.middle, middle))
 	for i := range w.Multiscale {
 		s := &w.Multiscale[i].Embeddings
-		r.multiscale = append(r.multiscale, multiscaleVoice{voiceOf(&s[0]), voiceOf(&s[1])})
+		r.multiscale = append(r.multiscale, quantisedMultiscale{quantiseEmbedding(&s[0]), quantiseEmbedding(&s[1])})
 	}
 	r.middle = middle
 }
@@ -205,7 +193,7 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	result.Exclusive = turns(frames, true, func(i int) uint32 { return s.active(i, &alone) })
 	result.label()
 	for _, k := range result.order {
-		result.Voices = append(result.Voices, Voice{centroids[k], speakers[k].duration})
+		result.Embeddings = append(result.Embeddings, clustering.TimedEmbedding{Embedding: centroids[k], Duration: speakers[k].duration})
 	}
 	return result, nil
 }
@@ -224,4 +212,10 @@ func (r *Result) label() {
 			list[i].Speaker = *k - 1
 		}
 	}
+}
+
+// DecoderInput is the input of the decoder for the whole recording, for training it.
+func (r *Result) DecoderInput() (in decoder.Input) {
+	r.scores.read(0, r.frames, &in)
+	return in
 }

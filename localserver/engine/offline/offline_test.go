@@ -76,7 +76,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 	}
 	const second = windowFrames / 5
 	for end := windowFrames; end <= seconds*second; end += hopFrames {
-		w := &clustering.Window{First: end - windowFrames, Speech: make([]float32, windowFrames)}
+		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
 		local := map[int]int{}
 		for i := range windowFrames {
 			a, b := talkers((w.First + i) / second)
@@ -84,7 +84,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 				if who < 0 {
 					continue
 				}
-				w.Speech[i] = 1
+				w.SpeechProbability[i] = 1
 				k, known := local[who]
 				if !known {
 					k = len(w.Speakers)
@@ -270,7 +270,7 @@ func TestAgglomerate(t *testing.T) {
 		a, b := 0, 1
 		for i := range plain {
 			for j := range i {
-				if p.similarity(&plain[i], &plain[j]) > p.similarity(&plain[b], &plain[a])+1e-6 {
+				if p.excess(&plain[i], &plain[j]) > p.excess(&plain[b], &plain[a])+1e-6 {
 					a, b = j, i
 				}
 			}
@@ -279,7 +279,7 @@ func TestAgglomerate(t *testing.T) {
 		plain = slices.Delete(plain, b, b+1)
 	}
 	want = plain
-	merges, got := agglomerate(slices.Clone(clusters), 5, p.similarity)
+	merges, got := agglomerate(slices.Clone(clusters), 5, p.excess)
 	if len(merges) != 35 || len(got) != 5 {
 		t.Fatalf("%d merges, %d left", len(merges), len(got))
 	}

@@ -6,7 +6,7 @@ import "math"
 // embeddings, "duration" the length of single-speaker speech behind an embedding
 // in seconds.
 type Params struct {
-	// LinkageThreshold is the similarity (cosine) from which segments of one
+	// LinkageThreshold is the cosine from which segments of one
 	// window are one cluster; SameLocalBonus is added for those of one local
 	// speaker, ShortBonus (cosine per second) for each second that the shorter
 	// one lacks of 1 s.
@@ -30,8 +30,8 @@ type Params struct {
 	MinSpeaker, MinShare, MinShortSpeaker float64
 	// SpeechThreshold is the probability of speech above which a frame is speech.
 	SpeechThreshold float64
-	// OverlapThreshold is how far the expected number of talkers must exceed 1
-	// for a frame to be overlap.
+	// OverlapThreshold is how far the expected number of simultaneous speakers must
+	// exceed 1 for a frame to be overlap.
 	OverlapThreshold float64
 }
 
@@ -53,9 +53,9 @@ const (
 	shortestDuration = 0.5
 )
 
-// similarity is the cosine of two clusters less the threshold for their
+// excess is the cosine of two clusters less the threshold for their
 // durations: above 0 they are one speaker.
-func (p *Params) similarity(a, b *cluster) float64 {
+func (p *Params) excess(a, b *cluster) float64 {
 	d := min(max(min(a.duration, b.duration), shortestDuration), thresholdDuration)
 	return a.cosine(b) - p.SpeakerThreshold + p.SpeakerSlope*math.Log2(thresholdDuration/d)
 }

@@ -40,7 +40,7 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.E
 		a, b, best := 0, 0, r.params.MergeMargin
 		for i := range speakers {
 			for j := range i {
-				if s := r.params.similarity(&speakers[i], &speakers[j]); s > best {
+				if s := r.params.excess(&speakers[i], &speakers[j]); s > best {
 					a, b, best = j, i, s
 				}
 			}
@@ -59,7 +59,7 @@ func (r *Recording) items() iter.Seq[cluster] {
 		for i := range r.windows {
 			for j := range r.windows[i].clusters {
 				c := &r.windows[i].clusters[j]
-				if c.fresh > 0 && c.duration >= r.params.MinCluster && !yield(c.voice.cluster(c.fresh)) {
+				if c.fresh > 0 && c.duration >= r.params.MinCluster && !yield(c.embedding.cluster(c.fresh)) {
 					return
 				}
 			}
@@ -74,7 +74,7 @@ func (r *Recording) reduce(ctx context.Context, items iter.Seq[cluster]) ([]clus
 	block := make([]cluster, 0, maxItems)
 	var reduced []cluster
 	flush := func() {
-		_, left := agglomerate(block, max(1, len(block)/reduction), r.params.similarity)
+		_, left := agglomerate(block, max(1, len(block)/reduction), r.params.excess)
 		reduced, block = append(reduced, left...), block[:0]
 	}
 	for item := range items {
@@ -109,7 +109,7 @@ func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []
 		w.assign(centroids)
 		for _, g := range w.clusters {
 			if g.speaker != noSpeaker && g.duration >= r.params.MinCluster {
-				c := g.voice.cluster(g.duration)
+				c := g.embedding.cluster(g.duration)
 				sums[g.speaker].add(&c)
 			}
 		}
@@ -125,13 +125,13 @@ func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []
 }
 
 // cut clusters items down to one and takes the state in which they are speakers:
-// that of similarity 0, or the last one with as many speakers. Where these are too
-// few, merges are undone, but only those with a similarity up to CountMargin: beyond
+// that of excess 0, or the last one with as many speakers. Where these are too
+// few, merges are undone, but only those with an excess up to CountMargin: beyond
 // it both parts are of one person. Where they are too many, those with least speech
 // are no speakers, because merging two would mix two voices. The one with most speech
 // comes first.
 func (r *Recording) cut(items []cluster) []cluster {
-	merges, _ := agglomerate(slices.Clone(items), 1, r.params.similarity)
+	merges, _ := agglomerate(slices.Clone(items), 1, r.params.excess)
 	// The number of speakers after each merge.
 	counts := make([]int, len(merges)+1)
 	duration := make([]float64, len(items))

@@ -2,8 +2,12 @@ package offline
 
 import "hubbub/localserver/engine/clustering"
 
-// one is the probability 1 in a window.
-const one = 255
+// activityScale is the probability 1 in a window.
+const activityScale = 255
+
+func active(activity uint8) bool {
+	return float32(activity) > activityScale*clustering.ActiveThreshold
+}
 
 // window is a clustering.Window in less memory.
 type window struct {
@@ -27,8 +31,8 @@ type segment struct {
 
 // windowCluster is a set of segments of one window that are taken for one person.
 type windowCluster struct {
-	voice    voice
-	duration float64 // seconds of single-speaker speech
+	embedding quantisedEmbedding
+	duration  float64 // seconds of single-speaker speech
 	// fresh is the part of duration in the middle of the window: each second of
 	// the recording is in the middle of one window.
 	fresh   float64
@@ -47,7 +51,7 @@ type item struct {
 // keep makes the window that the second pass stores. Its middle is from frame
 // first to frame end of the recording.
 func (p *Params) keep(w *clustering.Window, first, end int) window {
-	k := window{first: w.First, speech: quantise(w.Speech), speakers: make([]localSpeaker, len(w.Speakers))}
+	k := window{first: w.First, speech: quantise(w.SpeechProbability), speakers: make([]localSpeaker, len(w.Speakers))}
 	var items []item
 	var clusters []cluster
 	for i := range w.Speakers {
@@ -112,7 +116,7 @@ func (p *Params) clusterWindow(w *window, items []item, clusters []cluster) {
 		it := &items[i]
 		if it.cluster == i {
 			number[i] = len(w.clusters)
-			w.clusters = append(w.clusters, windowCluster{voice: clusters[i].voice(), duration: clusters[i].duration, speaker: noSpeaker})
+			w.clusters = append(w.clusters, windowCluster{embedding: clusters[i].quantised(), duration: clusters[i].duration, speaker: noSpeaker})
 		}
 		n := number[it.cluster]
 		w.clusters[n].fresh += it.fresh
@@ -138,20 +142,16 @@ func (w *window) compare(items []item, i, j int) (same, overlap bool) {
 	return same, false
 }
 
-// minOverlap is how many frames two segments must talk at once to be two people;
-// less is the inaccuracy of their boundaries.
-const minOverlap = 11
-
 // overlap reports whether segment x of local speaker a and segment y of b talk at
 // once.
 func (w *window) overlap(a int, x *segment, b int, y *segment) bool {
 	both := 0
 	for i := int(max(x.from, y.from)); i < int(min(x.to, y.to)); i++ {
-		if w.speakers[a].activity[i] > one/2 && w.speakers[b].activity[i] > one/2 {
+		if active(w.speakers[a].activity[i]) && active(w.speakers[b].activity[i]) {
 			both++
 		}
 	}
-	return both >= minOverlap
+	return both >= clustering.MinOverlap
 }
 
 // assign gives each cluster the most similar speaker. Two that talk at once may
@@ -160,7 +160,7 @@ func (w *window) assign(centroids []clustering.Embedding) {
 	for i := range w.clusters {
 		c, best := &w.clusters[i], -2.0
 		for k := range centroids {
-			if s := c.voice.dot(&centroids[k]); s > best {
+			if s := c.embedding.dot(&centroids[k]); s > best {
 				c.speaker, best = k, s
 			}
 		}
@@ -170,7 +170,7 @@ func (w *window) assign(centroids []clustering.Embedding) {
 func quantise(p []float32) []uint8 {
 	q := make([]uint8, len(p))
 	for i, x := range p {
-		q[i] = uint8(min(max(x, 0), 1)*one + 0.5)
+		q[i] = uint8(min(max(x, 0), 1)*activityScale + 0.5)
 	}
 	return q
 }

@@ -14,15 +14,15 @@ import (
 // The recording conditions of a voiceprint.
 const (
 	recorded = iota
-	throughLine
-	acrossRoom
+	telephone
+	farField
 	conditions // how many
 )
 
 func unchanged(samples []float32) []float32 { return samples }
 
-// line is audio as through a telephone line: 300 Hz to 3.4 kHz.
-func line(samples []float32) []float32 {
+// simulateTelephone is audio as through a telephone line: 300 Hz to 3.4 kHz.
+func simulateTelephone(samples []float32) []float32 {
 	return lowpass(highpass(samples, 300), 3400)
 }
 
@@ -37,8 +37,8 @@ const (
 	directToReverberant, speechToNoise = 1, 100
 )
 
-// room is audio as from across a room with some noise; always the same room.
-func room(samples []float32) []float32 {
+// simulateFarField is audio as from across a room with some noise; always the same room.
+func simulateFarField(samples []float32) []float32 {
 	r := rand.New(rand.NewPCG(1, 2))
 	length := int(reverberation * features.SampleRate)
 	first := features.SampleRate / 200 // 5 ms after the direct sound

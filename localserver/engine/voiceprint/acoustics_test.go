@@ -16,7 +16,7 @@ func TestLine(t *testing.T) {
 			x[n] = float32(math.Sin(2 * math.Pi * hertz * float64(n) / rate))
 		}
 		var power float64
-		for _, y := range line(x)[rate/2:] {
+		for _, y := range simulateTelephone(x)[rate/2:] {
 			power += float64(y) * float64(y)
 		}
 		if gain := 2 * math.Sqrt(power/rate); gain < want[0] || gain > want[1] { // a sine's RMS is 0.71, over half of the second
@@ -29,7 +29,7 @@ func TestLine(t *testing.T) {
 func TestRoom(t *testing.T) {
 	x := make([]float32, rate)
 	x[0] = 1
-	y := room(x)
+	y := simulateFarField(x)
 	var tail float64
 	for _, v := range y[rate/200 : rate/2] {
 		tail += float64(v) * float64(v)
@@ -37,7 +37,7 @@ func TestRoom(t *testing.T) {
 	if y[0] < 0.9 || y[0] > 1.1 || tail < 0.3 || tail > 1.2 {
 		t.Errorf("the direct sound is %.2f, the energy of the reflections %.2f", y[0], tail)
 	}
-	if z := room(x); z[rate/3] != y[rate/3] {
+	if z := simulateFarField(x); z[rate/3] != y[rate/3] {
 		t.Error("the same audio sounds differently the second time")
 	}
 }
@@ -50,10 +50,10 @@ func TestConditionsAreOfOnePerson(t *testing.T) {
 			t.Errorf("condition %d: cosine %.2f with the audio as recorded", k, own)
 		}
 	}
-	if v.embeddings[throughLine] == v.embeddings[recorded] || v.embeddings[acrossRoom] == v.embeddings[recorded] {
+	if v.embeddings[telephone] == v.embeddings[recorded] || v.embeddings[farField] == v.embeddings[recorded] {
 		t.Error("two conditions have the same embedding")
 	}
-	raw, projected := v.embeddings[acrossRoom].Dot(&v.embeddings[recorded]), v.projected[acrossRoom].Dot(&v.projected[recorded])
+	raw, projected := v.embeddings[farField].Dot(&v.embeddings[recorded]), v.projected[farField].Dot(&v.projected[recorded])
 	if projected < raw+0.02 {
 		t.Errorf("a room changes the projected embedding as much as the embedding: cosines %.3f and %.3f with the audio as recorded", projected, raw)
 	}
@@ -61,8 +61,8 @@ func TestConditionsAreOfOnePerson(t *testing.T) {
 
 // With new weights, `make calibrate` must be run again.
 func TestLearntForTheseWeights(t *testing.T) {
-	if v, err := inference.Version(); err != nil || v != learntFor {
-		t.Errorf("projection.bin, cohort.bin and calibration.go are for weights %s, these are %s (%v): docs/voices.md says how to make them", learntFor, v, err)
+	if v, err := inference.Version(); err != nil || v != calibratedFor {
+		t.Errorf("projection.bin, cohort.bin and calibration.go are for weights %s, these are %s (%v): docs/voices.md says how to make them", calibratedFor, v, err)
 	}
 	if len(cohort) < 2*nearest {
 		t.Errorf("the cohort has %d embeddings", len(cohort))

@@ -106,10 +106,10 @@ func (m *Maker) push(step []float32) {
 
 // count counts the frames of speech that a window is the first to show.
 func (m *Maker) count(w *clustering.Window) {
-	for i, p := range w.Speech {
+	for i, p := range w.SpeechProbability {
 		if w.First+i >= m.frames {
 			m.frames = w.First + i + 1
-			if p > 0.5 {
+			if p > clustering.ActiveThreshold {
 				m.speech++
 			}
 		}
@@ -120,7 +120,7 @@ func (m *Maker) count(w *clustering.Window) {
 func (m *Maker) Full() bool { return len(m.samples) >= MaxSeconds*features.SampleRate }
 
 // Seconds is how much speech was found so far.
-func (m *Maker) Seconds() float64 { return float64(m.speech) * 0.02 }
+func (m *Maker) Seconds() float64 { return float64(m.speech) * clustering.FrameSeconds }
 
 // Voiceprint ends the audio and returns its voiceprint, or an error of Make. The
 // Maker cannot be used afterwards.
@@ -133,10 +133,10 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	for ; len(last) >= stepSamples; last = last[stepSamples:] {
 		m.push(last[:stepSamples])
 	}
-	var first, second clustering.Speech
+	var first, second clustering.TimedEmbedding
 	for k := range m.clusterer.Speakers() {
-		var s clustering.Speech
-		if s.Embedding, s.Duration = clustering.Centroid(m.clusterer.Speech(k)); s.Duration > first.Duration {
+		var s clustering.TimedEmbedding
+		if s.Embedding, s.Duration = clustering.Centroid(m.clusterer.Embeddings(k)); s.Duration > first.Duration {
 			first, second = s, first
 		} else if s.Duration > second.Duration {
 			second = s
@@ -161,7 +161,7 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 func (m *Maker) embed() (v Voiceprint, err error) {
 	var embeddings [conditions]clustering.Embedding
 	var duration float64
-	for k, through := range [conditions]func([]float32) []float32{recorded: unchanged, throughLine: line, acrossRoom: room} {
+	for k, through := range [conditions]func([]float32) []float32{recorded: unchanged, telephone: simulateTelephone, farField: simulateFarField} {
 		w, err := inference.New(hopSamples)
 		if err != nil {
 			return v, err
@@ -174,7 +174,7 @@ func (m *Maker) embed() (v Voiceprint, err error) {
 			}
 		}
 		var found float64
-		if embeddings[k], found = clustering.Centroid(one.Speech(0)); k == recorded {
+		if embeddings[k], found = clustering.Centroid(one.Embeddings(0)); k == recorded {
 			duration = found
 		} else if found == 0 { // the networks find no speech in this condition
 			embeddings[k] = embeddings[recorded]

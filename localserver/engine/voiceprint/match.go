@@ -74,7 +74,7 @@ const DefaultThreshold = 0.8
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
 	out = Scores(centroid, people, out[:0])
 	for i, score := range out {
-		out[i] = learnt.LogOdds(Features(score, duration, people[i].Voiceprint.duration))
+		out[i] = calibration.LogOdds(Features(score, duration, people[i].Voiceprint.duration))
 	}
 	Probabilities(out)
 	return out

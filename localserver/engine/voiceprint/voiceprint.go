@@ -59,17 +59,17 @@ func (v Voiceprint) Seconds() float64 { return v.duration }
 
 // Embeddings are those for a cohort: as recorded, and as from across a room.
 func (v *Voiceprint) Embeddings() (asRecorded, inRoom clustering.Embedding) {
-	return v.embeddings[recorded], v.embeddings[acrossRoom]
+	return v.embeddings[recorded], v.embeddings[farField]
 }
 
 // String writes the voiceprint: the magic, the version of the weights, a colon,
-// and in unpadded URL-safe base64 a clustering.Speech for each recording condition
+// and in unpadded URL-safe base64 a clustering.TimedEmbedding for each recording condition
 // and a CRC-32 (Castagnoli) of everything before, little-endian.
 func (v Voiceprint) String() string {
 	head := magic + version() + ":"
 	var body []byte
 	for k := range v.embeddings {
-		s := clustering.Speech{Embedding: v.embeddings[k], Duration: v.duration}
+		s := clustering.TimedEmbedding{Embedding: v.embeddings[k], Duration: v.duration}
 		body = s.Append(body)
 	}
 	sum := crc32.Update(crc32.Checksum([]byte(head), castagnoli), castagnoli, body)
@@ -92,17 +92,17 @@ func Parse(text string) (v Voiceprint, err error) {
 	}
 	body := raw[:len(raw)-4]
 	sum := crc32.Update(crc32.Checksum([]byte(head), castagnoli), castagnoli, body)
-	if sum != binary.LittleEndian.Uint32(raw[len(body):]) || len(body) != conditions*clustering.SpeechBytes {
+	if sum != binary.LittleEndian.Uint32(raw[len(body):]) || len(body) != conditions*clustering.TimedEmbeddingBytes {
 		return v, ErrInvalid
 	}
 	var embeddings [conditions]clustering.Embedding
 	duration := 0.0
 	for k := range embeddings {
-		speech, ok := clustering.ParseSpeech(body[k*clustering.SpeechBytes:])
-		if !ok || k > 0 && speech.Duration != duration {
+		e, ok := clustering.ParseTimedEmbedding(body[k*clustering.TimedEmbeddingBytes:])
+		if !ok || k > 0 && e.Duration != duration {
 			return v, ErrInvalid
 		}
-		embeddings[k], duration = speech.Embedding, speech.Duration
+		embeddings[k], duration = e.Embedding, e.Duration
 	}
 	if duration <= 0 || duration > 2*MaxSeconds {
 		return v, ErrInvalid

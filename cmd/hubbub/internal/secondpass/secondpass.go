@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/capture"
+	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
@@ -30,7 +31,7 @@ type Result struct {
 	Length    time.Duration
 	Notices   []string // that arose while the file was read
 
-	voices []offline.Voice // by the number of the speaker
+	embeddings []clustering.TimedEmbedding // by the number of the speaker
 }
 
 // Run diarizes a file with the context of all of it. An error is that of the file,
@@ -81,7 +82,7 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 	}
 	joined := joinTracks(results, person)
 	result.Turns, result.Exclusive = labelled(joined.Turns), labelled(joined.Exclusive)
-	result.Speakers, result.voices = joined.Speakers, joined.Voices
+	result.Speakers, result.embeddings = joined.Speakers, joined.Embeddings
 	result.Notices = chunks.Stats().Notices
 	return result, nil
 }
@@ -123,11 +124,11 @@ func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
 		}
 	}
 	for speaker, k := range numbers {
-		for len(all.Voices) <= k {
-			all.Voices = append(all.Voices, offline.Voice{})
+		for len(all.Embeddings) <= k {
+			all.Embeddings = append(all.Embeddings, clustering.TimedEmbedding{})
 		}
-		if track := tracks[speaker/apart]; speaker%apart < len(track.Voices) {
-			all.Voices[k] = track.Voices[speaker%apart]
+		if track := tracks[speaker/apart]; speaker%apart < len(track.Embeddings) {
+			all.Embeddings[k] = track.Embeddings[speaker%apart]
 		}
 	}
 	return all
@@ -144,8 +145,8 @@ func labelled(list []offline.Turn) []protocol.Turn {
 
 // Recognise gives all turns of a speaker the name of the person whose voice it is.
 func (r *Result) Recognise(people []voiceprint.Person, m voiceprint.Matching) {
-	confidences := make([][]float64, len(r.voices))
-	for k, v := range r.voices {
+	confidences := make([][]float64, len(r.embeddings))
+	for k, v := range r.embeddings {
 		confidences[k] = voiceprint.Confidences(&v.Embedding, v.Duration, people, nil)
 	}
 	names := map[string]string{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/offline"
 )
 
@@ -13,8 +14,8 @@ func TestJoinTracks(t *testing.T) {
 	tracks := func() []*offline.Result {
 		return []*offline.Result{
 			{},
-			{Speakers: 2, Turns: []offline.Turn{{Speaker: 0, Start: 1, End: 2}, {Speaker: 1, Start: 5, End: 6}}, Voices: []offline.Voice{{Duration: 10}, {Duration: 11}}},
-			{Speakers: 1, Turns: []offline.Turn{{Speaker: 0, Start: 3, End: 4}}, Voices: []offline.Voice{{Duration: 20}}},
+			{Speakers: 2, Turns: []offline.Turn{{Speaker: 0, Start: 1, End: 2}, {Speaker: 1, Start: 5, End: 6}}, Embeddings: []clustering.TimedEmbedding{{Duration: 10}, {Duration: 11}}},
+			{Speakers: 1, Turns: []offline.Turn{{Speaker: 0, Start: 3, End: 4}}, Embeddings: []clustering.TimedEmbedding{{Duration: 20}}},
 		}
 	}
 	for person, want := range map[bool]string{
@@ -27,7 +28,7 @@ func TestJoinTracks(t *testing.T) {
 		}
 		all := joinTracks(list, person)
 		got := fmt.Sprint(all.Turns, " ")
-		for _, v := range all.Voices {
+		for _, v := range all.Embeddings {
 			got += fmt.Sprint(v.Duration, " ")
 		}
 		if got != want {
