@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-audio/audio"
 	"github.com/go-audio/wav"
@@ -164,6 +165,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--wrong"}, "unknown flag", true, true},
 		{[]string{"--json", "--against", other}, "--against prints a table", true, true},
 		{[]string{"--json", "--set", "NewSpeakerThreshold=0.6"}, "a table of their own", true, true},
+		{[]string{"--calibrate"}, "enrolled people", true, true},
+		{[]string{"--meetings", dir}, "enrolled people", true, true},
+		{[]string{"--threshold", "80"}, "enrolled people", true, true},
+		{[]string{"--keep", "EdgeRamp"}, "a search", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
 		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
 		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},
@@ -249,5 +254,17 @@ func TestTheDemoHasFourSpeakers(t *testing.T) {
 	t.Logf("DER %.4f, %d labels for %d speakers", f.DER, f.Labels, f.Speakers)
 	if f.Labels != 4 || f.Speakers != 4 || f.Lost != 0 || f.DER > 0.12 {
 		t.Errorf("the demo: %+v", f)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	var lags []time.Duration
+	for i := range 20 {
+		lags = append(lags, time.Duration(i+1)*time.Second)
+	}
+	for p, want := range map[int]float64{0: 1, 50: 10, 95: 19, 96: 20, 100: 20} {
+		if got := percentile(lags, p); got != want {
+			t.Errorf("p%d of 1 to 20 is %g, want %g", p, got, want)
+		}
 	}
 }

@@ -145,7 +145,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	if f.NArg() > 0 {
 		return s, usagef("recordings are given by --ref and --wav", "unknown argument %q", f.Arg(0))
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(f); err != nil {
 		return s, err
 	}
 	for _, text := range latencies {
@@ -159,7 +159,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 }
 
 // check rejects flags that exclude or need each other.
-func (s *settings) check() error {
+func (s *settings) check(f *pflag.FlagSet) error {
 	switch {
 	case (s.ref == "") != (s.wav == ""):
 		return usagef("give both --ref X.rttm and --wav X.wav", "a recording needs its reference")
@@ -175,6 +175,10 @@ func (s *settings) check() error {
 		return usagef("leave out --json and --against", "trials of parameters are a table of their own")
 	case s.against != "" && s.json:
 		return usagef("leave one of them out", "--against prints a table, and --json only JSON")
+	case s.enrolment == "" && (s.calibrate || len(s.meetings) > 0 || f.Changed("threshold")):
+		return usagef("add --enrolment DIR", "--calibrate, --meetings and --threshold are for meetings of enrolled people")
+	case len(s.keep) > 0 && s.rounds == 0:
+		return usagef("add --search ROUNDS", "--keep is for a search")
 	case s.cohort != "" && s.people == "":
 		return usagef("add --people DIR, the speech of many people", "--cohort needs speech")
 	case s.jobs < 1:

@@ -156,12 +156,14 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 	return o, nil
 }
 
-// percentile of sorted lags in seconds, by nearest rank; NaN when there are none.
-func percentile(sorted []time.Duration, p float64) float64 {
+// percentile is the smallest of sorted lags that p per cent do not exceed (nearest
+// rank), in seconds; NaN when there are none.
+func percentile(sorted []time.Duration, p int) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
 	}
-	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))].Seconds()
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[max(rank, 1)-1].Seconds()
 }
 
 // summary adds up outcomes.

@@ -71,7 +71,7 @@ func row(w io.Writer, name string, s summary) {
 		name, s.files, s.seconds/60, 100*s.score.DER, 100*s.score.Miss, 100*s.score.FalseAlarm, 100*s.score.Confusion,
 		number(l.PerSpeaker()), l.Labels, l.Speakers, l.Lost, l.Speakers, float64(l.CountError)/float64(s.files),
 		100*float64(s.exact)/float64(s.files), 100*float64(s.close)/float64(s.files), l.Kept, l.Returns,
-		number(l.SwitchesPerMinute()), number(percentile(s.lags, 0.5)), number(percentile(s.lags, 0.95)), s.factor())
+		number(l.SwitchesPerMinute()), number(percentile(s.lags, 50)), number(percentile(s.lags, 95)), s.factor())
 }
 
 func (s summary) factor() float64 {
@@ -129,7 +129,7 @@ func figuresOf(name string, s summary) figures {
 		CountError: float64(s.labels.CountError) / float64(s.files),
 		CountExact: float64(s.exact) / float64(s.files), CountWithin1: float64(s.close) / float64(s.files), Returns: s.labels.Returns, Kept: s.labels.Kept,
 		Switches: finite(s.labels.SwitchesPerMinute()),
-		LagP50:   finite(percentile(s.lags, 0.5)), LagP95: finite(percentile(s.lags, 0.95)), LagMax: finite(percentile(s.lags, 1)),
+		LagP50:   finite(percentile(s.lags, 50)), LagP95: finite(percentile(s.lags, 95)), LagMax: finite(percentile(s.lags, 100)),
 		RTF: s.factor(),
 	}
 }
