@@ -1,5 +1,5 @@
 """Other noises, rooms, lines and processing for mel energies, on the device that trains: an example is rendered once
-and heard in many ways.
+and varied in many ways.
 
 Everything acts on power in mel bands [n, T, 64], n streams at once; which streams, and how much, is drawn anew for
 each batch. What mel bands cannot show, the phase and the fine structure of codecs, is left to channels.py."""

@@ -87,14 +87,14 @@ def main():
     for i in range(a.count):
         k = int(rng.choice(list(PEOPLE), p=list(PEOPLE.values())))
         order = [members[j] for j in rng.permutation(len(members))]
-        who, others = order[:k], [meeting.name_of(e) for e in order[k:]] + only
+        people, others = order[:k], [meeting.name_of(e) for e in order[k:]] + only
         name = '%s-%03d' % (a.split, i)
         try:
             meeting.make(
                 os.path.join(a.out, 'meetings'),
                 name,
                 pool,
-                who,
+                people,
                 templates,
                 None,
                 rng,
@@ -104,7 +104,7 @@ def main():
         except meeting.NoTemplate:
             continue
         through_a_channel(os.path.join(a.out, 'meetings', name + '.wav'))
-        known = [meeting.name_of(e) for e in who[: k - (2 if k >= 5 else 1)]]
+        known = [meeting.name_of(e) for e in people[: k - (2 if k >= 5 else 1)]]
         enrolled[name] = {n: (known + others)[:n] for n in SIZES}
     json.dump(enrolled, open(os.path.join(a.out, 'enrolled.json'), 'w'), indent=1)
 

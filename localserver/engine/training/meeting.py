@@ -5,9 +5,9 @@ The shared sets sim-dev and sim-fluent are made in the same way."""
 import collections
 import os
 import numpy as np
-import rttm
 import soundfile as sf
 from scipy.signal import butter, fftconvolve, sosfilt
+import rttm
 from acoustics import SR, load_audio
 from voices import stretch
 

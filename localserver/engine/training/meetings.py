@@ -31,16 +31,16 @@ SECONDS = (100, 180)
 def kinds_of(index, extra):
     """{kind: entries of the store}"""
 
-    def of(*prefixes):
+    def of_corpora(*prefixes):
         return [e for e in index if e['corpus'].startswith(prefixes)]
 
-    cv, so = of('cv-'), of('speechocean')
+    cv, so = of_corpora('cv-'), of_corpora('speechocean')
     k = dict(
         cv=[e for e in cv if e['seconds'] >= 8 and len(e['utts']) >= 2],
         speechocean=so,
-        librispeech=[e for e in of('librispeech') if e['seconds'] > 8],
-        alphanum=of('alphanum'),
-        words=of('arabic', 'dspspeech', 'gsc', 'vctk'),
+        librispeech=[e for e in of_corpora('librispeech') if e['seconds'] > 8],
+        alphanum=of_corpora('alphanum'),
+        words=of_corpora('arabic', 'dspspeech', 'gsc', 'vctk'),
         synthetic=extra,
         cv3=[e for e in cv if e['seconds'] >= 10 and len(e['utts']) >= 3],
     )

@@ -5,9 +5,9 @@ import itertools
 import os
 import numpy as np
 import scipy.fft as sfft
-import rttm
 import soundfile as sf
 import features as FT
+import rttm
 from acoustics import HOP, frequency_response
 from voices import stretch
 
