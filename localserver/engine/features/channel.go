@@ -31,6 +31,9 @@ func (c *Channel) follow(power float64) {
 	if !c.Signal {
 		c.Level, c.Signal, c.Floor = now+levelStart, true, math.Inf(1)
 	}
+	if c.Share > startShare && now+levelStart+startMargin < c.Level {
+		c.Level = now + levelStart // what was taken for the background was louder than it
+	}
 	if now > c.Level {
 		c.Level += levelAttack * (now - c.Level)
 	} else {

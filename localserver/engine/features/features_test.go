@@ -123,6 +123,9 @@ func TestFramesAgainstDefinition(t *testing.T) {
 		if k == 0 {
 			level = math.Log(total) + 4
 		}
+		if share > .5 && math.Log(total)+4 < level-2 {
+			level = math.Log(total) + 4
+		}
 		if d := math.Log(total) - level; d > 0 {
 			level += .1 * d
 		} else {
@@ -155,6 +158,35 @@ func TestFramesAgainstDefinition(t *testing.T) {
 			if math.Abs(float64(got[k*Bands+b])-want) > 1e-5 {
 				t.Fatalf("frame %d band %d: %v, want %v", k, b, got[k*Bands+b], want)
 			}
+		}
+	}
+}
+
+// What a stream begins with does not hide the speech that follows it.
+func TestLoudBeginning(t *testing.T) {
+	e, speech := frontEnd(t), talk(10, 20)
+	background := noise(3, SampleRate)
+	for i := range background {
+		background[i] *= 1e-4
+	}
+	quiet := append(slices.Clone(background), speech...)
+	for i := range quiet {
+		quiet[i] *= 0.02
+	}
+	want := e.NewStream().Push(quiet, nil)
+	for _, seconds := range []float64{0.02, 0.5} {
+		loud := slices.Clone(quiet)
+		for i := range int(seconds * SampleRate) {
+			loud[i] += float32(0.9 * math.Sin(2*math.Pi*500/SampleRate*float64(i)))
+		}
+		got := e.NewStream().Push(loud, nil)
+		var difference, size float64
+		for i := Bands * Frames(2*SampleRate); i < len(got); i++ {
+			difference += math.Abs(float64(got[i] - want[i]))
+			size += math.Abs(float64(want[i]))
+		}
+		if difference > 0.2*size {
+			t.Errorf("after %v s: the frames differ by %.2f of their size", seconds, difference/size)
 		}
 	}
 }

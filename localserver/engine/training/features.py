@@ -4,8 +4,9 @@
 [64].
 
 Level: L_t follows the loud frames of speech. With E_t = ln(mean of p_t over the bands), L_0 = E_0 + START at the
-first frame that is not silent, since a stream mostly begins with its background; then L += ATTACK (E_t - L) where E_t
-> L, else L += DECAY w_{t-1} (E_t - L). Frames: x_t = ln(p_t + TINY e^L_t), so everything more than 60 dB below the
+first frame that is not silent, since a stream mostly begins with its background, and again E_t + START where that is
+more than START_MARGIN below L and a > START_SHARE (see below): a click at the start is not the background. Then
+L += ATTACK (E_t - L) where E_t > L, else L += DECAY w_{t-1} (E_t - L). Frames: x_t = ln(p_t + TINY e^L_t), so everything more than 60 dB below the
 level is constant, whatever the gain.
 
 Mean: m_t = s_t + a_t (prior + L_t), where s and a begin at 0 and 1 and n at 100; n = min(n + w_t, 12000), s += (x_t -
@@ -25,6 +26,7 @@ PRIOR_COUNT, MAX_COUNT = 100.0, 12000.0
 ABOVE, LOW_WEIGHT = 1.0, 0.005
 RISE, FALL = 0.002, 0.2
 START, ATTACK, DECAY, TINY = 4.0, 0.1, 0.0005, 1e-6
+START_SHARE, START_MARGIN = 0.5, 2.0
 NO_SIGNAL = math.log(TINY) + 0.5  # relative to the level
 
 
@@ -78,6 +80,8 @@ def stream(p, prior, state=State()):
     for t, E in enumerate(loud):
         if E > -math.inf:
             if level is None:
+                level = E + START
+            if share > START_SHARE and E + START + START_MARGIN < level:
                 level = E + START
             level += (ATTACK if E > level else DECAY * w) * (E - level)
         lv[t] = level if level is not None else 0.0

@@ -26,6 +26,7 @@ extern "C" __global__ void front_end(const float *p, const float *prior, const i
             if (loud > 0) {
                 const float e = logf(loud);
                 if (first) level = e + START;
+                if (share > START_SHARE && e + START + START_MARGIN < level) level = e + START;
                 level += (e > level ? ATTACK : DECAY * w) * (e - level);
             }
             const float tiny = TINY * expf(level), x0 = logf(p0 + tiny), x1 = logf(p1 + tiny), e = over_bands(x0 + x1);
@@ -53,6 +54,8 @@ CONSTANTS = (
     'RISE',
     'FALL',
     'START',
+    'START_SHARE',
+    'START_MARGIN',
     'ATTACK',
     'DECAY',
     'TINY',
