@@ -45,8 +45,8 @@ func (ev *evaluator) writeCohort(ctx context.Context, out io.Writer) error {
 	var all []clustering.Embedding
 	for _, name := range slices.Sorted(maps.Keys(people)) {
 		v := people[name]
-		asRecorded, inRoom := v.Embeddings()
-		all = append(all, asRecorded, inRoom)
+		asRecorded, inFarField := v.Embeddings()
+		all = append(all, asRecorded, inFarField)
 	}
 	var raw []byte
 	for _, e := range drawCohort(all) {

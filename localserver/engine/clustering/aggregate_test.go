@@ -42,15 +42,15 @@ func TestActiveSpeakersOfAFrame(t *testing.T) {
 		want    uint8
 	}{
 		"one speaker":                        {[][]local{{{1, 0}}}, 0b01},
-		"one talker, windows disagree":       {[][]local{{{1, 0}}, {{1, 1}}, {{1, 0}}}, 0b01},
+		"one speaker, windows disagree":      {[][]local{{{1, 0}}, {{1, 1}}, {{1, 0}}}, 0b01},
 		"a weak window disagrees":            {[][]local{{{0.7, 0}}, {{1, 1}}}, 0b10},
 		"one speaker in two local speakers":  {[][]local{{{1, 0}, {1, 0}}}, 0b01},
-		"two talkers":                        {[][]local{{{1, 0}, {1, 1}}}, 0b11},
-		"two talkers, three likely speakers": {[][]local{{{1, 0}, {1, 1}}, {{1, 0}, {1, 2}}, {{1, 0}, {1, 1}}}, 0b11},
-		"two talkers, the second improbable": {[][]local{{{1, 0}, {0.3, 1}}}, 0b01},
+		"two at once":                        {[][]local{{{1, 0}, {1, 1}}}, 0b11},
+		"two at once, three likely speakers": {[][]local{{{1, 0}, {1, 1}}, {{1, 0}, {1, 2}}, {{1, 0}, {1, 1}}}, 0b11},
+		"two at once, the second improbable": {[][]local{{{1, 0}, {0.3, 1}}}, 0b01},
 		"one window of five has a speaker":   {[][]local{{{1, 0}}, {nobody}, {nobody}, {nobody}, {nobody}}, 0},
-		"one talker, nobody known":           {[][]local{{nobody}}, 0},
-		"one talker, three likely speakers":  {[][]local{{{1, 0}}, {{0.9, 1}}, {{0.9, 2}}}, 0b01},
+		"one speaker, nobody known":          {[][]local{{nobody}}, 0},
+		"one speaker, three likely ones":     {[][]local{{{1, 0}}, {{0.9, 1}}, {{0.9, 2}}}, 0b01},
 		"one window without a speaker":       {[][]local{{{1, 0}}, {nobody}}, 0b01},
 		"silence":                            {[][]local{{{0.1, 0}}}, 0},
 	} {

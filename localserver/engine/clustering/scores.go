@@ -44,9 +44,10 @@ func (c *Clusterer) DecoderInput(first int, out *DecoderInput) {
 }
 
 // Active decides frame i: the set of speakers, bit k for speaker k. Speech and the
-// number of simultaneous speakers decide whether there is speech and whether it is overlap; the
-// speakers are the most likely ones. Speech of a new person gets no label rather than
-// that of somebody else: below SpeakerShareThreshold the likeliest one is mostly wrong.
+// number of simultaneous speakers decide whether there is speech and whether it is
+// overlap; the speakers are the most likely ones. Speech of a new person gets no label
+// rather than that of somebody else: below SpeakerShareThreshold the likeliest one is
+// mostly wrong.
 func (s *DecoderInput) Active(i int, p *Params) (set uint8) {
 	of := s.Scores[i*s.Speakers:][:s.Speakers]
 	speech := float64(s.Frames[i].Speech)

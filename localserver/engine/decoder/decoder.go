@@ -32,8 +32,8 @@ const (
 
 	channels = 32
 	// inputs of a speaker in a step: score, largest score of another, and their
-	// difference in each frame; cosines, and the largest of another; speech and
-	// simultaneous speakers in each frame.
+	// difference in each frame; cosines, and the largest of another; speech and number
+	// of simultaneous speakers in each frame.
 	inputs = 3*Split + 2*Scales + 2*Split
 	// pad is the largest dilation, the zeros before and after the steps.
 	pad = 16
@@ -157,10 +157,10 @@ type Decoder struct {
 func (m *Model) New() *Decoder { return &Decoder{m: m} }
 
 // Decode replaces the scores by the probability of each speaker to talk, and the number
-// of simultaneous speakers where somebody talks by the mean of what the segmentation says and what
-// follows from these probabilities. Whether somebody talks is left to the segmentation:
-// who talks may be uncertain where speech is not. Of a part of a recording, the first
-// and last Context steps lack their context.
+// of simultaneous speakers where somebody talks by the mean of what the segmentation
+// says and what follows from these probabilities. Whether somebody talks is left to the
+// segmentation: who talks may be uncertain where speech is not. Of a part of a
+// recording, the first and last Context steps lack their context.
 func (d *Decoder) Decode(in *Input) {
 	d.speakers, d.steps = in.Speakers, len(in.Frames)/Split
 	if d.speakers > 0 && d.steps > 0 {

@@ -23,7 +23,7 @@ func liveHeap() float64 {
 func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 	const frames, turn, part = 60 * SampleRate / frameSamples, windowFrames, windowFrames / 4
 	voices := people(n)
-	talker := func(frame int) int { return rand.New(rand.NewPCG(3, uint64(frame/turn))).IntN(n) }
+	speakerOf := func(frame int) int { return rand.New(rand.NewPCG(3, uint64(frame/turn))).IntN(n) }
 	for end := windowFrames; end <= minutes*frames; end += hopFrames {
 		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
 		for i := range windowFrames {
@@ -38,13 +38,13 @@ func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 			from := max(0, (w.First/turn+k)*turn-w.First)
 			to := min(windowFrames, (w.First/turn+k+1)*turn-w.First)
 			for at := from; at < to; at += part {
-				s := clustering.Segment{From: at, To: min(at+part, to), Embedding: voices[talker(w.First+from)].say()}
+				s := clustering.Segment{From: at, To: min(at+part, to), Embedding: voices[speakerOf(w.First+from)].say()}
 				s.Centre, s.Duration = (s.From+s.To)/2, float64(s.To-s.From)*frameSeconds
 				l.Segments = append(l.Segments, s)
 			}
 			l.Segments[0].From, l.Segments[len(l.Segments)-1].To = 0, windowFrames
 		}
-		addMultiscale(w, voices, func(frame int) (int, int) { return talker(frame), -1 })
+		addMultiscale(w, voices, func(frame int) (int, int) { return speakerOf(frame), -1 })
 		add(w, end == minutes*frames)
 	}
 }

@@ -45,9 +45,9 @@ func (p *person) say() (e clustering.Embedding) {
 	return e
 }
 
-// addMultiscale adds those that a window completes to it. talkers are those of a frame;
+// addMultiscale adds those that a window completes to it. talking gives those of a frame;
 // a second one may be negative.
-func addMultiscale(w *clustering.Window, voices []person, talkers func(frame int) (int, int)) {
+func addMultiscale(w *clustering.Window, voices []person, talking func(frame int) (int, int)) {
 	first := w.First + windowFrames - hopFrames
 	if w.First == 0 {
 		first = 0
@@ -57,7 +57,7 @@ func addMultiscale(w *clustering.Window, voices []person, talkers func(frame int
 			continue
 		}
 		s := clustering.MultiscaleEmbedding{Step: frame / decoder.Split}
-		if a, b := talkers(frame); a >= 0 && b < 0 {
+		if a, b := talking(frame); a >= 0 && b < 0 {
 			for i := range s.Embeddings {
 				s.Embeddings[i] = voices[a].say()
 			}
@@ -66,9 +66,9 @@ func addMultiscale(w *clustering.Window, voices []person, talkers func(frame int
 	}
 }
 
-// meeting is a recording in which talker(i) talks in second i; both talk where a
+// meeting is a recording in which those of talking(i) talk in second i; both talk where a
 // second one is not negative.
-func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func(second int) (int, int)) *Result {
+func meeting(t *testing.T, o Options, voices []person, seconds int, talking func(second int) (int, int)) *Result {
 	t.Helper()
 	r, err := New(o)
 	if err != nil {
@@ -79,7 +79,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 		w := &clustering.Window{First: end - windowFrames, SpeechProbability: make([]float32, windowFrames)}
 		local := map[int]int{}
 		for i := range windowFrames {
-			a, b := talkers((w.First + i) / second)
+			a, b := talking((w.First + i) / second)
 			for _, who := range []int{a, b} {
 				if who < 0 {
 					continue
@@ -98,7 +98,7 @@ func meeting(t *testing.T, o Options, voices []person, seconds int, talkers func
 				s.Centre = i - int(s.Duration/frameSeconds/2)
 			}
 		}
-		addMultiscale(w, voices, func(frame int) (int, int) { return talkers(frame / second) })
+		addMultiscale(w, voices, func(frame int) (int, int) { return talking(frame / second) })
 		r.Add(w, end == seconds*second)
 	}
 	result, err := r.Finish(context.Background())

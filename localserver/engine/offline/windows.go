@@ -5,6 +5,7 @@ import "hubbub/localserver/engine/clustering"
 // activityScale is the probability 1 in a window.
 const activityScale = 255
 
+// active reports whether a probability is above clustering.ActiveThreshold.
 func active(activity uint8) bool {
 	return float32(activity) > activityScale*clustering.ActiveThreshold
 }

@@ -58,7 +58,7 @@ func newVoiceprint(embeddings [conditions]clustering.Embedding, seconds float64)
 func (v Voiceprint) Seconds() float64 { return v.duration }
 
 // Embeddings are those for a cohort: as recorded, and as from across a room.
-func (v *Voiceprint) Embeddings() (asRecorded, inRoom clustering.Embedding) {
+func (v *Voiceprint) Embeddings() (asRecorded, inFarField clustering.Embedding) {
 	return v.embeddings[recorded], v.embeddings[farField]
 }
 
