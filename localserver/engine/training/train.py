@@ -15,12 +15,14 @@ seg    cross entropy under the best permutation of the speakers (permutation-inv
 pair   frames of one voice are alike, inside the segmenter (an auxiliary output)
 
 The learning rate is a function of the progress alone, which is that of the steps, or of --minutes if these are over
-earlier. OUT/train.pt is written every --save minutes and continued from when the program starts again."""
+earlier. OUT/train.pt is written every --save minutes and continued from when the program starts again;
+OUT/networks.pt is the result."""
 import argparse
 import copy
 import math
 import multiprocessing as mp
 import os
+import sys
 import threading
 import time
 import numpy as np
@@ -303,6 +305,18 @@ def learn(losses, nets, teacher, head, opts, batch, step, progress):
     return student_losses, teacher_losses
 
 
+def save_as(path, **values):
+    """Writes a file that is complete or not there."""
+    torch.save(values, path + '.tmp')
+    os.replace(path + '.tmp', path)
+
+
+def check(workers):
+    """A worker that has ended has failed: its examples would be missing."""
+    if not all(w.is_alive() for w in workers):
+        sys.exit('a worker that renders examples has ended; its error is above')
+
+
 def main():
     a = options()
     born = time.time()
@@ -310,14 +324,19 @@ def main():
     path = os.path.join(a.out, 'train.pt')
     old = torch.load(path, map_location='cpu', weights_only=False) if os.path.exists(path) else None
     torch.set_num_threads(1)
-    torch.manual_seed(a.seed + (old['it'] if old else 0)); np.random.seed(a.seed)
+    done = old['it'] if old else 0  # steps; after a checkpoint the draws are others
+    torch.manual_seed(a.seed + done)
+    np.random.seed(a.seed + done)
     r = R.Renderer(a.store, a.speech, 'train', a.seed, a.strangers, a.channels)
     prior = old['prior'].numpy() if old else R.prior(r)
     queue, others = mp.Queue(64), mp.Queue()
     # fork, before the device is used: the workers share what has been loaded
-    workers = [mp.Process(target=render, args=(queue, r, 1000 * a.seed + 100 * k + (old['it'] if old else 0)), daemon=True) for k in range(a.workers)]
-    workers.append(mp.Process(target=render_held_out, args=(others, a.store, a.speech), daemon=True))
-    for w in workers:
+    workers = [
+        mp.Process(target=render, args=(queue, r, 1000 * a.seed + 100 * k + done), daemon=True)
+        for k in range(a.workers)
+    ]
+    examiner = mp.Process(target=render_held_out, args=(others, a.store, a.speech), daemon=True)
+    for w in [*workers, examiner]:
         w.start()
     noises = noise_energies(r.sim.banks)
     device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
@@ -341,6 +360,7 @@ def main():
     print('%.0f s until the workers run; %d classes' % (time.time() - born, r.classes), flush=True)
     while store.count < min(a.ahead, a.capacity):
         time.sleep(0.1)
+        check(workers)
     started = time.time()
     print('%.0f s until there are %d examples' % (started - born, store.count), flush=True)
     if old is None:
@@ -352,11 +372,14 @@ def main():
         while not others.empty():
             for name, e in zip(('clean', 'channels'), others.get()):
                 sets[name].add(e)
-        torch.save(dict(emb=ema.emb.state_dict(), seg=ema.seg.state_dict(), **common()), os.path.join(a.out, 'networks.pt'))
+        if last:  # the recipe goes on when this file is there
+            save_as(os.path.join(a.out, 'networks.pt'), emb=ema.emb.state_dict(), seg=ema.seg.state_dict(), **common())
         if not last or a.minutes >= 1e9:
-            torch.save(dict(nets=nets.state_dict(), ema=ema.state_dict(), teacher=teacher.state_dict(), head=head.state_dict(), opt=opt.state_dict(), args=vars(a), **common()), path + '.tmp')
-            os.replace(path + '.tmp', path)
-        print('%.0f s step %d examples %d ' % (time.time() - t0, it, store.count) + held_out(losses, ema, teacher, head, sets, a.batch), flush=True)
+            modules = dict(nets=nets, ema=ema, teacher=teacher, head=head, opt=opt)
+            save_as(path, **{k: m.state_dict() for k, m in modules.items()}, args=vars(a), **common())
+        row = held_out(losses, ema, teacher, head, sets, a.batch)
+        print('%.0f s step %d examples %d %s' % (time.time() - t0, it, store.count, row), flush=True)
+
     progress = it / a.steps
     while progress < 1:
         rate = set_rates(opt, centres_opt, a.lr, progress)
@@ -384,10 +407,11 @@ def main():
             )
             shown, sums = time.time(), {}
         if time.time() - saved > a.save * 60 and progress < 1:
+            check(workers)
             save(False)
             saved = time.time()
     save(True)
-    for w in workers:
+    for w in [*workers, examiner]:
         w.terminate()
 
 
