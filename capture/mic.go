@@ -126,7 +126,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 	case <-ctx.Done():
 		stop() // if the device opens later, the owner closes it
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not answer")
+			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not respond")
 		}
 		return nil, ctx.Err()
 	case o := <-ready:

@@ -40,7 +40,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receive
 	if err != nil {
 		return nil, c.handshakeError(ctx, u, resp, err, record)
 	}
-	record.answered(resp, nil)
+	record.responded(resp, nil)
 	s := newStream(conn, c.config)
 	s.record(c.recorder, number)
 	s.receiveOnly = receiveOnly
@@ -128,7 +128,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	defer resp.Body.Close()
 	body := make([]byte, maxErrorBody)
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
-	record.answered(resp, body[:n])
+	record.responded(resp, body[:n])
 	e := c.responseError(resp, body[:n])
 	switch {
 	case resp.StatusCode/100 < 3:

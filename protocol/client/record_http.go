@@ -109,8 +109,8 @@ func (x *exchangeRecorder) step(step string, kind trace.Kind, text string, err e
 	x.record(r)
 }
 
-// answered records a response, and its body if that is JSON.
-func (x *exchangeRecorder) answered(resp *http.Response, body []byte) {
+// responded records a response, and its body if that is JSON.
+func (x *exchangeRecorder) responded(resp *http.Response, body []byte) {
 	if x == nil {
 		return
 	}

@@ -28,7 +28,7 @@ const (
 
 const hintWrongService = "something else may respond at this address: check --server, and whether a proxy or a log-in page is in between"
 
-// wantsTLS matches what servers answer to plain HTTP on a port for TLS: hubbub, others written
+// wantsTLS matches what servers return for plain HTTP on a port for TLS: hubbub, others written
 // in Go, nginx, and Apache.
 var wantsTLS = regexp.MustCompile(`(?i)server requires TLS|HTTP request (was sent )?to (an )?HTTPS (server|port)|plain HTTP to an SSL-enabled`)
 
@@ -100,7 +100,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	observe(resp, time.Since(begun))
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is good enough
-		record.answered(resp, text)
+		record.responded(resp, text)
 		return c.responseError(resp, text)
 	}
 	limit := maxBody
@@ -108,7 +108,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		limit = maxJob
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
-	record.answered(resp, text)
+	record.responded(resp, text)
 	switch {
 	case err != nil:
 		return explainNetwork(ctx, c.base, c.timeout, err)

@@ -178,7 +178,7 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
 	}
 	s.mu.Lock()
-	s.clock.add(s.sent, seq) // before the write: the answer may come before that returns
+	s.clock.add(s.sent, seq) // before the write: the response may come before that returns
 	s.mu.Unlock()
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
 	s.recorder.sending(begun)

@@ -205,7 +205,7 @@ func (p *prober) dial(ctx context.Context, made protocol.LiveStream) (*stream, e
 	case err != nil:
 		return nil, skipped("it needs an open stream, and none could be opened: %v", err)
 	case conn == nil:
-		return nil, skipped("it needs an open stream, and the handshake was answered %d", resp.StatusCode)
+		return nil, skipped("it needs an open stream, and the handshake returned %d", resp.StatusCode)
 	}
 	return newStream(made.ID, conn), nil
 }

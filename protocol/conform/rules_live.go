@@ -18,7 +18,7 @@ import (
 
 var liveRules = []Rule{
 	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: liveCreate},
-	{Name: "live/success", Expected: "POST /v1/live answers 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
+	{Name: "live/success", Expected: "POST /v1/live returns 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
 	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: liveID},
 	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Section: "Stream token", check: liveAddress},
 	{Name: "live/token", Expected: "the token has at least 128 random bits", Section: "Stream token", Chosen: true, check: liveToken},
@@ -26,12 +26,12 @@ var liveRules = []Rule{
 	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: liveInput},
 	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveArray},
 	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveInvalid},
-	{Name: "live/words", Expected: "POST /v1/live takes words; the answer has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
+	{Name: "live/words", Expected: "POST /v1/live takes words; the response has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
 	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: liveVoiceprints},
 	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveUnknown},
 	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveForeign},
 	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: statusShape},
-	{Name: "status/success", Expected: "GET /v1/live/{id} answers 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
+	{Name: "status/success", Expected: "GET /v1/live/{id} returns 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
 	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: statusCreated},
 	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: statusNull},
 	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, check: statusRunning},

@@ -17,10 +17,10 @@ var mediaRules = []Rule{
 	{Name: "media/pattern", Expected: "a url other than media:// followed by letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaPattern},
 	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaRequired},
 	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Section: "Media locations", check: mediaLength},
-	{Name: "media/output", Expected: "POST /v1/media/output for a stored object answers 201 with a url", Section: "Get a download address", check: mediaOutput},
-	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object answers 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
-	{Name: "media/input", Expected: "POST /v1/media/input answers 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
-	{Name: "media/input-body", Expected: "POST /v1/media/input answers 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
+	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: mediaOutput},
+	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object returns 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
+	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
+	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
 	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: mediaPut},
 	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: mediaGet},
 	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: mediaOneMethod},
@@ -198,7 +198,7 @@ func mediaList(ctx context.Context, p *prober) (string, error) {
 	if err := p.store(ctx, location, "0123456789"); err != nil {
 		return "", err
 	}
-	// The location just before it, so that it is the first one of the answer.
+	// The location just before it, so that it is the first one of the response.
 	before := url.Values{"after": {location[:len(location)-1]}}
 	r, err := p.do(ctx, request{method: "GET", path: "/v1/media?" + before.Encode()})
 	if err == nil {
@@ -281,7 +281,7 @@ func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
 			if wrong.address == o.from {
 				made = "download"
 			}
-			return "", differs("%s, which is valid for the %s, answered %d", r.request, made, r.status)
+			return "", differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
 		}
 	}
 	get, err := p.do(ctx, request{method: "GET", address: o.from})
@@ -311,9 +311,9 @@ func mediaSigned(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	if r.status < 400 {
-		return "", differs("with one character changed it answered %d", r.status)
+		return "", differs("with one character changed it returned %d", r.status)
 	}
-	return fmt.Sprintf("with one character changed it answered %d", r.status), nil
+	return fmt.Sprintf("with one character changed it returned %d", r.status), nil
 }
 
 func mediaNames(ctx context.Context, p *prober) (string, error) {

@@ -39,7 +39,7 @@ func (e *Error) Error() string { return e.what }
 // Hint is what to do about it.
 func (e *Error) Hint() string { return e.hint }
 
-// maxText bounds what a recogniser may answer, in bytes.
+// maxText bounds what a recogniser may return, in bytes.
 const maxText = 64 << 10
 
 // New returns the recogniser of a specification: the URL of an endpoint, or the

@@ -75,10 +75,10 @@ func TestFailureOfTheWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Transcriber{failures: make(chan error, 1)}
-	w.failures <- errors.New("it does not answer")
+	w.failures <- errors.New("it does not respond")
 	o := output{display: d, words: w}
 	o.wordsFailed()
-	if want := "it does not answer. Check --words."; !strings.Contains(out.String(), want) {
+	if want := "it does not respond. Check --words."; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %q", want, out.String())
 	}
 }
