@@ -73,8 +73,8 @@ func commands() []command {
 		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first person into the second", do: (*CommandLine).merge},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a person from the shares, or includes them again", do: (*CommandLine).mute},
-		{words: []string{"mark", "bookmark", "b"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).mark},
-		{words: []string{"marks", "bookmarks"}, help: "lists all bookmarks", do: (*CommandLine).marks},
+		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).bookmark},
+		{words: []string{"bookmarks", "marks"}, help: "lists all bookmarks", do: (*CommandLine).bookmarks},
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
 		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
@@ -86,7 +86,7 @@ func commands() []command {
 		{words: []string{"quiet"}, help: "reports problems only, no turns", do: setDetail(quiet, "Quiet: problems only. Normal reports turns again.")},
 		{words: []string{"normal"}, help: "reports who begins to speak, and finished turns", do: setDetail(normal, "Normal: turns and problems.")},
 		{words: []string{"verbose"}, help: "reports changes of the lag as well", do: setDetail(verbose, "Verbose: turns, problems and lag.")},
-		{words: []string{"quit", "q", "exit", "leave"}, help: "ends the session", do: (*CommandLine).quit},
+		{words: []string{"quit", "q", "exit"}, help: "ends the session", do: (*CommandLine).quit},
 	}
 }
 
@@ -314,7 +314,7 @@ func (c *CommandLine) mute(args string) error {
 	return c.printf("%s.", display.MuteText(p.Name, !p.Muted))
 }
 
-func (c *CommandLine) mark(note string) error {
+func (c *CommandLine) bookmark(note string) error {
 	at := c.o.Snapshot().Position
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
 		return c.refused(err)
@@ -322,7 +322,7 @@ func (c *CommandLine) mark(note string) error {
 	return c.printf("Bookmark at %s.", display.Clock(at))
 }
 
-func (c *CommandLine) marks(string) error {
+func (c *CommandLine) bookmarks(string) error {
 	a, _ := c.o.Annotations.Load()
 	if len(a.Bookmarks()) == 0 {
 		return c.printf("There are no bookmarks.")

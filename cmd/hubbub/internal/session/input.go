@@ -21,7 +21,7 @@ func inputProblem(s capture.Stats) string {
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:
-		return fmt.Sprintf("nothing is heard from %q: is it muted?", name)
+		return fmt.Sprintf("almost no sound from %q: is it muted?", name)
 	}
 	return ""
 }
