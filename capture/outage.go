@@ -226,7 +226,7 @@ func (m *microphone) openOther(ctx context.Context, open func() (Source, error))
 	}
 	next, ok := src.(*microphone)
 	if !ok {
-		return nil, errors.Join(fail(device.Hint, "%q is no microphone", src.Info().Name), src.Close())
+		return nil, errors.Join(fail(device.Hint, "%q is not a microphone", src.Info().Name), src.Close())
 	}
 	if next.info.tracks() != m.info.tracks() {
 		next.release(ctx)

@@ -213,7 +213,7 @@ func (e *Event) fillMatch(raw json.RawMessage) error {
 	}
 	var match string // null leaves it ""
 	if err := json.Unmarshal(raw, &match); err != nil {
-		return fmt.Errorf("%s with a match that is no label: %w", e.Type, wrongType(err))
+		return fmt.Errorf("%s with a match that is not a label: %w", e.Type, wrongType(err))
 	}
 	e.Match = Clean(match, MaxVoiceprintLabel)
 	e.Unmatched = e.Match == "" && e.Type == TypeSpeakerStart

@@ -281,7 +281,7 @@ func TestHandshakeRejected(t *testing.T) {
 		{"moved", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
 		}, "302 Found", "https://example.org/x"},
-		{"no WebSocket", okResponse, "this is no WebSocket", "proxy"},
+		{"no WebSocket", okResponse, "this is not a WebSocket", "proxy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)

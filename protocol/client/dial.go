@@ -106,7 +106,7 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, hint.Errorf(hintWrongService, "the service returned an address that is no stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
+		return nil, hint.Errorf(hintWrongService, "the service returned an address that is not a stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
 	case u.Scheme == "ws" && c.base.Scheme == "https":
 		return nil, hint.Errorf("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
 			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
@@ -132,7 +132,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	e := c.responseError(resp, body[:n])
 	switch {
 	case resp.StatusCode/100 < 3:
-		e.Message = "this is no WebSocket"
+		e.Message = "this is not a WebSocket"
 		e.hint = "a proxy in between may not support WebSocket"
 	case resp.StatusCode == http.StatusUnauthorized:
 		e.hint = "the stream's token is used, expired or wrong: start again to get a new one"

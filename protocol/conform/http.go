@@ -39,7 +39,7 @@ type request struct {
 
 // response is the response to a request, with its body.
 type response struct {
-	request string // for people
+	request string // method and path, for messages
 	status  int
 	header  http.Header
 	body    []byte

@@ -53,7 +53,7 @@ func checkTurns(judge func(turns []message) (string, error)) func(context.Contex
 	})
 }
 
-// line is the message as one line for people.
+// line is the message as one line of text.
 func (h message) line() string { return protocol.Clean(string(h.Raw), 200) }
 
 func shape(all []message) (string, error) {

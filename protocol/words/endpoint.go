@@ -28,7 +28,7 @@ const (
 // endpoint is an OpenAI-compatible transcription endpoint.
 type endpoint struct {
 	url        string
-	host       string // for people
+	host       string // for messages
 	model, key string
 	client     *http.Client
 	untimed    atomic.Bool // it refuses to give times

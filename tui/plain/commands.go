@@ -406,7 +406,7 @@ func (c *CommandLine) pause(string) error {
 func (c *CommandLine) seek(args string) error {
 	at, ok := parseClock(args)
 	if !ok {
-		return c.printf("%q is no time; type 90, 1:30 or 1:02:03.", args)
+		return c.printf("%q is not a time; type 90, 1:30 or 1:02:03.", args)
 	}
 	c.o.Player.Seek(at)
 	return c.printf("At %s.", display.Clock(at))

@@ -114,7 +114,7 @@ func TestPlaybackCommands(t *testing.T) {
 	if p.Toggled != 1 || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 3723 || p.Sought[1] != 90 {
 		t.Errorf("%+v", p)
 	}
-	if n := strings.Count(b.String(), "is no time"); n != 3 {
+	if n := strings.Count(b.String(), "is not a time"); n != 3 {
 		t.Errorf("%d times are refused: %s", n, b.String())
 	}
 }

@@ -56,7 +56,7 @@ func Read(ctx context.Context, dir string) (*Recording, error) {
 	case err != nil:
 		return nil, unreadable(err)
 	case !st.IsDir():
-		return nil, hint.Add(fmt.Errorf("%s is no folder", dir), "Name the folder of a recording; a file plays with `hubbub --input`.")
+		return nil, hint.Add(fmt.Errorf("%s is not a folder", dir), "Name the folder of a recording; a file plays with `hubbub --input`.")
 	}
 	r := &Recording{Dir: dir}
 	if err := r.readInfo(); err != nil {
@@ -118,9 +118,9 @@ func (r *Recording) warn(format string, args ...any) {
 func (r *Recording) warnDamaged(n int, file string) {
 	switch {
 	case n == 1:
-		r.warn("1 line is damaged in %s, left out", file)
+		r.warn("1 line is damaged in %s, skipped", file)
 	case n > 1:
-		r.warn("%d lines are damaged in %s, left out", n, file)
+		r.warn("%d lines are damaged in %s, skipped", n, file)
 	}
 }
 
@@ -144,7 +144,7 @@ func (r *Recording) readInfo() error {
 	}
 	var info Info
 	if err := json.Unmarshal(raw, &info); err != nil {
-		r.warn("%s is damaged and was left out", SessionFile)
+		r.warn("%s is damaged and was skipped", SessionFile)
 		return nil
 	}
 	if info.Version > formatVersion {

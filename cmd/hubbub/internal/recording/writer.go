@@ -117,7 +117,7 @@ func (w *Writer) begin(annotations *protocol.AnnotationsStore, from float64) {
 
 func cannotRecord(err error) error {
 	if diskFull(err) {
-		return hint.Errorf("Make room on the disk, or record into another folder.", "cannot record: the disk is full")
+		return hint.Errorf("Free disk space, or record into another folder.", "cannot record: the disk is full")
 	}
 	return hint.Add(fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to.")
 }
@@ -317,7 +317,7 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 // ErrExists is in the error of newWriter for a folder that has a recording.
 var ErrExists = errors.New("holds a recording already")
 
-const failureHint = "Make room on the disk, or record into another folder; what was written before is readable."
+const failureHint = "Free disk space, or record into another folder; what was written before is readable."
 
 // spaceInterval is how often the free space is measured.
 const spaceInterval = 2 * time.Second

@@ -109,7 +109,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
 		return &text{streams: s, format: plain.Format(output)}, nil
 	case !screen:
-		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
+		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is not one"),
 			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{

@@ -47,7 +47,7 @@ type LiveParts struct {
 	Annotations *protocol.AnnotationsStore
 	Voices      VoiceLearner  // nil = voices are not learnt
 	Words       *Transcriber  // nil = no recogniser
-	Server      string        // for people
+	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown
 	Shared      bool          // others can watch the stream
 }
