@@ -67,7 +67,7 @@ func (r listRow) text() string {
 	if r.label == "" {
 		return strings.TrimRight(fmt.Sprintf("%s  bookmark: %s", display.Clock(r.at), r.note), ": ") + "\n"
 	}
-	said := display.Clean(r.turn.Text)
+	said := display.TerminalSafe(r.turn.Text)
 	if said != "" {
 		said = ": " + said
 	}
@@ -120,7 +120,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		if r.turn.Text == "" {
 			return
 		}
-		for i, line := range canvas.WrapWords(display.Clean(r.turn.Text), width) {
+		for i, line := range canvas.WrapWords(display.TerminalSafe(r.turn.Text), width) {
 			r.line, r.said = min(i+1, maxTextLines), line
 			rows = append(rows, r)
 		}
@@ -131,7 +131,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		}
 	}
 	for _, k := range s.Bookmarks {
-		add(listRow{at: k.At, note: display.Clean(k.Note)})
+		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
 	v.cache = listCache{key, rows}
@@ -432,7 +432,7 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 		c.TextRight(end, y, display.Clock(e.At), canvas.Plain)
 		if e.Lane < 0 {
 			c.Text(3, y, l.name, m.glyphs.Bookmark+" bookmark", canvas.Brand)
-			c.Text(x+2, y, l.w-x-3, canvas.Fit(display.Clean(e.Note), l.w-x-3, 0, m.glyphs.Ellipsis), canvas.Brand)
+			c.Text(x+2, y, l.w-x-3, canvas.Fit(display.TerminalSafe(e.Note), l.w-x-3, 0, m.glyphs.Ellipsis), canvas.Brand)
 			continue
 		}
 		p, length := s.Speakers[e.Lane], e.Turn.End-e.Turn.Start

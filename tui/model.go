@@ -264,7 +264,7 @@ func (m *model) noticeFor() time.Duration {
 
 // notify shows a line for a while, at most until the next key.
 func (m *model) notify(text string, style canvas.Style) {
-	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.Clean(text), style, m.now(), true
+	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.TerminalSafe(text), style, m.now(), true
 }
 
 // session is what the screen shows: the frozen snapshot, or the newest.

@@ -35,14 +35,14 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
 	head.Set("User-Agent", c.userAgent)
 	number := int(c.streams.Add(1))
-	traced, record := c.recorder.handshake(ctx, u, number)
+	traced, exchange := c.tracer.handshake(ctx, u, number)
 	conn, resp, err := c.dialStream(traced, u, head)
 	if err != nil {
-		return nil, c.handshakeError(ctx, u, resp, err, record)
+		return nil, c.handshakeError(ctx, u, resp, err, exchange)
 	}
-	record.responded(resp, nil)
+	exchange.responded(resp, nil)
 	s := newStream(conn, c.config)
-	s.record(c.recorder, number)
+	s.trace(c.tracer, number)
 	s.receiveOnly = receiveOnly
 	s.start()
 	return s, nil
@@ -115,20 +115,20 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, record *exchangeRecorder) error {
+func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		err = explainNetwork(ctx, u, c.timeout, err)
 		var dial *net.OpError
 		if hostPort(u) != hostPort(c.base) && errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, context.Canceled) {
 			err = hint.Add(err, "the service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url)")
 		}
-		record.failed(err)
+		exchange.failed(err)
 		return err
 	}
 	defer resp.Body.Close()
 	body := make([]byte, maxErrorBody)
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
-	record.responded(resp, body[:n])
+	exchange.responded(resp, body[:n])
 	e := c.responseError(resp, body[:n])
 	switch {
 	case resp.StatusCode/100 < 3:

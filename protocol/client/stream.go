@@ -92,8 +92,8 @@ type Stream struct {
 	writeToken chan struct{} // holds a token during a write
 	frame      []byte        // owned by the holder of the token
 
-	rtt      atomic.Int64
-	recorder *streamRecorder // nil = not traced
+	rtt    atomic.Int64
+	tracer *streamTracer // nil = not traced
 
 	mu          sync.Mutex // for all below
 	clock       clockMap
@@ -181,14 +181,14 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 	s.clock.add(s.sent, seq) // before the write: the response may come before that returns
 	s.mu.Unlock()
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
-	s.recorder.sending(begun)
+	s.tracer.sending(begun)
 	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
-		s.recorder.chunk(seq, begun, s.config.now(), 0, err)
+		s.tracer.chunk(seq, begun, s.config.now(), 0, err)
 		return err
 	}
 	s.noteSent(seq, begun)
-	if s.recorder != nil {
-		s.recorder.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
+	if s.tracer != nil {
+		s.tracer.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 	}
 	s.endSent = s.config.now() // before the write: the close may come at once
 	s.mu.Unlock()
-	s.recorder.message(protocol.EndOfStreamMessage)
+	s.tracer.message(protocol.EndOfStreamMessage)
 	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {
 		return err
 	}

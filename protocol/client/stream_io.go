@@ -26,7 +26,7 @@ func (s *Stream) read() {
 		s.mu.Lock()
 		s.info = info
 		s.mu.Unlock()
-		s.recorder.ended(info)
+		s.tracer.ended(info)
 		if info.Code != 0 {
 			_ = s.conn.Close() // the service is there: close TLS in order, too
 		} else {
@@ -90,7 +90,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		s.mu.Unlock()
 	}
-	s.recorder.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
+	s.tracer.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
 	return e
 }
 
@@ -185,7 +185,7 @@ func (s *Stream) pong(payload string) error {
 	if len(payload) == 8 {
 		s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
 	}
-	s.recorder.ponged(payload, now)
+	s.tracer.ponged(payload, now)
 	s.armRead()
 	return nil
 }
@@ -372,7 +372,7 @@ func (s *Stream) ping() {
 	for {
 		number := s.nextPing()
 		payload := binary.BigEndian.AppendUint64(nil, number)
-		s.recorder.pinged(number, s.config.now()) // the pong may come before the write returns
+		s.tracer.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
 		switch {
 		case err == nil || errors.Is(err, websocket.ErrCloseSent):

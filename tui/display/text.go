@@ -15,11 +15,11 @@ import (
 	"hubbub/tui/canvas"
 )
 
-// Clean makes text from a network or a file name safe for a terminal. It removes
+// TerminalSafe makes text from a network or a file name safe for a terminal. It removes
 // escape sequences, control characters, and invisible characters that reorder
 // or hide text; line breaks become spaces. Joiners stay where scripts and emoji
 // need them.
-func Clean(s string) string {
+func TerminalSafe(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r >= 0x7f }) {
 		return s
 	}

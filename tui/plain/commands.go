@@ -93,7 +93,7 @@ func commands() []command {
 // Run executes a line and answers on the display. Its error is ErrQuit, or that
 // of the output; a wrong command is no error.
 func (c *CommandLine) Run(line string) error {
-	word, args, _ := strings.Cut(strings.TrimSpace(display.Clean(line)), " ")
+	word, args, _ := strings.Cut(strings.TrimSpace(display.TerminalSafe(line)), " ")
 	if word == "" {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (c *CommandLine) last(args string) error {
 func (c *CommandLine) status(string) error {
 	s := c.o.Snapshot()
 	_ = c.printf("%s", connSentence(s))
-	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.Clean(s.Source))
+	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.TerminalSafe(s.Source))
 	if s.Length > 0 {
 		text += " of " + display.Clock(s.Length)
 	}
@@ -199,7 +199,7 @@ func (c *CommandLine) status(string) error {
 		_ = c.printf("%s, %s dropped.", text, display.Count(s.Dropped, "chunk"))
 	}
 	if s.Stream != "" && !s.Watching {
-		_ = c.printf("Others watch it as stream %s.", display.Clean(s.Stream))
+		_ = c.printf("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
 	}
 	if s.Page != "" {
 		_ = c.printf("The page for an audience is at %s.", s.Page)
@@ -328,7 +328,7 @@ func (c *CommandLine) bookmarks(string) error {
 		return c.printf("There are no bookmarks.")
 	}
 	for _, k := range a.Bookmarks() {
-		_ = c.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.Clean(k.Note)))
+		_ = c.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.TerminalSafe(k.Note)))
 	}
 	return c.out.failure()
 }
@@ -348,14 +348,14 @@ func (c *CommandLine) export(string) error {
 		return c.failed(err)
 	}
 	c.o.Annotations.MarkSaved(revision)
-	return c.printf("%s", display.Clean(text))
+	return c.printf("%s", display.TerminalSafe(text))
 }
 
 // failed answers that something went wrong, and what to do.
 func (c *CommandLine) failed(err error) error {
 	_ = c.out.Error(err.Error())
 	if next := hint.Of(err); next != "" {
-		_ = c.printf("%s", display.Clean(next))
+		_ = c.printf("%s", display.TerminalSafe(next))
 	}
 	return c.out.failure()
 }
@@ -365,7 +365,7 @@ func (c *CommandLine) record(string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 // microphone lists the devices, and continues with the one of a number.
@@ -376,7 +376,7 @@ func (c *CommandLine) microphone(args string) error {
 	}
 	if args == "" {
 		for i, d := range list {
-			text := fmt.Sprintf("%d: %s, %s", i+1, display.Clean(d.Name), display.Clean(d.System))
+			text := fmt.Sprintf("%d: %s, %s", i+1, display.TerminalSafe(d.Name), display.TerminalSafe(d.System))
 			if d.Used {
 				text += ", in use"
 			}
@@ -392,7 +392,7 @@ func (c *CommandLine) microphone(args string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 func (c *CommandLine) pause(string) error {
@@ -464,7 +464,7 @@ func (c *CommandLine) remember(args string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 func (c *CommandLine) never(string) error {
@@ -484,7 +484,7 @@ func (c *CommandLine) correctVoices() error {
 	case err != nil:
 		return c.failed(err)
 	case text != "":
-		return c.printf("%s.", display.Clean(text))
+		return c.printf("%s.", display.TerminalSafe(text))
 	}
 	return c.out.failure()
 }

@@ -83,7 +83,7 @@ func (v *pageView) state() page.State {
 	if v.about().Kind == capture.File {
 		title = filepath.Base(title)
 	}
-	out := page.State{Title: display.Clean(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
+	out := page.State{Title: display.TerminalSafe(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
 	switch {
 	case st.Finished:
 		out.Rate, out.Status = 0, "ended"

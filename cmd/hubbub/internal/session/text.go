@@ -56,7 +56,7 @@ func (d *text) staysOpen() bool { return false }
 
 func (d *text) event(e protocol.Event) error {
 	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
-		text := display.Clean(faultText(e))
+		text := display.TerminalSafe(faultText(e))
 		if e.Err == "" {
 			text = "the service reports: " + text
 		}

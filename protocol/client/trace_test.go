@@ -300,9 +300,9 @@ func BenchmarkTracer(b *testing.B) {
 	}
 	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
 		b.Run(name, func(b *testing.B) {
-			var w *streamRecorder
+			var w *streamTracer
 			if tap != nil {
-				w = &streamRecorder{recorder: &recorder{tracer: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: socket}
+				w = &streamTracer{tracer: &tracer{sink: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: socket}
 			}
 			b.ReportAllocs()
 			for seq := int64(0); b.Loop(); seq++ {
