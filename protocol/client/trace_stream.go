@@ -66,21 +66,21 @@ func (s *Stream) trace(t *tracer, number int) {
 	if t == nil {
 		return
 	}
-	w := &streamTracer{tracer: t, stream: number, socket: s.socket()}
-	s.tracer = w
+	st := &streamTracer{tracer: t, stream: number, socket: s.socket()}
+	s.tracer = st
 	ping := s.conn.PingHandler()
 	s.conn.SetPingHandler(func(payload string) error {
-		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
+		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
 		err := ping(payload)
-		w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
+		st.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
 		return err
 	})
 	shut := s.conn.CloseHandler()
 	s.conn.SetCloseHandler(func(code int, text string) error {
-		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
-		err := shut(code, text) // answers with the same code
+		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
+		err := shut(code, text) // responds with the same code
 		if err == nil {
-			w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindClose, Code: code})
+			st.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindClose, Code: code})
 		}
 		return err
 	})

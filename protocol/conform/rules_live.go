@@ -351,22 +351,22 @@ func statusNull(ctx context.Context, p *prober) (string, error) {
 }
 
 func statusRunning(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	if t.during == nil {
-		return "", skipped("the conversation ended too early: %s", t.end)
+	if e.during == nil {
+		return "", skipped("the conversation ended too early: %s", e.end)
 	}
-	return statusIs(t.during, protocol.StatusRunning, true, false)
+	return statusIs(e.during, protocol.StatusRunning, true, false)
 }
 
 func statusDone(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	return statusIs(t.after, protocol.StatusDone, true, true)
+	return statusIs(e.after, protocol.StatusDone, true, true)
 }
 
 // statusIs requires a status, and times that are present or null.
@@ -379,14 +379,14 @@ func statusIs(fields map[string]json.RawMessage, status string, started, complet
 }
 
 func statusClosed(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer w.close()
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	w.closeWith(ctx, websocket.CloseNormalClosure)
-	fields, err := p.finalStatus(ctx, w.id)
+	defer s.close()
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	s.closeWith(ctx, websocket.CloseNormalClosure)
+	fields, err := p.finalStatus(ctx, s.id)
 	if err != nil {
 		return "", err
 	}
@@ -394,13 +394,13 @@ func statusClosed(ctx context.Context, p *prober) (string, error) {
 }
 
 func statusLost(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	w.close()
-	fields, err := p.finalStatus(ctx, w.id)
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	s.close()
+	fields, err := p.finalStatus(ctx, s.id)
 	if err != nil {
 		return "", err
 	}
@@ -410,13 +410,13 @@ func statusLost(ctx context.Context, p *prober) (string, error) {
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
 func statusTimes(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
 	var at []time.Time
 	for _, name := range []string{"startedAt", "completedAt"} {
-		text := textOf(t.after, name)
+		text := textOf(e.after, name)
 		if text == "" {
 			return "", skipped("%s is missing: see status/done", name)
 		}
@@ -429,5 +429,5 @@ func statusTimes(ctx context.Context, p *prober) (string, error) {
 	if at[1].Before(at[0]) {
 		return "", differs("completedAt %v is before startedAt %v", at[1], at[0])
 	}
-	return fmt.Sprintf("%s to %s", textOf(t.after, "startedAt"), textOf(t.after, "completedAt")), nil
+	return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt")), nil
 }

@@ -375,34 +375,34 @@ func mediaRetention(context.Context, *prober) (string, error) {
 
 // results downloads a file of the results of a stream.
 func (p *prober) results(ctx context.Context, file string) (*exchange, []byte, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if textOf(t.after, "status") != protocol.StatusDone {
+	if textOf(e.after, "status") != protocol.StatusDone {
 		return nil, nil, skipped("the stream is not done: see status/done")
 	}
-	o := &object{location: "media://live/" + t.id + "/" + file}
+	o := &object{location: "media://live/" + e.id + "/" + file}
 	if err := p.download(ctx, o); err != nil {
 		return nil, nil, err
 	}
 	if err := o.out.is(http.StatusCreated); err != nil {
 		return nil, nil, err
 	}
-	return t, o.get.body, o.get.ok()
+	return e, o.get.body, o.get.ok()
 }
 
 // turnsOf are the turns that the events of a stream describe.
-func turnsOf(t *exchange) []protocol.Turn {
+func turnsOf(e *exchange) []protocol.Turn {
 	line := protocol.NewTimeline()
-	for _, h := range t.messages {
-		line.Apply(h.Event)
+	for _, m := range e.messages {
+		line.Apply(m.Event)
 	}
 	return line.Snapshot().Turns()
 }
 
 func resultTurns(ctx context.Context, p *prober) (string, error) {
-	t, body, err := p.results(ctx, "turns.rttm")
+	e, body, err := p.results(ctx, "turns.rttm")
 	if err != nil {
 		return "", err
 	}
@@ -410,7 +410,7 @@ func resultTurns(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", differs("it is not RTTM: %v", err)
 	}
-	want := turnsOf(t)
+	want := turnsOf(e)
 	if len(got) != len(want) {
 		return "", differs("it has %d turns, and the events have %d", len(got), len(want))
 	}
@@ -424,7 +424,7 @@ func resultTurns(ctx context.Context, p *prober) (string, error) {
 }
 
 func resultJSON(ctx context.Context, p *prober) (string, error) {
-	t, body, err := p.results(ctx, "turns.json")
+	e, body, err := p.results(ctx, "turns.json")
 	if err != nil {
 		return "", err
 	}
@@ -433,8 +433,8 @@ func resultJSON(ctx context.Context, p *prober) (string, error) {
 		return "", differs("it is not JSON: %s", protocol.Clean(string(body), 100))
 	}
 	// The form of a turn is not specified.
-	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(t)) {
-		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(t)))
+	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
+		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
 	}
 	return fmt.Sprintf("%d bytes of JSON", len(body)), nil
 }

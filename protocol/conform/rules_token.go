@@ -58,11 +58,11 @@ func (p *prober) openTwice(ctx context.Context) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := p.dial(ctx, made)
+	s, err := p.dial(ctx, made)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer s.close()
 	return p.handshake(ctx, made.URL)
 }
 

@@ -24,19 +24,19 @@ func OnPage(d Display, address string) Display {
 	return &onPage{Display: d, address: address}
 }
 
-func (d *onPage) open(v view) (err error) {
-	if d.server, err = page.Listen(d.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
+func (p *onPage) open(v view) (err error) {
+	if p.server, err = page.Listen(p.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
 		return err
 	}
-	if err := cmp.Or(d.Display.open(pagedView{v, d.server.URL()}), d.Display.notice("the page is at "+d.server.URL(), false)); err != nil {
-		return cmp.Or(d.server.Close(), err)
+	if err := cmp.Or(p.Display.open(pagedView{v, p.server.URL()}), p.Display.notice("the page is at "+p.server.URL(), false)); err != nil {
+		return cmp.Or(p.server.Close(), err)
 	}
 	return nil
 }
 
-func (d *onPage) finish() error {
-	err := d.server.Close()
-	return cmp.Or(d.Display.finish(), err)
+func (p *onPage) finish() error {
+	err := p.server.Close()
+	return cmp.Or(p.Display.finish(), err)
 }
 
 // pagedView is a session whose state has the address of its page.

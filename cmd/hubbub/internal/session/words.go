@@ -34,77 +34,77 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
 		return nil
 	}
-	w := &Transcriber{texts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
-	w.queue = words.NewQueue(words.Options{
+	t := &Transcriber{texts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
+	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(t protocol.Turn) {
+		Deliver: func(turn protocol.Turn) {
 			select {
-			case w.texts <- t:
-			case <-w.closing:
+			case t.texts <- turn:
+			case <-t.closing:
 			}
 		},
 		Failed: func(err error) {
 			select {
-			case w.failures <- err:
+			case t.failures <- err:
 			default:
 			}
 		},
 	})
-	w.close = sync.OnceFunc(func() {
-		close(w.closing)
-		w.queue.Close()
+	t.close = sync.OnceFunc(func() {
+		close(t.closing)
+		t.queue.Close()
 	})
-	return w
+	return t
 }
 
 // Close ends the queue; what is being recognised is discarded.
-func (w *Transcriber) Close() {
-	if w != nil {
-		w.close()
+func (t *Transcriber) Close() {
+	if t != nil {
+		t.close()
 	}
 }
 
-func (w *Transcriber) addLate() {
-	if w != nil {
-		w.late.Add(1)
+func (t *Transcriber) addLate() {
+	if t != nil {
+		t.late.Add(1)
 	}
 }
 
 // audio adds a chunk of the session.
-func (w *Transcriber) audio(c capture.Chunk) {
-	if w != nil {
-		w.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
+func (t *Transcriber) audio(c capture.Chunk) {
+	if t != nil {
+		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
 	}
 }
 
 // turn asks for the words of a turn; false = it gets none.
-func (w *Transcriber) turn(t protocol.Turn) bool { return w != nil && w.queue.Turn(t) }
+func (t *Transcriber) turn(turn protocol.Turn) bool { return t != nil && t.queue.Turn(turn) }
 
 // results are the words of turns, in the order of turn.
-func (w *Transcriber) results() <-chan protocol.Turn {
-	if w == nil {
+func (t *Transcriber) results() <-chan protocol.Turn {
+	if t == nil {
 		return nil
 	}
-	return w.texts
+	return t.texts
 }
 
 // failed are the failures of the recogniser, the first of each row.
-func (w *Transcriber) failed() <-chan error {
-	if w == nil {
+func (t *Transcriber) failed() <-chan error {
+	if t == nil {
 		return nil
 	}
-	return w.failures
+	return t.failures
 }
 
-func (w *Transcriber) notices() (out []string) {
-	if w == nil {
+func (t *Transcriber) notices() (out []string) {
+	if t == nil {
 		return nil
 	}
-	stats := w.queue.Stats()
+	stats := t.queue.Stats()
 	if n := stats.Failed + stats.Dropped; n > 0 {
 		out = append(out, fmt.Sprintf("turns without words, because the recogniser failed or was too slow: %d", n))
 	}
-	if n := w.late.Load(); n > 0 {
+	if n := t.late.Load(); n > 0 {
 		out = append(out, fmt.Sprintf("turns displayed without words, because these were not there after %v: %d", wordsWait, n))
 	}
 	return out
