@@ -246,7 +246,7 @@ func TestCheckTLS(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	plain := serve(t, protocoltest.Service{})
-	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Timeout, 2, nil), "tls", "answers without TLS", "http://")
+	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Timeout, 2, nil), "tls", "responds without TLS", "http://")
 	fails(t, runCheck(t, strings.Replace(address, "https:", "http:", 1), testKey, protocoltest.Timeout, 2, nil), "key", "400", "https://")
 }
 

@@ -144,7 +144,7 @@ func TestConnectionsThatFail(t *testing.T) {
 	}{
 		{"refused", "https://" + refused, refused + " refuses connections", "nothing listens there", 0},
 		{"closed at once", "http://" + closed, "", "", 0}, // EOF or a reset, by chance
-		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "answers without TLS", "http:// instead of https://", 0},
+		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "responds without TLS", "http:// instead of https://", 0},
 		{"plain expected, TLS found", "http" + strings.TrimPrefix(overTLS, "https"), "HTTP request to an HTTPS server", "https:// instead of http://", 0},
 		{"TLS expected, SSH found", "https://" + greeting, "does not speak TLS", "port", 0},
 		{"HTTP expected, SSH found", "http://" + greeting, "does not respond in HTTP", "port", 0},
@@ -346,10 +346,10 @@ func TestStreamAddressesThatAreRefused(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1"})
 	for address, says := range map[string]string{
 		"ws://127.0.0.1:1/s?token=tok-123":    "without TLS",
-		"https://127.0.0.1:1/s?token=tok-123": "is no stream address",
-		"wss:///s?token=tok-123":              "is no stream address",
+		"https://127.0.0.1:1/s?token=tok-123": "is not a stream address",
+		"wss:///s?token=tok-123":              "is not a stream address",
 		"://tok-123":                          "cannot be parsed",
-		"":                                    "is no stream address",
+		"":                                    "is not a stream address",
 	} {
 		_, err := client.OpenStream(context.Background(), address)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "tok-123") {

@@ -55,10 +55,10 @@ func TestProcessThatFails(t *testing.T) {
 func TestSpecifications(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                        "it is empty",
-		"'whisper":                "no command",
+		"'whisper":                "is not the command",
 		"/nowhere/whisper -m x":   "cannot be run: stat",
-		"ftp://host":              "no address",
-		"http:///v1":              "no address",
+		"ftp://host":              "is not the address",
+		"http:///v1":              "is not the address",
 		"no-such-program-for-asr": "cannot be run",
 	} {
 		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
