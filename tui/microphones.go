@@ -129,7 +129,7 @@ func (m *model) useMicrophone() tea.Cmd {
 		return nil
 	}
 	v.using = true
-	return work(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+	return runAsync(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
 		switch v := m.microphones; {
 		case v == nil:
 		case err != nil:

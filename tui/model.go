@@ -162,8 +162,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.key(msg)
 	case tea.MouseMsg:
 		m.click(msg)
-	case workedMsg:
-		m.worked(msg)
+	case asyncMsg:
+		m.asyncDone(msg)
 	case listedMsg:
 		m.microphonesListed(msg)
 	case tea.ResumeMsg:
@@ -193,7 +193,7 @@ func (m *model) refresh() {
 
 func (m *model) refreshTimeline() {
 	s, now := m.o.Snapshot(), m.now()
-	s.Health = m.judge(s, now)
+	s.Health = m.refreshHealth(s, now)
 	if !s.Equal(m.state) {
 		m.dirty = true
 	}
@@ -220,8 +220,8 @@ func (m *model) refreshTimeline() {
 	}
 }
 
-// judge reads the records of the connection when it is time.
-func (m *model) judge(s display.State, now time.Time) trace.Health {
+// refreshHealth reads the records of the connection when it is time.
+func (m *model) refreshHealth(s display.State, now time.Time) trace.Health {
 	if d := now.Sub(m.healthAt); m.o.Wire != nil && (d >= wire.Interval || d < 0) {
 		status := m.o.Wire().Status
 		m.health, _ = status.Health(now, s.Latency)
@@ -256,7 +256,7 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 // noticeFor is how long the notice is shown: what the user did is known to them.
 func (m *model) noticeFor() time.Duration {
 	switch m.noticeStyle {
-	case canvas.Warn, canvas.Bad, canvas.Good: // results of work, such as a path, take time to read
+	case canvas.Warn, canvas.Bad, canvas.Good: // results, such as a path, take time to read
 		return noticeTime
 	}
 	return confirmTime

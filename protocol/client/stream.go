@@ -32,7 +32,7 @@ type config struct {
 	writeTimeout time.Duration // for one message
 	drainTimeout time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
 	drainLimit   time.Duration // after end_of_stream without progress, see Stream.progress
-	maxPatience  time.Duration // what these are extended by at most, see Stream.patience
+	maxServiceDelay  time.Duration // what these are extended by at most, see Stream.serviceDelay
 	writeGrace   time.Duration // to find the service's reason after a failed write
 	eventQueue   int           // events
 	maxMessage   int64         // bytes
@@ -50,7 +50,7 @@ func defaultConfig() config {
 		writeTimeout: 10 * time.Second,
 		drainTimeout: 10 * time.Second,
 		drainLimit:   60 * time.Second,
-		maxPatience:  50 * time.Second,
+		maxServiceDelay:  50 * time.Second,
 		writeGrace:   time.Second,
 		eventQueue:   256,
 		maxMessage:   1 << 20,

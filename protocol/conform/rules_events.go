@@ -29,19 +29,19 @@ var eventRules = []Rule{
 }
 
 // checkEvents is the check of a rule about the events of the conversation.
-func checkEvents(judge func([]message) (string, error)) func(context.Context, *prober) (string, error) {
+func checkEvents(check func([]message) (string, error)) func(context.Context, *prober) (string, error) {
 	return func(ctx context.Context, p *prober) (string, error) {
 		e, err := p.conversation(ctx)
 		if err != nil {
 			return "", err
 		}
-		return judge(e.messages)
+		return check(e.messages)
 	}
 }
 
 // checkTurns is the check of a rule about the starts and ends that could be parsed;
 // without any the rule is skipped.
-func checkTurns(judge func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
+func checkTurns(check func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
 	return checkEvents(func(all []message) (string, error) {
 		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool {
 			return m.Err != "" || m.Type != protocol.TypeSpeakerStart && m.Type != protocol.TypeSpeakerEnd
@@ -49,7 +49,7 @@ func checkTurns(judge func(turns []message) (string, error)) func(context.Contex
 		if len(turns) == 0 {
 			return "", skipped("there were no events: see events/speech")
 		}
-		return judge(turns)
+		return check(turns)
 	})
 }
 
