@@ -54,7 +54,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{fault: "503=30s", stage: "create", cause: "503", next: "30s"},
 		{fault: "no-handshake", limit: time.Second, stage: "websocket", cause: "no response", next: "WebSocket"},
 		{fault: "refuse-handshake=401", stage: "websocket", cause: "401", next: "used up"},
-		{fault: "web-page,on=handshake", stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
+		{fault: "web-page,on=handshake", stage: "websocket", cause: "not a WebSocket", next: "Upgrade"},
 		{fault: "close=1011@300ms", chunks: 15, stage: "audio", cause: "1011", next: "service"},
 		{fault: "ahead@300ms", chunks: 15, stage: "audio", cause: "ahead of real time", next: "rule"},
 		{fault: "hang-up@300ms", chunks: 15, stage: "audio", cause: "the connection ", next: "network"},

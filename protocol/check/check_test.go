@@ -132,7 +132,7 @@ func TestCheckNamesTheCause(t *testing.T) {
 		{name: "broken", service: protocoltest.Service{Create: refused(500)}, stage: "create", cause: "500", next: "request id"},
 		{name: "token used", service: protocoltest.Service{Handshake: refused(401)}, stage: "websocket", cause: "401", next: "used up"},
 		{name: "upgrade eaten", service: protocoltest.Service{Handshake: protocoltest.Respond(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
-		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
+		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "not a WebSocket", next: "Upgrade"},
 		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no response", next: "WebSocket"},
 		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()

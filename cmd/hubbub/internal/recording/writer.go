@@ -178,7 +178,7 @@ func (w *Writer) writeInfo() error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(w.Path(SessionFile), append(raw, '\n'))
+	return WriteFile(w.Path(SessionFile), append(raw, '\n'), 0o666)
 }
 
 // Audio records a chunk. A file waits for the disk. A microphone does not: when
