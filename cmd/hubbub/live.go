@@ -294,10 +294,10 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
 	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: pace, Tap: recorder.Audio})
 	defer chunks.Close()
-	text := session.NewTranscriber(recogniser)
-	defer text.Close()
+	transcriber := session.NewTranscriber(recogniser)
+	defer transcriber.Close()
 	live = session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Words: text,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Transcriber: transcriber,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	return session.Run(ctx, live, display)

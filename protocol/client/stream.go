@@ -27,16 +27,16 @@ import (
 
 // config holds the bounds of streams. Tests shorten them.
 type config struct {
-	pingEvery    time.Duration
-	readTimeout  time.Duration // silence of the service, pongs included
-	writeTimeout time.Duration // for one message
-	drainTimeout time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
-	drainLimit   time.Duration // after end_of_stream without progress, see Stream.progress
-	maxServiceDelay  time.Duration // what these are extended by at most, see Stream.serviceDelay
-	writeGrace   time.Duration // to find the service's reason after a failed write
-	eventQueue   int           // events
-	maxMessage   int64         // bytes
-	now          func() time.Time
+	pingEvery       time.Duration
+	readTimeout     time.Duration // silence of the service, pongs included
+	writeTimeout    time.Duration // for one message
+	drainTimeout    time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
+	drainLimit      time.Duration // after end_of_stream without progress, see Stream.progress
+	maxServiceDelay time.Duration // what these are extended by at most, see Stream.serviceDelay
+	writeGrace      time.Duration // to find the service's reason after a failed write
+	eventQueue      int           // events
+	maxMessage      int64         // bytes
+	now             func() time.Time
 
 	// Of streams that reconnect.
 	decidedEvery time.Duration // how often a ResilientStream checks what was decided
@@ -45,18 +45,18 @@ type config struct {
 
 func defaultConfig() config {
 	return config{
-		pingEvery:    2 * time.Second,
-		readTimeout:  9 * time.Second,
-		writeTimeout: 10 * time.Second,
-		drainTimeout: 10 * time.Second,
-		drainLimit:   60 * time.Second,
-		maxServiceDelay:  50 * time.Second,
-		writeGrace:   time.Second,
-		eventQueue:   256,
-		maxMessage:   1 << 20,
-		now:          time.Now,
-		decidedEvery: 250 * time.Millisecond,
-		backOff:      backOff,
+		pingEvery:       2 * time.Second,
+		readTimeout:     9 * time.Second,
+		writeTimeout:    10 * time.Second,
+		drainTimeout:    10 * time.Second,
+		drainLimit:      60 * time.Second,
+		maxServiceDelay: 50 * time.Second,
+		writeGrace:      time.Second,
+		eventQueue:      256,
+		maxMessage:      1 << 20,
+		now:             time.Now,
+		decidedEvery:    250 * time.Millisecond,
+		backOff:         backOff,
 	}
 }
 
@@ -289,8 +289,8 @@ func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
 	case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
 		e.Timestamp = s.clock.capture(e.Timestamp, e.Type == protocol.TypeSpeakerEnd)
 	case protocol.TypeText:
-		e.Said.Start = protocol.Round1ms(s.clock.capture(e.Said.Start, false))
-		e.Said.End = protocol.Round1ms(s.clock.capture(e.Said.End, true))
+		e.Transcript.Start = protocol.Round1ms(s.clock.capture(e.Transcript.Start, false))
+		e.Transcript.End = protocol.Round1ms(s.clock.capture(e.Transcript.End, true))
 	}
 	return e
 }

@@ -79,7 +79,9 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 }
 
 // Error reports a problem.
-func (a *Accessible) Error(text string) error { return a.printf("Error: %s", display.TerminalSafe(text)) }
+func (a *Accessible) Error(text string) error {
+	return a.printf("Error: %s", display.TerminalSafe(text))
+}
 
 // Notice reports something worth knowing.
 func (a *Accessible) Notice(text string) error { return a.printf("%s", display.TerminalSafe(text)) }

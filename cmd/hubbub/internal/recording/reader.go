@@ -34,9 +34,9 @@ type Recording struct {
 	// Warnings say what is damaged or missing.
 	Warnings []string
 
-	events []timedEvent             // in order of arrival
-	words  map[protocol.Turn]string // what was said in turns, without match
-	end    float64                  // where turns end that have no end event, in seconds
+	events      []timedEvent             // in order of arrival
+	transcripts map[protocol.Turn]string // by turn, without match
+	end         float64                  // where turns end that have no end event, in seconds
 }
 
 // timedEvent is an event with the position of the recording, in seconds, at
@@ -95,7 +95,7 @@ func (r *Recording) Turns() []protocol.Turn {
 	timeline.EndOpen(r.end)
 	turns := timeline.Snapshot().Turns()
 	for i := range turns {
-		turns[i].Text = r.said(turns[i])
+		turns[i].Text = r.transcript(turns[i])
 	}
 	return turns
 }
@@ -275,35 +275,35 @@ func (r *Recording) readAnnotations() error {
 	return nil
 }
 
-// readWords reads what was said.
+// readWords reads the transcripts.
 func (r *Recording) readWords() error {
 	raw, _, err := r.readFile(WordsFile)
 	if err != nil {
 		return err
 	}
 	damaged := 0
-	r.words = map[protocol.Turn]string{}
+	r.transcripts = map[protocol.Turn]string{}
 	for line := range bytes.Lines(raw) {
 		var t protocol.Turn
 		if json.Unmarshal(line, &t) != nil {
 			damaged++
 			continue
 		}
-		r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
+		r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
 	}
 	r.warnDamaged(damaged, WordsFile)
 	return nil
 }
 
-// said is what was said in a turn; "" = not recognised.
-func (r *Recording) said(t protocol.Turn) string {
-	return r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
+// transcript is that of a turn; "" = not recognised.
+func (r *Recording) transcript(t protocol.Turn) string {
+	return r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
 }
 
-// say gives finished turns what was said, also on the timeline.
-func (r *Recording) say(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
+// addTranscripts gives finished turns their transcripts, also on the timeline.
+func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
 	for i := range turns {
-		if turns[i].Text = r.said(turns[i]); turns[i].Text != "" {
+		if turns[i].Text = r.transcript(turns[i]); turns[i].Text != "" {
 			timeline.SetText(turns[i])
 		}
 	}

@@ -257,8 +257,8 @@ func (w *Writer) Turn(t protocol.Turn) {
 	w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
 }
 
-// Words records a turn with what was said. It is called from the goroutine of Turn.
-func (w *Writer) Words(t protocol.Turn) {
+// Transcript records a turn with its transcript. It is called from the goroutine of Turn.
+func (w *Writer) Transcript(t protocol.Turn) {
 	if w.failure.Load() != nil {
 		return
 	}

@@ -88,7 +88,7 @@ func (l *Live) notices() []string {
 	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, display.Count(n, "chunk")+" missing in the recording: the disk was too slow")
 	}
-	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Words.notices(), l.record.notices())
+	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Transcriber.notices(), l.record.notices())
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.

@@ -20,12 +20,12 @@ const wordsWait = 10 * time.Second
 // Transcriber passes the audio and the turns of a session to a recogniser of speech. A
 // nil *Transcriber does nothing.
 type Transcriber struct {
-	queue    *words.Queue
-	texts    chan protocol.Turn
-	failures chan error // holds the newest; the queue counts all
-	late     atomic.Int64
-	closing  chan struct{}
-	close    func()
+	queue       *words.Queue
+	transcripts chan protocol.Turn
+	failures    chan error // holds the newest; the queue counts all
+	late        atomic.Int64
+	closing     chan struct{}
+	close       func()
 }
 
 // NewTranscriber starts the queue of a recogniser; nil = there is none. The session that
@@ -34,12 +34,12 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
 		return nil
 	}
-	t := &Transcriber{texts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
+	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
 	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
 		Deliver: func(turn protocol.Turn) {
 			select {
-			case t.texts <- turn:
+			case t.transcripts <- turn:
 			case <-t.closing:
 			}
 		},
@@ -85,7 +85,7 @@ func (t *Transcriber) results() <-chan protocol.Turn {
 	if t == nil {
 		return nil
 	}
-	return t.texts
+	return t.transcripts
 }
 
 // failed are the failures of the recogniser, the first of each row.
@@ -122,19 +122,19 @@ type heldTurn struct {
 	ready bool // has its words, or gets none
 }
 
-// text gives the words to their turn, on the timeline, in the recording and, if it still waits for them,
+// transcript gives a transcript to its turn, on the timeline, in the recording and, if it still waits for them,
 // on the display.
-func (o *output) text(t protocol.Turn) {
+func (o *output) transcript(t protocol.Turn) {
 	if t.Text != "" {
 		o.timeline.SetText(t)
 	}
-	o.said(t)
+	o.transcribed(t)
 }
 
-// said is text for words that the timeline has already.
-func (o *output) said(t protocol.Turn) {
+// transcribed is transcript for one that the timeline has already.
+func (o *output) transcribed(t protocol.Turn) {
 	if t.Text != "" {
-		o.rec.Words(t)
+		o.rec.Transcript(t)
 	}
 	for i := range o.held {
 		if h := &o.held[i]; !h.ready && h.Speaker == t.Speaker && h.Start == t.Start && h.End == t.End {
@@ -172,7 +172,7 @@ func (o *output) release() {
 			if time.Now().Before(h.until) {
 				return
 			}
-			o.words.addLate()
+			o.transcriber.addLate()
 		}
 		o.keep(o.display.turn(h.Turn))
 	}
@@ -181,7 +181,7 @@ func (o *output) release() {
 // wordsFailed reports a failure of the recogniser that was not reported yet.
 func (o *output) wordsFailed() {
 	select {
-	case err := <-o.words.failed():
+	case err := <-o.transcriber.failed():
 		o.keep(o.display.notice(describeFailure(err), false))
 	default:
 	}
