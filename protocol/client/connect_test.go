@@ -186,7 +186,7 @@ func TestCancelledBeforeItWasOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
-	if info := CloseInfoOf(err); info.Reason != Cancelled || info.Err != err {
+	if info := closeInfoOf(err); info.Reason != Cancelled || info.Err != err {
 		t.Errorf("%+v", info)
 	}
 }
@@ -292,7 +292,7 @@ func TestHandshakeRejected(t *testing.T) {
 				t.Fatalf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
-			if info := CloseInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
+			if info := closeInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
 				t.Errorf("%+v", info)
 			}
 		})

@@ -279,10 +279,10 @@ func (s *Stream) serviceTime(seconds float64) float64 {
 	return s.clock.service(seconds)
 }
 
-// OnCaptureClock is the event with its times on the capture clock. Where
+// onCaptureClock is the event with its times on the capture clock. Where
 // audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
 // stays as received.
-func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
+func (s *Stream) onCaptureClock(e protocol.Event) protocol.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e.Type {

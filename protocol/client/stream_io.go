@@ -90,7 +90,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		s.mu.Unlock()
 	}
-	s.tracer.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
+	s.tracer.event(e, len(payload), s.onCaptureClock(e).Timestamp)
 	return e
 }
 
