@@ -28,10 +28,13 @@ func (p *onPage) open(v view) (err error) {
 	if p.server, err = page.Listen(p.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
 		return err
 	}
-	if err := cmp.Or(p.Display.open(pagedView{v, p.server.URL()}), p.Display.notice("the page is at "+p.server.URL(), false)); err != nil {
-		return cmp.Or(p.server.Close(), err)
+	if err = p.Display.open(pagedView{v, p.server.URL()}); err == nil {
+		err = p.Display.notice("the page is at "+p.server.URL(), false)
 	}
-	return nil
+	if err != nil {
+		err = cmp.Or(p.server.Close(), err)
+	}
+	return err
 }
 
 func (p *onPage) finish() error {
