@@ -28,7 +28,7 @@ type Stats struct {
 	// place.
 	Device string
 	// Outage is set while a device delivers nothing and is being reopened, and
-	// after a stream that ended meanwhile.
+	// after the end if the input ended meanwhile.
 	Outage *Outage
 	// Gaps are the outages so far, with the one that lasts. The slice is shared:
 	// read only.
@@ -46,7 +46,7 @@ type ChunkReader struct {
 	end     context.CancelFunc
 	chunks  chan Chunk
 	notice  chan struct{}   // see Changed
-	silence silenceDetector // of the stream's goroutine
+	silence silenceDetector // of the reader's goroutine
 
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
@@ -60,48 +60,48 @@ type ChunkReader struct {
 
 // Start reads src until it ends or fails or ctx ends, and then closes it.
 func Start(ctx context.Context, src Source, o ChunkReaderOptions) *ChunkReader {
-	s := &ChunkReader{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
+	r := &ChunkReader{src: src, o: o, chunks: make(chan Chunk), notice: make(chan struct{}, 1),
 		exchanges: make(chan exchange), over: make(chan struct{}), open: Open}
-	ctx, s.end = context.WithCancel(ctx)
-	go s.run(ctx)
-	return s
+	ctx, r.end = context.WithCancel(ctx)
+	go r.run(ctx)
+	return r
 }
 
-// Close ends the stream and waits until the source is closed. What was not received
+// Close ends the reader and waits until the source is closed. What was not received
 // is lost.
-func (s *ChunkReader) Close() {
-	s.end()
-	for range s.chunks {
+func (r *ChunkReader) Close() {
+	r.end()
+	for range r.chunks {
 	}
 }
 
 // Chunks is closed at the end of the input, on an error, and when the context
 // of Start ends or Close is called.
-func (s *ChunkReader) Chunks() <-chan Chunk { return s.chunks }
+func (r *ChunkReader) Chunks() <-chan Chunk { return r.chunks }
 
 // Changed receives after Stats.Outage or Stats.Silence has changed.
-func (s *ChunkReader) Changed() <-chan struct{} { return s.notice }
+func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
 
-func (s *ChunkReader) notify() {
+func (r *ChunkReader) notify() {
 	select {
-	case s.notice <- struct{}{}:
+	case r.notice <- struct{}{}:
 	default:
 	}
 }
 
 // Err returns, after Chunks is closed, the reason: nil = the input ended.
-func (s *ChunkReader) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
+func (r *ChunkReader) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // Stats may be called at any time, from any goroutine.
-func (s *ChunkReader) Stats() Stats {
-	s.mu.Lock()
-	st, src := s.stats, s.src
-	st.Overflows, st.Gaps = s.overflowsBefore, s.gaps()
-	s.mu.Unlock()
+func (r *ChunkReader) Stats() Stats {
+	r.mu.Lock()
+	st, src := r.stats, r.src
+	st.Overflows, st.Gaps = r.overflowsBefore, r.gaps()
+	r.mu.Unlock()
 	st.Device = src.Info().Name
 	if o, ok := src.(overflower); ok {
 		st.Overflows += o.overflows()
@@ -112,17 +112,17 @@ func (s *ChunkReader) Stats() Stats {
 	return st
 }
 
-func (s *ChunkReader) run(ctx context.Context) {
-	defer close(s.chunks)
-	defer s.end()
-	err := s.readSource(ctx)
-	close(s.over)
-	if closeErr := s.src.Close(); err == nil {
+func (r *ChunkReader) run(ctx context.Context) {
+	defer close(r.chunks)
+	defer r.end()
+	err := r.readSource(ctx)
+	close(r.over)
+	if closeErr := r.src.Close(); err == nil {
 		err = closeErr
 	}
-	s.mu.Lock()
-	s.err = err
-	s.mu.Unlock()
+	r.mu.Lock()
+	r.err = err
+	r.mu.Unlock()
 }
 
 // defect is a recovered panic.
@@ -136,33 +136,32 @@ func (d *defect) Unwrap() error { return d.error }
 // Stack is the stack trace of the panic.
 func (d *defect) Stack() []byte { return d.stack }
 
-// readSource reads and delivers until the end. A panic in a source or a tap ends
-// only this stream.
-func (s *ChunkReader) readSource(ctx context.Context) (err error) {
+// readSource reads and delivers until the end. A panic in a source or a tap // only this stream.
+func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", r), debug.Stack()}
+		if p := recover(); p != nil {
+			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", p), debug.Stack()}
 		}
 	}()
-	paced := !s.src.Info().Kind.Live() && s.o.Pace == Realtime
+	paced := !r.src.Info().Kind.Live() && r.o.Pace == Realtime
 	var pace pacer
-	device, _ := s.src.(reopener)
+	device, _ := r.src.(reopener)
 	var next anchor // the chunk after the newest one
 	for seq := int64(0); ; seq++ {
 		if seq > 0 {
 			select {
-			case x := <-s.exchanges:
-				if err := s.accept(ctx, x, next, seq, &seq); err != nil {
+			case x := <-r.exchanges:
+				if err := r.accept(ctx, x, next, seq, &seq); err != nil {
 					return err
 				}
 			default:
 			}
 		}
-		samples, valid, readErr := s.readChunk(ctx)
+		samples, valid, readErr := r.readChunk(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// The stream outlives a device that has delivered audio and then failed.
+		// The reader outlives a device that has delivered audio and then failed.
 		lost := device != nil && seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF)
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
@@ -175,11 +174,11 @@ func (s *ChunkReader) readSource(ctx context.Context) (err error) {
 				}
 			}
 			c := Chunk{Seq: seq, Samples: samples, Valid: valid}
-			if n := s.src.Info().tracks(); n > 1 {
+			if n := r.src.Info().tracks(); n > 1 {
 				c.Tracks, c.Samples = separate(samples, n)
 			}
 			c.Level = measure(c.Samples[:valid])
-			if err := s.deliver(ctx, c, position); err != nil {
+			if err := r.deliver(ctx, c, position); err != nil {
 				return err
 			}
 		}
@@ -190,7 +189,7 @@ func (s *ChunkReader) readSource(ctx context.Context) (err error) {
 			if valid > 0 {
 				seq++
 			}
-			if err := s.bridge(ctx, next, &seq, readErr); err != nil {
+			if err := r.bridge(ctx, next, &seq, readErr); err != nil {
 				return err
 			}
 			next = anchor{seq, device.elapsed()}
@@ -205,11 +204,11 @@ func (s *ChunkReader) readSource(ctx context.Context) (err error) {
 
 // readChunk reads one chunk, interleaved by track; an incomplete one only together
 // with an error.
-func (s *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
-	tracks := s.src.Info().tracks()
+func (r *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid int, err error) {
+	tracks := r.src.Info().tracks()
 	samples = make([]float32, tracks*ChunkSamples)
 	for empty := 0; valid < ChunkSamples; {
-		n, err := s.src.Read(ctx, samples[tracks*valid:])
+		n, err := r.src.Read(ctx, samples[tracks*valid:])
 		valid += n / tracks
 		if err != nil {
 			clear(samples[tracks*valid:])
@@ -225,24 +224,24 @@ func (s *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid i
 }
 
 // deliver passes a chunk to the tap, then to the receiver of Chunks.
-func (s *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Duration) error {
-	s.mu.Lock()
-	s.stats.Position = position
-	s.stats.Level = c.Level
-	silent := s.stats.Silence
-	if s.src.Info().Kind == Mic {
-		s.stats.Silence = s.silence.add(c, s.stats.Outage != nil)
+func (r *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Duration) error {
+	r.mu.Lock()
+	r.stats.Position = position
+	r.stats.Level = c.Level
+	silent := r.stats.Silence
+	if r.src.Info().Kind == Mic {
+		r.stats.Silence = r.silence.add(c, r.stats.Outage != nil)
 	}
-	changed := silent != s.stats.Silence
-	s.mu.Unlock()
+	changed := silent != r.stats.Silence
+	r.mu.Unlock()
 	if changed {
-		s.notify()
+		r.notify()
 	}
-	if s.o.Tap != nil {
-		s.o.Tap(c)
+	if r.o.Tap != nil {
+		r.o.Tap(c)
 	}
 	select {
-	case s.chunks <- c:
+	case r.chunks <- c:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

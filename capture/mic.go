@@ -63,7 +63,7 @@ type microphone struct {
 	failure error // repeated by every later Read
 }
 
-// micConfig is what tests of a microphone replace.
+// micConfig is how a microphone is opened and read.
 type micConfig struct {
 	kind     Kind
 	open     device.Opener
@@ -126,7 +126,7 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 	case <-ctx.Done():
 		stop() // if the device opens later, the owner closes it
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not answer")
+			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not respond")
 		}
 		return nil, ctx.Err()
 	case o := <-ready:
@@ -172,9 +172,10 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	return failed
 }
 
-func (m *microphone) Info() Info        { return m.info }
-func (m *microphone) overflows() int64  { return m.lost.Load() }
-func (m *microphone) notices() []string { return m.noticeList.All() }
+func (m *microphone) Info() Info             { return m.info }
+func (m *microphone) overflows() int64       { return m.lost.Load() }
+func (m *microphone) notices() []string      { return m.noticeList.All() }
+func (m *microphone) elapsed() time.Duration { return m.now() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.
@@ -253,6 +254,70 @@ func (m *microphone) Close() error {
 		m.noticeList.Add("the microphone driver did not respond; the device was not closed")
 	}
 	return nil
+}
+
+// reopen is one attempt; see reopener.
+func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
+	m.release(ctx)
+	again := func(want string) (*microphone, error) {
+		return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, want, m.micConfig) })
+	}
+	next, err := again(m.device.Key())
+	if err != nil && orDefault && ctx.Err() == nil {
+		next, err = again("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// openOther opens a device that can take the place of this one, and waits for its
+// first audio.
+func (m *microphone) openOther(ctx context.Context, open func() (Source, error)) (*microphone, error) {
+	src, err := open()
+	if err != nil {
+		return nil, err
+	}
+	next, ok := src.(*microphone)
+	if !ok {
+		return nil, errors.Join(fail(device.Hint, "%q is not a microphone", src.Info().Name), src.Close())
+	}
+	if next.info.tracks() != m.info.tracks() {
+		next.release(ctx)
+		return nil, fail(device.Hint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
+	}
+	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
+		next.release(ctx)
+		return nil, err
+	}
+	return next, nil
+}
+
+// release closes the device and waits until its owner has ended, for a limited
+// time.
+func (m *microphone) release(ctx context.Context) {
+	_ = m.Close()
+	t := time.NewTimer(releaseWait)
+	defer t.Stop()
+	select {
+	case <-m.ended:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// discard drops what was delivered and not read.
+func (m *microphone) discard() {
+	m.out, m.next = m.out[:0], 0
+	for {
+		select {
+		case b := <-m.blocks:
+			m.newest = b.at
+		default:
+			return
+		}
+	}
 }
 
 // openDefault opens the default microphone, or the demo on a machine without

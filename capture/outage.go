@@ -3,21 +3,18 @@ package capture
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"hubbub/capture/device"
 )
 
 // A device may stop delivering audio and come back: its source is suspended, the
 // sound server restarts, a Bluetooth profile changes, the program is stopped by
-// ctrl+z, the machine sleeps. The stream then continues with silence, so that its
+// ctrl+z, the machine sleeps. The reader then continues with silence, so that its
 // clock keeps up with the wall clock, while the device is reopened.
 
 const (
-	// OutageLimit is how long a device may deliver nothing before the stream ends.
+	// OutageLimit is how long a device may deliver nothing before the input ends.
 	OutageLimit = 2 * time.Minute
 	// defaultAfter is how long only the same device is tried, not the default one.
 	defaultAfter = 5 * time.Second
@@ -68,12 +65,12 @@ type anchor struct {
 // due is the chunk that begins at the time now.
 func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/ChunkDuration) }
 
-// bridge continues the stream from chunk *seq on until its device delivers audio
+// bridge delivers silence from chunk *seq on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
-func (s *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
-	device := s.src.(reopener)
+func (r *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
+	device := r.src.(reopener)
 	began := *seq
-	s.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
+	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
 	attempts, stop := context.WithCancel(ctx)
 	found := make(chan Source, 1) // nil = the attempts were stopped
 	go func() {
@@ -98,14 +95,14 @@ func (s *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost 
 			if !ok {
 				return cmp.Or(ctx.Err(), lost)
 			}
-			s.replaceSource(src)
-			return s.resume(ctx, from.due(device.elapsed()), began, seq)
-		case x := <-s.exchanges: // chosen by the user
-			return s.accept(ctx, x, from, began, seq)
+			r.replaceSource(src)
+			return r.resume(ctx, from.due(device.elapsed()), began, seq)
+		case x := <-r.exchanges: // chosen by the user
+			return r.accept(ctx, x, from, began, seq)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := s.fill(ctx, seq, from.due(device.elapsed())-1); err != nil {
+			if err := r.fill(ctx, seq, from.due(device.elapsed())-1); err != nil {
 				return err
 			}
 		case <-limit.C:
@@ -138,18 +135,18 @@ func reopenDevice(ctx context.Context, device reopener) (src Source) {
 }
 
 // fill delivers silence from chunk *seq up to chunk to.
-func (s *ChunkReader) fill(ctx context.Context, seq *int64, to int64) error {
+func (r *ChunkReader) fill(ctx context.Context, seq *int64, to int64) error {
 	skip := int64(0)
 	if missing := to - *seq; missing > maxFill {
 		skip = missing - fillPart
 	}
 	for *seq < to-skip {
 		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples}
-		if n := s.src.Info().tracks(); n > 1 {
+		if n := r.src.Info().tracks(); n > 1 {
 			c.Tracks = make([]float32, n*ChunkSamples)
 		}
 		*seq++
-		if err := s.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
+		if err := r.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
 			return err
 		}
 	}
@@ -157,99 +154,46 @@ func (s *ChunkReader) fill(ctx context.Context, seq *int64, to int64) error {
 	return nil
 }
 
-func (s *ChunkReader) setOutage(o *Outage) {
-	s.mu.Lock()
-	s.stats.Outage = o
-	s.mu.Unlock()
-	s.notify()
+func (r *ChunkReader) setOutage(o *Outage) {
+	r.mu.Lock()
+	r.stats.Outage = o
+	r.mu.Unlock()
+	r.notify()
 }
 
 // replaceSource continues with another device.
-func (s *ChunkReader) replaceSource(src Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o, ok := s.src.(overflower); ok {
-		s.overflowsBefore += o.overflows()
+func (r *ChunkReader) replaceSource(src Source) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o, ok := r.src.(overflower); ok {
+		r.overflowsBefore += o.overflows()
 	}
-	s.src = src
+	r.src = src
 }
 
 // resume delivers silence from chunk *seq up to chunk due, the first one of a new
 // device, and remembers the gap since chunk began.
-func (s *ChunkReader) resume(ctx context.Context, due, began int64, seq *int64) error {
-	if err := s.fill(ctx, seq, due); err != nil {
+func (r *ChunkReader) resume(ctx context.Context, due, began int64, seq *int64) error {
+	if err := r.fill(ctx, seq, due); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.stats.Outage = nil
-	if len(s.stats.Gaps) < maxGaps && *seq > began {
-		s.stats.Gaps = append(s.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(*seq)})
+	r.mu.Lock()
+	r.stats.Outage = nil
+	if len(r.stats.Gaps) < maxGaps && *seq > began {
+		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(*seq)})
 	}
-	s.mu.Unlock()
-	s.notify()
+	r.mu.Unlock()
+	r.notify()
 	return nil
 }
 
 func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }
 
 // gaps are those of the stats, with the one that lasts. The caller holds mu.
-func (s *ChunkReader) gaps() []Gap {
-	gaps := slices.Clip(s.stats.Gaps)
-	if o := s.stats.Outage; o != nil && s.stats.Position > o.Since {
-		gaps = append(gaps, Gap{o.Since.Seconds(), s.stats.Position.Seconds()})
+func (r *ChunkReader) gaps() []Gap {
+	gaps := slices.Clip(r.stats.Gaps)
+	if o := r.stats.Outage; o != nil && r.stats.Position > o.Since {
+		gaps = append(gaps, Gap{o.Since.Seconds(), r.stats.Position.Seconds()})
 	}
 	return gaps
 }
-
-// reopen is one attempt.
-func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
-	m.release(ctx)
-	again := func(want string) (*microphone, error) {
-		return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, want, m.micConfig) })
-	}
-	next, err := again(m.device.Key())
-	if err != nil && orDefault && ctx.Err() == nil {
-		next, err = again("")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return next, nil
-}
-
-// openOther opens a device that can take the place of this one, and waits for its
-// first audio.
-func (m *microphone) openOther(ctx context.Context, open func() (Source, error)) (*microphone, error) {
-	src, err := open()
-	if err != nil {
-		return nil, err
-	}
-	next, ok := src.(*microphone)
-	if !ok {
-		return nil, errors.Join(fail(device.Hint, "%q is no microphone", src.Info().Name), src.Close())
-	}
-	if next.info.tracks() != m.info.tracks() {
-		next.release(ctx)
-		return nil, fail(device.Hint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
-	}
-	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
-		next.release(ctx)
-		return nil, err
-	}
-	return next, nil
-}
-
-// release closes the device and waits until its owner has ended, for a limited
-// time.
-func (m *microphone) release(ctx context.Context) {
-	_ = m.Close()
-	t := time.NewTimer(releaseWait)
-	defer t.Stop()
-	select {
-	case <-m.ended:
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-func (m *microphone) elapsed() time.Duration { return m.now() }

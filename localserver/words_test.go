@@ -54,7 +54,7 @@ func said(t *testing.T, h *host, body string) (got []string) {
 	for _, e := range events {
 		switch e.Type {
 		case protocol.TypeText:
-			got = append(got, fmt.Sprintf("%s %g %g %q", e.Said.Speaker, e.Said.Start, e.Said.End, e.Said.Text))
+			got = append(got, fmt.Sprintf("%s %g %g %q", e.Transcript.Speaker, e.Transcript.Start, e.Transcript.End, e.Transcript.Text))
 		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
 		default:
 			got = append(got, e.Type+": "+e.Message)

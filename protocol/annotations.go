@@ -16,9 +16,9 @@ import (
 const (
 	MaxNameRunes = 64
 	MaxNoteRunes = 200
-	MaxMerges    = 4 * MaxLabels
-	MaxMoves     = 1000
-	MaxBookmarks = 10_000
+	maxMerges    = 4 * MaxLabels
+	maxMoves     = 1000
+	maxBookmarks = 10_000
 )
 
 // annotationsVersion is the version of the JSON form of Annotations.
@@ -136,15 +136,15 @@ func (a Annotations) Merge(from, into string) (Annotations, error) {
 	if from == into {
 		return a, nil
 	}
-	if len(a.merges) >= MaxMerges {
-		return a, fmt.Errorf("more than %d merges", MaxMerges)
+	if len(a.merges) >= maxMerges {
+		return a, fmt.Errorf("more than %d merges", maxMerges)
 	}
 	a.merges = append(slices.Clip(a.merges), Merge{From: from, Into: into})
 	return a, nil
 }
 
-// Unmerge removes the newest merge; false when there is none.
-func (a Annotations) Unmerge() (Annotations, bool) {
+// unmerge removes the newest merge; false when there is none.
+func (a Annotations) unmerge() (Annotations, bool) {
 	n := len(a.merges)
 	if n == 0 {
 		return a, false
@@ -179,8 +179,8 @@ func (a Annotations) MoveTurn(from string, start, end float64, to string) (Annot
 		return a, fmt.Errorf("no turn can be from %g to %g s", start, end)
 	case from == to:
 		return a, nil
-	case len(a.moves) >= MaxMoves:
-		return a, fmt.Errorf("more than %d turns of other speakers", MaxMoves)
+	case len(a.moves) >= maxMoves:
+		return a, fmt.Errorf("more than %d turns of other speakers", maxMoves)
 	}
 	a.moves = append(slices.Clip(a.moves), Move{from, to, start, end})
 	return a, nil
@@ -232,8 +232,8 @@ func (a Annotations) Bookmark(at float64, note string) (Annotations, error) {
 	}
 	b := Bookmark{At: Round1ms(at), Note: Clean(note, MaxNoteRunes)}
 	i, has := slices.BinarySearchFunc(a.bookmarks, b.At, byAt)
-	if !has && len(a.bookmarks) >= MaxBookmarks {
-		return a, fmt.Errorf("more than %d bookmarks", MaxBookmarks)
+	if !has && len(a.bookmarks) >= maxBookmarks {
+		return a, fmt.Errorf("more than %d bookmarks", maxBookmarks)
 	}
 	a.bookmarks = slices.Clone(a.bookmarks)
 	if has {
@@ -406,7 +406,7 @@ func (s *AnnotationsStore) Undo() (was, is Annotations, undone bool) {
 		s.before = s.before[:n-1]
 		return was, s.now, true
 	}
-	next, ok := s.now.Unmerge()
+	next, ok := s.now.unmerge()
 	if ok {
 		s.set(next)
 	}

@@ -62,7 +62,7 @@ func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	last := a.Merges()[len(a.Merges())-1]
-	a, ok := a.Unmerge()
+	a, ok := a.unmerge()
 	if !ok || last != (Merge{"B", "A"}) || slices.Contains(a.Merges(), last) || a.Name("C") != "Bea" || a.Name("A") != "A" {
 		t.Errorf("after undo: %v %v, C is %s, A is %s", last, ok, a.Name("C"), a.Name("A"))
 	}
@@ -70,8 +70,8 @@ func TestMergesCarryNamesAndAreUndone(t *testing.T) {
 	if got := a.Name("C"); got != "B" {
 		t.Errorf("a group without a name is %q", got)
 	}
-	a, _ = a.Unmerge()
-	if _, ok := a.Unmerge(); ok {
+	a, _ = a.unmerge()
+	if _, ok := a.unmerge(); ok {
 		t.Error("there was nothing left to undo")
 	}
 }
@@ -175,7 +175,7 @@ func anyAnnotations(t *rapid.T) Annotations {
 				next = a.Unbookmark(b[0].At)
 			}
 		case 5:
-			next, _ = a.Unmerge()
+			next, _ = a.unmerge()
 		}
 		if after, _ := json.Marshal(a); string(after) != string(before) {
 			t.Fatalf("a value changed from\n%s to\n%s", before, after)

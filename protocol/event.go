@@ -37,9 +37,9 @@ type Event struct {
 	// Unmatched says that the speaker of a start matched a voiceprint before and
 	// no longer does. Match is "".
 	Unmatched bool
-	// Said is the finished turn of a text, with what was said; its Text is "" when
+	// Transcript is the finished turn of a text message, with its text; that is "" when
 	// nothing was recognised.
-	Said Turn
+	Transcript Turn
 	// Message is the text of an error.
 	Message string
 	// Raw is the message as it was received or is to be sent, as one line of
@@ -90,8 +90,8 @@ func (e Event) Moved(seconds float64, speaker string) Event {
 	return withRaw(e, eventJSON{Type: e.Type, Data: data})
 }
 
-// maxSaid bounds the text of a turn, in characters.
-const maxSaid = 64 << 10
+// maxTranscript bounds the transcript of a turn, in characters.
+const maxTranscript = 64 << 10
 
 // textJSON is the JSON form of a text.
 type textJSON struct {
@@ -106,10 +106,10 @@ type textDataJSON struct {
 	Text    *string  `json:"text"`
 }
 
-// NewTextEvent builds the message with what was said in a finished turn.
+// NewTextEvent builds the message with the transcript of a finished turn.
 func NewTextEvent(t Turn) Event {
-	t.Start, t.End, t.Text = Round1ms(t.Start), Round1ms(t.End), Clean(t.Text, maxSaid)
-	return withRaw(Event{Type: TypeText, Said: t}, textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
+	t.Start, t.End, t.Text = Round1ms(t.Start), Round1ms(t.End), Clean(t.Text, maxTranscript)
+	return withRaw(Event{Type: TypeText, Transcript: t}, textJSON{TypeText, &textDataJSON{&t.Speaker, &t.Start, &t.End, &t.Text}})
 }
 
 func (e *Event) fillText(raw []byte) error {
@@ -124,7 +124,7 @@ func (e *Event) fillText(raw []byte) error {
 	if !(*d.Start >= 0 && *d.End > *d.Start && *d.End <= MaxTimestamp) {
 		return errors.New("text of a turn with invalid times")
 	}
-	e.Said = Turn{Speaker: Label(*d.Speaker), Start: Round1ms(*d.Start), End: Round1ms(*d.End), Text: Clean(*d.Text, maxSaid)}
+	e.Transcript = Turn{Speaker: Label(*d.Speaker), Start: Round1ms(*d.Start), End: Round1ms(*d.End), Text: Clean(*d.Text, maxTranscript)}
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (e *Event) fillMatch(raw json.RawMessage) error {
 	}
 	var match string // null leaves it ""
 	if err := json.Unmarshal(raw, &match); err != nil {
-		return fmt.Errorf("%s with a match that is no label: %w", e.Type, wrongType(err))
+		return fmt.Errorf("%s with a match that is not a label: %w", e.Type, wrongType(err))
 	}
 	e.Match = Clean(match, MaxVoiceprintLabel)
 	e.Unmatched = e.Match == "" && e.Type == TypeSpeakerStart

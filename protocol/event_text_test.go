@@ -5,8 +5,8 @@ import "testing"
 func TestTextEvents(t *testing.T) {
 	turn := Turn{Speaker: "SPEAKER_00", Start: 1.2344, End: 3, Text: "one\ntwo"}
 	e, err := ParseEvent(NewTextEvent(turn).Raw)
-	if want := (Turn{Speaker: "SPEAKER_00", Start: 1.234, End: 3, Text: "one two"}); err != nil || e.Type != TypeText || e.Said != want {
-		t.Errorf("%+v, %v, want %+v", e.Said, err, want)
+	if want := (Turn{Speaker: "SPEAKER_00", Start: 1.234, End: 3, Text: "one two"}); err != nil || e.Type != TypeText || e.Transcript != want {
+		t.Errorf("%+v, %v, want %+v", e.Transcript, err, want)
 	}
 	for _, raw := range []string{
 		`{"type":"text"}`, `{"type":"text","data":{"speaker":"A","start":1,"end":2}}`, `{"type":"text","data":{"speaker":"A","start":2,"end":2,"text":"x"}}`,

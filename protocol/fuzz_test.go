@@ -41,8 +41,8 @@ func FuzzParseClientMessage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := ParseClientMessage(text); err != nil {
-			if answer := NewErrorEvent(err.Error()); bytes.ContainsAny(answer.Raw, "\n\r\x00\x1b") || len(answer.Raw) > 400 {
-				t.Fatalf("answer is not fit to be sent: %s", answer.Raw)
+			if out := NewErrorEvent(err.Error()); bytes.ContainsAny(out.Raw, "\n\r\x00\x1b") || len(out.Raw) > 400 {
+				t.Fatalf("the message is not fit to be sent: %s", out.Raw)
 			}
 			return
 		}

@@ -73,29 +73,29 @@ func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *V
 	if bad != nil {
 		return r, nil, bad
 	}
-	p := jobFields{}
-	_ = json.Unmarshal(input, &p.fields) // ValidateInput has accepted it
-	r.URL = p.text("url")
-	r.Model = p.text("model")
-	r.Webhook = p.text("webhook")
-	r.WebhookStatusOnly = p.flag("webhookStatusOnly")
+	f := jobFields{}
+	_ = json.Unmarshal(input, &f.fields) // ValidateInput has accepted it
+	r.URL = f.text("url")
+	r.Model = f.text("model")
+	r.Webhook = f.text("webhook")
+	r.WebhookStatusOnly = f.flag("webhookStatusOnly")
 	if kind != JobVoiceprint {
-		r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = p.count("numSpeakers"), p.count("minSpeakers"), p.count("maxSpeakers")
-		r.Confidence, r.TurnLevelConfidence, r.Exclusive = p.flag("confidence"), p.flag("turnLevelConfidence"), p.flag("exclusive")
+		r.NumSpeakers, r.MinSpeakers, r.MaxSpeakers = f.count("numSpeakers"), f.count("minSpeakers"), f.count("maxSpeakers")
+		r.Confidence, r.TurnLevelConfidence, r.Exclusive = f.flag("confidence"), f.flag("turnLevelConfidence"), f.flag("exclusive")
 	}
 	switch kind {
 	case JobDiarize:
-		r.Transcription = p.flag("transcription")
-		r.WordsModel = p.wordsModel()
+		r.Transcription = f.flag("transcription")
+		r.WordsModel = f.wordsModel()
 	case JobIdentify:
-		if p.flag("transcription") {
-			p.warnings = append(p.warnings, "An identification has no transcription.")
+		if f.flag("transcription") {
+			f.warnings = append(f.warnings, "An identification has no transcription.")
 		}
 	}
-	p.checkAddresses(&r)
-	p.checkCounts(&r)
-	if len(p.errors) > 0 {
-		return r, nil, &ValidationErrorResponse{Message: "Invalid request", Errors: p.errors}
+	f.checkAddresses(&r)
+	f.checkCounts(&r)
+	if len(f.errors) > 0 {
+		return r, nil, &ValidationErrorResponse{Message: "Invalid request", Errors: f.errors}
 	}
 	if kind == JobIdentify {
 		e, _, bad := ParseEnrolment(input)
@@ -107,7 +107,7 @@ func ParseJob(kind string, body []byte) (r JobRequest, warnings []string, bad *V
 		}
 		r.Enrolment = e
 	}
-	return r, p.warnings, nil
+	return r, f.warnings, nil
 }
 
 // jobFields reads the fields of a request and notes what is wrong with them.
@@ -117,75 +117,75 @@ type jobFields struct {
 	warnings []string
 }
 
-func (p *jobFields) refuse(field, format string, args ...any) {
-	p.errors = append(p.errors, Invalid(field, format, args...).Errors...)
+func (f *jobFields) refuse(field, format string, args ...any) {
+	f.errors = append(f.errors, Invalid(field, format, args...).Errors...)
 }
 
-func (p *jobFields) text(field string) (s string) {
-	raw := p.fields[field]
+func (f *jobFields) text(field string) (s string) {
+	raw := f.fields[field]
 	if given(raw) && json.Unmarshal(raw, &s) != nil {
-		p.refuse(field, "must be a string")
+		f.refuse(field, "must be a string")
 	}
 	return s
 }
 
-func (p *jobFields) flag(field string) (on bool) {
-	raw := p.fields[field]
+func (f *jobFields) flag(field string) (on bool) {
+	raw := f.fields[field]
 	if given(raw) && json.Unmarshal(raw, &on) != nil {
-		p.refuse(field, "must be true or false")
+		f.refuse(field, "must be true or false")
 	}
 	return on
 }
 
 // wordsModel reads the model of transcriptionConfig, whose other fields are ignored.
-func (p *jobFields) wordsModel() string {
-	raw := p.fields["transcriptionConfig"]
+func (f *jobFields) wordsModel() string {
+	raw := f.fields["transcriptionConfig"]
 	if !given(raw) {
 		return ""
 	}
 	config := jobFields{}
 	if json.Unmarshal(raw, &config.fields) != nil {
-		p.refuse("transcriptionConfig", "must be an object")
+		f.refuse("transcriptionConfig", "must be an object")
 		return ""
 	}
 	model := config.text("model")
 	if len(config.errors) > 0 {
-		p.refuse("transcriptionConfig.model", "must be a string")
+		f.refuse("transcriptionConfig.model", "must be a string")
 	}
 	return model
 }
 
 // count reads a number of speakers. One that is too large is cut later.
-func (p *jobFields) count(field string) int {
-	raw := p.fields[field]
+func (f *jobFields) count(field string) int {
+	raw := f.fields[field]
 	if !given(raw) {
 		return 0
 	}
 	var n float64
 	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 {
-		p.refuse(field, "must be a whole number of 1 or more")
+		f.refuse(field, "must be a whole number of 1 or more")
 		return 0
 	}
 	return int(min(n, math.MaxInt32))
 }
 
-func (p *jobFields) checkAddresses(r *JobRequest) {
+func (f *jobFields) checkAddresses(r *JobRequest) {
 	switch {
-	case !given(p.fields["url"]):
-		p.refuse("url", "is required")
-	case r.URL == "" && len(p.errors) > 0: // not a string
+	case !given(f.fields["url"]):
+		f.refuse("url", "is required")
+	case r.URL == "" && len(f.errors) > 0: // not a string
 	case isWeb(r.URL):
 		if err := checkWeb(r.URL); err != nil {
-			p.refuse("url", "%v", err)
+			f.refuse("url", "%v", err)
 		}
 	default:
 		if bad := (MediaLocation{r.URL}).Validate(); bad != nil {
-			p.errors = append(p.errors, bad.Errors...)
+			f.errors = append(f.errors, bad.Errors...)
 		}
 	}
 	if r.Webhook != "" {
 		if err := checkWeb(r.Webhook); err != nil {
-			p.refuse("webhook", "%v", err)
+			f.refuse("webhook", "%v", err)
 		}
 	}
 }
@@ -212,22 +212,22 @@ func checkWeb(address string) error {
 
 // checkCounts refuses numbers that contradict each other, and cuts those that
 // are too large.
-func (p *jobFields) checkCounts(r *JobRequest) {
+func (f *jobFields) checkCounts(r *JobRequest) {
 	if r.MinSpeakers > 0 && r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
-		p.refuse("minSpeakers", "must not be above maxSpeakers")
-		p.refuse("maxSpeakers", "must not be below minSpeakers")
+		f.refuse("minSpeakers", "must not be above maxSpeakers")
+		f.refuse("maxSpeakers", "must not be below minSpeakers")
 	}
 	if n := r.NumSpeakers; n > 0 && (n < r.MinSpeakers || r.MaxSpeakers > 0 && n > r.MaxSpeakers) {
-		p.refuse("numSpeakers", "must be within minSpeakers and maxSpeakers")
+		f.refuse("numSpeakers", "must be within minSpeakers and maxSpeakers")
 	}
-	r.NumSpeakers, r.MinSpeakers = p.cut("numSpeakers", r.NumSpeakers), p.cut("minSpeakers", r.MinSpeakers)
+	r.NumSpeakers, r.MinSpeakers = f.cut("numSpeakers", r.NumSpeakers), f.cut("minSpeakers", r.MinSpeakers)
 	r.MaxSpeakers = min(r.MaxSpeakers, MaxJobSpeakers)
 }
 
 // cut returns n, or the largest number of speakers and a warning.
-func (p *jobFields) cut(field string, n int) int {
+func (f *jobFields) cut(field string, n int) int {
 	if n > MaxJobSpeakers {
-		p.warnings = append(p.warnings, fmt.Sprintf("%s is %d, but at most %d speakers are told apart.", field, n, MaxJobSpeakers))
+		f.warnings = append(f.warnings, fmt.Sprintf("%s is %d, but at most %d speakers are told apart.", field, n, MaxJobSpeakers))
 	}
 	return min(n, MaxJobSpeakers)
 }

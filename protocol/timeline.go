@@ -29,7 +29,7 @@ type Turn struct {
 	End     float64 `json:"end"`
 	// Match is the label of the voiceprint that the speaker matches; "" = none.
 	Match string `json:"match,omitempty"`
-	// Text is what was said; "" = not recognised.
+	// Text is the transcript; "" = not recognised.
 	Text string `json:"text,omitempty"`
 }
 
@@ -115,7 +115,7 @@ func (t *Timeline) Apply(e Event) (finished []Turn) {
 		t.counts.Errors++
 		return nil
 	case e.Type == TypeText:
-		t.setText(e.Said)
+		t.setText(e.Transcript)
 		return nil
 	case e.Type != TypeSpeakerStart && e.Type != TypeSpeakerEnd:
 		t.counts.Unknown++
@@ -215,7 +215,7 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 	return finished
 }
 
-// SetText gives the text of a finished turn to that turn; a turn that is not there
+// SetText gives a finished turn its transcript; a turn that is not there
 // changes nothing.
 func (t *Timeline) SetText(turn Turn) {
 	t.mu.Lock()

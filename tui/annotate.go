@@ -226,7 +226,7 @@ func (m *model) addBookmark() {
 		done: func(m *model, note string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
 				m.bookmark = protocol.Round1ms(at)
-				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.Clean(note)), canvas.Brand)
+				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.TerminalSafe(note)), canvas.Brand)
 			}
 			return nil
 		},
@@ -266,7 +266,7 @@ func (m *model) jumpToBookmark(by int) {
 	m.bookmark = k.At
 	m.goTo(k.At)
 	m.jump = bookmarkJump{k.At, m.view}
-	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.Clean(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
+	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.TerminalSafe(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
 }
 
 // goTo moves the window so that a position is in its middle, and plays a recording

@@ -263,7 +263,7 @@ func TestMergeIntoAnUnnamed(t *testing.T) {
 func TestRefusedMerge(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 100, 30)
 	a := protocol.Annotations{}
-	for i := range protocol.MaxMerges {
+	for i := range 256 {
 		a, _ = a.Merge(fmt.Sprintf("X%d", i), "X")
 	}
 	m.annotations = protocol.NewAnnotationsStore(a)

@@ -15,23 +15,23 @@ import (
 // What the keys write: exports and recordings into files, and text into the
 // terminal's clipboard.
 
-// workedMsg is the result of work that waits.
-type workedMsg struct {
+// asyncMsg is the result of runAsync.
+type asyncMsg struct {
 	text string // one line; "" = nothing to say
 	err  error
 	done func(err error) // nil = nothing to do
 }
 
-// work does what waits on a goroutine of Bubble Tea's. Then done is called on the
-// screen's, and the text or the error is shown.
-func work(do func() (text string, err error), done func(err error)) tea.Cmd {
+// runAsync runs do, which may block, on a goroutine of Bubble Tea. Then done is
+// called on that of the screen, and the text or the error is shown.
+func runAsync(do func() (text string, err error), done func(err error)) tea.Cmd {
 	return func() tea.Msg {
 		text, err := do()
-		return workedMsg{text, err, done}
+		return asyncMsg{text, err, done}
 	}
 }
 
-func (m *model) worked(msg workedMsg) {
+func (m *model) asyncDone(msg asyncMsg) {
 	if msg.done != nil {
 		msg.done(msg.err)
 	}
@@ -50,7 +50,7 @@ func (m *model) export() tea.Cmd {
 	m.exporting = true
 	m.notify("exporting", canvas.Dim)
 	a, revision := m.annotations.Load()
-	return work(func() (string, error) { return m.o.Export(a) }, func(err error) {
+	return runAsync(func() (string, error) { return m.o.Export(a) }, func(err error) {
 		m.exporting = false
 		if err == nil {
 			m.annotations.MarkSaved(revision)
@@ -67,7 +67,7 @@ func (m *model) record() tea.Cmd {
 	if m.state.Recording != nil && m.state.Recording.Stopped == "" {
 		m.notify("stopping the recording", canvas.Dim)
 	}
-	return work(m.o.Record, func(error) {
+	return runAsync(m.o.Record, func(error) {
 		m.recording = false
 		m.refresh()
 	})
@@ -95,7 +95,7 @@ func (m *model) copyText(text, what, instead string) tea.Cmd {
 	return func() tea.Msg {
 		// One write, so that it cannot split a frame of the screen.
 		if _, err := io.WriteString(m.o.Output, clipboardSequence(text)); err != nil {
-			return workedMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
+			return asyncMsg{err: fmt.Errorf("the terminal cannot be written to: %w", err)}
 		}
 		return nil
 	}

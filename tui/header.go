@@ -53,7 +53,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		x -= c.TextRight(x, 0, text, style) + 2
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
-	source := display.Clean(m.state.Source)
+	source := display.TerminalSafe(m.state.Source)
 	if m.state.Watching {
 		source = "watching " + source
 	}
@@ -61,7 +61,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
 	segments := []canvas.Segment{canvas.NewSegment(source, canvas.Plain, 0)}
-	if n := display.Clean(m.state.SourceNotice); n != "" && n != display.Clean(m.state.Source) {
+	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && n != display.TerminalSafe(m.state.Source) {
 		segments = append(segments, canvas.NewSegment(n, canvas.Warn, 1))
 	}
 	if m.state.Conn == display.Reconnecting {

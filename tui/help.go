@@ -91,7 +91,7 @@ func (m *model) voicesText() string {
 	if m.o.Voices == "" || m.screen() == wireScreen {
 		return ""
 	}
-	return "voices are stored in " + display.Clean(m.o.Voices)
+	return "voices are stored in " + display.TerminalSafe(m.o.Voices)
 }
 
 // helpRows is how many rows of keys a page of the help has.
@@ -159,7 +159,7 @@ func (m *model) streamText() string {
 	case m.state.Stream == "":
 		return ""
 	}
-	return " stream " + display.Clean(m.state.Stream) + " "
+	return " stream " + display.TerminalSafe(m.state.Stream) + " "
 }
 
 // helpColumns is how many columns of keys fit on a page.

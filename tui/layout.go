@@ -20,7 +20,7 @@ import (
 //	                                                                    (gap)
 //	   session          ▂▅▇▆▃▁▂▅▇▆▃▁▂▅▇┣▆▃▁▂▅▇▆▃▁┫                      (minimap.go)
 //	                                                                    (gap)
-//	 latest turns                                                       (list.go)
+//	 latest turns                                                       (latest.go)
 //	                                                                    (gap)
 //	● connected  mic → built-in server  421 chunks sent  real time      status.go: state
 //	q quit  ? help  space freeze  ←→ scroll  +- zoom        60 s across status.go: keys, or prompt.go

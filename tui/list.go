@@ -67,7 +67,7 @@ func (r listRow) text() string {
 	if r.label == "" {
 		return strings.TrimRight(fmt.Sprintf("%s  bookmark: %s", display.Clock(r.at), r.note), ": ") + "\n"
 	}
-	said := display.Clean(r.turn.Text)
+	said := display.TerminalSafe(r.turn.Text)
 	if said != "" {
 		said = ": " + said
 	}
@@ -120,7 +120,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		if r.turn.Text == "" {
 			return
 		}
-		for i, line := range canvas.WrapWords(display.Clean(r.turn.Text), width) {
+		for i, line := range canvas.WrapWords(display.TerminalSafe(r.turn.Text), width) {
 			r.line, r.said = min(i+1, maxTextLines), line
 			rows = append(rows, r)
 		}
@@ -131,7 +131,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		}
 	}
 	for _, k := range s.Bookmarks {
-		add(listRow{at: k.At, note: display.Clean(k.Note)})
+		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
 	v.cache = listCache{key, rows}
@@ -408,43 +408,4 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 		}
 	}
 	return true
-}
-
-// The latest turns and bookmarks, newest first, where a high screen leaves room:
-//
-//	latest turns
-//	SPEAKER_01   0:09    2.1 s  ━━━━╸
-//	◆ bookmark   0:07           decision: ship it
-
-// latestScale is how many cells a second of speech gets in the list, at any
-// zoom of the timeline.
-const latestScale = 2
-
-func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
-	if l.latestH < 2 || len(s.Speakers) == 0 {
-		return
-	}
-	end := 3 + l.name + 1 + max(l.talk, len(display.Clock(latest(s)))) // after an hour, clocks are longer than talk times
-	x := max(l.gutter, end+1)
-	c.Text(3, l.latestY, l.w-4, "latest turns", canvas.Dim)
-	for i, e := range s.Latest(l.latestH - 1) {
-		y := l.latestY + 1 + i
-		c.TextRight(end, y, display.Clock(e.At), canvas.Plain)
-		if e.Lane < 0 {
-			c.Text(3, y, l.name, m.glyphs.Bookmark+" bookmark", canvas.Brand)
-			c.Text(x+2, y, l.w-x-3, canvas.Fit(display.Clean(e.Note), l.w-x-3, 0, m.glyphs.Ellipsis), canvas.Brand)
-			continue
-		}
-		p, length := s.Speakers[e.Lane], e.Turn.End-e.Turn.Start
-		style := p.Style
-		if p.Muted {
-			style = canvas.Dim
-		}
-		if p.Recognised {
-			c.Set(2, y, m.glyphs.Recognised, style)
-		}
-		c.Text(3, y, l.name, canvas.Fit(p.Name, l.name, 3, m.glyphs.Ellipsis), style)
-		c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)
-		c.Text(x+9, y, l.w-x-10, display.ThinBar(length*latestScale, m.glyphs), style)
-	}
 }

@@ -129,7 +129,7 @@ func (m *model) useMicrophone() tea.Cmd {
 		return nil
 	}
 	v.using = true
-	return work(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
+	return runAsync(func() (string, error) { return m.o.Microphones.Use(d.Input) }, func(err error) {
 		switch v := m.microphones; {
 		case v == nil:
 		case err != nil:
@@ -168,7 +168,7 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 		m.drawMicrophone(c, x+2, first+i, w-4, top+i)
 	}
 	if len(v.list) > 0 {
-		text, style := display.Clean(v.list[v.selected].Name), canvas.Dim
+		text, style := display.TerminalSafe(v.list[v.selected].Name), canvas.Dim
 		switch {
 		case v.using:
 			text = "opening " + text
@@ -201,9 +201,9 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	if w >= 60 {
 		cells = 14
 		name = w - 2 - cells - 3 - levelWidth - systemWidth
-		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(display.Clean(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
+		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(display.TerminalSafe(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
 	}
-	c.Text(x+2, y, name-1, canvas.Fit(display.Clean(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
+	c.Text(x+2, y, name-1, canvas.Fit(display.TerminalSafe(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
 	level, known := v.level, selected && v.known
 	switch {
 	case d.Used:

@@ -6,9 +6,11 @@
 // screen means keeping an old State.
 //
 // Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
-// layout.go the regions of the screen. Each region has a file of its own:
-// header.go, timeline.go, minimap.go, status.go, prompt.go, help.go,
-// presenter.go. The wire view is package wire.
+// keymap.go those that users set, layout.go the regions of the screen,
+// viewport.go which stretch of time is shown. Each region has a file of its own:
+// header.go, timeline.go, minimap.go, latest.go, list.go, microphones.go,
+// status.go, prompt.go, help.go, presenter.go. annotate.go has names, merges and
+// bookmarks. The wire view is package wire.
 package tui
 
 import (
@@ -162,8 +164,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.key(msg)
 	case tea.MouseMsg:
 		m.click(msg)
-	case workedMsg:
-		m.worked(msg)
+	case asyncMsg:
+		m.asyncDone(msg)
 	case listedMsg:
 		m.microphonesListed(msg)
 	case tea.ResumeMsg:
@@ -193,7 +195,7 @@ func (m *model) refresh() {
 
 func (m *model) refreshTimeline() {
 	s, now := m.o.Snapshot(), m.now()
-	s.Health = m.judge(s, now)
+	s.Health = m.refreshHealth(s, now)
 	if !s.Equal(m.state) {
 		m.dirty = true
 	}
@@ -220,8 +222,8 @@ func (m *model) refreshTimeline() {
 	}
 }
 
-// judge reads the records of the connection when it is time.
-func (m *model) judge(s display.State, now time.Time) trace.Health {
+// refreshHealth reads the records of the connection when it is time.
+func (m *model) refreshHealth(s display.State, now time.Time) trace.Health {
 	if d := now.Sub(m.healthAt); m.o.Wire != nil && (d >= wire.Interval || d < 0) {
 		status := m.o.Wire().Status
 		m.health, _ = status.Health(now, s.Latency)
@@ -256,7 +258,7 @@ func (m *model) elapsedAt(now time.Time) time.Duration {
 // noticeFor is how long the notice is shown: what the user did is known to them.
 func (m *model) noticeFor() time.Duration {
 	switch m.noticeStyle {
-	case canvas.Warn, canvas.Bad, canvas.Good: // results of work, such as a path, take time to read
+	case canvas.Warn, canvas.Bad, canvas.Good: // results, such as a path, take time to read
 		return noticeTime
 	}
 	return confirmTime
@@ -264,7 +266,7 @@ func (m *model) noticeFor() time.Duration {
 
 // notify shows a line for a while, at most until the next key.
 func (m *model) notify(text string, style canvas.Style) {
-	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.Clean(text), style, m.now(), true
+	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.TerminalSafe(text), style, m.now(), true
 }
 
 // session is what the screen shows: the frozen snapshot, or the newest.

@@ -114,7 +114,7 @@ func TestRunEnds(t *testing.T) {
 		eventually(t, "the notice appears", func() bool { return strings.Contains(out.String(), "a made-up notice") })
 		c.end(keys, cancel)
 		if err := awaitEnd(t, done); !errors.Is(err, c.want) || c.want == nil && err != nil {
-			t.Errorf("%s: Run answers %v, want %v", c.name, err, c.want)
+			t.Errorf("%s: Run returns %v, want %v", c.name, err, c.want)
 		}
 		checkRestored(t, out)
 		cancel(nil)
@@ -152,7 +152,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			err := awaitEnd(t, done)
 			var p *PanicError
 			if !errors.As(err, &p) || !strings.Contains(string(p.Stack()), c.where) {
-				t.Errorf("Run answers %v", err)
+				t.Errorf("Run returns %v", err)
 			}
 			checkRestored(t, out)
 			if strings.Contains(out.String(), "goroutine ") {

@@ -20,7 +20,7 @@ func (m *model) connSegment() canvas.Segment {
 	s, g := m.state, m.glyphs
 	glyph, text, style := g.Idle, s.Conn.String(), canvas.Dim
 	if s.ConnReason != "" {
-		text += ": " + display.Clean(s.ConnReason)
+		text += ": " + display.TerminalSafe(s.ConnReason)
 	}
 	switch {
 	case s.Conn == display.Failed:
@@ -57,7 +57,7 @@ func (m *model) problem(rank int) canvas.Segment {
 	case h.Problem != "" && m.state.Connected():
 		return canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), rank)
 	case m.state.Recording != nil && m.state.Recording.Stopped != "":
-		return canvas.NewSegment(display.Clean(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
+		return canvas.NewSegment(display.TerminalSafe(m.state.Recording.Stopped), canvas.Bad.Bold(), rank)
 	case m.state.InputProblem != "" && !m.state.Finished:
 		return canvas.NewSegment(m.inputProblem(" "), canvas.Warn.Bold(), rank)
 	}
@@ -66,7 +66,7 @@ func (m *model) problem(rank int) canvas.Segment {
 
 // inputProblem is what is wrong with the microphone, and the key for another one.
 func (m *model) inputProblem(separator string) string {
-	text := display.Clean(m.state.InputProblem)
+	text := display.TerminalSafe(m.state.InputProblem)
 	if m.o.Microphones != nil {
 		text += separator + m.keyOf("microphone") + " chooses another"
 	}
@@ -96,9 +96,9 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		segments = append(segments, display.HealthSegments(m.counters.Health, 2, false)...)
 	}
 	if s.Server != "" {
-		path := display.Clean(s.Server)
+		path := display.TerminalSafe(s.Server)
 		if s.Source != "" && l.w >= 110 && !s.Watching {
-			path = display.Clean(s.Source) + " " + m.glyphs.Arrow + " " + path
+			path = display.TerminalSafe(s.Source) + " " + m.glyphs.Arrow + " " + path
 		}
 		add(path, canvas.Dim, 5)
 	}
@@ -119,7 +119,7 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 			add("0 dropped", canvas.Dim, 6)
 		}
 		if s.Stream != "" {
-			add("stream "+display.Clean(s.Stream), canvas.Dim, 8)
+			add("stream "+display.TerminalSafe(s.Stream), canvas.Dim, 8)
 		}
 	}
 	c.Segments(1, l.stateY, l.w-2, segments, 3, m.glyphs)

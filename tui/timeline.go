@@ -159,7 +159,7 @@ func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s display.State) {
 	case s.Conn == display.Failed:
 		text, style = "no connection", canvas.Bad
 		if s.ConnReason != "" {
-			text += ": " + display.Clean(s.ConnReason)
+			text += ": " + display.TerminalSafe(s.ConnReason)
 		}
 	case s.Finished:
 		text = "nobody spoke"
@@ -168,7 +168,7 @@ func (m *model) drawNoSpeakers(c *canvas.Canvas, l layout, s display.State) {
 	case s.Conn == display.Connecting:
 		text = "connecting"
 		if s.Server != "" {
-			text += " to " + display.Clean(s.Server)
+			text += " to " + display.TerminalSafe(s.Server)
 		}
 	case s.Watching && s.Position == 0:
 		text = "waiting for its sender to begin"

@@ -57,7 +57,7 @@ func (m *model) askRemember(label string) {
 func (m *model) remember(label, name string) tea.Cmd {
 	m.voices.busy = true
 	m.notify("learning the voice of "+name, canvas.Dim)
-	return work(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
+	return runAsync(func() (string, error) { return m.o.Memory.Remember(label) }, func(err error) {
 		m.voices.busy, m.voices.corrected = false, -1 // the name may have changed meanwhile
 		if err != nil {
 			delete(m.voices.asked, label)
@@ -69,7 +69,7 @@ func (m *model) remember(label, name string) tea.Cmd {
 
 func (m *model) neverRemember() tea.Cmd {
 	text := "hubbub does not ask again; " + m.keyOf("remember") + " remembers a voice"
-	return work(func() (string, error) { return text, m.o.Memory.Never() }, nil)
+	return runAsync(func() (string, error) { return text, m.o.Memory.Never() }, nil)
 }
 
 // correctVoices applies changed names to what was learnt in this session.
@@ -79,5 +79,5 @@ func (m *model) correctVoices() tea.Cmd {
 	}
 	m.voices.busy = true
 	revision := m.revision
-	return work(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
+	return runAsync(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
 }

@@ -91,7 +91,7 @@ func (m *model) saveWire() tea.Cmd {
 		return nil
 	}
 	m.notify("writing", canvas.Dim)
-	return work(func() (string, error) {
+	return runAsync(func() (string, error) {
 		name, err := m.o.SaveWire(text)
 		return fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err
 	}, nil)

@@ -84,7 +84,7 @@ func TestGoldenWire(t *testing.T) {
 // The second line has a verdict in words, whether or not something is wrong.
 func TestWireVerdict(t *testing.T) {
 	m := wireModel(tuitest.Log(false), 120, 34)
-	if line := screenRows(m)[1]; !strings.Contains(line, "● open 0:") || !strings.Contains(line, "service on time   lag 1.0 s, most 1.0 s   last reply ") {
+	if line := screenRows(m)[1]; !strings.Contains(line, "● open 0:") || !strings.Contains(line, "service on time   lag 1.0 s, max 1.0 s   last reply ") {
 		t.Errorf("the verdict is %q", line)
 	}
 	for _, size := range [][2]int{{80, 24}, {120, 34}, {80, 9}} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// virtualMicrophone is a configuration of PipeWire: what is played to the stereo sink is what the microphone hears.
+// virtualMicrophone is a configuration of PipeWire: the microphone records what is played to the stereo sink.
 const virtualMicrophone = `context.modules = [ { name = libpipewire-module-loopback args = {
   node.description = "Virtual Microphone"
   capture.props = { node.name = mic media.class = Audio/Sink audio.position = [ FL FR ] }

@@ -42,7 +42,7 @@ func NeedReopening(t *testing.T) {
 	}
 }
 
-// Server is a sound server with the virtual microphone "virtmic", which hears what is
+// Server is a sound server with the virtual microphone "virtmic", which records what is
 // played to the sink "mic".
 type Server struct {
 	*exec.Cmd

@@ -53,7 +53,7 @@ type Stream interface {
 type Opener func(ctx context.Context, want string, all bool) (Stream, error)
 
 // Timeout limits listing and opening devices in the native library, which
-// a sound server that does not answer can block forever.
+// a sound server that does not respond can block forever.
 const Timeout = 10 * time.Second
 
 // Hint is the next step after an error of a device.
@@ -63,13 +63,13 @@ const Hint = "`hubbub devices` lists the microphones. Without one: --input FILE.
 // the recorders that are installed. Default is the device of "mic". An empty list
 // is not an error.
 func List(ctx context.Context) ([]Device, error) {
-	type answer struct {
+	type result struct {
 		list []Device
 		err  error
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	ch := make(chan answer, 1)
+	ch := make(chan result, 1)
 	go func() {
 		list, err := portAudioDevices(ctx)
 		for i := range list {
@@ -84,14 +84,14 @@ func List(ctx context.Context) ([]Device, error) {
 		if len(list) > 0 {
 			err = nil
 		}
-		ch <- answer{list, err}
+		ch <- result{list, err}
 	}()
 	select {
 	case a := <-ch:
 		return a.list, a.err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fail("Restart the sound server, or give --input FILE.", "the sound system does not answer")
+			return nil, fail("Restart the sound server, or give --input FILE.", "the sound system does not respond")
 		}
 		return nil, ctx.Err()
 	}

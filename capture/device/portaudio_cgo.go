@@ -28,7 +28,7 @@ func withPortAudio(ctx context.Context, f func() error) error {
 	select {
 	case paLock <- struct{}{}:
 	case <-ctx.Done():
-		return fail("Restart the sound server, or give --input FILE.", "the sound system does not answer: %w", ctx.Err())
+		return fail("Restart the sound server, or give --input FILE.", "the sound system does not respond: %w", ctx.Err())
 	}
 	defer func() { <-paLock }()
 	if err := ctx.Err(); err != nil {

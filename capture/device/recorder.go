@@ -49,7 +49,7 @@ func (r *Recorder) Open(ctx context.Context, want string, all bool) (Stream, err
 
 // openWithin is Open for a microphone or the monitor of an output, with the time that
 // the first audio may take.
-func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all bool, patience time.Duration) (Stream, error) {
+func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all bool, timeout time.Duration) (Stream, error) {
 	if _, err := exec.LookPath(r.name); err != nil {
 		return nil, fail(recorderHint(), "%w: %s is not installed", ErrNone, r.name)
 	}
@@ -77,7 +77,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 		p.kill()
 		return nil, fail(recorderHint(), "cannot start %s: %w", r.name, err)
 	}
-	late := time.AfterFunc(patience, p.kill)
+	late := time.AfterFunc(timeout, p.kill)
 	if _, err = io.ReadFull(p.out, p.block); err == nil && late.Stop() {
 		p.pending = true
 		return p, nil

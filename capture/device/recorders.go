@@ -205,7 +205,7 @@ func outputs(ctx context.Context, name string, args ...string) (stdout, stderr *
 	program.OwnProcess(cmd)
 	cmd.WaitDelay = time.Second
 	if err = cmd.Run(); ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %v", listTimeout)
+		err = fmt.Errorf("no response within %v", listTimeout)
 	}
 	return stdout, stderr, err
 }

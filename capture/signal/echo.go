@@ -3,10 +3,10 @@ package signal
 import "slices"
 
 // What the loudspeakers play reaches the microphone too: without headphones, the far
-// side of a call would be heard on both tracks, and each of its speakers counted
+// side of a call would be on both tracks, and each of its speakers counted
 // twice.
 //
-// The suppressor silences the microphone where it hears nothing but that echo. It
+// The suppressor silences the microphone where there is nothing but that echo. It
 // knows how loud the far side's signal was at every time of the last 0.4 s, and
 // estimates by how much an echo is quieter: while the far side speaks alone, the
 // ratio of the two levels is the echo's, and while somebody speaks here it is

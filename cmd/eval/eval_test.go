@@ -157,7 +157,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	}{
 		{[]string{"--dir", t.TempDir()}, "none of the sets", true, false},
 		{[]string{"--dir", dir, "--latency", "0.1"}, "out of range", true, true},
-		{[]string{"--dir", dir, "--latency", "soon"}, "no number", true, true},
+		{[]string{"--dir", dir, "--latency", "soon"}, "is not a number", true, true},
 		{[]string{"--dir", dir, "--max-speakers", "9"}, "out of range", true, true},
 		{[]string{"--dir", dir, "--jobs", "0"}, "not possible", true, true},
 		{[]string{"--ref", other}, "needs", true, true},

@@ -198,7 +198,7 @@ func latency(text string) (time.Duration, error) {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil {
-		return 0, usagef("give seconds, for instance --latency 0.5,1,2,5", "latency %q is no number", text)
+		return 0, usagef("give seconds, for instance --latency 0.5,1,2,5", "latency %q is not a number", text)
 	}
 	if err := (engine.Config{Latency: d}).Validate(); err != nil {
 		return 0, &usageError{err}

@@ -99,7 +99,7 @@ func (a *App) report(err error) int {
 		fmt.Fprintf(a.Stderr, "hubbub: %v\n", err)
 		h := hint.Of(err)
 		if h == "" && errors.Is(err, syscall.ENOSPC) {
-			h = "Make room on the disk, or write to another one."
+			h = "Free disk space, or write to another disk."
 		}
 		if h != "" {
 			fmt.Fprintln(a.Stderr, h)

@@ -101,7 +101,7 @@ func TestCheckThroughAProxy(t *testing.T) {
 		}
 	}
 	out = checkWith(t, []string{"HTTPS_PROXY=" + proxy.URL}, "https://service.invalid")
-	if !strings.Contains(out, "failed   TLS") || !strings.Contains(out, "opens no tunnel to service.invalid:443: it answered 403") {
+	if !strings.Contains(out, "failed   TLS") || !strings.Contains(out, "opens no tunnel to service.invalid:443: it returned 403") {
 		t.Errorf("%s", out)
 	}
 }
@@ -128,7 +128,7 @@ func TestCheckStrict(t *testing.T) {
 	}
 }
 
-// TestCheckReady: a health check needs no key, and its exit code is the answer.
+// TestCheckReady: a health check needs no key, and its exit code is the result.
 func TestCheckReady(t *testing.T) {
 	t.Parallel()
 	var status atomic.Int32

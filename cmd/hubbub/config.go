@@ -117,7 +117,7 @@ func (a *App) config(format string) error {
 			Settings []settings.Value `json:"settings"`
 		}{file.Path, file.Exists, all})
 	}
-	state := "is not there"
+	state := "does not exist"
 	if file.Exists {
 		state = "is read"
 	}
@@ -192,11 +192,11 @@ func (a *App) readKey(server string) (string, error) {
 	}
 	key := strings.TrimSpace(string(raw))
 	if len(key) > maxKey {
-		return "", hint.Add(fmt.Errorf("this is no API key: it is longer than %d bytes", maxKey), "Send the key alone, in one line.")
+		return "", hint.Add(fmt.Errorf("this is not an API key: it is longer than %d bytes", maxKey), "Send the key alone, in one line.")
 	}
 	for _, r := range key {
 		if r <= ' ' || r > '~' {
-			return "", hint.Add(errors.New("this is no API key: it contains blanks or characters beyond ASCII"), "Send the key alone, in one line.")
+			return "", hint.Add(errors.New("this is not an API key: it contains blanks or characters beyond ASCII"), "Send the key alone, in one line.")
 		}
 	}
 	if key == "" {

@@ -125,7 +125,7 @@ func TestConformSeesFaults(t *testing.T) {
 	}
 }
 
-// twist is something that a service does wrong with answers: those to a method
+// twist is something that a service does wrong with responses: those to a method
 // and a path, with a status.
 type twist struct {
 	method, path string // path: a pattern
@@ -238,9 +238,9 @@ func cleanNames(r *http.Request) {
 	newBody(r, strings.ReplaceAll(strings.ReplaceAll(string(raw), "//b", "/b"), "/./", "/"))
 }
 
-// wrongAnswers lists, for each rule about HTTP, something that a service can do
+// wrongResponses lists, for each rule about HTTP, something that a service can do
 // wrong. server is the address of a correct one.
-func wrongAnswers(server string) map[string]twist {
+func wrongResponses(server string) map[string]twist {
 	puts := 0
 	return map[string]twist{
 		"test/body":    {path: "/v1/test", body: always(`{"status":5,"message":"x"}`)},
@@ -339,7 +339,7 @@ func TestConformSeesWhatIsWrong(t *testing.T) {
 		}
 		return unlimited
 	}
-	wrong := wrongAnswers(unlimited)
+	wrong := wrongResponses(unlimited)
 	for _, r := range conform.Rules() { // the rest have their tests beside them
 		group, _, _ := strings.Cut(r.Name, "/")
 		if _, ok := wrong[r.Name]; !ok && group != "stream" && group != "events" && !r.Slow && r.Name != "media/retention" {
@@ -410,7 +410,7 @@ func TestConformProgram(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	for _, r := range report.Rules {
-		if r.Verdict == conform.Differs && (!strings.Contains(r.Seen, "answered 404") || r.Source == "" || r.Expected == "") {
+		if r.Verdict == conform.Differs && (!strings.Contains(r.Seen, "returned 404") || r.Source == "" || r.Expected == "") {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -167,7 +167,7 @@ type connectOptions struct {
 // connection is a client and the service that it uses.
 type connection struct {
 	*client.Client
-	name    string // of the service, for people; without credentials
+	name    string // display name of the service; without credentials
 	key     string
 	latency time.Duration // of the built-in server; 0 = unknown
 	shared  bool          // others can watch its streams

@@ -56,7 +56,7 @@ INPUT is what --input takes. The default is the device of --input mic.`,
 				if d.Default {
 					isDefault = "default"
 				}
-				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\t%s\n", d.Number, display.Clean(d.Name), d.HostAPI, d.Channels, d.Rate, isDefault, d.Input)
+				fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f\t%s\t%s\n", d.Number, display.TerminalSafe(d.Name), d.HostAPI, d.Channels, d.Rate, isDefault, d.Input)
 			}
 			return w.Flush()
 		},
@@ -146,5 +146,5 @@ func levelLine(d device.Device, l capture.Level) string {
 	case decibels(l.Peak) < -60:
 		state = "  very quiet"
 	}
-	return fmt.Sprintf("%-12s %s  peak %5.1f dB  mean %5.1f dB  %s%s", d.Input, bar, decibels(l.Peak), decibels(l.RMS), display.Clean(d.Name), state)
+	return fmt.Sprintf("%-12s %s  peak %5.1f dB  mean %5.1f dB  %s%s", d.Input, bar, decibels(l.Peak), decibels(l.RMS), display.TerminalSafe(d.Name), state)
 }

@@ -279,7 +279,7 @@ func (d *diarizer) write(i int, file, path string, turns []protocol.Turn, name s
 		return err
 	}
 	if path != "" {
-		if err := recording.WriteFile(path, b.Bytes()); err != nil {
+		if err := recording.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			return err
 		}
 		d.progress.Clear()

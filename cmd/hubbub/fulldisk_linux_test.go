@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("exit code %d, want 1", code)
 	}
 	lines := strings.Split(strings.TrimSpace(p.errors()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[0], text) || lines[1] != lines[0] || !strings.HasPrefix(lines[2], "Make room on the disk") {
+	if len(lines) != 3 || !strings.Contains(lines[0], text) || lines[1] != lines[0] || !strings.HasPrefix(lines[2], "Free disk space") {
 		t.Errorf("standard error:\n%s", p.errors())
 	}
 	if s := recordedSeconds(t, filepath.Join(dir, "audio.wav")); s < 3 || s > 7 {

@@ -150,6 +150,35 @@ func (f *liveFlags) recognises() bool { return f.voices && (f.server == "" || f.
 
 func (f *liveFlags) fast() bool { return f.pace.value == "fast" }
 
+func (f *liveFlags) capturePace() capture.Pace {
+	if f.fast() {
+		return capture.Fast
+	}
+	return capture.Realtime
+}
+
+// ownRecogniser is the recogniser of the user; nil = there is none, or the service
+// is asked for words.
+func (f *liveFlags) ownRecogniser() (words.Recogniser, error) {
+	if f.wordsOfService() {
+		return nil, nil
+	}
+	return f.recogniser()
+}
+
+// liveDisplay is the display, which shows where the voices are that are recognised.
+func (a *App) liveDisplay(f *liveFlags) (session.Display, error) {
+	f.progress = f.fast()
+	if f.recognises() {
+		store, err := voices.Default()
+		if err != nil {
+			return nil, err
+		}
+		f.voicesDir = store.Dir
+	}
+	return a.newDisplay(f.displayFlags)
+}
+
 // unattendedReconnect is how long a lost stream is tried without a screen:
 // enough for a service that restarts. A script must not wait longer.
 const unattendedReconnect = 15 * time.Second
@@ -178,13 +207,18 @@ func (f *liveFlags) source() string {
 
 // openStream opens a stream for a source, or one for each of its tracks.
 func openStream(ctx context.Context, server *connection, tracks int, rooms bool, o client.ResilientOptions) (session.Stream, error) {
-	if tracks == 1 {
-		return server.OpenResilient(ctx, o)
+	if tracks > 1 {
+		if o.Words {
+			return nil, usage.Error("--words service works with one channel", "Leave out --channels, or give your own recogniser with --words.")
+		}
+		return server.OpenTracks(ctx, o, tracks, rooms)
 	}
-	if o.Words {
-		return nil, usage.Error("--words service works with one channel", "Leave out --channels, or give your own recogniser with --words.")
+	stream, err := server.OpenResilient(ctx, o)
+	if err == nil && o.Words && !stream.Words() {
+		_ = stream.Close()
+		return nil, hint.Add(errors.New("the service has no recogniser of speech"), "Give your own with --words, or leave it out.")
 	}
-	return server.OpenTracks(ctx, o, tracks, rooms)
+	return stream, err
 }
 
 // enrolment is the people whom a stream recognises, nil without --voices.
@@ -223,29 +257,15 @@ func newLearner(d session.Display, annotations *protocol.AnnotationsStore) (l se
 // live is the data path: a source is cut into chunks, which a stream carries to
 // a server; session.Run passes its events to the recording and the display.
 func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
-	f.progress = f.fast()
-	if f.recognises() {
-		store, err := voices.Default()
-		if err != nil {
-			return err
-		}
-		f.voicesDir = store.Dir
-	}
-	display, err := a.newDisplay(f.displayFlags)
+	display, err := a.liveDisplay(f)
 	if err != nil {
 		return err
 	}
 	ctx, tracer := display.Traced(ctx)
 	defer func() { err = cmp.Or(tracer.Close(), err) }()
-	pace := capture.Realtime
-	if f.fast() {
-		pace = capture.Fast
-	}
-	var recogniser words.Recogniser
-	if !f.wordsOfService() {
-		if recogniser, err = f.recogniser(); err != nil {
-			return err
-		}
+	recogniser, err := f.ownRecogniser()
+	if err != nil {
+		return err
 	}
 	source, err := capture.Open(ctx, capture.Spec{Input: f.source(), Second: f.input.second, Channels: f.channels.value, Stdin: a.Stdin})
 	if err != nil {
@@ -276,12 +296,9 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		return err
 	}
 	defer stream.Close()
-	if f.wordsOfService() && !stream.Words() {
-		return hint.Add(errors.New("the service has no recogniser of speech"), "Give your own with --words, or leave it out.")
-	}
 	tracer.SetWaiting(stream.Waiting)
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
-	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, pace)
+	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, f.capturePace())
 	recorder := recording.NewRecorder(source.Info(), info, annotations)
 	if f.record != "" {
 		if err := recorder.Start(f.record, 0, nil); err != nil {
@@ -292,12 +309,12 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
-	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: pace, Tap: recorder.Audio})
+	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: f.capturePace(), Tap: recorder.Audio})
 	defer chunks.Close()
-	text := session.NewTranscriber(recogniser)
-	defer text.Close()
+	transcriber := session.NewTranscriber(recogniser)
+	defer transcriber.Close()
 	live = session.NewLive(session.LiveParts{
-		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Words: text,
+		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Transcriber: transcriber,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
 	return session.Run(ctx, live, display)

@@ -42,11 +42,11 @@ func (a *App) mayReplace(paths []string, place string) error {
 	if len(existing) > 1 {
 		what = fmt.Sprintf("%s and %d more exist", existing[0], len(existing)-1)
 	}
-	refused := hint.Add(fmt.Errorf("%s already; nothing was written", what), "Write over with --force, or choose another place with "+place+".")
+	refused := hint.Add(fmt.Errorf("%s already; nothing was written", what), "Overwrite with --force, or choose another place with "+place+".")
 	if !session.IsTerminal(a.Stdin) || !session.IsTerminal(a.Stderr) {
 		return refused
 	}
-	fmt.Fprintf(a.Stderr, "%s. Write over? [y/N] ", what)
+	fmt.Fprintf(a.Stderr, "%s. Overwrite? [y/N] ", what)
 	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

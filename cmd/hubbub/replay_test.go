@@ -80,7 +80,7 @@ func TestExportAsks(t *testing.T) {
 	}
 	for _, c := range []struct{ answer, code, want string }{{"n", "1", "mine"}, {"", "1", "mine"}, {"y", "0", "start,end"}} {
 		x := inTerminal(t, 120, 20, "export", dir, "--format", "csv")
-		x.shows(`turns.csv exists. Write over\? \[y/N\]`)
+		x.shows(`turns.csv exists. Overwrite\? \[y/N\]`)
 		x.keys(c.answer, "Enter")
 		if code := x.exitCode(); code != c.code {
 			t.Errorf("answer %q: exit code %s, want %s", c.answer, code, c.code)

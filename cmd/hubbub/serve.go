@@ -26,17 +26,29 @@ const (
 	maxDrain = 24 * time.Hour
 )
 
+// serveFlags are the flags of `hubbub serve`. The options have those that need no
+// conversion.
+type serveFlags struct {
+	options                             localserver.Options
+	tls                                 tlsFlag
+	maxStreams, maxAccountStreams, jobs count
+	maxMedia, accountStorage            size
+	drain                               durationFlag
+	faults                              []string
+	engine                              engineFlags
+	words                               wordsFlags
+	log                                 logFlags
+}
+
 func newServe(a *App) *cobra.Command {
-	o := localserver.Options{Version: version}
-	engine := defaultEngineFlags()
-	tls := tlsFlag{certificate.Config{Mode: certificate.SelfSigned}}
-	maxStreams, maxAccountStreams := count{0, 1, 1 << 20}, count{0, 1, localserver.MaxAccountStreams}
-	jobs := count{0, 1, 1 << 10}
-	var faultSpecs []string
-	var recogniser wordsFlags
-	log := defaultLogFlags()
-	drain := durationFlag{max: maxDrain}
-	maxMedia, accountStorage := size{localserver.DefaultMaxMedia}, size{localserver.DefaultAccountStorage}
+	f := &serveFlags{
+		options:    localserver.Options{Version: version},
+		tls:        tlsFlag{certificate.Config{Mode: certificate.SelfSigned}},
+		maxStreams: count{0, 1, 1 << 20}, maxAccountStreams: count{0, 1, localserver.MaxAccountStreams}, jobs: count{0, 1, 1 << 10},
+		maxMedia: size{localserver.DefaultMaxMedia}, accountStorage: size{localserver.DefaultAccountStorage},
+		drain: durationFlag{max: maxDrain}, engine: defaultEngineFlags(), log: defaultLogFlags(),
+	}
+	o := &f.options
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the built-in server on its own",
@@ -60,61 +72,68 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
   hubbub serve --api-key secret --fault close=1011@10s,times=1 --fault event-lag=3s`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
-				o.APIKeys = []string{key}
-			}
-			if o.RatePerMinute == 0 { // of the Options, the default
-				return usage.Error("--rate: 0 requests a minute is out of range",
-					fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute))
-			}
-			for _, spec := range faultSpecs {
-				f, err := faults.Parse(spec)
-				if err != nil {
-					return usage.Of(fmt.Errorf("--fault %s: %w", spec, err))
-				}
-				o.Faults = append(o.Faults, f)
-			}
-			o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = maxMedia.value, maxStreams.value, maxAccountStreams.value
-			o.AccountStorage, o.Jobs = accountStorage.value, jobs.value
-			o.TLS = tls.value
-			o.Engine = engine.config()
-			o.Logger = log.logger(a.Stderr)
-			if err := o.Validate(); err != nil {
-				return usage.Of(err)
-			}
-			var err error
-			if o.Words, err = recogniser.recogniser(); err != nil {
+			o, err := f.serverOptions(f.log.logger(a.Stderr))
+			if err != nil {
 				return err
 			}
-			return a.serve(cmd.Context(), o, drain.value)
+			return a.serve(cmd.Context(), o, f.drain.value)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks a free port")
-	flags.Var(&tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
+	flags.Var(&f.tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "API `KEY` to accept, for the account default; repeatable (HUBBUB_API_KEY)")
 	flags.StringVar(&o.DataDir, "data", "", "store streams in `DIR` (default: in memory)")
 	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that stores the streams of several nodes")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` at which clients reach this server, if it differs from the listening address")
-	flags.Var(&maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))
-	flags.Var(&maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
-	flags.Var(&maxMedia, "max-media", "largest `SIZE` of a media object")
-	flags.Var(&accountStorage, "account-storage", "`SIZE` of all media of one account")
-	flags.Var(&jobs, "jobs", "run at most `N` jobs on whole recordings at once on this node (default: one for each core)")
+	flags.Var(&f.maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))
+	flags.Var(&f.maxAccountStreams, "max-account-streams", "at most `N` concurrent streams of one account on all nodes (default: as --max-streams)")
+	flags.Var(&f.maxMedia, "max-media", "largest `SIZE` of a media object")
+	flags.Var(&f.accountStorage, "account-storage", "`SIZE` of all media of one account")
+	flags.Var(&f.jobs, "jobs", "run at most `N` jobs on whole recordings at once on this node (default: one for each core)")
 	flags.StringSliceVar(&o.FetchFrom, "fetch-from", nil, "`HOST`s, separated by commas, whose audio jobs may fetch: names, *.NAME, addresses, networks")
 	flags.StringSliceVar(&o.WebhookTo, "webhook-to", nil, "`HOST`s that webhooks may also call over plain HTTP and at private addresses")
 	flags.BoolVar(&o.KeepAudio, "keep-audio", false, "store the audio of each stream as media://live/ID/audio.wav")
 	flags.IntVar(&o.RatePerMinute, "rate", localserver.DefaultRatePerMinute, "at most `N` requests per minute for each account and operation on all nodes; -1 for no limit")
-	flags.Var(&drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")
+	flags.Var(&f.drain, "drain", "after SIGTERM, wait for at most `TIME` until the open streams have ended by themselves")
 	flags.StringVar(&o.MetricsAddr, "metrics-listen", "", "serve /metrics at `HOST:PORT` over plain HTTP, and no longer at the address of the service")
-	recogniser.add(flags, "send what is said to clients that ask for it, from your `RECOGNISER`: "+recogniserHelp)
-	log.add(cmd)
-	flags.StringArrayVar(&faultSpecs, "fault", nil, "inject `FAULT`, from the list above; repeatable")
-	engine.add(flags)
+	f.words.add(flags, "send what is said to clients that ask for it, from your `RECOGNISER`: "+recogniserHelp)
+	f.log.add(cmd)
+	flags.StringArrayVar(&f.faults, "fault", nil, "inject `FAULT`, from the list above; repeatable")
+	f.engine.add(flags)
 	_ = cmd.MarkFlagDirname("data")
 	completeChoices(cmd, "tls", []string{string(certificate.SelfSigned), string(certificate.Off)})
 	return cmd
+}
+
+// serverOptions are the validated options of the server.
+func (f *serveFlags) serverOptions(logger *slog.Logger) (o localserver.Options, err error) {
+	o = f.options
+	if key := os.Getenv("HUBBUB_API_KEY"); len(o.APIKeys) == 0 && key != "" {
+		o.APIKeys = []string{key}
+	}
+	if o.RatePerMinute == 0 { // of the Options, the default
+		return o, usage.Error("--rate: 0 requests a minute is out of range",
+			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", localserver.MaxRatePerMinute))
+	}
+	for _, spec := range f.faults {
+		fault, err := faults.Parse(spec)
+		if err != nil {
+			return o, usage.Of(fmt.Errorf("--fault %s: %w", spec, err))
+		}
+		o.Faults = append(o.Faults, fault)
+	}
+	o.MaxMedia, o.MaxStreams, o.MaxAccountStreams = f.maxMedia.value, f.maxStreams.value, f.maxAccountStreams.value
+	o.AccountStorage, o.Jobs = f.accountStorage.value, f.jobs.value
+	o.TLS = f.tls.value
+	o.Engine = f.engine.config()
+	o.Logger = logger
+	if err := o.Validate(); err != nil {
+		return o, usage.Of(err)
+	}
+	o.Words, err = f.words.recogniser()
+	return o, err
 }
 
 // tlsFlag is the origin of the certificate.

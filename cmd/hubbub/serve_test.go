@@ -69,7 +69,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServePlain serves without TLS and answers curl's way of asking.
+// TestServePlain serves without TLS and responds to curl's way of asking.
 func TestServePlain(t *testing.T) {
 	t.Parallel()
 	_, url := servePlain(t)
@@ -119,8 +119,8 @@ func servePlain(t *testing.T, args ...string) (server *program, url string) {
 }
 
 // callPlain calls an operation of a server that servePlain started, which must
-// answer with a status and JSON.
-func callPlain(t *testing.T, method, url, body string, status int, answer any) {
+// response with a status and JSON.
+func callPlain(t *testing.T, method, url, body string, status int, out any) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
@@ -132,7 +132,7 @@ func callPlain(t *testing.T, method, url, body string, status int, answer any) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil || resp.StatusCode != status {
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil || resp.StatusCode != status {
 		t.Fatalf("%s %s: status %d, %v", method, url, resp.StatusCode, err)
 	}
 }

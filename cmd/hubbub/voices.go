@@ -190,7 +190,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.hearVoice(ctx, m, source); err != nil {
+	if err := a.readVoice(ctx, m, source); err != nil {
 		return err
 	}
 	seconds := m.Seconds()
@@ -205,9 +205,9 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	return nil
 }
 
-// hearVoice gives the maker the audio of the source: a file to its end, a device
+// readVoice passes to the maker the audio of the source: a file to its end, a device
 // until there is enough speech. Of a device it shows how much is missing.
-func (a *App) hearVoice(ctx context.Context, m *voiceprint.Maker, source capture.Source) error {
+func (a *App) readVoice(ctx context.Context, m *voiceprint.Maker, source capture.Source) error {
 	live := source.Info().Kind.Live()
 	show := func(float64) {}
 	if live {

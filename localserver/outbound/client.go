@@ -112,7 +112,7 @@ func (p Policy) dial(ctx context.Context, network, address string) (net.Conn, er
 	d := net.Dialer{Timeout: dialTimeout, Resolver: p.resolver, Control: func(_, resolved string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(resolved)
 		if err != nil {
-			return refused("%s is no address", resolved)
+			return refused("%s is not an address", resolved)
 		}
 		return p.checkIP(host, at.Addr())
 	}}

@@ -46,7 +46,7 @@ func ParseHosts(list []string) (h Hosts, err error) {
 			} else if isName(text) {
 				h.names[text] = true
 			} else {
-				return Hosts{}, fmt.Errorf("%q is no host", text)
+				return Hosts{}, fmt.Errorf("%q is not a host", text)
 			}
 		}
 	}

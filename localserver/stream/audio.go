@@ -40,51 +40,51 @@ type audioWriter struct {
 }
 
 func startAudioWriter(to AudioTarget, now func() time.Time, log *slog.Logger) *audioWriter {
-	r := &audioWriter{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
-	go r.run()
-	return r
+	a := &audioWriter{to: to, now: now, log: log, queue: make(chan []byte, queuedAudio), done: make(chan struct{})}
+	go a.run()
+	return a
 }
 
-func (r *audioWriter) run() {
-	defer close(r.done)
+func (a *audioWriter) run() {
+	defer close(a.done)
 	// A recording is finished also while the server stops.
 	ctx, cancel := context.WithTimeout(context.Background(), store.MediaWriteTime)
 	defer cancel()
-	if err := Guard(func() error { return r.write(ctx) }); err != nil {
-		r.log.Error("the audio of a stream could not be stored", "error", err)
+	if err := Guard(func() error { return a.write(ctx) }); err != nil {
+		a.log.Error("the audio of a stream could not be stored", "error", err)
 	}
-	for range r.queue { // so that the worker never waits
+	for range a.queue { // so that the worker never waits
 	}
 }
 
 // write moves the audio to the store until the queue is closed.
-func (r *audioWriter) write(ctx context.Context) error {
-	w, err := r.to.Media.CreateMedia(ctx, r.to.Account, r.to.Name, r.now)
+func (a *audioWriter) write(ctx context.Context) error {
+	w, err := a.to.Media.CreateMedia(ctx, a.to.Account, a.to.Name, a.now)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
 	size := int64(protocol.WAVHeaderBytes)
-	for pcm := range r.queue {
-		if size += int64(len(pcm)); size > r.to.MaxBytes {
+	for pcm := range a.queue {
+		if size += int64(len(pcm)); size > a.to.MaxBytes {
 			return errAudioTooLarge
 		}
 		if _, err := w.Write(pcm); err != nil {
 			return err
 		}
 	}
-	if !r.keep {
+	if !a.keep {
 		return nil
 	}
 	if _, err = w.Commit(protocol.WAVHeader(size - protocol.WAVHeaderBytes)); err == nil {
-		r.log.Info("audio stored")
+		a.log.Info("audio stored")
 	}
 	return err
 }
 
 // add takes a chunk. It never waits.
-func (r *audioWriter) add(samples []float32) {
-	if r == nil || r.full {
+func (a *audioWriter) add(samples []float32) {
+	if a == nil || a.full {
 		return
 	}
 	pcm := make([]byte, 0, 2*len(samples))
@@ -93,31 +93,31 @@ func (r *audioWriter) add(samples []float32) {
 		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(max(math.MinInt16, min(math.MaxInt16, v)))))
 	}
 	select {
-	case r.queue <- pcm:
+	case a.queue <- pcm:
 	default:
-		r.full = true
-		r.log.Error("the audio of a stream is not stored: the store is too slow for it")
+		a.full = true
+		a.log.Error("the audio of a stream is not stored: the store is too slow for it")
 	}
 }
 
 // finish ends the recording and says whether it is to be kept. It waits until
 // it is stored, or ctx ends.
-func (r *audioWriter) finish(ctx context.Context, keep bool) {
-	if r == nil {
+func (a *audioWriter) finish(ctx context.Context, keep bool) {
+	if a == nil {
 		return
 	}
-	r.keep = keep && !r.full
-	close(r.queue)
+	a.keep = keep && !a.full
+	close(a.queue)
 	select {
-	case <-r.done:
+	case <-a.done:
 	case <-ctx.Done():
 	}
 }
 
 // wait waits until the goroutine of run has ended. Each step of its work
 // has its own deadline.
-func (r *audioWriter) wait() {
-	if r != nil {
-		<-r.done
+func (a *audioWriter) wait() {
+	if a != nil {
+		<-a.done
 	}
 }

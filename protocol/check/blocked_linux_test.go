@@ -45,5 +45,5 @@ func TestCheckBlockedPort(t *testing.T) {
 	if !full {
 		t.Skip("this system takes connections beyond the queue that was asked for")
 	}
-	fails(t, runCheck(t, "https://"+address, testKey, time.Second, 2, nil), "tcp", "no answer", "firewall")
+	fails(t, runCheck(t, "https://"+address, testKey, time.Second, 2, nil), "tcp", "no response", "firewall")
 }

@@ -126,14 +126,14 @@ func TestCheckNamesTheCause(t *testing.T) {
 			stage: "key", cause: "login.invalid", next: "captive portal"},
 		{name: "portal 511", service: protocoltest.Service{Test: protocoltest.Respond(511, "")}, stage: "key", cause: "511", next: "captive portal"},
 		{name: "other JSON", service: protocoltest.Service{Test: protocoltest.Respond(200, `{"hello":1}`)}, stage: "key", cause: "no status", next: "--server"},
-		{name: "no answer", service: protocoltest.Service{Test: hang}, limit: time.Second, stage: "key", cause: "no answer", next: "nothing answers"},
+		{name: "no response", service: protocoltest.Service{Test: hang}, limit: time.Second, stage: "key", cause: "no response", next: "nothing responds"},
 		{name: "no subscription", service: protocoltest.Service{Create: refused(402)}, stage: "create", cause: "402", next: "subscription"},
 		{name: "too many streams", service: protocoltest.Service{Create: refused(429, "Retry-After", "30")}, stage: "create", cause: "429", next: "wait 30s"},
 		{name: "broken", service: protocoltest.Service{Create: refused(500)}, stage: "create", cause: "500", next: "request id"},
 		{name: "token used", service: protocoltest.Service{Handshake: refused(401)}, stage: "websocket", cause: "401", next: "used up"},
 		{name: "upgrade eaten", service: protocoltest.Service{Handshake: protocoltest.Respond(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
-		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "no WebSocket", next: "Upgrade"},
-		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no answer", next: "WebSocket"},
+		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "not a WebSocket", next: "Upgrade"},
+		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no response", next: "WebSocket"},
 		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			protocoltest.CloseWith(c, 1011, "out of memory")
@@ -246,7 +246,7 @@ func TestCheckTLS(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	plain := serve(t, protocoltest.Service{})
-	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Timeout, 2, nil), "tls", "answers without TLS", "http://")
+	fails(t, runCheck(t, strings.Replace(plain, "http:", "https:", 1), testKey, protocoltest.Timeout, 2, nil), "tls", "responds without TLS", "http://")
 	fails(t, runCheck(t, strings.Replace(address, "https:", "http:", 1), testKey, protocoltest.Timeout, 2, nil), "key", "400", "https://")
 }
 
@@ -254,8 +254,8 @@ func TestCheckTLS(t *testing.T) {
 func TestCheckWithoutAService(t *testing.T) {
 	t.Parallel()
 	mute := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	fails(t, runCheck(t, "https://"+mute, testKey, time.Second, 2, nil), "tls", "no answer", "firewall")
-	fails(t, runCheck(t, "http://"+mute, testKey, time.Second, 2, nil), "key", "no answer", "nothing answers")
+	fails(t, runCheck(t, "https://"+mute, testKey, time.Second, 2, nil), "tls", "no response", "firewall")
+	fails(t, runCheck(t, "http://"+mute, testKey, time.Second, 2, nil), "key", "no response", "nothing responds")
 	ssh := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); _, _ = c.Read(make([]byte, 512)) })
 	fails(t, runCheck(t, "https://"+ssh, testKey, protocoltest.Timeout, 2, nil), "tls", "does not speak TLS", "port")
 	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 2, nil), "tcp", "refuses", "nothing listens")

@@ -96,7 +96,7 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 			"%w, by %s", err, info.Issuer)
 	}
 	if timedOut(err) && c.proxy == "" {
-		return hint.Add(err, "The port accepts connections, but does not answer in TLS: check the port; a firewall may hold up the packets, or the service is overloaded; if it really has no TLS, write http://.")
+		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or the service is overloaded; if it really has no TLS, write http://.")
 	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
 		return hint.Errorf("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
@@ -161,7 +161,7 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
 	case info.Status == 0 && timedOut(err):
-		return hint.Add(err, "The port accepts connections, but nothing answers: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
+		return hint.Add(err, "The port accepts connections, but nothing responds: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
 	}
 	return err
 }

@@ -61,7 +61,7 @@ type Client struct {
 	tls       *tls.Config
 	http      *http.Client
 	config    config
-	recorder  *recorder    // nil = not traced
+	tracer    *tracer      // nil = not traced
 	streams   atomic.Int64 // opened so far, for the records
 
 	// wait sleeps between a request and its one retry.
@@ -85,7 +85,7 @@ func New(o Options) (*Client, error) {
 	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		config: defaultConfig(), wait: Sleep}
 	if o.Tracer != nil {
-		c.recorder = &recorder{tracer: o.Tracer, redactor: trace.NewRedactor(key)}
+		c.tracer = &tracer{sink: o.Tracer, redactor: trace.NewRedactor(key)}
 	}
 	c.http = &http.Client{
 		Timeout: c.timeout,

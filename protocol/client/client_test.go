@@ -20,20 +20,20 @@ import (
 	"hubbub/protocol/protocoltest"
 )
 
-// answering is a client for a server that answers everything with h.
-func answering(t *testing.T, h http.HandlerFunc) *Client {
+// clientOf is a client for a server that handles everything with h.
+func clientOf(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	address, ca := protocoltest.ServeTLS(t, h, nil)
 	return newTestClient(t, Options{BaseURL: address, CACert: ca})
 }
 
-func answer(status int, contentType, body string) http.HandlerFunc {
+func respond(status int, contentType, body string) http.HandlerFunc {
 	return protocoltest.Respond(status, body, "Content-Type", contentType)
 }
 
 func TestOperations(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /some/prefix/v1/test", answer(200, "application/json", `{"status":"OK","message":"hello"}`))
+	mux.HandleFunc("GET /some/prefix/v1/test", respond(200, "application/json", `{"status":"OK","message":"hello"}`))
 	mux.HandleFunc("POST /some/prefix/v1/live", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Header.Get("Content-Type") != "application/json" {
@@ -85,7 +85,7 @@ func TestErrorBodies(t *testing.T) {
 		hint   string
 	}{
 		{"key", 401, "application/json", `{"requestId":"r-1","message":"unknown key"}`,
-			"the service answered 401 Unauthorized: unknown key (request r-1)", "API key"},
+			"the service returned 401 Unauthorized: unknown key (request r-1)", "API key"},
 		{"subscription", 402, "application/json", `{"requestId":"r","message":"m"}`, "402 Payment Required: m", "subscription"},
 		{"not there", 404, "application/json", `{"requestId":"r","message":"m"}`, "404 Not Found: m", "address"},
 		{"too many", 429, "application/json", `{"requestId":"r","message":"m"}`, "429 Too Many Requests: m", "wait"},
@@ -98,15 +98,15 @@ func TestErrorBodies(t *testing.T) {
 		{"web page", 403, "text/html", "<!doctype html><html><head><TITLE>\nLog in to the\tWi-Fi</title>", `403 Forbidden: a web page, "Log in to the Wi-Fi"`, "proxy or a log-in page"},
 		{"proxy", 502, "text/plain", "upstream\x1b[31m is gone", "502 Bad Gateway: upstream[31m is gone", "service failed"},
 		{"long text", 500, "text/plain", long, "500 Internal Server Error: xxx", "service failed"},
-		{"nothing", 500, "", "", "the service answered 500: Internal Server Error", "service failed"},
-		{"nothing, unknown status", 599, "", "", "the service answered 599: ", "service failed"},
+		{"nothing", 500, "", "", "the service returned 500: Internal Server Error", "service failed"},
+		{"nothing, unknown status", 599, "", "", "the service returned 599: ", "service failed"},
 		{"JSON of another kind", 404, "application/json", `["x"]`, "404 Not Found: ", "address"},
-		{"JSON without a message", 404, "application/json", `{"error":"x"}`, "the service answered 404: Not Found", "check the address"},
+		{"JSON without a message", 404, "application/json", `{"error":"x"}`, "the service returned 404: Not Found", "check the address"},
 		{"odd types", 404, "application/json", `{"message":7}`, "404 Not Found: ", "address"},
 		{"binary", 500, "application/octet-stream", "\x00\x01\xff\xfe", "nothing readable", "service failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := answering(t, answer(c.status, c.typ, c.body)).Test(context.Background())
+			_, err := clientOf(t, respond(c.status, c.typ, c.body)).Test(context.Background())
 			var e *ResponseError
 			if !errors.As(err, &e) || e.Status != c.status {
 				t.Fatalf("%v", err)
@@ -135,10 +135,10 @@ func checkText(t *testing.T, err error) {
 }
 
 func TestErrorKeepsItsParts(t *testing.T) {
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "from-the-header")
 		w.Header().Set("Retry-After", "120")
-		answer(429, "application/json", `{"message":"m","errors":[{"field":"f","message":"g"}]}`)(w, r)
+		respond(429, "application/json", `{"message":"m","errors":[{"field":"f","message":"g"}]}`)(w, r)
 	})
 	_, err := c.Test(context.Background()) // 120 s is too long: no second request, no wait
 	var e *ResponseError
@@ -159,7 +159,7 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 		name    string
 		header  string
 		status  int
-		fails   int64 // so many answers, then success
+		fails   int64 // so many responses, then success
 		timeout time.Duration
 		wait    time.Duration // 0: none
 		ok      bool
@@ -179,18 +179,18 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var asked atomic.Int64
-			client := answering(t, func(w http.ResponseWriter, r *http.Request) {
+			client := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 				if body, _ := io.ReadAll(r.Body); string(body) != "{}" {
 					t.Errorf("body %q", body) // also the second time
 				}
 				if asked.Add(1) > c.fails {
-					answer(200, "application/json", `{"id":"1","url":"wss://x"}`)(w, r)
+					respond(200, "application/json", `{"id":"1","url":"wss://x"}`)(w, r)
 					return
 				}
 				if c.header != "" {
 					w.Header().Set("Retry-After", c.header)
 				}
-				answer(c.status, "application/json", `{"requestId":"r","message":"m"}`)(w, r)
+				respond(c.status, "application/json", `{"requestId":"r","message":"m"}`)(w, r)
 			})
 			var waits []time.Duration
 			client.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
@@ -213,9 +213,9 @@ func TestRetryAfterIsHonouredOnce(t *testing.T) {
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "60")
-		answer(429, "application/json", `{"requestId":"r","message":"slow down"}`)(w, r)
+		respond(429, "application/json", `{"requestId":"r","message":"slow down"}`)(w, r)
 	})
 	c.wait = func(ctx context.Context, d time.Duration) error { cancel(); return Sleep(ctx, d) }
 	if _, err := c.Test(ctx); err == nil || !strings.Contains(err.Error(), "slow down") {
@@ -223,7 +223,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNotTheServices(t *testing.T) {
+func TestResponsesThatAreNotTheServices(t *testing.T) {
 	for _, c := range []struct {
 		name, body, says string
 	}{
@@ -234,7 +234,7 @@ func TestAnswersThatAreNotTheServices(t *testing.T) {
 		{"too much", `{"id":"` + strings.Repeat("x", 2<<20), "longer than 1048576 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := answering(t, answer(200, "text/plain", c.body)).CreateStream(context.Background(), nil)
+			_, err := clientOf(t, respond(200, "text/plain", c.body)).CreateStream(context.Background(), nil)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("%v, want %s", err, c.says)
 			}
@@ -247,7 +247,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/v2?key="+testKey, http.StatusMovedPermanently)
 	})
 	_, err := c.Test(context.Background())
@@ -258,7 +258,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 }
 
 func TestErrorBodyIsBounded(t *testing.T) {
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+	c := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
 		block := bytes.Repeat([]byte("a "), 1<<15)
 		for {

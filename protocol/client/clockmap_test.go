@@ -82,12 +82,12 @@ func TestStreamOnTheCapturesClock(t *testing.T) {
 	if got := s.captureTime(0.1); got != 0.4 {
 		t.Errorf("0.1 s of the service lies at %g, want 0.4", got)
 	}
-	start := s.OnCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "A"))
-	end := s.OnCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "A"))
+	start := s.onCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "A"))
+	end := s.onCaptureClock(protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "A"))
 	if start.Timestamp != 0.4 || end.Timestamp != 0.1 {
 		t.Errorf("start at %g, end at %g", start.Timestamp, end.Timestamp)
 	}
-	if e := s.OnCaptureClock(protocol.NewErrorEvent("x")); e.Timestamp != 0 || e.Message != "x" {
+	if e := s.onCaptureClock(protocol.NewErrorEvent("x")); e.Timestamp != 0 || e.Message != "x" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -22,7 +22,7 @@ const (
 	// EndedEarly: the service closed with 1000 before end_of_stream.
 	EndedEarly
 	// Rejected: the stream was never opened, because the service refused it or
-	// could not be reached; see CloseInfoOf.
+	// could not be reached; see closeInfoOf.
 	Rejected
 	// Policy: the service refuses what this client sent (1008; also 1002,
 	// 1003, 1007, 1009, 1010 and a service's own codes from 3000 on).
@@ -88,9 +88,9 @@ var ErrStreamOver = errors.New("the stream is over")
 // errClosedHere is the error of a stream that this side closed.
 var errClosedHere = fmt.Errorf("the stream was closed by this side: %w", context.Canceled)
 
-// CloseInfoOf is the CloseInfo of a stream that could not be opened, from the
+// closeInfoOf is the CloseInfo of a stream that could not be opened, from the
 // error of CreateStream or OpenStream.
-func CloseInfoOf(err error) CloseInfo {
+func closeInfoOf(err error) CloseInfo {
 	info := CloseInfo{Reason: Rejected, Err: err}
 	if errors.Is(err, context.Canceled) {
 		info.Reason = Cancelled

@@ -24,10 +24,10 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-var okAnswer = answer(200, "application/json", `{"status":"OK","message":"m"}`)
+var okResponse = respond(200, "application/json", `{"status":"OK","message":"m"}`)
 
 func TestTrust(t *testing.T) {
-	address, ca := protocoltest.ServeTLS(t, okAnswer, nil)
+	address, ca := protocoltest.ServeTLS(t, okResponse, nil)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(file, ca, 0o600); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 			"not valid before 2090-01-01T00:00:00Z", "clock"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			address, ca := protocoltest.ServeTLS(t, okAnswer, c.change)
+			address, ca := protocoltest.ServeTLS(t, okResponse, c.change)
 			client := newTestClient(t, Options{BaseURL: address, CACert: ca})
 			_, err := client.Test(context.Background())
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(hint.Of(err), c.hint) {
@@ -130,11 +130,11 @@ func TestConnectionsThatFail(t *testing.T) {
 	}
 	defer outgoing.Close()
 	refused := outgoing.LocalAddr().String()
-	plain := httptest.NewServer(okAnswer)
+	plain := httptest.NewServer(okResponse)
 	defer plain.Close()
-	overTLS, _ := protocoltest.ServeTLS(t, okAnswer, nil)
+	overTLS, _ := protocoltest.ServeTLS(t, okResponse, nil)
 	greeting := protocoltest.Listen(t, func(c net.Conn) {
-		_, _ = io.CopyN(io.Discard, c, 16) // first: net/http logs an answer that comes before the question
+		_, _ = io.CopyN(io.Discard, c, 16) // first: net/http logs a response that comes before the request
 		_, _ = io.WriteString(c, "SSH-2.0-server\r\n")
 	})
 	silent := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
@@ -144,12 +144,12 @@ func TestConnectionsThatFail(t *testing.T) {
 	}{
 		{"refused", "https://" + refused, refused + " refuses connections", "nothing listens there", 0},
 		{"closed at once", "http://" + closed, "", "", 0}, // EOF or a reset, by chance
-		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "answers without TLS", "http:// instead of https://", 0},
+		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "responds without TLS", "http:// instead of https://", 0},
 		{"plain expected, TLS found", "http" + strings.TrimPrefix(overTLS, "https"), "HTTP request to an HTTPS server", "https:// instead of http://", 0},
 		{"TLS expected, SSH found", "https://" + greeting, "does not speak TLS", "port", 0},
-		{"HTTP expected, SSH found", "http://" + greeting, "does not answer in HTTP", "port", 0},
-		{"silence in TLS", "https://" + silent, "no answer from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
-		{"silence in HTTP", "http://" + silent, "no answer from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
+		{"HTTP expected, SSH found", "http://" + greeting, "does not respond in HTTP", "port", 0},
+		{"silence in TLS", "https://" + silent, "no response from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
+		{"silence in HTTP", "http://" + silent, "no response from " + silent + " within 200ms", "firewall", 200 * time.Millisecond},
 		{"no such name", "https://no-such-host.invalid", "", "network", 0}, // not found, or no name server, by machine
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestCancelledBeforeItWasOpen(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := client.OpenStream(ctx, "wss://127.0.0.1:1/")
-	if info := CloseInfoOf(err); info.Reason != Cancelled || info.Err != err {
+	if info := closeInfoOf(err); info.Reason != Cancelled || info.Err != err {
 		t.Errorf("%+v", info)
 	}
 }
@@ -200,7 +200,7 @@ func TestNameLookUpErrors(t *testing.T) {
 		{&net.DNSError{Name: "nowhere.example", IsNotFound: true}, "no host has the name nowhere.example"},
 		{&net.DNSError{Name: "nowhere.example", IsTemporary: true}, "looking up the name nowhere.example failed"},
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)}, "no route to nowhere.example:443"},
-		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not answer in HTTP"},
+		{errors.New("readLoopPeekFailLocked: %!w(<nil>)"), "does not respond in HTTP"},
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: "},
 		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client"},
@@ -238,13 +238,13 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		short, release := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		err := call(short, client, silent)
 		release()
-		if err == nil || !strings.Contains(err.Error(), "no answer from "+silent+" in time") {
+		if err == nil || !strings.Contains(err.Error(), "no response from "+silent+" in time") {
 			t.Errorf("%s, timed out: %v", name, err)
 		}
 	}
 }
 
-// TestHandshakeIsInterrupted: a service that does not answer the handshake is not waited for.
+// TestHandshakeIsInterrupted: a service that does not respond to the handshake is not waited for.
 func TestHandshakeIsInterrupted(t *testing.T) {
 	for name, open := range map[string]func(context.Context, *Client, string) error{
 		"OpenStream": func(ctx context.Context, c *Client, address string) error {
@@ -275,13 +275,13 @@ func TestHandshakeRejected(t *testing.T) {
 		says string
 		hint string
 	}{
-		{"token", answer(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
-		{"gone", answer(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
-		{"proxy", answer(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "service failed"},
+		{"token", respond(401, "application/json", `{"requestId":"r-9","message":"token was used"}`), "401 Unauthorized: token was used (request r-9)", "start again"},
+		{"gone", respond(404, "application/json", `{"requestId":"r","message":"m"}`), "404 Not Found: m", "address"},
+		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "service failed"},
 		{"moved", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
 		}, "302 Found", "https://example.org/x"},
-		{"no WebSocket", okAnswer, "this is no WebSocket", "proxy"},
+		{"no WebSocket", okResponse, "this is not a WebSocket", "proxy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)
@@ -292,7 +292,7 @@ func TestHandshakeRejected(t *testing.T) {
 				t.Fatalf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
-			if info := CloseInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
+			if info := closeInfoOf(err); info.Reason != Rejected || info.Text != e.Message || info.Err != err {
 				t.Errorf("%+v", info)
 			}
 		})
@@ -301,7 +301,7 @@ func TestHandshakeRejected(t *testing.T) {
 
 // TestStreamAddressOfAnotherHost: the address of the stream is not --server's.
 func TestStreamAddressOfAnotherHost(t *testing.T) {
-	address, ca := protocoltest.ServeTLS(t, okAnswer, nil)
+	address, ca := protocoltest.ServeTLS(t, okResponse, nil)
 	client := newTestClient(t, Options{BaseURL: address, CACert: ca})
 	for _, host := range []string{"no-such-host.invalid", "127.0.0.1:1"} {
 		_, err := client.OpenStream(context.Background(), "wss://"+host+"/s?token=tok-123")
@@ -311,14 +311,14 @@ func TestStreamAddressOfAnotherHost(t *testing.T) {
 		}
 		checkText(t, err)
 	}
-	overTLS, _ := protocoltest.ServeTLS(t, okAnswer, nil) // with another certificate
+	overTLS, _ := protocoltest.ServeTLS(t, okResponse, nil) // with another certificate
 	_, err := client.OpenStream(context.Background(), "wss"+strings.TrimPrefix(overTLS, "https")+"/s?token=tok-123")
 	if err == nil || !strings.Contains(hint.Of(err), "--ca") {
 		t.Errorf("certificate: %v; %s", err, hint.Of(err))
 	}
 }
 
-// TestPlainHTTPToTLS knows the answers of common servers.
+// TestPlainHTTPToTLS knows the responses of common servers.
 func TestPlainHTTPToTLS(t *testing.T) {
 	for _, body := range []string{
 		`{"requestId":"r","message":"This server requires TLS: its address begins with https"}`,
@@ -326,7 +326,7 @@ func TestPlainHTTPToTLS(t *testing.T) {
 		"<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
 		"<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
 	} {
-		client := newTestClient(t, Options{BaseURL: protocoltest.Serve(t, answer(400, "text/html", body))})
+		client := newTestClient(t, Options{BaseURL: protocoltest.Serve(t, respond(400, "text/html", body))})
 		if _, err := client.Test(context.Background()); !strings.Contains(hint.Of(err), "https:// instead of http://") {
 			t.Errorf("%q: %v; %s", body, err, hint.Of(err))
 		}
@@ -335,7 +335,7 @@ func TestPlainHTTPToTLS(t *testing.T) {
 
 // TestTokenOfAnUnreadableResponse: the response to the creation of a stream has a token.
 func TestTokenOfAnUnreadableResponse(t *testing.T) {
-	client := answering(t, answer(200, "application/json", `{"id":7,"url":"wss://host/s?token=tok-123"}`))
+	client := clientOf(t, respond(200, "application/json", `{"id":7,"url":"wss://host/s?token=tok-123"}`))
 	_, err := client.CreateStream(context.Background(), nil)
 	if err == nil || !strings.Contains(err.Error(), "wss://host/s") || strings.Contains(err.Error(), "tok-123") {
 		t.Errorf("%v", err)
@@ -346,10 +346,10 @@ func TestStreamAddressesThatAreRefused(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1"})
 	for address, says := range map[string]string{
 		"ws://127.0.0.1:1/s?token=tok-123":    "without TLS",
-		"https://127.0.0.1:1/s?token=tok-123": "is no stream address",
-		"wss:///s?token=tok-123":              "is no stream address",
+		"https://127.0.0.1:1/s?token=tok-123": "is not a stream address",
+		"wss:///s?token=tok-123":              "is not a stream address",
 		"://tok-123":                          "cannot be parsed",
-		"":                                    "is no stream address",
+		"":                                    "is not a stream address",
 	} {
 		_, err := client.OpenStream(context.Background(), address)
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "tok-123") {

@@ -35,14 +35,14 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
 	head.Set("User-Agent", c.userAgent)
 	number := int(c.streams.Add(1))
-	traced, record := c.recorder.handshake(ctx, u, number)
+	traced, exchange := c.tracer.handshake(ctx, u, number)
 	conn, resp, err := c.dialStream(traced, u, head)
 	if err != nil {
-		return nil, c.handshakeError(ctx, u, resp, err, record)
+		return nil, c.handshakeError(ctx, u, resp, err, exchange)
 	}
-	record.answered(resp, nil)
+	exchange.responded(resp, nil)
 	s := newStream(conn, c.config)
-	s.record(c.recorder, number)
+	s.trace(c.tracer, number)
 	s.receiveOnly = receiveOnly
 	s.start()
 	return s, nil
@@ -106,7 +106,7 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, hint.Errorf(hintWrongService, "the service returned an address that is no stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
+		return nil, hint.Errorf(hintWrongService, "the service returned an address that is not a stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
 	case u.Scheme == "ws" && c.base.Scheme == "https":
 		return nil, hint.Errorf("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
 			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
@@ -115,24 +115,24 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, record *exchangeRecorder) error {
+func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		err = explainNetwork(ctx, u, c.timeout, err)
 		var dial *net.OpError
 		if hostPort(u) != hostPort(c.base) && errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, context.Canceled) {
 			err = hint.Add(err, "the service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url)")
 		}
-		record.failed(err)
+		exchange.failed(err)
 		return err
 	}
 	defer resp.Body.Close()
 	body := make([]byte, maxErrorBody)
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
-	record.answered(resp, body[:n])
+	exchange.responded(resp, body[:n])
 	e := c.responseError(resp, body[:n])
 	switch {
 	case resp.StatusCode/100 < 3:
-		e.Message = "this is no WebSocket"
+		e.Message = "this is not a WebSocket"
 		e.hint = "a proxy in between may not support WebSocket"
 	case resp.StatusCode == http.StatusUnauthorized:
 		e.hint = "the stream's token is used, expired or wrong: start again to get a new one"

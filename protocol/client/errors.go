@@ -36,7 +36,7 @@ type ResponseError struct {
 // Error is one line: status, message, fields, request id.
 func (e *ResponseError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the service answered %d", e.Status)
+	fmt.Fprintf(&b, "the service returned %d", e.Status)
 	if text := http.StatusText(e.Status); text != "" && !strings.EqualFold(text, e.Message) {
 		b.WriteString(" " + text)
 	}
@@ -142,7 +142,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		if timeout > 0 {
 			within = "within " + timeout.String()
 		}
-		return "no answer from " + where + " " + within,
+		return "no response from " + where + " " + within,
 			"check address and port; a firewall may drop the packets, or the service is overloaded"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return where + " refuses connections", "nothing listens there: check address and port, and whether the server runs"
@@ -154,7 +154,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 		return where + " closed the connection without a response", "check that the service listens on this port, and whether it expects https:// or http://"
 	case strings.Contains(err.Error(), "malformed HTTP"),
 		strings.Contains(err.Error(), "readLoopPeekFailLocked"): // net/http: data before a request
-		return where + " does not answer in HTTP", "check the port; if it expects TLS, write https://"
+		return where + " does not respond in HTTP", "check the port; if it expects TLS, write https://"
 	}
 	return "connecting to " + where + ": " + lastCause(err), "check the address (--server) and the network"
 }
@@ -185,7 +185,7 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 			"the operator of the service must renew it; check the clock of this machine"
 	case errors.Is(err, http.ErrSchemeMismatch),
 		errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
-		return where + " answers without TLS",
+		return where + " responds without TLS",
 			"the port may be the wrong one; if the server really has no TLS, write http:// instead of https://"
 	case errors.As(err, &record):
 		return where + " does not speak TLS", "check the port in --server"

@@ -103,7 +103,7 @@ func (w *Watcher) place(e protocol.Event) []protocol.Event {
 	if !ok {
 		if e.Err == "" {
 			e.Timestamp = protocol.Round1ms(e.Timestamp + w.base)
-			e.Said.Start, e.Said.End = protocol.Round1ms(e.Said.Start+w.base), protocol.Round1ms(e.Said.End+w.base)
+			e.Transcript.Start, e.Transcript.End = protocol.Round1ms(e.Transcript.Start+w.base), protocol.Round1ms(e.Transcript.End+w.base)
 		}
 		return w.merger.add(e)
 	}

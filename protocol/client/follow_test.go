@@ -13,7 +13,7 @@ import (
 	"hubbub/protocol/protocoltest"
 )
 
-// resumedService has the streams first and second; statuses answers the n-th
+// resumedService has the streams first and second; statuses has the status of the n-th
 // request for the status of first.
 func resumedService(t *testing.T, statuses func(n int) string, first, second func(*websocket.Conn)) *Client {
 	t.Helper()

@@ -86,11 +86,11 @@ func (m *eventMerger) endTurn(label string, at float64) protocol.Event {
 // timestamps: one beyond the cut shows that everything before it is decided.
 func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 	if e.Err == "" && e.Type == protocol.TypeText && m.streams > 1 {
-		e.Said.Speaker = m.label(e.Said.Speaker)
-		if at, ok := m.moved[turnStart{e.Said.Speaker, e.Said.Start}]; ok {
-			e.Said.Start = at
+		e.Transcript.Speaker = m.label(e.Transcript.Speaker)
+		if at, ok := m.moved[turnStart{e.Transcript.Speaker, e.Transcript.Start}]; ok {
+			e.Transcript.Start = at
 		}
-		e.Raw = protocol.NewTextEvent(e.Said).Raw
+		e.Raw = protocol.NewTextEvent(e.Transcript).Raw
 	}
 	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
 		return append(out, e)

@@ -47,7 +47,7 @@ func TestTextOfATurnAcrossTheCut(t *testing.T) {
 		}
 		out := m.add(protocol.NewTextEvent(c.said))
 		apply(out)
-		if len(out) != 1 || out[0].Said != c.want {
+		if len(out) != 1 || out[0].Transcript != c.want {
 			t.Errorf("%s: %+v, want %+v", name, out, c.want)
 		}
 		if timeline.Snapshot().Texts != 1 {

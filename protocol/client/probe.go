@@ -181,7 +181,7 @@ func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *tunnelEr
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "add its user name and password to HTTPS_PROXY"}
 	}
-	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it answered %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)),
+	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)),
 		"ask the operator of the proxy to allow it, or exclude the service with NO_PROXY"}
 }
 

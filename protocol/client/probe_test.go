@@ -19,7 +19,7 @@ import (
 	"hubbub/protocol/protocoltest"
 )
 
-// tunnels is a proxy that answers CONNECT with a status, and for 200 connects.
+// tunnels is a proxy that responds to CONNECT with a status, and for 200 connects.
 func tunnels(t *testing.T, status string) (address *url.URL, asked func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -28,7 +28,7 @@ const (
 
 const hintWrongService = "something else may respond at this address: check --server, and whether a proxy or a log-in page is in between"
 
-// wantsTLS matches what servers answer to plain HTTP on a port for TLS: hubbub, others written
+// wantsTLS matches what servers return for plain HTTP on a port for TLS: hubbub, others written
 // in Go, nginx, and Apache.
 var wantsTLS = regexp.MustCompile(`(?i)server requires TLS|HTTP request (was sent )?to (an )?HTTPS (server|port)|plain HTTP to an SSL-enabled`)
 
@@ -78,7 +78,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
-	traced, record := c.recorder.request(ctx, method, c.base.JoinPath(path), body)
+	traced, exchange := c.tracer.request(ctx, method, c.base.JoinPath(path), body)
 	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, reader)
 	if err != nil {
 		return errors.New(c.redact(err.Error()))
@@ -93,14 +93,14 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	resp, err := c.http.Do(req)
 	if err != nil {
 		err = explainNetwork(ctx, c.base, c.timeout, err)
-		record.failed(err)
+		exchange.failed(err)
 		return err
 	}
 	defer resp.Body.Close()
 	observe(resp, time.Since(begun))
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is good enough
-		record.answered(resp, text)
+		exchange.responded(resp, text)
 		return c.responseError(resp, text)
 	}
 	limit := maxBody
@@ -108,7 +108,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		limit = maxJob
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
-	record.answered(resp, text)
+	exchange.responded(resp, text)
 	switch {
 	case err != nil:
 		return explainNetwork(ctx, c.base, c.timeout, err)

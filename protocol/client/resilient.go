@@ -424,7 +424,7 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 			if !ok {
 				return
 			}
-			if !r.deliverEvents(r.merger.add(s.OnCaptureClock(e))) {
+			if !r.deliverEvents(r.merger.add(s.onCaptureClock(e))) {
 				_ = s.Close()
 				return
 			}

@@ -154,7 +154,7 @@ func TestKeepsThePace(t *testing.T) {
 	}
 }
 
-// refuse answers a request with an error.
+// refuse responds to a request with an error.
 func refuse(status int, header ...string) func(http.ResponseWriter) bool {
 	return func(w http.ResponseWriter) bool {
 		if len(header) == 2 {
@@ -203,11 +203,11 @@ func TestReconnectLimit(t *testing.T) {
 		requests int // 0 = several
 		text     string
 	}{
-		"after its limit":       {300 * time.Millisecond, refuse(503), cutConnection, 0, "not replaced within 300ms: the connection ended without a close; the last attempt failed: the service answered 503"},
+		"after its limit":       {300 * time.Millisecond, refuse(503), cutConnection, 0, "not replaced within 300ms: the connection ended without a close; the last attempt failed: the service returned 503"},
 		"never begun":           {0, refuse(503), cutConnection, 1, "the connection ended without a close"},
-		"wait beyond the limit": {5 * time.Second, refuse(429, "Retry-After", "600"), cutConnection, 2, "the service asks to wait 10m0s and 5s are left: the service answered 429"},
-		"no subscription":       {time.Minute, refuse(402), cutConnection, 2, "the service refuses a new one: the service answered 402"},
-		"key":                   {time.Minute, refuse(401), cutConnection, 2, "the service refuses a new one: the service answered 401"},
+		"wait beyond the limit": {5 * time.Second, refuse(429, "Retry-After", "600"), cutConnection, 2, "the service asks to wait 10m0s and 5s are left: the service returned 429"},
+		"no subscription":       {time.Minute, refuse(402), cutConnection, 2, "the service refuses a new one: the service returned 402"},
+		"key":                   {time.Minute, refuse(401), cutConnection, 2, "the service refuses a new one: the service returned 401"},
 		"our own fault": {time.Minute, refuse(503), func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1008, "too far ahead") }, 1,
 			`the service closed the stream: against the service's rules (1008 "too far ahead")`},
 		"service restarts": {100 * time.Millisecond, refuse(503), func(_ *testing.T, conn *websocket.Conn) { protocoltest.CloseWith(conn, 1001, "bye") }, 0, "1001"},
@@ -221,9 +221,9 @@ func TestReconnectLimit(t *testing.T) {
 			s.streams = []script{s.receives(0, 3, sending(c.end, "start 0.1 A"))}
 			l := s.open(ResilientOptions{Limit: c.limit, Unpaced: true}, func(conf *config) {
 				conf.backOff = func(tries int, err error) time.Duration {
-					var answer *ResponseError
-					if errors.As(err, &answer) && answer.RetryAfter > 0 {
-						return answer.RetryAfter
+					var response *ResponseError
+					if errors.As(err, &response) && response.RetryAfter > 0 {
+						return response.RetryAfter
 					}
 					return 20 * time.Millisecond
 				}

@@ -176,7 +176,7 @@ func tcpOf(conn *websocket.Conn) *net.TCPConn {
 // lossyService is a service whose streams end as a script says.
 type lossyService struct {
 	t       *testing.T
-	creates []func(w http.ResponseWriter) bool // of the n-th request: true = answered
+	creates []func(w http.ResponseWriter) bool // of the n-th request: true = handled
 	streams []script                           // of the n-th stream
 	resumes bool                               // whether it continues labels
 
@@ -187,7 +187,7 @@ type lossyService struct {
 	got    [][]int64 // chunks of each stream
 }
 
-// create answers a request for a stream.
+// create handles a request for a stream.
 func (s *lossyService) create(w http.ResponseWriter, r *http.Request) {
 	var body map[string]any
 	_ = json.NewDecoder(r.Body).Decode(&body)

@@ -27,16 +27,16 @@ import (
 
 // config holds the bounds of streams. Tests shorten them.
 type config struct {
-	pingEvery    time.Duration
-	readTimeout  time.Duration // silence of the service, pongs included
-	writeTimeout time.Duration // for one message
-	drainTimeout time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
-	drainLimit   time.Duration // after end_of_stream without progress, see Stream.progress
-	maxPatience  time.Duration // what these are extended by at most, see Stream.patience
-	writeGrace   time.Duration // to find the service's reason after a failed write
-	eventQueue   int           // events
-	maxMessage   int64         // bytes
-	now          func() time.Time
+	pingEvery       time.Duration
+	readTimeout     time.Duration // silence of the service, pongs included
+	writeTimeout    time.Duration // for one message
+	drainTimeout    time.Duration // after end_of_stream without an event or acknowledged audio, see Stream.armRead
+	drainLimit      time.Duration // after end_of_stream without progress, see Stream.progress
+	maxServiceDelay time.Duration // what these are extended by at most, see Stream.serviceDelay
+	writeGrace      time.Duration // to find the service's reason after a failed write
+	eventQueue      int           // events
+	maxMessage      int64         // bytes
+	now             func() time.Time
 
 	// Of streams that reconnect.
 	decidedEvery time.Duration // how often a ResilientStream checks what was decided
@@ -45,18 +45,18 @@ type config struct {
 
 func defaultConfig() config {
 	return config{
-		pingEvery:    2 * time.Second,
-		readTimeout:  9 * time.Second,
-		writeTimeout: 10 * time.Second,
-		drainTimeout: 10 * time.Second,
-		drainLimit:   60 * time.Second,
-		maxPatience:  50 * time.Second,
-		writeGrace:   time.Second,
-		eventQueue:   256,
-		maxMessage:   1 << 20,
-		now:          time.Now,
-		decidedEvery: 250 * time.Millisecond,
-		backOff:      backOff,
+		pingEvery:       2 * time.Second,
+		readTimeout:     9 * time.Second,
+		writeTimeout:    10 * time.Second,
+		drainTimeout:    10 * time.Second,
+		drainLimit:      60 * time.Second,
+		maxServiceDelay: 50 * time.Second,
+		writeGrace:      time.Second,
+		eventQueue:      256,
+		maxMessage:      1 << 20,
+		now:             time.Now,
+		decidedEvery:    250 * time.Millisecond,
+		backOff:         backOff,
 	}
 }
 
@@ -92,8 +92,8 @@ type Stream struct {
 	writeToken chan struct{} // holds a token during a write
 	frame      []byte        // owned by the holder of the token
 
-	rtt      atomic.Int64
-	recorder *streamRecorder // nil = not traced
+	rtt    atomic.Int64
+	tracer *streamTracer // nil = not traced
 
 	mu          sync.Mutex // for all below
 	clock       clockMap
@@ -178,17 +178,17 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
 	}
 	s.mu.Lock()
-	s.clock.add(s.sent, seq) // before the write: the answer may come before that returns
+	s.clock.add(s.sent, seq) // before the write: the response may come before that returns
 	s.mu.Unlock()
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
-	s.recorder.sending(begun)
+	s.tracer.sending(begun)
 	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
-		s.recorder.chunk(seq, begun, s.config.now(), 0, err)
+		s.tracer.chunk(seq, begun, s.config.now(), 0, err)
 		return err
 	}
 	s.noteSent(seq, begun)
-	if s.recorder != nil {
-		s.recorder.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
+	if s.tracer != nil {
+		s.tracer.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (s *Stream) EndOfStream(ctx context.Context) error {
 	}
 	s.endSent = s.config.now() // before the write: the close may come at once
 	s.mu.Unlock()
-	s.recorder.message(protocol.EndOfStreamMessage)
+	s.tracer.message(protocol.EndOfStreamMessage)
 	if err := s.write(websocket.TextMessage, []byte(protocol.EndOfStreamMessage)); err != nil {
 		return err
 	}
@@ -279,18 +279,18 @@ func (s *Stream) serviceTime(seconds float64) float64 {
 	return s.clock.service(seconds)
 }
 
-// OnCaptureClock is the event with its times on the capture clock. Where
+// onCaptureClock is the event with its times on the capture clock. Where
 // audio was dropped exactly at a turn's end, the turn ends before the gap. Raw
 // stays as received.
-func (s *Stream) OnCaptureClock(e protocol.Event) protocol.Event {
+func (s *Stream) onCaptureClock(e protocol.Event) protocol.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e.Type {
 	case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd:
 		e.Timestamp = s.clock.capture(e.Timestamp, e.Type == protocol.TypeSpeakerEnd)
 	case protocol.TypeText:
-		e.Said.Start = protocol.Round1ms(s.clock.capture(e.Said.Start, false))
-		e.Said.End = protocol.Round1ms(s.clock.capture(e.Said.End, true))
+		e.Transcript.Start = protocol.Round1ms(s.clock.capture(e.Transcript.Start, false))
+		e.Transcript.End = protocol.Round1ms(s.clock.capture(e.Transcript.End, true))
 	}
 	return e
 }

@@ -26,7 +26,7 @@ func (s *Stream) read() {
 		s.mu.Lock()
 		s.info = info
 		s.mu.Unlock()
-		s.recorder.ended(info)
+		s.tracer.ended(info)
 		if info.Code != 0 {
 			_ = s.conn.Close() // the service is there: close TLS in order, too
 		} else {
@@ -90,7 +90,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		s.mu.Unlock()
 	}
-	s.recorder.event(e, len(payload), s.OnCaptureClock(e).Timestamp)
+	s.tracer.event(e, len(payload), s.onCaptureClock(e).Timestamp)
 	return e
 }
 
@@ -139,9 +139,9 @@ func (s *Stream) armRead() {
 		progress := latest(s.endSent, s.progress)
 		left = min(s.config.drainTimeout,
 			latest(progress, s.lastMessage).Sub(now)+s.config.drainTimeout+s.undecided(),
-			progress.Sub(now)+s.config.drainLimit+s.stalled-s.patience(now))
+			progress.Sub(now)+s.config.drainLimit+s.stalled-s.serviceDelay(now))
 	}
-	s.setReadDeadline(left + s.patience(now))
+	s.setReadDeadline(left + s.serviceDelay(now))
 }
 
 func (s *Stream) setReadDeadline(left time.Duration) {
@@ -153,14 +153,14 @@ func (s *Stream) setReadDeadline(left time.Duration) {
 // held.
 func (s *Stream) undecided() time.Duration {
 	decided := time.Duration(s.decided * float64(time.Second))
-	return min(max(time.Duration(s.sent)*protocol.ChunkDuration-decided-assumedLatency, 0), s.config.maxPatience)
+	return min(max(time.Duration(s.sent)*protocol.ChunkDuration-decided-assumedLatency, 0), s.config.maxServiceDelay)
 }
 
-// patience is how far behind the service is: the time that it took to answer the
-// newest ping, or that the oldest has waited for an answer; 0 when it answers each
-// before the next. It answers a ping when it has read the audio before it, so a
+// serviceDelay is how far behind the service is: the time that it took to respond to the
+// newest ping, or that the oldest has waited for a response; 0 when it responds to each
+// before the next. It responds to a ping when it has read the audio before it, so a
 // slow service is silent for about as long again. s.mu is held.
-func (s *Stream) patience(now time.Time) time.Duration {
+func (s *Stream) serviceDelay(now time.Time) time.Duration {
 	behind := time.Duration(s.rtt.Load())
 	if len(s.pings) > 0 {
 		behind = max(behind, now.Sub(s.pings[0].at))
@@ -168,7 +168,7 @@ func (s *Stream) patience(now time.Time) time.Duration {
 	if behind < s.config.pingEvery {
 		return 0
 	}
-	return min(behind, s.config.maxPatience)
+	return min(behind, s.config.maxServiceDelay)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -185,7 +185,7 @@ func (s *Stream) pong(payload string) error {
 	if len(payload) == 8 {
 		s.acknowledge(binary.BigEndian.Uint64([]byte(payload)), now)
 	}
-	s.recorder.ponged(payload, now)
+	s.tracer.ponged(payload, now)
 	s.armRead()
 	return nil
 }
@@ -328,9 +328,9 @@ func (s *Stream) overError() error {
 // write sends one message. The caller holds the token.
 func (s *Stream) write(kind int, payload []byte) error {
 	s.mu.Lock()
-	patience := s.patience(s.config.now())
+	delay := s.serviceDelay(s.config.now())
 	s.mu.Unlock()
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout + patience))
+	_ = s.conn.SetWriteDeadline(time.Now().Add(s.config.writeTimeout + delay))
 	err := s.conn.WriteMessage(kind, payload)
 	if err == nil {
 		return nil
@@ -372,7 +372,7 @@ func (s *Stream) ping() {
 	for {
 		number := s.nextPing()
 		payload := binary.BigEndian.AppendUint64(nil, number)
-		s.recorder.pinged(number, s.config.now()) // the pong may come before the write returns
+		s.tracer.pinged(number, s.config.now()) // the pong may come before the write returns
 		err := s.conn.WriteControl(websocket.PingMessage, payload, time.Now().Add(s.config.writeTimeout))
 		switch {
 		case err == nil || errors.Is(err, websocket.ErrCloseSent):

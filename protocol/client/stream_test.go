@@ -129,7 +129,7 @@ func checkEnd(t *testing.T, info CloseInfo, says string) {
 }
 
 // A service that is gone is noticed within 10 s, after several pings, whenever
-// the last of its answers came.
+// the last of its responses came.
 func TestADeadServiceIsNoticedWithin10s(t *testing.T) {
 	c := defaultConfig()
 	if c.readTimeout+500*time.Millisecond > 10*time.Second || c.readTimeout < 4*c.pingEvery {

@@ -113,7 +113,7 @@ func (w *Watcher) run(ctx context.Context, stream *Stream) {
 			return watching, err
 		})
 		if err != nil {
-			w.info = CloseInfoOf(err)
+			w.info = closeInfoOf(err)
 			return
 		}
 		w.reconnect.connected()

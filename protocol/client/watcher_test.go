@@ -144,8 +144,8 @@ func TestWatcherRefused(t *testing.T) {
 	for _, status := range []int{401, 402, 404} {
 		c, _ := watch(t, watchStep{status: status})
 		_, err := c.Watch(context.Background(), "id-1", watchLimit, false)
-		var answer *ResponseError
-		if !errors.As(err, &answer) || answer.Status != status || answer.Hint() == "" || strings.Contains(answer.Hint(), "token") {
+		var response *ResponseError
+		if !errors.As(err, &response) || response.Status != status || response.Hint() == "" || strings.Contains(response.Hint(), "token") {
 			t.Errorf("%d: %v", status, err)
 		}
 		c, queries := watch(t, watchStep{do: says(startA)}, watchStep{status: status})
@@ -157,7 +157,7 @@ func TestWatcherRefused(t *testing.T) {
 		for range w.Updates() {
 			n++
 		}
-		if end := w.Wait(); end.Reason != Rejected || !errors.As(end.Err, &answer) || answer.Status != status || n != 1 || len(queries()) != 2 {
+		if end := w.Wait(); end.Reason != Rejected || !errors.As(end.Err, &response) || response.Status != status || n != 1 || len(queries()) != 2 {
 			t.Errorf("%d later: %+v, %d messages, %q", status, end, n, queries())
 		}
 	}

@@ -20,10 +20,10 @@ func script(t *testing.T, lines ...string) []message {
 	t.Helper()
 	var out []message
 	for _, l := range lines {
-		h := message{kind: websocket.TextMessage, sent: time.Minute}
+		m := message{kind: websocket.TextMessage, sent: time.Minute}
 		if l, ok := strings.CutPrefix(l, "binary "); ok {
-			h.kind = websocket.BinaryMessage
-			h.Event, _ = protocol.ParseEvent([]byte(l))
+			m.kind = websocket.BinaryMessage
+			m.Event, _ = protocol.ParseEvent([]byte(l))
 		} else if l[0] == '+' || l[0] == '-' {
 			what, sent, timed := strings.Cut(l[1:], "/")
 			label, at, _ := strings.Cut(what, "@")
@@ -31,18 +31,18 @@ func script(t *testing.T, lines ...string) []message {
 			if len(label) == 1 {
 				label = "SPEAKER_0" + label
 			}
-			h.Event, _ = protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"data":{"timestamp":%s,"speaker":%q}}`, typ, at, label))
+			m.Event, _ = protocol.ParseEvent(fmt.Appendf(nil, `{"type":%q,"data":{"timestamp":%s,"speaker":%q}}`, typ, at, label))
 			if timed {
 				d, err := time.ParseDuration(sent)
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.sent = d
+				m.sent = d
 			}
 		} else {
-			h.Event, _ = protocol.ParseEvent([]byte(l))
+			m.Event, _ = protocol.ParseEvent([]byte(l))
 		}
-		out = append(out, h)
+		out = append(out, m)
 	}
 	return out
 }

@@ -39,7 +39,7 @@ type request struct {
 
 // response is the response to a request, with its body.
 type response struct {
-	request string // for people
+	request string // method and path, for messages
 	status  int
 	header  http.Header
 	body    []byte
@@ -47,7 +47,7 @@ type response struct {
 
 // String describes the response in one line.
 func (r *response) String() string {
-	return fmt.Sprintf("%s answered %d %s", r.request, r.status, r.excerpt())
+	return fmt.Sprintf("%s returned %d %s", r.request, r.status, r.excerpt())
 }
 
 func (r *response) excerpt() string {
@@ -116,7 +116,7 @@ func (p *prober) attempt(ctx context.Context, a request) (*response, error) {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
-		return nil, differs("%s answered %d with an incomplete body", what, resp.StatusCode)
+		return nil, differs("%s returned %d with an incomplete body", what, resp.StatusCode)
 	}
 	r := &response{request: what, status: resp.StatusCode, header: resp.Header, body: raw}
 	p.learnSecrets(raw)
@@ -243,9 +243,9 @@ func (p *prober) reachable(ctx context.Context) error {
 	case err != nil:
 		return err
 	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return hint.Errorf("check the API key (--api-key or HUBBUB_API_KEY)", "the service rejects the API key: GET /v1/test answered %d", r.status)
+		return hint.Errorf("check the API key (--api-key or HUBBUB_API_KEY)", "the service rejects the API key: GET /v1/test returned %d", r.status)
 	case bytes.Contains(bytes.ToLower(r.body), []byte("<html")):
-		return hint.Errorf(fix, "GET /v1/test answered %d with a web page: this is not the service", r.status)
+		return hint.Errorf(fix, "GET /v1/test returned %d with a web page: this is not the service", r.status)
 	}
 	return nil
 }

@@ -85,65 +85,65 @@ type exchange struct {
 // conversation sends the speech in real time.
 func (p *prober) conversation(ctx context.Context) (*exchange, error) {
 	return p.conversationOnce.get(func() (*exchange, error) {
-		w, err := p.open(ctx)
+		s, err := p.open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		defer w.close()
+		defer s.close()
 		var during map[string]json.RawMessage
 		begin := time.Now()
 		for i := range len(p.Speech) / protocol.ChunkSamples {
 			if err := client.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
 				return nil, err
 			}
-			if w.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
+			if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
 				break // its end says why
 			}
 			if i == min(20, len(p.Speech)/protocol.ChunkSamples/2) {
-				if during, err = p.status(ctx, w.id); err != nil {
+				if during, err = p.status(ctx, s.id); err != nil {
 					return nil, err
 				}
 			}
 		}
-		t := p.finish(ctx, w)
-		t.during = during
-		t.after, err = p.finalStatus(ctx, w.id)
-		return t, err
+		e := p.finish(ctx, s)
+		e.during = during
+		e.after, err = p.finalStatus(ctx, s.id)
+		return e, err
 	})
 }
 
 // finish ends a stream with end_of_stream and receives until its close.
-func (p *prober) finish(ctx context.Context, w *stream) *exchange {
+func (p *prober) finish(ctx context.Context, s *stream) *exchange {
 	ended := time.Now()
-	_ = w.text(protocol.EndOfStreamMessage) // if it fails, the end says why
-	w.waitEnd(ctx, closeWait+p.Slack)
-	t := &exchange{id: w.id, sent: w.audio(), closeTook: closeWait + p.Slack}
-	t.messages, t.end = w.received()
-	if t.end.over {
-		t.closeTook = t.end.at.Sub(ended)
+	_ = s.text(protocol.EndOfStreamMessage) // if it fails, the end says why
+	s.waitEnd(ctx, closeWait+p.Slack)
+	e := &exchange{id: s.id, sent: s.audio(), closeTook: closeWait + p.Slack}
+	e.messages, e.end = s.received()
+	if e.end.over {
+		e.closeTook = e.end.at.Sub(ended)
 	}
-	w.close()
-	return t
+	s.close()
+	return e
 }
 
 // excerpt sends some seconds of the speech at once, after what before sends. It
 // shows whether that moves the clock.
-func (p *prober) excerpt(ctx context.Context, before func(w *stream) error) (*exchange, error) {
-	w, err := p.open(ctx)
+func (p *prober) excerpt(ctx context.Context, before func(s *stream) error) (*exchange, error) {
+	s, err := p.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
-	if err := before(w); err != nil {
+	defer s.close()
+	if err := before(s); err != nil {
 		return nil, differs("the connection was lost: %v", err)
 	}
-	left := burst - w.audio()
+	left := burst - s.audio()
 	for i := range int(left / protocol.ChunkDuration) {
-		if (i+1)*protocol.ChunkSamples > len(p.Speech) || w.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
+		if (i+1)*protocol.ChunkSamples > len(p.Speech) || s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
 			break
 		}
 	}
-	return p.finish(ctx, w), nil
+	return p.finish(ctx, s), nil
 }
 
 // control is the excerpt with nothing before it.
@@ -156,22 +156,22 @@ func (p *prober) control(ctx context.Context) (*exchange, error) {
 // silence is a stream with one chunk and then none.
 func (p *prober) silence(ctx context.Context) (*exchange, error) {
 	return p.silenceOnce.get(func() (*exchange, error) {
-		w, err := p.open(ctx)
+		s, err := p.open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		defer w.close()
+		defer s.close()
 		began := time.Now()
-		if err := w.chunk(make([]float32, protocol.ChunkSamples)); err != nil {
+		if err := s.chunk(make([]float32, protocol.ChunkSamples)); err != nil {
 			return nil, err
 		}
-		w.waitEnd(ctx, 75*time.Second)
-		t := &exchange{}
-		t.messages, t.end = w.received()
-		if t.end.over {
-			t.closeTook = t.end.at.Sub(began)
+		s.waitEnd(ctx, 75*time.Second)
+		e := &exchange{}
+		e.messages, e.end = s.received()
+		if e.end.over {
+			e.closeTook = e.end.at.Sub(began)
 		}
-		return t, nil
+		return e, nil
 	})
 }
 
@@ -205,7 +205,7 @@ func (p *prober) dial(ctx context.Context, made protocol.LiveStream) (*stream, e
 	case err != nil:
 		return nil, skipped("it needs an open stream, and none could be opened: %v", err)
 	case conn == nil:
-		return nil, skipped("it needs an open stream, and the handshake was answered %d", resp.StatusCode)
+		return nil, skipped("it needs an open stream, and the handshake returned %d", resp.StatusCode)
 	}
 	return newStream(made.ID, conn), nil
 }

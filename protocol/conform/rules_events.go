@@ -29,43 +29,43 @@ var eventRules = []Rule{
 }
 
 // checkEvents is the check of a rule about the events of the conversation.
-func checkEvents(judge func([]message) (string, error)) func(context.Context, *prober) (string, error) {
+func checkEvents(check func([]message) (string, error)) func(context.Context, *prober) (string, error) {
 	return func(ctx context.Context, p *prober) (string, error) {
-		t, err := p.conversation(ctx)
+		e, err := p.conversation(ctx)
 		if err != nil {
 			return "", err
 		}
-		return judge(t.messages)
+		return check(e.messages)
 	}
 }
 
 // checkTurns is the check of a rule about the starts and ends that could be parsed;
 // without any the rule is skipped.
-func checkTurns(judge func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
+func checkTurns(check func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
 	return checkEvents(func(all []message) (string, error) {
-		turns := slices.DeleteFunc(slices.Clone(all), func(h message) bool {
-			return h.Err != "" || h.Type != protocol.TypeSpeakerStart && h.Type != protocol.TypeSpeakerEnd
+		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool {
+			return m.Err != "" || m.Type != protocol.TypeSpeakerStart && m.Type != protocol.TypeSpeakerEnd
 		})
 		if len(turns) == 0 {
 			return "", skipped("there were no events: see events/speech")
 		}
-		return judge(turns)
+		return check(turns)
 	})
 }
 
-// line is the message as one line for people.
-func (h message) line() string { return protocol.Clean(string(h.Raw), 200) }
+// line is the message as one line of text.
+func (m message) line() string { return protocol.Clean(string(m.Raw), 200) }
 
 func shape(all []message) (string, error) {
 	if len(all) == 0 {
 		return "", skipped("there were no messages: see events/speech")
 	}
-	for _, h := range all {
+	for _, m := range all {
 		switch {
-		case h.kind != websocket.TextMessage:
-			return "", differs("a binary frame arrived: %s", h.line())
-		case h.Err != "":
-			return "", differs("%s: %s", h.line(), h.Err)
+		case m.kind != websocket.TextMessage:
+			return "", differs("a binary frame arrived: %s", m.line())
+		case m.Err != "":
+			return "", differs("%s: %s", m.line(), m.Err)
 		}
 	}
 	return fmt.Sprintf("%d messages", len(all)), nil
@@ -73,8 +73,8 @@ func shape(all []message) (string, error) {
 
 func someTurns(all []message) (string, error) {
 	starts, ends := 0, 0
-	for _, h := range all {
-		switch h.Type {
+	for _, m := range all {
+		switch m.Type {
 		case protocol.TypeSpeakerStart:
 			starts++
 		case protocol.TypeSpeakerEnd:
@@ -88,12 +88,12 @@ func someTurns(all []message) (string, error) {
 }
 
 func knownTypes(all []message) (string, error) {
-	for _, h := range all {
-		switch h.Type {
+	for _, m := range all {
+		switch m.Type {
 		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
 		default:
-			if h.Err == "" {
-				return "", differs("%s", h.line())
+			if m.Err == "" {
+				return "", differs("%s", m.line())
 			}
 		}
 	}
@@ -102,8 +102,8 @@ func knownTypes(all []message) (string, error) {
 
 func maxSpeakers(turns []message) (string, error) {
 	seen := map[string]bool{}
-	for _, h := range turns {
-		seen[h.Speaker] = true
+	for _, m := range turns {
+		seen[m.Speaker] = true
 	}
 	if len(seen) > protocol.MaxSpeakers {
 		return "", differs("there were %d labels", len(seen))
@@ -112,18 +112,18 @@ func maxSpeakers(turns []message) (string, error) {
 }
 
 func milliseconds(turns []message) (string, error) {
-	for _, h := range turns {
+	for _, m := range turns {
 		var message struct {
 			Data struct {
 				Timestamp json.Number `json:"timestamp"`
 			} `json:"data"`
 		}
-		if json.Unmarshal(h.Raw, &message) != nil {
+		if json.Unmarshal(m.Raw, &message) != nil {
 			continue // not a number: see events/shape
 		}
 		_, digits, _ := strings.Cut(strings.TrimRight(message.Data.Timestamp.String(), "0"), ".")
-		if len(digits) > 3 || h.Timestamp != protocol.Round1ms(h.Timestamp) {
-			return "", differs("%s", h.line())
+		if len(digits) > 3 || m.Timestamp != protocol.Round1ms(m.Timestamp) {
+			return "", differs("%s", m.line())
 		}
 	}
 	return fmt.Sprintf("%d timestamps", len(turns)), nil
@@ -131,10 +131,10 @@ func milliseconds(turns []message) (string, error) {
 
 func received(turns []message) (string, error) {
 	least := math.Inf(1)
-	for _, h := range turns {
-		behind := h.sent.Seconds() - h.Timestamp
+	for _, m := range turns {
+		behind := m.sent.Seconds() - m.Timestamp
 		if behind < -0.0005 {
-			return "", differs("%s arrived when %.1f s of audio had been sent", h.line(), h.sent.Seconds())
+			return "", differs("%s arrived when %.1f s of audio had been sent", m.line(), m.sent.Seconds())
 		}
 		least = min(least, behind)
 	}
@@ -146,12 +146,12 @@ func received(turns []message) (string, error) {
 func pairs(turns []message) (string, error) {
 	starts, ends := map[string]int{}, map[string]int{}
 	n := 0
-	for _, h := range turns {
-		if h.Type == protocol.TypeSpeakerStart {
-			starts[h.Speaker]++
+	for _, m := range turns {
+		if m.Type == protocol.TypeSpeakerStart {
+			starts[m.Speaker]++
 			n++
-		} else if ends[h.Speaker]++; ends[h.Speaker] > starts[h.Speaker] {
-			return "", differs("%s ends a turn that did not start", h.line())
+		} else if ends[m.Speaker]++; ends[m.Speaker] > starts[m.Speaker] {
+			return "", differs("%s ends a turn that did not start", m.line())
 		}
 	}
 	for label, k := range starts {
@@ -165,19 +165,19 @@ func pairs(turns []message) (string, error) {
 func lengths(turns []message) (string, error) {
 	began := map[string]message{}
 	shortest := math.Inf(1)
-	for _, h := range turns {
-		if h.Type == protocol.TypeSpeakerStart {
-			began[h.Speaker] = h
+	for _, m := range turns {
+		if m.Type == protocol.TypeSpeakerStart {
+			began[m.Speaker] = m
 			continue
 		}
-		s, ok := began[h.Speaker]
+		s, ok := began[m.Speaker]
 		if !ok {
 			continue // see events/pairs
 		}
-		if h.Timestamp <= s.Timestamp {
-			return "", differs("a turn of %s starts at %g and ends at %g", protocol.Label(h.Speaker), s.Timestamp, h.Timestamp)
+		if m.Timestamp <= s.Timestamp {
+			return "", differs("a turn of %s starts at %g and ends at %g", protocol.Label(m.Speaker), s.Timestamp, m.Timestamp)
 		}
-		shortest = min(shortest, h.Timestamp-s.Timestamp)
+		shortest = min(shortest, m.Timestamp-s.Timestamp)
 	}
 	if math.IsInf(shortest, 1) {
 		return "", skipped("no turn had both a start and an end: see events/pairs")
@@ -186,9 +186,9 @@ func lengths(turns []message) (string, error) {
 }
 
 func order(turns []message) (string, error) {
-	for i, h := range turns[1:] {
-		if h.Timestamp < turns[i].Timestamp {
-			return "", differs("%s arrived after %s", h.line(), turns[i].line())
+	for i, m := range turns[1:] {
+		if m.Timestamp < turns[i].Timestamp {
+			return "", differs("%s arrived after %s", m.line(), turns[i].line())
 		}
 	}
 	return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp), nil
@@ -196,12 +196,12 @@ func order(turns []message) (string, error) {
 
 func oneTurn(turns []message) (string, error) {
 	open := map[string]bool{}
-	for _, h := range turns {
-		start := h.Type == protocol.TypeSpeakerStart
-		if start && open[h.Speaker] {
-			return "", differs("%s starts a turn inside another one of the same label", h.line())
+	for _, m := range turns {
+		start := m.Type == protocol.TypeSpeakerStart
+		if start && open[m.Speaker] {
+			return "", differs("%s starts a turn inside another one of the same label", m.line())
 		}
-		open[h.Speaker] = start
+		open[m.Speaker] = start
 	}
 	return fmt.Sprintf("%d labels", len(open)), nil
 }
@@ -209,15 +209,15 @@ func oneTurn(turns []message) (string, error) {
 func labels(turns []message) (string, error) {
 	seen := map[string]bool{}
 	var names []string
-	for _, h := range turns {
-		if h.Type != protocol.TypeSpeakerStart || seen[h.Speaker] {
+	for _, m := range turns {
+		if m.Type != protocol.TypeSpeakerStart || seen[m.Speaker] {
 			continue
 		}
-		if want := protocol.SpeakerLabel(len(seen)); h.Speaker != want {
-			return "", differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(h.Speaker), want)
+		if want := protocol.SpeakerLabel(len(seen)); m.Speaker != want {
+			return "", differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(m.Speaker), want)
 		}
-		seen[h.Speaker] = true
-		names = append(names, h.Speaker)
+		seen[m.Speaker] = true
+		names = append(names, m.Speaker)
 	}
 	if len(names) == 0 {
 		return "", skipped("there was no start: see events/speech")

@@ -22,9 +22,9 @@ var errorRules = []Rule{
 
 var monitoringRules = []Rule{
 	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "Describe the service", Chosen: true, check: openAPI},
-	{Name: "beside/healthz", Expected: "GET /healthz answers 200, without a key", Section: "Health", Chosen: true, check: health("/healthz")},
-	{Name: "beside/readyz", Expected: "GET /readyz answers 200, without a key", Section: "Health", Chosen: true, check: health("/readyz")},
-	{Name: "beside/metrics", Expected: "GET /metrics answers in the Prometheus text format, without a key", Section: "Metrics", Chosen: true, check: metrics},
+	{Name: "beside/healthz", Expected: "GET /healthz returns 200, without a key", Section: "Health", Chosen: true, check: health("/healthz")},
+	{Name: "beside/readyz", Expected: "GET /readyz returns 200, without a key", Section: "Health", Chosen: true, check: health("/readyz")},
+	{Name: "beside/metrics", Expected: "GET /metrics returns the Prometheus text format, without a key", Section: "Metrics", Chosen: true, check: metrics},
 }
 
 var rateRules = []Rule{
@@ -268,7 +268,7 @@ func (p *prober) limited(ctx context.Context, r *response, n int) (string, error
 		return "", err
 	}
 	if other.status == http.StatusTooManyRequests {
-		return "", differs("after %s, another operation also answered 429", r.request)
+		return "", differs("after %s, another operation also returned 429", r.request)
 	}
 	return fmt.Sprintf("the request after %d was refused for %d s, other operations were not", ratePerMinute, wait), nil
 }

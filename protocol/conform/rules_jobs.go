@@ -12,9 +12,9 @@ import (
 )
 
 var jobRules = []Rule{
-	{Name: "jobs/url", Expected: "POST /v1/diarize answers 400, a ValidationErrorResponse, to a url that is a path of the server", Section: "Create a job", Chosen: true, check: jobURL},
-	{Name: "jobs/created", Expected: "POST /v1/diarize takes null for every optional field, and answers 200 with jobId and the status created", Section: "Create a job", Chosen: true, check: jobCreated},
-	{Name: "jobs/transcription", Expected: "POST /v1/diarize with transcription answers 200, or 400 with the field transcription if the service recognises no speech", Section: "Words of a job", Chosen: true, check: jobTranscription},
+	{Name: "jobs/url", Expected: "POST /v1/diarize returns 400, a ValidationErrorResponse, to a url that is a path of the server", Section: "Create a job", Chosen: true, check: jobURL},
+	{Name: "jobs/created", Expected: "POST /v1/diarize takes null for every optional field, and returns 200 with jobId and the status created", Section: "Create a job", Chosen: true, check: jobCreated},
+	{Name: "jobs/transcription", Expected: "POST /v1/diarize with transcription returns 200, or 400 with the field transcription if the service recognises no speech", Section: "Words of a job", Chosen: true, check: jobTranscription},
 	{Name: "jobs/failed", Expected: "a job without audio ends with the status failed, and output has the string error; before it has no output", Section: "Get a job", Chosen: true, check: jobFails},
 }
 

@@ -11,17 +11,17 @@ import (
 )
 
 var testRules = []Rule{
-	{Name: "test/body", Expected: "GET /v1/test answers JSON with the strings status and message", Section: "Test the API key", check: testBody},
-	{Name: "test/success", Expected: `GET /v1/test answers 200, and its status is "OK"`, Section: "Test the API key", Chosen: true, check: testSuccess},
+	{Name: "test/body", Expected: "GET /v1/test returns JSON with the strings status and message", Section: "Test the API key", check: testBody},
+	{Name: "test/success", Expected: `GET /v1/test returns 200, and its status is "OK"`, Section: "Test the API key", Chosen: true, check: testSuccess},
 }
 
 var keyRules = []Rule{
 	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: keyRequired},
-	{Name: "keys/missing", Expected: "without a key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMissing},
+	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMissing},
 	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMalformed},
-	{Name: "keys/unknown", Expected: "with a wrong key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyUnknown},
-	{Name: "keys/expired", Expected: "with an expired key every operation answers 401, an ApiError, with WWW-Authenticate: Bearer", Section: "JWT keys", Chosen: true, check: keyExpired},
-	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test answers 402, an ApiError", Section: "Subscription", Chosen: true, check: keyUnpaid},
+	{Name: "keys/unknown", Expected: "with a wrong key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyUnknown},
+	{Name: "keys/expired", Expected: "with an expired key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "JWT keys", Chosen: true, check: keyExpired},
+	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test returns 402, an ApiError", Section: "Subscription", Chosen: true, check: keyUnpaid},
 }
 
 // unknownID is the id of no stream.
@@ -144,7 +144,7 @@ func keyUnpaid(ctx context.Context, p *prober) (string, error) {
 			return "", err
 		}
 	}
-	return "402 from four operations, and /v1/test answers", nil
+	return "402 from four operations, and /v1/test succeeds", nil
 }
 
 // decode decodes a field, and reports whether it has that type and is not null.

@@ -18,7 +18,7 @@ import (
 
 var liveRules = []Rule{
 	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: liveCreate},
-	{Name: "live/success", Expected: "POST /v1/live answers 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
+	{Name: "live/success", Expected: "POST /v1/live returns 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
 	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: liveID},
 	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Section: "Stream token", check: liveAddress},
 	{Name: "live/token", Expected: "the token has at least 128 random bits", Section: "Stream token", Chosen: true, check: liveToken},
@@ -26,12 +26,12 @@ var liveRules = []Rule{
 	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: liveInput},
 	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveArray},
 	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveInvalid},
-	{Name: "live/words", Expected: "POST /v1/live takes words; the answer has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
+	{Name: "live/words", Expected: "POST /v1/live takes words; the response has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
 	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: liveVoiceprints},
 	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveUnknown},
 	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveForeign},
 	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: statusShape},
-	{Name: "status/success", Expected: "GET /v1/live/{id} answers 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
+	{Name: "status/success", Expected: "GET /v1/live/{id} returns 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
 	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: statusCreated},
 	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: statusNull},
 	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, check: statusRunning},
@@ -351,22 +351,22 @@ func statusNull(ctx context.Context, p *prober) (string, error) {
 }
 
 func statusRunning(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	if t.during == nil {
-		return "", skipped("the conversation ended too early: %s", t.end)
+	if e.during == nil {
+		return "", skipped("the conversation ended too early: %s", e.end)
 	}
-	return statusIs(t.during, protocol.StatusRunning, true, false)
+	return statusIs(e.during, protocol.StatusRunning, true, false)
 }
 
 func statusDone(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	return statusIs(t.after, protocol.StatusDone, true, true)
+	return statusIs(e.after, protocol.StatusDone, true, true)
 }
 
 // statusIs requires a status, and times that are present or null.
@@ -379,14 +379,14 @@ func statusIs(fields map[string]json.RawMessage, status string, started, complet
 }
 
 func statusClosed(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer w.close()
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	w.closeWith(ctx, websocket.CloseNormalClosure)
-	fields, err := p.finalStatus(ctx, w.id)
+	defer s.close()
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	s.closeWith(ctx, websocket.CloseNormalClosure)
+	fields, err := p.finalStatus(ctx, s.id)
 	if err != nil {
 		return "", err
 	}
@@ -394,13 +394,13 @@ func statusClosed(ctx context.Context, p *prober) (string, error) {
 }
 
 func statusLost(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	w.close()
-	fields, err := p.finalStatus(ctx, w.id)
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	s.close()
+	fields, err := p.finalStatus(ctx, s.id)
 	if err != nil {
 		return "", err
 	}
@@ -410,13 +410,13 @@ func statusLost(ctx context.Context, p *prober) (string, error) {
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
 func statusTimes(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
 	var at []time.Time
 	for _, name := range []string{"startedAt", "completedAt"} {
-		text := textOf(t.after, name)
+		text := textOf(e.after, name)
 		if text == "" {
 			return "", skipped("%s is missing: see status/done", name)
 		}
@@ -429,5 +429,5 @@ func statusTimes(ctx context.Context, p *prober) (string, error) {
 	if at[1].Before(at[0]) {
 		return "", differs("completedAt %v is before startedAt %v", at[1], at[0])
 	}
-	return fmt.Sprintf("%s to %s", textOf(t.after, "startedAt"), textOf(t.after, "completedAt")), nil
+	return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt")), nil
 }

@@ -17,10 +17,10 @@ var mediaRules = []Rule{
 	{Name: "media/pattern", Expected: "a url other than media:// followed by letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaPattern},
 	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaRequired},
 	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Section: "Media locations", check: mediaLength},
-	{Name: "media/output", Expected: "POST /v1/media/output for a stored object answers 201 with a url", Section: "Get a download address", check: mediaOutput},
-	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object answers 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
-	{Name: "media/input", Expected: "POST /v1/media/input answers 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
-	{Name: "media/input-body", Expected: "POST /v1/media/input answers 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
+	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: mediaOutput},
+	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object returns 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
+	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
+	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
 	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: mediaPut},
 	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: mediaGet},
 	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: mediaOneMethod},
@@ -198,7 +198,7 @@ func mediaList(ctx context.Context, p *prober) (string, error) {
 	if err := p.store(ctx, location, "0123456789"); err != nil {
 		return "", err
 	}
-	// The location just before it, so that it is the first one of the answer.
+	// The location just before it, so that it is the first one of the response.
 	before := url.Values{"after": {location[:len(location)-1]}}
 	r, err := p.do(ctx, request{method: "GET", path: "/v1/media?" + before.Encode()})
 	if err == nil {
@@ -281,7 +281,7 @@ func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
 			if wrong.address == o.from {
 				made = "download"
 			}
-			return "", differs("%s, which is valid for the %s, answered %d", r.request, made, r.status)
+			return "", differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
 		}
 	}
 	get, err := p.do(ctx, request{method: "GET", address: o.from})
@@ -311,9 +311,9 @@ func mediaSigned(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	if r.status < 400 {
-		return "", differs("with one character changed it answered %d", r.status)
+		return "", differs("with one character changed it returned %d", r.status)
 	}
-	return fmt.Sprintf("with one character changed it answered %d", r.status), nil
+	return fmt.Sprintf("with one character changed it returned %d", r.status), nil
 }
 
 func mediaNames(ctx context.Context, p *prober) (string, error) {
@@ -375,34 +375,34 @@ func mediaRetention(context.Context, *prober) (string, error) {
 
 // results downloads a file of the results of a stream.
 func (p *prober) results(ctx context.Context, file string) (*exchange, []byte, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if textOf(t.after, "status") != protocol.StatusDone {
+	if textOf(e.after, "status") != protocol.StatusDone {
 		return nil, nil, skipped("the stream is not done: see status/done")
 	}
-	o := &object{location: "media://live/" + t.id + "/" + file}
+	o := &object{location: "media://live/" + e.id + "/" + file}
 	if err := p.download(ctx, o); err != nil {
 		return nil, nil, err
 	}
 	if err := o.out.is(http.StatusCreated); err != nil {
 		return nil, nil, err
 	}
-	return t, o.get.body, o.get.ok()
+	return e, o.get.body, o.get.ok()
 }
 
 // turnsOf are the turns that the events of a stream describe.
-func turnsOf(t *exchange) []protocol.Turn {
+func turnsOf(e *exchange) []protocol.Turn {
 	line := protocol.NewTimeline()
-	for _, h := range t.messages {
-		line.Apply(h.Event)
+	for _, m := range e.messages {
+		line.Apply(m.Event)
 	}
 	return line.Snapshot().Turns()
 }
 
 func resultTurns(ctx context.Context, p *prober) (string, error) {
-	t, body, err := p.results(ctx, "turns.rttm")
+	e, body, err := p.results(ctx, "turns.rttm")
 	if err != nil {
 		return "", err
 	}
@@ -410,7 +410,7 @@ func resultTurns(ctx context.Context, p *prober) (string, error) {
 	if err != nil {
 		return "", differs("it is not RTTM: %v", err)
 	}
-	want := turnsOf(t)
+	want := turnsOf(e)
 	if len(got) != len(want) {
 		return "", differs("it has %d turns, and the events have %d", len(got), len(want))
 	}
@@ -424,7 +424,7 @@ func resultTurns(ctx context.Context, p *prober) (string, error) {
 }
 
 func resultJSON(ctx context.Context, p *prober) (string, error) {
-	t, body, err := p.results(ctx, "turns.json")
+	e, body, err := p.results(ctx, "turns.json")
 	if err != nil {
 		return "", err
 	}
@@ -433,8 +433,8 @@ func resultJSON(ctx context.Context, p *prober) (string, error) {
 		return "", differs("it is not JSON: %s", protocol.Clean(string(body), 100))
 	}
 	// The form of a turn is not specified.
-	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(t)) {
-		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(t)))
+	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
+		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
 	}
 	return fmt.Sprintf("%d bytes of JSON", len(body)), nil
 }

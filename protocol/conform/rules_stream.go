@@ -44,17 +44,17 @@ var longRuns = map[string]string{
 const tolerance = 250 * time.Millisecond
 
 func streamChunk(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	if texts := errorMessages(t.messages); len(texts) > 0 {
-		return "", differs("during %.1f s of audio it sent the error %q", t.sent.Seconds(), texts[0])
+	if texts := errorMessages(e.messages); len(texts) > 0 {
+		return "", differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
 	}
-	if want := len(p.Speech) / protocol.ChunkSamples; t.sent < time.Duration(want)*protocol.ChunkDuration {
-		return "", differs("after %.1f s of audio %s", t.sent.Seconds(), t.end)
+	if want := len(p.Speech) / protocol.ChunkSamples; e.sent < time.Duration(want)*protocol.ChunkDuration {
+		return "", differs("after %.1f s of audio %s", e.sent.Seconds(), e.end)
 	}
-	return fmt.Sprintf("%.1f s in real time", t.sent.Seconds()), nil
+	return fmt.Sprintf("%.1f s in real time", e.sent.Seconds()), nil
 }
 
 // wrongSizes are sizes of frames that are not chunks, in bytes.
@@ -62,19 +62,19 @@ var wrongSizes = []int{0, 1, 3200, 6396, 6399, 6401, 12800}
 
 // expectErrors sends frames that must each get an error message. texts are the
 // messages, "" for a missing one.
-func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error) (texts []string, t *exchange, err error) {
-	w, err := p.open(ctx)
+func (p *prober) expectErrors(ctx context.Context, send ...func(s *stream) error) (texts []string, e *exchange, err error) {
+	s, err := p.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer w.close()
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	for i, s := range send {
-		if err := s(w); err != nil {
+	defer s.close()
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	for i, f := range send {
+		if err := f(s); err != nil {
 			break // the end tells why
 		}
-		w.wait(ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
-		all, _ := w.received()
+		s.wait(ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
+		all, _ := s.received()
 		messages := errorMessages(all)
 		if len(messages) <= i {
 			texts = append(texts, "")
@@ -82,37 +82,37 @@ func (p *prober) expectErrors(ctx context.Context, send ...func(w *stream) error
 		}
 		texts = append(texts, messages[i])
 	}
-	_ = w.chunk(make([]float32, protocol.ChunkSamples))
-	return texts, p.finish(ctx, w), ctx.Err()
+	_ = s.chunk(make([]float32, protocol.ChunkSamples))
+	return texts, p.finish(ctx, s), ctx.Err()
 }
 
 // wrongFrames sends a frame of each wrong size.
-func (p *prober) wrongFrames(ctx context.Context) (texts []string, t *exchange, err error) {
+func (p *prober) wrongFrames(ctx context.Context) (texts []string, e *exchange, err error) {
 	var send []func(*stream) error
 	for _, n := range wrongSizes {
-		send = append(send, func(w *stream) error { return w.send(websocket.BinaryMessage, make([]byte, n)) })
+		send = append(send, func(s *stream) error { return s.send(websocket.BinaryMessage, make([]byte, n)) })
 	}
 	return p.expectErrors(ctx, send...)
 }
 
 func streamSize(ctx context.Context, p *prober) (string, error) {
-	texts, t, err := p.wrongFrames(ctx)
+	texts, e, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i, n := range wrongSizes {
 		if i >= len(texts) {
-			return "", differs("before a frame of %d bytes, %s", n, t.end)
+			return "", differs("before a frame of %d bytes, %s", n, e.end)
 		}
 		if texts[i] == "" {
-			return "", differs("no error message for a frame of %d bytes within %v; %s", n, promptly, t.end)
+			return "", differs("no error message for a frame of %d bytes within %v; %s", n, promptly, e.end)
 		}
 	}
 	return fmt.Sprintf("%q", texts[0]), nil
 }
 
 func streamSizeText(ctx context.Context, p *prober) (string, error) {
-	texts, t, err := p.wrongFrames(ctx)
+	texts, e, err := p.wrongFrames(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -121,22 +121,22 @@ func streamSizeText(ctx context.Context, p *prober) (string, error) {
 			return "", differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
 		}
 	}
-	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts)), closedNormally(t)
+	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts)), closedNormally(e)
 }
 
 // closedNormally requires that a stream was closed with 1000.
-func closedNormally(t *exchange) error {
-	if t.end.code != websocket.CloseNormalClosure {
-		return differs("after that, %s", t.end)
+func closedNormally(e *exchange) error {
+	if e.end.code != websocket.CloseNormalClosure {
+		return differs("after that, %s", e.end)
 	}
 	return nil
 }
 
 // firstStart is when the first turn began, on the stream's clock.
-func firstStart(t *exchange) (time.Duration, bool) {
-	for _, h := range t.messages {
-		if h.Type == protocol.TypeSpeakerStart && h.Err == "" {
-			return time.Duration(h.Timestamp * float64(time.Second)).Round(time.Millisecond), true
+func firstStart(e *exchange) (time.Duration, bool) {
+	for _, m := range e.messages {
+		if m.Type == protocol.TypeSpeakerStart && m.Err == "" {
+			return time.Duration(m.Timestamp * float64(time.Second)).Round(time.Millisecond), true
 		}
 	}
 	return 0, false
@@ -144,7 +144,7 @@ func firstStart(t *exchange) (time.Duration, bool) {
 
 // expectShift requires that what is sent before some speech moves its first turn
 // by a duration.
-func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(w *stream) error) (string, error) {
+func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(s *stream) error) (string, error) {
 	plain, err := p.control(ctx)
 	if err != nil {
 		return "", err
@@ -153,13 +153,13 @@ func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(
 	if !ok {
 		return "", skipped("the clock is not known: %v of speech gave no turn", burst)
 	}
-	t, err := p.excerpt(ctx, before)
+	e, err := p.excerpt(ctx, before)
 	if err != nil {
 		return "", err
 	}
-	to, ok := firstStart(t)
+	to, ok := firstStart(e)
 	if !ok {
-		return "", differs("the speech after it gave no turn, and without it one at %v; %s", from, t.end)
+		return "", differs("the speech after it gave no turn, and without it one at %v; %s", from, e.end)
 	}
 	if d := to - from - by; d.Abs() > tolerance {
 		return "", differs("the first turn begins at %v instead of %v: it moved by %v, not by %v", to, from, to-from, by)
@@ -168,9 +168,9 @@ func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(
 }
 
 func streamSizeClock(ctx context.Context, p *prober) (string, error) {
-	return p.expectShift(ctx, 0, func(w *stream) error {
+	return p.expectShift(ctx, 0, func(s *stream) error {
 		for range 10 {
-			if err := w.send(websocket.BinaryMessage, make([]byte, 6396)); err != nil {
+			if err := s.send(websocket.BinaryMessage, make([]byte, 6396)); err != nil {
 				return err
 			}
 		}
@@ -181,25 +181,25 @@ func streamSizeClock(ctx context.Context, p *prober) (string, error) {
 func streamNotFinite(ctx context.Context, p *prober) (string, error) {
 	var send []func(*stream) error
 	for _, v := range notFinite {
-		send = append(send, func(w *stream) error { return w.sendInvalid(v) })
+		send = append(send, func(s *stream) error { return s.sendInvalid(v) })
 	}
-	texts, t, err := p.expectErrors(ctx, send...)
+	texts, e, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, v := range notFinite {
 		if i >= len(texts) || texts[i] == "" {
-			return "", differs("no error message for a chunk with %v within %v; %s", v, promptly, t.end)
+			return "", differs("no error message for a chunk with %v within %v; %s", v, promptly, e.end)
 		}
 	}
-	return fmt.Sprintf("%q", texts[0]), closedNormally(t)
+	return fmt.Sprintf("%q", texts[0]), closedNormally(e)
 }
 
 func streamNotFiniteClock(ctx context.Context, p *prober) (string, error) {
 	const n = 10
-	return p.expectShift(ctx, n*protocol.ChunkDuration, func(w *stream) error {
+	return p.expectShift(ctx, n*protocol.ChunkDuration, func(s *stream) error {
 		for range n {
-			if err := w.sendInvalid(math.NaN()); err != nil {
+			if err := s.sendInvalid(math.NaN()); err != nil {
 				return err
 			}
 		}
@@ -213,45 +213,45 @@ var wrongTexts = []string{"hello", "[]", `{"type":"start"}`, `{"kind":"end_of_st
 func streamText(ctx context.Context, p *prober) (string, error) {
 	var send []func(*stream) error
 	for _, text := range wrongTexts {
-		send = append(send, func(w *stream) error { return w.text(text) })
+		send = append(send, func(s *stream) error { return s.text(text) })
 	}
-	texts, t, err := p.expectErrors(ctx, send...)
+	texts, e, err := p.expectErrors(ctx, send...)
 	if err != nil {
 		return "", err
 	}
 	for i, text := range wrongTexts {
 		if i >= len(texts) || texts[i] == "" {
-			return "", differs("no error message for the text frame %s within %v; %s", text, promptly, t.end)
+			return "", differs("no error message for the text frame %s within %v; %s", text, promptly, e.end)
 		}
 	}
-	return fmt.Sprintf("%q", texts[0]), closedNormally(t)
+	return fmt.Sprintf("%q", texts[0]), closedNormally(e)
 }
 
 func streamPace(ctx context.Context, p *prober) (string, error) {
-	t, err := p.control(ctx)
+	e, err := p.control(ctx)
 	if err != nil {
 		return "", err
 	}
-	if texts := errorMessages(t.messages); len(texts) > 0 {
-		return "", differs("for %v of audio at once it sent the error %q; %s", t.sent, texts[0], t.end)
+	if texts := errorMessages(e.messages); len(texts) > 0 {
+		return "", differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
 	}
-	return fmt.Sprintf("%v at once", t.sent), closedNormally(t)
+	return fmt.Sprintf("%v at once", e.sent), closedNormally(e)
 }
 
 func streamAhead(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer w.close()
+	defer s.close()
 	silence := make([]float32, protocol.ChunkSamples)
 	for range 80 { // 8 s at once: ahead also over a slow connection
-		if w.chunk(silence) != nil {
+		if s.chunk(silence) != nil {
 			break
 		}
 	}
-	w.waitEnd(ctx, promptly+p.Slack)
-	all, end := w.received()
+	s.waitEnd(ctx, promptly+p.Slack)
+	all, end := s.received()
 	texts := errorMessages(all)
 	switch {
 	case end.code != websocket.ClosePolicyViolation:
@@ -263,49 +263,49 @@ func streamAhead(ctx context.Context, p *prober) (string, error) {
 }
 
 func streamSilence(ctx context.Context, p *prober) (string, error) {
-	t, err := p.silence(ctx)
+	e, err := p.silence(ctx)
 	if err != nil {
 		return "", err
 	}
-	if !t.end.over || t.closeTook < 59*time.Second {
-		return "", differs("%v after the last chunk, %s", t.closeTook.Round(time.Second), t.end)
+	if !e.end.over || e.closeTook < 59*time.Second {
+		return "", differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
 	}
-	texts := errorMessages(t.messages)
-	if len(texts) == 0 || t.end.code != websocket.ClosePolicyViolation {
-		return "", differs("it sent the errors %q, and %s", texts, t.end)
+	texts := errorMessages(e.messages)
+	if len(texts) == 0 || e.end.code != websocket.ClosePolicyViolation {
+		return "", differs("it sent the errors %q, and %s", texts, e.end)
 	}
-	return fmt.Sprintf("after %v %q, close 1008", t.closeTook.Round(100*time.Millisecond), texts[0]), nil
+	return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0]), nil
 }
 
 // expectNormalEnd requires a close with 1000 soon after end_of_stream.
-func (p *prober) expectNormalEnd(t *exchange) (string, error) {
+func (p *prober) expectNormalEnd(e *exchange) (string, error) {
 	limit := 2*time.Second + p.Slack
-	if t.closeTook < 0 {
-		return "", differs("before end_of_stream, %s", t.end)
+	if e.closeTook < 0 {
+		return "", differs("before end_of_stream, %s", e.end)
 	}
-	if t.end.code != websocket.CloseNormalClosure || t.closeTook > limit {
-		return "", differs("%.1f s after end_of_stream, %s", t.closeTook.Seconds(), t.end)
+	if e.end.code != websocket.CloseNormalClosure || e.closeTook > limit {
+		return "", differs("%.1f s after end_of_stream, %s", e.closeTook.Seconds(), e.end)
 	}
-	return fmt.Sprintf("%d ms after end_of_stream", t.closeTook.Milliseconds()), nil
+	return fmt.Sprintf("%d ms after end_of_stream", e.closeTook.Milliseconds()), nil
 }
 
 func streamEnd(ctx context.Context, p *prober) (string, error) {
-	t, err := p.conversation(ctx)
+	e, err := p.conversation(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.expectNormalEnd(t)
+	return p.expectNormalEnd(e)
 }
 
 func streamEndEmpty(ctx context.Context, p *prober) (string, error) {
-	w, err := p.open(ctx)
+	s, err := p.open(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer w.close()
-	t := p.finish(ctx, w)
-	if len(t.messages) > 0 {
-		return "", differs("without audio it sent %s", strings.TrimSpace(string(t.messages[0].Raw)))
+	defer s.close()
+	e := p.finish(ctx, s)
+	if len(e.messages) > 0 {
+		return "", differs("without audio it sent %s", strings.TrimSpace(string(e.messages[0].Raw)))
 	}
-	return p.expectNormalEnd(t)
+	return p.expectNormalEnd(e)
 }

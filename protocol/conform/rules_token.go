@@ -14,8 +14,8 @@ import (
 var tokenRules = []Rule{
 	{Name: "token/opens", Expected: "the address of a stream opens as a WebSocket, without an API key", Section: "Stream token", check: tokenOpens},
 	{Name: "token/once", Expected: "a token opens its stream once: a second handshake is refused", Section: "Stream token", check: tokenOnce},
-	{Name: "token/used", Expected: "a handshake with a used token is answered 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenUsed},
-	{Name: "token/wrong", Expected: "a handshake with a wrong, missing or empty token is answered 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenWrong},
+	{Name: "token/used", Expected: "a handshake with a used token fails with 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenUsed},
+	{Name: "token/wrong", Expected: "a handshake with a wrong, missing or empty token fails with 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenWrong},
 	{Name: "token/other-stream", Expected: "a token opens no other stream", Section: "Stream token", check: tokenOther},
 	{Name: "token/race", Expected: "of six concurrent handshakes with one token exactly one succeeds", Section: "Stream token", Chosen: true, check: tokenRace},
 	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, check: tokenLifetime},
@@ -58,11 +58,11 @@ func (p *prober) openTwice(ctx context.Context) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := p.dial(ctx, made)
+	s, err := p.dial(ctx, made)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer s.close()
 	return p.handshake(ctx, made.URL)
 }
 
@@ -72,9 +72,9 @@ func tokenOnce(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	if r.status < 400 {
-		return "", differs("the second handshake was answered %d", r.status)
+		return "", differs("the second handshake returned %d", r.status)
 	}
-	return fmt.Sprintf("the second handshake was answered %d", r.status), nil
+	return fmt.Sprintf("the second handshake returned %d", r.status), nil
 }
 
 func tokenUsed(ctx context.Context, p *prober) (string, error) {
@@ -142,7 +142,7 @@ func tokenOther(ctx context.Context, p *prober) (string, error) {
 	if r.status < 400 {
 		return "", differs("the token of one stream opened another: %d", r.status)
 	}
-	return fmt.Sprintf("it was answered %d", r.status), nil
+	return fmt.Sprintf("it returned %d", r.status), nil
 }
 
 func tokenRace(ctx context.Context, p *prober) (string, error) {
@@ -180,9 +180,9 @@ func tokenRace(ctx context.Context, p *prober) (string, error) {
 		return "", err
 	}
 	if opened != 1 || refused != clients-1 {
-		return "", differs("of %d, %d succeeded and %d were answered 401", clients, opened, refused)
+		return "", differs("of %d, %d succeeded and %d failed with 401", clients, opened, refused)
 	}
-	return "one succeeded, five were answered 401", nil
+	return "one succeeded, five failed with 401", nil
 }
 
 // oldToken uses a token after its lifetime.

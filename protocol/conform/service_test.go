@@ -277,7 +277,7 @@ func TestRulesWithoutStreams(t *testing.T) {
 		why   string
 	}{
 		{func(s *service) { s.status = 500 }, "live/create", "none could be created"},
-		{func(s *service) { s.refuse = 403 }, "token/opens", "answered 403"},
+		{func(s *service) { s.refuse = 403 }, "token/opens", "returned 403"},
 	} {
 		s := correctService()
 		tt.wrong(s)

@@ -70,32 +70,32 @@ type stream struct {
 }
 
 func newStream(id string, conn *websocket.Conn) *stream {
-	w := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{})}
+	s := &stream{id: id, conn: conn, over: make(chan struct{}), more: make(chan struct{})}
 	conn.SetReadLimit(1 << 20)
-	go w.read()
-	return w
+	go s.read()
+	return s
 }
 
-func (w *stream) read() {
-	defer close(w.over)
+func (s *stream) read() {
+	defer close(s.over)
 	for {
-		kind, raw, err := w.conn.ReadMessage()
+		kind, raw, err := s.conn.ReadMessage()
 		at := time.Now()
-		w.mu.Lock()
+		s.mu.Lock()
 		if err != nil {
-			w.end = ending{over: true, at: at}
+			s.end = ending{over: true, at: at}
 			var c *websocket.CloseError
 			if errors.As(err, &c) && c.Code != websocket.CloseAbnormalClosure {
-				w.end.code, w.end.text = c.Code, protocol.Clean(c.Text, 125)
+				s.end.code, s.end.text = c.Code, protocol.Clean(c.Text, 125)
 			}
-		} else if len(w.messages) < maxMessages {
+		} else if len(s.messages) < maxMessages {
 			e, _ := protocol.ParseEvent(raw) // errors are in Err
 			e.Received = at
-			w.messages = append(w.messages, message{Event: e, kind: kind, sent: time.Duration(w.chunks) * protocol.ChunkDuration})
+			s.messages = append(s.messages, message{Event: e, kind: kind, sent: time.Duration(s.chunks) * protocol.ChunkDuration})
 		}
-		close(w.more)
-		w.more = make(chan struct{})
-		w.mu.Unlock()
+		close(s.more)
+		s.more = make(chan struct{})
+		s.mu.Unlock()
 		if err != nil {
 			return
 		}
@@ -103,61 +103,61 @@ func (w *stream) read() {
 }
 
 // send sends a frame.
-func (w *stream) send(kind int, body []byte) error {
-	_ = w.conn.SetWriteDeadline(time.Now().Add(writeWait))
-	return w.conn.WriteMessage(kind, body)
+func (s *stream) send(kind int, body []byte) error {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(writeWait))
+	return s.conn.WriteMessage(kind, body)
 }
 
-func (w *stream) text(s string) error { return w.send(websocket.TextMessage, []byte(s)) }
+func (s *stream) text(body string) error { return s.send(websocket.TextMessage, []byte(body)) }
 
 // chunk sends 100 ms of audio. It counts before it is sent: an event about it can
 // arrive before the write returns.
-func (w *stream) chunk(samples []float32) error {
-	w.mu.Lock()
-	w.chunks++
-	w.mu.Unlock()
-	return w.send(websocket.BinaryMessage, protocol.AppendChunk(nil, samples))
+func (s *stream) chunk(samples []float32) error {
+	s.mu.Lock()
+	s.chunks++
+	s.mu.Unlock()
+	return s.send(websocket.BinaryMessage, protocol.AppendChunk(nil, samples))
 }
 
 // sendInvalid sends 100 ms that contain a value which is not finite.
-func (w *stream) sendInvalid(value float64) error {
+func (s *stream) sendInvalid(value float64) error {
 	samples := make([]float32, protocol.ChunkSamples)
 	samples[protocol.ChunkSamples/2] = float32(value)
-	return w.chunk(samples)
+	return s.chunk(samples)
 }
 
 // audio is the length of the audio that was sent.
-func (w *stream) audio() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Duration(w.chunks) * protocol.ChunkDuration
+func (s *stream) audio() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Duration(s.chunks) * protocol.ChunkDuration
 }
 
 // received are the messages so far, and the end of the stream if it has ended.
-func (w *stream) received() ([]message, ending) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.messages), w.end
+func (s *stream) received() ([]message, ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.messages), s.end
 }
 
 // errorMessages are the texts of the error messages.
 func errorMessages(all []message) (out []string) {
-	for _, h := range all {
-		if h.Type == protocol.TypeError {
-			out = append(out, h.Message)
+	for _, m := range all {
+		if m.Type == protocol.TypeError {
+			out = append(out, m.Message)
 		}
 	}
 	return out
 }
 
 // wait waits until enough returns true, or the stream is over, or d has passed.
-func (w *stream) wait(ctx context.Context, d time.Duration, enough func([]message) bool) {
+func (s *stream) wait(ctx context.Context, d time.Duration, enough func([]message) bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
-		w.mu.Lock()
-		done, more := enough(w.messages) || w.end.over, w.more
-		w.mu.Unlock()
+		s.mu.Lock()
+		done, more := enough(s.messages) || s.end.over, s.more
+		s.mu.Unlock()
 		if done {
 			return
 		}
@@ -172,29 +172,29 @@ func (w *stream) wait(ctx context.Context, d time.Duration, enough func([]messag
 }
 
 // waitEnd waits for the end of the stream.
-func (w *stream) waitEnd(ctx context.Context, d time.Duration) {
-	w.wait(ctx, d, func([]message) bool { return false })
+func (s *stream) waitEnd(ctx context.Context, d time.Duration) {
+	s.wait(ctx, d, func([]message) bool { return false })
 }
 
 // closeWith closes the stream with a code.
-func (w *stream) closeWith(ctx context.Context, code int) {
-	_ = w.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(writeWait))
-	w.waitEnd(ctx, promptly)
-	w.close()
+func (s *stream) closeWith(ctx context.Context, code int) {
+	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(writeWait))
+	s.waitEnd(ctx, promptly)
+	s.close()
 }
 
 // close drops the connection and waits for the reader.
-func (w *stream) close() {
-	raw := w.conn.NetConn()
+func (s *stream) close() {
+	raw := s.conn.NetConn()
 	if t, ok := raw.(*tls.Conn); ok { // its own Close waits for a peer that may be gone
 		raw = t.NetConn()
 	}
 	_ = raw.Close()
-	<-w.over
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.end.at.IsZero() {
-		w.end.at = time.Now()
+	<-s.over
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.at.IsZero() {
+		s.end.at = time.Now()
 	}
 }
 

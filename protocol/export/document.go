@@ -17,7 +17,7 @@ const maxTurnText = 64 << 10
 // Info is what is known of a session besides its turns.
 type Info struct {
 	Name    string    // in RTTM; "" = live
-	Title   string    // for people; "" = Name
+	Title   string    // display name; "" = Name
 	Started time.Time // zero = not known
 	Length  float64   // seconds; 0 = up to the last turn
 	Audio   *Audio    // nil = none
@@ -35,7 +35,7 @@ type Audio struct {
 type Speaker struct {
 	Label   string   `json:"label"`  // the one that the others were merged into
 	Labels  []string `json:"labels"` // all labels of the person, Label first
-	Name    string   `json:"name"`   // for people; unique in the document
+	Name    string   `json:"name"`   // display name; unique in the document
 	Talk    float64  `json:"talk"`   // seconds
 	Share   float64  `json:"share"`  // of all talk, 0 to 1
 	Turns   int      `json:"turns"`

@@ -63,7 +63,7 @@ type page struct {
 	Rows     int
 	Ticks    []tick
 	Overlaps []protocol.Span
-	Said     bool // a turn has text
+	HasText  bool // a turn has text
 }
 
 type tick struct {
@@ -81,7 +81,7 @@ func writeHTML(w *bufio.Writer, d *Document) error {
 		Height:   axisHeight + laneHeight*len(d.Speakers),
 		Ticks:    ticks(d.Length),
 		Overlaps: overlaps(d.Turns),
-		Said:     slices.ContainsFunc(d.Turns, func(t Turn) bool { return t.Text != "" }),
+		HasText:  slices.ContainsFunc(d.Turns, func(t Turn) bool { return t.Text != "" }),
 	}
 	media := "'none'"
 	embed := d.Audio != nil && d.Audio.Path != ""

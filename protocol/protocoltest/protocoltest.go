@@ -127,7 +127,7 @@ func Dial(conn net.Conn) (*websocket.Conn, error) {
 	return ws, err
 }
 
-// Respond answers every request with a status and a body. headers are names and
+// Respond responds to every request with a status and a body. headers are names and
 // values by turns.
 func Respond(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -34,8 +34,8 @@ type Health struct {
 	// Unconfirmed is how long ago the newest audio was sent that the service is
 	// known to have received.
 	Unconfirmed time.Duration
-	// Lag and MaxLag are how late the newest and the latest event came after
-	// their audio; negative = no event yet.
+	// Lag is how long after its audio the newest event came, MaxLag the largest lag;
+	// negative = no event yet.
 	Lag, MaxLag time.Duration
 	// Problem is what is wrong, Cause the likely reason; "" = nothing is.
 	Problem, Cause string

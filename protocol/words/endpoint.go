@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request to an endpoint, answer included, or a process.
+	// requestTimeout bounds a request to an endpoint, response included, or a process.
 	requestTimeout = 30 * time.Second
-	// maxVerbose bounds an answer with the times of words, in bytes.
+	// maxVerbose bounds a response with the times of words, in bytes.
 	maxVerbose = 1 << 20
 	// maxRedirects bounds the redirections of a request.
 	maxRedirects = 5
@@ -28,7 +28,7 @@ const (
 // endpoint is an OpenAI-compatible transcription endpoint.
 type endpoint struct {
 	url        string
-	host       string // for people
+	host       string // for messages
 	model, key string
 	client     *http.Client
 	untimed    atomic.Bool // it refuses to give times
@@ -39,7 +39,7 @@ func newEndpoint(u *url.URL, model, key string) *endpoint {
 }
 
 // sameHost keeps audio from a host that the user has not named. Other redirections
-// are the answer.
+// are the response.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if r.URL.Hostname() != via[0].URL.Hostname() || len(via) == maxRedirects {
 		return http.ErrUseLastResponse
@@ -70,7 +70,7 @@ func (e *endpoint) RecogniseTimed(ctx context.Context, wav []byte) (string, []Wo
 }
 
 // post posts the file with further fields of the form. It returns the text and all of
-// an answer of at most so many bytes.
+// a response of at most so many bytes.
 func (e *endpoint) post(ctx context.Context, wav []byte, most int64, fields [][2]string) (text string, body []byte, err error) {
 	if e.model != "" {
 		fields = append(fields, [2]string{"model", e.model})
@@ -102,7 +102,7 @@ func (e *endpoint) post(ctx context.Context, wav []byte, most int64, fields [][2
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(io.LimitReader(response.Body, most+1))
-	var answer struct {
+	var parsed struct {
 		Text *string `json:"text"`
 	}
 	wrong := func(format string, args ...any) (string, []byte, error) {
@@ -114,23 +114,23 @@ func (e *endpoint) post(ctx context.Context, wav []byte, most int64, fields [][2
 	case response.StatusCode != http.StatusOK:
 		return "", nil, e.refused(response)
 	case int64(len(body)) > most:
-		return wrong("answers with more than %d kB", most>>10)
-	case json.Unmarshal(body, &answer) != nil || answer.Text == nil:
-		return wrong("does not answer with a JSON object that has a text")
-	case len(*answer.Text) > maxText:
-		return wrong("answers with more than %d kB", maxText>>10)
+		return wrong("responds with more than %d kB", most>>10)
+	case json.Unmarshal(body, &parsed) != nil || parsed.Text == nil:
+		return wrong("does not respond with a JSON object that has a text")
+	case len(*parsed.Text) > maxText:
+		return wrong("responds with more than %d kB", maxText>>10)
 	}
-	return clean(*answer.Text), body, nil
+	return clean(*parsed.Text), body, nil
 }
 
-// unreachable is the error of a request without a complete answer.
+// unreachable is the error of a request without a complete response.
 func (e *endpoint) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		if wrapped.Timeout() {
-			err = fmt.Errorf("no answer for %d s", int(e.client.Timeout.Seconds()))
+			err = fmt.Errorf("no response for %d s", int(e.client.Timeout.Seconds()))
 		} else {
 			err = wrapped.Err
 		}
@@ -138,9 +138,9 @@ func (e *endpoint) unreachable(ctx context.Context, err error) error {
 	return &Error{what: fmt.Sprintf("the recogniser at %s cannot be reached: %v", e.host, err), hint: "Check that it runs, and the address of --words.", temporary: true}
 }
 
-// refused is the error of an answer with another status than 200.
+// refused is the error of a response with another status than 200.
 func (e *endpoint) refused(r *http.Response) error {
-	out := &Error{what: fmt.Sprintf("the recogniser at %s answers %d %s", e.host, r.StatusCode, http.StatusText(r.StatusCode)),
+	out := &Error{what: fmt.Sprintf("the recogniser at %s returned %d %s", e.host, r.StatusCode, http.StatusText(r.StatusCode)),
 		temporary: r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500}
 	switch r.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

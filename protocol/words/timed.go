@@ -39,23 +39,23 @@ type wordJSON struct {
 	End   *float64 `json:"end"`
 }
 
-// wordsIn finds the words in an answer with response_format verbose_json: OpenAI's
+// wordsIn finds the words in a response with response_format verbose_json: OpenAI's
 // endpoint has them at the top, others in the segments.
 func wordsIn(body []byte) (list []wordJSON) {
-	var answer struct {
+	var response struct {
 		Words    json.RawMessage `json:"words"`
 		Segments json.RawMessage `json:"segments"`
 	}
-	if json.Unmarshal(body, &answer) != nil {
+	if json.Unmarshal(body, &response) != nil {
 		return nil
 	}
-	if json.Unmarshal(answer.Words, &list) == nil && len(list) > 0 {
+	if json.Unmarshal(response.Words, &list) == nil && len(list) > 0 {
 		return list
 	}
 	var segments []struct {
 		Words []wordJSON `json:"words"`
 	}
-	if json.Unmarshal(answer.Segments, &segments) != nil {
+	if json.Unmarshal(response.Segments, &segments) != nil {
 		return nil
 	}
 	list = nil

@@ -19,10 +19,10 @@ import (
 // that have none, and one that does not know the format.
 func TestTimedEndpoint(t *testing.T) {
 	for _, c := range []struct {
-		name, answer string
-		refuse       int
-		want         string
-		calls        string
+		name, response string
+		refuse         int
+		want           string
+		calls          string
 	}{
 		{"words", `{"text":"good morning","words":[{"word":"good","start":0.1,"end":0.4},{"word":"morning","start":0.5,"end":0.9}]}`, 0,
 			"good morning [{good 0.1 0.4} {morning 0.5 0.9}]", "verbose_json/word verbose_json/word"},
@@ -41,7 +41,7 @@ func TestTimedEndpoint(t *testing.T) {
 				w.WriteHeader(c.refuse)
 				return
 			}
-			_, _ = w.Write([]byte(c.answer))
+			_, _ = w.Write([]byte(c.response))
 		}))
 		r, err := New(s.URL, "", "")
 		if err != nil {
@@ -95,7 +95,7 @@ func TestCheckWords(t *testing.T) {
 	}
 }
 
-// FuzzWords: whatever an endpoint answers, words are in order, within the turn, and
+// FuzzWords: whatever an endpoint returns, words are in order, within the turn, and
 // on one line.
 func FuzzWords(f *testing.F) {
 	f.Add([]byte(`{"text":"a b","words":[{"word":"a","start":0.1,"end":0.4},{"word":"b","start":0.5,"end":90}]}`))

@@ -39,7 +39,7 @@ func (e *Error) Error() string { return e.what }
 // Hint is what to do about it.
 func (e *Error) Hint() string { return e.hint }
 
-// maxText bounds what a recogniser may answer, in bytes.
+// maxText bounds what a recogniser may return, in bytes.
 const maxText = 64 << 10
 
 // New returns the recogniser of a specification: the URL of an endpoint, or the
@@ -49,7 +49,7 @@ func New(spec, model, key string) (Recogniser, error) {
 	if scheme, _, ok := strings.Cut(spec, "://"); ok && !strings.ContainsAny(scheme, " \t'\"") {
 		u, err := url.Parse(spec)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, &Error{what: fmt.Sprintf("%s is no address of a recogniser", protocol.ShownAddress(spec)), hint: "Give http://HOST:PORT, or the command of a process."}
+			return nil, &Error{what: fmt.Sprintf("%s is not the address of a recogniser", protocol.ShownAddress(spec)), hint: "Give http://HOST:PORT, or the command of a process."}
 		}
 		if u.Path == "" || u.Path == "/" {
 			u.Path = "/v1/audio/transcriptions"
@@ -61,7 +61,7 @@ func New(spec, model, key string) (Recogniser, error) {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return nil, &Error{what: fmt.Sprintf("%q is no command of a recogniser: %v", spec, err), hint: "Check the quotes, or give http://HOST:PORT."}
+		return nil, &Error{what: fmt.Sprintf("%q is not the command of a recogniser: %v", spec, err), hint: "Check the quotes, or give http://HOST:PORT."}
 	}
 	return newProcess(args)
 }

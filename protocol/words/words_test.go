@@ -55,10 +55,10 @@ func TestProcessThatFails(t *testing.T) {
 func TestSpecifications(t *testing.T) {
 	for spec, want := range map[string]string{
 		"":                        "it is empty",
-		"'whisper":                "no command",
+		"'whisper":                "is not the command",
 		"/nowhere/whisper -m x":   "cannot be run: stat",
-		"ftp://host":              "no address",
-		"http:///v1":              "no address",
+		"ftp://host":              "is not the address",
+		"http:///v1":              "is not the address",
 		"no-such-program-for-asr": "cannot be run",
 	} {
 		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
@@ -101,8 +101,8 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestEndpointThatFails(t *testing.T) {
-	answer := http.NotFound
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	respond := http.NotFound
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { respond(w, r) }))
 	defer s.Close()
 	status := func(code int, after string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -117,23 +117,23 @@ func TestEndpointThatFails(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, want, hint string
-		answer           func(http.ResponseWriter, *http.Request)
+		respond          func(http.ResponseWriter, *http.Request)
 		after            time.Duration
 	}{
-		{"401", "answers 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
-		{"429", "answers 429", "by themselves", status(429, "7"), 7 * time.Second},
-		{"429 for centuries", "answers 429", "by themselves", status(429, "10000000000"), time.Hour},
-		{"500", "answers 500", "log", status(500, ""), 0},
-		{"404", "answers 404", "--words-model", status(404, ""), 0},
-		{"HTML", "does not answer with a JSON object", "--words", body("<!doctype html>"), 0},
-		{"no text", "does not answer with a JSON object", "--words", body(`{"error":"x"}`), 0},
+		{"401", "returned 401 Unauthorized", "HUBBUB_WORDS_KEY", status(401, ""), 0},
+		{"429", "returned 429", "by themselves", status(429, "7"), 7 * time.Second},
+		{"429 for centuries", "returned 429", "by themselves", status(429, "10000000000"), time.Hour},
+		{"500", "returned 500", "log", status(500, ""), 0},
+		{"404", "returned 404", "--words-model", status(404, ""), 0},
+		{"HTML", "does not respond with a JSON object", "--words", body("<!doctype html>"), 0},
+		{"no text", "does not respond with a JSON object", "--words", body(`{"error":"x"}`), 0},
 		{"flood", "more than 64 kB", "--words", body(`{"text":"` + strings.Repeat("a", 100_000) + `"}`), 0},
-		{"hang", "no answer for 1 s", "--words", func(_ http.ResponseWriter, r *http.Request) {
+		{"hang", "no response for 1 s", "--words", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}, 0},
 	} {
-		answer = c.answer
+		respond = c.respond
 		r, err := New(s.URL, "", "")
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestEndpointThatRedirects(t *testing.T) {
 	}
 	for _, to = range []string{strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "/again"} {
 		_, err = r.Recognise(t.Context(), nil)
-		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), "answers 307") || !strings.Contains(e.Hint(), "redirects to") {
+		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), "returned 307") || !strings.Contains(e.Hint(), "redirects to") {
 			t.Errorf("%s: %v", to, err)
 		}
 	}

@@ -45,16 +45,10 @@ func (s Style) Reverse() Style { return s | reverse }
 func (s Style) role() Style       { return s & roleMask }
 func (s Style) attributes() Style { return s &^ roleMask }
 
-// The backgrounds that the palette is chosen for: the darkest and the lightest
-// of common dark themes, and the same of light ones.
-var (
-	darkBackgrounds  = []string{"#000000", "#1e1e1e", "#282c34"}
-	lightBackgrounds = []string{"#ffffff", "#fafafa", "#fdf6e3"}
-)
-
 // palette has the colours of all roles. Those of text reach a contrast of
-// 4.5:1 on each background above, and the speakers' can be told apart with any
-// of the three kinds of colour blindness; a test computes both.
+// 4.5:1 on the darkest and the lightest background of common dark and light themes,
+// and the speakers' can be told apart with any of the three kinds of colour
+// blindness; a test computes both.
 var palette = [roles]lipgloss.AdaptiveColor{
 	Brand:        {Dark: "#7fd1c7", Light: "#00665e"},
 	Dim:          {Dark: "#a0a6ad", Light: "#5c6269"},

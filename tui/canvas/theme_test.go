@@ -11,6 +11,13 @@ import (
 	"github.com/muesli/termenv"
 )
 
+// The backgrounds that the palette is chosen for: the darkest and the lightest
+// of common dark themes, and the same of light ones.
+var (
+	darkBackgrounds  = []string{"#000000", "#1e1e1e", "#282c34"}
+	lightBackgrounds = []string{"#ffffff", "#fafafa", "#fdf6e3"}
+)
+
 type rgb [3]float64 // linear light, 0..1
 
 func linear(t testing.TB, hex string) rgb {

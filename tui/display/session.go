@@ -62,7 +62,7 @@ func (s State) Annotate(a protocol.Annotations, speakers []protocol.Speaker, sol
 			muted = a.Root(solo) != p.Label
 		}
 		v := Speaker{
-			Speaker: p, Name: cmp.Or(Clean(p.Lane.Speaker), protocol.NoLabel), Style: canvas.Speaker(p.Index),
+			Speaker: p, Name: cmp.Or(TerminalSafe(p.Lane.Speaker), protocol.NoLabel), Style: canvas.Speaker(p.Index),
 			Muted: muted, TalkTime: p.Talk, TurnCount: len(p.Turns),
 		}
 		if p.Open {
@@ -108,7 +108,7 @@ func (s *Session) Name(label string) string {
 	if i := s.Index(label); i >= 0 {
 		return s.Speakers[i].Name
 	}
-	return Clean(s.Annotations.Name(label))
+	return TerminalSafe(s.Annotations.Name(label))
 }
 
 // Current is the label of the first who is speaking, or of the first speaker.
@@ -171,11 +171,11 @@ func MuteText(name string, muted bool) string {
 func ChangeText(from, to protocol.Annotations) string {
 	if a, b := from.Merges(), to.Merges(); len(b) > len(a) {
 		m := b[len(b)-1]
-		return "merge of " + Clean(from.Name(m.From)) + " into " + Clean(from.Name(m.Into))
+		return "merge of " + TerminalSafe(from.Name(m.From)) + " into " + TerminalSafe(from.Name(m.Into))
 	}
 	if a, b := from.Moves(), to.Moves(); len(b) > len(a) {
 		m := b[len(b)-1]
-		return "the turn at " + Clock(m.Start) + " given to " + Clean(to.Name(m.To))
+		return "the turn at " + Clock(m.Start) + " given to " + TerminalSafe(to.Name(m.To))
 	}
 	if k, ok := missingBookmark(to, from); ok {
 		if _, replaced := missingBookmark(from, to); replaced {
@@ -188,23 +188,23 @@ func ChangeText(from, to protocol.Annotations) string {
 	}
 	for _, label := range to.MutedLabels() {
 		if !from.Muted(label) {
-			return "mute of " + Clean(to.Name(label))
+			return "mute of " + TerminalSafe(to.Name(label))
 		}
 	}
 	for _, label := range from.MutedLabels() {
 		if !to.Muted(label) {
-			return "unmute of " + Clean(to.Name(label))
+			return "unmute of " + TerminalSafe(to.Name(label))
 		}
 	}
 	names, before := to.Names(), from.Names()
 	for label, name := range names {
 		if before[label] != name {
-			return "name " + Clean(name) + " of " + Clean(label)
+			return "name " + TerminalSafe(name) + " of " + TerminalSafe(label)
 		}
 	}
 	for label, name := range before {
 		if names[label] != name {
-			return "removal of the name " + Clean(name)
+			return "removal of the name " + TerminalSafe(name)
 		}
 	}
 	return "no change"

@@ -1,6 +1,6 @@
 // Package display contains what all displays of a session share: the State of the
 // session at a moment, the Session with the users' annotations applied, and values as
-// text. What comes from a network is made safe for a terminal here (Clean).
+// text. What comes from a network is made safe for a terminal here (TerminalSafe).
 package display
 
 import (

@@ -15,11 +15,11 @@ import (
 	"hubbub/tui/canvas"
 )
 
-// Clean makes text from a network or a file name safe for a terminal. It removes
+// TerminalSafe makes text from a network or a file name safe for a terminal. It removes
 // escape sequences, control characters, and invisible characters that reorder
 // or hide text; line breaks become spaces. Joiners stay where scripts and emoji
 // need them.
-func Clean(s string) string {
+func TerminalSafe(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r >= 0x7f }) {
 		return s
 	}
@@ -197,9 +197,9 @@ func RecordedText(dir string, length float64, bytes int64, turns, speakers int) 
 	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(int64(turns), "turn"), Count(int64(speakers), "speaker"), Bytes(bytes))
 }
 
-// HealthSegments are the lag of the newest event, with that of the latest one if
-// most is set, and the time since the service last sent something.
-func HealthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segment) {
+// HealthSegments are the lag of the newest event, with the largest one if withMax
+// is set, and the time since the service last sent something.
+func HealthSegments(h trace.Health, rank int, withMax bool) (segments []canvas.Segment) {
 	if h == (trace.Health{}) {
 		return nil
 	}
@@ -209,8 +209,8 @@ func HealthSegments(h trace.Health, rank int, most bool) (segments []canvas.Segm
 	}
 	if h.Lag >= 0 {
 		text := "lag " + Duration(h.Lag)
-		if most {
-			text += ", most " + Duration(h.MaxLag)
+		if withMax {
+			text += ", max " + Duration(h.MaxLag)
 		}
 		segments = append(segments, canvas.NewSegment(text, style, rank))
 	}

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestClean(t *testing.T) {
+func TestTerminalSafe(t *testing.T) {
 	for in, want := range map[string]string{
 		"SPEAKER_00":                            "SPEAKER_00",
 		"\x1b[31mred\x1b[0m":                    "red",
@@ -25,15 +25,15 @@ func TestClean(t *testing.T) {
 		"broken \xff utf-8":                     "broken \uFFFD utf-8",
 		"\x1bPdevice control\x1b\\string":       "string",
 	} {
-		if got := Clean(in); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		if got := TerminalSafe(in); got != want {
+			t.Errorf("TerminalSafe(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
 
-func TestCleanLeavesNothingThatMovesACursor(t *testing.T) {
+func TestTerminalSafeLeavesNothingThatMovesACursor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Clean(rapid.String().Draw(t, "s") + string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")))
+		s := TerminalSafe(rapid.String().Draw(t, "s") + string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")))
 		for _, r := range s {
 			if unicode.IsControl(r) {
 				t.Fatalf("%q still has %U", s, r)

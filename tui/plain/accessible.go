@@ -71,18 +71,20 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 			name = cmp.Or(t.Match, name)
 		}
 	}
-	text := display.Clean(t.Text)
+	text := display.TerminalSafe(t.Text)
 	if text != "" {
 		text = ": " + text
 	}
-	return a.line("%s, %s to %s%s", display.Clean(name), display.Clock(t.Start), display.Clock(t.End), text)
+	return a.line("%s, %s to %s%s", display.TerminalSafe(name), display.Clock(t.Start), display.Clock(t.End), text)
 }
 
 // Error reports a problem.
-func (a *Accessible) Error(text string) error { return a.printf("Error: %s", display.Clean(text)) }
+func (a *Accessible) Error(text string) error {
+	return a.printf("Error: %s", display.TerminalSafe(text))
+}
 
 // Notice reports something worth knowing.
-func (a *Accessible) Notice(text string) error { return a.printf("%s", display.Clean(text)) }
+func (a *Accessible) Notice(text string) error { return a.printf("%s", display.TerminalSafe(text)) }
 
 // State reports what is new since the last call: the source and its notice, the
 // connection and its problems, who has begun to speak, lost audio, the end. It
@@ -101,16 +103,16 @@ func (a *Accessible) State(s display.State) error {
 	a.previous = &s
 	if s.Source != "" && s.Source != old.Source {
 		if s.Watching {
-			_ = a.line("Watching %s. There is no sound here.", display.Clean(s.Source))
+			_ = a.line("Watching %s. There is no sound here.", display.TerminalSafe(s.Source))
 		} else {
-			_ = a.line("Listening to %s.", display.Clean(s.Source))
+			_ = a.line("Listening to %s.", display.TerminalSafe(s.Source))
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.line("Notice: %s.", display.Clean(s.SourceNotice))
+		_ = a.line("Notice: %s.", display.TerminalSafe(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		text := display.Clean(s.InputProblem)
+		text := display.TerminalSafe(s.InputProblem)
 		if s.InputLost { // else it is a question
 			text += "."
 		}
@@ -122,7 +124,7 @@ func (a *Accessible) State(s display.State) error {
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:
 	case r.Stopped != "" && (before == nil || before.Stopped == ""):
-		_ = a.line("Warning: %s.", display.Clean(r.Stopped))
+		_ = a.line("Warning: %s.", display.TerminalSafe(r.Stopped))
 	case before == nil:
 		free := ""
 		if r.Free > 0 {
@@ -134,7 +136,7 @@ func (a *Accessible) State(s display.State) error {
 		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
-		_ = a.line("Others watch it as stream %s.", display.Clean(s.Stream))
+		_ = a.line("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
 	}
 	if s.Dropped > old.Dropped {
 		_ = a.line("Warning: %s dropped, %d in all.", display.Count(s.Dropped-old.Dropped, "chunk"), s.Dropped)
@@ -187,10 +189,10 @@ func (a *Accessible) reportRecognised(s *display.Session) {
 		switch before := a.matches[p.Label]; {
 		case p.Recognised && p.Name != before:
 			a.matches[p.Label] = p.Name
-			_ = a.line("%s is recognised as %s.", display.Clean(p.Label), p.Name)
+			_ = a.line("%s is recognised as %s.", display.TerminalSafe(p.Label), p.Name)
 		case p.Name == p.Label && before != "": // another name is a typed one
 			delete(a.matches, p.Label)
-			_ = a.line("%s is no longer recognised as %s.", display.Clean(p.Label), before)
+			_ = a.line("%s is no longer recognised as %s.", display.TerminalSafe(p.Label), before)
 		}
 	}
 }
@@ -232,7 +234,7 @@ func (a *Accessible) Summary(s display.State) error {
 
 // connSentence is the state of the connection as a sentence.
 func connSentence(s display.State) string {
-	server := cmp.Or(display.Clean(s.Server), "the server")
+	server := cmp.Or(display.TerminalSafe(s.Server), "the server")
 	text := ""
 	switch s.Conn {
 	case display.Connecting:
@@ -249,7 +251,7 @@ func connSentence(s display.State) string {
 		text = "Connection failed"
 	}
 	if s.ConnReason != "" {
-		text += ": " + display.Clean(s.ConnReason)
+		text += ": " + display.TerminalSafe(s.ConnReason)
 	}
 	return text + "."
 }

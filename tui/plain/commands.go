@@ -73,8 +73,8 @@ func commands() []command {
 		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first person into the second", do: (*CommandLine).merge},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a person from the shares, or includes them again", do: (*CommandLine).mute},
-		{words: []string{"mark", "bookmark", "b"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).mark},
-		{words: []string{"marks", "bookmarks"}, help: "lists all bookmarks", do: (*CommandLine).marks},
+		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).bookmark},
+		{words: []string{"bookmarks", "marks"}, help: "lists all bookmarks", do: (*CommandLine).bookmarks},
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
 		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
@@ -86,14 +86,14 @@ func commands() []command {
 		{words: []string{"quiet"}, help: "reports problems only, no turns", do: setDetail(quiet, "Quiet: problems only. Normal reports turns again.")},
 		{words: []string{"normal"}, help: "reports who begins to speak, and finished turns", do: setDetail(normal, "Normal: turns and problems.")},
 		{words: []string{"verbose"}, help: "reports changes of the lag as well", do: setDetail(verbose, "Verbose: turns, problems and lag.")},
-		{words: []string{"quit", "q", "exit", "leave"}, help: "ends the session", do: (*CommandLine).quit},
+		{words: []string{"quit", "q", "exit"}, help: "ends the session", do: (*CommandLine).quit},
 	}
 }
 
 // Run executes a line and answers on the display. Its error is ErrQuit, or that
 // of the output; a wrong command is no error.
 func (c *CommandLine) Run(line string) error {
-	word, args, _ := strings.Cut(strings.TrimSpace(display.Clean(line)), " ")
+	word, args, _ := strings.Cut(strings.TrimSpace(display.TerminalSafe(line)), " ")
 	if word == "" {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (c *CommandLine) last(args string) error {
 func (c *CommandLine) status(string) error {
 	s := c.o.Snapshot()
 	_ = c.printf("%s", connSentence(s))
-	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.Clean(s.Source))
+	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.TerminalSafe(s.Source))
 	if s.Length > 0 {
 		text += " of " + display.Clock(s.Length)
 	}
@@ -199,7 +199,7 @@ func (c *CommandLine) status(string) error {
 		_ = c.printf("%s, %s dropped.", text, display.Count(s.Dropped, "chunk"))
 	}
 	if s.Stream != "" && !s.Watching {
-		_ = c.printf("Others watch it as stream %s.", display.Clean(s.Stream))
+		_ = c.printf("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
 	}
 	if s.Page != "" {
 		_ = c.printf("The page for an audience is at %s.", s.Page)
@@ -314,7 +314,7 @@ func (c *CommandLine) mute(args string) error {
 	return c.printf("%s.", display.MuteText(p.Name, !p.Muted))
 }
 
-func (c *CommandLine) mark(note string) error {
+func (c *CommandLine) bookmark(note string) error {
 	at := c.o.Snapshot().Position
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
 		return c.refused(err)
@@ -322,13 +322,13 @@ func (c *CommandLine) mark(note string) error {
 	return c.printf("Bookmark at %s.", display.Clock(at))
 }
 
-func (c *CommandLine) marks(string) error {
+func (c *CommandLine) bookmarks(string) error {
 	a, _ := c.o.Annotations.Load()
 	if len(a.Bookmarks()) == 0 {
 		return c.printf("There are no bookmarks.")
 	}
 	for _, k := range a.Bookmarks() {
-		_ = c.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.Clean(k.Note)))
+		_ = c.printf("%s", strings.TrimSpace(display.Clock(k.At)+" "+display.TerminalSafe(k.Note)))
 	}
 	return c.out.failure()
 }
@@ -348,14 +348,14 @@ func (c *CommandLine) export(string) error {
 		return c.failed(err)
 	}
 	c.o.Annotations.MarkSaved(revision)
-	return c.printf("%s", display.Clean(text))
+	return c.printf("%s", display.TerminalSafe(text))
 }
 
 // failed answers that something went wrong, and what to do.
 func (c *CommandLine) failed(err error) error {
 	_ = c.out.Error(err.Error())
 	if next := hint.Of(err); next != "" {
-		_ = c.printf("%s", display.Clean(next))
+		_ = c.printf("%s", display.TerminalSafe(next))
 	}
 	return c.out.failure()
 }
@@ -365,7 +365,7 @@ func (c *CommandLine) record(string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 // microphone lists the devices, and continues with the one of a number.
@@ -376,7 +376,7 @@ func (c *CommandLine) microphone(args string) error {
 	}
 	if args == "" {
 		for i, d := range list {
-			text := fmt.Sprintf("%d: %s, %s", i+1, display.Clean(d.Name), display.Clean(d.System))
+			text := fmt.Sprintf("%d: %s, %s", i+1, display.TerminalSafe(d.Name), display.TerminalSafe(d.System))
 			if d.Used {
 				text += ", in use"
 			}
@@ -392,7 +392,7 @@ func (c *CommandLine) microphone(args string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 func (c *CommandLine) pause(string) error {
@@ -406,7 +406,7 @@ func (c *CommandLine) pause(string) error {
 func (c *CommandLine) seek(args string) error {
 	at, ok := parseClock(args)
 	if !ok {
-		return c.printf("%q is no time; type 90, 1:30 or 1:02:03.", args)
+		return c.printf("%q is not a time; type 90, 1:30 or 1:02:03.", args)
 	}
 	c.o.Player.Seek(at)
 	return c.printf("At %s.", display.Clock(at))
@@ -464,7 +464,7 @@ func (c *CommandLine) remember(args string) error {
 	if err != nil {
 		return c.failed(err)
 	}
-	return c.printf("%s.", display.Clean(text))
+	return c.printf("%s.", display.TerminalSafe(text))
 }
 
 func (c *CommandLine) never(string) error {
@@ -484,7 +484,7 @@ func (c *CommandLine) correctVoices() error {
 	case err != nil:
 		return c.failed(err)
 	case text != "":
-		return c.printf("%s.", display.Clean(text))
+		return c.printf("%s.", display.TerminalSafe(text))
 	}
 	return c.out.failure()
 }

@@ -59,8 +59,8 @@ func TestCommands(t *testing.T) {
 		{"mute SPEAKER_02", "SPEAKER_02 is no longer muted.\n"},
 		{"undo", "Undone: unmute of SPEAKER_02.\n"},
 		{"mute SPEAKER_02", "SPEAKER_02 is no longer muted.\n"},
-		{"marks", "There are no bookmarks.\n"},
-		{"mark a note\x1b[2J", "Bookmark at 1:00.\n"},
+		{"bookmarks", "There are no bookmarks.\n"},
+		{"bookmark a note\x1b[2J", "Bookmark at 1:00.\n"},
 		{"marks", "1:00 a note\n"},
 		{"mark another", "Bookmark at 1:00.\n"},
 		{"undo", "Undone: note of the bookmark at 1:00.\n"},
@@ -87,7 +87,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%v, or exported but not saved", err)
 	}
 	if err := c.Run("quit"); err != ErrQuit {
-		t.Errorf("quit answers %v", err)
+		t.Errorf("quit returns %v", err)
 	}
 }
 
@@ -95,10 +95,10 @@ func TestQuitTwiceDiscardsChanges(t *testing.T) {
 	c, _, _ := commandsAt(60)
 	_ = c.Run("mark")
 	if err := c.Run("quit"); err != nil {
-		t.Fatalf("the first quit answers %v", err)
+		t.Fatalf("the first quit returns %v", err)
 	}
 	if err := c.Run("quit"); err != ErrQuit {
-		t.Errorf("the second quit answers %v", err)
+		t.Errorf("the second quit returns %v", err)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestPlaybackCommands(t *testing.T) {
 	if p.Toggled != 1 || p.Speed != 1 || len(p.Sought) != 2 || p.Sought[0] != 3723 || p.Sought[1] != 90 {
 		t.Errorf("%+v", p)
 	}
-	if n := strings.Count(b.String(), "is no time"); n != 3 {
+	if n := strings.Count(b.String(), "is not a time"); n != 3 {
 		t.Errorf("%d times are refused: %s", n, b.String())
 	}
 }

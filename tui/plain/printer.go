@@ -55,12 +55,12 @@ func NewPrinter(w io.Writer, format Format, name string) (*Printer, error) {
 func (p *Printer) Turn(t protocol.Turn) error {
 	switch p.format {
 	case FormatLines:
-		line := fmt.Sprintf("%s %s %s", display.ClockMillis(t.Start), display.ClockMillis(t.End), display.Clean(t.Speaker))
+		line := fmt.Sprintf("%s %s %s", display.ClockMillis(t.Start), display.ClockMillis(t.End), display.TerminalSafe(t.Speaker))
 		if t.Match != "" && t.Match != t.Speaker {
-			line += " " + display.Clean(t.Match)
+			line += " " + display.TerminalSafe(t.Match)
 		}
 		if t.Text != "" {
-			line += "\t" + display.Clean(t.Text)
+			line += "\t" + display.TerminalSafe(t.Text)
 		}
 		return p.line(line)
 	case FormatJSON:

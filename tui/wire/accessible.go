@@ -15,7 +15,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Over && s.End.Fault:
-		add("The stream is over: %s, %s.", s.End.Type, display.Clean(s.End.Text))
+		add("The stream is over: %s, %s.", s.End.Type, display.TerminalSafe(s.End.Text))
 		return out
 	case s.Over:
 		add("The stream was closed, %d, %s.", s.End.Code, protocol.CodeMeaning(s.End.Code))

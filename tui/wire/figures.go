@@ -17,7 +17,7 @@ import (
 var Figures = []struct{ Name, Text string }{
 	{"sent, received", "messages and bytes of the session, audio included"},
 	{"open", "time since this stream was opened"},
-	{"lag, most", "from sending audio to its event; the longest so far"},
+	{"lag, max", "from sending audio to its event; the largest so far"},
 	{"last reply", "time since anything was received, pongs included"},
 	{"pace", "seconds of audio sent per second, over 5 s"},
 	{"behind, ahead", "audio sent, compared with the time since the first chunk"},

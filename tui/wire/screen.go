@@ -122,7 +122,7 @@ func (p painter) drawHeader(c *canvas.Canvas) {
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
 	segments := []canvas.Segment{
 		canvas.NewSegment("wire view", canvas.Plain, 0),
-		canvas.NewSegment("to "+display.Clean(p.Server), canvas.Dim, 4),
+		canvas.NewSegment("to "+display.TerminalSafe(p.Server), canvas.Dim, 4),
 		canvas.NewSegment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
 		canvas.NewSegment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}

@@ -25,7 +25,7 @@ func rowText(r row) (text string, style canvas.Style) {
 	case rec.Kind == trace.KindChunk || rec.Kind == trace.KindPing || rec.Kind == trace.KindPong:
 		style = canvas.Dim
 	}
-	recordText := display.Clean(rec.Text)
+	recordText := display.TerminalSafe(rec.Text)
 	switch rec.Kind {
 	case trace.KindChunk:
 		if recordText != "" {
@@ -125,7 +125,7 @@ func eventText(r *trace.Record, recordText string) string {
 		text = "end   "
 	case protocol.TypeError:
 	default:
-		text = display.Clean(r.Type) + " "
+		text = display.TerminalSafe(r.Type) + " "
 	}
 	text += recordText
 	if r.Lag > 0 && (r.Type == protocol.TypeSpeakerStart || r.Type == protocol.TypeSpeakerEnd) {
@@ -145,7 +145,7 @@ func rawLines(r row, width int, unfold string) []styledLine {
 	var out []styledLine
 	rec := *r.record
 	if len(rec.Raw) > 0 {
-		for _, l := range canvas.Wrap(display.Clean(string(rec.Raw)), width) {
+		for _, l := range canvas.Wrap(display.TerminalSafe(string(rec.Raw)), width) {
 			out = append(out, styledLine{l, canvas.Plain})
 		}
 		out = append(out, styledLine{})
@@ -157,7 +157,7 @@ func rawLines(r row, width int, unfold string) []styledLine {
 	var b bytes.Buffer
 	_ = json.Indent(&b, []byte(rec.Line()), "", "  ") // it is JSON
 	for l := range strings.SplitSeq(b.String(), "\n") {
-		for _, part := range canvas.Wrap(display.Clean(l), width) {
+		for _, part := range canvas.Wrap(display.TerminalSafe(l), width) {
 			out = append(out, styledLine{part, canvas.Dim})
 		}
 	}

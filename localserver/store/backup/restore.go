@@ -78,7 +78,7 @@ func (b *reader) verify() error {
 	}
 	for _, e := range b.list.Entries {
 		if !validEntry(e.Name) {
-			return fmt.Errorf("%q is no entry of a backup", e.Name)
+			return fmt.Errorf("%q is not an entry of a backup", e.Name)
 		}
 		sum, size := sha256.New(), counter(0)
 		if err := b.copy(e.Name, io.MultiWriter(sum, &size)); err != nil {

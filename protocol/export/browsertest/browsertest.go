@@ -89,7 +89,7 @@ func Open(t *testing.T) *Browser {
 			t.Fatal(err)
 		}
 	case <-time.After(Timeout):
-		t.Fatal("Chromium does not answer")
+		t.Fatal("Chromium does not respond")
 	}
 	t.Cleanup(func() { _ = b.conn.Close() })
 	var target struct{ TargetID string }
@@ -120,25 +120,25 @@ func (b *Browser) Call(method string, params map[string]any, result any) {
 	}
 	_ = b.conn.SetReadDeadline(time.Now().Add(Timeout))
 	for {
-		var answer struct {
+		var response struct {
 			ID     int
 			Method string
 			Params json.RawMessage
 			Result json.RawMessage
 			Error  *struct{ Message string }
 		}
-		if err := b.conn.ReadJSON(&answer); err != nil {
+		if err := b.conn.ReadJSON(&response); err != nil {
 			b.T.Fatalf("%s: %v", method, err)
 		}
-		if answer.ID != b.id {
-			b.note(answer.Method, answer.Params)
+		if response.ID != b.id {
+			b.note(response.Method, response.Params)
 			continue
 		}
-		if answer.Error != nil {
-			b.T.Fatalf("%s: %s", method, answer.Error.Message)
+		if response.Error != nil {
+			b.T.Fatalf("%s: %s", method, response.Error.Message)
 		}
 		if result != nil {
-			if err := json.Unmarshal(answer.Result, result); err != nil {
+			if err := json.Unmarshal(response.Result, result); err != nil {
 				b.T.Fatal(err)
 			}
 		}
@@ -157,7 +157,7 @@ func (b *Browser) note(method string, params json.RawMessage) {
 	}
 }
 
-// Eval runs an expression in the page and answers its value.
+// Eval runs an expression in the page and returns its value.
 func (b *Browser) Eval(expression string) any {
 	b.T.Helper()
 	var r struct {

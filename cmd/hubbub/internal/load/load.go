@@ -52,7 +52,7 @@ type Report struct {
 // JSON writes the report as one line.
 func (r Report) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
-// Text writes the report for people.
+// Text writes the report as text.
 func (r Report) Text(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "streams    %d: %d completed, %d failed\nevents     %d\nlag        p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\ndropped    %d chunks\n",
 		r.Streams, r.Completed, r.Failed, r.Events, r.Lag.P50, r.Lag.P95, r.Lag.P99, r.DroppedChunks)

@@ -121,7 +121,7 @@ func Listen(address string, state func() State) (*Server, error) {
 	return s, nil
 }
 
-// shownAddress is the address of a listener for people: where it listens on all
+// shownAddress is the address of a listener as displayed: where it listens on all
 // interfaces, that of the first one which others can reach.
 func shownAddress(host string, at net.Addr) string {
 	_, port, _ := net.SplitHostPort(at.String())

@@ -263,7 +263,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%s: policy %q", c.url, p)
 		}
 		if c.status != 200 && strings.Contains(string(body), server.secret) {
-			t.Errorf("%s: the answer has the path: %s", c.url, body)
+			t.Errorf("%s: the response has the path: %s", c.url, body)
 		}
 	}
 }

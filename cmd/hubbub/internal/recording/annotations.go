@@ -54,7 +54,7 @@ func (s *AnnotationsSaver) save() {
 	own, whole := annotations.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
 	if err == nil {
-		err = WriteFile(s.path, append(raw, '\n'))
+		err = WriteFile(s.path, append(raw, '\n'), 0o666)
 	}
 	if err == nil && whole {
 		s.store.MarkSaved(revision)

@@ -97,20 +97,20 @@ func (c Content) Export(dir string) (string, error) {
 // WriteExport writes one file, or nothing. Without replace it is an error when
 // the file exists.
 func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
-	return ExportError(writeFile(path, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
+	return ExportError(writeFile(path, 0o666, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
 }
 
 // WriteFile writes a file in one step: a reader, also after a crash, sees either
-// what was there or the new content.
-func WriteFile(path string, content []byte) error {
-	return writeFile(path, true, func(w io.Writer) error {
+// what was there or the new content. perm is the mode before the umask.
+func WriteFile(path string, content []byte, perm fs.FileMode) error {
+	return writeFile(path, perm, true, func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
 	})
 }
 
-func writeFile(path string, replace bool, write func(io.Writer) error) error {
-	temp, err := createTemp(path)
+func writeFile(path string, perm fs.FileMode, replace bool, write func(io.Writer) error) error {
+	temp, err := createTemp(path, perm)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func writeFile(path string, replace bool, write func(io.Writer) error) error {
 
 // createTemp creates a file beside path. Its mode, unlike that of os.CreateTemp, is
 // left to the umask.
-func createTemp(path string) (temp *os.File, err error) {
+func createTemp(path string, perm fs.FileMode) (temp *os.File, err error) {
 	for range 100 {
 		name := fmt.Sprintf(".%s-%08x", filepath.Base(path), rand.Uint32())
-		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}

@@ -45,9 +45,9 @@ type Info struct {
 	Version int       `json:"version"`
 	Program string    `json:"program"`
 	Started time.Time `json:"started"`
-	Source  string    `json:"source"`  // for people
+	Source  string    `json:"source"`  // display name
 	Name    string    `json:"name"`    // in RTTM
-	Server  string    `json:"server"`  // for people; without credentials
+	Server  string    `json:"server"`  // display name; without credentials
 	Latency float64   `json:"latency"` // seconds; 0 = unknown
 	Pace    string    `json:"pace"`
 	// Watched is the id of a stream that another client sent: its recording has

@@ -74,12 +74,12 @@ func (p *Player) advance() float64 {
 	at := p.position()
 	for ; p.next < len(p.rec.events) && p.rec.events[p.next].at <= at; p.next++ {
 		e := p.rec.events[p.next].event
-		p.reached = append(p.reached, Step{e, p.rec.say(p.timeline, p.timeline.Apply(e))})
+		p.reached = append(p.reached, Step{e, p.rec.addTranscripts(p.timeline, p.timeline.Apply(e))})
 	}
 	if at >= p.rec.Length && !p.over {
 		p.over = true
 		p.from, p.playing = at, false
-		if turns := p.rec.say(p.timeline, p.timeline.EndOpen(p.rec.end)); len(turns) > 0 {
+		if turns := p.rec.addTranscripts(p.timeline, p.timeline.EndOpen(p.rec.end)); len(turns) > 0 {
 			p.reached = append(p.reached, Step{Turns: turns})
 		}
 	}

@@ -34,9 +34,9 @@ type Recording struct {
 	// Warnings say what is damaged or missing.
 	Warnings []string
 
-	events []timedEvent             // in order of arrival
-	words  map[protocol.Turn]string // what was said in turns, without match
-	end    float64                  // where turns end that have no end event, in seconds
+	events      []timedEvent             // in order of arrival
+	transcripts map[protocol.Turn]string // by turn, without match
+	end         float64                  // where turns end that have no end event, in seconds
 }
 
 // timedEvent is an event with the position of the recording, in seconds, at
@@ -56,7 +56,7 @@ func Read(ctx context.Context, dir string) (*Recording, error) {
 	case err != nil:
 		return nil, unreadable(err)
 	case !st.IsDir():
-		return nil, hint.Add(fmt.Errorf("%s is no folder", dir), "Name the folder of a recording; a file plays with `hubbub --input`.")
+		return nil, hint.Add(fmt.Errorf("%s is not a folder", dir), "Name the folder of a recording; a file plays with `hubbub --input`.")
 	}
 	r := &Recording{Dir: dir}
 	if err := r.readInfo(); err != nil {
@@ -95,7 +95,7 @@ func (r *Recording) Turns() []protocol.Turn {
 	timeline.EndOpen(r.end)
 	turns := timeline.Snapshot().Turns()
 	for i := range turns {
-		turns[i].Text = r.said(turns[i])
+		turns[i].Text = r.transcript(turns[i])
 	}
 	return turns
 }
@@ -118,9 +118,9 @@ func (r *Recording) warn(format string, args ...any) {
 func (r *Recording) warnDamaged(n int, file string) {
 	switch {
 	case n == 1:
-		r.warn("1 line is damaged in %s, left out", file)
+		r.warn("1 line is damaged in %s, skipped", file)
 	case n > 1:
-		r.warn("%d lines are damaged in %s, left out", n, file)
+		r.warn("%d lines are damaged in %s, skipped", n, file)
 	}
 }
 
@@ -144,7 +144,7 @@ func (r *Recording) readInfo() error {
 	}
 	var info Info
 	if err := json.Unmarshal(raw, &info); err != nil {
-		r.warn("%s is damaged and was left out", SessionFile)
+		r.warn("%s is damaged and was skipped", SessionFile)
 		return nil
 	}
 	if info.Version > formatVersion {
@@ -275,35 +275,35 @@ func (r *Recording) readAnnotations() error {
 	return nil
 }
 
-// readWords reads what was said.
+// readWords reads the transcripts.
 func (r *Recording) readWords() error {
 	raw, _, err := r.readFile(WordsFile)
 	if err != nil {
 		return err
 	}
 	damaged := 0
-	r.words = map[protocol.Turn]string{}
+	r.transcripts = map[protocol.Turn]string{}
 	for line := range bytes.Lines(raw) {
 		var t protocol.Turn
 		if json.Unmarshal(line, &t) != nil {
 			damaged++
 			continue
 		}
-		r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
+		r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}] = t.Text
 	}
 	r.warnDamaged(damaged, WordsFile)
 	return nil
 }
 
-// said is what was said in a turn; "" = not recognised.
-func (r *Recording) said(t protocol.Turn) string {
-	return r.words[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
+// transcript is that of a turn; "" = not recognised.
+func (r *Recording) transcript(t protocol.Turn) string {
+	return r.transcripts[protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.End}]
 }
 
-// say gives finished turns what was said, also on the timeline.
-func (r *Recording) say(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
+// addTranscripts gives finished turns their transcripts, also on the timeline.
+func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol.Turn) []protocol.Turn {
 	for i := range turns {
-		if turns[i].Text = r.said(turns[i]); turns[i].Text != "" {
+		if turns[i].Text = r.transcript(turns[i]); turns[i].Text != "" {
 			timeline.SetText(turns[i])
 		}
 	}

@@ -22,7 +22,7 @@ const lateMargin = 500 * time.Millisecond
 // audio and events, and passes them to a Writer while a recording runs. The clock
 // of each recording begins with it: a turn that is open then starts at 0.
 //
-// Audio may be called from one goroutine, Event, Turn and Words from another, all
+// Audio may be called from one goroutine, Event, Turn and Transcript from another, all
 // else from any. Status and Dropped do not wait for the disk, nor does Audio of a
 // microphone.
 type Recorder struct {
@@ -259,8 +259,8 @@ func (r *Recorder) follow(e protocol.Event) {
 // Turn takes a finished turn.
 func (r *Recorder) Turn(t protocol.Turn) { r.pass(t, r.turn) }
 
-// Words takes a turn with what was said.
-func (r *Recorder) Words(t protocol.Turn) { r.pass(t, (*Writer).Words) }
+// Transcript takes a finished turn with its transcript.
+func (r *Recorder) Transcript(t protocol.Turn) { r.pass(t, (*Writer).Transcript) }
 
 // pass writes a turn as the recording has it, if one runs that has it.
 func (r *Recorder) pass(t protocol.Turn, write func(*Writer, protocol.Turn)) {

@@ -70,7 +70,7 @@ func TestRecorderPart(t *testing.T) {
 	r.Event(11.5, startOf(11, "C")) // 1.5 s after the start
 	r.Event(13, endOf(12.25, "A"))
 	r.Turn(protocol.Turn{Speaker: "A", Start: 8, End: 12.25})
-	r.Words(protocol.Turn{Speaker: "A", Start: 8, End: 12.25, Text: "hello"})
+	r.Transcript(protocol.Turn{Speaker: "A", Start: 8, End: 12.25, Text: "hello"})
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(12, "in it") })
 	change(func(a protocol.Annotations) (protocol.Annotations, error) { return a.MoveTurn("A", 8, 12.25, "C") })
 	done, err := r.Stop(0, func() []protocol.Span {

@@ -117,7 +117,7 @@ func (w *Writer) begin(annotations *protocol.AnnotationsStore, from float64) {
 
 func cannotRecord(err error) error {
 	if diskFull(err) {
-		return hint.Errorf("Make room on the disk, or record into another folder.", "cannot record: the disk is full")
+		return hint.Errorf("Free disk space, or record into another folder.", "cannot record: the disk is full")
 	}
 	return hint.Add(fmt.Errorf("cannot record: %w", err), "Choose a folder that you may write to.")
 }
@@ -178,7 +178,7 @@ func (w *Writer) writeInfo() error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(w.Path(SessionFile), append(raw, '\n'))
+	return WriteFile(w.Path(SessionFile), append(raw, '\n'), 0o666)
 }
 
 // Audio records a chunk. A file waits for the disk. A microphone does not: when
@@ -257,8 +257,8 @@ func (w *Writer) Turn(t protocol.Turn) {
 	w.write(w.turns, []byte(protocol.FormatRTTM(w.info.Name, t)+"\n"))
 }
 
-// Words records a turn with what was said. It is called from the goroutine of Turn.
-func (w *Writer) Words(t protocol.Turn) {
+// Transcript records a turn with its transcript. It is called from the goroutine of Turn.
+func (w *Writer) Transcript(t protocol.Turn) {
 	if w.failure.Load() != nil {
 		return
 	}
@@ -317,7 +317,7 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 // ErrExists is in the error of newWriter for a folder that has a recording.
 var ErrExists = errors.New("holds a recording already")
 
-const failureHint = "Make room on the disk, or record into another folder; what was written before is readable."
+const failureHint = "Free disk space, or record into another folder; what was written before is readable."
 
 // spaceInterval is how often the free space is measured.
 const spaceInterval = 2 * time.Second

@@ -37,7 +37,7 @@ func chunk(seq int64) capture.Chunk {
 // TestFullDiskAtTheBeginning does not blame the folder.
 func TestFullDiskAtTheBeginning(t *testing.T) {
 	err := cannotRecord(&os.PathError{Op: "write", Path: "rec/session.json", Err: syscall.ENOSPC})
-	if err.Error() != "cannot record: the disk is full" || !strings.Contains(hint.Of(err), "Make room") {
+	if err.Error() != "cannot record: the disk is full" || !strings.Contains(hint.Of(err), "Free disk space") {
 		t.Errorf("%v; %s", err, hint.Of(err))
 	}
 }

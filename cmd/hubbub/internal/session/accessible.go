@@ -30,28 +30,28 @@ type accessible struct {
 	faults   faultReports
 }
 
-func (d *accessible) Attended() bool { return true }
+func (a *accessible) Attended() bool { return true }
 
-func (d *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
+func (a *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
 	log := trace.NewLog()
-	d.trace = log.Snapshot
+	a.trace = log.Snapshot
 	return ctx, &Tracer{sink: log}
 }
 
-func (d *accessible) open(v view) error {
-	d.view = v
+func (a *accessible) open(v view) error {
+	a.view = v
 	c := v.controls()
-	d.commands = plain.NewCommandLine(d.out, plain.CommandOptions{
-		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: c.player, Memory: c.memory, Record: c.record, Microphones: c.mics, Wire: d.trace,
+	a.commands = plain.NewCommandLine(a.out, plain.CommandOptions{
+		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: c.player, Memory: c.memory, Record: c.record, Microphones: c.mics, Wire: a.trace,
 	})
-	if err := d.out.State(v.state()); err != nil || !IsTerminal(d.streams.Stdin) || v.about().Kind == capture.Stdin {
+	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
 	}
-	return d.out.Notice("Type help and enter for the commands.")
+	return a.out.Notice("Type help and enter for the commands.")
 }
 
-func (d *accessible) run(ctx context.Context) error {
-	lines, stop := d.readLines(ctx)
+func (a *accessible) run(ctx context.Context) error {
+	lines, stop := a.readLines(ctx)
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -64,14 +64,14 @@ func (d *accessible) run(ctx context.Context) error {
 				lines = nil
 				continue
 			}
-			switch err := d.commands.Run(line); {
+			switch err := a.commands.Run(line); {
 			case errors.Is(err, plain.ErrQuit):
 				return nil
 			case err != nil:
 				return err
 			}
 		case <-tick.C:
-			if err := d.out.State(d.view.state()); err != nil {
+			if err := a.out.State(a.view.state()); err != nil {
 				return err
 			}
 		}
@@ -79,21 +79,21 @@ func (d *accessible) run(ctx context.Context) error {
 }
 
 // readLines reads lines from standard input on a goroutine that stop ends.
-func (d *accessible) readLines(ctx context.Context) (lines <-chan string, stop func()) {
-	if d.streams.Stdin == nil || d.view.about().Kind == capture.Stdin {
+func (a *accessible) readLines(ctx context.Context) (lines <-chan string, stop func()) {
+	if a.streams.Stdin == nil || a.view.about().Kind == capture.Stdin {
 		return nil, func() {}
 	}
-	reader, err := cancelreader.NewReader(d.streams.Stdin)
+	reader, err := cancelreader.NewReader(a.streams.Stdin)
 	if err != nil { // standard input is closed
 		return nil, func() {}
 	}
 	next, restore := scanLines(reader), func() {}
-	if screen, ok := d.streams.Stdout.(*os.File); ok && IsTerminal(d.streams.Stdin) && IsTerminal(screen) {
-		if e := editLines(d.streams.Stdin, reader, screen); e != nil {
-			d.writer.use(e.terminal)
+	if screen, ok := a.streams.Stdout.(*os.File); ok && IsTerminal(a.streams.Stdin) && IsTerminal(screen) {
+		if e := editLines(a.streams.Stdin, reader, screen); e != nil {
+			a.writer.use(e.terminal)
 			next = e.terminal.ReadLine
 			restore = sync.OnceFunc(func() {
-				d.writer.use(screen)
+				a.writer.use(screen)
 				e.close()
 			})
 		}
@@ -156,36 +156,36 @@ func (a *accessibleWriter) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-func (d *accessible) staysOpen() bool { return false }
+func (a *accessible) staysOpen() bool { return false }
 
-func (d *accessible) event(e protocol.Event) error {
-	if !d.faults.due(e) {
+func (a *accessible) event(e protocol.Event) error {
+	if !a.faults.due(e) {
 		return nil
 	}
-	return d.out.Error(faultText(e))
+	return a.out.Error(faultText(e))
 }
 
-func (d *accessible) turn(t protocol.Turn) error { return d.out.Turn(t) }
+func (a *accessible) turn(t protocol.Turn) error { return a.out.Turn(t) }
 
-func (d *accessible) notice(text string, problem bool) error {
+func (a *accessible) notice(text string, problem bool) error {
 	if problem { // the state of the connection says it
 		return nil
 	}
-	return d.out.Notice(text)
+	return a.out.Notice(text)
 }
 
-func (d *accessible) statesGaps() bool { return true }
+func (a *accessible) statesGaps() bool { return true }
 
-func (d *accessible) joinHint() string { return ": merge joins them" }
+func (a *accessible) joinHint() string { return ": merge joins them" }
 
-func (d *accessible) finish() error {
-	if err := d.out.State(d.view.state()); err != nil {
+func (a *accessible) finish() error {
+	if err := a.out.State(a.view.state()); err != nil {
 		return err
 	}
-	for _, n := range d.view.notices() {
-		if err := d.out.Notice(n); err != nil {
+	for _, n := range a.view.notices() {
+		if err := a.out.Notice(n); err != nil {
 			return err
 		}
 	}
-	return d.out.Summary(d.view.state())
+	return a.out.Summary(a.view.state())
 }

@@ -107,9 +107,9 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w)}, nil
 	case output != "tui":
 		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
-		return &text{streams: s, format: plain.Format(output)}, nil
+		return &textDisplay{streams: s, format: plain.Format(output)}, nil
 	case !screen:
-		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is none"),
+		return nil, hint.Add(errors.New("--output tui needs a terminal, and standard output is not one"),
 			"Leave out --output, or choose "+OneOf(o.Allowed[1:])+".")
 	}
 	return &fullScreen{streams: s, mailbox: make(chan tui.Msg, 64), options: tui.Options{

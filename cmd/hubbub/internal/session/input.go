@@ -13,7 +13,7 @@ import (
 // inputProblem says what is wrong with a microphone, in one line; "" = nothing is.
 // Displays add what to do.
 func inputProblem(s capture.Stats) string {
-	name := display.Clean(s.Device)
+	name := display.TerminalSafe(s.Device)
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
@@ -21,7 +21,7 @@ func inputProblem(s capture.Stats) string {
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:
-		return fmt.Sprintf("nothing is heard from %q: is it muted?", name)
+		return fmt.Sprintf("almost no sound from %q: is it muted?", name)
 	}
 	return ""
 }
@@ -40,9 +40,9 @@ func reportInput(was, is capture.Stats, d Display) error {
 	}
 	// One that ended before this report has left a gap.
 	if n := len(is.Gaps); is.Outage == nil && n > 0 && (was.Outage != nil || n > len(was.Gaps)) {
-		text := fmt.Sprintf("%q delivers audio again", display.Clean(is.Device))
+		text := fmt.Sprintf("%q delivers audio again", display.TerminalSafe(is.Device))
 		if is.Device != was.Device {
-			text = fmt.Sprintf("%q is used instead of %q", display.Clean(is.Device), display.Clean(was.Device))
+			text = fmt.Sprintf("%q is used instead of %q", display.TerminalSafe(is.Device), display.TerminalSafe(was.Device))
 		}
 		if !d.statesGaps() {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
@@ -50,7 +50,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		return d.notice(text, false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
-		return d.notice(fmt.Sprintf("there is sound from %q now", display.Clean(is.Device)), false)
+		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(is.Device)), false)
 	}
 	return nil
 }

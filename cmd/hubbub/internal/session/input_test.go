@@ -21,7 +21,7 @@ func (d *noticed) notice(text string, _ bool) error {
 }
 
 // TestReportInput: what has changed at a microphone is reported, and a device that was
-// chosen instead of a silent one is not said to be heard.
+// chosen instead of a silent one is not reported as delivering sound.
 func TestReportInput(t *testing.T) {
 	silent := capture.Stats{Device: "desk", Silence: capture.Muted}
 	for _, c := range []struct {

@@ -46,8 +46,8 @@ type LiveParts struct {
 	Record      string // folder of the first recording; "" = none was named
 	Annotations *protocol.AnnotationsStore
 	Voices      VoiceLearner  // nil = voices are not learnt
-	Words       *Transcriber  // nil = no recogniser
-	Server      string        // for people
+	Transcriber *Transcriber  // nil = no recogniser
+	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown
 	Shared      bool          // others can watch the stream
 }
@@ -135,7 +135,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 	for c := range l.Chunks.Chunks() {
 		crash.TestHook("send")
 		l.levels.Add(c.Seq, display.Level(c.Level))
-		l.Words.audio(c)
+		l.Transcriber.audio(c)
 		l.voices.audio(c)
 		if failed != nil {
 			continue // the recording contains what was captured until the source has ended
@@ -154,7 +154,7 @@ func (l *Live) sendChunks(interrupt context.Context) error {
 // receive delivers events, changes of the connection and words until the stream is
 // over and no turn waits for its words.
 func (l *Live) receive(d Display) error {
-	out := output{timeline: l.timeline, rec: l.Recorder, display: d, words: l.Words, fromService: l.Stream.Words(), end: l.end}
+	out := output{timeline: l.timeline, rec: l.Recorder, display: d, transcriber: l.Transcriber, fromService: l.Stream.Words(), end: l.end}
 	input := l.Chunks.Stats()
 	wait := time.NewTicker(waitNotice)
 	defer wait.Stop()
@@ -174,11 +174,11 @@ func (l *Live) receive(d Display) error {
 				continue
 			}
 			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
-		case t := <-l.Words.results():
-			out.text(t)
+		case t := <-l.Transcriber.results():
+			out.transcript(t)
 		case <-out.due():
 			out.release()
-		case err := <-l.Words.failed():
+		case err := <-l.Transcriber.failed():
 			out.keep(d.notice(describeFailure(err), false))
 		case <-wait.C:
 			if updates != nil && l.draining() {

@@ -88,7 +88,7 @@ func (l *Live) notices() []string {
 	if n := l.Recorder.Dropped(); n > 0 {
 		out = append(out, display.Count(n, "chunk")+" missing in the recording: the disk was too slow")
 	}
-	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Words.notices(), l.record.notices())
+	return slices.Concat(out, faultNotices(l.timeline.Snapshot().Counts), l.Transcriber.notices(), l.record.notices())
 }
 
 // noticeableGap is the shortest gap that is reported, in seconds.
@@ -105,7 +105,7 @@ func (l *Live) undecided() (seconds float64) {
 // describeChange says that the stream was lost, or that a new one continues.
 func describeChange(c *client.ConnectionChange, d Display) string {
 	if c.Lost != nil {
-		return "the stream was lost and is being resumed: " + display.Clean(c.Lost.Error())
+		return "the stream was lost and is being resumed: " + display.TerminalSafe(c.Lost.Error())
 	}
 	text := []string{"the stream continues"}
 	if gap := c.Gap.End - c.Gap.Start; gap > noticeableGap && !d.statesGaps() {

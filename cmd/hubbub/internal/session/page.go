@@ -24,19 +24,22 @@ func OnPage(d Display, address string) Display {
 	return &onPage{Display: d, address: address}
 }
 
-func (d *onPage) open(v view) (err error) {
-	if d.server, err = page.Listen(d.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
+func (p *onPage) open(v view) (err error) {
+	if p.server, err = page.Listen(p.address, (&pageView{view: v, lanes: []page.Speaker{}}).state); err != nil {
 		return err
 	}
-	if err := cmp.Or(d.Display.open(pagedView{v, d.server.URL()}), d.Display.notice("the page is at "+d.server.URL(), false)); err != nil {
-		return cmp.Or(d.server.Close(), err)
+	if err = p.Display.open(pagedView{v, p.server.URL()}); err == nil {
+		err = p.Display.notice("the page is at "+p.server.URL(), false)
 	}
-	return nil
+	if err != nil {
+		err = cmp.Or(p.server.Close(), err)
+	}
+	return err
 }
 
-func (d *onPage) finish() error {
-	err := d.server.Close()
-	return cmp.Or(d.Display.finish(), err)
+func (p *onPage) finish() error {
+	err := p.server.Close()
+	return cmp.Or(p.Display.finish(), err)
 }
 
 // pagedView is a session whose state has the address of its page.
@@ -83,7 +86,7 @@ func (v *pageView) state() page.State {
 	if v.about().Kind == capture.File {
 		title = filepath.Base(title)
 	}
-	out := page.State{Title: display.Clean(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
+	out := page.State{Title: display.TerminalSafe(title), Now: st.DecidedUntil(), Rate: 1, Speakers: v.lanes, Turns: v.turns}
 	switch {
 	case st.Finished:
 		out.Rate, out.Status = 0, "ended"

@@ -93,10 +93,10 @@ func Run(ctx context.Context, s Session, d Display) error {
 // display. The first failure of the display ends the source; what is under way is still
 // delivered as far as possible.
 type output struct {
-	timeline *protocol.Timeline
-	rec      *recording.Recorder
-	display  Display
-	words    *Transcriber // nil = none
+	timeline    *protocol.Timeline
+	rec         *recording.Recorder
+	display     Display
+	transcriber *Transcriber // nil = none
 	// fromService says that the service sends the words of each turn.
 	fromService bool
 	end         func() // of the source
@@ -110,7 +110,7 @@ func (o *output) event(position float64, e protocol.Event) {
 	o.keep(o.display.event(e))
 	o.turns(o.timeline.Apply(e))
 	if e.Type == protocol.TypeText && e.Err == "" {
-		o.said(e.Said)
+		o.transcribed(e.Transcript)
 	}
 }
 
@@ -121,7 +121,7 @@ func (o *output) endOpen(position float64) { o.turns(o.timeline.EndOpen(position
 func (o *output) turns(finished []protocol.Turn) {
 	for _, t := range finished {
 		o.rec.Turn(t)
-		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.words.turn(t) && !o.fromService})
+		o.held = append(o.held, heldTurn{Turn: t, until: time.Now().Add(wordsWait), ready: !o.transcriber.turn(t) && !o.fromService})
 	}
 	o.release()
 }

@@ -11,9 +11,9 @@ import (
 	"hubbub/tui/plain"
 )
 
-// text is the timeline as text: finished turns or messages on standard output,
+// textDisplay is the timeline as text: finished turns or messages on standard output,
 // one per line; everything else on standard error.
-type text struct {
+type textDisplay struct {
 	streams Streams
 	format  plain.Format
 
@@ -22,17 +22,17 @@ type text struct {
 	faults faultReports
 }
 
-func (d *text) Attended() bool { return false }
+func (d *textDisplay) Attended() bool { return false }
 
 // Traced prints the records of the connection if that is the format.
-func (d *text) Traced(ctx context.Context) (context.Context, *Tracer) {
+func (d *textDisplay) Traced(ctx context.Context) (context.Context, *Tracer) {
 	if d.format != plain.FormatWire {
 		return ctx, nil
 	}
 	return printTrace(ctx, d.streams.Stdout)
 }
 
-func (d *text) open(v view) (err error) {
+func (d *textDisplay) open(v view) (err error) {
 	d.view = v
 	about := v.about()
 	for _, notice := range []string{about.Notice, watchNotice(v.state())} {
@@ -44,7 +44,7 @@ func (d *text) open(v view) (err error) {
 	return err
 }
 
-func (d *text) run(ctx context.Context) error {
+func (d *textDisplay) run(ctx context.Context) error {
 	if d.streams.progress {
 		showProgress(ctx, d.streams.Stderr, d.view)
 	}
@@ -52,11 +52,11 @@ func (d *text) run(ctx context.Context) error {
 	return nil
 }
 
-func (d *text) staysOpen() bool { return false }
+func (d *textDisplay) staysOpen() bool { return false }
 
-func (d *text) event(e protocol.Event) error {
+func (d *textDisplay) event(e protocol.Event) error {
 	if d.format != plain.FormatEvents && d.format != plain.FormatWire && d.faults.due(e) {
-		text := display.Clean(faultText(e))
+		text := display.TerminalSafe(faultText(e))
 		if e.Err == "" {
 			text = "the service reports: " + text
 		}
@@ -65,18 +65,18 @@ func (d *text) event(e protocol.Event) error {
 	return d.out.Event(e)
 }
 
-func (d *text) turn(t protocol.Turn) error { return d.out.Turn(t) }
+func (d *textDisplay) turn(t protocol.Turn) error { return d.out.Turn(t) }
 
-func (d *text) notice(text string, _ bool) error {
+func (d *textDisplay) notice(text string, _ bool) error {
 	d.streams.notice(text)
 	return nil
 }
 
-func (d *text) statesGaps() bool { return false }
+func (d *textDisplay) statesGaps() bool { return false }
 
-func (d *text) joinHint() string { return "" }
+func (d *textDisplay) joinHint() string { return "" }
 
-func (d *text) finish() error {
+func (d *textDisplay) finish() error {
 	d.streams.notices(d.view.notices())
 	return nil
 }

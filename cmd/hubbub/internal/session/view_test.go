@@ -196,7 +196,7 @@ func TestProgress(t *testing.T) {
 // TestNoticeDuringProgress: a notice takes the place of the progress.
 func TestNoticeDuringProgress(t *testing.T) {
 	var errs bytes.Buffer
-	d := &text{streams: Streams{Stderr: &errs, progress: true}}
+	d := &textDisplay{streams: Streams{Stderr: &errs, progress: true}}
 	if err := d.notice("something happened", true); err != nil || errs.String() != "\r\x1b[Khubbub: something happened\n" {
 		t.Errorf("%v, %q", err, errs.String())
 	}

@@ -27,7 +27,7 @@ type WatchedParts struct {
 	Recorder    *recording.Recorder
 	Record      string // folder of the first recording; "" = none was named
 	Annotations *protocol.AnnotationsStore
-	Server      string // for people
+	Server      string // display name
 }
 
 // Watched is a stream that another client sends. It has no audio and sends

@@ -20,12 +20,12 @@ const wordsWait = 10 * time.Second
 // Transcriber passes the audio and the turns of a session to a recogniser of speech. A
 // nil *Transcriber does nothing.
 type Transcriber struct {
-	queue    *words.Queue
-	texts    chan protocol.Turn
-	failures chan error // holds the newest; the queue counts all
-	late     atomic.Int64
-	closing  chan struct{}
-	close    func()
+	queue       *words.Queue
+	transcripts chan protocol.Turn
+	failures    chan error // holds the newest; the queue counts all
+	late        atomic.Int64
+	closing     chan struct{}
+	close       func()
 }
 
 // NewTranscriber starts the queue of a recogniser; nil = there is none. The session that
@@ -34,77 +34,77 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
 		return nil
 	}
-	w := &Transcriber{texts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
-	w.queue = words.NewQueue(words.Options{
+	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
+	t.queue = words.NewQueue(words.Options{
 		Recogniser: r,
-		Deliver: func(t protocol.Turn) {
+		Deliver: func(turn protocol.Turn) {
 			select {
-			case w.texts <- t:
-			case <-w.closing:
+			case t.transcripts <- turn:
+			case <-t.closing:
 			}
 		},
 		Failed: func(err error) {
 			select {
-			case w.failures <- err:
+			case t.failures <- err:
 			default:
 			}
 		},
 	})
-	w.close = sync.OnceFunc(func() {
-		close(w.closing)
-		w.queue.Close()
+	t.close = sync.OnceFunc(func() {
+		close(t.closing)
+		t.queue.Close()
 	})
-	return w
+	return t
 }
 
 // Close ends the queue; what is being recognised is discarded.
-func (w *Transcriber) Close() {
-	if w != nil {
-		w.close()
+func (t *Transcriber) Close() {
+	if t != nil {
+		t.close()
 	}
 }
 
-func (w *Transcriber) addLate() {
-	if w != nil {
-		w.late.Add(1)
+func (t *Transcriber) addLate() {
+	if t != nil {
+		t.late.Add(1)
 	}
 }
 
 // audio adds a chunk of the session.
-func (w *Transcriber) audio(c capture.Chunk) {
-	if w != nil {
-		w.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
+func (t *Transcriber) audio(c capture.Chunk) {
+	if t != nil {
+		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
 	}
 }
 
 // turn asks for the words of a turn; false = it gets none.
-func (w *Transcriber) turn(t protocol.Turn) bool { return w != nil && w.queue.Turn(t) }
+func (t *Transcriber) turn(turn protocol.Turn) bool { return t != nil && t.queue.Turn(turn) }
 
 // results are the words of turns, in the order of turn.
-func (w *Transcriber) results() <-chan protocol.Turn {
-	if w == nil {
+func (t *Transcriber) results() <-chan protocol.Turn {
+	if t == nil {
 		return nil
 	}
-	return w.texts
+	return t.transcripts
 }
 
 // failed are the failures of the recogniser, the first of each row.
-func (w *Transcriber) failed() <-chan error {
-	if w == nil {
+func (t *Transcriber) failed() <-chan error {
+	if t == nil {
 		return nil
 	}
-	return w.failures
+	return t.failures
 }
 
-func (w *Transcriber) notices() (out []string) {
-	if w == nil {
+func (t *Transcriber) notices() (out []string) {
+	if t == nil {
 		return nil
 	}
-	stats := w.queue.Stats()
+	stats := t.queue.Stats()
 	if n := stats.Failed + stats.Dropped; n > 0 {
 		out = append(out, fmt.Sprintf("turns without words, because the recogniser failed or was too slow: %d", n))
 	}
-	if n := w.late.Load(); n > 0 {
+	if n := t.late.Load(); n > 0 {
 		out = append(out, fmt.Sprintf("turns displayed without words, because these were not there after %v: %d", wordsWait, n))
 	}
 	return out
@@ -122,19 +122,19 @@ type heldTurn struct {
 	ready bool // has its words, or gets none
 }
 
-// text gives the words to their turn, on the timeline, in the recording and, if it still waits for them,
+// transcript gives a transcript to its turn, on the timeline, in the recording and, if it still waits for them,
 // on the display.
-func (o *output) text(t protocol.Turn) {
+func (o *output) transcript(t protocol.Turn) {
 	if t.Text != "" {
 		o.timeline.SetText(t)
 	}
-	o.said(t)
+	o.transcribed(t)
 }
 
-// said is text for words that the timeline has already.
-func (o *output) said(t protocol.Turn) {
+// transcribed is transcript for one that the timeline has already.
+func (o *output) transcribed(t protocol.Turn) {
 	if t.Text != "" {
-		o.rec.Words(t)
+		o.rec.Transcript(t)
 	}
 	for i := range o.held {
 		if h := &o.held[i]; !h.ready && h.Speaker == t.Speaker && h.Start == t.Start && h.End == t.End {
@@ -172,7 +172,7 @@ func (o *output) release() {
 			if time.Now().Before(h.until) {
 				return
 			}
-			o.words.addLate()
+			o.transcriber.addLate()
 		}
 		o.keep(o.display.turn(h.Turn))
 	}
@@ -181,7 +181,7 @@ func (o *output) release() {
 // wordsFailed reports a failure of the recogniser that was not reported yet.
 func (o *output) wordsFailed() {
 	select {
-	case err := <-o.words.failed():
+	case err := <-o.transcriber.failed():
 		o.keep(o.display.notice(describeFailure(err), false))
 	default:
 	}

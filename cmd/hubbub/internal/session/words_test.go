@@ -47,13 +47,13 @@ func TestWordsAreWaitedFor(t *testing.T) {
 			}
 			d := newStub(false)
 			timeline := protocol.NewTimeline()
-			out := output{timeline: timeline, rec: recording.NewRecorder(capture.Info{}, recording.Info{}, nil), display: d, words: w, end: func() {}}
+			out := output{timeline: timeline, rec: recording.NewRecorder(capture.Info{}, recording.Info{}, nil), display: d, transcriber: w, end: func() {}}
 			began := time.Now()
 			out.turns(slices.Clone(turns))
 			for out.waiting() {
 				select {
 				case text := <-w.results():
-					out.text(text)
+					out.transcript(text)
 				case <-out.due():
 					out.release()
 				}
@@ -75,10 +75,10 @@ func TestFailureOfTheWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Transcriber{failures: make(chan error, 1)}
-	w.failures <- errors.New("it does not answer")
-	o := output{display: d, words: w}
+	w.failures <- errors.New("it does not respond")
+	o := output{display: d, transcriber: w}
 	o.wordsFailed()
-	if want := "it does not answer. Check --words."; !strings.Contains(out.String(), want) {
+	if want := "it does not respond. Check --words."; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %q", want, out.String())
 	}
 }

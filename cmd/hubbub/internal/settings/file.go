@@ -234,5 +234,5 @@ func (f *File) tables() (tables Tables, err error) {
 	return tables, err
 }
 
-// origin is the place of a line, for people.
+// origin is the place of a line, for messages.
 func (f *File) origin(line int) string { return fmt.Sprintf("%s:%d", f.Path, line) }

@@ -51,7 +51,7 @@ type Tables struct {
 	Keys  tui.Keymap
 }
 
-// Value is a value that is set, and its origin for people.
+// Value is a value that is set, and its origin as displayed.
 type Value struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`

@@ -38,7 +38,7 @@ func Start(ctx context.Context, version string, log *slog.Logger) (p trace.Trace
 		// The library would use another address, and print this one with its password.
 		address := os.Getenv(name)
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return nil, stop, usage.Error(fmt.Sprintf("%s is no address of a collector: %s", name, protocol.ShownAddress(address)),
+			return nil, stop, usage.Error(fmt.Sprintf("%s is not the address of a collector: %s", name, protocol.ShownAddress(address)),
 				"Give the address at which the collector accepts OTLP over HTTP, such as http://127.0.0.1:4318.")
 		}
 	}

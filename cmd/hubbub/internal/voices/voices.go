@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -143,17 +144,7 @@ func (s Store) write(v Voice) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(s.Dir, ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(append(raw, '\n'))
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), s.path(v.Name))
+	return recording.WriteFile(s.path(v.Name), append(raw, '\n'), 0o600)
 }
 
 // Rename gives a stored voice another name; false when there is none. A name that

@@ -25,14 +25,14 @@ const (
 	sentTimes = 6000
 )
 
-// recorder is a client's tracer with the redactor in front of it. A nil one, of a
-// client without a tracer, does nothing.
-type recorder struct {
-	tracer   trace.Tracer
+// tracer is a client's trace.Tracer with the redactor in front of it. A nil one, of a
+// client without one, does nothing.
+type tracer struct {
+	sink     trace.Tracer
 	redactor *trace.Redactor
 }
 
-func (t *recorder) record(r trace.Record) {
+func (t *tracer) record(r trace.Record) {
 	if t == nil {
 		return
 	}
@@ -42,12 +42,12 @@ func (t *recorder) record(r trace.Record) {
 			r.Raw, r.Cut = nil, true
 		}
 	}
-	t.tracer.Record(r)
+	t.sink.Record(r)
 }
 
-// streamRecorder records what one stream does. A nil one does nothing.
-type streamRecorder struct {
-	*recorder
+// streamTracer records what one stream does. A nil one does nothing.
+type streamTracer struct {
+	*tracer
 	stream int
 	socket syscall.RawConn // nil = its state is not known
 
@@ -60,27 +60,27 @@ type streamRecorder struct {
 	pings  [sentPings]time.Time // when the newest were sent, by their numbers
 }
 
-// record begins to record a stream that was opened, before its goroutines are
+// trace begins to trace a stream that was opened, before its goroutines are
 // started.
-func (s *Stream) record(t *recorder, number int) {
+func (s *Stream) trace(t *tracer, number int) {
 	if t == nil {
 		return
 	}
-	w := &streamRecorder{recorder: t, stream: number, socket: s.socket()}
-	s.recorder = w
+	st := &streamTracer{tracer: t, stream: number, socket: s.socket()}
+	s.tracer = st
 	ping := s.conn.PingHandler()
 	s.conn.SetPingHandler(func(payload string) error {
-		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
+		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindPing, Size: len(payload)})
 		err := ping(payload)
-		w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
+		st.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPong, Size: len(payload)})
 		return err
 	})
 	shut := s.conn.CloseHandler()
 	s.conn.SetCloseHandler(func(code int, text string) error {
-		w.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
-		err := shut(code, text) // answers with the same code
+		st.put(trace.Record{Dir: trace.Incoming, Kind: trace.KindClose, Code: code, Text: text, Size: len(text)})
+		err := shut(code, text) // responds with the same code
 		if err == nil {
-			w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindClose, Code: code})
+			st.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindClose, Code: code})
 		}
 		return err
 	})
@@ -99,22 +99,22 @@ func (s *Stream) socket() syscall.RawConn {
 	return raw
 }
 
-func (w *streamRecorder) put(r trace.Record) {
-	if w == nil {
+func (t *streamTracer) put(r trace.Record) {
+	if t == nil {
 		return
 	}
-	r.Stream = w.stream
-	w.record(r)
+	r.Stream = t.stream
+	t.record(r)
 }
 
 // socketNow is the state of the socket; nil when it is not known or was queried
 // within socketEvery. The result is not changed afterwards. w.mu is held.
-func (w *streamRecorder) socketNow(now time.Time) *trace.SocketState {
-	if w.socket == nil || now.Sub(w.asked) < socketEvery && !w.asked.IsZero() {
+func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
+	if t.socket == nil || now.Sub(t.asked) < socketEvery && !t.asked.IsZero() {
 		return nil
 	}
-	w.asked = now
-	if s, ok := trace.QuerySocket(w.socket); ok {
+	t.asked = now
+	if s, ok := trace.QuerySocket(t.socket); ok {
 		return &s
 	}
 	return nil
@@ -122,65 +122,65 @@ func (w *streamRecorder) socketNow(now time.Time) *trace.SocketState {
 
 // sending notes that a chunk is about to be written: the time that the write
 // waits for the service counts as lag.
-func (w *streamRecorder) sending(begun time.Time) {
-	if w == nil {
+func (t *streamTracer) sending(begun time.Time) {
+	if t == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.sent) < sentTimes {
-		w.sent = append(w.sent, begun)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.sent) < sentTimes {
+		t.sent = append(t.sent, begun)
 	} else {
-		w.sent[w.chunks%sentTimes] = begun
+		t.sent[t.chunks%sentTimes] = begun
 	}
-	w.chunks++
+	t.chunks++
 }
 
 // chunk records a chunk whose write began and ended at these times.
-func (w *streamRecorder) chunk(seq int64, begun, done time.Time, ahead time.Duration, err error) {
-	if w == nil {
+func (t *streamTracer) chunk(seq int64, begun, done time.Time, ahead time.Duration, err error) {
+	if t == nil {
 		return
 	}
-	r := trace.Record{Stream: w.stream, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Took: done.Sub(begun), Ahead: ahead}
-	w.mu.Lock()
-	if !w.begun.IsZero() {
-		r.Gap, r.Dropped = begun.Sub(w.begun), max(seq-w.next, 0)
+	r := trace.Record{Stream: t.stream, Dir: trace.Outgoing, Kind: trace.KindChunk, Size: protocol.ChunkBytes, Chunk: seq, Took: done.Sub(begun), Ahead: ahead}
+	t.mu.Lock()
+	if !t.begun.IsZero() {
+		r.Gap, r.Dropped = begun.Sub(t.begun), max(seq-t.next, 0)
 	}
-	w.begun, w.next = begun, seq+1
-	r.Socket = w.socketNow(done)
-	w.mu.Unlock()
+	t.begun, t.next = begun, seq+1
+	r.Socket = t.socketNow(done)
+	t.mu.Unlock()
 	if err != nil {
 		r.Fault, r.Text = true, err.Error()
-		w.record(r)
+		t.record(r)
 		return
 	}
-	w.tracer.Record(r) // it contains no secret
+	t.sink.Record(r) // it contains no secret
 }
 
 // lag is the time since the chunk with the last sample before a timestamp of the
 // stream's clock was sent; negative when that is not known.
-func (w *streamRecorder) lag(timestamp float64, now time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.chunks == 0 {
+func (t *streamTracer) lag(timestamp float64, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.chunks == 0 {
 		return -1
 	}
 	chunk := protocol.ChunkBefore(timestamp)
-	if chunk >= 0 && chunk < w.chunks-int64(len(w.sent)) { // no longer kept
+	if chunk >= 0 && chunk < t.chunks-int64(len(t.sent)) { // no longer kept
 		return -1
 	}
-	chunk = min(max(chunk, 0), w.chunks-1)
-	return max(now.Sub(w.sent[chunk%sentTimes]), 0)
+	chunk = min(max(chunk, 0), t.chunks-1)
+	return max(now.Sub(t.sent[chunk%sentTimes]), 0)
 }
 
 // event records a message of the service. session is its time on the capture
 // clock, in seconds: after a resume, or after dropped audio, the stream's clock
 // is behind it.
-func (w *streamRecorder) event(e protocol.Event, size int, session float64) {
-	if w == nil {
+func (t *streamTracer) event(e protocol.Event, size int, session float64) {
+	if t == nil {
 		return
 	}
-	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindEvent, Size: size, Type: protocol.Clean(w.redactor.Text(e.Type), 80), Raw: e.Raw, Lag: -1, Text: e.Message}
+	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindEvent, Size: size, Type: protocol.Clean(t.redactor.Text(e.Type), 80), Raw: e.Raw, Lag: -1, Text: e.Message}
 	switch {
 	case e.Err != "":
 		r.Kind, r.Fault, r.Text = trace.KindError, true, e.Err
@@ -191,53 +191,53 @@ func (w *streamRecorder) event(e protocol.Event, size int, session float64) {
 		if session != e.Timestamp {
 			r.Text += fmt.Sprintf(" (session %.3f s)", session)
 		}
-		r.Lag = w.lag(e.Timestamp, e.Received)
+		r.Lag = t.lag(e.Timestamp, e.Received)
 	case e.Type == protocol.TypeStreamState:
 		if s, ok := protocol.ParseStreamState(e); ok {
 			r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(s.Status, 20), s.Timestamp)
 		}
 	}
-	w.put(r)
+	t.put(r)
 }
 
 // message records a text message of this side that is about to be written: the
 // response may come before the write returns.
-func (w *streamRecorder) message(text string) {
-	w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(text), Type: protocol.TypeEndOfStream, Raw: json.RawMessage(text)})
+func (t *streamTracer) message(text string) {
+	t.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindMessage, Size: len(text), Type: protocol.TypeEndOfStream, Raw: json.RawMessage(text)})
 }
 
 // pinged records a ping of this side.
-func (w *streamRecorder) pinged(number uint64, now time.Time) {
-	if w == nil {
+func (t *streamTracer) pinged(number uint64, now time.Time) {
+	if t == nil {
 		return
 	}
-	w.mu.Lock()
-	w.pings[number%sentPings] = now
-	w.mu.Unlock()
-	w.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
+	t.mu.Lock()
+	t.pings[number%sentPings] = now
+	t.mu.Unlock()
+	t.put(trace.Record{Dir: trace.Outgoing, Kind: trace.KindPing, Size: 8})
 }
 
 // ponged records a pong, which may answer an older ping.
-func (w *streamRecorder) ponged(payload string, now time.Time) {
-	if w == nil {
+func (t *streamTracer) ponged(payload string, now time.Time) {
+	if t == nil {
 		return
 	}
 	r := trace.Record{Dir: trace.Incoming, Kind: trace.KindPong, Size: len(payload)}
-	w.mu.Lock()
+	t.mu.Lock()
 	if len(payload) == 8 {
-		at := &w.pings[binary.BigEndian.Uint64([]byte(payload))%sentPings]
+		at := &t.pings[binary.BigEndian.Uint64([]byte(payload))%sentPings]
 		if !at.IsZero() {
 			r.Took, *at = max(now.Sub(*at), time.Nanosecond), time.Time{}
 		}
 	}
-	r.Socket = w.socketNow(now)
-	w.mu.Unlock()
-	w.put(r)
+	r.Socket = t.socketNow(now)
+	t.mu.Unlock()
+	t.put(r)
 }
 
 // ended records how the stream ended.
-func (w *streamRecorder) ended(info CloseInfo) {
-	if w == nil {
+func (t *streamTracer) ended(info CloseInfo) {
+	if t == nil {
 		return
 	}
 	r := trace.Record{Kind: trace.KindEnd, Code: info.Code, Type: info.Reason.String()}
@@ -247,7 +247,7 @@ func (w *streamRecorder) ended(info CloseInfo) {
 			r.Text += ": " + next
 		}
 	}
-	w.put(r)
+	t.put(r)
 }
 
 // Socket is the state of the stream's TCP socket; false when the system does not

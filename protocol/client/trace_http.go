@@ -17,10 +17,10 @@ import (
 	"hubbub/protocol/trace"
 )
 
-// exchangeRecorder records a request, the steps of its connection, and its
+// exchangeTracer records a request, the steps of its connection, and its
 // response. A nil one does nothing.
-type exchangeRecorder struct {
-	*recorder
+type exchangeTracer struct {
+	*tracer
 	what   string // method and address
 	begun  time.Time
 	out    trace.Kind // of the request
@@ -32,23 +32,23 @@ type exchangeRecorder struct {
 }
 
 // request begins to record a request. The returned context is for the request.
-func (t *recorder) request(ctx context.Context, method string, u *url.URL, body []byte) (context.Context, *exchangeRecorder) {
-	return t.exchange(ctx, &exchangeRecorder{what: method + " " + address(u), out: trace.KindRequest, in: trace.KindResponse}, body)
+func (t *tracer) request(ctx context.Context, method string, u *url.URL, body []byte) (context.Context, *exchangeTracer) {
+	return t.exchange(ctx, &exchangeTracer{what: method + " " + address(u), out: trace.KindRequest, in: trace.KindResponse}, body)
 }
 
 // handshake begins to record the opening of a stream.
-func (t *recorder) handshake(ctx context.Context, u *url.URL, stream int) (context.Context, *exchangeRecorder) {
+func (t *tracer) handshake(ctx context.Context, u *url.URL, stream int) (context.Context, *exchangeTracer) {
 	if t != nil {
 		t.redactor.AddQuery(u)
 	}
-	return t.exchange(ctx, &exchangeRecorder{what: "GET " + address(u), out: trace.KindHandshake, in: trace.KindHandshake, stream: stream}, nil)
+	return t.exchange(ctx, &exchangeTracer{what: "GET " + address(u), out: trace.KindHandshake, in: trace.KindHandshake, stream: stream}, nil)
 }
 
-func (t *recorder) exchange(ctx context.Context, x *exchangeRecorder, body []byte) (context.Context, *exchangeRecorder) {
+func (t *tracer) exchange(ctx context.Context, x *exchangeTracer, body []byte) (context.Context, *exchangeTracer) {
 	if t == nil {
 		return ctx, nil
 	}
-	x.recorder, x.begun, x.steps = t, time.Now(), map[string]time.Time{}
+	x.tracer, x.begun, x.steps = t, time.Now(), map[string]time.Time{}
 	x.record(trace.Record{Dir: trace.Outgoing, Kind: x.out, Stream: x.stream, Text: x.what, Size: len(body), Raw: body})
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart: func(i httptrace.DNSStartInfo) { x.begin("lookup") },
@@ -86,17 +86,17 @@ func describeTLS(state tls.ConnectionState) string {
 	return text
 }
 
-func (x *exchangeRecorder) begin(step string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.steps[step] = time.Now()
+func (t *exchangeTracer) begin(step string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.steps[step] = time.Now()
 }
 
-func (x *exchangeRecorder) step(step string, kind trace.Kind, text string, err error) {
-	x.mu.Lock()
-	begun, known := x.steps[step]
-	x.mu.Unlock()
-	r := trace.Record{Kind: kind, Stream: x.stream, Text: text}
+func (t *exchangeTracer) step(step string, kind trace.Kind, text string, err error) {
+	t.mu.Lock()
+	begun, known := t.steps[step]
+	t.mu.Unlock()
+	r := trace.Record{Kind: kind, Stream: t.stream, Text: text}
 	if known {
 		r.Took = time.Since(begun)
 	}
@@ -106,15 +106,15 @@ func (x *exchangeRecorder) step(step string, kind trace.Kind, text string, err e
 			r.Text = text + ": " + r.Text
 		}
 	}
-	x.record(r)
+	t.record(r)
 }
 
-// answered records a response, and its body if that is JSON.
-func (x *exchangeRecorder) answered(resp *http.Response, body []byte) {
-	if x == nil {
+// responded records a response, and its body if that is JSON.
+func (t *exchangeTracer) responded(resp *http.Response, body []byte) {
+	if t == nil {
 		return
 	}
-	r := trace.Record{Dir: trace.Incoming, Kind: x.in, Stream: x.stream, Code: resp.StatusCode, Size: len(body), Took: time.Since(x.begun),
+	r := trace.Record{Dir: trace.Incoming, Kind: t.in, Stream: t.stream, Code: resp.StatusCode, Size: len(body), Took: time.Since(t.begun),
 		Fault: resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusSwitchingProtocols}
 	parts := []string{resp.Proto}
 	for _, name := range []string{"Retry-After", "X-Request-Id", "Via", "Location"} {
@@ -127,22 +127,22 @@ func (x *exchangeRecorder) answered(resp *http.Response, body []byte) {
 	switch {
 	case len(body) == 0:
 	case json.Unmarshal(body, &v) == nil:
-		x.redactor.Learn(v)
+		t.redactor.Learn(v)
 		r.Raw = protocol.OneLine(body)
 	default:
 		r.Text += ", " + excerpt(resp.Header.Get("Content-Type"), body)
 	}
-	x.record(r)
+	t.record(r)
 }
 
 // failed records that no response came, with the error and its hint.
-func (x *exchangeRecorder) failed(err error) {
-	if x == nil {
+func (t *exchangeTracer) failed(err error) {
+	if t == nil {
 		return
 	}
-	r := trace.Record{Kind: trace.KindFailure, Stream: x.stream, Took: time.Since(x.begun), Fault: true, Text: x.what + ": " + err.Error()}
+	r := trace.Record{Kind: trace.KindFailure, Stream: t.stream, Took: time.Since(t.begun), Fault: true, Text: t.what + ": " + err.Error()}
 	if next := hint.Of(err); next != "" {
 		r.Text += ": " + next
 	}
-	x.record(r)
+	t.record(r)
 }

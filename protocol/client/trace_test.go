@@ -151,7 +151,7 @@ func TestRecordsOfAStream(t *testing.T) {
 	got := strings.Join(kinds(records), ", ")
 	want := "out request, connect, tls, in answer, out handshake, connect, tls, in handshake, " +
 		"out chunk, out chunk, out chunk, in event, in event, in error, in error, out message, in close, out close, end"
-	// What answers a chunk may come before the chunk's write has returned.
+	// The response to a chunk may come before the chunk's write has returned.
 	for _, early := range []string{"in event, in event, in error, in error, ", "in event, in event, in error, ", "in event, in event, ", "in event, "} {
 		got = strings.Replace(got, early+"out chunk, ", "out chunk, "+early, 1)
 	}
@@ -222,7 +222,7 @@ func TestRecordsOfALatePong(t *testing.T) {
 }
 
 func TestRecordsOfFailures(t *testing.T) {
-	t.Run("answers", func(t *testing.T) {
+	t.Run("responses", func(t *testing.T) {
 		c, book := leakyService(t, nil)
 		if _, err := c.Test(context.Background()); err == nil {
 			t.Error("no error")
@@ -245,7 +245,7 @@ func TestRecordsOfFailures(t *testing.T) {
 			t.Errorf("%s", refused.Line())
 		}
 	})
-	t.Run("no answer", func(t *testing.T) {
+	t.Run("no response", func(t *testing.T) {
 		book := &recordList{}
 		c := newTestClient(t, Options{BaseURL: "https://127.0.0.1:1", Tracer: book})
 		_, err := c.Test(context.Background())
@@ -300,9 +300,9 @@ func BenchmarkTracer(b *testing.B) {
 	}
 	for name, tap := range map[string]trace.Tracer{"nobody": nil, "log": trace.NewLog()} {
 		b.Run(name, func(b *testing.B) {
-			var w *streamRecorder
+			var w *streamTracer
 			if tap != nil {
-				w = &streamRecorder{recorder: &recorder{tracer: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: socket}
+				w = &streamTracer{tracer: &tracer{sink: tap, redactor: trace.NewRedactor(testKey)}, stream: 1, socket: socket}
 			}
 			b.ReportAllocs()
 			for seq := int64(0); b.Loop(); seq++ {
