@@ -17,7 +17,7 @@ import (
 	"hubbub/protocol/words"
 )
 
-// handshakeTimeout bounds the answer to a handshake.
+// handshakeTimeout bounds the response to a handshake.
 const handshakeTimeout = 10 * time.Second
 
 // resumeWindow is how long a client is expected to try to resume a stream that it
@@ -34,8 +34,8 @@ var upgrader = websocket.Upgrader{
 // openStream is the handshake of a stream. Everything that can be refused is
 // refused before the token is used up, so that an invalid request or a full
 // server wastes no token. The token is used up before the connection is
-// upgraded, so that of concurrent clients one succeeds. A request that is
-// answered 503 can be repeated with the same token.
+// upgraded, so that of concurrent clients one succeeds. A request that
+// fails with 503 can be repeated with the same token.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
@@ -101,7 +101,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
-	conn, err := upgrader.Upgrade(w, r, head) // answers by itself when it fails
+	conn, err := upgrader.Upgrade(w, r, head) // responds by itself when it fails
 	if err != nil {
 		s.abandon(id, "the handshake failed")
 		s.log.Info("handshake failed", "request", requestID(r.Context()), "stream", id, "error", err)
@@ -156,7 +156,7 @@ func (s *Server) recogniser(rec store.Stream) words.Recogniser {
 }
 
 // withFaults inserts the configured faults between a stream and its socket, and
-// returns how much longer the client has to answer a close frame.
+// returns how much longer the client has to acknowledge a close frame.
 func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration) {
 	if faulty := s.faults.Stream(conn); faulty != nil {
 		return faulty, faulty.Linger()
@@ -192,7 +192,7 @@ func (s *Server) abandon(id, cause string) {
 }
 
 // checkUpgrade reports whether a request is a valid handshake, the only kind
-// for which a token may be used; otherwise it has answered.
+// for which a token may be used; otherwise it has responded.
 func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
@@ -210,7 +210,7 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// refuseVersion answers 426, which has to name what to upgrade to.
+// refuseVersion responds with 426, which has to name what to upgrade to.
 func refuseVersion(w http.ResponseWriter, r *http.Request, message string) {
 	if r.ProtoMajor == 1 { // HTTP/2 has no such headers
 		w.Header().Set("Upgrade", "websocket")

@@ -26,7 +26,7 @@ const (
 	jobStatusRoute = "GET /v1/jobs/{id}"
 	// ownModel is the name under which a request may ask for this engine.
 	ownModel = "hubbub"
-	// maxJobs is the most jobs in one answer, and defaultJobs how many unless
+	// maxJobs is the most jobs in one response, and defaultJobs how many unless
 	// asked.
 	maxJobs, defaultJobs = 100, 20
 )
@@ -52,7 +52,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if request.Transcription && request.WordsModel != "" {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
 		}
-		request.Model, request.WordsModel = "", "" // of any length, and answered
+		request.Model, request.WordsModel = "", "" // of any length, and dealt with
 		select {
 		case <-s.streams.Drain():
 			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
@@ -115,7 +115,7 @@ func checkOutbound(p outbound.Policy, address string) error {
 }
 
 // findJob returns the record of a job of the caller; if ok is false it has
-// answered.
+// responded.
 func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Request) (j store.Job, revision uint64, ok bool) {
 	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
 	if stream.IsID(id) {
@@ -233,7 +233,7 @@ func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protoco
 		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(protocol.JobStates(), ", "))
 	}
 	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !stream.IsID(cursor) {
-		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier answer")
+		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier response")
 	}
 	return limit, status, cursor, nil
 }

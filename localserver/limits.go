@@ -26,7 +26,7 @@ func (s *Server) requestLimit(operation string) int {
 }
 
 // limited authenticates and counts the requests to an operation, and refuses
-// those above the limit. All answers of an operation have the same three
+// those above the limit. All responses of an operation have the same three
 // headers, also those to an invalid key, which are not counted.
 func (s *Server) limited(operation string, next http.Handler) http.Handler {
 	limit := s.requestLimit(operation)
@@ -128,7 +128,7 @@ func (s *Server) streamAvailable(ctx context.Context, account string, now time.T
 // asked for again, in seconds: not before the node has judged again.
 const overloadedRetry = "5"
 
-// refuseStream answers a request for a stream that is not admitted.
+// refuseStream refuses a request for a stream that is not admitted.
 func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, limits.ErrStopping):

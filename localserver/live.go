@@ -92,8 +92,8 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != "", Words: s.recogniser(rec) != nil})
 }
 
-// streamStatus is GET /v1/live/{id}. A stream of another account is answered
-// like one that does not exist.
+// streamStatus is GET /v1/live/{id}. A stream of another account gets the
+// same response as one that does not exist.
 func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	rec, ok := s.findStream(w, r)
 	if !ok {
@@ -132,7 +132,7 @@ func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 }
 
 // findStream returns the record of a stream of the caller; if ok is false it has
-// answered.
+// responded.
 func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Stream, ok bool) {
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	switch {
@@ -188,7 +188,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	case store.Full(err):
 		s.failed(w, r, http.StatusServiceUnavailable, "The store is full", err)
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The store does not answer", err)
+		s.failed(w, r, http.StatusServiceUnavailable, "The store does not respond", err)
 	default:
 		respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
 	}

@@ -83,7 +83,7 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 }
 
 // location reads the body of the media operations; if ok is false it has
-// answered. The name is the part after media://, and opaque.
+// responded. The name is the part after media://, and opaque.
 func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
 	body, ok := readBody(w, r)
 	if !ok {
@@ -97,7 +97,7 @@ func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, 
 	return strings.TrimPrefix(location.URL, mediaScheme), true
 }
 
-// grantMedia answers with a signed address.
+// grantMedia responds with a signed address.
 func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails: it ends the program instead
@@ -120,7 +120,7 @@ func (s *Server) httpURL(r *http.Request, path string) string {
 }
 
 // beginTransfer verifies the address of a transfer and counts it against its
-// account's quota; if ok is false it has answered.
+// account's quota; if ok is false it has responded.
 func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant, release func(), ok bool) {
 	g, ok = s.signer.verify(r.PathValue("sealed"), r.Method, s.now())
 	if !ok {
@@ -237,7 +237,7 @@ const (
 	// DefaultAccountStorage is the value of Options.AccountStorage unless given,
 	// in bytes.
 	DefaultAccountStorage = 10 << 30
-	// maxListed bounds the objects of one answer.
+	// maxListed bounds the objects of one response.
 	maxListed = 1000
 )
 
@@ -290,7 +290,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) {
 }
 
 // queryLocation reads a media location from a query and returns its name; if ok
-// is false it has answered.
+// is false it has responded.
 func queryLocation(w http.ResponseWriter, query url.Values, field string, required bool) (name string, ok bool) {
 	if !required && !query.Has(field) {
 		return "", true

@@ -19,8 +19,8 @@
 //   - The status of a stream goes from created to running to done or error and
 //     never back, except that a withdrawn stream reads created again.
 //   - No request passes that is not counted, and no stream opens beyond its
-//     account's quota, on any node. If the store does not answer, both are
-//     answered 503.
+//     account's quota, on any node. If the store does not respond, both
+//     fail with 503.
 package localserver
 
 import (

@@ -20,7 +20,7 @@ import (
 
 const (
 	startAt20 = `{"type":"diarization_speaker_start","data":{"timestamp":0.02,"speaker":"SPEAKER_00"}}`
-	// afterEnd is the answer to frames after the end of a stream.
+	// afterEnd is the response to frames after the end of a stream.
 	afterEnd = "Frames after end_of_stream are ignored"
 	endOf    = `{"type":"diarization_speaker_end","data":{"timestamp":%s,"speaker":"SPEAKER_00"}}`
 )

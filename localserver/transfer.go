@@ -17,11 +17,11 @@ const (
 	// transferTimeout is how long a transfer may make no progress.
 	transferTimeout = 30 * time.Second
 	// discardTimeout is how long the rest of a body that is refused is
-	// read and discarded, so that the client reads the answer.
+	// read and discarded, so that the client reads the response.
 	discardTimeout = 5 * time.Second
 )
 
-// addressUsed answers an upload to an address that a complete upload has used.
+// addressUsed is the message for an upload to an address that a complete upload has used.
 const addressUsed = "This address was used for an upload; ask for a new one"
 
 var errTooLarge = errors.New("larger than media may be")
@@ -58,7 +58,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
-	_ = body.control.SetWriteDeadline(time.Now().Add(answerTimeout)) // the transfer may have outlived the request's
+	_ = body.control.SetWriteDeadline(time.Now().Add(responseTimeout)) // the transfer may have outlived the request's
 	switch {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
@@ -181,8 +181,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// downloadWriter gives each write its own deadline, and answers in JSON the errors
-// that http.ServeContent reports.
+// downloadWriter gives each write its own deadline, and writes the errors that
+// http.ServeContent reports in JSON.
 type downloadWriter struct {
 	http.ResponseWriter
 	request *http.Request

@@ -55,7 +55,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := s.log.With("stream", rec.ID, "request", requestID(r.Context()))
-	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // answers by itself when it fails
+	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // responds by itself when it fails
 	if err != nil {
 		log.Info("handshake failed", "error", err)
 		return

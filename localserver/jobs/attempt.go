@@ -111,7 +111,7 @@ func (r *Runner) holds(j store.Job) bool {
 	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated).Abs() < claimTime
 }
 
-// write replaces the record. An earlier write of this attempt whose answer was lost is
+// write replaces the record. An earlier write of this attempt whose response was lost is
 // no conflict: the claim lasts.
 func (a *attempt) write(ctx context.Context) error {
 	a.job.Updated = a.Now().UTC()

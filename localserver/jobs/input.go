@@ -75,19 +75,19 @@ func (a *attempt) copyMedia(to io.Writer, name string) error {
 func (a *attempt) copyWeb(to io.Writer, address string) error {
 	ctx, cancel := context.WithTimeout(a.ctx, fetchTime)
 	defer cancel()
-	answer, err := a.Fetch.Get(ctx, address)
+	response, err := a.Fetch.Get(ctx, address)
 	if err == nil {
-		defer func() { _ = answer.Body.Close() }()
+		defer func() { _ = response.Body.Close() }()
 		switch {
-		case answer.StatusCode != http.StatusOK:
-			return failed("The address could not be fetched: it answered %d.", answer.StatusCode)
-		case answer.ContentLength > MaxBytes:
+		case response.StatusCode != http.StatusOK:
+			return failed("The address could not be fetched: it returned %d.", response.StatusCode)
+		case response.ContentLength > MaxBytes:
 			return errTooLarge
 		}
 		idle := time.AfterFunc(fetchIdle, cancel)
 		defer idle.Stop()
 		var n int64
-		n, err = io.Copy(to, io.LimitReader(progressReader{answer.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
+		n, err = io.Copy(to, io.LimitReader(progressReader{response.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
 		if n > MaxBytes {
 			return errTooLarge
 		}

@@ -110,10 +110,10 @@ func (r *Runner) deliver(d *store.Delivery) {
 	r.giveBack(d, wait)
 }
 
-// statusError is an answer that is no success.
+// statusError is a response that is no success.
 type statusError int
 
-func (s statusError) Error() string { return fmt.Sprintf("the answer was %d", int(s)) }
+func (s statusError) Error() string { return fmt.Sprintf("the response was %d", int(s)) }
 
 // reason is the header x-retry-reason for an error.
 func reason(err error) string {

@@ -34,13 +34,13 @@ const (
 // nodes. Concurrent requests are counted in one call. Once the limit is reached,
 // the store is not called until the oldest request leaves the window.
 //
-// If the store does not answer, a node that shares it refuses the request,
+// If the store does not respond, a node that shares it refuses the request,
 // because other nodes may be counting; a node with a store of its own counts by
 // itself.
 type Rate struct {
 	store       store.Counters
 	shared      bool
-	unavailable func() bool // reports whether a shared store has not answered for a while
+	unavailable func() bool // reports whether a shared store has not responded for a while
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -73,10 +73,10 @@ type Counted struct {
 }
 
 // errNotCounted is the error of a request that may or may not be within the limit.
-var errNotCounted = errors.New("the store does not answer")
+var errNotCounted = errors.New("the store does not respond")
 
 // NewRate returns a Rate that counts in a store. shared says that other nodes count
-// there as well, and unavailable reports whether it has not answered for a while.
+// there as well, and unavailable reports whether it has not responded for a while.
 func NewRate(counters store.Counters, shared bool, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
 	return &Rate{store: counters, shared: shared, unavailable: unavailable,
 		now: now, log: log, windows: map[string]*window{}}

@@ -68,7 +68,7 @@ func (s *Store) connectEmbedded() (err error) {
 			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
 		}))
 	if err != nil {
-		return fmt.Errorf("the store does not answer: %w", err)
+		return fmt.Errorf("the store does not respond: %w", err)
 	}
 	s.js, err = jetstream.New(s.conn)
 	return err

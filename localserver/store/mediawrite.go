@@ -158,7 +158,7 @@ func (w *MediaWriter) await(n int) {
 		case <-w.ctx.Done():
 			w.err = context.Cause(w.ctx)
 		case <-timeout.C:
-			w.err = errors.New("the store does not answer")
+			w.err = errors.New("the store does not respond")
 		}
 		timeout.Stop()
 		w.inFlight = w.inFlight[1:]

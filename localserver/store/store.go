@@ -12,7 +12,7 @@
 // stream StreamTTL after its last change, events EventTTL after they were
 // written, snapshots SnapshotTTL.
 //
-// A call without an answer is made again until its context ends, and finds out
+// A call without a response is made again until its context ends, and finds out
 // whether an earlier attempt was carried out. If that remains open, Unknown
 // reports so.
 package store

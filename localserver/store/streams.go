@@ -224,7 +224,7 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 }
 
 // Finish takes a stream that is not over to Done or Failed. ErrConflict may
-// also be the late answer to an earlier try of the same call.
+// also be the late response to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.tails.Delete(id)
 	_, err := s.change(ctx, id, func(rec *Stream) error {

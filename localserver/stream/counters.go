@@ -13,7 +13,7 @@ type Counters struct {
 	Opened, Done, Failed atomic.Int64 // streams
 	Chunks               atomic.Int64 // given to diarizers
 	Events               atomic.Int64 // starts and ends that were sent
-	FrameErrors          atomic.Int64 // frames that were answered with an error message
+	FrameErrors          atomic.Int64 // frames that were rejected with an error message
 	EnginePanics         atomic.Int64
 	Moved, Dropped       atomic.Int64 // corrections of the validator
 	EndedTurns           atomic.Int64

@@ -146,7 +146,7 @@ func (s *Stream) recordEndLate(ctx context.Context, drain <-chan struct{}, end *
 	s.finishJournal(call, end)
 	deadline := time.Now().Add(lateTimeout)
 	attempt := func() bool {
-		// A call whose answer is lost must not take the time of all others.
+		// A call whose response is lost must not take the time of all others.
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		return s.finishRecord(ctx, end)

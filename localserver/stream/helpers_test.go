@@ -120,7 +120,7 @@ func (m *memory) Renew(context.Context, string) error {
 	return m.enter("renew")
 }
 
-// Append stores the batch even if its answer is lost, and like the store it
+// Append stores the batch even if its response is lost, and like the store it
 // accepts the same batch again.
 func (m *memory) Append(_ context.Context, id string, first int, messages [][]byte) error {
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"hubbub/localserver/store"
 )
 
-// Lost answers neither lose events nor store them twice.
+// Lost responses neither lose events nor store them twice.
 func TestJournalSurvivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -85,7 +85,7 @@ func TestJournalRenewsAndAnnounces(t *testing.T) {
 	})
 }
 
-// silentRecords are records whose renewal is not answered.
+// silentRecords are records whose renewal gets no response.
 type silentRecords struct{ *memory }
 
 func (silentRecords) Renew(ctx context.Context, _ string) error {
@@ -93,8 +93,8 @@ func (silentRecords) Renew(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// A renewal without an answer delays events by the time of one call.
-func TestJournalWithoutAnswerToARenewal(t *testing.T) {
+// A renewal without a response delays events by the time of one call.
+func TestJournalWithoutResponseToARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		j := newJournal(m, silentRecords{m}, testID, discard)

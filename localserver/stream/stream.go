@@ -37,7 +37,7 @@ type Config struct {
 	Unpaced bool
 	// Revoked is closed when the API key of the stream is revoked; nil = never.
 	Revoked <-chan struct{}
-	// CloseDelay is how much later than usual the client may answer the close
+	// CloseDelay is how much later than usual the client may acknowledge the close
 	// frame.
 	CloseDelay time.Duration
 

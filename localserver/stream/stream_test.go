@@ -88,7 +88,7 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 		}
 		c.chunks(1)
 		c.endOfStream()
-		c.text("late") // answered once
+		c.text("late") // rejected once
 		c.text("later")
 		synctest.Wait()
 		close(gate)
@@ -156,7 +156,7 @@ func TestPings(t *testing.T) {
 	})
 }
 
-// A connection whose other end does not even answer pings is given up, and what
+// A connection whose other end does not even respond to pings is given up, and what
 // is stored of the stream is complete.
 func TestDeadConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {

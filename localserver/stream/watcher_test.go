@@ -171,7 +171,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 
 // The other ways in which a watcher ends.
 func TestHowWatchersEnd(t *testing.T) {
-	const silent = "the client does not answer pings"
+	const silent = "the client does not respond to pings"
 	for name, c := range map[string]struct {
 		do   func(s *server, w *client)
 		code int

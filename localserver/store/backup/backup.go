@@ -173,14 +173,14 @@ func (b *writer) nextMessage(ctx context.Context, stream string, seq uint64) (*n
 	if err != nil {
 		return nil, err
 	}
-	var answer natsserver.JSApiMsgGetResponse
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
+	var response natsserver.JSApiMsgGetResponse
+	if err := json.Unmarshal(m.Data, &response); err != nil {
 		return nil, err
 	}
-	if answer.Error != nil && answer.Error.Code != http.StatusNotFound {
-		return nil, answer.Error
+	if response.Error != nil && response.Error.Code != http.StatusNotFound {
+		return nil, response.Error
 	}
-	return answer.Message, nil
+	return response.Message, nil
 }
 
 func addMessage(to *archive.Writer, head archive.Header, parts ...[]byte) error {
