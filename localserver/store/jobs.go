@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// JobTTL is how long the result of a job can be read after its end.
-	JobTTL = 24 * time.Hour
+	// jobTTL is how long the result of a job can be read after its end.
+	jobTTL = 24 * time.Hour
 	// jobAge is when a record is removed, counted from its last change.
 	jobAge = 48 * time.Hour
 	// maxJob bounds a record and a message, in bytes: an identification has up to 50
@@ -202,7 +202,7 @@ func JobMedia(account string) string { return "jobs\x00" + account }
 func jobKey(account, id string) string { return hashOf(account) + "." + id }
 
 // gone reports whether a job can no longer be read.
-func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Updated) >= JobTTL }
+func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Updated) >= jobTTL }
 
 // CreateJob queues a job and writes its record. The queue comes first: a job in
 // it runs, and whoever takes it writes the record if it is missing. So a crash

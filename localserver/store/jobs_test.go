@@ -49,7 +49,7 @@ func TestJobRecords(t *testing.T) {
 		if _, err := s.UpdateJob(ctx, j, revision); !errors.Is(err, ErrConflict) {
 			t.Errorf("a second end: %v", err)
 		}
-		if _, _, err := s.Job(ctx, "a", "j1", noon.Add(JobTTL)); !errors.Is(err, ErrNotFound) {
+		if _, _, err := s.Job(ctx, "a", "j1", noon.Add(jobTTL)); !errors.Is(err, ErrNotFound) {
 			t.Errorf("a job after its time: %v", err)
 		}
 		list, err := s.ListJobs(ctx, "a", noon, func(Job) bool { return true })

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// EventTTL is how long events stay. Results of a stream are promised for 24 hours and
+// eventTTL is how long events stay. Results of a stream are promised for 24 hours and
 // removed within 48: a stream of 20 hours is complete for a day after its end.
-const EventTTL = 47 * time.Hour
+const eventTTL = 47 * time.Hour
 
 // Journal stores the events of streams, in order.
 type Journal interface {
@@ -35,7 +35,7 @@ func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType)
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
 		// With replicas, reads go to their leader: see newBucket.
-		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
+		MaxAge: eventTTL, AllowDirect: s.replicas == 1,
 	})
 	return err
 }
