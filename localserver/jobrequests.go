@@ -172,7 +172,7 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 			_, err = s.store.UpdateJob(ctx, j, revision)
 		}
 		switch {
-		case errors.Is(err, store.ErrConflict): // it has moved on
+		case errors.Is(err, store.ErrConflict): // it was changed meanwhile
 			continue
 		case err != nil:
 			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be canceled; try again", err)

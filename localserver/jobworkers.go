@@ -41,8 +41,8 @@ func (l *lateness) note(lag time.Duration) {
 	}
 }
 
-// now reports whether a stream is late.
-func (l *lateness) now() bool {
+// isLate reports whether a stream was late a moment ago.
+func (l *lateness) isLate() bool {
 	at := l.at.Load()
 	return at != nil && time.Since(*at) < lateTime
 }
@@ -118,6 +118,6 @@ func (s *Server) startJobs(ctx context.Context) error {
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
 		Words: recogniser, Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
-		Dir: dir, Busy: s.late.now, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
+		Dir: dir, Busy: s.lateness.isLate, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
 	return nil
 }

@@ -46,7 +46,7 @@ func newMetrics(s *Server) *metrics {
 	c.OnChunk = func(t, l time.Duration) {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
-		s.late.note(l)
+		s.lateness.note(l)
 		s.overload.Observe(l)
 	}
 

@@ -87,7 +87,7 @@ type Server struct {
 	signer      signer
 	claims      *claims
 	jobs        *jobs.Runner
-	late        lateness        // of the open streams
+	lateness    lateness        // of the open streams
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
 

@@ -85,7 +85,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	active map[string]context.CancelCauseFunc // the running jobs, by id
-	order  order
+	order  accountOrder
 }
 
 // Start starts the workers.
