@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// tendEvery is how often the embedded server is checked for failed writes.
-	tendEvery = time.Second
+	// writeCheckInterval is how often the embedded server is checked for failed writes.
+	writeCheckInterval = time.Second
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
 )
@@ -53,7 +53,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	}
 	if o.Dir != "" {
 		s.background.Add(1)
-		go s.tend()
+		go s.restartAfterFailure()
 	}
 	return nil
 }
@@ -74,11 +74,11 @@ func (s *Store) connectEmbedded() (err error) {
 	return err
 }
 
-// tend starts the embedded server again after a failed write, as soon as the
-// disk has space, until Close.
-func (s *Store) tend() {
+// restartAfterFailure restarts the embedded server after each failed write, as soon as
+// the disk has space, until Close.
+func (s *Store) restartAfterFailure() {
 	defer s.background.Done()
-	tick := time.NewTicker(tendEvery)
+	tick := time.NewTicker(writeCheckInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -104,7 +104,8 @@ func (s *Store) restart() error {
 	if err := s.embedded.Restart(); err != nil {
 		return err
 	}
-	// What was in memory is gone: it is set up again, into handles of no use.
+	// What was in memory is lost and set up again. The handles of s stay valid, so the
+	// new ones are discarded.
 	again := &Store{embedded: s.embedded, js: s.js, replicas: s.replicas}
 	ctx, cancel := context.WithTimeout(s.ctx, startTimeout)
 	defer cancel()

@@ -275,7 +275,7 @@ func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error 
 	if err != nil {
 		return err
 	}
-	return w.store.displace(ctx, w.key, w.now(), nil, func(revision uint64) error {
+	return w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
 		_, err := w.store.media.names.Update(ctx, w.key, raw, revision)
 		return err
 	})

@@ -137,7 +137,7 @@ func (s *Server) WriteError() error {
 	if s.server == nil {
 		return errNotRunning
 	}
-	return lasting(func() error {
+	return persistent(func() error {
 		health := healthResponse{header: http.Header{}}
 		r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
 		if err != nil {
@@ -155,8 +155,8 @@ func (s *Server) WriteError() error {
 // waits for a millisecond and can fail on a busy machine.
 const healthChecks = 10
 
-// lasting returns the error of a check that fails every time.
-func lasting(check func() error) (err error) {
+// persistent returns the error of a check that fails every time.
+func persistent(check func() error) (err error) {
 	for range healthChecks {
 		if err = check(); err == nil {
 			return nil
