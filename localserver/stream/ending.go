@@ -132,7 +132,7 @@ func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
 	}
 	recorded := err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 	if recorded {
-		s.journal.announceProgress(true)
+		s.journal.publishProgress(true)
 	}
 	return recorded
 }

@@ -105,7 +105,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		stop:     make(chan struct{}),
 	}
 	s.writer.closeTimeout += c.CloseDelay
-	s.journal.announce = func(p store.Pulse) error { return c.Feed.Announce(c.ID, p) }
+	s.journal.publish = func(p store.Progress) error { return c.Feed.PublishProgress(c.ID, p) }
 	for range queuedChunks {
 		s.free <- nil // allocated when first needed
 	}
@@ -152,7 +152,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	}
 	if end.message != "" {
 		s.tellWatchers(end.message)
-		s.journal.announceProgress(false) // before the record says that the stream is over
+		s.journal.publishProgress(false) // before the record says that the stream is over
 	}
 	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
 	recorded := s.recordEnd(ctx, &end)
