@@ -137,7 +137,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		faults:   faults.NewPlan(o.Faults),
 		claims:   newClaims(o.Logger),
 		overload: limits.NewOverload(now, o.Logger),
-		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(o.MaxWatchers),
+		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers)),
 		streamQuota: limits.NewQuota(o.MaxAccountStreams), watcherQuota: limits.NewQuota(maxAccountWatchers), transferQuota: limits.NewQuota(maxTransfers),
 		stopped: make(chan struct{}),
 	}

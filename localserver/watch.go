@@ -18,6 +18,10 @@ const (
 	watchPath = "/v1/live/{id}/events"
 	// maxAccountWatchers bounds the watchers of one account on a node.
 	maxAccountWatchers = 64
+	// A node takes watchersPerStream watchers for each of its streams at most, and at
+	// least minWatchers.
+	watchersPerStream = 4
+	minWatchers       = 16
 )
 
 // watchStream is GET /v1/live/{id}/events. Any number of clients with a key of

@@ -377,16 +377,23 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 // Watchers are limited, on the node and for each account.
 func TestWatchLimits(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.MaxWatchers = 2 })
+	h := serve(t, func(o *setup) { o.MaxStreams = 1 })
+	const others = minWatchers - 2
+	for range others {
+		_ = h.watchers.Acquire()
+	}
 	l := h.create()
 	first := h.watch(l.ID, "")
 	h.watch(l.ID, "")
 	h.refusedWatch(l.ID, "", testKey, 429)
 	_ = first.Close()
-	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == 1 })
+	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
+	for range others {
+		h.watchers.Release()
+	}
 
-	full := serve(t, func(o *setup) { o.MaxWatchers = 1000 })
+	full := serve(t, func(o *setup) { o.MaxStreams = maxAccountWatchers })
 	l = full.create()
 	for range maxAccountWatchers {
 		full.watcherQuota.Acquire(apikeys.DefaultAccount)
