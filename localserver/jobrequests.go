@@ -17,7 +17,6 @@ import (
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -86,7 +85,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 
 // checkJob checks what depends on this server.
 func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorResponse {
-	if !strings.HasPrefix(r.URL, mediaScheme) {
+	if !strings.HasPrefix(r.URL, protocol.MediaScheme) {
 		if len(s.options.FetchFrom) == 0 {
 			return protocol.Invalid("url", "must be a media:// location; this server fetches no other addresses (the operator allows hosts with --fetch-from)")
 		}
@@ -118,7 +117,7 @@ func checkOutbound(p outbound.Policy, address string) error {
 // responded.
 func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Request) (j store.Job, revision uint64, ok bool) {
 	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
-	if stream.IsID(id) {
+	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}
 	switch {
@@ -232,7 +231,7 @@ func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protoco
 	if status = q.Get("status"); status != "" && !slices.Contains(protocol.JobStates(), status) {
 		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(protocol.JobStates(), ", "))
 	}
-	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !stream.IsID(cursor) {
+	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !store.IsID(cursor) {
 		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier response")
 	}
 	return limit, status, cursor, nil

@@ -14,7 +14,6 @@ import (
 
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -109,7 +108,7 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes
 // from a client passes here: nothing but a UUID reaches the store.
 func (s *Server) lookUp(ctx context.Context, id string) (store.Stream, error) {
-	if !stream.IsID(id) {
+	if !store.IsID(id) {
 		return store.Stream{}, store.ErrNotFound
 	}
 	return s.records.Get(ctx, id)

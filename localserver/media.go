@@ -24,8 +24,6 @@ const (
 	// mediaPath is where objects are written and read; the signed grant
 	// follows.
 	mediaPath = "/v1/media/objects/"
-	// mediaScheme is the beginning of every media location.
-	mediaScheme = "media://"
 	// resultPrefix is where the service stores the results of streams.
 	resultPrefix = "live/"
 	// mediaAddressTTL is how long a signed address is valid. A transfer that has
@@ -94,7 +92,7 @@ func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, 
 		respond(w, http.StatusBadRequest, invalid)
 		return "", false
 	}
-	return strings.TrimPrefix(location.URL, mediaScheme), true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
 }
 
 // grantMedia responds with a signed address.
@@ -262,7 +260,7 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
 			list.Next = list.Media[maxListed-1].URL
 			break
 		}
-		list.Media = append(list.Media, protocol.MediaObject{URL: mediaScheme + o.Name, Size: o.Size,
+		list.Media = append(list.Media, protocol.MediaObject{URL: protocol.MediaScheme + o.Name, Size: o.Size,
 			CreatedAt: o.Written.UTC().Format(protocol.TimeFormat), ExpiresAt: o.Written.Add(store.MediaTTL).UTC().Format(protocol.TimeFormat)})
 	}
 	respond(w, http.StatusOK, list)
@@ -305,7 +303,7 @@ func queryLocation(w http.ResponseWriter, query url.Values, field string, requir
 		respond(w, http.StatusBadRequest, invalid)
 		return "", false
 	}
-	return location.URL[len(mediaScheme):], true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
 }
 
 // overQuota is the message for an upload that its account has no storage for.

@@ -62,7 +62,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
-		respond(w, http.StatusOK, protocol.MediaLocation{URL: mediaScheme + g.name})
+		respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.name})
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		message := "The object is too large"
 		if over != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	// byte.
 	fetchTime = time.Hour
 	fetchIdle = 30 * time.Second
-	// mediaScheme is the beginning of a media location.
-	mediaScheme = "media://"
 )
 
 // fetch copies the audio of a job into a file in a folder.
@@ -34,7 +33,7 @@ func (a *attempt) fetch(folder, address string) (path string, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	to := spaceWriter{file, folder}
-	name, ok := strings.CutPrefix(address, mediaScheme)
+	name, ok := strings.CutPrefix(address, protocol.MediaScheme)
 	if ok {
 		return path, a.copyMedia(to, name)
 	}
@@ -58,7 +57,7 @@ func (s spaceWriter) Write(p []byte) (int, error) {
 func (a *attempt) copyMedia(to io.Writer, name string) error {
 	media, err := a.Store.OpenMedia(a.ctx, a.job.Account, name, a.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		return failed("Nothing is stored at %s%s; upload the audio again, it may have expired.", mediaScheme, name)
+		return failed("Nothing is stored at %s%s; upload the audio again, it may have expired.", protocol.MediaScheme, name)
 	}
 	if err != nil {
 		return err
