@@ -154,6 +154,6 @@ type headRecorder struct {
 	status int
 }
 
-func (p *headRecorder) Header() http.Header         { return p.header }
-func (p *headRecorder) WriteHeader(status int)      { p.status = status }
-func (p *headRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (h *headRecorder) Header() http.Header         { return h.header }
+func (h *headRecorder) WriteHeader(status int)      { h.status = status }
+func (h *headRecorder) Write(b []byte) (int, error) { return len(b), nil }
