@@ -139,7 +139,7 @@ func (s *Server) CAPEM() []byte {
 // here by its owner, whose web pages could then read the responses (DNS rebinding).
 // HTTP/1.0 has no Host.
 func (s *Server) knownHost(hostport string) bool {
-	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // in no address
+	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // it is not valid in a URL
 		return false
 	}
 	host, _, err := net.SplitHostPort(hostport)

@@ -33,7 +33,7 @@ const (
 	// a node: each uses about a megabyte of memory.
 	maxTransfers = 64
 	// sweepInterval is how often the remains of abandoned uploads and replaced
-	// objects are removed, and sweepTimeout bounds it.
+	// objects are removed, and sweepTimeout bounds one removal.
 	sweepInterval = 5 * time.Minute
 	sweepTimeout  = time.Minute
 )

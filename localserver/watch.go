@@ -74,7 +74,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 }
 
 // watchQuery returns how many messages the watcher has already, and whether it asks
-// for what is said.
+// for words.
 func watchQuery(query url.Values) (from int, words bool, invalid *protocol.ValidationErrorResponse) {
 	if query.Has("from") {
 		var err error

@@ -57,8 +57,8 @@ type Conn struct {
 	tls      *tls.Conn // nil without TLS
 	listener *Listener
 
-	ready   bool        // the handshake was made; used by the only reader
-	handled atomic.Bool // what is written is the response of a handler
+	ready   bool        // the handshake was made; used by the goroutine that reads only
+	handled atomic.Bool // what is written comes from a handler
 	http2   atomic.Bool // what is written are frames
 }
 

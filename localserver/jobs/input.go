@@ -40,8 +40,8 @@ func (a *attempt) fetch(folder, address string) (path string, err error) {
 	return path, a.copyWeb(to, address)
 }
 
-// spaceWriter writes to a file in a folder while streams have the space that they need
-// on its disk.
+// spaceWriter writes to a file in a folder, and fails when the disk has only the space
+// left that streams need.
 type spaceWriter struct {
 	file   io.Writer
 	folder string
@@ -110,7 +110,7 @@ var (
 	errNoSpace  = failed("The server has no space for the audio.")
 )
 
-// progressReader reports every read that returned something.
+// progressReader calls a function after every read that returned data.
 type progressReader struct {
 	r        io.Reader
 	progress func()

@@ -176,7 +176,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 		w.err = w.grow(int64(len(prefix)))
 	}
 	if w.err == nil {
-		// The rest takes less time than this keeps the blob from the sweep.
+		// From here on the commit takes less time than the entry protects the blob.
 		w.admitted = w.size + int64(len(prefix))
 		w.err = w.renew(0)
 	}

@@ -16,9 +16,9 @@ const (
 	recordTimeout = 1500 * time.Millisecond
 	// recordInterval is the time between two attempts in it.
 	recordInterval = 500 * time.Millisecond
-	// lateTimeout bounds further attempts at a store of this server alone that
-	// was too slow for that: first for the events, then for the record. What a
-	// shared store does not take goes to the outbox.
+	// lateTimeout bounds the attempts after that, first for the events, then for
+	// the record, at a store of this server alone. With a shared store the outbox
+	// makes them.
 	lateTimeout = 20 * time.Second
 	// maxRetryInterval bounds the time between two attempts.
 	maxRetryInterval = 5 * time.Second

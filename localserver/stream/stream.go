@@ -120,7 +120,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)
-		s.takeSnapshot() // if this stream is lost soon, it can be resumed as well
+		s.takeSnapshot() // so that this stream can be resumed even if it is lost at once
 	}
 	return s
 }
