@@ -167,13 +167,13 @@ func (r *Runner) send(ctx context.Context, j store.Job, raw []byte) error {
 		request.Header.Set("X-Retry-Num", strconv.Itoa(j.Hook.Tries))
 		request.Header.Set("X-Retry-Reason", j.Hook.Reason)
 	}
-	answer, err := r.Hooks.Client(false).Do(request)
+	response, err := r.Hooks.Client(false).Do(request)
 	if err != nil {
 		return err
 	}
-	_ = answer.Body.Close()
-	if answer.StatusCode < 200 || answer.StatusCode > 299 {
-		return statusError(answer.StatusCode)
+	_ = response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return statusError(response.StatusCode)
 	}
 	return nil
 }
