@@ -48,7 +48,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("the store could not be opened: %w", err)
 	}
 	// The lock excludes other processes: unfinished writes are of an earlier one.
-	if _, err := s.sweepEntries(ctx, ended); err != nil {
+	if _, err := s.sweepEntries(ctx, allExpired); err != nil {
 		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
 	}
 	if o.Dir != "" {

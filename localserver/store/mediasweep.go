@@ -83,7 +83,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 		return false, err
 	}
 	if err == nil && rec.Blob == blob {
-		if now.Equal(ended) { // it may be about to lose its record
+		if now.Equal(allExpired) { // it may be about to lose its record
 			return false, nil
 		}
 		return false, s.media.names.remove(ctx, key, revision)
@@ -99,8 +99,8 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 	return true, s.deleteBlob(ctx, blob)
 }
 
-// ended is after every time until which a blob is kept.
-var ended = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// allExpired is a time at which every entry of a blob has expired.
+var allExpired = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // changeRecord calls change to replace or remove the record of a key, in the revision
 // that change is given: 0 if there is no record. If match is given, there must be a
