@@ -95,7 +95,7 @@ func bareTLS(b *testing.B, f http.HandlerFunc) (url string, client *tls.Config) 
 	return bare.URL, &tls.Config{RootCAs: pool}
 }
 
-// Creating a stream writes two records; the bare handler answers with the same
+// Creating a stream writes two records; the bare handler responds with the same
 // body and writes nothing.
 func BenchmarkCreateStream(b *testing.B) {
 	post := func(b *testing.B, h *host) {

@@ -13,12 +13,12 @@ import (
 	"hubbub/localserver/store"
 )
 
-// lossyStreams is a store whose answers to some calls of Begin are lost,
+// lossyStreams is a store whose responses to some calls of Begin are lost,
 // whether the calls are carried out or not.
 type lossyStreams struct {
 	store.Streams
 	mu      sync.Mutex
-	lost    int  // how many answers will be lost
+	lost    int  // how many responses will be lost
 	carried bool // whether those calls are carried out
 }
 
@@ -40,7 +40,7 @@ func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Cla
 	return d.Streams.Begin(gone, id, token, by, at)
 }
 
-// A handshake that is answered 503 does not cost the token, whether the store
+// A handshake that fails with 503 does not cost the token, whether the store
 // has used it up or not; and the token still works once.
 func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 )
 
 // clientConn is a client's end of a WebSocket that is read all the time, as
-// real clients do. A connection that nobody reads answers no pings, and the
+// real clients do. A connection that nobody reads sends no pongs, and the
 // service closes it after 15 s: on a busy machine a test may take longer than
 // that between two messages.
 type clientConn struct {

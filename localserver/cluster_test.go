@@ -48,7 +48,7 @@ func (a *acknowledged) holds(t *testing.T, nodes ...*host) {
 	}
 }
 
-// eventuallyRefused dials a used address until it is answered 401; before that,
+// eventuallyRefused dials a used address until it returns 401; before that,
 // only 503 is accepted.
 func (h *host) eventuallyRefused(address string) {
 	h.t.Helper()
@@ -59,7 +59,7 @@ func (h *host) eventuallyRefused(address string) {
 			h.t.Fatalf("%s was opened again", address)
 		}
 		if res == nil {
-			h.t.Fatalf("no answer: %v", err)
+			h.t.Fatalf("no response: %v", err)
 		}
 		r := read(h.t, res)
 		if r.StatusCode == http.StatusServiceUnavailable {
@@ -70,10 +70,10 @@ func (h *host) eventuallyRefused(address string) {
 	})
 }
 
-// retriedStatus asks again while the answer is 503, and accepts no other error.
+// retriedStatus asks again while the response is 503, and accepts no other error.
 func (h *host) retriedStatus(id string) (s protocol.LiveStatus) {
 	h.t.Helper()
-	eventually(h.t, "an answer", func() bool {
+	eventually(h.t, "a response", func() bool {
 		res := h.do("GET", "/v1/live/"+id, testKey, nil)
 		if res.StatusCode == http.StatusServiceUnavailable {
 			return false
@@ -288,7 +288,7 @@ func TestClusterOfStores(t *testing.T) {
 }
 
 // withoutMajority stops a second NATS server: no majority is left. Nothing is
-// acknowledged, and requests are answered 503. The running streams continue, and short
+// acknowledged, and requests fail with 503. The running streams continue, and short
 // ends.
 func withoutMajority(t *testing.T, second *natsServer, a, b *host, s, short *testStream, promised *acknowledged) {
 	t.Helper()
@@ -315,7 +315,7 @@ func withoutMajority(t *testing.T, second *natsServer, a, b *host, s, short *tes
 	eventually(t, "ready again", func() bool { return a.do("GET", "/readyz", "", nil).StatusCode == 200 })
 }
 
-// eventuallyUnavailable waits until a node answers 503. It reports what the node
+// eventuallyUnavailable waits until a node returns 503. It reports what the node
 // acknowledges until then.
 func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 	eventually(h.t, "503", func() bool {

@@ -114,13 +114,13 @@ func burst(a, b *host, requests int, ask func(h *host)) {
 	all.Wait()
 }
 
-// limitOfBothNodes: a request that the nodes cannot count in time is answered 503
+// limitOfBothNodes: a request that the nodes cannot count in time fails with 503
 // and may have been counted; otherwise exactly 100 pass.
 func limitOfBothNodes(t *testing.T, a, b *host) {
 	t.Helper()
 	var passed, refused, lost atomic.Int64
 	burst(a, b, 120, func(h *host) {
-		eventually(t, "an answer", func() bool {
+		eventually(t, "a response", func() bool {
 			res := h.do("GET", "/v1/test", testKey, nil)
 			switch res.StatusCode {
 			case 200:
@@ -164,7 +164,7 @@ func (h *host) retriedAsk(op, location string) (address string) {
 func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 	t.Helper()
 	now := time.Now()
-	answers := func(what, key string, want int) {
+	returns := func(what, key string, want int) {
 		t.Helper()
 		for _, h := range []*host{a, b} {
 			eventually(t, what, func() bool {
@@ -174,20 +174,20 @@ func keysOfAllNodes(t *testing.T, a, b *host, dir string) {
 		}
 	}
 	first := mustKey(t, dir, "one", apikeys.PlanPro, time.Hour, now)
-	answers("a key", first, 404)
+	returns("a key", first, 404)
 	id, err := apikeys.CreateSigningKey(dir, apikeys.HS256, now.Add(time.Second)) // rotation
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := mustKey(t, dir, "two", apikeys.PlanPro, time.Hour, now)
-	answers("a key after the rotation", second, 404)
-	answers("the one before", first, 404)
-	answers("another plan", mustKey(t, dir, "three", apikeys.PlanNone, time.Hour, now), 402)
+	returns("a key after the rotation", second, 404)
+	returns("the one before", first, 404)
+	returns("another plan", mustKey(t, dir, "three", apikeys.PlanNone, time.Hour, now), 402)
 	if err := os.Remove(filepath.Join(dir, "keys", id+".pem")); err != nil {
 		t.Fatal(err)
 	}
-	answers("a key whose signing key was removed", second, 401)
-	answers("another one", first, 404)
+	returns("a key whose signing key was removed", second, 401)
+	returns("another one", first, 404)
 }
 
 // streamsOfAnAccount: the quota of an account applies to both nodes together.

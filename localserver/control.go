@@ -94,7 +94,7 @@ func controlAddress(dir string) (address string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), controlFile), func() { _ = folder.Close() }, nil
 }
 
-// backUp answers with a backup.
+// backUp responds with a backup.
 func (s *Server) backUp(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(r.Context())

@@ -81,7 +81,7 @@ func TestBackupOfARunningServer(t *testing.T) {
 			t.Errorf("%d, %d bytes", res.StatusCode, len(res.body))
 		}
 		if code := h2.accepts(key); code != 200 {
-			t.Errorf("the key is answered %d", code)
+			t.Errorf("a request with the key returns %d", code)
 		}
 		next := h2.open()
 		next.chunks(1)

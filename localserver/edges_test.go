@@ -17,7 +17,7 @@ import (
 
 func plain(o *setup) { o.TLS.Mode = certificate.Off }
 
-// raw sends bytes over a connection of its own and reads one answer. It returns
+// raw sends bytes over a connection of its own and reads one response. It returns
 // whether the connection is open afterwards.
 func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	h.t.Helper()
@@ -36,7 +36,7 @@ func (h *host) raw(text string, halfClose bool) (res reply, open bool) {
 	in := bufio.NewReader(conn)
 	r, err := http.ReadResponse(in, nil)
 	if err != nil {
-		h.t.Fatalf("%.80q is not answered: %v", text, err)
+		h.t.Fatalf("%.80q got no response: %v", text, err)
 	}
 	res = read(h.t, r)
 	_ = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
@@ -171,7 +171,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 	_ = conn.Close()
 }
 
-// A client that sends audio before the answer to its handshake, which RFC 6455 forbids,
+// A client that sends audio before the response to its handshake, which RFC 6455 forbids,
 // is told so.
 func TestAudioBeforeTheHandshake(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestAudioBeforeTheHandshake(t *testing.T) {
 			"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+
 			base64.StdEncoding.EncodeToString(make([]byte, 16))+"\r\n\r\n"+strings.Repeat("\x82\xfe\x19\x00\x00\x00\x00\x00"+strings.Repeat("\x00", protocol.ChunkBytes), frames), true)
 		res.apiError(t, 400)
-		if open || !strings.Contains(string(res.body), "before the answer") {
+		if open || !strings.Contains(string(res.body), "before the response") {
 			t.Errorf("%d frames: open %v, %s", frames, open, res.body)
 		}
 	}

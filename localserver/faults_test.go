@@ -249,7 +249,7 @@ func TestEventLag(t *testing.T) {
 	}
 }
 
-// Requests are refused, delayed or answered with something else; only those of
+// Requests are refused, delayed or get another response; only those of
 // the given operation, and only as often as configured.
 func TestFaultsOfRequests(t *testing.T) {
 	t.Parallel()
@@ -276,14 +276,14 @@ func TestFaultsOfRequests(t *testing.T) {
 	}
 	began := time.Now()
 	if h.status(l.ID); time.Since(began) < 300*time.Millisecond {
-		t.Error("the answer was not delayed")
+		t.Error("the response was not delayed")
 	}
 	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 {
 		t.Errorf("%d", res.StatusCode)
 	}
 }
 
-// Handshakes: refused, slow, or never answered, which ends with the client or
+// Handshakes: refused, slow, or without a response, which ends with the client or
 // the server.
 func TestFaultsOfHandshakes(t *testing.T) {
 	t.Parallel()
@@ -318,7 +318,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// A server that delays an answer can still be stopped, and logs at its start
+// A server that delays a response can still be stopped, and logs at its start
 // that it misbehaves.
 func TestServerWithFaultsStops(t *testing.T) {
 	t.Parallel()
@@ -348,7 +348,7 @@ func TestServerWithFaultsStops(t *testing.T) {
 	select {
 	case err := <-asked:
 		if err == nil {
-			t.Error("there was an answer")
+			t.Error("there was a response")
 		}
 	case <-time.After(testTimeout):
 		t.Error("the request is still delayed")

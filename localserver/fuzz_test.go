@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is requested, the answer is in JSON.
+// Whatever is requested, the response is in JSON.
 func FuzzRequest(f *testing.F) {
 	for _, path := range []string{"/", "/v1/test", "/v1/live", "/v1/live/x", "/v1/stream/x?token=y", "//", "/%00", "*", "/v1/../v1/test"} {
 		for _, method := range []string{"GET", "POST", "HEAD", "OPTIONS", "CONNECT", "X"} {
@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 		w := httptest.NewRecorder()
 		routes.ServeHTTP(w, r)
 		if path == "/metrics" && w.Code == 200 {
-			return // the one answer that is text
+			return // the one response that is text
 		}
 		if w.Code < 200 || w.Code == 500 || w.Header().Get("Content-Type") != "application/json" || len(w.Header().Get("X-Request-Id")) != 36 {
 			t.Errorf("%q %q: %d %v", method, path, w.Code, w.Header())

@@ -74,7 +74,7 @@ func (g garbage) raw() []byte {
 	return append([]byte(head), g.bytes(500)...)
 }
 
-// After ten thousand invalid requests the service still answers, and neither
+// After ten thousand invalid requests the service still responds, and neither
 // goroutines nor memory have grown.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 	"hubbub/protocol/words"
 )
 
-// handshakeTimeout bounds the answer to a handshake.
+// handshakeTimeout bounds the response to a handshake.
 const handshakeTimeout = 10 * time.Second
 
 // resumeWindow is how long a client is expected to try to resume a stream that it
@@ -34,8 +35,8 @@ var upgrader = websocket.Upgrader{
 // openStream is the handshake of a stream. Everything that can be refused is
 // refused before the token is used up, so that an invalid request or a full
 // server wastes no token. The token is used up before the connection is
-// upgraded, so that of concurrent clients one succeeds. A request that is
-// answered 503 can be repeated with the same token.
+// upgraded, so that of concurrent clients one succeeds. A request that
+// fails with 503 can be repeated with the same token.
 func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
@@ -50,48 +51,26 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.streams.Release()
 
-	id := r.PathValue("id")
 	ctx, cancel := context.WithTimeout(r.Context(), openTimeout)
 	defer cancel()
-	now := s.now().UTC()
-	token := r.URL.Query().Get("token")
+	id, token, now := r.PathValue("id"), r.URL.Query().Get("token"), s.now().UTC()
 	rec, err := s.openable(ctx, id, token)
-	var diarizer stream.Diarizer
-	var labels *stream.Labels
-	if err == nil {
-		if !s.streamQuota.Acquire(rec.Account) {
-			s.refuseStream(w, r, limits.ErrFull)
-			return
-		}
-		defer s.streamQuota.Release(rec.Account)
-		identified(r.Context(), rec.Account)
-		if err = s.acquireStream(ctx, rec.Account, id, now); err == nil && rec.Resume != "" {
-			if diarizer, labels, err = s.resume(ctx, rec.Resume, rec.Enrolment); err != nil { // although it was promised
-				s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be resumed; try again, or create a new stream", err)
-				return
-			}
-		}
-		if err == nil {
-			err = s.claim(ctx, id, token, now)
-		}
+	if err != nil {
+		s.refuseHandshake(w, r, err)
+		return
 	}
-	switch {
-	case errors.Is(err, limits.ErrFull):
-		s.refuseStream(w, r, err)
+	if !s.streamQuota.Acquire(rec.Account) {
+		s.refuseStream(w, r, limits.ErrFull)
 		return
-	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")
-		return
-	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; try again", err)
+	}
+	defer s.streamQuota.Release(rec.Account)
+	identified(r.Context(), rec.Account)
+	diarizer, labels, err := s.begin(ctx, rec, token, now)
+	if err != nil {
+		s.refuseHandshake(w, r, err)
 		return
 	}
 	defer s.releaseStream(rec.Account, id)
-	if rec.Resume != "" {
-		if err := s.records.Resumed(ctx, rec.Resume, id); err != nil { // its watchers do not follow
-			s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
-		}
-	}
 
 	if diarizer == nil {
 		if diarizer, err = s.newDiarizer(rec.Enrolment); err != nil {
@@ -101,7 +80,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	head := http.Header{"X-Request-Id": {requestID(r.Context())}}
-	conn, err := upgrader.Upgrade(w, r, head) // answers by itself when it fails
+	conn, err := upgrader.Upgrade(w, r, head) // responds by itself when it fails
 	if err != nil {
 		s.abandon(id, "the handshake failed")
 		s.log.Info("handshake failed", "request", requestID(r.Context()), "stream", id, "error", err)
@@ -111,6 +90,45 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 	s.runStream(rec, requestID(r.Context()), conn, diarizer, labels)
 }
 
+// errNotResumed is a stream that cannot continue an earlier one, although the client
+// was told that it can.
+var errNotResumed = errors.New("the earlier stream could not be resumed")
+
+// begin uses up the token of a stream and makes it a running one of this node. It
+// returns the diarizer and the labels of the earlier stream that it resumes, else nil.
+func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now time.Time) (d stream.Diarizer, labels *stream.Labels, err error) {
+	if err = s.acquireStream(ctx, rec.Account, rec.ID, now); err != nil {
+		return nil, nil, err
+	}
+	if rec.Resume == "" {
+		return nil, nil, s.claim(ctx, rec.ID, token, now)
+	}
+	if d, labels, err = s.resume(ctx, rec.Resume, rec.Enrolment); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
+	}
+	if err = s.claim(ctx, rec.ID, token, now); err != nil {
+		return nil, nil, err
+	}
+	if err := s.records.Resumed(ctx, rec.Resume, rec.ID); err != nil { // its watchers do not follow
+		s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
+	}
+	return d, labels, nil
+}
+
+// refuseHandshake responds to a handshake whose stream could not be begun.
+func (s *Server) refuseHandshake(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, errNotResumed):
+		s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be resumed; try again, or create a new stream", err)
+	case errors.Is(err, limits.ErrFull):
+		s.refuseStream(w, r, err)
+	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
+		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")
+	default:
+		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be opened; try again", err)
+	}
+}
+
 // openable returns the record of a stream that may be opened with a token, or
 // store.ErrToken.
 func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, error) {
@@ -118,7 +136,7 @@ func (s *Server) openable(ctx context.Context, id, token string) (store.Stream, 
 	if err != nil {
 		return rec, err
 	}
-	_, unknown := s.claims.attempt(id) // then the record may be of this node's own attempt
+	_, unknown := s.claims.attempt(id) // if so, this node itself may have made it running
 	if !rec.OpenedBy(token) || s.keys.Revoked(rec.Key) || rec.Status != store.Created && !unknown {
 		return rec, store.ErrToken
 	}
@@ -156,7 +174,7 @@ func (s *Server) recogniser(rec store.Stream) words.Recogniser {
 }
 
 // withFaults inserts the configured faults between a stream and its socket, and
-// returns how much longer the client has to answer a close frame.
+// returns how much longer the client has to acknowledge a close frame.
 func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration) {
 	if faulty := s.faults.Stream(conn); faulty != nil {
 		return faulty, faulty.Linger()
@@ -192,7 +210,7 @@ func (s *Server) abandon(id, cause string) {
 }
 
 // checkUpgrade reports whether a request is a valid handshake, the only kind
-// for which a token may be used; otherwise it has answered.
+// for which a token may be used; otherwise it has responded.
 func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !websocket.IsWebSocketUpgrade(r):
@@ -210,7 +228,7 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// refuseVersion answers 426, which has to name what to upgrade to.
+// refuseVersion responds with 426, which has to name what to upgrade to.
 func refuseVersion(w http.ResponseWriter, r *http.Request, message string) {
 	if r.ProtoMajor == 1 { // HTTP/2 has no such headers
 		w.Header().Set("Upgrade", "websocket")

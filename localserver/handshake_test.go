@@ -25,7 +25,7 @@ func (h *host) refused(address string, status int) {
 		h.t.Fatalf("%s was opened", address)
 	}
 	if res == nil {
-		h.t.Fatalf("no answer: %v", err)
+		h.t.Fatalf("no response: %v", err)
 	}
 	read(h.t, res).apiError(h.t, status)
 }

@@ -91,7 +91,7 @@ func clientOf(t testing.TB, url string, ca []byte) *host {
 	}
 }
 
-// reply is an answer with its body.
+// reply is a response with its body.
 type reply struct {
 	*http.Response
 	body []byte
@@ -128,7 +128,7 @@ func read(t testing.TB, res *http.Response) reply {
 	return reply{res, raw}
 }
 
-// apiError checks that an answer is a complete ErrorResponse with a status.
+// apiError checks that a response is a complete ErrorResponse with a status.
 func (r reply) apiError(t testing.TB, status int) protocol.ErrorResponse {
 	t.Helper()
 	var e protocol.ErrorResponse
@@ -333,7 +333,7 @@ func (l *logBuffer) use(o *setup) {
 // count is how often a text was logged.
 func (l *logBuffer) count(text string) int { return strings.Count(l.String(), text) }
 
-// openAt opens a stream on this node. A handshake that is answered 503 is made
+// openAt opens a stream on this node. A handshake that fails with 503 is made
 // again with the same token, which is not used up.
 func (h *host) openAt(l protocol.LiveStream) *testStream {
 	h.t.Helper()

@@ -35,7 +35,7 @@ func TestConnectivity(t *testing.T) {
 	}
 }
 
-// HTTP/2 answers like HTTP/1.1; a stream is opened over the latter.
+// Responses over HTTP/2 are those over HTTP/1.1; a stream is opened over the latter.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
@@ -75,7 +75,7 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 	}
 }
 
-func TestUnknownPathsAndMethodsAnswerInJSON(t *testing.T) {
+func TestUnknownPathsAndMethodsFailInJSON(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	for _, path := range []string{"/", "/v1", "/v1/", "/v1/tests", "/v1/test/", "/v1/live/", "/v1/live/a/b", "/v1/media/",
@@ -319,7 +319,7 @@ func TestBrokenBody(t *testing.T) {
 		_ = pw.CloseWithError(errors.New("gone"))
 	}()
 	if res, err := h.http.Do(r); err == nil {
-		t.Errorf("answered %d", res.StatusCode)
+		t.Errorf("status %d", res.StatusCode)
 		_ = res.Body.Close()
 	}
 	if res := h.do("POST", "/v1/live", testKey, bytes.NewReader(nil)); res.StatusCode != 200 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// unread are requests that net/http answers by itself.
+// unread are requests that net/http rejects by itself.
 var unread = map[string]struct {
 	request string
 	status  int
@@ -30,7 +30,7 @@ var unread = map[string]struct {
 	"version":           {"GET /v1/test HTTP/3.7\r\nHost: x\r\n\r\n", 505},
 }
 
-// A request that cannot be read is answered like any other that is refused: in
+// A request that cannot be read is rejected like any other that is refused: in
 // JSON, with a request id that is in the log, and counted.
 func TestUnreadRequests(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestUnreadRequests(t *testing.T) {
 				}
 			}
 			if n := h.metric(`hubbub_requests_total{code="505",method="other",route="none"}`); n != 2 {
-				t.Errorf("%v answers of 505 are counted", n)
+				t.Errorf("%v responses with 505 are counted", n)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestLargeHeadersOverHTTP2(t *testing.T) {
 }
 
 // What a handler writes is not changed, whatever it looks like.
-func TestObjectThatLooksLikeAnAnswer(t *testing.T) {
+func TestObjectThatLooksLikeAResponse(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request.\n"), 1<<14)
 	for range 2 {

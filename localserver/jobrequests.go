@@ -17,7 +17,6 @@ import (
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -26,7 +25,7 @@ const (
 	jobStatusRoute = "GET /v1/jobs/{id}"
 	// ownModel is the name under which a request may ask for this engine.
 	ownModel = "hubbub"
-	// maxJobs is the most jobs in one answer, and defaultJobs how many unless
+	// maxJobs is the most jobs in one response, and defaultJobs how many unless
 	// asked.
 	maxJobs, defaultJobs = 100, 20
 )
@@ -52,7 +51,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		if request.Transcription && request.WordsModel != "" {
 			warnings = append(warnings, fmt.Sprintf("The model %s is not available for transcription; the recogniser of this server was used.", protocol.Clean(request.WordsModel, 100)))
 		}
-		request.Model, request.WordsModel = "", "" // of any length, and answered
+		request.Model, request.WordsModel = "", "" // the warnings name them; they may have any length
 		select {
 		case <-s.streams.Drain():
 			refuse(w, r, http.StatusServiceUnavailable, "The server is stopping and takes no new jobs")
@@ -86,7 +85,7 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 
 // checkJob checks what depends on this server.
 func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorResponse {
-	if !strings.HasPrefix(r.URL, mediaScheme) {
+	if !strings.HasPrefix(r.URL, protocol.MediaScheme) {
 		if len(s.options.FetchFrom) == 0 {
 			return protocol.Invalid("url", "must be a media:// location; this server fetches no other addresses (the operator allows hosts with --fetch-from)")
 		}
@@ -115,10 +114,10 @@ func checkOutbound(p outbound.Policy, address string) error {
 }
 
 // findJob returns the record of a job of the caller; if ok is false it has
-// answered.
+// responded.
 func (s *Server) findJob(ctx context.Context, w http.ResponseWriter, r *http.Request) (j store.Job, revision uint64, ok bool) {
 	id, err := strings.ToLower(r.PathValue("id")), store.ErrNotFound
-	if stream.IsID(id) {
+	if store.IsID(id) {
 		j, revision, err = s.store.Job(ctx, caller(r.Context()).Account, id, s.now())
 	}
 	switch {
@@ -172,7 +171,7 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 			_, err = s.store.UpdateJob(ctx, j, revision)
 		}
 		switch {
-		case errors.Is(err, store.ErrConflict): // it has moved on
+		case errors.Is(err, store.ErrConflict): // it was changed meanwhile
 			continue
 		case err != nil:
 			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be canceled; try again", err)
@@ -232,8 +231,8 @@ func jobFilter(q url.Values) (limit int, status, cursor string, invalid *protoco
 	if status = q.Get("status"); status != "" && !slices.Contains(protocol.JobStates(), status) {
 		return 0, "", "", protocol.Invalid("status", "must be one of %s", strings.Join(protocol.JobStates(), ", "))
 	}
-	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !stream.IsID(cursor) {
-		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier answer")
+	if cursor = strings.ToLower(q.Get("cursor")); cursor != "" && !store.IsID(cursor) {
+		return 0, "", "", protocol.Invalid("cursor", "must be the nextCursor of an earlier response")
 	}
 	return limit, status, cursor, nil
 }

@@ -166,7 +166,7 @@ func TestJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := h.do("GET", "/v1/jobs/"+status.JobID, testKey, nil); res.StatusCode != 404 {
-		t.Errorf("a job whose result was deleted is answered %d %s", res.StatusCode, res.body)
+		t.Errorf("a job whose result was deleted returns %d %s", res.StatusCode, res.body)
 	}
 }
 

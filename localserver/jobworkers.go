@@ -6,18 +6,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/jobs"
 	"hubbub/localserver/outbound"
-	"hubbub/localserver/store"
 	"hubbub/localserver/store/datafolder"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
@@ -41,38 +37,10 @@ func (l *lateness) note(lag time.Duration) {
 	}
 }
 
-// now reports whether a stream is late.
-func (l *lateness) now() bool {
+// isLate reports whether a stream was late a moment ago.
+func (l *lateness) isLate() bool {
 	at := l.at.Load()
 	return at != nil && time.Since(*at) < lateTime
-}
-
-// metricTimeout bounds the call of the store for a metric.
-const metricTimeout = time.Second
-
-// registerJobs registers the metrics of jobs.
-func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value func() float64), counter func(name, help string, labels prometheus.Labels, value func() int64)) {
-	gauge("hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
-		ctx, cancel := context.WithTimeout(s.ctx, metricTimeout)
-		defer cancel()
-		n, err := s.store.Queued(ctx, store.RunQueue)
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(n)
-	})
-	c := &s.jobCounters
-	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(c.Running.Load()) })
-	for status, value := range map[string]func() int64{
-		"succeeded": c.Succeeded.Load, "failed": c.Failed.Load, "canceled": c.Canceled.Load, "returned": c.Returned.Load,
-	} {
-		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, value)
-	}
-	for outcome, value := range map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load} {
-		counter("hubbub_webhooks_total", "Requests of webhooks that this node made.", prometheus.Labels{"outcome": outcome}, value)
-	}
-	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
-		func() int64 { return c.AudioMillis.Load() / 1000 })
 }
 
 // webhookRoot returns the root of the webhook secrets: that of the data folder, on
@@ -118,6 +86,6 @@ func (s *Server) startJobs(ctx context.Context) error {
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
 		Words: recogniser, Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
-		Dir: dir, Busy: s.late.now, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
+		Dir: dir, Busy: s.lateness.isLate, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *Server) requestLimit(operation string) int {
 }
 
 // limited authenticates and counts the requests to an operation, and refuses
-// those above the limit. All answers of an operation have the same three
+// those above the limit. All responses of an operation have the same three
 // headers, also those to an invalid key, which are not counted.
 func (s *Server) limited(operation string, next http.Handler) http.Handler {
 	limit := s.requestLimit(operation)
@@ -65,8 +65,8 @@ func setRateHeaders(h http.Header, limit, left, reset int) {
 // errOverloaded says that the engines do not keep up with the open streams.
 var errOverloaded = errors.New("the streams are late")
 
-// overloadStreams is how many streams have to be open on a node that is overloaded.
-// With fewer it is not their number that makes them late.
+// overloadStreams is how many streams must be open before a node counts as overloaded.
+// With fewer, it is not their number that makes them late.
 const overloadStreams = streamsPerCore / 3
 
 // admitStream returns limits.ErrFull, limits.ErrStopping or errOverloaded, or nil if
@@ -124,11 +124,11 @@ func (s *Server) streamAvailable(ctx context.Context, account string, now time.T
 	return err
 }
 
-// overloadedRetry is when a stream that an overloaded node did not take may be
-// asked for again, in seconds: not before the node has judged again.
+// overloadedRetry is the Retry-After of an overloaded node, in seconds: it assesses its
+// load again within this time.
 const overloadedRetry = "5"
 
-// refuseStream answers a request for a stream that is not admitted.
+// refuseStream refuses a request for a stream that is not admitted.
 func (s *Server) refuseStream(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, limits.ErrStopping):

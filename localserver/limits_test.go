@@ -70,8 +70,8 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// Every answer of an operation says how many requests are left.
-func TestRateHeadersAreOnEveryAnswer(t *testing.T) {
+// Every response of an operation says how many requests are left.
+func TestRateHeadersAreOnEveryResponse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, func(o *setup) { o.DataDir = dir }, limitOf(0))
@@ -107,7 +107,7 @@ func TestRequestsThatCannotBeCounted(t *testing.T) {
 	h.do("GET", "/v1/test", "wrong", nil).apiError(t, 401)
 }
 
-// failingCounters are counters that do not answer.
+// failingCounters are counters that do not respond.
 type failingCounters struct{}
 
 func (failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {

@@ -22,13 +22,13 @@ import (
 
 // The limits of an HTTP connection. A stream has its own after its handshake.
 const (
-	headerTimeout  = 10 * time.Second
-	requestTimeout = 30 * time.Second
-	answerTimeout  = 30 * time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeader      = 16 << 10
+	headerTimeout   = 10 * time.Second
+	requestTimeout  = 30 * time.Second
+	responseTimeout = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	maxHeader       = 16 << 10
 	// maxHeaderRead is how much of larger headers is read, so that they are
-	// answered over HTTP/2 like over HTTP/1.1.
+	// refused over HTTP/2 like over HTTP/1.1.
 	maxHeaderRead = 256 << 10
 )
 
@@ -37,10 +37,10 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 		Handler:                      h,
 		ReadHeaderTimeout:            headerTimeout,
 		ReadTimeout:                  requestTimeout,
-		WriteTimeout:                 answerTimeout,
+		WriteTimeout:                 responseTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderRead,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is answered in JSON too
+		DisableGeneralOptionsHandler: true, // OPTIONS * fails in JSON too
 		ConnContext:                  httpconn.Context,
 		ConnState:                    httpconn.State,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -78,7 +78,7 @@ func (s *Server) serveListeners() {
 // serve accepts connections until the server stops, with TLS if there is a
 // configuration.
 func (s *Server) serve(h *http.Server, l net.Listener, config *tls.Config) {
-	err := h.Serve(&httpconn.Listener{Listener: l, TLS: config, Answer: s.answerUnread, Log: s.log})
+	err := h.Serve(&httpconn.Listener{Listener: l, TLS: config, Reject: s.rejectUnread, Log: s.log})
 	if !errors.Is(err, http.ErrServerClosed) {
 		_ = s.stop(s.ctx, fmt.Errorf("the server can take no more connections: %w", err))
 	}
@@ -136,10 +136,10 @@ func (s *Server) CAPEM() []byte {
 // knownHost reports whether the Host of a request is one of this server's: an
 // address in numbers, a name of this machine, of the listen or the public
 // address, or of the operator's certificate. Any other name may have been pointed
-// here by its owner, whose web pages could then read the answers (DNS rebinding).
+// here by its owner, whose web pages could then read the responses (DNS rebinding).
 // HTTP/1.0 has no Host.
 func (s *Server) knownHost(hostport string) bool {
-	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // in no address
+	if u, err := url.Parse("http://" + hostport); err != nil || u.Host != hostport { // it is not valid in a URL
 		return false
 	}
 	host, _, err := net.SplitHostPort(hostport)
@@ -160,14 +160,14 @@ func (s *Server) knownHost(hostport string) bool {
 	return s.tls != nil && s.tls.Covers(host)
 }
 
-// requestHost is the host for the addresses in an answer: that of the request if
+// requestHost is the host for the addresses in a response: that of the request if
 // it is known, otherwise the one that the server listens on.
 func (s *Server) requestHost(r *http.Request) string {
 	if r.Host != "" && s.knownHost(r.Host) {
 		return r.Host
 	}
 	if r.Host != "" {
-		s.log.Warn("the address in the answer is not that of the request; give the server its address with --public-url",
+		s.log.Warn("the address in the response is not that of the request; give the server its address with --public-url",
 			"request", requestID(r.Context()), "host", r.Host)
 	}
 	_, own, _ := strings.Cut(s.URL(), "://")
@@ -185,28 +185,28 @@ func (s *Server) ofKnownHost(next http.Handler) http.Handler {
 	})
 }
 
-// answerUnread answers a request that never became one, like any other: with an
-// id, in the log and in the metrics.
-func (s *Server) answerUnread(conn net.Conn, status int, message string) {
+// rejectUnread refuses a request that could not be read like any other: with an id,
+// in the log and in the metrics.
+func (s *Server) rejectUnread(conn net.Conn, status int, message string) {
 	r := &http.Request{URL: &url.URL{}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
-	a := answer{headRecorder: headRecorder{header: http.Header{}}}
-	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&a, r)
-	a.send(conn)
+	res := bufferedResponse{headRecorder: headRecorder{header: http.Header{}}}
+	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&res, r)
+	res.send(conn)
 }
 
-// answer is an answer that is not written to a connection yet.
-type answer struct {
+// bufferedResponse is a response that is not written to a connection yet.
+type bufferedResponse struct {
 	headRecorder
 	body bytes.Buffer
 }
 
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+func (b *bufferedResponse) Write(p []byte) (int, error) { return b.body.Write(p) }
 
-// send writes it to a connection that it ends.
-func (a *answer) send(conn net.Conn) {
-	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: a.header, Close: true,
-		Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len())}
+// send writes the response to a connection, which takes no further request.
+func (b *bufferedResponse) send(conn net.Conn) {
+	b.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	res := http.Response{StatusCode: b.status, ProtoMajor: 1, ProtoMinor: 1, Header: b.header, Close: true,
+		Body: io.NopCloser(&b.body), ContentLength: int64(b.body.Len())}
 	var raw bytes.Buffer
 	_ = res.Write(&raw)            // a buffer takes everything
 	_, _ = conn.Write(raw.Bytes()) // fails only if the client is gone

@@ -14,7 +14,6 @@ import (
 
 	"hubbub/localserver/limits"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
 
@@ -92,8 +91,8 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, protocol.LiveStream{ID: rec.ID, URL: s.streamURL(r, rec.ID, token), Resumed: rec.Resume != "", Words: s.recogniser(rec) != nil})
 }
 
-// streamStatus is GET /v1/live/{id}. A stream of another account is answered
-// like one that does not exist.
+// streamStatus is GET /v1/live/{id}. A stream of another account gets the
+// same response as one that does not exist.
 func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	rec, ok := s.findStream(w, r)
 	if !ok {
@@ -109,7 +108,7 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes
 // from a client passes here: nothing but a UUID reaches the store.
 func (s *Server) lookUp(ctx context.Context, id string) (store.Stream, error) {
-	if !stream.IsID(id) {
+	if !store.IsID(id) {
 		return store.Stream{}, store.ErrNotFound
 	}
 	return s.records.Get(ctx, id)
@@ -132,7 +131,7 @@ func (s *Server) record(ctx context.Context, id string) (store.Stream, error) {
 }
 
 // findStream returns the record of a stream of the caller; if ok is false it has
-// answered.
+// responded.
 func (s *Server) findStream(w http.ResponseWriter, r *http.Request) (rec store.Stream, ok bool) {
 	rec, err := s.record(r.Context(), r.PathValue("id"))
 	switch {
@@ -188,7 +187,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	case store.Full(err):
 		s.failed(w, r, http.StatusServiceUnavailable, "The store is full", err)
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The store does not answer", err)
+		s.failed(w, r, http.StatusServiceUnavailable, "The store does not respond", err)
 	default:
 		respond(w, http.StatusOK, protocol.TestResponse{Status: protocol.StatusOK, Message: "Ready"})
 	}

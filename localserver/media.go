@@ -24,8 +24,6 @@ const (
 	// mediaPath is where objects are written and read; the signed grant
 	// follows.
 	mediaPath = "/v1/media/objects/"
-	// mediaScheme is the beginning of every media location.
-	mediaScheme = "media://"
 	// resultPrefix is where the service stores the results of streams.
 	resultPrefix = "live/"
 	// mediaAddressTTL is how long a signed address is valid. A transfer that has
@@ -35,7 +33,7 @@ const (
 	// a node: each uses about a megabyte of memory.
 	maxTransfers = 64
 	// sweepInterval is how often the remains of abandoned uploads and replaced
-	// objects are removed, and sweepTimeout bounds it.
+	// objects are removed, and sweepTimeout bounds one removal.
 	sweepInterval = 5 * time.Minute
 	sweepTimeout  = time.Minute
 )
@@ -83,7 +81,7 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 }
 
 // location reads the body of the media operations; if ok is false it has
-// answered. The name is the part after media://, and opaque.
+// responded. The name is the part after media://, and opaque.
 func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
 	body, ok := readBody(w, r)
 	if !ok {
@@ -94,10 +92,10 @@ func (s *Server) location(w http.ResponseWriter, r *http.Request) (name string, 
 		respond(w, http.StatusBadRequest, invalid)
 		return "", false
 	}
-	return strings.TrimPrefix(location.URL, mediaScheme), true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
 }
 
-// grantMedia answers with a signed address.
+// grantMedia responds with a signed address.
 func (s *Server) grantMedia(w http.ResponseWriter, r *http.Request, method, name string) {
 	var nonce [8]byte
 	_, _ = rand.Read(nonce[:]) // never fails: it ends the program instead
@@ -120,7 +118,7 @@ func (s *Server) httpURL(r *http.Request, path string) string {
 }
 
 // beginTransfer verifies the address of a transfer and counts it against its
-// account's quota; if ok is false it has answered.
+// account's quota; if ok is false it has responded.
 func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant, release func(), ok bool) {
 	g, ok = s.signer.verify(r.PathValue("sealed"), r.Method, s.now())
 	if !ok {
@@ -237,7 +235,7 @@ const (
 	// DefaultAccountStorage is the value of Options.AccountStorage unless given,
 	// in bytes.
 	DefaultAccountStorage = 10 << 30
-	// maxListed bounds the objects of one answer.
+	// maxListed bounds the objects of one response.
 	maxListed = 1000
 )
 
@@ -262,7 +260,7 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
 			list.Next = list.Media[maxListed-1].URL
 			break
 		}
-		list.Media = append(list.Media, protocol.MediaObject{URL: mediaScheme + o.Name, Size: o.Size,
+		list.Media = append(list.Media, protocol.MediaObject{URL: protocol.MediaScheme + o.Name, Size: o.Size,
 			CreatedAt: o.Written.UTC().Format(protocol.TimeFormat), ExpiresAt: o.Written.Add(store.MediaTTL).UTC().Format(protocol.TimeFormat)})
 	}
 	respond(w, http.StatusOK, list)
@@ -290,7 +288,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) {
 }
 
 // queryLocation reads a media location from a query and returns its name; if ok
-// is false it has answered.
+// is false it has responded.
 func queryLocation(w http.ResponseWriter, query url.Values, field string, required bool) (name string, ok bool) {
 	if !required && !query.Has(field) {
 		return "", true
@@ -305,7 +303,7 @@ func queryLocation(w http.ResponseWriter, query url.Values, field string, requir
 		respond(w, http.StatusBadRequest, invalid)
 		return "", false
 	}
-	return location.URL[len(mediaScheme):], true
+	return strings.TrimPrefix(location.URL, protocol.MediaScheme), true
 }
 
 // overQuota is the message for an upload that its account has no storage for.

@@ -279,7 +279,7 @@ func TestMediaSizeLimit(t *testing.T) {
 
 // A client that sends all of an upload before it reads gets the response of a
 // refused one.
-func TestRefusedUploadIsAnswered(t *testing.T) {
+func TestRefusedUploadGetsAResponse(t *testing.T) {
 	t.Parallel()
 	h := serve(t, plain, func(o *setup) { o.MaxMedia = 1 << 20 })
 	used := h.ask("input", "media://x")
@@ -319,7 +319,7 @@ func TestMediaUploadIsAborted(t *testing.T) {
 			_ = conn.CloseWrite() // the client is gone
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err == nil && res.StatusCode != 400 {
-				t.Errorf("answered %d", res.StatusCode)
+				t.Errorf("status %d", res.StatusCode)
 			}
 			eventually(t, "the end of the transfer", func() bool { return inUse(h.transferQuota, maxTransfers) == 0 })
 			if got := h.get("media://x"); got != "earlier" {

@@ -33,7 +33,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 		defer close(sent)
 		if res, err := h.http.Do(request); err == nil {
 			_ = res.Body.Close()
-			t.Errorf("half an upload was answered with %d", res.StatusCode)
+			t.Errorf("half an upload returned %d", res.StatusCode)
 		}
 	}()
 	noise := make([]byte, 3<<20)
@@ -53,7 +53,7 @@ func TestKilledInTheMiddleOfAnUpload(t *testing.T) {
 		t.Errorf("x holds %d bytes", len(got))
 	}
 	if res := again.do("GET", address[strings.Index(address, "/v1/"):], "", nil); string(res.body) != "earlier" {
-		t.Errorf("the earlier address answers %d %s", res.StatusCode, res.body)
+		t.Errorf("the earlier address returns %d %s", res.StatusCode, res.body)
 	}
 	if l := again.listed(""); l.Used != int64(len("earlier")) || len(l.Media) != 1 {
 		t.Errorf("the half upload is still there: %+v", l)

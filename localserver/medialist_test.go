@@ -17,7 +17,7 @@ import (
 	"hubbub/protocol"
 )
 
-// listed returns the answer of GET /v1/media.
+// listed returns the response of GET /v1/media.
 func (h *host) listed(query string) (l protocol.MediaList) {
 	h.t.Helper()
 	res := h.do("GET", "/v1/media"+query, testKey, nil)

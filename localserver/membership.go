@@ -102,7 +102,7 @@ func (s *Server) expireDeadNodes() error {
 		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
 	}
 	m.monitor.SetReaped(dead)
-	// Their leases last; a node that comes back acquires a new one.
+	// Their leases are released at the end; a node that comes back acquires a new one.
 	var errs []error
 	for _, node := range dead {
 		errs = append(errs, s.store.Release(ctx, node))
@@ -147,7 +147,8 @@ func (s *Server) expireOrphans(ctx context.Context) error {
 // same time, and the stream may have ended by itself.
 func (s *Server) expire(ctx context.Context, rec store.Stream, cause string) error {
 	if rec.Status == store.Running {
-		// The events first, so that an attempt that is interrupted is repeated.
+		// The events come before the status: until the status is final, an attempt
+		// that was interrupted is repeated.
 		if err := s.store.Amend(ctx, rec.ID, endTurns); err != nil {
 			return fmt.Errorf("stream %s: %w", rec.ID, err)
 		}

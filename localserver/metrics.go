@@ -2,6 +2,8 @@ package localserver
 
 import (
 	"cmp"
+	"context"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"hubbub/localserver/store"
 )
 
 // metrics are the Prometheus metrics of GET /metrics. Labels are routes, status
@@ -29,9 +33,9 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hubbub_requests_total",
-			Help: "Requests answered."}, []string{"route", "method", "code"}),
+			Help: "Requests served."}, []string{"route", "method", "code"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hubbub_request_seconds",
-			Help:    "Seconds until a request was answered; for a stream, until it ended.",
+			Help:    "Seconds until a request was served; for a stream, until it ended.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600}}, []string{"route"}),
 		storeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hubbub_store_errors_total",
 			Help: "Calls of the store that failed."}, []string{"call"}),
@@ -46,7 +50,7 @@ func newMetrics(s *Server) *metrics {
 	c.OnChunk = func(t, l time.Duration) {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
-		s.late.note(l)
+		s.lateness.note(l)
 		s.overload.Observe(l)
 	}
 
@@ -102,6 +106,34 @@ func newMetrics(s *Server) *metrics {
 	}
 	counter("hubbub_events_moved_total", "Timestamps of the engine that were corrected.", nil, c.Moved.Load)
 	return m
+}
+
+// metricTimeout bounds the call of the store for a metric.
+const metricTimeout = time.Second
+
+// registerJobs registers the metrics of jobs.
+func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value func() float64), counter func(name, help string, labels prometheus.Labels, value func() int64)) {
+	gauge("hubbub_jobs_queued", "Jobs that wait, of all nodes.", func() float64 {
+		ctx, cancel := context.WithTimeout(s.ctx, metricTimeout)
+		defer cancel()
+		n, err := s.store.Queued(ctx, store.RunQueue)
+		if err != nil {
+			return math.NaN()
+		}
+		return float64(n)
+	})
+	c := &s.jobCounters
+	gauge("hubbub_jobs_running", "Jobs that this node runs.", func() float64 { return float64(c.Running.Load()) })
+	for status, value := range map[string]func() int64{
+		"succeeded": c.Succeeded.Load, "failed": c.Failed.Load, "canceled": c.Canceled.Load, "returned": c.Returned.Load,
+	} {
+		counter("hubbub_jobs_ended_total", "Attempts at jobs that this node has ended; returned ones have no result.", prometheus.Labels{"status": status}, value)
+	}
+	for outcome, value := range map[string]func() int64{"delivered": c.HooksDelivered.Load, "failed": c.HooksFailed.Load} {
+		counter("hubbub_webhooks_total", "Requests of webhooks that this node made.", prometheus.Labels{"outcome": outcome}, value)
+	}
+	counter("hubbub_jobs_audio_seconds_total", "Seconds of audio that the jobs of this node have processed.", nil,
+		func() int64 { return c.AudioMillis.Load() / 1000 })
 }
 
 // storeFailed counts a call of the store that failed.

@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.do("POST", "/v1/live", testKey, nil).apiError(t, 503)
-	if n := h.metric(`hubbub_store_errors_total{call="create session"}`); n != 1 {
+	if n := h.metric(`hubbub_store_errors_total{call="create stream"}`); n != 1 {
 		t.Errorf("%v failures of the store", n)
 	}
 }

@@ -97,8 +97,8 @@ func route(r *http.Request) string {
 }
 
 // withRecovery turns a panic of a handler into a 500 and a line in the log. It
-// needs the responseRecorder of withAccessLog around it, which knows whether an
-// answer has begun; if so, it can only close the connection.
+// needs the responseRecorder of withAccessLog around it, which knows whether a
+// response has begun; if so, it can only close the connection.
 func withRecovery(log *slog.Logger) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,11 +122,11 @@ func withRecovery(log *slog.Logger) middleware {
 	}
 }
 
-// responseRecorder records the status and size of an answer.
+// responseRecorder records the status and size of a response.
 type responseRecorder struct {
 	http.ResponseWriter
 	request *http.Request
-	status  int // 0 until the answer has begun
+	status  int // 0 until the response has begun
 	bytes   int64
 }
 
@@ -151,7 +151,7 @@ func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	switch {
 	case err != nil:
-	case buf.Reader.Buffered() > 0: // the upgrader closes the connection, without an answer
+	case buf.Reader.Buffered() > 0: // the upgrader closes the connection, without a response
 		w.refuseEarly(conn)
 	default:
 		w.status = http.StatusSwitchingProtocols
@@ -159,20 +159,21 @@ func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buf, err
 }
 
-// refuseEarly answers a client that has not waited for the answer to its handshake,
-// and lets it read that: unread data would reset the connection.
+// refuseEarly refuses a client that has sent more before the response to its handshake,
+// and discards that, because closing a connection with unread data would reset it
+// before the client has read the response.
 func (w *responseRecorder) refuseEarly(conn net.Conn) {
-	a := answer{headRecorder: headRecorder{header: w.Header().Clone()}}
-	refuse(&a, w.request, http.StatusBadRequest, "Nothing may be sent before the answer to the handshake")
-	w.status, w.bytes = a.status, int64(a.body.Len())
+	res := bufferedResponse{headRecorder: headRecorder{header: w.Header().Clone()}}
+	refuse(&res, w.request, http.StatusBadRequest, "Nothing may be sent before the response to the handshake")
+	w.status, w.bytes = res.status, int64(res.body.Len())
 	_ = conn.SetDeadline(time.Now().Add(lingerTime))
-	a.send(conn)
+	res.send(conn)
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_, _ = io.Copy(io.Discard, conn)
 	}
 }
 
-// lingerTime is how long a client may take to read its answer.
+// lingerTime is how long a client may take to read its response.
 const lingerTime = time.Second
 
 // Unwrap is for http.ResponseController.
@@ -181,7 +182,7 @@ func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWrite
 type principalKey struct{}
 
 // authenticated passes on only requests with a valid API key; caller then
-// returns whose it is. The answer does not say why a key is not valid.
+// returns whose it is. The response does not say why a key is not valid.
 func authenticated(keys *apikeys.Keyring, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, ok := bearer(r.Header)

@@ -245,7 +245,7 @@ func isTimeoutError(err error) bool {
 	return ok && n.Timeout()
 }
 
-// Ten thousand invalid requests are answered with an error of the contract or
+// Ten thousand invalid requests get an error of the contract or
 // not at all, and leave nothing.
 func TestGarbageRequests(t *testing.T) {
 	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute = -1 })
@@ -287,14 +287,14 @@ func TestGarbageRequests(t *testing.T) {
 				t.Fatalf("status %d", res.StatusCode)
 			}
 		} else if isTimeoutError(err) {
-			t.Fatal("no answer, and the connection stays open")
+			t.Fatal("no response, and the connection stays open")
 		}
 		// The rest of the connection after an invalid request is undefined.
 		_ = conn.Close()
 		conn, in = dial()
 	}
 	_ = conn.Close()
-	t.Logf("answers by status: %v", statuses)
+	t.Logf("responses by status: %v", statuses)
 	if statuses[400] == 0 || statuses[401] == 0 || statuses[404] == 0 || statuses[405] == 0 {
 		t.Errorf("these requests are not varied enough: %v", statuses)
 	}

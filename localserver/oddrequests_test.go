@@ -190,7 +190,7 @@ func (g *oddGenerator) request() oddRequest {
 	return r
 }
 
-// throw gives a request to the routes of a server and checks the answer. It
+// throw gives a request to the routes of a server and checks the response. It
 // returns false if the request cannot arrive over a connection in this form.
 func (r oddRequest) throw(t testing.TB, routes http.Handler) bool {
 	t.Helper()
@@ -214,13 +214,13 @@ func (r oddRequest) throw(t testing.TB, routes http.Handler) bool {
 		t.Errorf("%s %.200q %.200q: %d %s", r.method, r.target, r.body, w.Code, w.Body)
 	}
 	if len(r.target) > maxTarget && w.Code != http.StatusRequestURITooLong {
-		t.Errorf("%d bytes of address are answered %d", len(r.target), w.Code)
+		t.Errorf("%d bytes of address return %d", len(r.target), w.Code)
 	}
 	return true
 }
 
 // send writes a request to a socket unchanged, whether or not it is valid HTTP,
-// and reads the status of the answer. It does not read stream messages.
+// and reads the status of the response. It does not read stream messages.
 func (r oddRequest) send(t testing.TB, addr string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -241,7 +241,7 @@ func (r oddRequest) send(t testing.TB, addr string) {
 		head += "Authorization: Bearer " + r.key + "\r\n"
 	}
 	go func() {
-		// The server may answer and close before it has read everything.
+		// The server may respond and close before it has read everything.
 		_, _ = io.WriteString(conn, head+"Content-Length: "+strconv.Itoa(len(r.body))+"\r\n\r\n"+r.body)
 	}()
 	line, err := bufio.NewReader(conn).ReadString('\n')

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract compares answers with openapi.json.
+// contract compares responses with openapi.json.
 type contract struct {
 	t       *testing.T
 	doc     map[string]any
@@ -76,7 +76,7 @@ func ownHeader(name string) bool {
 		slices.Contains([]string{"Retry-After", "Www-Authenticate", "Etag", "Accept-Ranges", "Content-Range"}, name)
 }
 
-// holds checks that the status, the headers and the body of an answer are as
+// holds checks that the status, the headers and the body of a response are as
 // documented.
 func (c *contract) holds(method, path string, res reply) {
 	c.t.Helper()

@@ -21,7 +21,7 @@ import (
 	"hubbub/protocol"
 )
 
-// untested are the answers that a test cannot cause: they need half a minute of
+// untested are the responses that a test cannot cause: they need half a minute of
 // silence, or a fault between two calls.
 var untested = []string{
 	"post /v1/live 408", "post /v1/media/input 408", "post /v1/media/output 408", "put /v1/media/objects/{sealed} 408",
@@ -51,7 +51,7 @@ var operations = []struct{ method, path, at string }{
 	{"GET", jobPath, "/v1/jobs/x"}, {"DELETE", jobPath, "/v1/jobs/x"}, {"GET", "/v2/jobs", "/v2/jobs"},
 }
 
-// documented is a server whose answers are compared with its document. Its
+// documented is a server whose responses are compared with its document. Its
 // steps build on each other.
 type documented struct {
 	*host
@@ -73,7 +73,7 @@ func (d *documented) ask(method, path, at, key, body string, want int) reply {
 	return res
 }
 
-// location is the path of the address in an answer.
+// location is the path of the address in a response.
 func (d *documented) location(res reply) string {
 	d.host.t.Helper()
 	var m protocol.MediaLocation
@@ -85,7 +85,7 @@ func (d *documented) location(res reply) string {
 	return u.Path
 }
 
-// refusedHandshake compares the answer to a handshake that fails.
+// refusedHandshake compares the response to a handshake that fails.
 func (d *documented) refusedHandshake(path, address, key string, want int) {
 	d.host.t.Helper()
 	_, res, _ := d.dial.Dial(address, bearerOf(key))
@@ -118,9 +118,9 @@ func (d *documented) messages(conn *clientConn, schema string) {
 	}
 }
 
-// The document is true: every answer of every operation that can be caused is
-// as documented, and no other answer occurs.
-func TestAnswersAreAsDocumented(t *testing.T) {
+// The document is true: every response of every operation that can be caused is
+// as documented, and no other response occurs.
+func TestResponsesAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := serve(t, limitOf(0), func(o *setup) { o.DataDir, o.MaxStreams, o.MaxMedia, o.Jobs = dir, 1, 1<<10, -1 })
@@ -132,7 +132,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}{
 		{"service", (*documented).service}, {"keys and bodies", (*documented).keysAndBodies}, {"long addresses", (*documented).longAddresses},
 		{"stream", (*documented).stream}, {"handshakes", (*documented).handshakes}, {"watching", (*documented).watching},
-		{"media", (*documented).mediaAnswers}, {"downloads", (*documented).downloads}, {"jobs", (*documented).jobAnswers}, {"transfer limits", (*documented).transferLimits},
+		{"media", (*documented).mediaResponses}, {"downloads", (*documented).downloads}, {"jobs", (*documented).jobResponses}, {"transfer limits", (*documented).transferLimits},
 		{"rate limits", (*documented).rateLimits}, {"without the store", (*documented).withoutStore}, {"complete", (*documented).complete},
 	} {
 		t.Run(step.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func (d *documented) watching() {
 	d.watchers = open
 }
 
-func (d *documented) mediaAnswers() {
+func (d *documented) mediaResponses() {
 	const x = `{"url":"media://x"}`
 	d.ask("DELETE", "/v1/media", deletePath("media://x"), testKey, "", 404)
 	d.ask("DELETE", "/v1/media", deletePath("x"), testKey, "", 400)
@@ -298,8 +298,8 @@ func (d *documented) downloads() {
 	get("GET", d.out, "Range", "bytes=1-2,4-5", 206)
 }
 
-// jobAnswers are those of a server whose jobs other nodes run.
-func (d *documented) jobAnswers() {
+// jobResponses are those of a server whose jobs other nodes run.
+func (d *documented) jobResponses() {
 	const x = `{"url":"media://x"}`
 	d.ask("POST", "/v1/voiceprint", "/v1/voiceprint", testKey, x, 200)
 	people, err := json.Marshal(map[string]any{"url": "media://x", "voiceprints": []any{map[string]any{"label": "Sam", "voiceprint": demoVoiceprint(d.host.t)}}})
@@ -388,7 +388,7 @@ func (d *documented) withoutStore() {
 	d.ask("POST", "/v1/media/input", "/v1/media/input", testKey, `{"url":"media://x"}`, 503)
 }
 
-// complete checks that every documented answer was seen.
+// complete checks that every documented response was seen.
 func (d *documented) complete() {
 	for path, item := range d.doc["paths"].(map[string]any) {
 		for method, operation := range item.(map[string]any) {
@@ -419,7 +419,7 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 			}
 			at := strings.NewReplacer("{id}", "x", "{sealed}", "x").Replace(path)
 			if res := h.do(strings.ToUpper(method), at, "", nil); res.StatusCode == 405 || res.StatusCode == 404 {
-				t.Errorf("%s %s is documented and answers %d", method, path, res.StatusCode)
+				t.Errorf("%s %s is documented and returns %d", method, path, res.StatusCode)
 			}
 		}
 	}

@@ -64,9 +64,6 @@ type Options struct {
 	// once, over all nodes that share a store. 0 means MaxStreams, or
 	// MaxAccountStreams if that is less.
 	MaxAccountStreams int
-	// MaxWatchers bounds the watchers on this node. 0 means four for each of
-	// MaxStreams, and at least 16.
-	MaxWatchers int
 	// RatePerMinute bounds the requests of one account to one operation in any
 	// minute, over all nodes that share a store. 0 means
 	// DefaultRatePerMinute; a negative number means no limit.
@@ -178,9 +175,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.RatePerMinute < -1 || o.RatePerMinute > MaxRatePerMinute {
 		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
 			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
-	}
-	if o.MaxWatchers <= 0 {
-		o.MaxWatchers = max(4*o.MaxStreams, 16)
 	}
 	o.RatePerMinute = cmp.Or(o.RatePerMinute, DefaultRatePerMinute)
 	for _, list := range [][]string{o.FetchFrom, o.WebhookTo} {

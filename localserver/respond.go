@@ -15,7 +15,7 @@ import (
 // largest value of the store is 1 MiB.
 const maxBody = 256 << 10
 
-// bodyTooLarge answers a body that is too large, or that is when it is stored.
+// bodyTooLarge is the message for a body that is too large, or that is when it is stored.
 const bodyTooLarge = "The request body is too large"
 
 // limitBody makes reading the body of a route fail after limit bytes.
@@ -31,13 +31,13 @@ type limitedBody struct {
 	whole io.Reader
 }
 
-// readBody reads a limited body; if ok is false it has answered.
+// readBody reads a limited body; if ok is false it has responded.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	// The time to send the response begins when the body was read or did not arrive.
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + answerTimeout)) // not supported in some tests only
+	_ = control.SetWriteDeadline(time.Now().Add(requestTimeout + responseTimeout)) // not supported in some tests only
 	body, err := io.ReadAll(r.Body)
-	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
+	_ = control.SetWriteDeadline(time.Now().Add(responseTimeout))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:

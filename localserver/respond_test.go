@@ -10,7 +10,7 @@ import (
 
 // The response to a body that does not arrive in time has its own time to be
 // sent.
-func TestLateBodyIsAnswered(t *testing.T) {
+func TestLateBodyGetsAResponse(t *testing.T) {
 	t.Parallel()
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {

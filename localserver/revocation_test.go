@@ -13,7 +13,7 @@ import (
 	"hubbub/protocol"
 )
 
-// decoded is the body of an answer of 200.
+// decoded is the body of a response of 200.
 func decoded[T any](t testing.TB, r reply) (body T) {
 	t.Helper()
 	if err := json.Unmarshal(r.body, &body); err != nil || r.StatusCode != 200 {

@@ -16,7 +16,7 @@ import (
 const maxTarget = 2048
 
 // openAPI describes the service, in OpenAPI 3.1. A test compares it with the
-// answers of a running server.
+// responses of a running server.
 //
 //go:embed openapi.json
 var openAPI []byte
@@ -93,8 +93,8 @@ func (s *Server) patterns() map[string]http.Handler {
 	return routes
 }
 
-// jsonErrors answers in JSON what a ServeMux answers in plain text: unknown
-// paths and wrong methods. It refuses headers and addresses that are too long.
+// jsonErrors responds in JSON to what a ServeMux refuses in plain text: unknown paths
+// and wrong methods. It refuses headers and addresses that are too long.
 // It does not redirect: a path that is not clean is unknown.
 func jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,12 +148,12 @@ func method(r *http.Request) string {
 	return strings.ToUpper(r.Method[:min(len(r.Method), longest)])
 }
 
-// headRecorder records the head of an answer.
+// headRecorder records the head of a response.
 type headRecorder struct {
 	header http.Header
 	status int
 }
 
-func (p *headRecorder) Header() http.Header         { return p.header }
-func (p *headRecorder) WriteHeader(status int)      { p.status = status }
-func (p *headRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (h *headRecorder) Header() http.Header         { return h.header }
+func (h *headRecorder) WriteHeader(status int)      { h.status = status }
+func (h *headRecorder) Write(b []byte) (int, error) { return len(b), nil }

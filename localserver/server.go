@@ -19,8 +19,8 @@
 //   - The status of a stream goes from created to running to done or error and
 //     never back, except that a withdrawn stream reads created again.
 //   - No request passes that is not counted, and no stream opens beyond its
-//     account's quota, on any node. If the store does not answer, both are
-//     answered 503.
+//     account's quota, on any node. If the store does not respond, both
+//     fail with 503.
 package localserver
 
 import (
@@ -87,7 +87,7 @@ type Server struct {
 	signer      signer
 	claims      *claims
 	jobs        *jobs.Runner
-	late        lateness        // of the open streams
+	lateness    lateness        // of the open streams
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
 
@@ -137,7 +137,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		faults:   faults.NewPlan(o.Faults),
 		claims:   newClaims(o.Logger),
 		overload: limits.NewOverload(now, o.Logger),
-		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(o.MaxWatchers),
+		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers)),
 		streamQuota: limits.NewQuota(o.MaxAccountStreams), watcherQuota: limits.NewQuota(maxAccountWatchers), transferQuota: limits.NewQuota(maxTransfers),
 		stopped: make(chan struct{}),
 	}
@@ -151,7 +151,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 		}
 	}()
 
-	// The store first: it locks the data folder, which the rest uses as well.
+	// The store is opened first, because it locks the data folder that the rest uses.
 	s.metrics = newMetrics(s)
 	if err = s.openStore(ctx); err != nil {
 		return nil, err
@@ -317,15 +317,15 @@ func (s *Server) stop(ctx context.Context, reason error) error {
 			s.disconnect(ctx, s.streams)
 		}
 		s.closeOutbox(ctx)
-		// The watchers last: they see how the streams of this node ended.
+		// The watchers are stopped last, so that they see how the streams of this node ended.
 		s.watchers.Stop()
 		if late := s.watchers.Wait(ctx); late != nil {
 			s.disconnect(ctx, s.watchers)
 			err = errors.Join(err, late)
 		}
 		if late := s.http.Shutdown(ctx); late != nil {
-			// A transfer that has not finished by now has failed for its client,
-			// not for the server.
+			// A transfer that is cut off fails for its client; it is no error of
+			// Shutdown.
 			s.log.Warn("requests were cut off", "error", errors.Join(late, s.http.Close()))
 		}
 		if s.metricsHTTP != nil {

@@ -19,7 +19,7 @@ func TestTask(t *testing.T) {
 		go task{time.Second, func(context.Context) error {
 			switch n++; n {
 			case 2, 3:
-				return errors.New("no answer")
+				return errors.New("no response")
 			case 4:
 				panic("broken")
 			}

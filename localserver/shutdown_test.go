@@ -93,7 +93,7 @@ func TestShutdownAfterTheEndOfAStream(t *testing.T) {
 	s := h.openGated(t, gate)
 	s.chunks(1)
 	s.end()
-	s.text("ignored") // its answer tells that the end was read
+	s.text("ignored") // its response tells that the end was read
 	if e := s.next(); e.Message != afterEnd {
 		t.Fatalf("got %s", e.Raw)
 	}

@@ -20,7 +20,7 @@ import (
 
 const (
 	startAt20 = `{"type":"diarization_speaker_start","data":{"timestamp":0.02,"speaker":"SPEAKER_00"}}`
-	// afterEnd is the answer to frames after the end of a stream.
+	// afterEnd is the response to frames after the end of a stream.
 	afterEnd = "Frames after end_of_stream are ignored"
 	endOf    = `{"type":"diarization_speaker_end","data":{"timestamp":%s,"speaker":"SPEAKER_00"}}`
 )
@@ -54,7 +54,8 @@ func TestStreamFromStartToEnd(t *testing.T) {
 // The real engine, to test that it fits.
 func TestStreamWithTheRealEngine(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
+	var log logBuffer
+	h := serve(t, log.use, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
 	s := h.open()
 	s.chunks(50)
 	s.end()
@@ -63,8 +64,9 @@ func TestStreamWithTheRealEngine(t *testing.T) {
 		t.Errorf("code %d", code)
 	}
 	same(t, events, h.stored(s.id))
-	if n := &h.counters; n.Moved.Load()+n.Dropped.Load()+n.EndedTurns.Load() != 0 {
-		t.Errorf("the engine needed corrections: %d moved, %d dropped, %d ended", n.Moved.Load(), n.Dropped.Load(), n.EndedTurns.Load())
+	eventually(t, "the end", func() bool { return log.count("stream closed") == 1 })
+	if log.count("moved=0 dropped=0 ended=0") != 1 {
+		t.Errorf("the engine needed corrections: %s", log.String())
 	}
 }
 

@@ -17,11 +17,11 @@ const (
 	// transferTimeout is how long a transfer may make no progress.
 	transferTimeout = 30 * time.Second
 	// discardTimeout is how long the rest of a body that is refused is
-	// read and discarded, so that the client reads the answer.
+	// read and discarded, so that the client reads the response.
 	discardTimeout = 5 * time.Second
 )
 
-// addressUsed answers an upload to an address that a complete upload has used.
+// addressUsed is the message for an upload to an address that a complete upload has used.
 const addressUsed = "This address was used for an upload; ask for a new one"
 
 var errTooLarge = errors.New("larger than media may be")
@@ -30,7 +30,7 @@ var errTooLarge = errors.New("larger than media may be")
 // the object is replaced when all of them are stored.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	body := &uploadReader{body: r.Body, control: http.NewResponseController(w), left: s.options.MaxMedia}
-	defer func() { // also of an upload that is refused
+	defer func() { // also the body of an upload that is refused
 		if !body.failed && r.Header.Get("Expect") == "" { // otherwise the client waits for permission to send
 			discard(w, r.Body)
 		}
@@ -58,11 +58,11 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	}
 	var over *store.QuotaError
 	info, err := s.receive(ctx, g, permit, r.ContentLength, body)
-	_ = body.control.SetWriteDeadline(time.Now().Add(answerTimeout)) // the transfer may have outlived the request's
+	_ = body.control.SetWriteDeadline(time.Now().Add(responseTimeout)) // the deadline of the request may have passed meanwhile
 	switch {
 	case err == nil:
 		s.log.Info("media stored", "request", requestID(r.Context()), "account", g.account, "bytes", info.Size)
-		respond(w, http.StatusOK, protocol.MediaLocation{URL: mediaScheme + g.name})
+		respond(w, http.StatusOK, protocol.MediaLocation{URL: protocol.MediaScheme + g.name})
 	case errors.Is(err, errTooLarge), errors.As(err, &over):
 		message := "The object is too large"
 		if over != nil {
@@ -181,8 +181,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// downloadWriter gives each write its own deadline, and answers in JSON the errors
-// that http.ServeContent reports.
+// downloadWriter gives each write its own deadline, and writes the errors that
+// http.ServeContent reports in JSON.
 type downloadWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -190,25 +190,25 @@ type downloadWriter struct {
 	refused bool
 }
 
-func (p *downloadWriter) Write(b []byte) (int, error) {
-	if p.refused {
+func (w *downloadWriter) Write(b []byte) (int, error) {
+	if w.refused {
 		return len(b), nil
 	}
-	_ = p.control.SetWriteDeadline(time.Now().Add(transferTimeout)) // not supported in some tests only
-	return p.ResponseWriter.Write(b)
+	_ = w.control.SetWriteDeadline(time.Now().Add(transferTimeout)) // not supported in some tests only
+	return w.ResponseWriter.Write(b)
 }
 
-func (p *downloadWriter) WriteHeader(status int) {
+func (w *downloadWriter) WriteHeader(status int) {
 	message := map[int]string{
 		http.StatusPreconditionFailed:           "The object does not meet the condition of the request",
 		http.StatusRequestedRangeNotSatisfiable: "The object has no such range",
 	}[status]
-	if p.refused = message != ""; p.refused {
-		p.Header().Del("Content-Disposition")
-		refuse(p.ResponseWriter, p.request, status, message)
+	if w.refused = message != ""; w.refused {
+		w.Header().Del("Content-Disposition")
+		refuse(w.ResponseWriter, w.request, status, message)
 		return
 	}
-	p.ResponseWriter.WriteHeader(status)
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // errorRecorder records that reading failed.
@@ -217,10 +217,10 @@ type errorRecorder struct {
 	err error
 }
 
-func (w *errorRecorder) Read(p []byte) (int, error) {
-	n, err := w.ReadSeeker.Read(p)
+func (e *errorRecorder) Read(p []byte) (int, error) {
+	n, err := e.ReadSeeker.Read(p)
 	if err != nil && err != io.EOF {
-		w.err = err
+		e.err = err
 	}
 	return n, err
 }

@@ -18,6 +18,10 @@ const (
 	watchPath = "/v1/live/{id}/events"
 	// maxAccountWatchers bounds the watchers of one account on a node.
 	maxAccountWatchers = 64
+	// A node takes watchersPerStream watchers for each of its streams at most, and at
+	// least minWatchers.
+	watchersPerStream = 4
+	minWatchers       = 16
 )
 
 // watchStream is GET /v1/live/{id}/events. Any number of clients with a key of
@@ -55,7 +59,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := s.log.With("stream", rec.ID, "request", requestID(r.Context()))
-	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // answers by itself when it fails
+	conn, err := upgrader.Upgrade(w, r, w.Header().Clone()) // responds by itself when it fails
 	if err != nil {
 		log.Info("handshake failed", "error", err)
 		return
@@ -70,7 +74,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 }
 
 // watchQuery returns how many messages the watcher has already, and whether it asks
-// for what is said.
+// for words.
 func watchQuery(query url.Values) (from int, words bool, invalid *protocol.ValidationErrorResponse) {
 	if query.Has("from") {
 		var err error

@@ -55,7 +55,7 @@ func (h *host) refusedWatch(id, query, key string, status int) {
 		h.t.Fatalf("watching %s as %q is accepted", id, key)
 	}
 	if res == nil {
-		h.t.Fatalf("no answer: %v", err)
+		h.t.Fatalf("no response: %v", err)
 	}
 	read(h.t, res).apiError(h.t, status)
 }
@@ -224,7 +224,7 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	if res.Header.Get("X-Request-Id") == "" || res.Header.Get("X-Ratelimit-Limit") != "" { // there is no limit here
-		t.Errorf("the handshake's answer: %v", res.Header)
+		t.Errorf("the handshake's response: %v", res.Header)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 	// Not from /metrics: the server closes 2 s later, and a request can take that long
 	// on a busy machine.
 	eventually(t, "a slow watcher", func() bool { return h.counters.SlowWatchers.Load() == 1 })
-	// It reads from now on. It answers no ping: the answer to one that comes after the
+	// It reads from now on. It responds to no ping: the response to one that comes after the
 	// close frame would make the system discard what was not read before.
 	conn.SetPingHandler(func(string) error { return nil })
 	slow, got := &testWatcher{newClientConn(t, conn), t}, &seen{}
@@ -377,16 +377,23 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 // Watchers are limited, on the node and for each account.
 func TestWatchLimits(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.MaxWatchers = 2 })
+	h := serve(t, func(o *setup) { o.MaxStreams = 1 })
+	const others = minWatchers - 2
+	for range others {
+		_ = h.watchers.Acquire()
+	}
 	l := h.create()
 	first := h.watch(l.ID, "")
 	h.watch(l.ID, "")
 	h.refusedWatch(l.ID, "", testKey, 429)
 	_ = first.Close()
-	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == 1 })
+	eventually(t, "room", func() bool { return h.metric("hubbub_watchers_open") == others+1 })
 	h.watch(l.ID, "")
+	for range others {
+		h.watchers.Release()
+	}
 
-	full := serve(t, func(o *setup) { o.MaxWatchers = 1000 })
+	full := serve(t, func(o *setup) { o.MaxStreams = maxAccountWatchers })
 	l = full.create()
 	for range maxAccountWatchers {
 		full.watcherQuota.Acquire(apikeys.DefaultAccount)

@@ -22,7 +22,7 @@ type called struct {
 	body   string
 }
 
-// receiver is a server that answers webhooks with the given statuses, then 200.
+// receiver is a server that responds to webhooks with the given statuses, then 200.
 func receiver(t *testing.T, statuses ...int) (url string, calls chan called) {
 	t.Helper()
 	calls = make(chan called, 16)
@@ -115,7 +115,7 @@ func TestFetch(t *testing.T) {
 		"/talk.wav?token=x": `{"diarization":[]}`,
 		"/away":             "the address is not allowed",
 		"/large":            "The audio is larger than 1 GiB.",
-		"/none":             "it answered 404",
+		"/none":             "it returned 404",
 	} {
 		status, body := h.jobEnd(h.submit("diarize", fmt.Sprintf(`{"url":"%s%s"}`, source.URL, path)).JobID)
 		if !strings.Contains(string(status.Output), want) || strings.Contains(body, "token") {

@@ -184,10 +184,13 @@ type MediaObject struct {
 	ExpiresAt string `json:"expiresAt"`
 }
 
+// MediaScheme is the beginning of every media location.
+const MediaScheme = "media://"
+
 // MaxMediaURL is the maximum length of a media location, in characters.
 const MaxMediaURL = 255
 
-var mediaURL = regexp.MustCompile(`\Amedia://[A-Za-z0-9\-_./]+\z`)
+var mediaURL = regexp.MustCompile(`\A` + MediaScheme + `[A-Za-z0-9\-_./]+\z`)
 
 // Invalid returns the body of a 400 about one field. The field "" is the request
 // body as a whole and is called "body".

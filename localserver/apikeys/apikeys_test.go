@@ -270,7 +270,7 @@ type sharedKeys struct {
 	failing bool
 }
 
-var errStore = errors.New("the store does not answer")
+var errStore = errors.New("the store does not respond")
 
 func (s *sharedKeys) change(f func([]store.SharedKey) []store.SharedKey) error {
 	s.mu.Lock()
@@ -360,7 +360,7 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 		}
 
 		// A key that cannot be used affects no other, and a store that does not
-		// answer leaves the last keys valid.
+		// respond leaves the last keys valid.
 		_ = s.PublishKey(ctx, store.SharedKey{Origin: "other", ID: "damaged", Raw: []byte("junk")})
 		s.failing = true
 		if err := a.Refresh(ctx); !errors.Is(err, errStore) || !accepts(none, keyA) {

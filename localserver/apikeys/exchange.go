@@ -42,7 +42,7 @@ const (
 // revocation is published by every node that has it, and withdrawn when the key
 // has expired.
 //
-// While the store does not answer, the keys of the last exchange stay valid.
+// While the store does not respond, the keys of the last exchange stay valid.
 type exchange struct {
 	store  store.SharedKeys
 	folder string // "" when this node has no data folder
@@ -63,7 +63,7 @@ type exchange struct {
 // Join makes the keyring accept API keys signed in the data folder of any
 // node that shares the store. Call it before the keyring is used, and
 // afterwards call Refresh every RefreshInterval. A store that does not
-// answer now is no error.
+// respond now is no error.
 func (k *Keyring) Join(ctx context.Context, s store.SharedKeys) error {
 	e := &exchange{store: s, folder: k.signed.folder, local: &k.revoked, now: k.signed.now, log: k.signed.log}
 	if e.folder != "" {

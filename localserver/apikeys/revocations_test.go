@@ -126,7 +126,7 @@ func TestRecordsArePruned(t *testing.T) {
 }
 
 // On a cluster a key is refused by all nodes, wherever it was signed and
-// revoked, also by nodes that start later, and while the store does not answer.
+// revoked, also by nodes that start later, and while the store does not respond.
 func TestNodesExchangeRevocations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sharedKeys{}

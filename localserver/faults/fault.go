@@ -29,7 +29,7 @@ func (f Fault) String() string { return f.spec }
 type place int
 
 const (
-	atRequest place = iota // on an operation's answer
+	atRequest place = iota // on an operation's response
 	atSocket               // on an open stream
 	atEvents               // between the stream and its messages
 )
@@ -57,11 +57,11 @@ type kind struct {
 
 // kinds are all faults except those that are named by an HTTP status.
 var kinds = []*kind{
-	{"slow", length, "", atRequest, "", "the answer comes after TIME"},
-	{"no-answer", nothing, "", atRequest, "", "the request is never answered; the connection stays open"},
-	{"web-page", nothing, "", atRequest, "", "the answer is 200 with a login page, like that of a captive portal"},
+	{"slow", length, "", atRequest, "", "the response comes after TIME"},
+	{"no-answer", nothing, "", atRequest, "", "the request gets no response; the connection stays open"},
+	{"web-page", nothing, "", atRequest, "", "the response is 200 with a login page, like that of a captive portal"},
 	{"slow-handshake", length, "", atRequest, opHandshake, "the WebSocket opens after TIME"},
-	{"no-handshake", nothing, "", atRequest, opHandshake, "the handshake is never answered"},
+	{"no-handshake", nothing, "", atRequest, opHandshake, "the handshake gets no response"},
 	{"refuse-handshake", status, "403", atRequest, opHandshake, "the handshake is refused, with 403 or STATUS"},
 
 	{"close", code, "", atSocket, "", "the stream is closed with CODE"},
@@ -69,7 +69,7 @@ var kinds = []*kind{
 	{"reset", nothing, "", atSocket, "", "the connection is reset"},
 	{"hang-up", nothing, "", atSocket, "", "the connection ends without a close frame"},
 	{"mute", nothing, "", atSocket, "", "the server reads audio but sends nothing more, not even pongs"},
-	{"no-pong", nothing, "", atSocket, "", "pings are not answered"},
+	{"no-pong", nothing, "", atSocket, "", "pings get no pong"},
 	{"no-close", nothing, "", atSocket, "", "at the end of the stream the connection ends without a close frame"},
 	{"never-close", nothing, "", atSocket, "", "after end_of_stream the connection stays open, without a close frame"},
 	{"slow-read", length, "", atSocket, "", "each chunk is read TIME late; more than 100ms is slower than real time"},

@@ -11,17 +11,17 @@ import (
 	"hubbub/protocol"
 )
 
-// answerTimeout bounds the writing of an answer that was delayed.
-const answerTimeout = 30 * time.Second
+// responseTimeout bounds the writing of a response that was delayed.
+const responseTimeout = 30 * time.Second
 
-// page is what a captive portal answers.
+// page is the response of a captive portal.
 const page = "<!DOCTYPE html><html><head><title>Log in to this network</title></head><body>On purpose: --fault web-page</body></html>\n"
 
-// Refuser answers with an error response, as the server does.
+// Refuser writes an error response, as the server does.
 type Refuser func(w http.ResponseWriter, r *http.Request, status int, message string)
 
 // Wrap puts the faults of requests in front of next. Once stopping is closed,
-// no answer is delayed any more.
+// no response is delayed any more.
 func (p *Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{}) http.Handler {
 	if p == nil {
 		return next
@@ -32,7 +32,7 @@ func (p *Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{})
 			if f.kind.place != atRequest || op == "" || f.on != op && f.on != opAll || !f.applies() {
 				continue
 			}
-			if f.answer(w, r, refuse, stopping) {
+			if f.inject(w, r, refuse, stopping) {
 				return
 			}
 		}
@@ -76,13 +76,13 @@ func operation(r *http.Request) string {
 	return ""
 }
 
-// answer applies a fault, and reports whether the request must not reach the
-// server.
-func (f *planned) answer(w http.ResponseWriter, r *http.Request, refuse Refuser, stopping <-chan struct{}) bool {
+// inject makes a request fail as the fault says, and reports whether the request must
+// not reach the server.
+func (f *planned) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, stopping <-chan struct{}) bool {
 	why := fmt.Sprintf("on purpose: --fault %s", f.spec)
 	switch f.kind.name {
 	case "slow", "slow-handshake":
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.wait + answerTimeout)) // not supported in some tests only
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(f.wait + responseTimeout)) // not supported in some tests only
 		t := time.NewTimer(f.wait)
 		defer t.Stop()
 		select {
@@ -109,7 +109,7 @@ func (f *planned) answer(w http.ResponseWriter, r *http.Request, refuse Refuser,
 	return true
 }
 
-// refuse answers with the status that is the fault's name, in the same form as
+// refuse responds with the status that is the fault's name, in the same form as
 // the server.
 func (f *planned) refuse(w http.ResponseWriter, r *http.Request, refuse Refuser, why string) {
 	s, _ := strconv.Atoi(f.kind.name) // checked by Parse

@@ -97,7 +97,7 @@ func (p *Plan) Stream(conn *websocket.Conn) *Conn {
 	return c
 }
 
-// ignorePings leaves pings unanswered once a fault has begun.
+// ignorePings sends no pongs once a fault has begun.
 func (c *Conn) ignorePings(f Fault) {
 	pong := c.PingHandler()
 	c.SetPingHandler(func(data string) error {
@@ -187,7 +187,7 @@ func (c *Conn) NextReader() (int, io.Reader, error) {
 		return kind, body, err
 	}
 	if c.anyBegun(c.mute) {
-		// Continue to read below the WebSocket, which answers nothing then.
+		// Continue to read below the WebSocket, which sends nothing then.
 		_ = c.SetReadDeadline(time.Time{})
 		_, err := io.Copy(io.Discard, c.NetConn())
 		return 0, nil, errors.Join(errOver, err)

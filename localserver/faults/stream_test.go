@@ -186,7 +186,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What a client is answered with the faults of requests.
+// What a client gets with the faults of requests.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -220,7 +220,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A delayed answer ends with the request or with the server.
+// A delayed response ends with the request or with the server.
 func TestDelays(t *testing.T) {
 	aborted := func(h http.Handler, r *http.Request) (yes bool) {
 		defer func() { yes = recover() == http.ErrAbortHandler }()

@@ -20,7 +20,7 @@ func accepted(t *testing.T, config *tls.Config) (server *Conn, client *net.TCPCo
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Listener{Listener: tcp, TLS: config, Answer: answer, Log: (&logBuffer{}).logger()}
+	l := &Listener{Listener: tcp, TLS: config, Reject: reject, Log: (&logBuffer{}).logger()}
 	t.Cleanup(func() { _ = l.Close() })
 	dialed, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -71,24 +71,24 @@ func TestCloseWrite(t *testing.T) {
 			got := make(chan string)
 			go func() {
 				_, _ = io.WriteString(peer, "request")
-				answer, err := io.ReadAll(peer)
+				response, err := io.ReadAll(peer)
 				if err != nil {
 					t.Error(err)
 				}
 				_, _ = io.WriteString(peer, " and more")
 				_ = peer.CloseWrite()
-				got <- string(answer)
+				got <- string(response)
 			}()
 			p := make([]byte, len("request"))
 			if _, err := io.ReadFull(conn, p); err != nil || string(p) != "request" {
 				t.Fatalf("%q %v", p, err)
 			}
-			_, _ = io.WriteString(conn, "answer")
+			_, _ = io.WriteString(conn, "response")
 			if err := conn.CloseWrite(); err != nil {
 				t.Error(err)
 			}
-			if answer := <-got; answer != "answer" {
-				t.Errorf("the client reads %q", answer)
+			if response := <-got; response != "response" {
+				t.Errorf("the client reads %q", response)
 			}
 			if rest, err := io.ReadAll(conn); string(rest) != " and more" || err != nil {
 				t.Errorf("after CloseWrite: %q %v", rest, err)
@@ -100,7 +100,7 @@ func TestCloseWrite(t *testing.T) {
 	}
 }
 
-// A request in plain HTTP to a server with TLS is answered in plain HTTP; what is no
+// A request in plain HTTP to a server with TLS is rejected in plain HTTP; what is no
 // request is not.
 func TestPlainRequestsToTLS(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestPlainRequestsToTLS(t *testing.T) {
 		}
 	}
 	if log := s.log.String(); log != "" {
-		t.Errorf("answered requests are logged: %s", log)
+		t.Errorf("rejected requests are logged: %s", log)
 	}
 	for name, text := range map[string]string{"text": "SSH-2.0-x\r\n", "no method": "GETS / HTTP/1.1\r\n\r\n", "a short record": "\x16\x03\x01\x00"} {
 		conn := s.dial(t)
@@ -136,15 +136,15 @@ func TestPlainRequestsToTLS(t *testing.T) {
 }
 
 // pipe is a Conn with TLS over a connection in memory.
-func pipe(answer func(net.Conn, int, string)) (server *Conn, client net.Conn) {
+func pipe(reject func(net.Conn, int, string)) (server *Conn, client net.Conn) {
 	config, _ := certificate()
 	below, client := net.Pipe()
-	server = &Conn{tcp: below, tls: tls.Server(below, config), listener: &Listener{Answer: answer, Log: (&logBuffer{}).logger()}}
+	server = &Conn{tcp: below, tls: tls.Server(below, config), listener: &Listener{Reject: reject, Log: (&logBuffer{}).logger()}}
 	server.Conn = server.tls
 	return server, client
 }
 
-// A client that does not finish the handshake, or does not read the answer to a
+// A client that does not finish the handshake, or does not read the response to a
 // request in plain HTTP, holds its connection for HandshakeTimeout.
 func TestHandshakeTimeout(t *testing.T) {
 	t.Parallel()
@@ -152,10 +152,10 @@ func TestHandshakeTimeout(t *testing.T) {
 	for name, sent := range map[string]string{"silent": "", "half a record": "\x16\x03\x01", "plain": "GET / HTTP/1.1\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				answered := make(chan error, 1)
+				written := make(chan error, 1)
 				server, client := pipe(func(conn net.Conn, _ int, _ string) {
-					_, err := io.WriteString(conn, "an answer that nobody reads")
-					answered <- err
+					_, err := io.WriteString(conn, "a response that nobody reads")
+					written <- err
 				})
 				go func() { _, _ = io.WriteString(client, sent) }()
 				began := time.Now()
@@ -167,8 +167,8 @@ func TestHandshakeTimeout(t *testing.T) {
 					t.Errorf("after %s", took)
 				}
 				if name == "plain" {
-					if err := <-answered; err == nil {
-						t.Error("the answer was read")
+					if err := <-written; err == nil {
+						t.Error("the response was read")
 					}
 				}
 				_ = client.Close()
@@ -183,7 +183,7 @@ func TestHandshakeOnce(t *testing.T) {
 	t.Parallel()
 	_, trusting := certificate()
 	synctest.Test(t, func(t *testing.T) {
-		server, below := pipe(answer)
+		server, below := pipe(reject)
 		client := tls.Client(below, trusting)
 		go func() {
 			_, _ = io.WriteString(client, "first")

@@ -1,10 +1,9 @@
 // Package httpconn accepts the connections of an HTTP server, decrypts them, and
-// replaces the answers that net/http gives by itself.
+// replaces the responses that net/http writes without calling a handler.
 //
-// net/http answers a request that it cannot read in plain text and without a
-// handler. It does so on the connection, so that is where these answers are replaced
-// by those of the service. For this the connections that net/http gets are decrypted
-// already.
+// net/http rejects a request that it cannot read in plain text, directly on the
+// connection. A Conn recognises such a response and replaces it by one of the service.
+// To see it, a Conn decrypts TLS itself.
 package httpconn
 
 import (
@@ -25,15 +24,15 @@ import (
 // HandshakeTimeout bounds the TLS handshake.
 const HandshakeTimeout = 10 * time.Second
 
-// HeadersTooLarge is the message of an answer to too large headers.
+// HeadersTooLarge is the message for headers that are too large.
 const HeadersTooLarge = "The request headers are too large"
 
 // Listener accepts connections for an http.Server.
 type Listener struct {
 	net.Listener
 	TLS *tls.Config // nil without TLS
-	// Answer answers a request that net/http cannot read.
-	Answer func(conn net.Conn, status int, message string)
+	// Reject writes the response to a request that net/http cannot read.
+	Reject func(conn net.Conn, status int, message string)
 	Log    *slog.Logger
 }
 
@@ -58,15 +57,15 @@ type Conn struct {
 	tls      *tls.Conn // nil without TLS
 	listener *Listener
 
-	ready   bool        // the handshake was made; used by the only reader
-	handled atomic.Bool // what is written is the answer of a handler
+	ready   bool        // the handshake was made; used by the goroutine that reads only
+	handled atomic.Bool // what is written comes from a handler
 	http2   atomic.Bool // what is written are frames
 }
 
 // NetConn returns the connection below TLS.
 func (c *Conn) NetConn() net.Conn { return c.tcp }
 
-// CloseWrite is for net/http, which lets a client read an answer before it
+// CloseWrite is for net/http, which lets a client read a response before it
 // closes the connection.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
@@ -94,7 +93,7 @@ func (c *Conn) handshake() bool {
 	var head tls.RecordHeaderError
 	if errors.As(err, &head) && head.Conn != nil && looksLikeHTTP(head.RecordHeader) {
 		_ = c.tcp.SetWriteDeadline(time.Now().Add(HandshakeTimeout))
-		c.listener.Answer(c.tcp, http.StatusBadRequest, "This server requires TLS: its address begins with https")
+		c.listener.Reject(c.tcp, http.StatusBadRequest, "This server requires TLS: its address begins with https")
 	} else if err != nil {
 		c.listener.Log.Debug("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", err)
 	}
@@ -111,7 +110,7 @@ func looksLikeHTTP(head [5]byte) bool {
 	return false
 }
 
-// Write replaces answers of net/http itself. It writes each of them at once.
+// Write replaces responses of net/http itself, which come in one call each.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.handled.Load() || c.http2.Load() || !bytes.HasPrefix(p, []byte("HTTP/1.")) {
 		return c.Conn.Write(p)
@@ -138,7 +137,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	case http.StatusHTTPVersionNotSupported:
 		message = "The versions of HTTP are 1.0, 1.1 and, with TLS, 2"
 	}
-	c.listener.Answer(c.Conn, status, message)
+	c.listener.Reject(c.Conn, status, message)
 	return len(p), nil
 }
 
@@ -149,15 +148,15 @@ func Context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// State is the ConnState of an http.Server: after a request, nothing is the
-// answer of a handler until the next one.
+// State is the ConnState of an http.Server: between two requests, what is written is
+// not the response of a handler.
 func State(conn net.Conn, state http.ConnState) {
 	if c, ok := conn.(*Conn); ok && state == http.StateIdle {
 		c.handled.Store(false)
 	}
 }
 
-// Handled marks the connection of each request: what follows is its answer.
+// Handled marks the connection of each request: what follows is its response.
 func Handled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*Conn); ok {

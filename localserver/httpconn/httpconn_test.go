@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// messageHeader has the message of an answer of the test server.
+// messageHeader has the message of a response of the test server.
 const messageHeader = "Message"
 
-// answer is the Answer of the test server.
-func answer(conn net.Conn, status int, message string) {
+// reject is the Reject of the test server.
+func reject(conn net.Conn, status int, message string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d Refused\r\n%s: %s\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", status, messageHeader, message)
 }
 
@@ -87,7 +87,7 @@ func serve(t *testing.T, withTLS bool, h http.HandlerFunc) *testServer {
 		t.Fatal(err)
 	}
 	s := &testServer{addr: tcp.Addr().String(), log: &logBuffer{}}
-	l := &Listener{Listener: tcp, Answer: answer, Log: s.log.logger()}
+	l := &Listener{Listener: tcp, Reject: reject, Log: s.log.logger()}
 	server := &http.Server{Handler: Handled(h), ConnContext: Context, ConnState: State, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	if withTLS {
 		l.TLS, s.client = certificate()
@@ -139,7 +139,7 @@ func (s *testServer) httpClient(t *testing.T) (client *http.Client, url string) 
 	return &http.Client{Transport: transport, Timeout: testTimeout}, scheme + "://" + s.addr
 }
 
-// unread are requests that net/http answers by itself.
+// unread are requests that net/http rejects by itself.
 var unread = map[string]struct {
 	request string
 	status  int
@@ -154,8 +154,8 @@ var unread = map[string]struct {
 	"version":           {"GET / HTTP/3.7\r\nHost: x\r\n\r\n", 505, "The versions of HTTP are 1.0, 1.1 and, with TLS, 2"},
 }
 
-// A request that cannot be read is answered by Answer, also after one that a handler
-// has answered on the same connection.
+// A request that cannot be read is passed to Reject, also after one that a handler
+// has served on the same connection.
 func TestUnreadRequests(t *testing.T) {
 	t.Parallel()
 	for _, withTLS := range []bool{false, true} {
@@ -184,7 +184,7 @@ func TestUnreadRequests(t *testing.T) {
 						t.Errorf("%d %q", res.StatusCode, message)
 					}
 					if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
-						t.Errorf("after the answer: %q %v", rest, err)
+						t.Errorf("after the response: %q %v", rest, err)
 					}
 				})
 			}
@@ -194,7 +194,7 @@ func TestUnreadRequests(t *testing.T) {
 
 // What a handler writes is not replaced, whatever it looks like: in one write, in
 // many, and in frames.
-func TestAnswersOfHandlersAreNotReplaced(t *testing.T) {
+func TestResponsesOfHandlersAreNotReplaced(t *testing.T) {
 	t.Parallel()
 	const like = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
 	body := strings.Repeat(like, 1<<12)
@@ -238,7 +238,7 @@ type recorded struct {
 func (r *recorded) Write(p []byte) (int, error) { return r.Buffer.Write(p) }
 func (r *recorded) Read(p []byte) (int, error)  { return r.Buffer.Read(p) }
 
-func TestOnlyAnswersOfNetHTTPAreReplaced(t *testing.T) {
+func TestOnlyResponsesOfNetHTTPAreReplaced(t *testing.T) {
 	t.Parallel()
 	const bad = "HTTP/1.1 400 Bad Request\r\n\r\n"
 	for name, c := range map[string]struct {
@@ -259,7 +259,7 @@ func TestOnlyAnswersOfNetHTTPAreReplaced(t *testing.T) {
 		"nothing":                        {nil, "", ""},
 	} {
 		below := &recorded{}
-		conn := &Conn{Conn: below, listener: &Listener{Answer: func(conn net.Conn, status int, message string) {
+		conn := &Conn{Conn: below, listener: &Listener{Reject: func(conn net.Conn, status int, message string) {
 			_, _ = fmt.Fprintf(conn, "%d %s", status, message)
 		}}}
 		if c.prepare != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	// renewInterval is how often a worker renews its claim.
 	renewInterval = 5 * time.Second
-	// claimTime is how long a claim that is not renewed lasts: its worker stops
+	// claimTime is how long a claim lasts without a renewal. Its worker stops
 	// before, by its own clock. It is less than store.JobAckWait.
 	claimTime = 20 * time.Second
 	// takenPause is when to look again for a job that another worker has.
@@ -113,7 +113,7 @@ func (r *Runner) holds(j store.Job) bool {
 	return here || r.Shared && j.Node != r.Node && r.Now().Sub(j.Updated).Abs() < claimTime
 }
 
-// write replaces the record. An earlier write of this attempt whose answer was lost is
+// write replaces the record. An earlier write of this attempt whose response was lost is
 // no conflict: the claim lasts.
 func (a *attempt) write(ctx context.Context) error {
 	a.job.Updated = a.Now().UTC()

@@ -22,7 +22,7 @@ const (
 	MaxLength = 24 * time.Hour
 	// busyPause is how long a job pauses while live streams are late.
 	busyPause = 50 * time.Millisecond
-	// pushSamples is how much audio is processed between two looks at them.
+	// pushSamples is how much audio is processed before the next check for late streams.
 	pushSamples = offline.SampleRate / 2
 )
 

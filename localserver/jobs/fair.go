@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// lookAhead is how many deliveries are looked at to find a job of another
-	// account, and lookInterval how often.
+	// lookAhead is how many deliveries are searched for a job of another account,
+	// and lookInterval how often at most.
 	lookAhead    = 1000
 	lookInterval = 2 * time.Second
 	// maxServed bounds the accounts that are remembered.
 	maxServed = 1000
 )
 
-// order is in which order the accounts had their turns on this node.
-type order struct {
+// accountOrder is the order in which the accounts were last served on this node.
+type accountOrder struct {
 	mu     sync.Mutex
 	served map[string]int // account: number of its newest job that was begun
-	begun  int
-	looked time.Time
+	begun  int            // jobs so far
+	looked time.Time      // when the queue was last searched
 }
 
-// note notes that a job of an account is begun.
-func (o *order) note(account string) {
+// note notes that a job of an account begins.
+func (o *accountOrder) note(account string) {
 	if o.served == nil || len(o.served) >= maxServed {
 		o.served = map[string]int{}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 )
 
 const (
@@ -21,8 +22,6 @@ const (
 	// byte.
 	fetchTime = time.Hour
 	fetchIdle = 30 * time.Second
-	// mediaScheme is the beginning of a media location.
-	mediaScheme = "media://"
 )
 
 // fetch copies the audio of a job into a file in a folder.
@@ -34,15 +33,15 @@ func (a *attempt) fetch(folder, address string) (path string, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	to := spaceWriter{file, folder}
-	name, ok := strings.CutPrefix(address, mediaScheme)
+	name, ok := strings.CutPrefix(address, protocol.MediaScheme)
 	if ok {
 		return path, a.copyMedia(to, name)
 	}
 	return path, a.copyWeb(to, address)
 }
 
-// spaceWriter writes to a file in a folder while streams have the space that they need
-// on its disk.
+// spaceWriter writes to a file in a folder, and fails when the disk has only the space
+// left that streams need.
 type spaceWriter struct {
 	file   io.Writer
 	folder string
@@ -58,7 +57,7 @@ func (s spaceWriter) Write(p []byte) (int, error) {
 func (a *attempt) copyMedia(to io.Writer, name string) error {
 	media, err := a.Store.OpenMedia(a.ctx, a.job.Account, name, a.Now())
 	if errors.Is(err, store.ErrNotFound) {
-		return failed("Nothing is stored at %s%s; upload the audio again, it may have expired.", mediaScheme, name)
+		return failed("Nothing is stored at %s%s; upload the audio again, it may have expired.", protocol.MediaScheme, name)
 	}
 	if err != nil {
 		return err
@@ -75,19 +74,19 @@ func (a *attempt) copyMedia(to io.Writer, name string) error {
 func (a *attempt) copyWeb(to io.Writer, address string) error {
 	ctx, cancel := context.WithTimeout(a.ctx, fetchTime)
 	defer cancel()
-	answer, err := a.Fetch.Get(ctx, address)
+	response, err := a.Fetch.Get(ctx, address)
 	if err == nil {
-		defer func() { _ = answer.Body.Close() }()
+		defer func() { _ = response.Body.Close() }()
 		switch {
-		case answer.StatusCode != http.StatusOK:
-			return failed("The address could not be fetched: it answered %d.", answer.StatusCode)
-		case answer.ContentLength > MaxBytes:
+		case response.StatusCode != http.StatusOK:
+			return failed("The address could not be fetched: it returned %d.", response.StatusCode)
+		case response.ContentLength > MaxBytes:
 			return errTooLarge
 		}
 		idle := time.AfterFunc(fetchIdle, cancel)
 		defer idle.Stop()
 		var n int64
-		n, err = io.Copy(to, io.LimitReader(progressReader{answer.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
+		n, err = io.Copy(to, io.LimitReader(progressReader{response.Body, func() { idle.Reset(fetchIdle) }}, MaxBytes+1))
 		if n > MaxBytes {
 			return errTooLarge
 		}
@@ -111,7 +110,7 @@ var (
 	errNoSpace  = failed("The server has no space for the audio.")
 )
 
-// progressReader reports every read that returned something.
+// progressReader calls a function after every read that returned data.
 type progressReader struct {
 	r        io.Reader
 	progress func()

@@ -11,8 +11,9 @@ import (
 const nicer = 5
 
 // atLowPriority calls f in a thread of a lower priority and waits for it. The
-// thread ends with f. While the system does not run it, it keeps a processor of Go's
-// scheduler, which streams must not wait for: until f returns there is one more.
+// thread ends with f. While the system does not run it, it still holds a processor of
+// Go's scheduler. So that streams do not have to wait for that one, GOMAXPROCS is
+// raised by one until f returns.
 func atLowPriority(f func()) {
 	addProcessors(1)
 	defer addProcessors(-1)

@@ -85,7 +85,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	active map[string]context.CancelCauseFunc // the running jobs, by id
-	order  order
+	order  accountOrder
 }
 
 // Start starts the workers.
@@ -122,8 +122,8 @@ func (r *Runner) Close() {
 	r.workers.Wait()
 }
 
-// serve handles one delivery of a queue after the other. It logs none when there is no
-// answer from the queue, and panicked when handle panics.
+// serve handles one delivery of a queue after the other. It logs none when the queue
+// does not respond, and panicked when handle panics.
 func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.Delivery)) {
 	failing := false
 	for r.ctx.Err() == nil {

@@ -405,7 +405,7 @@ func TestRecordThatCannotBeReadYet(t *testing.T) {
 	}
 }
 
-// lossy is a store of which the answer to one update is lost.
+// lossy is a store of which the response to one update is lost.
 type lossy struct {
 	*store.Store
 	lose bool
@@ -420,9 +420,9 @@ func (l *lossy) UpdateJob(ctx context.Context, j store.Job, revision uint64) (ui
 	return next, err
 }
 
-// TestLostAnswer: a claim whose renewal was written, but not answered, lasts, unless
+// TestLostResponse: a claim whose renewal was written, but not confirmed, lasts, unless
 // the job was canceled.
-func TestLostAnswer(t *testing.T) {
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	s := &lossy{Store: openStore(t)}
 	r := runner(t, s, "me", 0, nil)
@@ -438,7 +438,7 @@ func TestLostAnswer(t *testing.T) {
 		}
 		s.lose, a.job.Progress = true, 0.5
 		if err := a.write(t.Context()); err == nil {
-			t.Fatal("the answer was not lost")
+			t.Fatal("the response was not lost")
 		}
 		if want == store.JobCanceled {
 			j, revision, err := s.Job(t.Context(), "a", id, time.Now())

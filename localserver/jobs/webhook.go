@@ -114,10 +114,10 @@ func (r *Runner) deliver(d *store.Delivery) {
 	r.giveBack(d, wait)
 }
 
-// statusError is an answer that is no success.
+// statusError is a response that is no success.
 type statusError int
 
-func (s statusError) Error() string { return fmt.Sprintf("the answer was %d", int(s)) }
+func (s statusError) Error() string { return fmt.Sprintf("the response was %d", int(s)) }
 
 // reason is the header x-retry-reason for an error.
 func reason(err error) string {
@@ -171,13 +171,13 @@ func (r *Runner) send(ctx context.Context, j store.Job, raw []byte) error {
 		request.Header.Set("X-Retry-Num", strconv.Itoa(j.Hook.Tries))
 		request.Header.Set("X-Retry-Reason", j.Hook.Reason)
 	}
-	answer, err := r.Hooks.Client(false).Do(request)
+	response, err := r.Hooks.Client(false).Do(request)
 	if err != nil {
 		return err
 	}
-	_ = answer.Body.Close()
-	if answer.StatusCode < 200 || answer.StatusCode > 299 {
-		return statusError(answer.StatusCode)
+	_ = response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return statusError(response.StatusCode)
 	}
 	return nil
 }

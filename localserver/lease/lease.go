@@ -16,7 +16,7 @@ const (
 	Interval = 1500 * time.Millisecond
 	// maxUnchanged is how many checks in a row may see the same lease of a node
 	// before the node is dead. With the interval in which it died and the one
-	// that notices, that is at most 12 s; 15 s are promised.
+	// in which the others notice, that is at most 12 s; the documents promise 15 s.
 	maxUnchanged = 6
 	// Timeout bounds one check.
 	Timeout = 2 * time.Second

@@ -34,13 +34,13 @@ const (
 // nodes. Concurrent requests are counted in one call. Once the limit is reached,
 // the store is not called until the oldest request leaves the window.
 //
-// If the store does not answer, a node that shares it refuses the request,
+// If the store does not respond, a node that shares it refuses the request,
 // because other nodes may be counting; a node with a store of its own counts by
 // itself.
 type Rate struct {
 	store       store.Counters
 	shared      bool
-	unavailable func() bool // reports whether a shared store has not answered for a while
+	unavailable func() bool // reports whether a shared store has not responded for a while
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -73,10 +73,10 @@ type Counted struct {
 }
 
 // errNotCounted is the error of a request that may or may not be within the limit.
-var errNotCounted = errors.New("the store does not answer")
+var errNotCounted = errors.New("the store does not respond")
 
 // NewRate returns a Rate that counts in a store. shared says that other nodes count
-// there as well, and unavailable reports whether it has not answered for a while.
+// there as well, and unavailable reports whether it has not responded for a while.
 func NewRate(counters store.Counters, shared bool, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
 	return &Rate{store: counters, shared: shared, unavailable: unavailable,
 		now: now, log: log, windows: map[string]*window{}}
@@ -85,9 +85,9 @@ func NewRate(counters store.Counters, shared bool, unavailable func() bool, now 
 // Take counts one request, and with it all others of the account to the operation
 // that wait, if there are fewer than limit in the window. The store is called
 // with a deadline of its own, also after ctx has ended.
-func (l *Rate) Take(ctx context.Context, operation, account string, limit int) Counted {
+func (r *Rate) Take(ctx context.Context, operation, account string, limit int) Counted {
 	key := operation + " " + account
-	win := l.window(key)
+	win := r.window(key)
 	mine := &Counted{}
 	win.queue.Lock()
 	win.queue.waiting = append(win.queue.waiting, mine)
@@ -102,7 +102,7 @@ func (l *Rate) Take(ctx context.Context, operation, account string, limit int) C
 	batch := win.queue.waiting
 	win.queue.waiting = nil
 	win.queue.Unlock()
-	l.count(ctx, key, win, batch, limit)
+	r.count(ctx, key, win, batch, limit)
 	for _, c := range batch {
 		c.known = true
 	}
@@ -110,8 +110,8 @@ func (l *Rate) Take(ctx context.Context, operation, account string, limit int) C
 }
 
 // count counts some requests.
-func (l *Rate) count(ctx context.Context, key string, win *window, batch []*Counted, limit int) {
-	now := l.now()
+func (r *Rate) count(ctx context.Context, key string, win *window, batch []*Counted, limit int) {
+	now := r.now()
 	win.prune(now)
 	if now.Before(win.full) && win.full.Sub(now) <= RateWindow { // beyond, the clock was set back
 		for _, c := range batch {
@@ -120,25 +120,25 @@ func (l *Rate) count(ctx context.Context, key string, win *window, batch []*Coun
 		return
 	}
 	var err error
-	if l.storeUsable(now) {
+	if r.storeUsable(now) {
 		timeout := ownCountTimeout
-		if l.shared && !l.unavailable() {
+		if r.shared && !r.unavailable() {
 			timeout = countTimeout
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		var got store.Count
-		if got, err = l.store.Take(ctx, key, now, len(batch), limit, RateWindow); err == nil {
+		if got, err = r.store.Take(ctx, key, now, len(batch), limit, RateWindow); err == nil {
 			win.distribute(got, batch, now)
 			return
 		}
-		l.log.Warn("requests could not be counted", "error", err, "requests", len(batch))
-		l.mu.Lock()
-		l.resume = l.now().Add(countPause)
-		l.mu.Unlock()
+		r.log.Warn("requests could not be counted", "error", err, "requests", len(batch))
+		r.mu.Lock()
+		r.resume = r.now().Add(countPause)
+		r.mu.Unlock()
 	}
 	for _, c := range batch {
-		if l.shared {
+		if r.shared {
 			c.Reset, c.Err = now.Add(countPause), errNotCounted
 		} else {
 			win.take(c, now, limit)
@@ -161,36 +161,36 @@ func (win *window) distribute(got store.Count, batch []*Counted, now time.Time) 
 }
 
 // storeUsable reports whether the store may be called.
-func (l *Rate) storeUsable(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !now.Before(l.resume)
+func (r *Rate) storeUsable(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !now.Before(r.resume)
 }
 
-func (l *Rate) window(key string) *window {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	win := l.windows[key]
+func (r *Rate) window(key string) *window {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	win := r.windows[key]
 	if win == nil {
-		if len(l.windows) >= maxWindows {
-			l.removeUnused()
+		if len(r.windows) >= maxWindows {
+			r.removeUnused()
 		}
 		win = &window{}
-		l.windows[key] = win
+		r.windows[key] = win
 	}
 	return win
 }
 
 // removeUnused removes the windows without a request in the last minute.
-func (l *Rate) removeUnused() {
-	now := l.now()
-	for key, win := range l.windows {
+func (r *Rate) removeUnused() {
+	now := r.now()
+	for key, win := range r.windows {
 		if !win.mu.TryLock() { // it is in use
 			continue
 		}
 		win.prune(now)
 		if len(win.uses) == 0 && !now.Before(win.full) {
-			delete(l.windows, key)
+			delete(r.windows, key)
 		}
 		win.mu.Unlock()
 	}

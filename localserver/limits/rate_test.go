@@ -14,7 +14,7 @@ import (
 	"hubbub/localserver/store"
 )
 
-// never is a store that answers.
+// never is a store that responds.
 func never() bool { return false }
 
 // Of many concurrent requests exactly as many pass as are allowed, on two nodes
@@ -48,7 +48,7 @@ func TestRateLimitOverNodes(t *testing.T) {
 	}
 }
 
-// failingCounters are counters that do not answer.
+// failingCounters are counters that do not respond.
 type failingCounters struct{ calls atomic.Int64 }
 
 func (d *failingCounters) Take(context.Context, string, time.Time, int, int, time.Duration) (store.Count, error) {
@@ -56,7 +56,7 @@ func (d *failingCounters) Take(context.Context, string, time.Time, int, int, tim
 	return store.Count{}, errors.New("inner text")
 }
 
-// A node whose own store does not answer counts by itself: requests pass, up to
+// A node whose own store does not respond counts by itself: requests pass, up to
 // the limit.
 func TestRateLimitWithoutTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRateLimitWithoutTheStore(t *testing.T) {
 	})
 }
 
-// A node whose shared store does not answer refuses every request, and calls
+// A node whose shared store does not respond refuses every request, and calls
 // the store once a second.
 func TestRateLimitWithoutASharedStore(t *testing.T) {
 	d := &failingCounters{}

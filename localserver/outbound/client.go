@@ -16,7 +16,7 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	headTimeout = 30 * time.Second
-	// maxHead bounds the head of an answer, in bytes.
+	// maxHead bounds the head of a response, in bytes.
 	maxHead = 64 << 10
 	// maxRedirects bounds the redirects of one request.
 	maxRedirects = 5

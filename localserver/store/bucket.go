@@ -106,7 +106,7 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 
 // change applies step to the newest value of a key, nil if there is none, and writes
 // back what it returns, until no other write came in between. It writes nothing if that
-// is nil. The step may see its own earlier write, because the answer of the store can
+// is nil. The step may see its own earlier write, because the response of the store can
 // be lost.
 func (b bucket) change(ctx context.Context, key string, step func(ctx context.Context, value []byte) ([]byte, error)) error {
 	return retry(ctx, func(ctx context.Context) error {

@@ -18,7 +18,7 @@ const (
 	// clusterReplicas is the number of NATS servers that hold each message: one
 	// may fail or be partitioned, and nothing that was acknowledged is lost.
 	clusterReplicas = 3
-	// A server that does not answer two pings is given up, and the next one is
+	// A server that does not respond to two pings is given up, and the next one is
 	// tried: well within the timeout of a lease.
 	clusterPing    = time.Second
 	clusterDial    = 2 * time.Second

@@ -61,7 +61,7 @@ type use struct {
 
 // Take counts uses. It stores their times, so that the window slides and no
 // window at all contains more than limit. Concurrent nodes agree by
-// compare-and-set, on their own clocks. A call whose answer is lost recognizes
+// compare-and-set, on their own clocks. A call whose response is lost recognizes
 // its own uses, so that none is counted twice.
 func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (count Count, err error) {
 	key = hashOf(key)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// tendEvery is how often the embedded server is checked for failed writes.
-	tendEvery = time.Second
+	// writeCheckInterval is how often the embedded server is checked for failed writes.
+	writeCheckInterval = time.Second
 	// redialPause is the time between two connection attempts.
 	redialPause = 50 * time.Millisecond
 )
@@ -48,12 +48,12 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("the store could not be opened: %w", err)
 	}
 	// The lock excludes other processes: unfinished writes are of an earlier one.
-	if _, err := s.sweepEntries(ctx, ended); err != nil {
+	if _, err := s.sweepEntries(ctx, allExpired); err != nil {
 		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
 	}
 	if o.Dir != "" {
 		s.background.Add(1)
-		go s.tend()
+		go s.restartAfterFailure()
 	}
 	return nil
 }
@@ -68,17 +68,17 @@ func (s *Store) connectEmbedded() (err error) {
 			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
 		}))
 	if err != nil {
-		return fmt.Errorf("the store does not answer: %w", err)
+		return fmt.Errorf("the store does not respond: %w", err)
 	}
 	s.js, err = jetstream.New(s.conn)
 	return err
 }
 
-// tend starts the embedded server again after a failed write, as soon as the
-// disk has space, until Close.
-func (s *Store) tend() {
+// restartAfterFailure restarts the embedded server after each failed write, as soon as
+// the disk has space, until Close.
+func (s *Store) restartAfterFailure() {
 	defer s.background.Done()
-	tick := time.NewTicker(tendEvery)
+	tick := time.NewTicker(writeCheckInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -104,7 +104,8 @@ func (s *Store) restart() error {
 	if err := s.embedded.Restart(); err != nil {
 		return err
 	}
-	// What was in memory is gone: it is set up again, into handles of no use.
+	// What was in memory is lost and set up again. The handles of s stay valid, so the
+	// new ones are discarded.
 	again := &Store{embedded: s.embedded, js: s.js, replicas: s.replicas}
 	ctx, cancel := context.WithTimeout(s.ctx, startTimeout)
 	defer cancel()

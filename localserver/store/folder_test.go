@@ -57,7 +57,7 @@ func TestMemoryStoreLeavesNothing(t *testing.T) {
 		t.Fatalf("the folder is still there: %v", err)
 	}
 	if err := s.Ping(context.Background()); err == nil {
-		t.Fatal("a closed store answers")
+		t.Fatal("a closed store responds")
 	}
 }
 

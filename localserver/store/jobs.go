@@ -259,7 +259,7 @@ func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err err
 	return revision, s.report("restore job", err)
 }
 
-// UpdateJob replaces a record. An attempt whose answer was lost counts as
+// UpdateJob replaces a record. An attempt whose response was lost counts as
 // written if the record reads as it was to be.
 func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
 	raw, err := json.Marshal(j)

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// EventTTL is how long events stay. Results of a stream are promised for 24 hours and
+// eventTTL is how long events stay. Results of a stream are promised for 24 hours and
 // removed within 48: a stream of 20 hours is complete for a day after its end.
-const EventTTL = 47 * time.Hour
+const eventTTL = 47 * time.Hour
 
 // Journal stores the events of streams, in order.
 type Journal interface {
@@ -35,7 +35,7 @@ func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType)
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "EVENTS", Subjects: []string{"hubbub.events.*"}, Storage: storage, Replicas: s.replicas,
 		// With replicas, reads go to their leader: see newBucket.
-		MaxAge: EventTTL, AllowDirect: s.replicas == 1,
+		MaxAge: eventTTL, AllowDirect: s.replicas == 1,
 	})
 	return err
 }
@@ -166,16 +166,16 @@ func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
 // sinceEntries bounds how many entries of a journal one call of Since reads.
 const sinceEntries = 256
 
-// Pulse is the progress of a stream, sent by the node that runs it. Pulses are
-// not stored and may be lost: they say when to read the store, and what is
-// stored says what is true.
-type Pulse struct {
+// Progress is how far a stream is, published by the node that runs it. It is not
+// stored and may be lost: it tells watchers when to read the store, and only what is
+// stored counts.
+type Progress struct {
 	// Stored is how many events are in the journal.
 	Stored int `json:"kept"`
 	// Received is how much audio has arrived.
 	Received time.Duration `json:"heard"`
-	// Errors are the error messages that were sent to the client since the last
-	// pulse.
+	// Errors are the error messages that were sent to the client since the
+	// progress was last published.
 	Errors []string `json:"errors,omitempty"`
 	// Over says that the stream's record has its final status.
 	Over bool `json:"over,omitempty"`
@@ -187,17 +187,18 @@ type Feed interface {
 	// and returns the entry that they reach to. It reads a bounded part; no
 	// messages and no error mean that there are no more so far.
 	Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error)
-	// Announce sends a pulse to all who listen. It does not wait for them.
-	Announce(stream string, p Pulse) error
-	// Listen calls f with every pulse that arrives, one at a time, until stop.
-	// f must not block.
-	Listen(stream string, f func(Pulse)) (stop func(), err error)
+	// PublishProgress sends the progress of a stream to all subscribers. It does not
+	// wait for them.
+	PublishProgress(stream string, p Progress) error
+	// SubscribeProgress calls f with all progress that arrives, one call at a time,
+	// until stop. f must not block.
+	SubscribeProgress(stream string, f func(Progress)) (stop func(), err error)
 }
 
 var _ Feed = (*Store)(nil)
 
-// pulseSubject is not among the subjects that are stored.
-func pulseSubject(stream string) (string, error) { return subject("hubbub", "pulse", stream) }
+// progressSubject is not among the subjects that are stored.
+func progressSubject(stream string) (string, error) { return subject("hubbub", "pulse", stream) }
 
 // Since reads what was appended after an entry.
 func (s *Store) Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error) {
@@ -222,33 +223,33 @@ func (s *Store) Since(ctx context.Context, stream string, after uint64) (message
 	return messages, last, nil
 }
 
-// Announce sends a pulse.
-func (s *Store) Announce(stream string, p Pulse) error {
-	to, err := pulseSubject(stream)
+// PublishProgress sends the progress of a stream to all subscribers.
+func (s *Store) PublishProgress(stream string, p Progress) error {
+	to, err := progressSubject(stream)
 	if err != nil {
-		return wrap("announce", err)
+		return wrap("publish progress", err)
 	}
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	return wrap("announce", s.conn.Publish(to, raw))
+	return wrap("publish progress", s.conn.Publish(to, raw))
 }
 
-// Listen receives the pulses of a stream.
-func (s *Store) Listen(stream string, f func(Pulse)) (stop func(), err error) {
-	from, err := pulseSubject(stream)
+// SubscribeProgress calls f with the progress of a stream until stop.
+func (s *Store) SubscribeProgress(stream string, f func(Progress)) (stop func(), err error) {
+	from, err := progressSubject(stream)
 	if err != nil {
-		return nil, wrap("listen", err)
+		return nil, wrap("subscribe to progress", err)
 	}
 	sub, err := s.conn.Subscribe(from, func(m *nats.Msg) {
-		var p Pulse
+		var p Progress
 		if json.Unmarshal(m.Data, &p) == nil {
 			f(p)
 		}
 	})
 	if err != nil {
-		return nil, wrap("listen", err)
+		return nil, wrap("subscribe to progress", err)
 	}
 	return func() { _ = sub.Unsubscribe() }, nil // fails only when the connection is closed
 }

@@ -40,7 +40,7 @@ func TestJournalOrder(t *testing.T) {
 	})
 }
 
-// Events after an entry are read in parts. A pulse reaches all listeners, and
+// Events after an entry are read in parts. Progress reaches all subscribers, and
 // nobody after they stop.
 func TestFeed(t *testing.T) {
 	s, err := Open(context.Background(), Options{})
@@ -86,25 +86,25 @@ func TestFeed(t *testing.T) {
 		t.Errorf("%q %v", m, err)
 	}
 
-	first, second := make(chan Pulse, 10), make(chan Pulse, 10)
-	stop, err := s.Listen("a", func(p Pulse) { first <- p })
+	first, second := make(chan Progress, 10), make(chan Progress, 10)
+	stop, err := s.SubscribeProgress("a", func(p Progress) { first <- p })
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopSecond, err := s.Listen("a", func(p Pulse) { second <- p })
+	stopSecond, err := s.SubscribeProgress("a", func(p Progress) { second <- p })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Announce("b", Pulse{Stored: 1}), s.Announce("a", Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
+	if err := errors.Join(s.PublishProgress("b", Progress{Stored: 1}), s.PublishProgress("a", Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true})); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []chan Pulse{first, second} {
-		if p := <-c; !reflect.DeepEqual(p, Pulse{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
+	for _, c := range []chan Progress{first, second} {
+		if p := <-c; !reflect.DeepEqual(p, Progress{Stored: 7, Received: time.Second, Errors: []string{"e"}, Over: true}) {
 			t.Errorf("%+v", p)
 		}
 	}
 	stop()
-	if err := s.Announce("a", Pulse{Stored: 8}); err != nil {
+	if err := s.PublishProgress("a", Progress{Stored: 8}); err != nil {
 		t.Fatal(err)
 	}
 	if p := <-second; p.Stored != 8 || len(first) != 0 {

@@ -141,7 +141,7 @@ func TestMediaIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// silentBucket is a bucket whose answers are lost.
+// silentBucket is a bucket whose responses are lost.
 type silentBucket struct{ jetstream.KeyValue }
 
 func (silentBucket) Get(ctx context.Context, _ string) (jetstream.KeyValueEntry, error) {
@@ -149,8 +149,8 @@ func (silentBucket) Get(ctx context.Context, _ string) (jetstream.KeyValueEntry,
 	return nil, ctx.Err()
 }
 
-// Who opens media for hours does not wait for a lost answer for hours.
-func TestOpenMediaWithoutAnAnswer(t *testing.T) {
+// Who opens media for hours does not wait for a lost response for hours.
+func TestOpenMediaWithoutAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{onError: func(string) {}}
 		s.media.names.kv = silentBucket{}

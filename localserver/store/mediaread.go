@@ -114,7 +114,7 @@ func (r *MediaReader) Close() error {
 	if r.store.hasReaders(ctx, r.rec.Blob) {
 		return nil
 	}
-	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.rec.Blob), ended)
+	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.rec.Blob), allExpired)
 	return r.store.report("close media", err)
 }
 

@@ -83,7 +83,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 		return false, err
 	}
 	if err == nil && rec.Blob == blob {
-		if now.Equal(ended) { // it may be about to lose its record
+		if now.Equal(allExpired) { // it may be about to lose its record
 			return false, nil
 		}
 		return false, s.media.names.remove(ctx, key, revision)
@@ -99,15 +99,16 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 	return true, s.deleteBlob(ctx, blob)
 }
 
-// ended is after every time until which a blob is kept.
-var ended = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// allExpired is a time at which every entry of a blob has expired.
+var allExpired = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// displace takes the record of a key away from its blob: take replaces or
-// removes the record, in the revision that it is given. Unless match is nil, a
-// record for which it is true must exist, or ErrNotFound is returned; without a
-// record the revision is 0. The blob gets its entry before it loses
-// its record, and is removed afterwards unless it may have readers.
-func (s *Store) displace(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool, take func(revision uint64) error) error {
+// changeRecord calls change to replace or remove the record of a key, in the revision
+// that change is given: 0 if there is no record. If match is given, there must be a
+// record for which it is true, else the error is ErrNotFound.
+//
+// The blob of the old record gets an entry before the change, so that the sweep finds
+// it, and is deleted afterwards unless it may have readers.
+func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool, change func(revision uint64) error) error {
 	for {
 		rec, revision, err := load[mediaRecord](ctx, s.media.names, key)
 		if err == nil && match != nil && !match(rec, now) {
@@ -125,10 +126,10 @@ func (s *Store) displace(ctx context.Context, key string, now time.Time, match f
 				return err
 			}
 		}
-		err = take(revision)
+		err = change(revision)
 		conflict := errors.Is(err, jetstream.ErrKeyRevisionMismatch)
-		if revision > 0 && (err == nil || conflict) { // after a conflict another writer has taken it
-			s.removeDisplaced(ctx, key, rec.Blob)
+		if revision > 0 && (err == nil || conflict) { // after a conflict another writer has changed the record
+			s.removeUnreferenced(ctx, key, rec.Blob)
 		}
 		if !conflict {
 			return err
@@ -139,12 +140,12 @@ func (s *Store) displace(ctx context.Context, key string, now time.Time, match f
 // removeRecord removes the record of a key if match is true for it; otherwise it
 // returns ErrNotFound.
 func (s *Store) removeRecord(ctx context.Context, key string, now time.Time, match func(mediaRecord, time.Time) bool) error {
-	return s.displace(ctx, key, now, match, func(revision uint64) error { return s.media.names.remove(ctx, key, revision) })
+	return s.changeRecord(ctx, key, now, match, func(revision uint64) error { return s.media.names.remove(ctx, key, revision) })
 }
 
-// removeDisplaced removes a blob that has lost its record, unless it may have
-// readers. If that fails, the last reader or the sweep removes it.
-func (s *Store) removeDisplaced(ctx context.Context, key, blob string) {
+// removeUnreferenced removes a blob that no record refers to any more, unless it may
+// have readers. If that fails, the last reader or the sweep removes it.
+func (s *Store) removeUnreferenced(ctx context.Context, key, blob string) {
 	if s.hasReaders(ctx, blob) || s.deleteBlob(ctx, blob) != nil {
 		return
 	}

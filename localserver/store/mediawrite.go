@@ -158,7 +158,7 @@ func (w *MediaWriter) await(n int) {
 		case <-w.ctx.Done():
 			w.err = context.Cause(w.ctx)
 		case <-timeout.C:
-			w.err = errors.New("the store does not answer")
+			w.err = errors.New("the store does not respond")
 		}
 		timeout.Stop()
 		w.inFlight = w.inFlight[1:]
@@ -176,7 +176,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 		w.err = w.grow(int64(len(prefix)))
 	}
 	if w.err == nil {
-		// The rest takes less time than this keeps the blob from the sweep.
+		// From here on the commit takes less time than the entry protects the blob.
 		w.admitted = w.size + int64(len(prefix))
 		w.err = w.renew(0)
 	}
@@ -275,7 +275,7 @@ func (w *MediaWriter) replaceRecord(ctx context.Context, rec mediaRecord) error 
 	if err != nil {
 		return err
 	}
-	return w.store.displace(ctx, w.key, w.now(), nil, func(revision uint64) error {
+	return w.store.changeRecord(ctx, w.key, w.now(), nil, func(revision uint64) error {
 		_, err := w.store.media.names.Update(ctx, w.key, raw, revision)
 		return err
 	})

@@ -24,7 +24,7 @@ type openStreams map[string]time.Time
 // setUpQuotas creates the bucket of quotas, or finds it.
 func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.quotas, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "places", Storage: storage, TTL: StreamTTL, MaxValueSize: 1 << 20,
+		Bucket: "places", Storage: storage, TTL: streamTTL, MaxValueSize: 1 << 20,
 	})
 	return err
 }

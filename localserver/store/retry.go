@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one attempt of a call: an answer that was lost with
+	// attemptTimeout bounds one attempt of a call: a response that was lost with
 	// the server that should have sent it must not take the time of all others.
 	attemptTimeout = 2 * time.Second
 	// The pause between two attempts grows from firstPause to lastPause.
@@ -26,7 +26,7 @@ const (
 // still be written.
 //
 // The call itself has to find out whether an earlier attempt was carried out,
-// because a write whose answer is lost may have been.
+// because a write whose response is lost may have been.
 func retry(ctx context.Context, call func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -59,7 +59,7 @@ var errRetry = errors.New("another write came first")
 // unknownError is an unknown outcome.
 type unknownError struct{ err error }
 
-func (u *unknownError) Error() string { return "the store does not answer: " + u.err.Error() }
+func (u *unknownError) Error() string { return "the store does not respond: " + u.err.Error() }
 func (u *unknownError) Unwrap() error { return u.err }
 
 // Unknown reports whether an error leaves the outcome of a write unknown.

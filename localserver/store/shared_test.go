@@ -30,7 +30,7 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 			}
 		}
 		begin("first", nil)
-		begin("first", nil) // its answer was lost
+		begin("first", nil) // its response was lost
 		begin("second", ErrToken)
 		if _, err := s.Begin(ctx, "s1", "wrong", Claim{"n", "first"}, noon); !errors.Is(err, ErrToken) {
 			t.Errorf("a wrong token: %v", err)
@@ -69,16 +69,16 @@ func TestRetry(t *testing.T) {
 	defer cancel()
 	for _, c := range []struct {
 		name    string
-		answers []error
+		results []error
 		want    error
 	}{
 		{"at once", []error{nil}, nil},
-		{"no answer, then one", []error{context.DeadlineExceeded, nats.ErrNoResponders, errRetry, nil}, nil},
+		{"no response, then one", []error{context.DeadlineExceeded, nats.ErrNoResponders, errRetry, nil}, nil},
 		{"a known outcome", []error{nats.ErrTimeout, ErrConflict, nil}, ErrConflict},
 		{"full", []error{&jetstream.APIError{Code: 503, ErrorCode: codeNoRoom}, nil}, &jetstream.APIError{ErrorCode: codeNoRoom}},
 		{"no leader", []error{&jetstream.APIError{Code: 503, ErrorCode: 10008}, nil}, nil},
 	} {
-		left := c.answers
+		left := c.results
 		err := retry(ctx, func(context.Context) error {
 			err := left[0]
 			left = left[1:]
@@ -91,7 +91,7 @@ func TestRetry(t *testing.T) {
 	cancel()
 	err := retry(ctx, func(context.Context) error { return nats.ErrTimeout })
 	if !Unknown(err) || !errors.Is(err, nats.ErrTimeout) {
-		t.Errorf("without an answer: %v", err)
+		t.Errorf("without a response: %v", err)
 	}
 }
 

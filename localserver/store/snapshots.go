@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// SnapshotTTL is how long the snapshot of a stream is kept after it was
+	// snapshotTTL is how long the snapshot of a stream is kept after it was
 	// last written. Voiceprints are personal data, so they are removed before
 	// the stream's events.
-	SnapshotTTL = EventTTL - time.Hour
+	snapshotTTL = eventTTL - time.Hour
 	// maxSnapshot bounds a snapshot, in bytes.
 	maxSnapshot = 256 << 10
 	// snapshotMemory bounds the snapshots of a store in memory, in bytes; the
@@ -44,7 +44,7 @@ func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageTyp
 		Name: "VOICES", Subjects: []string{"hubbub.voices.*"}, Storage: storage, Replicas: s.replicas,
 		MaxMsgsPerSubject: 1, MaxBytes: maxBytes, MaxMsgSize: maxSnapshot,
 		// With replicas, reads go to their leader: see newBucket.
-		MaxAge: SnapshotTTL, AllowDirect: s.replicas == 1,
+		MaxAge: snapshotTTL, AllowDirect: s.replicas == 1,
 	})
 	return err
 }

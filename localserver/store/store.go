@@ -8,11 +8,10 @@
 // server listens on no port.
 //
 // A call that returned nil has been written; on disk it survives a kill at any
-// moment. Everything expires, so that a store does not grow without bound: a
-// stream StreamTTL after its last change, events EventTTL after they were
-// written, snapshots SnapshotTTL.
+// moment. Everything expires, so that a store does not grow without bound: see
+// streamTTL, eventTTL, snapshotTTL, MediaTTL and JobTTL.
 //
-// A call without an answer is made again until its context ends, and finds out
+// A call without a response is made again until its context ends, and finds out
 // whether an earlier attempt was carried out. If that remains open, Unknown
 // reports so.
 package store
@@ -40,11 +39,12 @@ import (
 const startTimeout = 30 * time.Second
 
 var (
-	// ErrNotFound is a stream or object that does not exist or has expired.
-	ErrNotFound = errors.New("no such session")
-	// ErrConflict is a step that the stream's status does not allow: it was
-	// begun or finished before.
-	ErrConflict = errors.New("the session has moved on")
+	// ErrNotFound is a stream, object, job or snapshot that does not exist or has
+	// expired.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict is a step that the current status or contents do not allow: another
+	// caller has changed them.
+	ErrConflict = errors.New("changed meanwhile")
 	// ErrToken is a token that opens nothing: wrong, used, expired or of
 	// another stream. It does not say which.
 	ErrToken = errors.New("the token is not valid")

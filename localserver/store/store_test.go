@@ -245,8 +245,8 @@ func TestTimesToLive(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for name, want := range map[string]time.Duration{
-		"KV_sessions": StreamTTL, "EVENTS": EventTTL,
-		"MEDIA": mediaAge, "VOICES": SnapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
+		"KV_sessions": streamTTL, "EVENTS": eventTTL,
+		"MEDIA": mediaAge, "VOICES": snapshotTTL, "KV_media": mediaAge, "KV_counters": counterTTL,
 		"KV_jobs": jobAge, "JOBS": queueAge,
 		"KV_secrets": 0, // holds a few keys only
 	} {
@@ -336,22 +336,22 @@ func TestErrorHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	for call, f := range map[string]func() error{
-		"create session":   func() error { return s.Create(ctx, record("s2"), "secret") },
-		"get session":      func() error { _, err := s.Get(ctx, "s1"); return err },
-		"begin session":    func() error { _, err := s.Begin(ctx, "s1", "secret", Claim{}, noon); return err },
-		"withdraw session": func() error { return s.Withdraw(ctx, "s1", "x") },
-		"finish session":   func() error { return s.Finish(ctx, "s1", Done, noon, "") },
-		"renew session":    func() error { return s.Renew(ctx, "s1") },
-		"append events":    func() error { return s.Append(ctx, "s1", 0, [][]byte{[]byte("1")}) },
-		"read events":      func() error { _, err := s.Messages(ctx, "s1"); return err },
-		"follow events":    func() error { _, _, err := s.Since(ctx, "s1", 0); return err },
-		"write snapshot":   func() error { return s.PutSnapshot(ctx, "s1", nil) },
-		"read snapshot":    func() error { _, err := s.Snapshot(ctx, "s1"); return err },
-		"create media":     func() error { _, err := s.CreateMedia(ctx, "a", "x", time.Now); return err },
-		"look up media":    func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },
-		"open media":       func() error { _, err := s.OpenMedia(ctx, "a", "x", noon); return err },
-		"sweep media":      func() error { _, err := s.SweepMedia(ctx, noon); return err },
-		"count":            func() error { _, err := s.Take(ctx, "k", noon, 1, 1, time.Minute); return err },
+		"create stream":   func() error { return s.Create(ctx, record("s2"), "secret") },
+		"get stream":      func() error { _, err := s.Get(ctx, "s1"); return err },
+		"begin stream":    func() error { _, err := s.Begin(ctx, "s1", "secret", Claim{}, noon); return err },
+		"withdraw stream": func() error { return s.Withdraw(ctx, "s1", "x") },
+		"finish stream":   func() error { return s.Finish(ctx, "s1", Done, noon, "") },
+		"renew stream":    func() error { return s.Renew(ctx, "s1") },
+		"append events":   func() error { return s.Append(ctx, "s1", 0, [][]byte{[]byte("1")}) },
+		"read events":     func() error { _, err := s.Messages(ctx, "s1"); return err },
+		"follow events":   func() error { _, _, err := s.Since(ctx, "s1", 0); return err },
+		"write snapshot":  func() error { return s.PutSnapshot(ctx, "s1", nil) },
+		"read snapshot":   func() error { _, err := s.Snapshot(ctx, "s1"); return err },
+		"create media":    func() error { _, err := s.CreateMedia(ctx, "a", "x", time.Now); return err },
+		"look up media":   func() error { _, err := s.StatMedia(ctx, "a", "x", noon); return err },
+		"open media":      func() error { _, err := s.OpenMedia(ctx, "a", "x", noon); return err },
+		"sweep media":     func() error { _, err := s.SweepMedia(ctx, noon); return err },
+		"count":           func() error { _, err := s.Take(ctx, "k", noon, 1, 1, time.Minute); return err },
 	} {
 		failed = nil
 		if err := f(); err == nil || !strings.Contains(err.Error(), call) {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// StreamTTL is how long the record of a stream stays after its last change: as long
+	// streamTTL is how long the record of a stream stays after its last change: as long
 	// as its results can.
-	StreamTTL = 48 * time.Hour
+	streamTTL = 48 * time.Hour
 	// TokenTTL is how long a token opens its stream.
 	TokenTTL = 10 * time.Minute
 )
@@ -109,7 +109,7 @@ var _ Streams = (*Store)(nil)
 // setUpStreams creates the bucket of records, or finds it.
 func (s *Store) setUpStreams(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.streams, err = s.newBucket(ctx, jetstream.KeyValueConfig{
-		Bucket: "sessions", Storage: storage, TTL: StreamTTL, MaxValueSize: 1 << 20,
+		Bucket: "sessions", Storage: storage, TTL: streamTTL, MaxValueSize: 1 << 20,
 	})
 	return err
 }
@@ -126,18 +126,18 @@ var ErrTooLarge = errors.New("the input is too large")
 // ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
-		return s.report("create session", err)
+		return s.report("create stream", err)
 	}
 	rec.Status, rec.Token, rec.Attempt = Created, hashOf(token), ""
 	raw, err := json.Marshal(rec)
 	if err != nil {
-		return fmt.Errorf("session %s: %w", rec.ID, err)
+		return fmt.Errorf("stream %s: %w", rec.ID, err)
 	}
 	if len(raw) > maxRecord {
 		return ErrTooLarge
 	}
 	attempted := false
-	return s.report("create session", retry(ctx, func(ctx context.Context) error {
+	return s.report("create stream", retry(ctx, func(ctx context.Context) error {
 		_, err := s.streams.Create(ctx, rec.ID, raw)
 		if !errors.Is(err, jetstream.ErrKeyExists) {
 			attempted = true
@@ -163,7 +163,7 @@ func (s *Store) Get(ctx context.Context, id string) (rec Stream, err error) {
 		rec, _, err = load[Stream](ctx, s.streams, id)
 		return err
 	})
-	return rec, s.report("get session", err)
+	return rec, s.report("get stream", err)
 }
 
 // errUnchanged is a step that leaves the record as it is.
@@ -177,7 +177,7 @@ func (s *Store) change(ctx context.Context, id string, step func(*Stream) error)
 		}
 		rec = Stream{}
 		if err := json.Unmarshal(value, &rec); err != nil {
-			return nil, fmt.Errorf("session %s cannot be read: %w", id, err)
+			return nil, fmt.Errorf("stream %s cannot be read: %w", id, err)
 		}
 		if err := step(&rec); err != nil {
 			return nil, err
@@ -208,7 +208,7 @@ func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.T
 		rec.Status, rec.Node, rec.Attempt, rec.Started = Running, by.Node, by.Attempt, &at
 		return nil
 	})
-	return rec, s.report("begin session", err)
+	return rec, s.report("begin stream", err)
 }
 
 // Withdraw undoes what an attempt has written, or may still write.
@@ -223,11 +223,11 @@ func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 		}
 		return errUnchanged
 	})
-	return s.report("withdraw session", err)
+	return s.report("withdraw stream", err)
 }
 
 // Finish takes a stream that is not over to Done or Failed. ErrConflict may
-// also be the late answer to an earlier try of the same call.
+// also be the late response to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.tails.Delete(id)
 	_, err := s.change(ctx, id, func(rec *Stream) error {
@@ -237,7 +237,7 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 		rec.Status, rec.Completed, rec.Cause, rec.Enrolment = outcome, &at, cause, nil
 		return nil
 	})
-	return s.report("finish session", err)
+	return s.report("finish stream", err)
 }
 
 // Resumed notes that the stream by continues with the speakers of stream id.
@@ -249,7 +249,7 @@ func (s *Store) Resumed(ctx context.Context, id, by string) error {
 		rec.ResumedBy = by
 		return nil
 	})
-	return s.report("resume session", err)
+	return s.report("resume stream", err)
 }
 
 // Renew restarts the time to live of a running stream: a bucket counts the
@@ -261,7 +261,7 @@ func (s *Store) Renew(ctx context.Context, id string) error {
 		}
 		return nil
 	})
-	return s.report("renew session", err)
+	return s.report("renew stream", err)
 }
 
 // Orphans returns the streams that other nodes have left: running, or created and
@@ -283,12 +283,12 @@ func (s *Store) list(ctx context.Context, match func(Stream) bool) (found []Stre
 	err = s.streams.each(ctx, []string{">"}, 0, func(entry jetstream.KeyValueEntry) error {
 		var rec Stream
 		if err := json.Unmarshal(entry.Value(), &rec); err != nil {
-			return fmt.Errorf("session %s cannot be read: %w", entry.Key(), err)
+			return fmt.Errorf("stream %s cannot be read: %w", entry.Key(), err)
 		}
 		if match(rec) {
 			found = append(found, rec)
 		}
 		return nil
 	})
-	return found, wrap("list sessions", err)
+	return found, wrap("list streams", err)
 }

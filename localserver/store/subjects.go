@@ -5,8 +5,16 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// IsID reports whether a text can be the id of a stream or job: a UUID in canonical
+// form.
+func IsID(text string) bool {
+	id, err := uuid.Parse(text)
+	return err == nil && id.String() == text
+}
 
 // element is one element of a subject or of a key. Its characters have no
 // special meaning to NATS. The length keeps every protocol line far below the

@@ -27,9 +27,9 @@ func TestOddNamesReachNoSubject(t *testing.T) {
 			errs["messages"] = err
 			_, _, err = s.Since(ctx, name, 0)
 			errs["since"] = err
-			errs["announce"] = s.Announce(name, Pulse{})
-			_, err = s.Listen(name, func(Pulse) {})
-			errs["listen"] = err
+			errs["publish progress"] = s.PublishProgress(name, Progress{})
+			_, err = s.SubscribeProgress(name, func(Progress) {})
+			errs["subscribe to progress"] = err
 			errs["put snapshot"] = s.PutSnapshot(ctx, name, nil)
 			_, err = s.Snapshot(ctx, name)
 			errs["snapshot"] = err

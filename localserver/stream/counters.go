@@ -13,10 +13,9 @@ type Counters struct {
 	Opened, Done, Failed atomic.Int64 // streams
 	Chunks               atomic.Int64 // given to diarizers
 	Events               atomic.Int64 // starts and ends that were sent
-	FrameErrors          atomic.Int64 // frames that were answered with an error message
+	FrameErrors          atomic.Int64 // frames that were rejected with an error message
 	EnginePanics         atomic.Int64
 	Moved, Dropped       atomic.Int64 // corrections of the validator
-	EndedTurns           atomic.Int64
 	Lost                 atomic.Int64 // events that are not in the store
 	Watchers             atomic.Int64
 	SlowWatchers         atomic.Int64 // disconnected because they did not read
@@ -58,5 +57,4 @@ func (c *Counters) ended(end ending, corrections corrections, lost int) {
 	}
 	c.Moved.Add(corrections.Moved)
 	c.Dropped.Add(corrections.Dropped)
-	c.EndedTurns.Add(corrections.Ended)
 }

@@ -3,7 +3,7 @@
 //
 // The path of a chunk through a stream, one file for each step:
 //
-//	reader.go     frames from the socket become chunks, or are answered with an error message
+//	reader.go     frames from the socket become chunks, or are rejected with an error message
 //	pacer.go      a stream may not be faster than real time, nor silent for a minute
 //	worker.go     chunks go through the diarizer
 //	validator.go  what the diarizer returns becomes events that the contract allows

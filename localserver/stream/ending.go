@@ -16,9 +16,9 @@ const (
 	recordTimeout = 1500 * time.Millisecond
 	// recordInterval is the time between two attempts in it.
 	recordInterval = 500 * time.Millisecond
-	// lateTimeout bounds further attempts at a store of this server alone that
-	// was too slow for that: first for the events, then for the record. What a
-	// shared store does not take goes to the outbox.
+	// lateTimeout bounds the attempts after that, first for the events, then for
+	// the record, at a store of this server alone. With a shared store the outbox
+	// makes them.
 	lateTimeout = 20 * time.Second
 	// maxRetryInterval bounds the time between two attempts.
 	maxRetryInterval = 5 * time.Second
@@ -132,7 +132,7 @@ func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
 	}
 	recorded := err == nil || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound)
 	if recorded {
-		s.journal.announceProgress(true)
+		s.journal.publishProgress(true)
 	}
 	return recorded
 }
@@ -146,7 +146,7 @@ func (s *Stream) recordEndLate(ctx context.Context, drain <-chan struct{}, end *
 	s.finishJournal(call, end)
 	deadline := time.Now().Add(lateTimeout)
 	attempt := func() bool {
-		// A call whose answer is lost must not take the time of all others.
+		// A call whose response is lost must not take the time of all others.
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		return s.finishRecord(ctx, end)

@@ -47,7 +47,7 @@ func TestStoreThatTakesNoEvents(t *testing.T) {
 			t.Errorf("given up after %v", d)
 		}
 		expectRecord(t, s, store.Failed, causeEventsLost)
-		// The answers were lost, but the events were not: they are not counted
+		// The responses were lost, but the events were not: they are not counted
 		// as stored.
 		if n := s.counters.Lost.Load(); n != 2 {
 			t.Errorf("%d events lost", n)

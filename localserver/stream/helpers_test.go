@@ -38,15 +38,15 @@ type memory struct {
 	records   map[string]store.Stream
 	events    map[string][][]byte
 	snapshots map[string][]byte
-	pulses    []store.Pulse
-	listeners map[int]func(store.Pulse)
+	progress  []store.Progress
+	listeners map[int]func(store.Progress)
 }
 
 var errUnavailable = errors.New("the store is unavailable")
 
 func newMemory() *memory {
 	return &memory{calls: map[string]int{}, records: map[string]store.Stream{}, events: map[string][][]byte{},
-		snapshots: map[string][]byte{}, listeners: map[int]func(store.Pulse){}}
+		snapshots: map[string][]byte{}, listeners: map[int]func(store.Progress){}}
 }
 
 // setFail makes the named calls fail, "" all of them, or none without names.
@@ -120,7 +120,7 @@ func (m *memory) Renew(context.Context, string) error {
 	return m.enter("renew")
 }
 
-// Append stores the batch even if its answer is lost, and like the store it
+// Append stores the batch even if its response is lost, and like the store it
 // accepts the same batch again.
 func (m *memory) Append(_ context.Context, id string, first int, messages [][]byte) error {
 	defer m.mu.Unlock()
@@ -157,11 +157,11 @@ func (m *memory) Since(_ context.Context, id string, after uint64) ([][]byte, ui
 	return slices.Clone(all[after:]), uint64(len(all)), nil
 }
 
-func (m *memory) Announce(_ string, p store.Pulse) error {
+func (m *memory) PublishProgress(_ string, p store.Progress) error {
 	m.mu.Lock()
-	m.calls["announce"]++
-	m.pulses = append(m.pulses, p)
-	var listeners []func(store.Pulse)
+	m.calls["publish progress"]++
+	m.progress = append(m.progress, p)
+	var listeners []func(store.Progress)
 	for _, f := range m.listeners {
 		listeners = append(listeners, f)
 	}
@@ -172,12 +172,12 @@ func (m *memory) Announce(_ string, p store.Pulse) error {
 	return nil
 }
 
-func (m *memory) Listen(_ string, f func(store.Pulse)) (func(), error) {
+func (m *memory) SubscribeProgress(_ string, f func(store.Progress)) (func(), error) {
 	defer m.mu.Unlock()
-	if err := m.enter("listen"); err != nil {
+	if err := m.enter("subscribe to progress"); err != nil {
 		return nil, err
 	}
-	n := m.calls["listen"]
+	n := m.calls["subscribe to progress"]
 	m.listeners[n] = f
 	return func() {
 		m.mu.Lock()

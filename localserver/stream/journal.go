@@ -22,9 +22,9 @@ const (
 	retryInterval = time.Second
 	// renewInterval keeps the record of a running stream from expiring.
 	renewInterval = time.Hour
-	// pulseInterval is how often watchers are told the progress of a stream.
-	pulseInterval = 500 * time.Millisecond
-	// maxErrors bounds the error messages that wait for a pulse.
+	// progressInterval is how often watchers are told the progress of a stream.
+	progressInterval = 500 * time.Millisecond
+	// maxErrors bounds the error messages that wait to be published.
 	maxErrors = 16
 )
 
@@ -35,8 +35,8 @@ type journal struct {
 	records  store.Streams
 	id       string
 	log      *slog.Logger
-	announce func(store.Pulse) error // to the watchers; nil = to none
-	received atomic.Int64            // audio, a time.Duration
+	publish  func(store.Progress) error // to the watchers; nil = to none
+	received atomic.Int64               // audio, a time.Duration
 
 	mu        sync.Mutex
 	waiting   [][]byte
@@ -71,8 +71,8 @@ func (j *journal) add(raw []byte) {
 	notify(j.wake)
 }
 
-// addError takes an error message for the watchers, which the next pulse
-// carries. It reports whether there was room for it.
+// addError takes an error message for the watchers, which is published with the next
+// progress. It reports whether there was room for it.
 func (j *journal) addError(message string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,8 +152,8 @@ func (j *journal) run() {
 func (j *journal) write(ctx context.Context) {
 	renew := time.NewTicker(renewInterval)
 	defer renew.Stop()
-	pulse := time.NewTicker(pulseInterval)
-	defer pulse.Stop()
+	progress := time.NewTicker(progressInterval)
+	defer progress.Stop()
 	for {
 		ended, err := j.writeWaiting(ctx)
 		if ended {
@@ -174,8 +174,8 @@ func (j *journal) write(ctx context.Context) {
 				idle = false
 			case <-retry:
 				idle = false
-			case <-pulse.C:
-				j.announceProgress(false)
+			case <-progress.C:
+				j.publishProgress(false)
 			case <-renew.C:
 				j.renew(ctx)
 			}
@@ -221,21 +221,21 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 		j.attempted = 0
 		j.stored += len(batch)
 		j.mu.Unlock()
-		j.announceProgress(false)
+		j.publishProgress(false)
 	}
 }
 
-// announceProgress tells the watchers the progress of the stream. An error is
+// publishProgress tells the watchers the progress of the stream. An error is
 // ignored, because watchers also poll the store, less often.
-func (j *journal) announceProgress(over bool) {
-	if j.announce == nil {
+func (j *journal) publishProgress(over bool) {
+	if j.publish == nil {
 		return
 	}
 	j.mu.Lock()
-	p := store.Pulse{Stored: j.stored, Received: time.Duration(j.received.Load()), Errors: j.errors, Over: over}
+	p := store.Progress{Stored: j.stored, Received: time.Duration(j.received.Load()), Errors: j.errors, Over: over}
 	j.errors = nil
 	j.mu.Unlock()
-	_ = j.announce(p)
+	_ = j.publish(p)
 }
 
 // fence discards the events that wait and those that follow: this node was

@@ -12,7 +12,7 @@ import (
 	"hubbub/localserver/store"
 )
 
-// Lost answers neither lose events nor store them twice.
+// Lost responses neither lose events nor store them twice.
 func TestJournalSurvivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -62,12 +62,12 @@ func TestJournalCountsLostEvents(t *testing.T) {
 	})
 }
 
-// A long stream renews its record, and announces its progress.
-func TestJournalRenewsAndAnnounces(t *testing.T) {
+// A long stream renews its record, and publishes its progress.
+func TestJournalRenewsAndPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		j := newJournal(m, m, testID, discard)
-		j.announce = func(p store.Pulse) error { return m.Announce(testID, p) }
+		j.publish = func(p store.Progress) error { return m.PublishProgress(testID, p) }
 		go j.run()
 		j.received.Store(int64(time.Second))
 		time.Sleep(3*time.Hour + time.Second)
@@ -76,8 +76,8 @@ func TestJournalRenewsAndAnnounces(t *testing.T) {
 		if n := m.count("renew"); n != 4 {
 			t.Errorf("%d renewals in 4 h", n)
 		}
-		if n := m.count("announce"); n < 4*3600*2-2 || n > 4*3600*2+4 || !reflect.DeepEqual(m.pulses[0], store.Pulse{Received: time.Second}) {
-			t.Errorf("%d announcements, the first one %+v", n, m.pulses[0])
+		if n := m.count("publish progress"); n < 4*3600*2-2 || n > 4*3600*2+4 || !reflect.DeepEqual(m.progress[0], store.Progress{Received: time.Second}) {
+			t.Errorf("%d progress messages, the first one %+v", n, m.progress[0])
 		}
 		if err := j.finish(t.Context()); err != nil {
 			t.Error(err)
@@ -85,7 +85,7 @@ func TestJournalRenewsAndAnnounces(t *testing.T) {
 	})
 }
 
-// silentRecords are records whose renewal is not answered.
+// silentRecords are records whose renewal gets no response.
 type silentRecords struct{ *memory }
 
 func (silentRecords) Renew(ctx context.Context, _ string) error {
@@ -93,8 +93,8 @@ func (silentRecords) Renew(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// A renewal without an answer delays events by the time of one call.
-func TestJournalWithoutAnswerToARenewal(t *testing.T) {
+// A renewal without a response delays events by the time of one call.
+func TestJournalWithoutResponseToARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		j := newJournal(m, silentRecords{m}, testID, discard)

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"hubbub/localserver/store"
 	"hubbub/localserver/store/datafolder"
 )
@@ -53,7 +51,7 @@ func (p *PendingFinish) size() (n int64) {
 
 // valid reports whether a file named after a stream may hold p.
 func (p *PendingFinish) valid(stream string) bool {
-	return IsID(stream) && p.Stream == stream &&
+	return store.IsID(stream) && p.Stream == stream &&
 		p.Status.Over() && p.First >= 0 && p.Attempted >= 0 && p.Attempted <= len(p.Events)
 }
 
@@ -333,11 +331,4 @@ func (o *Outbox) load() error {
 		o.bytes += p.size()
 	}
 	return errors.Join(errs...)
-}
-
-// IsID reports whether a text can be the id of a stream: a UUID in canonical
-// form.
-func IsID(text string) bool {
-	id, err := uuid.Parse(text)
-	return err == nil && id.String() == text
 }

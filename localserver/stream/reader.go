@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// readTimeout is how long a connection may be silent, without even the
-	// answer to a ping.
+	// readTimeout is how long a connection may be silent, without even a
+	// pong.
 	readTimeout = 15 * time.Second
 	// maxText bounds a text message, in bytes; the only valid one is short.
 	maxText = 4 << 10
-	// maxFrame closes the connection, in bytes. It is far larger than a chunk:
-	// a frame that is merely of the wrong size is answered with an error
-	// message, and discarded as it arrives so that it uses no memory.
+	// maxFrame is the size in bytes from which a frame closes the connection. It is far
+	// larger than a chunk: a frame that is merely of the wrong size gets an error message,
+	// and is discarded as it arrives so that it uses no memory.
 	maxFrame = 1 << 30
 )
 
@@ -30,7 +30,7 @@ const (
 )
 
 // read takes frames from the socket until the connection ends. It sends chunks
-// to the worker and answers invalid frames with an error message. It closes
+// to the worker and rejects invalid frames with an error message. It closes
 // s.chunks at the end of the input, with the reason in s.input, and from then
 // on only waits for the client's close frame.
 func (s *Stream) read() {
@@ -147,7 +147,7 @@ func (r *reader) textFrame(body io.Reader) {
 	}
 }
 
-// reject answers a frame with an error message.
+// reject responds to a frame with an error message.
 func (r *reader) reject(message string) {
 	r.counters.FrameErrors.Add(1)
 	r.sendError(message)

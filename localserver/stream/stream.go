@@ -37,7 +37,7 @@ type Config struct {
 	Unpaced bool
 	// Revoked is closed when the API key of the stream is revoked; nil = never.
 	Revoked <-chan struct{}
-	// CloseDelay is how much later than usual the client may answer the close
+	// CloseDelay is how much later than usual the client may acknowledge the close
 	// frame.
 	CloseDelay time.Duration
 
@@ -105,7 +105,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		stop:     make(chan struct{}),
 	}
 	s.writer.closeTimeout += c.CloseDelay
-	s.journal.announce = func(p store.Pulse) error { return c.Feed.Announce(c.ID, p) }
+	s.journal.publish = func(p store.Progress) error { return c.Feed.PublishProgress(c.ID, p) }
 	for range queuedChunks {
 		s.free <- nil // allocated when first needed
 	}
@@ -120,7 +120,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)
-		s.takeSnapshot() // if this stream is lost soon, it can be resumed as well
+		s.takeSnapshot() // so that this stream can be resumed even if it is lost at once
 	}
 	return s
 }
@@ -152,7 +152,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	}
 	if end.message != "" {
 		s.tellWatchers(end.message)
-		s.journal.announceProgress(false) // before the record says that the stream is over
+		s.journal.publishProgress(false) // before the record says that the stream is over
 	}
 	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
 	recorded := s.recordEnd(ctx, &end)

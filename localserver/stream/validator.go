@@ -19,8 +19,7 @@ const Resolution = time.Millisecond
 //   - no label has two open turns;
 //   - speakers get their labels in order of first speech.
 //
-// Events that obey these rules pass unchanged except for rounding. corrections
-// are counted.
+// Events that obey these rules pass unchanged except for rounding. X// corrected and counted.
 type validator struct {
 	last        time.Duration // timestamp of the newest event
 	labels      int           // labels in use
@@ -36,7 +35,7 @@ type speaker struct {
 	pending bool          // a start that has no room yet for an end after it
 	from    time.Duration // wanted start of the pending turn
 	match   string        // of the newest start
-	matched bool          // a start had a match, also one of the stream that this one continues
+	matched bool          // a start had a match, in this stream or in the one that it continues
 }
 
 // corrections counts what the validator has corrected.

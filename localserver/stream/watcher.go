@@ -16,7 +16,7 @@ import (
 
 const (
 	// pollInterval is how often a watcher reads the record of a stream that
-	// announces no progress: its node may be dead, or not yet chosen.
+	// publishes no progress: its node may be dead, or not yet chosen.
 	pollInterval = 2 * time.Second
 	// slowTimeout is how long a watcher with a full queue may not read.
 	slowTimeout = 5 * time.Second
@@ -44,8 +44,8 @@ type WatcherConfig struct {
 //
 // It is independent of the Stream that runs: it reads what that stream's
 // journal has written to the store. So it works on every node, also gets the
-// events from before it connected, and cannot delay the stream. Pulses tell it when to
-// read. It has three goroutines: reader, writer, and the one that runs it,
+// events from before it connected, and cannot delay the stream. The progress that the
+// stream publishes tells it when to read. It has three goroutines: reader, writer, and the one that runs it,
 // which ends the others.
 type Watcher struct {
 	config     WatcherConfig
@@ -53,15 +53,15 @@ type Watcher struct {
 	conn       Socket
 	writer     *writer
 	readerDone chan struct{} // closed when the reader has returned
-	wake       chan struct{} // a pulse has arrived
-	newest     atomic.Pointer[store.Pulse]
+	wake       chan struct{} // progress has arrived
+	newest     atomic.Pointer[store.Progress]
 	errors     chan string // error messages of the stream that were not sent yet
 
 	seen     int    // messages for the client so far, those that it had included
 	stored   int    // messages of the stream so far
 	entry    uint64 // of the store, up to which they reach
 	sent     protocol.StreamState
-	received time.Duration // audio of the stream, as of the newest pulse whose events were sent
+	received time.Duration // audio of the stream, as of the newest progress whose events were sent
 }
 
 // watcherLeft ends a watcher whose client is gone.
@@ -121,9 +121,9 @@ func (w *Watcher) read() {
 	}
 }
 
-// listen receives the pulses of the stream until stop.
-func (w *Watcher) listen() (stop func()) {
-	stop, err := w.config.Feed.Listen(w.config.ID, func(p store.Pulse) {
+// subscribe receives the progress of the stream until stop.
+func (w *Watcher) subscribe() (stop func()) {
+	stop, err := w.config.Feed.SubscribeProgress(w.config.ID, func(p store.Progress) {
 		for _, message := range p.Errors {
 			select {
 			case w.errors <- message:
@@ -135,7 +135,7 @@ func (w *Watcher) listen() (stop func()) {
 		notify(w.wake)
 	})
 	if err != nil {
-		w.log.Warn("the pulses of a stream cannot be received", "error", err) // polling replaces them
+		w.log.Warn("the progress of a stream cannot be received", "error", err) // polling replaces them
 		return func() {}
 	}
 	return stop
@@ -144,7 +144,7 @@ func (w *Watcher) listen() (stop func()) {
 // follow sends what is stored and then what is added, and returns how to end
 // the connection.
 func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
-	defer w.listen()()
+	defer w.subscribe()()
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	stopping := false
@@ -212,7 +212,7 @@ func streamOver(rec store.Stream) *ending {
 // the progress of the stream. It reports whether that was everything stored so far. An
 // end that is not nil says how to disconnect the client.
 func (w *Watcher) forward(ctx context.Context, status string) (complete bool, end *ending) {
-	pulse := w.newest.Load()
+	progress := w.newest.Load()
 	for {
 		call, cancel := context.WithTimeout(ctx, storeTimeout)
 		messages, entry, err := w.config.Feed.Since(call, w.config.ID, w.entry)
@@ -243,8 +243,8 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
 		}
 	}
-	if pulse != nil && w.stored >= pulse.Stored {
-		w.received = max(w.received, pulse.Received)
+	if progress != nil && w.stored >= progress.Stored {
+		w.received = max(w.received, progress.Received)
 	}
 	for len(w.errors) > 0 {
 		if end := w.send(ctx, protocol.NewErrorEvent(<-w.errors).Raw); end != nil {

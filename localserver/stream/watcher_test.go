@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 		sender := s.open(streamtest.ManyTurns(), func(c *Config) { c.Unpaced = true })
 		sender.chunks(5)
 		synctest.Wait()
-		time.Sleep(pulseInterval)
+		time.Sleep(progressInterval)
 		synctest.Wait()
 		if st := early.lastState(); st.Status != protocol.StatusRunning || st.Timestamp != 0.5 || !slices.Equal(early.own(), sender.own()) {
 			t.Errorf("%+v after %q", st, early.own())
@@ -103,12 +103,12 @@ func TestWatchOfAFailedStream(t *testing.T) {
 	}
 }
 
-// Without pulses, and with a store that fails now and then, a watcher looks by
+// Without progress, and with a store that fails now and then, a watcher looks by
 // itself, and never reports silence that it cannot know of.
-func TestWatchWithoutPulses(t *testing.T) {
+func TestWatchWithoutProgress(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		s.fail = func(call string) error {
-			if call == "listen" || call == "since" && s.calls[call]%2 == 0 || call == "get" && s.calls[call]%3 == 0 {
+			if call == "subscribe to progress" || call == "since" && s.calls[call]%2 == 0 || call == "get" && s.calls[call]%3 == 0 {
 				return errUnavailable
 			}
 			return nil
@@ -117,7 +117,7 @@ func TestWatchWithoutPulses(t *testing.T) {
 		w := s.watch(0)
 		sender.chunks(4)
 		time.Sleep(10 * pollInterval)
-		if !slices.Equal(w.own(), sender.own()) || w.lastState().Timestamp != 0.3 { // of the newest event: no pulse tells more
+		if !slices.Equal(w.own(), sender.own()) || w.lastState().Timestamp != 0.3 { // of the newest event: no progress tells more
 			t.Errorf("got %q, sent %q, %+v", w.own(), sender.own(), w.lastState())
 		}
 		sender.endOfStream()
@@ -171,7 +171,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 
 // The other ways in which a watcher ends.
 func TestHowWatchersEnd(t *testing.T) {
-	const silent = "the client does not answer pings"
+	const silent = "the client does not respond to pings"
 	for name, c := range map[string]struct {
 		do   func(s *server, w *client)
 		code int

@@ -21,7 +21,7 @@ const (
 	// pingInterval keeps a connection alive and detects a dead one: well within
 	// readTimeout and the idle timeouts of proxies.
 	pingInterval = 5 * time.Second
-	// closeTimeout is how long a client has to answer a close frame. Until then
+	// closeTimeout is how long a client has to acknowledge a close frame. Until then
 	// what it sends is read and discarded: closing a connection with unread
 	// bytes would reset it before the close frame arrives.
 	closeTimeout = 2 * time.Second
@@ -143,7 +143,7 @@ func (w *writer) write() error {
 	}
 }
 
-// close waits for the client to answer the close frame that finish queued, at
+// close waits for the client to acknowledge the close frame that finish queued, at
 // most closeTimeout, and closes the connection. Then neither the reader, which
 // closes readerDone, nor the writer is left.
 func (w *writer) close(end ending, readerDone <-chan struct{}) {

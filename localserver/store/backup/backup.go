@@ -36,9 +36,9 @@ import (
 //	files/PATH         another file of the folder
 //	manifest.json      the sizes and checksums of all of these, at the end
 //
-// The messages are not read by a snapshot of NATS: that ends at the newest
-// message of its beginning, and a record that is replaced meanwhile is neither
-// before nor after it.
+// The messages are read one by one. A snapshot of NATS ends at the message that is the
+// newest when it begins, so it would have neither the old nor the new version of a
+// record that is replaced meanwhile.
 const (
 	format         = 1
 	streamEntries  = "streams/"
@@ -93,9 +93,9 @@ func Write(ctx context.Context, conn *nats.Conn, dir string, w io.Writer) error 
 }
 
 // order is the place of a stream in a backup. The queue of jobs comes before the
-// records: a job that ends meanwhile is in the queue, or its record says that it has
-// ended. Records come before the rest: what they say of events and media is stored by
-// then.
+// records, so that a job that ends meanwhile is in the queue or recorded as ended.
+// Records come before events and media, so that what a record refers to is in the
+// backup as well.
 func order(stream string) int {
 	switch {
 	case stream == "JOBS":
@@ -173,14 +173,14 @@ func (b *writer) nextMessage(ctx context.Context, stream string, seq uint64) (*n
 	if err != nil {
 		return nil, err
 	}
-	var answer natsserver.JSApiMsgGetResponse
-	if err := json.Unmarshal(m.Data, &answer); err != nil {
+	var response natsserver.JSApiMsgGetResponse
+	if err := json.Unmarshal(m.Data, &response); err != nil {
 		return nil, err
 	}
-	if answer.Error != nil && answer.Error.Code != http.StatusNotFound {
-		return nil, answer.Error
+	if response.Error != nil && response.Error.Code != http.StatusNotFound {
+		return nil, response.Error
 	}
-	return answer.Message, nil
+	return response.Message, nil
 }
 
 func addMessage(to *archive.Writer, head archive.Header, parts ...[]byte) error {

@@ -137,8 +137,8 @@ func (s *Server) WriteError() error {
 	if s.server == nil {
 		return errNotRunning
 	}
-	return lasting(func() error {
-		health := healthAnswer{header: http.Header{}}
+	return persistent(func() error {
+		health := healthResponse{header: http.Header{}}
 		r, err := http.NewRequest(http.MethodGet, "/healthz", nil)
 		if err != nil {
 			return err
@@ -155,8 +155,8 @@ func (s *Server) WriteError() error {
 // waits for a millisecond and can fail on a busy machine.
 const healthChecks = 10
 
-// lasting returns the error of a check that fails every time.
-func lasting(check func() error) (err error) {
+// persistent returns the error of a check that fails every time.
+func persistent(check func() error) (err error) {
 	for range healthChecks {
 		if err = check(); err == nil {
 			return nil
@@ -165,17 +165,17 @@ func lasting(check func() error) (err error) {
 	return err
 }
 
-// healthAnswer takes the answer of the server to a health check, which it gives
-// over HTTP alone.
-type healthAnswer struct {
+// healthResponse receives the result of a health check, which the server returns only
+// over HTTP.
+type healthResponse struct {
 	header http.Header
 	status int
 	body   []byte
 }
 
-func (h *healthAnswer) Header() http.Header    { return h.header }
-func (h *healthAnswer) WriteHeader(status int) { h.status = status }
-func (h *healthAnswer) Write(b []byte) (int, error) {
+func (h *healthResponse) Header() http.Header    { return h.header }
+func (h *healthResponse) WriteHeader(status int) { h.status = status }
+func (h *healthResponse) Write(b []byte) (int, error) {
 	h.body = append(h.body, b...)
 	return len(b), nil
 }

@@ -100,7 +100,7 @@ func TestCauseOfAFailedStart(t *testing.T) {
 func TestHealthCheckThatFailsOnce(t *testing.T) {
 	failed := errors.New("not ready after 1ms")
 	checks := 0
-	err := lasting(func() error {
+	err := persistent(func() error {
 		if checks++; checks%healthChecks != 0 {
 			return failed
 		}
@@ -109,7 +109,7 @@ func TestHealthCheckThatFailsOnce(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v after %d checks", err, checks)
 	}
-	if err := lasting(func() error { return failed }); err != failed {
+	if err := persistent(func() error { return failed }); err != failed {
 		t.Error(err)
 	}
 }
