@@ -51,9 +51,9 @@ func TestPlanAndExpiry(t *testing.T) {
 			t.Errorf("%s %s with a subscription: %d", c.method, c.path, res.StatusCode)
 		}
 	}
-	clock.move(time.Hour + 8*time.Second)
+	clock.move(time.Hour - 2*time.Second)
 	if h.accepts(pro) != 200 {
-		t.Error("clocks that differ are not tolerated")
+		t.Error("a key is refused before it expires")
 	}
 	clock.move(4 * time.Second)
 	if h.accepts(pro) != 401 {
