@@ -45,7 +45,7 @@ const (
 	// by levelDecay of it to a quieter frame of speech.
 	levelStart  = 4
 	startShare  = 0.5
-	startMargin = 2
+	startMargin = 4
 	levelAttack = 0.1
 	levelDecay  = 0.0005
 	// powerFloor is the power, relative to the level, below which nothing is
