@@ -39,13 +39,13 @@ const (
 	// The level is a natural logarithm of mean power. It begins levelStart above
 	// the first frame with a signal, since a stream mostly begins with its
 	// background. While the prior is more than startShare of the mean, which is for
-	// a second of speech, it begins again at a frame that would begin it more than
+	// 0.1 s of speech, it begins again at a frame that would begin it more than
 	// startMargin lower: a click or a tone at the start would otherwise hide the
 	// speech of a minute. It moves by levelAttack of the way to a louder frame, and
 	// by levelDecay of it to a quieter frame of speech.
 	levelStart  = 4
-	startShare  = 0.5
-	startMargin = 4
+	startShare  = 0.9
+	startMargin = 2
 	levelAttack = 0.1
 	levelDecay  = 0.0005
 	// powerFloor is the power, relative to the level, below which nothing is

@@ -123,7 +123,7 @@ func TestFramesAgainstDefinition(t *testing.T) {
 		if k == 0 {
 			level = math.Log(total) + 4
 		}
-		if share > .5 && math.Log(total)+4 < level-4 {
+		if share > .9 && math.Log(total)+4 < level-2 {
 			level = math.Log(total) + 4
 		}
 		if d := math.Log(total) - level; d > 0 {
