@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func job(id string) Job {
@@ -166,7 +168,7 @@ func TestFullQueue(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for range maxQueued {
-		if _, err := s.js.PublishAsync(RunQueue.subject(), []byte(`{}`)); err != nil {
+		if _, err := s.js.PublishAsync(RunQueue.subject(), []byte(`{}`), jetstream.WithStallWait(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
