@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -183,11 +184,13 @@ func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map
 
 // addMissed adds the keys that a watcher has not seen: it follows the order of
 // the writes and counts what it receives, so that a key that is written again
-// and again meanwhile can stay ahead of it. A key that was removed is nil.
+// and again meanwhile can stay ahead of it. A key that was removed is nil. The first
+// patterns are listed again after the last one: so what moves from a key of one
+// pattern to one of another meanwhile is found in either direction.
 func (b bucket) addMissed(ctx context.Context, patterns []string, entries map[string]jetstream.KeyValueEntry) error {
 	for complete := false; !complete; {
 		complete = true
-		for _, pattern := range patterns {
+		for _, pattern := range slices.Concat(patterns, patterns[:len(patterns)-1]) {
 			keys, err := b.keys(ctx, pattern)
 			if err != nil {
 				return err
