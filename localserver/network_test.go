@@ -245,7 +245,7 @@ func isTimeoutError(err error) bool {
 	return ok && n.Timeout()
 }
 
-// Ten thousand invalid requests get an error of the contract or
+// Thousands of invalid requests get an error of the contract or
 // not at all, and leave nothing.
 func TestGarbageRequests(t *testing.T) {
 	h := serve(t, func(o *setup) { o.TLS.Mode = certificate.Off; o.RatePerMinute = -1 })
@@ -272,7 +272,7 @@ func TestGarbageRequests(t *testing.T) {
 	}
 	conn, in := dial()
 	statuses := map[int]int{}
-	for range 10000 {
+	for range invalidRequests() {
 		body := pick("", "{", "[]", `{"a":`, "null", junk(50))
 		fmt.Fprintf(conn, "%s %s %s\r\nHost: x\r\n%s: %s\r\n%sContent-Length: %d\r\n\r\n%s",
 			pick("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "BREW", "", junk(3)), word(), pick("HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", ""),

@@ -53,6 +53,9 @@ func long(n, minutes int, add func(w *clustering.Window, last bool)) {
 // diarized, so that with the garbage collector's reserve (as much again) the process
 // stays below 1 MB.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	const minutes = 20
 	r, err := New(Options{})
 	if err != nil {

@@ -183,6 +183,9 @@ func TestExclusiveTurnsDoNotOverlap(t *testing.T) {
 
 // TestManyItems: more clusters than one agglomeration takes are reduced first.
 func TestManyItems(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
 	r := meeting(t, Options{}, people(3), 2000, alternating(3))
 	if r.Speakers != 3 || len(r.Turns) != 500 {
 		t.Errorf("%d speakers, %d turns", r.Speakers, len(r.Turns))
