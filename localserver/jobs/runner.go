@@ -165,9 +165,12 @@ func (r *Runner) take(d *store.Delivery) {
 	}
 }
 
-// giveBack lets another worker take a delivery after a pause. If that fails, it is
-// delivered again when its time is over.
+// giveBack lets another worker take a delivery after a pause, of another node at once if
+// this one stops. If that fails, it is delivered again when its time is over.
 func (r *Runner) giveBack(d *store.Delivery, pause time.Duration) {
+	if r.ctx.Err() != nil {
+		pause = 0
+	}
 	if err := d.Return(pause); err != nil {
 		r.Logger.Warn("a job could not be given back to the queue yet", "job", d.Job.ID, "error", err)
 	}
