@@ -94,23 +94,32 @@ func TestHeadIsTheNetwork(t *testing.T) {
 	s.Update()
 	h := ref.trunk(x)
 	r := rand.New(rand.NewPCG(2, 1))
-	got := make([]float32, Size)
-	for range 5 {
-		mask := make([]float32, 50)
-		for i := range mask {
+	const count = 2*together + 3
+	var got [count][Size]float32
+	var masks [count][50]float32
+	for k := range masks {
+		for i := range masks[k] {
 			if r.IntN(3) > 0 {
-				mask[i] = float32(r.Float64())
+				masks[k][i] = float32(r.Float64())
 			}
 		}
-		if !s.Embed(s.Len()-50, mask, got) {
+		if !s.Embed(s.Len()-50, masks[k][:], got[k][:]) {
 			t.Fatal("no embedding")
 		}
-		sameVector(t, got, ref.head(h, h.t-50, mask), 1e-4)
 	}
-	if s.Embed(s.Len()-50, make([]float32, 50), got) {
+	s.Flush()
+	for k, mask := range masks {
+		sameVector(t, got[k][:], ref.head(h, h.t-50, mask[:]), 1e-4)
+		var alone [Size]float32
+		s.Embed(s.Len()-50, mask[:], alone[:])
+		if s.Flush(); alone != got[k] {
+			t.Error("an embedding depends on those that are computed with it")
+		}
+	}
+	if s.Embed(s.Len()-50, make([]float32, 50), got[0][:]) {
 		t.Error("an embedding of nothing")
 	}
-	if s.Embed(s.Len()+5, []float32{1, 1}, got) {
+	if s.Embed(s.Len()+5, []float32{1, 1}, got[0][:]) {
 		t.Error("an embedding of the future")
 	}
 }
@@ -125,6 +134,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		s.Append(x)
 		s.Update()
 		s.Embed(s.Len()-125, mask, v)
+		s.Flush()
 	}
 	for range 20 {
 		step()

@@ -96,6 +96,7 @@ func TestParity(t *testing.T) {
 		if !s.Embed(0, masks[k*T:][:T], got) {
 			t.Fatal("no embedding")
 		}
+		s.Flush()
 		worst := 0.0
 		for i, v := range got {
 			worst = max(worst, math.Abs(float64(v-want[k*Size+i])))

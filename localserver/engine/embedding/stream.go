@@ -10,6 +10,9 @@ import (
 // the taps of two 3x3 convolutions and the shortcut beside them.
 const lookBack = 4
 
+// together is how many embeddings are computed at a time.
+const together = 12
+
 // Stream is the trunk of one stream, with the attention of its frames. One
 // goroutine may use it; after its first seconds it allocates nothing.
 type Stream struct {
@@ -20,7 +23,9 @@ type Stream struct {
 	attention *nn.Track // e^attention of each trunk frame
 	scratch   []float32
 	sums      sums
-	pooled    []float32 // mean and standard deviation of each trunk value
+	pooled    []float32   // of the embeddings to come: mean and standard deviation of each trunk value
+	waiting   [][]float32 // where these embeddings are to be written
+	outputs   []float32   // of the last layer
 }
 
 // sums are those of attentive statistics pooling over the frames of a mask:
@@ -31,7 +36,7 @@ type sums struct{ w, wx, wxx [TrunkSize]float32 }
 // window of 5 s and an Update every 0.5 s it takes 1.3 MB.
 func (m *Model) NewStream(window int) *Stream {
 	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), attention: nn.NewTrack(TrunkSize, 0, 0, window),
-		pooled: make([]float32, 2*TrunkSize)}
+		pooled: make([]float32, together*2*TrunkSize), waiting: make([][]float32, 0, together), outputs: make([]float32, together*Size)}
 	for i, p := range m.planes {
 		keep, edge := lookBack, 1
 		if i == len(m.planes)-1 {
@@ -105,10 +110,10 @@ func (s *Stream) Len() int { return s.Trunk().Len() }
 // First is the oldest step that Embed can still use.
 func (s *Stream) First() int { return max(s.Trunk().First(), s.attention.First()) }
 
-// Embed writes the embedding of steps from, from+1, ... to dst (Size values,
-// length 1). mask weighs the steps from 0 to 1, by how much of the 40 ms is the
-// speaker's. Steps that are no longer held, or not computed yet, are left out.
-// Embed reports false, and writes nothing, when no step is left.
+// Embed computes the embedding of steps from, from+1, ... and writes it to dst (Size
+// values, length 1) no later than at the next Flush. mask weighs the steps from 0 to 1,
+// by how much of the 40 ms is the speaker's. Steps that are no longer held, or not
+// computed yet, are left out. Embed reports false, and writes nothing, when no step is left.
 func (s *Stream) Embed(from int, mask, dst []float32) bool {
 	trunk, p := s.Trunk(), &s.sums
 	*p = sums{}
@@ -124,27 +129,38 @@ func (s *Stream) Embed(from int, mask, dst []float32) bool {
 	if empty {
 		return false
 	}
+	pooled := s.pooled[len(s.waiting)*2*TrunkSize:][:2*TrunkSize]
 	for i, w := range p.w {
 		mean := p.wx[i] / w
-		s.pooled[i] = mean
-		s.pooled[TrunkSize+i] = float32(math.Sqrt(float64(max(p.wxx[i]/w-mean*mean, 1e-5))))
+		pooled[i] = mean
+		pooled[TrunkSize+i] = float32(math.Sqrt(float64(max(p.wxx[i]/w-mean*mean, 1e-5))))
 	}
-	dst = dst[:Size]
-	s.m.fc.Apply(nn.Rows{Groups: 1, N: 1, Src: s.pooled, Dst: dst})
-	sum := 0.0
-	for _, v := range dst {
-		sum += float64(v) * float64(v)
-	}
-	scale := float32(1 / max(math.Sqrt(sum), 1e-12))
-	for i := range dst {
-		dst[i] *= scale
+	if s.waiting = append(s.waiting, dst[:Size]); len(s.waiting) == together {
+		s.Flush()
 	}
 	return true
 }
 
+// Flush writes the embeddings of all calls of Embed before it. The last layer computes
+// several together, because reading its weights takes longer than the arithmetic of one.
+func (s *Stream) Flush() {
+	s.m.fc.Apply(nn.Rows{Groups: 1, N: len(s.waiting), Src: s.pooled, SrcStride: 2 * TrunkSize, Dst: s.outputs, DstStride: Size})
+	for i, dst := range s.waiting {
+		output, sum := s.outputs[i*Size:][:Size], 0.0
+		for _, v := range output {
+			sum += float64(v) * float64(v)
+		}
+		scale := float32(1 / max(math.Sqrt(sum), 1e-12))
+		for k, v := range output {
+			dst[k] = v * scale
+		}
+	}
+	s.waiting = s.waiting[:0]
+}
+
 // Bytes is the memory of the stream.
 func (s *Stream) Bytes() int {
-	n := s.in.Bytes() + s.attention.Bytes() + 4*(cap(s.scratch)+cap(s.pooled)+3*TrunkSize)
+	n := s.in.Bytes() + s.attention.Bytes() + 4*(cap(s.scratch)+cap(s.pooled)+cap(s.outputs)+3*TrunkSize)
 	for _, t := range s.outs {
 		n += t.Bytes()
 	}

@@ -30,6 +30,8 @@ const (
 	// minSegment and idealSegment bound the single-speaker speech of a segment
 	// in frames. The embedding of less is unreliable, more may be of two people.
 	minSegment, idealSegment = 20, 50 // 0.4 s, 1 s
+	// maxSegments is the most that one local speaker can have in a window.
+	maxSegments = windowSteps * framesPerStep / minSegment
 )
 
 // networks are shared by all streams.
@@ -92,8 +94,8 @@ type Stream struct {
 // The slices have one element per frame of the window, or per segment.
 type localSpeaker struct {
 	activity []float32
-	single   []bool // active, and no other local speaker
-	segments []clustering.Segment
+	single   []bool               // active, and no other local speaker
+	segments []clustering.Segment // maxSegments fit, because they may not move before their embeddings are computed
 }
 
 // New returns a stream that gives a window every hop samples. An error says that
@@ -114,8 +116,12 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 	if lookAhead > 0 {
 		ages = offlineAges
 	}
-	return &Stream{multiscaleAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
-		segmentation: n.segmentation.NewStream(windowSteps + lookAhead), hop: hop, lookAhead: lookAhead}, nil
+	s := &Stream{multiscaleAges: ages, features: n.features.NewStream(), embedding: n.embedding.NewStream(windowSteps + lookAhead),
+		segmentation: n.segmentation.NewStream(windowSteps + lookAhead), hop: hop, lookAhead: lookAhead}
+	for k := range s.speakers {
+		s.speakers[k].segments = make([]clustering.Segment, 0, maxSegments)
+	}
+	return s, nil
 }
 
 // Bytes is the memory of the stream beyond the shared weights.
@@ -167,6 +173,7 @@ func (s *Stream) Push(samples []float32, last bool) *clustering.Window {
 		}
 	}
 	s.embedMultiscale(from, to, last)
+	s.embedding.Flush()
 	return &s.window
 }
 
@@ -227,10 +234,9 @@ func (s *Stream) embed(l *localSpeaker, from, n int) (out clustering.LocalSpeake
 				s.mask[j] = (l.activity[framesPerStep*j] + l.activity[framesPerStep*j+1]) / 2
 			}
 		}
-		if !s.embedding.Embed(from, s.mask[:n], g.Embedding[:]) {
+		if l.segments = append(l.segments, g); !s.embedding.Embed(from, s.mask[:n], l.segments[0].Embedding[:]) {
 			return out, false
 		}
-		l.segments = append(l.segments, g)
 	}
 	return clustering.LocalSpeaker{Activity: l.activity, Segments: l.segments}, true
 }
@@ -256,19 +262,19 @@ func (s *Stream) cutSegments(l *localSpeaker, from, n int) {
 		}
 		for k := range parts {
 			a, b := i+(j-i)*k/parts, i+(j-i)*(k+1)/parts
-			g := clustering.Segment{From: a, To: len(l.single), Centre: (a + b) / 2, Duration: float64(b-a) * clustering.FrameSeconds}
+			at := len(l.segments)
+			l.segments = append(l.segments, clustering.Segment{From: (end + a) / 2, To: len(l.single), Centre: (a + b) / 2, Duration: float64(b-a) * clustering.FrameSeconds})
 			s.maskSingle(l.single, a, b)
-			if !s.embedding.Embed(from, s.mask[:n], g.Embedding[:]) {
+			if !s.embedding.Embed(from, s.mask[:n], l.segments[at].Embedding[:]) {
+				l.segments = l.segments[:at]
 				continue
 			}
-			if last := len(l.segments) - 1; last < 0 {
-				g.From = 0
+			if at == 0 {
+				l.segments[0].From = 0
 			} else {
-				g.From = (end + a) / 2
-				l.segments[last].To = g.From
+				l.segments[at-1].To = l.segments[at].From
 			}
 			end = b
-			l.segments = append(l.segments, g)
 		}
 		i = j
 	}

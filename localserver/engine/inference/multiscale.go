@@ -45,20 +45,21 @@ func (s *Stream) embedMultiscale(from, to int, last bool) {
 			age = 0
 		}
 		for ; s.nextMultiscale[i]+age < to; s.nextMultiscale[i] += clustering.MultiscaleHop {
-			s.window.Multiscale = append(s.window.Multiscale, s.embedAround(s.nextMultiscale[i], from, to-from))
+			s.window.Multiscale = append(s.window.Multiscale, clustering.MultiscaleEmbedding{Step: s.nextMultiscale[i]})
 		}
+	}
+	for i := range s.window.Multiscale {
+		s.embedAround(&s.window.Multiscale[i], from, to-from)
 	}
 }
 
 // embedAround embeds the single-speaker speech around a step, of a window of n steps.
-func (s *Stream) embedAround(step, from, n int) clustering.MultiscaleEmbedding {
-	t := clustering.MultiscaleEmbedding{Step: step}
+func (s *Stream) embedAround(e *clustering.MultiscaleEmbedding, from, n int) {
 	for i, r := range multiscaleRadius {
 		clear(s.mask[:])
-		a := max(0, step-r-from)
-		b := max(a, min(n, step+r+1-from)) // nothing before the window
+		a := max(0, e.Step-r-from)
+		b := max(a, min(n, e.Step+r+1-from)) // nothing before the window
 		copy(s.mask[a:b], s.alone[a:b])
-		s.embedding.Embed(from, s.mask[:n], t.Embeddings[i][:])
+		s.embedding.Embed(from, s.mask[:n], e.Embeddings[i][:])
 	}
-	return t
 }

@@ -45,6 +45,7 @@ func BenchmarkStages(b *testing.B) {
 					for range 4 {
 						p.emb.Embed(p.emb.Len()-Window, mask, vector)
 					}
+					p.emb.Flush()
 				}, 0},
 			}
 			for range 1000 / hop {
