@@ -67,7 +67,7 @@ SERIAL = $(foreach package,hubbub/localserver/engine/... hubbub/capture/signal g
 ## test: install what the tests need and run all of them; what fails is run again, twice at most
 test:
 	@.ci/install test >&2
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory lint FLAGS='$(RACE) $(SERIAL)'
 	$(GO) test $(RACE) -vet=off -run TestStreamsAtOnce ./localserver/engine
 	GORACE=atexit_sleep_ms=50 HUBBUB_REQUIRE_AUDIO=1 HUBBUB_REQUIRE_TMUX=1 HUBBUB_REQUIRE_KEYRING=$(KEYRING) HUBBUB_REQUIRE_CLIENTS=$(if $(shell command -v apt-get),1) HUBBUB_REQUIRE_POCKETSPHINX=$(if $(shell command -v apt-get),1) GO=$(GO) .ci/test -p 3 $(RACE) $(SERIAL) -ldflags=-w -vet=off -timeout 14m
 
@@ -79,11 +79,12 @@ check:
 	@$(MAKE) --no-print-directory lint
 	$(GO) test -short -vet=off -ldflags=-w -p 12 ./...
 
+# FLAGS: make test gives those of its tests, so that nothing is compiled without them as well.
 ## lint: go vet and staticcheck, both without a finding
 lint:
 	@.ci/install build >&2
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) vet $(FLAGS) ./...
+	$(GO) run -exec 'env "GOFLAGS=$(GOFLAGS) $(FLAGS)"' $(STATICCHECK) ./...
 
 ## bench: every benchmark of the repository
 bench:
