@@ -33,7 +33,9 @@ var natsProgram = sync.OnceValues(func() (path string, err error) {
 	}
 	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
 	path = filepath.Join(dir, "nats-server")
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/nats-io/nats-server/v2").CombinedOutput()
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "github.com/nats-io/nats-server/v2")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // like the programs of other tests, so that all is compiled once
+	out, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}
