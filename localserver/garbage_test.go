@@ -67,7 +67,7 @@ func (g garbage) request(base, good, sealed string) *http.Request {
 	return r
 }
 
-// invalidRequests: how many a test of invalid requests sends.
+// invalidRequests is how many a test of invalid requests sends.
 func invalidRequests() int {
 	if testing.Short() {
 		return 1000

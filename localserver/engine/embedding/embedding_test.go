@@ -94,7 +94,7 @@ func TestHeadIsTheNetwork(t *testing.T) {
 	s.Update()
 	h := ref.trunk(x)
 	r := rand.New(rand.NewPCG(2, 1))
-	const count = 2*together + 3
+	const count = 2*batchSize + 3
 	var got [count][Size]float32
 	var masks [count][50]float32
 	for k := range masks {

@@ -10,8 +10,8 @@ import (
 // the taps of two 3x3 convolutions and the shortcut beside them.
 const lookBack = 4
 
-// together is how many embeddings are computed at a time.
-const together = 12
+// batchSize is how many embeddings the last layer computes at a time.
+const batchSize = 12
 
 // Stream is the trunk of one stream, with the attention of its frames. One
 // goroutine may use it; after its first seconds it allocates nothing.
@@ -36,7 +36,7 @@ type sums struct{ w, wx, wxx [TrunkSize]float32 }
 // window of 5 s and an Update every 0.5 s it takes 1.3 MB.
 func (m *Model) NewStream(window int) *Stream {
 	s := &Stream{m: m, in: nn.NewTrack(bands+2, 1, 1, lookBack), attention: nn.NewTrack(TrunkSize, 0, 0, window),
-		pooled: make([]float32, together*2*TrunkSize), waiting: make([][]float32, 0, together), outputs: make([]float32, together*Size)}
+		pooled: make([]float32, batchSize*2*TrunkSize), waiting: make([][]float32, 0, batchSize), outputs: make([]float32, batchSize*Size)}
 	for i, p := range m.planes {
 		keep, edge := lookBack, 1
 		if i == len(m.planes)-1 {
@@ -135,14 +135,14 @@ func (s *Stream) Embed(from int, mask, dst []float32) bool {
 		pooled[i] = mean
 		pooled[TrunkSize+i] = float32(math.Sqrt(float64(max(p.wxx[i]/w-mean*mean, 1e-5))))
 	}
-	if s.waiting = append(s.waiting, dst[:Size]); len(s.waiting) == together {
+	if s.waiting = append(s.waiting, dst[:Size]); len(s.waiting) == batchSize {
 		s.Flush()
 	}
 	return true
 }
 
 // Flush writes the embeddings of all calls of Embed before it. The last layer computes
-// several together, because reading its weights takes longer than the arithmetic of one.
+// them in one product, which reads its weights once for several embeddings.
 func (s *Stream) Flush() {
 	s.m.fc.Apply(nn.Rows{Groups: 1, N: len(s.waiting), Src: s.pooled, SrcStride: 2 * TrunkSize, Dst: s.outputs, DstStride: Size})
 	for i, dst := range s.waiting {

@@ -234,7 +234,8 @@ func (s *Stream) embed(l *localSpeaker, from, n int) (out clustering.LocalSpeake
 				s.mask[j] = (l.activity[framesPerStep*j] + l.activity[framesPerStep*j+1]) / 2
 			}
 		}
-		if l.segments = append(l.segments, g); !s.embedding.Embed(from, s.mask[:n], l.segments[0].Embedding[:]) {
+		l.segments = append(l.segments, g)
+		if !s.embedding.Embed(from, s.mask[:n], l.segments[0].Embedding[:]) {
 			return out, false
 		}
 	}
