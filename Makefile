@@ -143,12 +143,11 @@ calibrate: .cache/training-enrolment .cache/cohort .cache/calibration
 	@.ci/install eval >&2
 	@rm -rf $@.part && $(ENROLMENT) --split train --people 81 --channels .5 --count 0 --seed 7 --out $@.part >&2 && mv $@.part $@
 
-# Other meetings of enrolled people, and twelve of them in three conditions.
+# Other meetings of enrolled people, clean and in four conditions.
 .cache/calibration:
 	@.ci/install eval >&2
-	@rm -rf $@.part && $(ENROLMENT) --count 24 --seed 1 --out $@.part >&2
-	@mkdir $@.part/twelve && cp $@.part/meetings/dev-00[0-9].* $@.part/meetings/dev-01[01].* $@.part/twelve
-	@$(CONDITIONS) $@.part/twelve $@.part/conditions telephone noisy far >&2 && mv $@.part $@
+	@rm -rf $@.part && $(ENROLMENT) --count 48 --seed 3 --out $@.part >&2
+	@$(CONDITIONS) $@.part/meetings $@.part/conditions telephone far call noisy >&2 && mv $@.part $@
 
 ## train: the engine's networks from ../shared/speech to .cache/train: on a GPU (PYTHON: a Python with PyTorch for it), then an hour or two on two cores; continues where it was interrupted
 train:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"hubbub/localserver/engine/clustering"
@@ -26,7 +27,8 @@ var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20,
 func (e *enrolment) calibrate(out io.Writer) error {
 	all := e.comparisons()
 	w := regress(all)
-	fmt.Fprintf(out, "%d comparisons, %.4f nats each\nCalibration{%.3f, %.3f, %.3f, %.3f}\n\n", len(all), crossEntropy(all, w), w[0], w[1], w[2], w[3])
+	numbers := strings.Join(strings.Fields(strings.Trim(fmt.Sprintf("%.3f", w), "[]")), ", ")
+	fmt.Fprintf(out, "%d comparisons, %.4f nats each\nCalibration{%s}\n\n", len(all), crossEntropy(all, w), numbers)
 	return reliability(out, all, w)
 }
 
@@ -194,8 +196,9 @@ func (e *enrolment) comparisons() (all []comparison) {
 
 // features compares the speaker with people.
 func (s *voiceState) features(people []voiceprint.Person) (x []voiceprint.Calibration) {
-	for i, score := range voiceprint.Scores(&s.centroid, people, nil) {
-		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds()))
+	scores, own := voiceprint.Scores(&s.centroid, people, nil)
+	for i, score := range scores {
+		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds(), own))
 	}
 	return x
 }

@@ -140,7 +140,8 @@ func TestTheCalibrationFindsTheOdds(t *testing.T) {
 	var all []comparison
 	for i := range 400 {
 		score := func(k int) float64 { return float64((i*(37+k)+11*k)%101)/50 - 0.5 }
-		people := []voiceprint.Calibration{voiceprint.Features(score(0), 10, 15), voiceprint.Features(score(1), 4, 15)}
+		own := float64(i%7) / 10
+		people := []voiceprint.Calibration{voiceprint.Features(score(0), 10, 15, own), voiceprint.Features(score(1), 4, 15, own)}
 		c := comparison{x: people}
 		p := c.probabilities(&truth)
 		for who, weight := range []float64{p[0], p[1], 1 - p[0] - p[1]} {

@@ -10,19 +10,22 @@ import (
 // weights of Features in a logistic regression with a class for each person and
 // one for strangers. `go run ./cmd/eval --calibrate` learns it; it belongs to the
 // weights.
-type Calibration [4]float64
+type Calibration [6]float64
 
 // minDuration bounds the common duration from below, in seconds.
 const minDuration = 0.5
 
 // Features are what the log odds are a linear function of: 1, the score, the
 // binary logarithm of the common duration of the speaker's and the voiceprint's
-// speech in seconds, and the score times that. The common duration is half the
-// harmonic mean: the variances of two means add. The more speech, the more a score
-// says.
-func Features(score, speaker, print float64) Calibration {
+// speech in seconds, the speaker's similarity to the cohort, and the score times each
+// of these. The common duration is half the harmonic mean: the variances of two means
+// add. The more speech, the more a score says; and the less similar the speaker is to
+// the cohort, as over a line that distorts, the less does the same score say. Such features
+// are quality measures (Mandasari et al., "Quality measure functions for calibration of
+// speaker recognition systems in various duration conditions", IEEE TASLP 2013).
+func Features(score, speaker, print, toCohort float64) Calibration {
 	common := math.Log2(max(speaker*print/(speaker+print), minDuration))
-	return Calibration{1, score, common, score * common}
+	return Calibration{1, score, common, score * common, toCohort, score * toCohort}
 }
 
 // LogOdds are the log odds that speaker and voiceprint are one person, against a
@@ -36,10 +39,10 @@ func (c *Calibration) LogOdds(x Calibration) (sum float64) {
 
 // Scores appends to out the score of a speaker's centroid and each of the people:
 // the cosine with the most similar embedding of the voiceprint, less the similarity
-// of the centroid to the cohort, all of them projected.
-func Scores(centroid *clustering.Embedding, people []Person, out []float64) []float64 {
+// of the centroid to the cohort, which it returns as well; all of them projected.
+func Scores(centroid *clustering.Embedding, people []Person, out []float64) (scores []float64, own float64) {
 	speaker := project(centroid)
-	own := toCohort(&speaker, projectedCohort())
+	own = toCohort(&speaker, projectedCohort())
 	for i := range people {
 		v := &people[i].Voiceprint
 		best := -1.0
@@ -48,7 +51,7 @@ func Scores(centroid *clustering.Embedding, people []Person, out []float64) []fl
 		}
 		out = append(out, best-own)
 	}
-	return out
+	return out, own
 }
 
 // Person is a voiceprint with the label of its person.
@@ -67,14 +70,14 @@ type Matching struct {
 }
 
 // DefaultThreshold is the threshold of a live stream that gives none.
-const DefaultThreshold = 0.8
+const DefaultThreshold = 0.9
 
 // Confidences are the probabilities that a speaker is each of the people; the
 // rest to 1 is that the speaker is a stranger.
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
-	out = Scores(centroid, people, out[:0])
+	out, own := Scores(centroid, people, out[:0])
 	for i, score := range out {
-		out[i] = calibration.LogOdds(Features(score, duration, people[i].Voiceprint.duration))
+		out[i] = calibration.LogOdds(Features(score, duration, people[i].Voiceprint.duration, own))
 	}
 	Probabilities(out)
 	return out
