@@ -19,9 +19,9 @@ const minDuration = 0.5
 // binary logarithm of the common duration of the speaker's and the voiceprint's
 // speech in seconds, the speaker's similarity to the cohort, and the score times each
 // of these. The common duration is half the harmonic mean: the variances of two means
-// add. The more speech, the more a score says; and the less similar the speaker is to
-// the cohort, as over a line that distorts, the less does the same score say. Such features
-// are quality measures (Mandasari et al., "Quality measure functions for calibration of
+// add. The more speech, and the more similar the speaker is to the cohort, the more a
+// score says: little speech, and a voice or a channel that the cohort does not have, are far
+// from all of it. Such features are quality measures (Mandasari et al., "Quality measure functions for calibration of
 // speaker recognition systems in various duration conditions", IEEE TASLP 2013).
 func Features(score, speaker, print, toCohort float64) Calibration {
 	common := math.Log2(max(speaker*print/(speaker+print), minDuration))
