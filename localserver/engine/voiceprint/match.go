@@ -20,9 +20,10 @@ const minDuration = 0.5
 // speech in seconds, the speaker's similarity to the cohort, and the score times each
 // of these. The common duration is half the harmonic mean: the variances of two means
 // add. The more speech, and the more similar the speaker is to the cohort, the more a
-// score says: little speech, and a voice or a channel that the cohort does not have, are far
-// from all of it. Such features are quality measures (Mandasari et al., "Quality measure functions for calibration of
-// speaker recognition systems in various duration conditions", IEEE TASLP 2013).
+// score says: little speech, and a voice or a channel that the cohort does not have,
+// are far from all of it. Such features are quality measures (Mandasari et al.,
+// "Quality measure functions for calibration of speaker recognition systems in various
+// duration conditions", IEEE TASLP 2013).
 func Features(score, speaker, print, toCohort float64) Calibration {
 	common := math.Log2(max(speaker*print/(speaker+print), minDuration))
 	return Calibration{1, score, common, score * common, toCohort, score * toCohort}
