@@ -27,7 +27,7 @@ var calibrateAt = []float64{1.2, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 13, 16, 20,
 func (e *enrolment) calibrate(out io.Writer) error {
 	all := e.comparisons()
 	w := regress(all)
-	numbers := strings.Join(strings.Fields(strings.Trim(fmt.Sprintf("%.3f", w), "[]")), ", ")
+	numbers := strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.3f", w), "[]"), " ", ", ")
 	fmt.Fprintf(out, "%d comparisons, %.4f nats each\nCalibration{%s}\n\n", len(all), crossEntropy(all, w), numbers)
 	return reliability(out, all, w)
 }
@@ -196,9 +196,9 @@ func (e *enrolment) comparisons() (all []comparison) {
 
 // features compares the speaker with people.
 func (s *voiceState) features(people []voiceprint.Person) (x []voiceprint.Calibration) {
-	scores, own := voiceprint.Scores(&s.centroid, people, nil)
+	scores, cohortSimilarity := voiceprint.Scores(&s.centroid, people, nil)
 	for i, score := range scores {
-		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds(), own))
+		x = append(x, voiceprint.Features(score, s.duration, people[i].Voiceprint.Seconds(), cohortSimilarity))
 	}
 	return x
 }

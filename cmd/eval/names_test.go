@@ -134,14 +134,14 @@ func TestNamesAreMeasured(t *testing.T) {
 }
 
 // TestTheCalibrationFindsTheOdds learns from comparisons of which the log odds are
-// known: 4 times the score, less 2.
+// known: 4 times the score, less 2, and half the similarity to the cohort.
 func TestTheCalibrationFindsTheOdds(t *testing.T) {
-	truth := voiceprint.Calibration{-2, 4}
+	truth := voiceprint.Calibration{-2, 4, 0, 0, 0.5, 0}
 	var all []comparison
 	for i := range 400 {
 		score := func(k int) float64 { return float64((i*(37+k)+11*k)%101)/50 - 0.5 }
-		own := float64(i%7) / 10
-		people := []voiceprint.Calibration{voiceprint.Features(score(0), 10, 15, own), voiceprint.Features(score(1), 4, 15, own)}
+		similarity := float64(i%7) / 10
+		people := []voiceprint.Calibration{voiceprint.Features(score(0), 10, 15, similarity), voiceprint.Features(score(1), 4, 15, similarity)}
 		c := comparison{x: people}
 		p := c.probabilities(&truth)
 		for who, weight := range []float64{p[0], p[1], 1 - p[0] - p[1]} {

@@ -17,16 +17,16 @@ const minDuration = 0.5
 
 // Features are what the log odds are a linear function of: 1, the score, the
 // binary logarithm of the common duration of the speaker's and the voiceprint's
-// speech in seconds, the speaker's similarity to the cohort, and the score times each
-// of these. The common duration is half the harmonic mean: the variances of two means
+// speech in seconds, the score times that, the speaker's similarity to the cohort, and
+// the score times that. The common duration is half the harmonic mean: the variances of two means
 // add. The more speech, and the more similar the speaker is to the cohort, the more a
 // score says: little speech, and a voice or a channel that the cohort does not have,
 // are far from all of it. Such features are quality measures (Mandasari et al.,
 // "Quality measure functions for calibration of speaker recognition systems in various
 // duration conditions", IEEE TASLP 2013).
-func Features(score, speaker, print, toCohort float64) Calibration {
+func Features(score, speaker, print, cohortSimilarity float64) Calibration {
 	common := math.Log2(max(speaker*print/(speaker+print), minDuration))
-	return Calibration{1, score, common, score * common, toCohort, score * toCohort}
+	return Calibration{1, score, common, score * common, cohortSimilarity, score * cohortSimilarity}
 }
 
 // LogOdds are the log odds that speaker and voiceprint are one person, against a
@@ -41,18 +41,18 @@ func (c *Calibration) LogOdds(x Calibration) (sum float64) {
 // Scores appends to out the score of a speaker's centroid and each of the people:
 // the cosine with the most similar embedding of the voiceprint, less the similarity
 // of the centroid to the cohort, which it returns as well; all of them projected.
-func Scores(centroid *clustering.Embedding, people []Person, out []float64) (scores []float64, own float64) {
+func Scores(centroid *clustering.Embedding, people []Person, out []float64) (scores []float64, cohortSimilarity float64) {
 	speaker := project(centroid)
-	own = toCohort(&speaker, projectedCohort())
+	cohortSimilarity = toCohort(&speaker, projectedCohort())
 	for i := range people {
 		v := &people[i].Voiceprint
 		best := -1.0
 		for k := range v.projected {
 			best = max(best, v.projected[k].Dot(&speaker))
 		}
-		out = append(out, best-own)
+		out = append(out, best-cohortSimilarity)
 	}
-	return out, own
+	return out, cohortSimilarity
 }
 
 // Person is a voiceprint with the label of its person.
@@ -76,9 +76,9 @@ const DefaultThreshold = 0.9
 // Confidences are the probabilities that a speaker is each of the people; the
 // rest to 1 is that the speaker is a stranger.
 func Confidences(centroid *clustering.Embedding, duration float64, people []Person, out []float64) []float64 {
-	out, own := Scores(centroid, people, out[:0])
+	out, cohortSimilarity := Scores(centroid, people, out[:0])
 	for i, score := range out {
-		out[i] = calibration.LogOdds(Features(score, duration, people[i].Voiceprint.duration, own))
+		out[i] = calibration.LogOdds(Features(score, duration, people[i].Voiceprint.duration, cohortSimilarity))
 	}
 	Probabilities(out)
 	return out
