@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"github.com/go-audio/wav"
 	"github.com/mewkiz/flac"
 
-	"hubbub/localserver/engine/clustering"
 	"hubbub/protocol/hint"
 )
 
@@ -168,7 +165,6 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"--calibrate"}, "enrolled people", true, true},
 		{[]string{"--meetings", dir}, "enrolled people", true, true},
 		{[]string{"--threshold", "80"}, "enrolled people", true, true},
-		{[]string{"--keep", "EdgeRamp"}, "a search", true, true},
 		{[]string{"surplus"}, "surplus", true, true},
 		{[]string{"--ref", other, "--wav", talk}, "no turn of talk", true, false},
 		{[]string{"--ref", broken, "--wav", talk}, "broken.rttm", false, false},
@@ -209,34 +205,6 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	}
 	if f := tables[0].Sets[0]; f.Files != 14 || f.DER > 0.42 {
 		t.Errorf("%d files, DER %.3f, want at most 0.42", f.Files, f.DER)
-	}
-}
-
-// TestTheSearchFindsABetterThreshold starts where much speech is missed.
-func TestTheSearchFindsABetterThreshold(t *testing.T) {
-	dir := makeSet(t)
-	keep := slices.DeleteFunc(parameterNames(&clustering.Params{}), func(n string) bool { return n == "SpeechThreshold" })
-	var out bytes.Buffer
-	args := []string{"--dir", dir, "--sets", "real-dev", "--set", "SpeechThreshold=0.999", "--search", "8", "--jobs", "2", "--keep", strings.Join(keep, ",")}
-	if err := run(context.Background(), args, &out, &out); err != nil {
-		t.Fatal(err)
-	}
-	var was, is float64
-	var found string
-	for line := range strings.Lines(out.String()) {
-		_, _ = fmt.Sscanf(line, "as set objective %f", &was)
-		var n int
-		_, _ = fmt.Sscanf(line, "%d mean %f", &n, &is)
-		if strings.HasPrefix(strings.TrimSpace(line), "SpeechThreshold=") {
-			found = strings.TrimSpace(line)
-		}
-	}
-	p := clustering.Default()
-	if err := setParam(&p, found); err != nil {
-		t.Fatalf("--set does not take %q: %v", found, err)
-	}
-	if is > was-0.5 || p.SpeechThreshold > 0.95 {
-		t.Errorf("objective %v with SpeechThreshold=0.999, %v in the search's last round, %s:\n%s", was, is, found, out.String())
 	}
 }
 

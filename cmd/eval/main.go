@@ -68,12 +68,12 @@ type settings struct {
 	out         string
 	profile     string
 
-	set, values, keep []string
-	hop, rounds       int
-	windowsFile       string // --windows
-	decoderDir        string // --decoder
-	program           string
-	offline, known    bool
+	set, values    []string
+	hop            int
+	windowsFile    string // --windows
+	decoderDir     string // --decoder
+	program        string
+	offline, known bool
 
 	enrolment, people string
 	meetings          []string
@@ -107,8 +107,6 @@ func (s *settings) flags(latencies *[]string) *pflag.FlagSet {
 	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a parameter of the clustering")
 	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each, and prints the difference by recording with its standard error")
-	f.IntVar(&s.rounds, "search", 0, "for tuning: rounds of a search for better parameters, 14 tries each, --jobs at once")
-	f.StringSliceVar(&s.keep, "keep", nil, "for tuning: parameters that --search does not change")
 	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.StringVar(&s.windowsFile, "windows", "", "for tuning: file that keeps the output of the networks for the next run")
 	f.StringVar(&s.decoderDir, "decoder", "", "for training: folder to write what the decoder (with --offline that of the second pass) sees of each recording to, instead of scoring")
@@ -167,8 +165,8 @@ func (s *settings) check(f *pflag.FlagSet) error {
 		return usagef("the sets bring their own; use it with --ref and --wav", "a UEM is for a recording of your own")
 	case s.program != "" && s.tunes():
 		return usagef("leave --program out", "tuning and training happen in this process")
-	case s.offline && (s.program != "" || len(s.values)+s.rounds > 0):
-		return usagef("leave out --program, --sweep and --search", "they cannot be combined with --offline")
+	case s.offline && (s.program != "" || len(s.values) > 0):
+		return usagef("leave out --program and --sweep", "they cannot be combined with --offline")
 	case s.known && !s.offline:
 		return usagef("add --offline", "the number of speakers can only be given to the second pass")
 	case s.tunes() && s.enrolment == "" && s.decoderDir == "" && (s.json || s.against != ""):
@@ -177,8 +175,6 @@ func (s *settings) check(f *pflag.FlagSet) error {
 		return usagef("leave one of them out", "--against prints a table, and --json only JSON")
 	case s.enrolment == "" && (s.calibrate || len(s.meetings) > 0 || f.Changed("threshold")):
 		return usagef("add --enrolment DIR", "--calibrate, --meetings and --threshold are for meetings of enrolled people")
-	case len(s.keep) > 0 && s.rounds == 0:
-		return usagef("add --search ROUNDS", "--keep is for a search")
 	case s.cohort != "" && s.people == "":
 		return usagef("add --people DIR, the speech of many people", "--cohort needs speech")
 	case s.jobs < 1:
@@ -188,7 +184,7 @@ func (s *settings) check(f *pflag.FlagSet) error {
 }
 
 // tunes reports whether parameters of the clustering are to be tried.
-func (s *settings) tunes() bool { return !s.offline && len(s.set)+len(s.values)+s.rounds > 0 }
+func (s *settings) tunes() bool { return !s.offline && len(s.set)+len(s.values) > 0 }
 
 // latency reads seconds ("0.5") and durations ("500ms").
 func latency(text string) (time.Duration, error) {
