@@ -136,7 +136,8 @@ func (d *defect) Unwrap() error { return d.error }
 // Stack is the stack trace of the panic.
 func (d *defect) Stack() []byte { return d.stack }
 
-// readSource reads and delivers until the end. A panic in a source or a tap // only this stream.
+// readSource reads and delivers until the end. A panic in a source or a tap
+// ends only this stream.
 func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

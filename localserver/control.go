@@ -111,6 +111,11 @@ func (s *Server) backUp(w http.ResponseWriter, r *http.Request) {
 // the folder, it makes the backup and continues to serve meanwhile. Errors that a
 // user can do something about carry a hint.
 func Backup(ctx context.Context, dir string, w io.Writer) error {
+	return backUpWithin(ctx, dir, w, transferTimeout)
+}
+
+// backUpWithin is Backup from a server that may be silent for as long as limit.
+func backUpWithin(ctx context.Context, dir string, w io.Writer, limit time.Duration) error {
 	var dialer net.Dialer
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -119,13 +124,17 @@ func Backup(ctx context.Context, dir string, w io.Writer) error {
 				return nil, err
 			}
 			defer done()
-			return dialer.DialContext(ctx, "unix", address)
+			conn, err := dialer.DialContext(ctx, "unix", address)
+			return limitedConn{conn, limit}, err
 		}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server"+backupPath, nil)
 	if err != nil {
 		return err
 	}
 	res, err := client.Do(request)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return hint.Add(fmt.Errorf("the server that uses %s does not respond", dir), "Stop it, then back up its folder.")
+	}
 	if err != nil { // no server: the folder is free, or whoever uses it has no socket
 		return store.BackupFolder(ctx, dir, w)
 	}
@@ -139,4 +148,17 @@ func Backup(ctx context.Context, dir string, w io.Writer) error {
 			"The log of the server says why, if it ended it.")
 	}
 	return nil
+}
+
+// limitedConn ends when nothing arrives for a time.
+type limitedConn struct {
+	net.Conn
+	limit time.Duration
+}
+
+func (c limitedConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
 }

@@ -3,6 +3,7 @@ package localserver
 import (
 	"bytes"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"hubbub/localserver/store/backup"
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // A running server is backed up, with a stream open; the stream is not affected,
@@ -141,5 +143,23 @@ func TestBackupOfALongPath(t *testing.T) {
 	restored := serve(t, func(o *setup) { o.DataDir = to })
 	if got := restored.status(id).Status; got != protocol.StatusCreated {
 		t.Errorf("the stream reads %q after the restore", got)
+	}
+}
+
+// A server that accepts the connection and does not respond is not waited for.
+func TestBackupOfASilentServer(t *testing.T) {
+	dir, err := os.MkdirTemp("", "hubbub") // short enough for the path of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, controlFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	err = backUpWithin(t.Context(), dir, &bytes.Buffer{}, 50*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "does not respond") || hint.Of(err) == "" {
+		t.Error(err)
 	}
 }

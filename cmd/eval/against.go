@@ -27,7 +27,7 @@ func writeAgainst(w io.Writer, now, earlier []jsonTable) error {
 		fmt.Fprintf(w, "\nlatency %g s, less the earlier run (%g s, engine %s, weights %s): mean by recording ± its standard error\n",
 			t.Latency, earlier[i].Latency, earlier[i].Engine, earlier[i].Weights)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprint(tw, "set\tfiles\tDER\tmiss\tfalse\tconf\tgoal\tlost\tlabels\t\n")
+		fmt.Fprint(tw, "set\tfiles\tDER\tmiss\tfalse\tconf\tobjective\tlost\tlabels\t\n")
 		var is, was []figures
 		for _, s := range t.Sets {
 			a, b := pairs(s, earlier[i].Sets)

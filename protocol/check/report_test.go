@@ -68,7 +68,7 @@ func TestPercentile(t *testing.T) {
 		p    int
 		want float64
 	}{{nil, 99, 0}, {[]float32{7}, 50, 7}, {hundred, 50, 50}, {hundred, 99, 99}, {hundred[:3], 50, 2}, {hundred[:3], 99, 3}} {
-		if got := Percentile(c.of, c.p); math.Abs(got-c.want) > 1e-9 {
+		if got := percentile(c.of, c.p); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("p%d of %d: %v, want %v", c.p, len(c.of), got, c.want)
 		}
 	}

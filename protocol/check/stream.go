@@ -207,7 +207,7 @@ func (c *checker) lag(_ context.Context, s *Stage) error {
 		return nil
 	}
 	slices.Sort(lags)
-	p50, p95, most := Percentile(lags, 50), Percentile(lags, 95), Percentile(lags, 100)
+	p50, p95, most := percentile(lags, 50), percentile(lags, 95), percentile(lags, 100)
 	s.Seen = fmt.Sprintf("events come %.0f ms after their audio (median), %.0f ms at most", p50, most)
 	s.Details = map[string]any{"p50_ms": p50, "p95_ms": p95, "max_ms": most}
 	if early > protocol.ChunkDuration.Seconds() {
@@ -219,9 +219,9 @@ func (c *checker) lag(_ context.Context, s *Stage) error {
 	return nil
 }
 
-// Percentile is the smallest value that p per cent of sorted do not exceed
+// percentile is the smallest value that p per cent of sorted do not exceed
 // (nearest rank), to a tenth; 0 of none.
-func Percentile(sorted []float32, p int) float64 {
+func percentile(sorted []float32, p int) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}

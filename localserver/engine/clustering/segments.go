@@ -83,7 +83,7 @@ func (w *Window) cosine(a, b *segment) float64 {
 }
 
 // overlap reports whether two segments of different local speakers talk at once
-// for minOverlap frames or more.
+// for MinOverlap frames or more.
 func (w *Window) overlap(a, b *segment) bool {
 	both := 0
 	x, y := w.Speakers[a.local].Activity, w.Speakers[b.local].Activity

@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
-	"hubbub/protocol/check"
 	"hubbub/protocol/client"
 )
 
@@ -94,6 +92,9 @@ func showProgress(t *tally, show func(Report), ended <-chan struct{}) {
 	}
 }
 
+// maxLag is the longest lag that is told apart, in milliseconds.
+const maxLag = 60_000
+
 // tally counts what happens to the streams of a load.
 type tally struct {
 	streams int
@@ -103,7 +104,8 @@ type tally struct {
 	completed int
 	failed    int
 	dropped   int64
-	lags      []float32 // milliseconds
+	events    int64
+	lags      [maxLag + 1]int64 // events by their lag in milliseconds
 	cause     error
 }
 
@@ -117,7 +119,8 @@ func (t *tally) opened(change int) {
 func (t *tally) event(lag time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lags = append(t.lags, float32(lag.Seconds()*1000))
+	t.events++
+	t.lags[min(max(lag.Milliseconds(), 0), maxLag)]++
 }
 
 func (t *tally) drop(chunks int64) {
@@ -142,11 +145,21 @@ func (t *tally) ended(err error) {
 
 func (t *tally) report() Report {
 	t.mu.Lock()
-	r := Report{Streams: t.streams, Completed: t.completed, Failed: t.failed, Events: int64(len(t.lags)),
+	defer t.mu.Unlock()
+	r := Report{Streams: t.streams, Completed: t.completed, Failed: t.failed, Events: t.events,
 		DroppedChunks: t.dropped, Open: t.open, Cause: t.cause}
-	lags := slices.Clone(t.lags)
-	t.mu.Unlock()
-	slices.Sort(lags)
-	r.Lag.P50, r.Lag.P95, r.Lag.P99 = check.Percentile(lags, 50), check.Percentile(lags, 95), check.Percentile(lags, 99)
+	r.Lag.P50, r.Lag.P95, r.Lag.P99 = t.percentile(50), t.percentile(95), t.percentile(99)
 	return r
+}
+
+// percentile is the smallest lag that p per cent of the events do not exceed (nearest rank),
+// in milliseconds; 0 without an event.
+func (t *tally) percentile(p int64) float64 {
+	rank, seen := (t.events*p+99)/100, int64(0)
+	for lag, n := range t.lags {
+		if seen += n; seen >= rank {
+			return float64(lag)
+		}
+	}
+	return 0
 }

@@ -98,12 +98,37 @@ func TestSentAt(t *testing.T) {
 		t.Error("nothing was sent")
 	}
 	for i := range 10 {
-		s.sent = append(s.sent, begin.Add(time.Duration(i)*time.Second))
+		s.chunkSent(begin.Add(time.Duration(i) * time.Second))
 	}
 	for timestamp, want := range map[float64]int{0: 0, 0.001: 0, 0.1: 0, 0.101: 1, 0.3: 2, 0.7: 6, 0.95: 9, 1: 9, 7: 9} {
 		if got, _ := s.sentAt(timestamp); got.Sub(begin) != time.Duration(want)*time.Second {
 			t.Errorf("%v: chunk %v, want %d", timestamp, got.Sub(begin), want)
 		}
+	}
+}
+
+// The times of chunks and the lags take a bounded space, however long a load runs.
+func TestMemoryIsBounded(t *testing.T) {
+	begin := time.Now()
+	var s stream
+	for i := range 5 * maxSent {
+		s.chunkSent(begin.Add(time.Duration(i) * time.Second))
+	}
+	if len(s.sent) > 2*maxSent {
+		t.Errorf("%d times are kept", len(s.sent))
+	}
+	for chunk, want := range map[int]int{5*maxSent - 1: 5*maxSent - 1, 4 * maxSent: 4 * maxSent, 0: s.gone} {
+		if got, _ := s.sentAt(float64(chunk+1) * protocol.ChunkDuration.Seconds()); got.Sub(begin) != time.Duration(want)*time.Second {
+			t.Errorf("chunk %d was sent at %v, want %d s", chunk, got.Sub(begin), want)
+		}
+	}
+	var all tally
+	for i := range 100 {
+		all.event(time.Duration(i+1) * time.Millisecond)
+	}
+	all.event(time.Hour)
+	if r := all.report(); r.Events != 101 || r.Lag.P50 != 51 || r.Lag.P95 != 96 || r.Lag.P99 != 100 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // microphone. Then the oldest are dropped.
 const maxBehind = 50
 
+// maxSent is how many times of chunks are kept, a minute: later events have the lag of the oldest.
+const maxSent = 600
+
 // drainTimeout bounds the wait for the last events after the end of the audio. A
 // service closes within 2 s.
 const drainTimeout = 30 * time.Second
@@ -27,7 +30,8 @@ type stream struct {
 	tally   *tally
 
 	mu   sync.Mutex
-	sent []time.Time // when each chunk was sent, in order
+	sent []time.Time // when the newest chunks were sent, in order
+	gone int         // how many before these were sent
 }
 
 // run sends all audio from start on and returns how the stream ended: nil when
@@ -89,9 +93,7 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 			chunk = padded
 		}
 		// Before the write: the time that the service makes it wait is part of the lag.
-		s.mu.Lock()
-		s.sent = append(s.sent, time.Now())
-		s.mu.Unlock()
+		s.chunkSent(time.Now())
 		if err := conn.Send(context.WithoutCancel(ctx), seq, chunk); err != nil {
 			return err
 		}
@@ -99,6 +101,15 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	return conn.EndOfStream(end)
+}
+
+func (s *stream) chunkSent(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent = append(s.sent, at); len(s.sent) > 2*maxSent {
+		s.gone += len(s.sent) - maxSent
+		s.sent = append(s.sent[:0], s.sent[len(s.sent)-maxSent:]...)
+	}
 }
 
 // receive measures the lag of events until the stream is over.
@@ -121,5 +132,5 @@ func (s *stream) sentAt(timestamp float64) (time.Time, bool) {
 	if len(s.sent) == 0 {
 		return time.Time{}, false // an event about audio that was never sent
 	}
-	return s.sent[min(max(protocol.ChunkBefore(timestamp), 0), int64(len(s.sent))-1)], true
+	return s.sent[min(max(protocol.ChunkBefore(timestamp)-int64(s.gone), 0), int64(len(s.sent))-1)], true
 }

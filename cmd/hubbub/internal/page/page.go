@@ -81,7 +81,7 @@ func ParseAddress(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// Server serves the page of one session. It has one goroutine and those of its
+// Server serves the page of one session. It has two goroutines and those of its
 // connections; Close ends them.
 type Server struct {
 	url     string
@@ -90,10 +90,11 @@ type Server struct {
 	http    *http.Server
 	board   *board
 	clients atomic.Int64
-	ctx     context.Context // of the goroutine
+	ctx     context.Context // of refresh
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
-	failed  error // of the goroutine
+	serving error // how accepting connections failed
+	failed  error // how refresh failed
 }
 
 // Listen serves a session at an address of ParseAddress. state returns the session
@@ -116,7 +117,11 @@ func Listen(address string, state func() State) (*Server, error) {
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), // standard error may be the screen
 	}
-	s.done.Go(func() { _ = s.http.Serve(listener) })
+	s.done.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.serving = fmt.Errorf("the page was not served to the end: %w", err)
+		}
+	})
 	s.done.Go(func() { s.failed = crash.Guard(s.refresh) })
 	return s, nil
 }
@@ -167,7 +172,7 @@ func (s *Server) Close() error {
 		_ = s.http.Close()
 	}
 	s.done.Wait()
-	return s.failed
+	return errors.Join(s.failed, s.serving)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {

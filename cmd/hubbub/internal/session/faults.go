@@ -42,8 +42,8 @@ func (f *faultReports) due(e protocol.Event) bool {
 	return true
 }
 
-// faultNotices say at the end how many messages had a fault. A single one that was reported
-// needs no count.
+// faultNotices say at the end how many messages had a fault or could not be shown. A single one
+// that was reported needs no count.
 func faultNotices(c protocol.Counts) (out []string) {
 	for _, count := range []struct {
 		n, reported int64
@@ -52,6 +52,7 @@ func faultNotices(c protocol.Counts) (out []string) {
 		{c.Errors, 1, "errors that the service reported: %d"},
 		{c.Malformed, 1, "messages of the service that could not be read: %d"},
 		{c.Degenerate, 0, "events that contradict others or have an impossible time: %d"},
+		{c.Refused, 0, fmt.Sprintf("events that are not shown, because a session has at most %d labels and %d turns: %%d", protocol.MaxLabels, protocol.MaxTurns)},
 	} {
 		if count.n > count.reported {
 			out = append(out, fmt.Sprintf(count.text, count.n))

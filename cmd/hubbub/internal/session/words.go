@@ -22,7 +22,7 @@ const wordsWait = 10 * time.Second
 type Transcriber struct {
 	queue       *words.Queue
 	transcripts chan protocol.Turn
-	failures    chan error // holds the newest; the queue counts all
+	failures    chan error // holds one that is not shown yet; the queue counts all
 	late        atomic.Int64
 	closing     chan struct{}
 	close       func()
@@ -88,7 +88,7 @@ func (t *Transcriber) results() <-chan protocol.Turn {
 	return t.transcripts
 }
 
-// failed are the failures of the recogniser, the first of each row.
+// failed are the failures of the recogniser, the first of consecutive ones.
 func (t *Transcriber) failed() <-chan error {
 	if t == nil {
 		return nil
