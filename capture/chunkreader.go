@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // ChunkReaderOptions are the options of Start.
@@ -125,23 +127,12 @@ func (r *ChunkReader) run(ctx context.Context) {
 	r.mu.Unlock()
 }
 
-// defect is a recovered panic.
-type defect struct {
-	error
-	stack []byte
-}
-
-func (d *defect) Unwrap() error { return d.error }
-
-// Stack is the stack trace of the panic.
-func (d *defect) Stack() []byte { return d.stack }
-
 // readSource reads and delivers until the end. A panic in a source or a tap
 // ends only this stream.
 func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &defect{fail("This is a defect of the program.", "reading the input failed: %v", p), debug.Stack()}
+			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
 		}
 	}()
 	paced := !r.src.Info().Kind.Live() && r.o.Pace == Realtime

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -132,7 +132,7 @@ func (s *Server) claim(ctx context.Context, id, token string, now time.Time) err
 func (s *Server) withdrawClaims(ctx context.Context) error {
 	var last error
 	for _, id := range s.claims.list() {
-		err := stream.Guard(func() error { s.withdrawClaim(ctx, id); return nil })
+		err := recovered.Guard(func() error { s.withdrawClaim(ctx, id); return nil })
 		if err != nil {
 			last = fmt.Errorf("stream %s: %w", id, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/localserver/jobs"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
 )
@@ -43,7 +44,7 @@ func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
 	if err := json.Unmarshal(enrolment, &e); err != nil {
 		return fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
 	}
-	people, matching, err := stream.People(e)
+	people, matching, err := jobs.People(e)
 	if err == nil {
 		r.Enrol(people, matching)
 	}

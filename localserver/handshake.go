@@ -15,6 +15,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/protocol/words"
 )
 
@@ -185,7 +186,7 @@ func (s *Server) withFaults(conn *websocket.Conn) (stream.Socket, time.Duration)
 // newDiarizer returns the diarizer of one stream that recognises the people of an
 // enrolment. A panic is an error.
 func (s *Server) newDiarizer(enrolment json.RawMessage) (d stream.Diarizer, err error) {
-	err = stream.Guard(func() (err error) {
+	err = recovered.Guard(func() (err error) {
 		if d, err = s.options.NewDiarizer(); err == nil {
 			err = enrol(d, enrolment)
 		}

@@ -12,6 +12,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -80,7 +81,7 @@ func (s *Server) reap() {
 			return
 		case <-m.monitor.Died():
 		}
-		if err := stream.Guard(s.expireDeadNodes); err != nil && m.ctx.Err() == nil {
+		if err := recovered.Guard(s.expireDeadNodes); err != nil && m.ctx.Err() == nil {
 			s.log.Error("the streams of a dead node could not be ended yet", "error", err) // the next check signals again
 		}
 	}

@@ -46,6 +46,7 @@ import (
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -239,7 +240,7 @@ func (t task) run(ctx context.Context, name string, log *slog.Logger) {
 	defer tick.Stop()
 	failing := false
 	for {
-		err := stream.Guard(func() error { return t.do(ctx) })
+		err := recovered.Guard(func() error { return t.do(ctx) })
 		switch {
 		case ctx.Err() != nil:
 			return

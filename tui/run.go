@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -86,23 +86,10 @@ type Msg struct {
 // returns nil.
 var ErrInterrupted = errors.New("interrupted")
 
-// PanicError is what Run returns when the display panicked, in Update, in View
-// or in a command. The terminal is restored, and the session can go on without
-// a display.
-type PanicError struct {
-	value any
-	stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("the display crashed: panic: %v", e.value) }
-
-// Stack is the stack of the goroutine that panicked, as the runtime prints it.
-func (e *PanicError) Stack() []byte { return e.stack }
-
 // Run shows the session until the user quits or ctx ends, and restores the
 // terminal. It does not end when the session is finished. It returns nil after
 // q, ErrInterrupted after ctrl+c, the cause of ctx when that ended, a
-// *PanicError when the display panicked, and an error when there is no terminal.
+// *recovered.Error when the display panicked, and an error when there is no terminal.
 // It installs no signal handlers: whoever handles signals ends ctx.
 func Run(ctx context.Context, o Options) error {
 	inner, cancel := context.WithCancel(ctx)
@@ -149,7 +136,7 @@ func asciiLocale() bool {
 // but the commands runs on Bubble Tea's one goroutine.
 type guardedModel struct {
 	*model
-	panicked *PanicError
+	panicked *recovered.Error
 }
 
 func (g *guardedModel) Init() (cmd tea.Cmd) {
@@ -161,7 +148,7 @@ func (g *guardedModel) Update(msg tea.Msg) (self tea.Model, cmd tea.Cmd) {
 	self = g // also after a panic
 
 	// A command reports its panic as a message.
-	if err, ok := msg.(*PanicError); ok && g.panicked == nil {
+	if err, ok := msg.(*recovered.Error); ok && g.panicked == nil {
 		g.panicked = err
 	}
 	if g.panicked != nil {
@@ -183,7 +170,7 @@ func (g *guardedModel) View() (view string) {
 
 func (g *guardedModel) recover(cmd *tea.Cmd) {
 	if v := recover(); v != nil {
-		g.panicked = &PanicError{v, debug.Stack()}
+		g.panicked = recovered.New("the display crashed", v)
 		if cmd != nil {
 			*cmd = tea.Quit
 		}
@@ -196,7 +183,7 @@ func (g *guardedModel) recover(cmd *tea.Cmd) {
 func (g *guardedModel) run(p *tea.Program) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			g.panicked = &PanicError{v, debug.Stack()}
+			g.panicked = recovered.New("the display crashed", v)
 			_ = p.ReleaseTerminal()
 		}
 	}()
@@ -212,7 +199,7 @@ func guardCommand(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
 			if v := recover(); v != nil {
-				msg = &PanicError{v, debug.Stack()}
+				msg = recovered.New("the display crashed", v)
 			}
 		}()
 		msg = cmd()

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
@@ -150,7 +151,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 				keys.Write([]byte("e"))
 			}
 			err := awaitEnd(t, done)
-			var p *PanicError
+			var p *recovered.Error
 			if !errors.As(err, &p) || !strings.Contains(string(p.Stack()), c.where) {
 				t.Errorf("Run returns %v", err)
 			}

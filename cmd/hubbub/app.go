@@ -15,6 +15,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/plain"
 )
 
@@ -78,7 +79,7 @@ func (a *App) Main() int {
 	root := newRoot(a)
 	addCompletion(root)
 	root.SetArgs(a.Args)
-	err := crash.Guard(func() error { return root.ExecuteContext(ctx) })
+	err := recovered.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 		err = oneLine(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -148,11 +148,11 @@ func (a *attempt) run() {
 	stop := make(chan struct{})
 	renewal.Go(func() { a.renew(stop) })
 	var output []byte
-	err := stream.Guard(func() (err error) {
+	err := recovered.Guard(func() (err error) {
 		output, err = a.compute()
 		return err
 	})
-	if errors.Is(err, stream.ErrPanic) {
+	if recovered.Caught(err) {
 		log.Error("a job panicked", "error", err)
 		err = failed("Internal error")
 	}

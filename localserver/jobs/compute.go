@@ -13,8 +13,8 @@ import (
 	"hubbub/capture"
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
-	"hubbub/localserver/stream"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -44,7 +44,7 @@ func (a *attempt) compute() ([]byte, error) {
 	}
 	var output any
 	atLowPriority(func() {
-		err = stream.Guard(func() (err error) {
+		err = recovered.Guard(func() (err error) {
 			output, err = a.process(path, request)
 			return err
 		})
@@ -59,7 +59,7 @@ func (a *attempt) compute() ([]byte, error) {
 // no file of the server.
 func (a *attempt) audioError(path string, err error) error {
 	var fail *failure
-	if errors.As(err, &fail) || errors.Is(err, stream.ErrPanic) || a.ctx.Err() != nil {
+	if errors.As(err, &fail) || recovered.Caught(err) || a.ctx.Err() != nil {
 		return err
 	}
 	text := strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(err.Error())
@@ -218,7 +218,7 @@ func diarization(result *offline.Result, request protocol.JobRequest) protocol.D
 
 // identify is the output of an identification.
 func identify(result *offline.Result, request protocol.JobRequest) (any, error) {
-	people, matching, err := stream.People(request.Enrolment)
+	people, matching, err := People(request.Enrolment)
 	if err != nil {
 		return nil, err
 	}

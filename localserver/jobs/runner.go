@@ -12,7 +12,7 @@ import (
 	"hubbub/capture"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
-	"hubbub/localserver/stream"
+	"hubbub/protocol/recovered"
 	"hubbub/protocol/words"
 )
 
@@ -133,7 +133,7 @@ func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.
 			if q == store.RunQueue {
 				d = r.fair(d)
 			}
-			if err := stream.Guard(func() error { handle(d); return nil }); err != nil {
+			if err := recovered.Guard(func() error { handle(d); return nil }); err != nil {
 				r.Logger.Error(panicked, "job", d.Job.ID, "error", err)
 			}
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 // queuedAudio is how many chunks of a stream's audio wait for the store, half a
@@ -50,7 +51,7 @@ func (a *audioWriter) run() {
 	// A recording is finished also while the server stops.
 	ctx, cancel := context.WithTimeout(context.Background(), store.MediaWriteTime)
 	defer cancel()
-	if err := Guard(func() error { return a.write(ctx) }); err != nil {
+	if err := recovered.Guard(func() error { return a.write(ctx) }); err != nil {
 		a.log.Error("the audio of a stream could not be stored", "error", err)
 	}
 	for range a.queue { // so that the worker never waits

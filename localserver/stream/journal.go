@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -144,7 +145,7 @@ func (j *journal) missing() int {
 // run writes events to the store until finish or handOver.
 func (j *journal) run() {
 	defer close(j.done)
-	if err := Guard(func() error { j.write(j.ctx); return nil }); err != nil {
+	if err := recovered.Guard(func() error { j.write(j.ctx); return nil }); err != nil {
 		j.log.Error("panic in a stream's journal", "error", err)
 	}
 }

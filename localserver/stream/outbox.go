@@ -15,6 +15,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -200,7 +201,7 @@ func (o *Outbox) run(ctx context.Context) {
 			}
 			continue
 		}
-		err := Guard(func() error { return o.deliver(ctx, next) })
+		err := recovered.Guard(func() error { return o.deliver(ctx, next) })
 		if err == nil {
 			o.remove(next)
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // on only waits for the client's close frame.
 func (s *Stream) read() {
 	r := reader{Stream: s}
-	if err := Guard(func() error { r.run(); return nil }); err != nil {
+	if err := recovered.Guard(func() error { r.run(); return nil }); err != nil {
 		s.log.Error("panic in a stream's reader", "error", err)
 		r.end(internalError)
 	}

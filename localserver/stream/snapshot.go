@@ -11,6 +11,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
+	"hubbub/protocol/recovered"
 )
 
 // A snapshot holds the label of each of the engine's speakers and the engine's
@@ -72,7 +73,7 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 	if !ok {
 		return labels, errSnapshot
 	}
-	if err := Guard(func() error { return s.RestoreSnapshot(snapshot[head:]) }); err != nil {
+	if err := recovered.Guard(func() error { return s.RestoreSnapshot(snapshot[head:]) }); err != nil {
 		return labels, fmt.Errorf("%w: %w", errSnapshot, err)
 	}
 	return labels, nil
@@ -92,7 +93,7 @@ func (s *Stream) takeSnapshot() {
 		return
 	}
 	var snapshot []byte
-	err := Guard(func() error {
+	err := recovered.Guard(func() error {
 		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
 		for _, sp := range s.validator.speakers {
 			label := byte(sp.label)

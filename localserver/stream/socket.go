@@ -2,10 +2,8 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"runtime/debug"
 	"time"
 )
 
@@ -49,17 +47,4 @@ func tcpConn(conn Socket) net.Conn {
 		return t.NetConn()
 	}
 	return c
-}
-
-// ErrPanic is a panic that Guard has caught.
-var ErrPanic = errors.New("panic")
-
-// Guard calls f and returns its error. A panic in it is ErrPanic, with the stack.
-func Guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v\n%s", ErrPanic, v, debug.Stack())
-		}
-	}()
-	return f()
 }

@@ -12,6 +12,7 @@ import (
 
 	"hubbub/localserver/store"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -86,7 +87,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 	go w.writer.run(w.readerDone)
 
 	var end ending
-	if err := Guard(func() error { end = w.follow(ctx, drain); return nil }); err != nil {
+	if err := recovered.Guard(func() error { end = w.follow(ctx, drain); return nil }); err != nil {
 		w.log.Error("panic while a stream was watched", "error", err)
 		end = ending{code: websocket.CloseInternalServerErr, text: "internal error", cause: "internal error"}
 	}

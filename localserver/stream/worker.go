@@ -5,6 +5,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 // silenceInterval is how often the worker checks whether audio still arrives.
@@ -87,7 +88,7 @@ func (s *Stream) flush(end ending) ending {
 // diarize makes one call of the diarizer. A panic in it ends this stream only.
 func (s *Stream) diarize(call func([]engine.Event) []engine.Event) bool {
 	s.raw = s.raw[:0]
-	if err := Guard(func() error { s.raw = call(s.raw); return nil }); err != nil {
+	if err := recovered.Guard(func() error { s.raw = call(s.raw); return nil }); err != nil {
 		s.counters.EnginePanics.Add(1)
 		s.log.Error("panic in the engine", "error", err, "audio", s.received)
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 const (
@@ -94,11 +95,11 @@ func (w *writer) discard() {
 // closed; then the connection is closed, which ends the reader.
 func (w *writer) run(readerDone <-chan struct{}) {
 	defer close(w.done)
-	failure := Guard(w.write)
+	failure := recovered.Guard(w.write)
 	if failure == nil {
 		return
 	}
-	if errors.Is(failure, ErrPanic) {
+	if recovered.Caught(failure) {
 		w.log.Error("panic in a stream's writer", "error", failure)
 	}
 	var n net.Error

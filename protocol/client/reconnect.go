@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/protocol/hint"
-
 	"github.com/gorilla/websocket"
+
+	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // Senders and watchers replace a lost connection by the same policy. An attempt
@@ -70,7 +71,7 @@ var errNotResumed = errors.New("the connection was lost and not replaced")
 // retryAfterLoss decides about a stream that ended; idle is how long this side
 // had sent nothing.
 func retryAfterLoss(info CloseInfo, endSent bool, idle time.Duration) bool {
-	if own := (*defect)(nil); errors.As(info.Err, &own) {
+	if recovered.Caught(info.Err) {
 		return false
 	}
 	switch info.Reason {

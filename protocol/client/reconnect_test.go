@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // TestRetryPolicy is the table on top of reconnect.go.
@@ -42,7 +43,7 @@ func TestRetryPolicy(t *testing.T) {
 		{"3000", closed(3000, false), false, 0, false},
 		{"4999", closed(4999, false), false, 0, false},
 		{"garbage", CloseInfo{Reason: ProtocolError}, false, 0, false},
-		{"own fault", CloseInfo{Reason: Lost, Err: hint.Errorf("", "x: %w", &defect{})}, false, 0, false},
+		{"own fault", CloseInfo{Reason: Lost, Err: hint.Errorf("", "x: %w", &recovered.Error{})}, false, 0, false},
 		{"closed here", CloseInfo{Reason: Cancelled}, false, 0, false},
 		{"never opened", CloseInfo{Reason: Rejected}, false, 0, false},
 	} {

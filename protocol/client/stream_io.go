@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // read is the reader goroutine.
@@ -60,20 +60,9 @@ func (s *Stream) recovered(doing string) {
 func internalError(doing string, panicked any) CloseInfo {
 	return CloseInfo{Reason: Lost, Err: hint.Add(&networkError{
 		text:  protocol.Clean(fmt.Sprintf("internal error while %s: %v", doing, panicked), 200),
-		cause: &defect{panicked, debug.Stack()},
+		cause: recovered.New(doing, panicked),
 	}, "this is a defect of hubbub")}
 }
-
-// defect is a recovered panic.
-type defect struct {
-	value any
-	stack []byte
-}
-
-func (d *defect) Error() string { return fmt.Sprintf("panic: %v", d.value) }
-
-// Stack is the stack of the panic.
-func (d *defect) Stack() []byte { return d.stack }
 
 // event parses one message.
 func (s *Stream) event(kind int, payload []byte) protocol.Event {

@@ -1,8 +1,7 @@
-// Package crash ends the program in order when it panics. Guard turns a panic
-// into an error, so that a session is ended in order, with exit code 1. A panic
-// that is not caught, a fatal error of the runtime and SIGKILL are the crash
-// monitor's: a second process that restores the terminal (monitor.go). Both
-// write a report.
+// Package crash reports panics. A session ends in order after a panic that is caught
+// (protocol/recovered), with exit code 1. A panic that is not caught, a fatal error
+// of the runtime and SIGKILL are the crash monitor's: a second process that restores
+// the terminal (monitor.go). Both write a report.
 package crash
 
 import (
@@ -12,36 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"time"
 )
-
-// PanicError is a panic that was caught.
-type PanicError struct {
-	value any
-	stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("internal error: panic: %v", e.value) }
-
-// Stack is where the panic happened, as the runtime formats it.
-func (e *PanicError) Stack() []byte { return e.stack }
-
-// Guard runs f and returns its error, or a PanicError when it panics.
-func Guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
-// Caught reports whether err is a PanicError.
-func Caught(err error) bool {
-	var e *PanicError
-	return errors.As(err, &e)
-}
 
 // TestHook is called at the places of the program where tests make it panic.
 var TestHook = func(place string) {}

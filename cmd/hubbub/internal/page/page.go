@@ -28,9 +28,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 //go:embed live.html
@@ -122,7 +122,7 @@ func Listen(address string, state func() State) (*Server, error) {
 			s.serving = fmt.Errorf("the page was not served to the end: %w", err)
 		}
 	})
-	s.done.Go(func() { s.failed = crash.Guard(s.refresh) })
+	s.done.Go(func() { s.failed = recovered.Guard(s.refresh) })
 	return s, nil
 }
 

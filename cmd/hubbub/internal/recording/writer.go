@@ -19,6 +19,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 )
 
 // audioQueue bounds the audio that waits for the disk, in chunks: 30 s.
@@ -213,7 +214,7 @@ func (w *Writer) writeAudio() {
 				return
 			}
 			if w.failure.Load() == nil {
-				w.fail(crash.Guard(func() error { return w.writeChunk(c, &next) }))
+				w.fail(recovered.Guard(func() error { return w.writeChunk(c, &next) }))
 			}
 		}
 	}
@@ -303,7 +304,7 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 		if annotations != nil {
 			return hint.Add(fmt.Errorf("%v; names and bookmarks were not saved either", f), failureHint)
 		}
-		if crash.Caught(f.Err) {
+		if recovered.Caught(f.Err) {
 			return f.Err
 		}
 		return hint.Add(errors.New(f.String()), failureHint)

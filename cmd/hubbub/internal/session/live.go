@@ -13,6 +13,7 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/client"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 )
 
@@ -94,7 +95,7 @@ func (l *Live) run(ctx context.Context, d Display) error {
 	})()
 	sent := make(chan error, 1)
 	go func() { sent <- l.send(ctx) }()
-	receiveErr := crash.Guard(func() error { return l.receive(d) })
+	receiveErr := recovered.Guard(func() error { return l.receive(d) })
 	l.end()
 	for range l.Stream.Updates() { // after a panic of receive, so that the stream does not wait
 	}
@@ -110,7 +111,7 @@ func (l *Live) run(ctx context.Context, d Display) error {
 
 	cause := cmp.Or(l.sourceErr(), closed.Err)
 	l.setOver(cause)
-	if crash.Caught(sendErr) { // which closed the stream
+	if recovered.Caught(sendErr) { // which closed the stream
 		return sendErr
 	}
 	return cmp.Or(cause, sendErr, receiveErr)
@@ -119,8 +120,8 @@ func (l *Live) run(ctx context.Context, d Display) error {
 // send sends all chunks and the end of the stream, also after the end of ctx. After a panic it closes the
 // stream, which nobody else would end, and waits for the end of the source.
 func (l *Live) send(ctx context.Context) error {
-	err := crash.Guard(func() error { return l.sendChunks(ctx) })
-	if crash.Caught(err) {
+	err := recovered.Guard(func() error { return l.sendChunks(ctx) })
+	if recovered.Caught(err) {
 		l.end()
 		_ = l.Stream.Close()
 		for range l.Chunks.Chunks() {

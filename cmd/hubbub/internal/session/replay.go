@@ -10,6 +10,7 @@ import (
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 )
 
@@ -41,7 +42,7 @@ func (r *Replay) end() { r.endOnce() }
 func (r *Replay) run(ctx context.Context, d Display) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	measured := make(chan error, 1)
-	go func() { measured <- crash.Guard(func() error { return r.measureLevels(ctx) }) }()
+	go func() { measured <- recovered.Guard(func() error { return r.measureLevels(ctx) }) }()
 	defer func() {
 		cancel()
 		err = cmp.Or(err, <-measured)

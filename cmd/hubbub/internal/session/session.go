@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"hubbub/capture"
-	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 )
 
@@ -60,7 +60,7 @@ type controls struct {
 // The display runs on a goroutine of its own, the source on the caller's. When
 // the user quits or ctx ends, the source is asked to end, and its last turns are
 // still displayed: the display ends after it. A panic of either is a
-// crash.PanicError; the rest of the session still ends in order.
+// recovered.Error; the rest of the session still ends in order.
 func Run(ctx context.Context, s Session, d Display) error {
 	if err := d.open(s); err != nil {
 		return err
@@ -69,14 +69,14 @@ func Run(ctx context.Context, s Session, d Display) error {
 	defer closeScreen()
 	quit := make(chan error, 1)
 	go func() {
-		err := crash.Guard(func() error { return d.run(screen) })
+		err := recovered.Guard(func() error { return d.run(screen) })
 		s.end()
 		quit <- err
 	}()
 	defer context.AfterFunc(ctx, s.end)()
 
-	err := crash.Guard(func() error { return s.run(ctx, d) })
-	if crash.Caught(err) || !d.staysOpen() || !s.staysOpen() {
+	err := recovered.Guard(func() error { return s.run(ctx, d) })
+	if recovered.Caught(err) || !d.staysOpen() || !s.staysOpen() {
 		closeScreen()
 	}
 	var displayed error

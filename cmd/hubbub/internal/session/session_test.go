@@ -22,6 +22,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 )
 
@@ -229,7 +230,7 @@ func TestPanics(t *testing.T) {
 				d.onRun = func() { waitForEvents(t, s); panic("made for a test") }
 			}
 			err := Run(t.Context(), s, d)
-			if !crash.Caught(err) || !strings.Contains(err.Error(), "made for a test") || !d.finished {
+			if !recovered.Caught(err) || !strings.Contains(err.Error(), "made for a test") || !d.finished {
 				t.Errorf("%s, %s: error %v, finished %v", kind, place, err, d.finished)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
+	"hubbub/protocol/recovered"
 	"hubbub/tui/display"
 )
 
@@ -71,13 +72,13 @@ func (w *Watched) end() {
 }
 
 func (w *Watched) run(_ context.Context, d Display) error {
-	receiveErr := crash.Guard(func() error { return w.receive(d) })
+	receiveErr := recovered.Guard(func() error { return w.receive(d) })
 	w.mu.Lock()
 	ended := w.ended
 	w.mu.Unlock()
 	_ = w.Stream.Close() // after a panic of receive
 	outcome := streamOutcome(w.Stream.Wait())
-	if ended || crash.Caught(receiveErr) { // the stream itself did not end
+	if ended || recovered.Caught(receiveErr) { // the stream itself did not end
 		outcome = nil
 	}
 	w.setOver(outcome)
