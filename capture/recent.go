@@ -1,8 +1,9 @@
 package capture
 
 import (
-	"math"
 	"sync"
+
+	"hubbub/capture/audiofile"
 )
 
 // Recent keeps the newest audio of a session, as 16 bits. Any goroutine may use it.
@@ -25,7 +26,7 @@ func (r *Recent) Add(c Chunk) {
 		r.put(0)
 	}
 	for _, s := range c.Samples[:c.Valid] {
-		r.put(int16(math.Round(float64(min(max(s, -1), 1)) * math.MaxInt16)))
+		r.put(audiofile.PCM16(s))
 	}
 }
 
@@ -47,7 +48,7 @@ func (r *Recent) Span(start, end float64) (samples []float32) {
 	defer r.mu.Unlock()
 	from, to := max(int64(start*SampleRate), r.end-r.size, 0), min(int64(end*SampleRate), r.end)
 	for n := from; n < to; n++ {
-		samples = append(samples, float32(r.samples[n%r.size])/math.MaxInt16)
+		samples = append(samples, float32(r.samples[n%r.size])/32768)
 	}
 	return samples
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
@@ -38,7 +39,7 @@ func demoVoiceprint(t testing.TB) string {
 
 // wav is a 16-bit WAV file.
 func wav(samples []float32) []byte {
-	b := protocol.WAVHeader(int64(2 * len(samples)))
+	b := audiofile.WAVHeader(int64(2 * len(samples)))
 	for _, x := range samples {
 		b = binary.LittleEndian.AppendUint16(b, uint16(int16(x*32767)))
 	}

@@ -58,24 +58,6 @@ func DecodeChunk(dst []float32, frame []byte) error {
 	return nil
 }
 
-// WAVHeaderBytes is the length of a WAVHeader.
-const WAVHeaderBytes = 44
-
-// WAVHeader is the header of a WAV file with so many bytes of samples: PCM with 16
-// bits, little-endian, 16 kHz, mono. From 37 hours on it states the longest length
-// that the format has.
-func WAVHeader(sampleBytes int64) []byte {
-	length := uint32(min(sampleBytes, math.MaxUint32-WAVHeaderBytes))
-	h := append(make([]byte, 0, WAVHeaderBytes), "RIFF"...)
-	h = binary.LittleEndian.AppendUint32(h, length+WAVHeaderBytes-8)
-	h = append(h, "WAVEfmt "...)
-	for _, v := range []uint32{16, 1 | 1<<16, SampleRate, 2 * SampleRate, 2 | 16<<16} { // format 1, channels 1; block 2, bits 16
-		h = binary.LittleEndian.AppendUint32(h, v)
-	}
-	h = append(h, "data"...)
-	return binary.LittleEndian.AppendUint32(h, length)
-}
-
 // ChunkBefore is the number of the chunk with the last sample before a time of a
 // stream's clock, in seconds; -1 for the start of the stream. An event with that
 // timestamp could not have been decided before that chunk was sent.

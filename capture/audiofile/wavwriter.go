@@ -3,7 +3,6 @@ package audiofile
 import (
 	"encoding/binary"
 	"io"
-	"math"
 	"os"
 	"sync"
 	"time"
@@ -11,8 +10,6 @@ import (
 
 // syncEvery is the maximum age of audio that is not yet synced to the disk.
 const syncEvery = 900 * time.Millisecond
-
-const wavHeaderSize = 44
 
 // WAVWriter writes 16 kHz mono as 16-bit PCM. At most a second after each Write
 // the audio is on the disk and the sizes in the header are correct, so that a
@@ -35,32 +32,11 @@ func CreateWAV(path string) (*WAVWriter, error) {
 		return nil, fail("Choose a folder that you can write to.", "cannot record: %w", err)
 	}
 	w := &WAVWriter{f: f, buf: make([]byte, 0, 64<<10)}
-	if _, err := f.Write(wavHeader(0)); err != nil {
+	if _, err := f.Write(WAVHeader(0)); err != nil {
 		_ = f.Close()
 		return nil, fail("Check whether the disk is full.", "cannot record: %w", err)
 	}
 	return w, nil
-}
-
-// wavHeader is the header of a file with length bytes of audio.
-func wavHeader(length int64) []byte {
-	// Beyond 4 GiB (37 hours) the sizes stay at their maximum, which readers
-	// interpret as "until the end".
-	clip := func(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
-	b := make([]byte, 0, wavHeaderSize)
-	le := binary.LittleEndian
-	b = append(b, "RIFF"...)
-	b = le.AppendUint32(b, clip(length+wavHeaderSize-8))
-	b = append(b, "WAVEfmt "...)
-	b = le.AppendUint32(b, 16)
-	b = le.AppendUint16(b, tagPCM)
-	b = le.AppendUint16(b, 1)
-	b = le.AppendUint32(b, SampleRate)
-	b = le.AppendUint32(b, 2*SampleRate)
-	b = le.AppendUint16(b, 2)
-	b = le.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	return le.AppendUint32(b, clip(length))
 }
 
 // Write appends samples. Values outside -1..1 are clipped, and NaN becomes 0. An
@@ -75,7 +51,7 @@ func (w *WAVWriter) Write(samples []float32) error {
 		if len(w.buf)+2 > cap(w.buf) {
 			w.flush()
 		}
-		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(pcm16(x)))
+		w.buf = binary.LittleEndian.AppendUint16(w.buf, uint16(PCM16(x)))
 	}
 	if w.timer == nil && w.err == nil && len(samples) > 0 {
 		w.timer = time.AfterFunc(syncEvery, w.tick)
@@ -93,19 +69,12 @@ func (w *WAVWriter) Silence(samples int64) error {
 	w.flush()
 	if w.err == nil {
 		w.length += 2 * samples
-		w.err = w.f.Truncate(wavHeaderSize + w.length)
+		w.err = w.f.Truncate(WAVHeaderBytes + w.length)
 	}
 	if w.err == nil {
 		_, w.err = w.f.Seek(0, io.SeekEnd)
 	}
 	return w.err // the header follows with the next Write
-}
-
-func pcm16(x float32) int16 {
-	if x != x {
-		return 0
-	}
-	return int16(max(math.MinInt16, min(math.MaxInt16, math.RoundToEven(float64(x)*32768))))
 }
 
 // tick runs after the first Write since the last one.
@@ -132,7 +101,7 @@ func (w *WAVWriter) flush() {
 func (w *WAVWriter) save() {
 	w.flush()
 	// Also after an error: what was written before it is readable then.
-	if _, err := w.f.WriteAt(wavHeader(w.length), 0); w.err == nil {
+	if _, err := w.f.WriteAt(WAVHeader(w.length), 0); w.err == nil {
 		w.err = err
 	}
 	if w.err == nil {

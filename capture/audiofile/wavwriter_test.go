@@ -62,15 +62,15 @@ func TestWAVWriter(t *testing.T) {
 func TestPCM16(t *testing.T) {
 	for x, want := range map[float32]int16{0: 0, 1: 32767, -1: -32768, 5: 32767, -5: -32768, 0.5: 16384,
 		float32(math.Inf(1)): 32767, float32(math.Inf(-1)): -32768} {
-		if got := pcm16(x); got != want {
+		if got := PCM16(x); got != want {
 			t.Errorf("%g becomes %d, want %d", x, got, want)
 		}
 	}
-	if pcm16(float32(math.NaN())) != 0 {
+	if PCM16(float32(math.NaN())) != 0 {
 		t.Error("NaN is not silence")
 	}
 	for i := math.MinInt16; i <= math.MaxInt16; i++ {
-		if pcm16(float32(i)*fullScale(16)) != int16(i) {
+		if PCM16(float32(i)*fullScale(16)) != int16(i) {
 			t.Fatalf("%d is not read back", i)
 		}
 	}
@@ -78,7 +78,7 @@ func TestPCM16(t *testing.T) {
 
 // TestWAVSizeLimit: after 37 hours the sizes in the header are at their maximum.
 func TestWAVSizeLimit(t *testing.T) {
-	h := wavHeader(5 << 30)
+	h := WAVHeader(5 << 30)
 	if !bytes.Equal(h[4:8], []byte{255, 255, 255, 255}) || !bytes.Equal(h[40:44], []byte{255, 255, 255, 255}) {
 		t.Fatalf("% x", h)
 	}
@@ -103,12 +103,12 @@ func TestRecordingInProgress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(b) == wavHeaderSize+2*len(want) && bytes.Equal(b[:wavHeaderSize], wavHeader(int64(2*len(want)))) {
+		if len(b) == WAVHeaderBytes+2*len(want) && bytes.Equal(b[:WAVHeaderBytes], WAVHeader(int64(2*len(want)))) {
 			capturetest.Same(t, "copy", mustDecode(t, "copy", b, false, 1600).samples, want, 1.0/32768)
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the file has %d bytes and the header % x", len(b), b[:wavHeaderSize])
+			t.Fatalf("the file has %d bytes and the header % x", len(b), b[:WAVHeaderBytes])
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -122,7 +123,7 @@ func over(t *testing.T, s Store, account, id string) store.Job {
 
 // silence is a WAV file with so many samples.
 func silence(samples int) []byte {
-	return append(protocol.WAVHeader(int64(2*samples)), make([]byte, 2*samples)...)
+	return append(audiofile.WAVHeader(int64(2*samples)), make([]byte, 2*samples)...)
 }
 
 // TestManyJobs: 180 jobs on two nodes, good and bad ones, each end once, with a clear
@@ -134,8 +135,8 @@ func TestManyJobs(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	noise := silence(16000)
-	for i := range noise[protocol.WAVHeaderBytes:] {
-		noise[protocol.WAVHeaderBytes+i] = byte(rand.IntN(256))
+	for i := range noise[audiofile.WAVHeaderBytes:] {
+		noise[audiofile.WAVHeaderBytes+i] = byte(rand.IntN(256))
 	}
 	kinds := []struct {
 		name    string

@@ -5,11 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
-	"math"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
-	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 )
 
@@ -65,7 +64,7 @@ func (a *audioWriter) write(ctx context.Context) error {
 		return err
 	}
 	defer w.Abort()
-	size := int64(protocol.WAVHeaderBytes)
+	size := int64(audiofile.WAVHeaderBytes)
 	for pcm := range a.queue {
 		if size += int64(len(pcm)); size > a.to.MaxBytes {
 			return errAudioTooLarge
@@ -77,7 +76,7 @@ func (a *audioWriter) write(ctx context.Context) error {
 	if !a.keep {
 		return nil
 	}
-	if _, err = w.Commit(protocol.WAVHeader(size - protocol.WAVHeaderBytes)); err == nil {
+	if _, err = w.Commit(audiofile.WAVHeader(size - audiofile.WAVHeaderBytes)); err == nil {
 		a.log.Info("audio stored")
 	}
 	return err
@@ -90,8 +89,7 @@ func (a *audioWriter) add(samples []float32) {
 	}
 	pcm := make([]byte, 0, 2*len(samples))
 	for _, x := range samples {
-		v := math.Round(float64(x) * 32768)
-		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(int16(max(math.MinInt16, min(math.MaxInt16, v)))))
+		pcm = binary.LittleEndian.AppendUint16(pcm, uint16(audiofile.PCM16(x)))
 	}
 	select {
 	case a.queue <- pcm:

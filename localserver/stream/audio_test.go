@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -74,7 +75,7 @@ func TestRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	wav, err := io.ReadAll(object)
-	if err != nil || len(wav) != protocol.WAVHeaderBytes+4*2*protocol.ChunkSamples {
+	if err != nil || len(wav) != audiofile.WAVHeaderBytes+4*2*protocol.ChunkSamples {
 		t.Fatalf("%d bytes, %v", len(wav), err)
 	}
 	for at, want := range map[int]uint32{4: uint32(len(wav) - 8), 16: 16, 20: 1 | 1<<16, 24: 16000, 28: 32000, 32: 2 | 16<<16, 40: uint32(len(wav) - 44), 44: 0x7fff4000, 48: 0x40008000} {
@@ -83,7 +84,7 @@ func TestRecording(t *testing.T) {
 		}
 	}
 	if string(wav[:4]) != "RIFF" || string(wav[8:16]) != "WAVEfmt " || string(wav[36:40]) != "data" {
-		t.Errorf("header %q", wav[:protocol.WAVHeaderBytes])
+		t.Errorf("header %q", wav[:audiofile.WAVHeaderBytes])
 	}
 	var none *audioWriter // a stream without recording
 	none.add(samples)

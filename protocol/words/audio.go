@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"hubbub/protocol"
+	"hubbub/capture/audiofile"
 )
 
 const (
@@ -44,7 +44,7 @@ func (a *audio) add(position int64, samples []float32) {
 		a.samples[a.end%int64(len(a.samples))] = 0
 	}
 	for _, s := range samples[min(a.end-position, int64(len(samples))):] {
-		a.samples[a.end%int64(len(a.samples))] = int16(math.Round(float64(min(max(s, -1), 1)) * math.MaxInt16))
+		a.samples[a.end%int64(len(a.samples))] = audiofile.PCM16(s)
 		a.end++
 	}
 }
@@ -122,7 +122,7 @@ func cut(samples []int16) (parts [][]int16) {
 
 // wav is samples as a WAV file: 16 kHz, mono, 16 bits.
 func wav(samples []int16) []byte {
-	header := protocol.WAVHeader(int64(2 * len(samples)))
+	header := audiofile.WAVHeader(int64(2 * len(samples)))
 	b := append(make([]byte, 0, len(header)+2*len(samples)), header...)
 	for _, s := range samples {
 		b = binary.LittleEndian.AppendUint16(b, uint16(s))

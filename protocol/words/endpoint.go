@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 )
 
@@ -59,7 +60,7 @@ func (e *endpoint) RecogniseTimed(ctx context.Context, wav []byte) (string, []Wo
 	if !e.untimed.Load() {
 		text, body, err := e.post(ctx, wav, maxVerbose, [][2]string{{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}})
 		if refused := (*Error)(nil); !errors.As(err, &refused) || !refused.badRequest {
-			return text, checkWords(wordsIn(body), float64(len(wav)-protocol.WAVHeaderBytes)/(2*sampleRate)), err
+			return text, checkWords(wordsIn(body), float64(len(wav)-audiofile.WAVHeaderBytes)/(2*sampleRate)), err
 		}
 	}
 	text, err := e.Recognise(ctx, wav)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 )
 
@@ -116,7 +117,7 @@ type timed func(seconds float64) []Word
 func (r timed) Recognise(context.Context, []byte) (string, error) { return "", errors.New("not asked") }
 
 func (r timed) RecogniseTimed(_ context.Context, wav []byte) (string, []Word, error) {
-	return "one three", r(float64(len(wav)-protocol.WAVHeaderBytes) / 2 / sampleRate), nil
+	return "one three", r(float64(len(wav)-audiofile.WAVHeaderBytes) / 2 / sampleRate), nil
 }
 
 // recorded gives the turns of a silent recording their words.
