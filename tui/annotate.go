@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -56,7 +57,7 @@ func withLane(what string, do func(m *model, label string)) func(*model) tea.Cmd
 		case s.Index(m.selected) >= 0:
 			do(m, m.selected)
 		default:
-			m.askLane(laneChoice{prompt: func(name string) string { return what + " " + name + "?" }, do: do}, s.Current())
+			m.askLane(laneChoice{prompt: func(name string, short func(string) string) string { return what + " " + short(name) + "?" }, do: do}, s.Current())
 		}
 	})
 }
@@ -104,7 +105,9 @@ func (m *model) merge(label string) {
 	}
 	m.askLane(laneChoice{
 		except: s.Speakers[i].Label,
-		prompt: func(name string) string { return "merge " + from + " into " + name + "?" },
+		prompt: func(name string, short func(string) string) string {
+			return "merge " + short(from) + " into " + short(name) + "?"
+		},
 		do: func(m *model, into string) {
 			if into == label {
 				m.notify(from+" is one person already", canvas.Dim)
@@ -139,11 +142,11 @@ func (m *model) joinNewLabel() {
 	}
 	from := s.Name(label)
 	m.askLane(laneChoice{
-		prompt: func(name string) string {
+		prompt: func(name string, short func(string) string) string {
 			if name == from {
-				return from + " is new, a person of its own?"
+				return short(from) + " is new, a person of its own?"
 			}
-			return from + " came after the reconnection: is it " + name + "?"
+			return short(from) + " came after the reconnection: is it " + short(name) + "?"
 		},
 		do: func(m *model, into string) {
 			if into == label {
@@ -269,14 +272,17 @@ func (m *model) jumpToBookmark(by int) {
 	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.TerminalSafe(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
 }
 
-// goTo moves the window so that a position is in its middle, and plays a recording
-// from there.
+// goTo moves the window so that a position is in its middle, or plays a recording from
+// there, which the window follows.
 func (m *model) goTo(at float64) {
-	if w := m.window(); !m.view.showsAll() {
-		m.view.scrollTo(w, at+w.span/2)
-	}
 	if m.o.Player != nil {
 		m.o.Player.Seek(at)
+		m.view.scrolled = false
+		m.refresh() // the next key may come before the next tick
+		return
+	}
+	if w := m.window(); !m.view.showsAll() {
+		m.view.scrollTo(w, at+w.span/2)
 	}
 }
 
@@ -291,7 +297,8 @@ func (m *model) removeBookmark() {
 	m.notify("removed the bookmark at "+display.Clock(at)+", "+m.keyOf("undo")+" brings it back", canvas.Plain)
 }
 
-// describeNewest describes the selected lane's newest turn in the window.
+// describeNewest describes the selected lane's newest turn in the window, or else its
+// newest one.
 func (m *model) describeNewest() {
 	s := m.session()
 	i := s.Index(m.selected)
@@ -300,23 +307,27 @@ func (m *model) describeNewest() {
 		return
 	}
 	w := m.window()
-	m.describeTurn(s, i, w.at(0), w.end())
+	if !m.describeTurn(s, i, w.at(0), w.end()) && !m.describeTurn(s, i, 0, math.Inf(1)) {
+		m.notify(s.Speakers[i].Name+" has no turn yet", canvas.Dim)
+	}
 }
 
 // describeTurn shows who spoke when and for how long: the last turn of a lane in
-// a stretch, in seconds.
-func (m *model) describeTurn(s *display.Session, i int, from, to float64) {
+// a stretch, in seconds. It reports whether there is one.
+func (m *model) describeTurn(s *display.Session, i int, from, to float64) bool {
 	p := s.Speakers[i]
 	if p.Open && p.OpenSince < to && s.DecidedUntil() > from {
 		m.notify(fmt.Sprintf("%s  since %s, still speaking", p.Name, display.ClockTenths(p.OpenSince)), p.Style)
-		return
+		return true
 	}
 	for k := len(p.Turns) - 1; k >= 0; k-- {
 		if t := p.Turns[k]; t.Start < to {
-			if t.End > from {
-				m.notify(fmt.Sprintf("%s  %s to %s, %.1f s", p.Name, display.ClockTenths(t.Start), display.ClockTenths(t.End), t.End-t.Start), p.Style)
+			if t.End <= from {
+				return false
 			}
-			return
+			m.notify(fmt.Sprintf("%s  %s to %s, %.1f s", p.Name, display.ClockTenths(t.Start), display.ClockTenths(t.End), t.End-t.Start), p.Style)
+			return true
 		}
 	}
+	return false
 }

@@ -62,7 +62,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	}
 	segments := []canvas.Segment{canvas.NewSegment(source, canvas.Plain, 0)}
 	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && n != display.TerminalSafe(m.state.Source) {
-		segments = append(segments, canvas.NewSegment(n, canvas.Warn, 1))
+		segments = append(segments, canvas.NewSegment(n, canvas.Warn, 0))
 	}
 	if m.state.Conn == display.Reconnecting {
 		segments = []canvas.Segment{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -54,8 +55,8 @@ func newBindings() []binding {
 		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", needs: player, do: action((*model).togglePause)},
 		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
 		{keys: []string{"."}, name: "seek forward", needs: player, do: seekBy(10)},
-		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", needs: player, do: action(func(m *model) { m.o.Player.Faster(-1) })},
-		{keys: []string{">"}, name: "faster", needs: player, do: action(func(m *model) { m.o.Player.Faster(1) })},
+		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", needs: player, do: faster(-1)},
+		{keys: []string{">"}, name: "faster", needs: player, do: faster(1)},
 		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: stepBy(-1)},
 		{keys: []string{"right"}, name: "scroll forward", do: stepBy(1)},
 		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},
@@ -213,7 +214,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	}
 	var cmds []tea.Cmd
 	for i, name := range names {
-		if m.input != nil { // the previous key began a text input: the rest is text
+		if m.input != nil && i > 0 { // the previous key began a text input: the rest is text
 			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 			break
 		}
@@ -306,6 +307,16 @@ func seekBy(seconds float64) func(*model) tea.Cmd {
 	})
 }
 
+func faster(steps int) func(*model) tea.Cmd {
+	return action(func(m *model) {
+		m.o.Player.Faster(steps)
+		m.refresh()
+		if p := m.state.Playback; p != nil {
+			m.notify(fmt.Sprintf("speed %gx", p.Speed), canvas.Brand)
+		}
+	})
+}
+
 // nextHelpPage opens the help, turns its page, or closes it.
 func (m *model) nextHelpPage() {
 	m.help++
@@ -348,9 +359,9 @@ func (m *model) toStart() {
 func (m *model) quit() tea.Cmd {
 	if m.annotations.Unsaved() && !m.quitAsked {
 		m.quitAsked = true
-		text := "names and bookmarks are not saved: " + m.keyOf("quit") + " again quits"
+		text := m.keyOf("quit") + " again quits and loses names and bookmarks"
 		if m.o.Export != nil {
-			text += ", " + m.keyOf("export") + " exports"
+			text += ", " + m.keyOf("export") + " exports them"
 		}
 		m.notify(text, canvas.Warn)
 		return nil

@@ -311,3 +311,63 @@ func TestHelpAfterAResize(t *testing.T) {
 	press(m, "?")
 	screenHasNot(t, m, "name a person")
 }
+
+// TestInterruptWhileTyping: ctrl+c always interrupts.
+func TestInterruptWhileTyping(t *testing.T) {
+	for _, begin := range []string{"b", ":", "r"} {
+		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
+		press(m, "1", begin)
+		typeText(m, "Ann")
+		if cmd := press(m, "ctrl+c"); cmd == nil || !m.interrupted {
+			t.Errorf("after %s ctrl+c does not interrupt", begin)
+		}
+	}
+}
+
+// TestEscapeAndEnterAtOnce: a slow line delivers them as one key.
+func TestEscapeAndEnterAtOnce(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
+	press(m, "b")
+	typeText(m, "keep?")
+	m.Update(tea.KeyMsg{Type: tea.KeyEnter, Alt: true})
+	if m.input != nil || len(m.session().Bookmarks) != 0 {
+		t.Errorf("input %v, bookmarks %v", m.input, m.session().Bookmarks)
+	}
+}
+
+// TestResume: while the program was stopped, the terminal had the mouse.
+func TestResume(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
+	m.mouse = true
+	if _, cmd := m.Update(tea.ResumeMsg{}); cmd == nil || cmd() != tea.EnableMouseCellMotion() {
+		t.Error("the mouse is not taken back")
+	}
+	m.mouse = false
+	if _, cmd := m.Update(tea.ResumeMsg{}); cmd != nil {
+		t.Error("the mouse is taken, which the user has left to the terminal")
+	}
+}
+
+// TestNewestTurnOutsideTheWindow is described all the same.
+func TestNewestTurnOutsideTheWindow(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
+	for i := range m.session().Speakers {
+		m.notice = ""
+		m.selected = m.session().Speakers[i].Label
+		for range 4 {
+			press(m, "+")
+		}
+		if press(m, "enter"); m.notice == "" {
+			t.Errorf("nothing is said about speaker %d", i)
+		}
+	}
+}
+
+// TestSmallScreen: the response to a key has room, and what is missing is said.
+func TestSmallScreen(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 39, 12)
+	screenHas(t, m, "needs 40x8")
+	press(m, "b", "enter")
+	press(m, "q")
+	screenHas(t, m, "q again quits")
+}

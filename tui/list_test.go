@@ -75,8 +75,13 @@ func TestListJumps(t *testing.T) {
 	if len(p.Sought) != 1 || p.Sought[0] != rows[1].at {
 		t.Errorf("sought %v, the turn is at %v", p.Sought, rows[1].at)
 	}
+	if !m.window().follow {
+		t.Error("the timeline does not follow the replay, which continues from the turn")
+	}
+	m.o.Player = nil
+	press(m, "enter")
 	if w := m.window(); w.follow || w.column(rows[1].at) < 0 || w.column(rows[1].at) >= w.cells {
-		t.Errorf("the timeline shows %v to %v", w.at(0), w.end())
+		t.Errorf("without a player the timeline shows %v to %v", w.at(0), w.end())
 	}
 	if m.list == nil {
 		t.Error("the list beside the timeline is closed")

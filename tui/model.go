@@ -170,6 +170,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.microphonesListed(msg)
 	case tea.ResumeMsg:
 		m.dirty = true
+		if m.mouse { // Bubble Tea has turned it off
+			return m, tea.EnableMouseCellMotion
+		}
 	}
 	return m, nil
 }

@@ -52,6 +52,9 @@ func (m *model) inputKey(msg tea.KeyMsg) tea.Cmd {
 	switch msg.Type {
 	case tea.KeyEnter:
 		m.input = nil
+		if msg.Alt { // esc and enter, read at once
+			return nil
+		}
 		return t.done(m, strings.TrimSpace(t.before+t.after))
 	case tea.KeyEsc:
 		m.input = nil
@@ -105,7 +108,7 @@ func (t *textInput) insert(text string) {
 // laneChoice is a question that is answered by choosing a lane. While it is
 // asked, the selection moves among the answers.
 type laneChoice struct {
-	prompt func(name string) string
+	prompt func(name string, short func(name string) string) string
 	do     func(m *model, label string)
 	except string // label of a speaker who is no answer; "" = everybody is
 	before string // label that was selected before the question
@@ -160,7 +163,7 @@ func (m *model) chooseSelected() {
 // question is answered by one of its keys. Enter is none of them: it may be typed
 // once too often after a name.
 type question struct {
-	text    string
+	forms   []string // of its text, the longest first
 	style   canvas.Style
 	answers []answer
 }
@@ -193,12 +196,28 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 	return nil, taken
 }
 
+// drawQuestion draws the longest form of the question that leaves room for the answers, or
+// for their keys alone.
 func (m *model) drawQuestion(c *canvas.Canvas, y int) {
-	segments := []canvas.Segment{canvas.NewSegment(m.question.text, m.question.style.Bold(), 1)}
+	shortest := m.question.forms[len(m.question.forms)-1]
+	room := m.w - 2
+	var answers, keys []canvas.Segment
 	for _, a := range m.question.answers {
-		segments = append(segments, canvas.NewSegment(a.key+" "+a.text, canvas.Plain, 0))
+		text := a.key + " " + a.text
+		answers, keys = append(answers, canvas.NewSegment(text, canvas.Plain, 0)), append(keys, canvas.NewSegment(a.key, canvas.Plain, 0))
+		room -= canvas.Width(text) + 2
 	}
-	c.Segments(1, y, m.w-2, segments, 2, m.glyphs)
+	if room < min(canvas.Width(shortest), 30) {
+		answers, room = keys, m.w-2-3*len(keys)
+	}
+	text := canvas.Fit(shortest, room, 9, m.glyphs.Ellipsis)
+	for _, form := range m.question.forms {
+		if canvas.Width(form) <= room {
+			text = form
+			break
+		}
+	}
+	c.Segments(1, y, m.w-2, append([]canvas.Segment{canvas.NewSegment(text, m.question.style.Bold(), 0)}, answers...), 2, m.glyphs)
 }
 
 // drawPrompt draws the text input or the choice, if there is one.
@@ -249,6 +268,24 @@ func (m *model) drawInput(c *canvas.Canvas, y int) {
 	}
 }
 
+// choicePrompt is the prompt of the choice for a name, with the names as long as there is
+// room, beside the keys on a wide screen.
+func (m *model) choicePrompt(name string) string {
+	room := m.w - 2
+	if m.w >= 60 {
+		room -= len("  enter yes  esc no")
+	}
+	for width := protocol.MaxNameRunes * 2; ; width-- {
+		text := m.choice.prompt(name, func(name string) string { return canvas.Fit(name, width, width/3, m.glyphs.Ellipsis) })
+		if width <= minShortName || canvas.Width(text) <= room {
+			return text
+		}
+	}
+}
+
+// minShortName is the least width that a shortened name has.
+const minShortName = 5
+
 func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 	name, style := "", canvas.Plain
 	if i := s.Index(m.selected); i >= 0 {
@@ -256,7 +293,7 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 	}
 	upDown := shownKey("up", m.glyphs.ASCII) + " " + shownKey("down", m.glyphs.ASCII)
 	c.Segments(1, y, m.w-2, []canvas.Segment{
-		canvas.NewSegment(m.choice.prompt(name), style.Bold(), 0),
+		canvas.NewSegment(m.choicePrompt(name), style.Bold(), 0),
 		canvas.NewSegment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
 		canvas.NewSegment("enter yes", canvas.Dim, 1),
 		canvas.NewSegment("esc no", canvas.Dim, 1),

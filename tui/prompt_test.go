@@ -61,3 +61,18 @@ func TestTextInputEnds(t *testing.T) {
 		t.Errorf("esc entered %q", got)
 	}
 }
+
+// TestBothNamesOfAQuestionAreReadable, however long they are.
+func TestBothNamesOfAQuestionAreReadable(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
+	for lane, name := range map[string]string{"1": "Bartholomew Quentin Worthington-Smythe III", "2": "Charlotte Wilhelmina Featherstonehaugh of York"} {
+		press(m, lane, "r")
+		typeText(m, name)
+		press(m, "enter")
+	}
+	press(m, "2", "m")
+	screenHas(t, m, "merge Charlotte Wilh")
+	screenHas(t, m, "into Bartholomew Q")
+	screenHas(t, m, "III?  ")
+	screenHas(t, m, "enter yes  esc no")
+}

@@ -201,8 +201,9 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 			add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
 		}
 	}
-	if m.notice != "" {
-		add(m.notice, m.noticeStyle, 5)
+	if m.notice != "" { // the response to a key
+		add(m.notice, m.noticeStyle, 0)
 	}
+	add(fmt.Sprintf("needs %dx%d", minWidth, minHeight), canvas.Dim, 5)
 	c.Segments(0, 0, m.w, segments, 2, m.glyphs)
 }

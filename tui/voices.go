@@ -44,7 +44,12 @@ func (m *model) askRemember(label string) {
 	}
 	m.voices.asked[label] = true
 	m.question = &question{
-		text: "remember the voice of " + p.Name + ", on this machine only?", style: p.Style,
+		forms: []string{
+			"remember the voice of " + p.Name + ", on this machine only?",
+			"remember " + p.Name + "'s voice, on this machine only?",
+			"remember " + p.Name + "'s voice on this machine?",
+			"remember " + p.Name + "'s voice?",
+		}, style: p.Style,
 		answers: []answer{
 			{"y", "yes", func(m *model) tea.Cmd { return m.remember(label, p.Name) }},
 			{"n", "no", nil},

@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -66,6 +67,26 @@ func TestOfferToRemember(t *testing.T) {
 	screenHas(t, m, "remember the voice of Rosa")
 	press(m, "esc")
 	screenHasNot(t, m, "remember the voice of")
+}
+
+// TestTheQuestionIsReadable: nobody consents to what is not on the screen.
+func TestTheQuestionIsReadable(t *testing.T) {
+	for _, c := range []struct {
+		w, h int
+		name string
+		want string
+	}{
+		{80, 24, "Margaret", "remember Margaret's voice, on this machine only?  y yes  n no  N never ask"},
+		{80, 24, strings.Repeat("Bartholomew ", 4), "remember Bartholomew Bartholomew Bartholom…'s voice?  y yes  n no  N never ask"},
+		{45, 10, "Anna", "remember Anna's voice?  y  n  N"},
+		{39, 12, "Anna", "remember Anna's voice?  y  n  N"},
+		{20, 5, "Anna", "r… voice?  y  n  N"},
+	} {
+		m, _ := voiceModel(t)
+		nameLane(m, "1", c.name)
+		m.Update(tea.WindowSizeMsg{Width: c.w, Height: c.h})
+		screenHas(t, m, c.want)
+	}
 }
 
 // TestQuestionTakesNoOtherKeys: the next name is typed although the question was not

@@ -141,7 +141,7 @@ type Player interface {
 	TogglePause()
 	// Seek goes to a position of the recording, in seconds; the player bounds it.
 	Seek(seconds float64)
-	// Faster doubles the speed (steps = 1) or halves it (-1).
+	// Faster goes to the next power of two above (steps = 1) or below (-1) the speed.
 	Faster(steps int)
 }
 

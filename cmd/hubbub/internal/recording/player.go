@@ -22,7 +22,7 @@ type Player struct {
 	now func() time.Time
 
 	mu       sync.Mutex // guards what follows
-	playing  bool
+	paused   bool       // by the user
 	speed    float64
 	from     float64   // position in seconds at since
 	since    time.Time // when playing started there
@@ -53,7 +53,7 @@ type Moment struct {
 // NewPlayer plays a recording from its start; speed 0 is at its end at once.
 // now is the wall clock.
 func NewPlayer(r *Recording, speed float64, now func() time.Time) *Player {
-	p := &Player{rec: r, now: now, playing: true, speed: speed, since: now(), timeline: protocol.NewTimeline()}
+	p := &Player{rec: r, now: now, speed: speed, since: now(), timeline: protocol.NewTimeline()}
 	if speed == 0 {
 		p.speed, p.from = 1, r.Length
 	}
@@ -63,7 +63,7 @@ func NewPlayer(r *Recording, speed float64, now func() time.Time) *Player {
 // position is where the clock stands, in seconds. The lock is held.
 func (p *Player) position() float64 {
 	at := p.from
-	if p.playing {
+	if !p.paused && !p.over {
 		at += p.now().Sub(p.since).Seconds() * p.speed
 	}
 	return min(at, p.rec.Length)
@@ -78,7 +78,7 @@ func (p *Player) advance() float64 {
 	}
 	if at >= p.rec.Length && !p.over {
 		p.over = true
-		p.from, p.playing = at, false
+		p.from = at
 		if turns := p.rec.addTranscripts(p.timeline, p.timeline.EndOpen(p.rec.end)); len(turns) > 0 {
 			p.reached = append(p.reached, Step{Turns: turns})
 		}
@@ -116,10 +116,10 @@ func (p *Player) TogglePause() {
 	at := p.advance()
 	if p.over {
 		p.seek(0)
-		p.playing = true
+		p.paused = false
 		return
 	}
-	p.from, p.since, p.playing = at, p.now(), !p.playing
+	p.from, p.since, p.paused = at, p.now(), !p.paused
 }
 
 // Seek goes to a position, in seconds, within the recording.
@@ -127,19 +127,19 @@ func (p *Player) Seek(seconds float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.advance()
-	atEnd := p.over
 	p.seek(seconds)
-	if atEnd && !p.over { // it was stopped by the end, not by the user
-		p.playing, p.since = true, p.now()
-	}
 }
 
-// Faster doubles the speed (steps = 1) or halves it (-1).
+// Faster goes to the next higher (steps = 1) or lower (-1) power of two, within the bounds.
 func (p *Player) Faster(steps int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.from, p.since = p.advance(), p.now()
-	p.speed = min(max(p.speed*math.Pow(2, float64(steps)), MinSpeed), MaxSpeed)
+	exponent := math.Floor(math.Log2(p.speed) + 1)
+	if steps < 0 {
+		exponent = math.Ceil(math.Log2(p.speed) - 1)
+	}
+	p.speed = min(max(math.Exp2(exponent), MinSpeed), MaxSpeed)
 }
 
 // Now is the replay at this moment.
@@ -147,7 +147,7 @@ func (p *Player) Now() Moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.advance()
-	m := Moment{Timeline: p.timeline.Snapshot(), Position: at, Playing: p.playing, Speed: p.speed, Over: p.over}
+	m := Moment{Timeline: p.timeline.Snapshot(), Position: at, Playing: !p.paused && !p.over, Speed: p.speed, Over: p.over}
 	for _, g := range p.rec.Info.Gaps {
 		if g.Start < at {
 			m.Gaps = append(m.Gaps, protocol.Span{Start: g.Start, End: min(g.End, at)})

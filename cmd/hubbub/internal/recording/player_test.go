@@ -94,12 +94,34 @@ func TestPlayer(t *testing.T) {
 	at(9)
 	p.TogglePause() // begins again
 	at(0)
+	p.TogglePause()
+	p.Seek(1e9) // paused by its user, who goes to the end and back
+	at(9)
+	p.Seek(5)
+	now = now.Add(time.Second)
+	at(5, "A", "B")
+	if p.Now().Playing {
+		t.Error("it plays, although it was paused")
+	}
+	p.TogglePause()
 	p.Seek(-5)
 	for range 20 {
 		p.Faster(1)
 	}
 	if s := p.Now(); s.Speed != MaxSpeed {
 		t.Errorf("the speed has no bound: %v", s.Speed)
+	}
+	for range 40 {
+		p.Faster(-1)
+	}
+	if s := p.Now(); s.Speed != MinSpeed {
+		t.Errorf("the speed has no bound: %v", s.Speed)
+	}
+	for range 4 {
+		p.Faster(1)
+	}
+	if s := p.Now(); s.Speed != 1 {
+		t.Errorf("the way back does not lead to the recording's speed: %v", s.Speed)
 	}
 }
 

@@ -121,6 +121,9 @@ func (f *fullScreen) finish() error {
 	if f.waiting != nil {
 		f.waiting.Stop()
 	}
+	if n := f.view.about().Notice; n != "" { // the screen that showed it is gone
+		f.streams.notice(n)
+	}
 	f.streams.notices(f.view.notices())
 	if n := watchNotice(f.view.state()); n != "" {
 		f.streams.notice(n)

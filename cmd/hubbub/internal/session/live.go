@@ -75,11 +75,17 @@ type Live struct {
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: display.Open, mics: newMicrophones(p.Chunks)}
-	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, gaps: l.Gaps}
+	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.isOver, gaps: l.Gaps}
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
 	}
 	return l
+}
+
+func (l *Live) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // end ends the input. What was captured is still sent and decided.

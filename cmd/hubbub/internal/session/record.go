@@ -15,6 +15,7 @@ import (
 type recordSwitch struct {
 	rec      *recording.Recorder
 	wanted   string                 // folder of --record; "" = none was named
+	over     func() bool            // whether the session is
 	position func() float64         // of a session without audio, in seconds; nil = there is audio
 	gaps     func() []protocol.Span // of the session
 
@@ -27,6 +28,9 @@ type recordSwitch struct {
 func (r *recordSwitch) toggle() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.over() {
+		return "", errors.New("the session is over: nothing is left to record")
+	}
 	position := 0.0
 	if r.position != nil {
 		position = r.position()

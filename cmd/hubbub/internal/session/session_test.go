@@ -463,3 +463,20 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+// TestNothingIsRecordedAfterTheEnd: the recording of the session stays as it is, and no empty
+// one is made.
+func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "recording")
+	s, recorder := live(t, protocoltest.Service{Stream: protocoltest.OneTurn}, dir)
+	defer func() { _ = recorder.Close(nil) }()
+	if err := Run(t.Context(), s, newStub(false)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := s.record.toggle(); err == nil || !strings.Contains(err.Error(), "the session is over") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if files, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+}

@@ -54,7 +54,7 @@ type Watched struct {
 func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
 		started: time.Now(), clock: streamClock{now: time.Now}, conn: display.Open}
-	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, position: w.position, gaps: w.Gaps}
+	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.isOver, position: w.position, gaps: w.Gaps}
 	return w
 }
 
@@ -62,6 +62,12 @@ func NewWatched(p WatchedParts) *Watched {
 func WatchedSource(id string) capture.Info {
 	id = protocol.Clean(id, 64)
 	return capture.Info{Kind: otherClient, Name: "stream " + id, Base: id}
+}
+
+func (w *Watched) isOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
 }
 
 func (w *Watched) end() {
