@@ -430,3 +430,17 @@ func TestDocumentNamesEveryRoute(t *testing.T) {
 		}
 	}
 }
+
+// Turns with all that they can have are as documented.
+func TestDocumentedTurns(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeTurns(&out, "", []protocol.Turn{{Speaker: "SPEAKER_00", Start: 1, End: 2, Match: "Anna", Text: "Good morning."}, {Speaker: "SPEAKER_01", Start: 2, End: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	var turns any
+	if err := json.Unmarshal(out.Bytes(), &turns); err != nil {
+		t.Fatal(err)
+	}
+	newContract(t, openAPI).matches("turns.json", turns, "components", "schemas", "Turns")
+}

@@ -31,7 +31,7 @@ func TestParseJob(t *testing.T) {
 	}
 	for _, c := range []struct{ body, field string }{
 		{`[]`, "body"}, {``, "url"}, {`{"url":""}`, "url"}, {`{"url":"ftp://a"}`, "url"}, {`{"url":"media://a b"}`, "url"},
-		{`{"url":"http://u:p@a/x"}`, "url"}, {`{"url":"https:///x"}`, "url"},
+		{`{"url":"http://u:p@a/x"}`, "url"}, {`{"url":"https:///x"}`, "url"}, {`{"url":"http://a:99999/x"}`, "url"},
 		{`{"url":"media://a","model":1}`, "model"},
 		{`{"url":"media://a","numSpeakers":0}`, "numSpeakers"}, {`{"url":"media://a","numSpeakers":-1}`, "numSpeakers"},
 		{`{"url":"media://a","numSpeakers":1.5}`, "numSpeakers"}, {`{"url":"media://a","numSpeakers":"2"}`, "numSpeakers"},

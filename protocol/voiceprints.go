@@ -111,13 +111,13 @@ func parseMatching(raw json.RawMessage) (*Matching, error) {
 }
 
 // CheckVoiceprintLabel checks the label of a voiceprint: 1 to MaxVoiceprintLabel
-// printable characters that do not begin with SPEAKER_ in any case.
+// printable characters and single spaces that do not begin with SPEAKER_ in any case.
 func CheckVoiceprintLabel(label string) error {
 	switch n := utf8.RuneCountInString(label); {
 	case n < 1 || n > MaxVoiceprintLabel:
 		return fmt.Errorf("must have 1 to %d characters", MaxVoiceprintLabel)
 	case Clean(label, MaxVoiceprintLabel) != label:
-		return fmt.Errorf("must have printable characters only, without space at the ends")
+		return fmt.Errorf("must have printable characters and single spaces only, and no space at its ends")
 	case len(label) >= 8 && strings.EqualFold(label[:8], "SPEAKER_"):
 		return fmt.Errorf("may not begin with SPEAKER_")
 	}

@@ -178,8 +178,9 @@ func tooLong(limit time.Duration) error {
 	return failed("The audio is longer than %.0f h.", limit.Hours())
 }
 
-// percent is a probability as a whole number, 0 to 100.
-func percent(p float64) int { return int(min(max(p, 0), 1)*100 + 0.5) }
+// percent is a probability as a whole number, 0 to 100, rounded down: what is below a threshold
+// is not shown as if it had reached it.
+func percent(p float64) int { return int(min(max(p, 0), 1)*100 + 1e-9) }
 
 // turns are turns for the output, with the confidences of all speakers if asked.
 func turns(result *offline.Result, list []offline.Turn, confidence bool) []protocol.JobTurn {

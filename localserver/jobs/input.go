@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 )
@@ -98,11 +98,7 @@ func (a *attempt) copyWeb(to io.Writer, address string) error {
 	case ctx.Err() != nil:
 		return failed("The address could not be fetched in time.")
 	}
-	var shown *url.Error
-	if errors.As(err, &shown) { // whose text repeats the address
-		err = shown.Err
-	}
-	return failed("The address could not be fetched: %v.", err)
+	return failed("The address could not be fetched: %v.", outbound.Reason(err))
 }
 
 var (

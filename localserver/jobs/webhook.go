@@ -90,7 +90,7 @@ func (r *Runner) deliver(d *store.Delivery) {
 	if hook.Reason = ""; err != nil {
 		hook.Reason = reason(err)
 		r.Counters.HooksFailed.Add(1)
-		r.Logger.Warn("a webhook failed", "job", j.ID, "try", hook.Tries, "error", err)
+		r.Logger.Warn("a webhook failed", "job", j.ID, "try", hook.Tries, "error", outbound.Reason(err))
 		if !hook.Done {
 			wait = hookPauses[hook.Tries-1]
 			hook.Next = r.Now().Add(wait).UTC()

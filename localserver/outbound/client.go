@@ -66,7 +66,7 @@ func (p Policy) checkIP(host string, ip netip.Addr) error {
 	if public(ip) || p.Hosts.address(ip) || p.Private && p.Hosts.own(host) {
 		return nil
 	}
-	return refused("%s is a private address", ip)
+	return refused("%s is at a private address", host)
 }
 
 // Client returns a client that calls only what the policy allows. It uses no proxy
@@ -100,6 +100,24 @@ func (p Policy) Get(ctx context.Context, address string) (*http.Response, error)
 		return nil, err
 	}
 	return p.Client(true).Do(r)
+}
+
+// Reason is why a request failed, without what its reader may not know: the rest of the
+// address, which may hold secrets, and addresses of this network.
+func Reason(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return fmt.Errorf("%s: %s", lookup.Name, lookup.Err)
+	}
+	var connection *net.OpError
+	for errors.As(err, &connection) {
+		err = connection.Err
+	}
+	return err
 }
 
 // dial connects to a host. The address is checked when it is known, directly

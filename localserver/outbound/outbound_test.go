@@ -181,3 +181,22 @@ func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 	at := conn.LocalAddr().String()
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "udp", at) }}
 }
+
+// TestReason: what a client or the log is told has no secrets of an address, and no address
+// of this network.
+func TestReason(t *testing.T) {
+	resolver := &net.DNSError{Err: "no such host", Name: "example.com", Server: "10.255.255.53:53"}
+	for want, err := range map[string]error{
+		"example.com: no such host": &url.Error{Op: "Post", URL: "https://example.com/?token=secret", Err: &net.OpError{Op: "dial", Net: "tcp", Err: resolver}},
+		"connection refused":        &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, Err: errors.New("connection refused")},
+		"else":                      errors.New("else"),
+	} {
+		if got := Reason(err).Error(); got != want {
+			t.Errorf("%v is shown as %q, want %q", err, got, want)
+		}
+	}
+	_, err := Policy{Hosts: hosts(t, "*")}.Get(t.Context(), "http://localhost:1/?token=secret")
+	if err == nil || !errors.Is(err, ErrRefused) || Reason(err).Error() != "the address is not allowed: localhost is at a private address" {
+		t.Errorf("%v", err)
+	}
+}
