@@ -56,7 +56,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.failure(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
-			return nil, fail(audiofile.ConvertHint, "%w; ffmpeg cannot decode it either: %w", err, reason)
+			return nil, fail("Check whether the file is complete, and whether it is audio at all.", "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed
 	}

@@ -80,7 +80,7 @@ func (a *App) Main() int {
 	addCompletion(root)
 	root.SetArgs(a.Args)
 	err := recovered.Guard(func() error { return root.ExecuteContext(ctx) })
-	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
+	if err != nil && !usage.Is(err) && strings.HasPrefix(err.Error(), "unknown command") {
 		err = oneLine(err)
 	}
 	return a.report(err)
@@ -98,11 +98,7 @@ func (a *App) report(err error) int {
 	}
 	if err != nil && !(a.interrupted.Load() && errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(a.Stderr, "hubbub: %v\n", err)
-		h := hint.Of(err)
-		if h == "" && errors.Is(err, syscall.ENOSPC) {
-			h = "Free disk space, or write to another disk."
-		}
-		if h != "" {
+		if h := whatToDo(err); h != "" {
 			fmt.Fprintln(a.Stderr, h)
 		}
 		crash.Report(a.Stderr, versionAndCommit(), err)
@@ -117,6 +113,29 @@ func (a *App) report(err error) int {
 		return exitInterrupted
 	}
 	return exitOK
+}
+
+// whatToDo is the hint of an error, or one for what the system says.
+func whatToDo(err error) string {
+	h := hint.Of(err)
+	if h != "" {
+		return h
+	}
+	var file *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "Free disk space, or write to another disk."
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return "Choose a shorter name."
+	case errors.Is(err, fs.ErrPermission):
+		return "Check the permissions of the file and its folder, or choose another place."
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR):
+		return "Move what is there, or choose another name."
+	case errors.As(err, &file), errors.As(err, &link):
+		return "Check the name, and the disk that it is on."
+	}
+	return ""
 }
 
 // stdoutClosed reports whether err is that of a write to a pipe whose reader has

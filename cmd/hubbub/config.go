@@ -121,6 +121,9 @@ func (a *App) config(format string) error {
 	if file.Exists {
 		state = "is read"
 	}
+	if file.Path == "" {
+		file.Path, state = "no settings file:", "neither HOME nor XDG_CONFIG_HOME is set"
+	}
 	fmt.Fprintf(a.Stdout, "%s %s\n\n", file.Path, state)
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0) // without a heading
 	for _, s := range all {

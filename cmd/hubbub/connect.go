@@ -131,14 +131,20 @@ func (f *wordsFlags) add(flags *pflag.FlagSet, help string) {
 	flags.StringVar(&f.wordsModel, "words-model", "", "`MODEL` that the endpoint of --words is asked for")
 }
 
+// wordsOfService is the value of --words that asks the remote service.
+const wordsOfService = "service"
+
 // wordsKeyEnv gives the key of the endpoint of --words.
 const wordsKeyEnv = "HUBBUB_WORDS_KEY"
 
 // recogniser is that of --words, nil without the flag. The key of an endpoint comes
 // from the environment, or else from the key ring.
 func (f *wordsFlags) recogniser() (words.Recogniser, error) {
-	if f.words == "" {
+	switch f.words {
+	case "":
 		return nil, nil
+	case wordsOfService:
+		return nil, usage.Error("--words service is for a remote service", "Give your own recogniser with --words.")
 	}
 	key := os.Getenv(wordsKeyEnv)
 	if strings.HasPrefix(f.words, "http") && key == "" {

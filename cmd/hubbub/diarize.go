@@ -182,7 +182,7 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 	defer d.mu.Unlock()
 	d.failed++
 	d.line("hubbub: %v", err)
-	if h := hint.Of(err); h != "" {
+	if h := whatToDo(err); h != "" {
 		d.line("%s", h)
 	}
 	d.results[i] = []byte{}
@@ -192,7 +192,7 @@ func (d *diarizer) fail(ctx context.Context, i int, err error) error {
 // paths are the files to write, "" for standard output. Existing files are
 // replaced only if the user agrees.
 func (d *diarizer) paths(files []string) ([]string, error) {
-	paths := make([]string, len(files))
+	paths, names := make([]string, len(files)), make([]string, len(files))
 	var extension string
 	for _, f := range diarizeFiles {
 		if f.output == d.flags.output.value {
@@ -203,13 +203,13 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		if file == "-" || capture.IsDevice(file) {
 			return nil, usage.Error("hubbub diarize takes files, not "+file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav.")
 		}
-		if d.flags.out == "" {
-			continue
-		}
 		base := filepath.Base(file)
-		paths[i] = filepath.Join(d.flags.out, strings.TrimSuffix(base, filepath.Ext(base))+extension)
-		if first := slices.Index(paths[:i], paths[i]); first >= 0 {
-			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, paths[i]), "Diarize them one after the other, into different folders.")
+		names[i] = strings.TrimSuffix(base, filepath.Ext(base))
+		if first := slices.Index(names[:i], names[i]); first >= 0 {
+			return nil, usage.Error(fmt.Sprintf("the results of %s and %s have the same name, %s", files[first], file, names[i]), "Diarize them one after the other, into different folders or files.")
+		}
+		if d.flags.out != "" {
+			paths[i] = filepath.Join(d.flags.out, names[i]+extension)
 		}
 	}
 	if d.flags.out == "" {

@@ -63,6 +63,20 @@ func (d *durationFlag) Set(s string) error {
 	return nil
 }
 
+// folder is a flag that takes the name of a folder. An empty one, as of an unset variable of a
+// shell, is an error: what was to be stored there would be lost.
+type folder string
+
+func (f *folder) String() string { return string(*f) }
+func (f *folder) Type() string   { return "string" }
+func (f *folder) Set(name string) error {
+	if name == "" {
+		return errors.New("must name a folder")
+	}
+	*f = folder(name)
+	return nil
+}
+
 // count is a flag that takes a whole number within bounds.
 type count struct {
 	value    int
@@ -143,7 +157,7 @@ func addOutput(cmd *cobra.Command, output *choice) {
 
 // addData adds --data, the data folder of a server.
 func addData(cmd *cobra.Command, data *string) {
-	cmd.Flags().StringVar(data, "data", "", "data `DIR` of the server (its --data)")
+	cmd.Flags().Var((*folder)(data), "data", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
 }
 
@@ -173,6 +187,14 @@ func (c *channelsFlag) Set(text string) (err error) {
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if cmd.HasSubCommands() {
+		fix := fmt.Sprintf("Run '%s --help' for the commands.", cmd.CommandPath())
+		cmd.SuggestionsMinimumDistance = 2
+		if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+			fix = fmt.Sprintf("Did you mean %s? %s", strings.Join(similar, " or "), fix)
+		}
+		return usage.Error(fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), fix)
 	}
 	return usage.Error(
 		fmt.Sprintf("%s takes no argument %q", cmd.CommandPath(), args[0]),

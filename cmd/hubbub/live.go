@@ -74,7 +74,7 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 	f.pace.add(cmd, "pace", "", "`PACE`: realtime, or fast: a file as fast as the built-in engine can process it")
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect a lost stream, 0 = never; 15s by default without a full-screen display")
 	f.engineFlags.add(flags)
-	flags.StringVar(&f.record, "record", "", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
+	flags.Var((*folder)(&f.record), "record", "record the session into `DIR`: audio.wav, events.ndjson, turns.rttm, and the files that replay needs")
 	f.voicesFlags.add(flags)
 	flags.BoolVar(&f.sendVoices, "send-voices", false, "with --voices and --server: send the voiceprints to the remote service")
 	f.wordsFlags.add(flags, "show what is said, from your `RECOGNISER`: "+recogniserHelp+", or service: the words of the remote service")
@@ -133,7 +133,7 @@ func (f *liveFlags) complete(cmd *cobra.Command) (err error) {
 }
 
 // wordsOfService reports whether the remote service is asked for words.
-func (f *liveFlags) wordsOfService() bool { return f.words == "service" }
+func (f *liveFlags) wordsOfService() bool { return f.words == wordsOfService }
 
 // checkInput rejects standard input if it is a terminal: it would be waited for,
 // on a screen without keys.
@@ -317,5 +317,6 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 		Source: source.Info(), Chunks: chunks, EndInput: endInput, Stream: stream, Recorder: recorder, Record: f.record, Annotations: annotations, Voices: learner, Transcriber: transcriber,
 		Server: server.name, Latency: server.latency, Shared: server.shared,
 	})
+	a.onSecondInterrupt(live.SkipWords)
 	return session.Run(ctx, live, display)
 }

@@ -84,7 +84,7 @@ transfer, handshake, job-create, job-status, job-cancel, job-list or all.`,
 	flags.StringVar(&o.Addr, "listen", "127.0.0.1:8580", "`HOST:PORT` to listen on; port 0 picks a free port")
 	flags.Var(&f.tls, "tls", "TLS `MODE`: self-signed, off, or CERT,KEY: two PEM files, reloaded when they change")
 	flags.StringArrayVar(&o.APIKeys, "api-key", nil, "API `KEY` to accept, for the account default; repeatable (HUBBUB_API_KEY)")
-	flags.StringVar(&o.DataDir, "data", "", "store streams in `DIR` (default: in memory)")
+	flags.Var((*folder)(&o.DataDir), "data", "store streams in `DIR` (default: in memory)")
 	flags.StringVar(&o.NATS, "nats", "", "`URL` of a NATS cluster with JetStream that stores the streams of several nodes")
 	flags.StringVar(&o.PublicURL, "public-url", "", "`URL` at which clients reach this server, if it differs from the listening address")
 	flags.Var(&f.maxStreams, "max-streams", fmt.Sprintf("at most `N` concurrent streams on this node (default %d: 30 for each core)", localserver.DefaultMaxStreams()))

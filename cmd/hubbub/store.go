@@ -46,8 +46,11 @@ file is verified before it gets its name. Only its owner can read it: it contain
 the secrets of the server.`,
 		Args: exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if data == "" {
+			switch {
+			case data == "":
 				return errNoData
+			case args[0] == "":
+				return usage.Error("hubbub store backup needs FILE", "Give the name of a new file.")
 			}
 			size, err := backUp(cmd.Context(), data, args[0])
 			if err != nil {
@@ -106,7 +109,7 @@ before.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "new data `DIR`")
+	cmd.Flags().Var((*folder)(&data), "data", "new data `DIR`")
 	_ = cmd.MarkFlagDirname("data")
 	return cmd
 }

@@ -52,11 +52,18 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 			RunE: func(_ *cobra.Command, args []string) error { return renameVoice(args[0], args[1]) }},
 		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
 			RunE: onStore(removeVoice)},
-		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file", Args: exactArgs("FILE"),
-			RunE: onStore(voices.Store.Export)},
+		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file; - is standard output", Args: exactArgs("FILE"),
+			RunE: onStore(a.exportVoices)},
 		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
 			RunE: onStore(a.importVoices)})
 	return cmd
+}
+
+func (a *App) exportVoices(s voices.Store, path string) error {
+	if path == "-" {
+		return s.Write(a.Stdout)
+	}
+	return s.Export(path)
 }
 
 func newLearnVoices(a *App) *cobra.Command {

@@ -44,7 +44,7 @@ exit code is 1 if the stream ended with an error.`,
 				return nil
 			}
 			return usage.Error("hubbub watch needs the ID of a stream",
-				"'hubbub live --server URL' prints it when it starts. A service does not list streams.")
+				"'hubbub live --server URL' shows it, at the start or under ?. A service does not list streams.")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.complete(cmd); err != nil {
@@ -57,7 +57,7 @@ exit code is 1 if the stream ended with an error.`,
 	flags.SortFlags = false
 	f.serviceFlags.addRemote(cmd)
 	flags.Var(&f.reconnect, "reconnect", "longest `TIME` to try to reconnect, or to wait for a sender that resumes, 0 = never; 15s by default without a full-screen display")
-	flags.StringVar(&f.record, "record", "", "record the events and turns, without audio, into `DIR`")
+	flags.Var((*folder)(&f.record), "record", "record the events and turns, without audio, into `DIR`")
 	flags.BoolVar(&f.words, "words", false, "display what is said, if the sender has asked the service for it")
 	f.displayFlags.add(cmd)
 	_ = cmd.MarkFlagDirname("record")

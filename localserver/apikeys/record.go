@@ -104,16 +104,14 @@ func Revoke(dataDir, key string, now time.Time) (r Record, known bool, err error
 	if id == "" || len(id) > maxID {
 		return r, false, hint.Add(errors.New("this is not the ID of an API key"), "'hubbub key list' lists the IDs.")
 	}
-	named, err := readRecords(dataDir)
-	if r, known = named[recordName(id)]; !known {
+	named, _ := readRecords(dataDir) // List reports those that are damaged
+	if r, known = named[recordName(id)]; r.ID == "" {
 		r = Record{ID: id, Expires: expires}
 	}
 	if r.Revoked == nil {
 		now = now.UTC().Truncate(time.Second)
 		r.Revoked = &now
-		if failed := writeRecord(dataDir, r); failed != nil {
-			return r, known, failed
-		}
+		err = writeRecord(dataDir, r)
 	}
 	return r, known && r.Created != nil, err
 }

@@ -82,6 +82,7 @@ func TestDamagedRecord(t *testing.T) {
 	dir := t.TempDir()
 	key, other := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now()), mustCreate(t, dir, "b", PlanPro, time.Hour, time.Now())
 	file := filepath.Join(dir, recordFolder, recordName(recordOf(t, dir, "a").ID)+recordSuffix)
+	second := recordOf(t, dir, "b").ID
 	good, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,10 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	if _, err := List(dir); err == nil {
 		t.Error("a damaged record is not reported")
+	}
+	// Another key is revoked all the same.
+	if r, known, err := Revoke(dir, second, time.Now()); err != nil || !known || r.Account != "b" || accepts(ringOf(dir, time.Now), other) {
+		t.Errorf("revoked %+v, known %v: %v", r, known, err)
 	}
 	// It is reported until the file is repaired, which does not change its folder.
 	old := time.Now().Add(-time.Hour)

@@ -139,7 +139,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	req.Header.Set("User-Agent", c.userAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return hint.Errorf("is it running at "+c.BaseURL()+"?", "the service cannot be reached: %w", err)
+		return explainNetwork(ctx, c.base, c.timeout, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

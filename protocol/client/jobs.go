@@ -3,12 +3,12 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"hubbub/protocol"
+	"hubbub/protocol/hint"
 )
 
 // maxJob bounds the status of a job, in bytes: its output is long for a recording
@@ -50,7 +50,7 @@ func (c *Client) CancelJob(ctx context.Context, id string) (protocol.JobStatus, 
 
 func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStatus, err error) {
 	if !validID(id) {
-		return s, fmt.Errorf("%q is not the id of a job", protocol.Clean(id, 64))
+		return s, hint.Errorf("hubbub jobs list shows the ids", "%q is not the id of a job", protocol.Clean(id, 64))
 	}
 	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), nil, &s)
 	var response *ResponseError

@@ -136,7 +136,7 @@ func writeFile(path string, perm fs.FileMode, replace bool, write func(io.Writer
 // left to the umask.
 func createTemp(path string, perm fs.FileMode) (temp *os.File, err error) {
 	for range 100 {
-		name := fmt.Sprintf(".%s-%08x", filepath.Base(path), rand.Uint32())
+		name := fmt.Sprintf(".hubbub-%08x", rand.Uint32()) // not longer than path may be
 		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			break

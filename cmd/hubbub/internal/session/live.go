@@ -70,16 +70,33 @@ type Live struct {
 	over   bool
 	// ended: the input ended by itself or by its user's key, not by the context of run.
 	ended bool
+
+	unawaited chan struct{} // closed by SkipWords
+	skipWords func()
 }
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
 	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: display.Open, mics: newMicrophones(p.Chunks)}
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.isOver, gaps: l.Gaps}
+	l.unawaited = make(chan struct{})
+	l.skipWords = sync.OnceFunc(func() { close(l.unawaited) })
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
 	}
 	return l
+}
+
+// SkipWords displays the turns that wait for their words without them. It reports false when
+// it has done that before, or there are no words.
+func (l *Live) SkipWords() bool {
+	select {
+	case <-l.unawaited:
+		return false
+	default:
+		l.skipWords()
+		return l.Transcriber != nil || l.Stream.Words()
+	}
 }
 
 func (l *Live) isOver() bool {
@@ -165,8 +182,12 @@ func (l *Live) receive(d Display) error {
 	input := l.Chunks.Stats()
 	wait := time.NewTicker(waitNotice)
 	defer wait.Stop()
+	unawaited := l.unawaited
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
+		case <-unawaited:
+			unawaited = nil
+			out.skipWords()
 		case u, more := <-updates:
 			if !more {
 				updates = nil
@@ -188,7 +209,10 @@ func (l *Live) receive(d Display) error {
 		case err := <-l.Transcriber.failed():
 			out.keep(d.notice(describeFailure(err), false))
 		case <-wait.C:
-			if updates != nil && l.draining() {
+			switch {
+			case updates == nil:
+				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
+			case l.draining():
 				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))
 			}
 		case <-l.Recorder.Changed():

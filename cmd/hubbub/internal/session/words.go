@@ -148,12 +148,17 @@ func (o *output) transcribed(t protocol.Turn) {
 // serviceOver says that the service sends no more words.
 func (o *output) serviceOver() {
 	if o.fromService {
-		o.fromService = false
-		for i := range o.held {
-			o.held[i].ready = true
-		}
-		o.release()
+		o.skipWords()
 	}
+}
+
+// skipWords displays the turns that are held, and holds no more.
+func (o *output) skipWords() {
+	o.fromService, o.transcriber = false, nil
+	for i := range o.held {
+		o.held[i].ready = true
+	}
+	o.release()
 }
 
 // due fires when the oldest turn that is held has waited long enough.

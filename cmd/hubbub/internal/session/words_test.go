@@ -10,9 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
+	"hubbub/protocol/protocoltest"
 )
 
 // slowRecogniser takes a time for each turn.
@@ -64,6 +67,31 @@ func TestWordsAreWaitedFor(t *testing.T) {
 				t.Errorf("%v after %v, %d late; want %v after %v", got, time.Since(began), w.late.Load(), want, c.after)
 			}
 		})
+	}
+}
+
+// TestSkippedWords: an interrupt displays the turns that wait for their words.
+func TestSkippedWords(t *testing.T) {
+	s, _ := live(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+		protocoltest.UntilEnd(conn)
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0, "SPEAKER_00"))
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.5, "SPEAKER_00"))
+		protocoltest.CloseWith(conn, 1000, "")
+	}}, "")
+	s.Transcriber = NewTranscriber(slowRecogniser{time.Hour})
+	defer s.Transcriber.Close()
+	d := newStub(false)
+	var first, second bool
+	d.onRun = func() {
+		waitFor(t, func() bool { return len(s.state().Timeline.Turns()) > 0 })
+		first, second = s.SkipWords(), s.SkipWords()
+	}
+	begun := time.Now()
+	if err := Run(t.Context(), s, d); err != nil {
+		t.Fatal(err)
+	}
+	if !first || second || len(d.turns) != 1 || d.turns[0].Text != "" || time.Since(begun) > wordsWait/2 {
+		t.Errorf("skipped %v, again %v, turns %v after %v", first, second, d.turns, time.Since(begun))
 	}
 }
 

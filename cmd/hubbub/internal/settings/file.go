@@ -74,7 +74,11 @@ func Read() (*File, error) {
 	case errors.Is(err, fs.ErrNotExist) && os.Getenv(pathEnv) == "":
 		return f, nil
 	case err != nil:
-		return nil, usage.Error(fmt.Sprintf("cannot read the settings: %v", err), "Make it readable, or leave "+pathEnv+" unset.")
+		fix := "Make it readable, or move it away."
+		if os.Getenv(pathEnv) != "" {
+			fix = "Make it readable, or leave " + pathEnv + " unset."
+		}
+		return nil, usage.Error(fmt.Sprintf("cannot read the settings: %v", err), fix)
 	}
 	f.Exists = true
 	return f, f.parse(raw)

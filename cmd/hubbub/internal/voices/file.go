@@ -13,8 +13,8 @@ import (
 // maxFile bounds an exported file, in bytes.
 const maxFile = 2 << 20
 
-// Export writes all voices to a new file, which only its owner can read.
-func (s Store) Export(path string) error {
+// Write writes all voices.
+func (s Store) Write(w io.Writer) error {
 	list, err := s.List()
 	if err != nil {
 		return err
@@ -23,6 +23,12 @@ func (s Store) Export(path string) error {
 	if err != nil {
 		return err
 	}
+	_, err = w.Write(append(raw, '\n'))
+	return err
+}
+
+// Export writes all voices to a new file, which only its owner can read.
+func (s Store) Export(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		err = fmt.Errorf("%s exists already", path)
@@ -30,8 +36,7 @@ func (s Store) Export(path string) error {
 	if err != nil {
 		return hint.Add(err, "Choose another file.")
 	}
-	_, err = file.Write(append(raw, '\n'))
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(s.Write(file), file.Close()); err != nil {
 		_ = os.Remove(path) // a part of it is of no use, and would be in the way
 		return hint.Add(err, "Choose another file.")
 	}
