@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/charmbracelet/x/term"
 	"github.com/muesli/termenv"
+	"golang.org/x/term"
 
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
@@ -36,9 +37,9 @@ func Summary(w io.Writer, s display.State, o Options) error {
 	t := canvas.DetectTheme(w, o.Background)
 	ascii := o.ASCII || t.Plain() || asciiLocale()
 	width := math.MaxInt
-	if f, ok := w.(term.File); !ok || !term.IsTerminal(f.Fd()) {
+	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		t = canvas.NewTheme(termenv.Ascii, true, true)
-	} else if columns, _, err := term.GetSize(f.Fd()); err == nil && columns > 0 {
+	} else if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 		width = columns
 	}
 	return writeSummary(w, width, display.NewSession(s, o.Annotations), t, canvas.NewGlyphs(ascii, t.Plain()))

@@ -25,6 +25,7 @@ import (
 	"hubbub/localserver/engine/offline"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
@@ -279,7 +280,7 @@ func (d *diarizer) write(i int, file, path string, turns []protocol.Turn, name s
 		return err
 	}
 	if path != "" {
-		if err := recording.WriteFile(path, b.Bytes(), 0o666); err != nil {
+		if err := atomicfile.WriteFile(path, b.Bytes(), 0o666); err != nil {
 			return err
 		}
 		d.progress.Clear()

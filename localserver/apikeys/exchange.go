@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -92,7 +92,7 @@ func folderOrigin(folder string) (string, error) {
 		return "", err
 	}
 	id := uuid.NewString()
-	return id, datafolder.WriteFile(file, []byte(id+"\n"))
+	return id, atomicfile.WriteFile(file, []byte(id+"\n"), 0o600)
 }
 
 // run makes one exchange.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -124,7 +124,7 @@ func writeRecord(dataDir string, r Record) error {
 		err = os.MkdirAll(folder, 0o700)
 	}
 	if err == nil {
-		err = datafolder.WriteFile(filepath.Join(folder, recordName(r.ID)+recordSuffix), append(raw, '\n'))
+		err = atomicfile.WriteFile(filepath.Join(folder, recordName(r.ID)+recordSuffix), append(raw, '\n'), 0o600)
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("the record of the API key could not be saved: %w", err), "Choose a data folder that you may write to.")

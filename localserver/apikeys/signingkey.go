@@ -17,7 +17,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -168,7 +168,7 @@ func createSigningKey(dataDir, algorithm string, now time.Time) (signingKey, err
 	err := os.MkdirAll(folder, 0o700)
 	raw := pem.EncodeToMemory(&block)
 	if err == nil {
-		err = datafolder.WriteFile(filepath.Join(folder, id+keySuffix), raw)
+		err = atomicfile.WriteFile(filepath.Join(folder, id+keySuffix), raw, 0o600)
 	}
 	if err != nil {
 		return signingKey{}, hint.Add(fmt.Errorf("the signing key could not be saved: %w", err), "Choose a data folder that you may write to.")

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -30,7 +30,7 @@ func WebhookRoot(dataDir string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		root := make([]byte, webhookBytes)
 		_, _ = rand.Read(root) // never returns an error
-		if err = createFile(path, root); err == nil {
+		if err = atomicfile.CreateFile(path, root, 0o600); err == nil {
 			return root, nil
 		}
 		raw, err = os.ReadFile(path) // another process may have created it
@@ -44,18 +44,9 @@ func WebhookRoot(dataDir string) ([]byte, error) {
 	return raw, nil
 }
 
-// createFile writes a file that does not exist, completely or not at all.
-func createFile(path string, raw []byte) error {
-	tmp := path + "." + rand.Text()
-	if err := datafolder.WriteFile(tmp, raw); err != nil {
-		return err
-	}
-	return errors.Join(os.Link(tmp, path), os.Remove(tmp))
-}
-
 // SetWebhookRoot replaces the root of a data folder, by that of its cluster.
 func SetWebhookRoot(dataDir string, root []byte) error {
-	return datafolder.WriteFile(filepath.Join(dataDir, webhookFile), root)
+	return atomicfile.WriteFile(filepath.Join(dataDir, webhookFile), root, 0o600)
 }
 
 // WebhookSecret is the secret with which the webhooks of an account are signed.

@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -131,7 +131,7 @@ func (c *Certificate) CAPEM() []byte { return bytes.Clone(c.caPEM) }
 // is secret.
 func writeCA(file string, raw []byte) error {
 	if old, err := os.ReadFile(file); err != nil || !bytes.Equal(old, raw) {
-		if err := datafolder.WriteFile(file, raw); err != nil {
+		if err := atomicfile.WriteFile(file, raw, 0o600); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func Create(dir string, now time.Time, hosts ...string) (*Certificate, error) {
 		return nil, fmt.Errorf("no certificate could be created: %w", err)
 	}
 	if dir != "" {
-		if err := datafolder.WriteFile(file, raw); err != nil {
+		if err := atomicfile.WriteFile(file, raw, 0o600); err != nil {
 			return nil, hint.Add(fmt.Errorf("the certificate cannot be stored: %w", err), "Check the permissions of the data folder.")
 		}
 	}

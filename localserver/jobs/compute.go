@@ -155,7 +155,7 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			a.thousandths.Store(int64(share * 1000)) // the next renewal of the claim stores it
 		}
 		for a.Busy() && a.ctx.Err() == nil {
-			pause(a.ctx, busyPause)
+			_ = protocol.Sleep(a.ctx, busyPause)
 		}
 	}
 	return context.Cause(a.ctx)

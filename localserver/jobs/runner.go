@@ -12,6 +12,7 @@ import (
 	"hubbub/capture"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
+	"hubbub/protocol"
 	"hubbub/protocol/recovered"
 	"hubbub/protocol/words"
 )
@@ -142,7 +143,7 @@ func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.
 			r.Logger.Warn(none, "error", err)
 		}
 		failing = true
-		pause(r.ctx, retryPause)
+		_ = protocol.Sleep(r.ctx, retryPause)
 	}
 }
 
@@ -204,15 +205,5 @@ func (r *Runner) Cancel(id string) {
 	defer r.mu.Unlock()
 	if cancel := r.active[id]; cancel != nil {
 		cancel(errLost)
-	}
-}
-
-// pause waits for some time or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }

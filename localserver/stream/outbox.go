@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"hubbub/localserver/store"
-	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/recovered"
 )
 
@@ -294,7 +294,7 @@ func (o *Outbox) save(p *PendingFinish) error {
 	if err := os.MkdirAll(o.folder, 0o700); err != nil {
 		return err
 	}
-	return datafolder.WriteFile(o.file(p), raw)
+	return atomicfile.WriteFile(o.file(p), raw, 0o600)
 }
 
 // load reads the folder. The error names the files that cannot be used, which

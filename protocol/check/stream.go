@@ -118,7 +118,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 	chunks := len(c.Speech) / protocol.ChunkSamples
 	begin := time.Now()
 	for i := range chunks {
-		if err := client.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
+		if err := protocol.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
 			return err
 		}
 		st.mu.Lock()

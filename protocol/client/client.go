@@ -83,7 +83,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, key: key, tls: conf, userAgent: cmp.Or(o.UserAgent, "hubbub"), timeout: cmp.Or(o.Timeout, DefaultTimeout),
-		config: defaultConfig(), wait: Sleep}
+		config: defaultConfig(), wait: protocol.Sleep}
 	if o.Tracer != nil {
 		c.tracer = &tracer{sink: o.Tracer, redactor: trace.NewRedactor(key)}
 	}
@@ -243,16 +243,4 @@ func parseKey(key string) (string, error) {
 		}
 	}
 	return key, nil
-}
-
-// Sleep waits for a duration, or until ctx ends, whose error it returns.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

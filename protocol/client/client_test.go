@@ -217,7 +217,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 		w.Header().Set("Retry-After", "60")
 		respond(429, "application/json", `{"requestId":"r","message":"slow down"}`)(w, r)
 	})
-	c.wait = func(ctx context.Context, d time.Duration) error { cancel(); return Sleep(ctx, d) }
+	c.wait = func(ctx context.Context, d time.Duration) error { cancel(); return protocol.Sleep(ctx, d) }
 	if _, err := c.Test(ctx); err == nil || !strings.Contains(err.Error(), "slow down") {
 		t.Errorf("%v", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/protocol/client"
 	"hubbub/protocol/hint"
 )
 
@@ -68,7 +67,7 @@ func (p *prober) do(ctx context.Context, a request) (*response, error) {
 		if wait == 0 || wait > maxWait {
 			return r, nil
 		}
-		if err := client.Sleep(ctx, wait); err != nil {
+		if err := protocol.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/protocol/client"
 	"hubbub/protocol/trace"
 )
 
@@ -93,7 +92,7 @@ func (p *prober) conversation(ctx context.Context) (*exchange, error) {
 		var during map[string]json.RawMessage
 		begin := time.Now()
 		for i := range len(p.Speech) / protocol.ChunkSamples {
-			if err := client.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
+			if err := protocol.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
 				return nil, err
 			}
 			if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
@@ -233,7 +232,7 @@ func (p *prober) finalStatus(ctx context.Context, id string) (map[string]json.Ra
 		if s := textOf(fields, "status"); s == protocol.StatusDone || s == protocol.StatusError || time.Now().After(deadline) {
 			return fields, nil
 		}
-		if err := client.Sleep(ctx, 250*time.Millisecond); err != nil {
+		if err := protocol.Sleep(ctx, 250*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

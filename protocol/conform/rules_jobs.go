@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"hubbub/protocol"
-	"hubbub/protocol/client"
 )
 
 var jobRules = []Rule{
@@ -105,7 +104,7 @@ func jobFails(ctx context.Context, p *prober) (string, error) {
 		case output != nil, !slices.Contains([]string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning}, status), time.Now().After(deadline):
 			return "", differs("%s", r)
 		}
-		if err := client.Sleep(ctx, 250*time.Millisecond); err != nil {
+		if err := protocol.Sleep(ctx, 250*time.Millisecond); err != nil {
 			return "", err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/protocol/client"
+	"hubbub/protocol"
 )
 
 var tokenRules = []Rule{
@@ -192,7 +192,7 @@ func (p *prober) oldToken(ctx context.Context) (*response, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := client.Sleep(ctx, 10*time.Minute+5*time.Second); err != nil {
+		if err := protocol.Sleep(ctx, 10*time.Minute+5*time.Second); err != nil {
 			return nil, err
 		}
 		return p.handshake(ctx, made.URL)

@@ -25,7 +25,6 @@ const (
 type Stats struct {
 	Recognised, Failed int64
 	Dropped            int64 // the queue was full
-	Skipped            int64 // too short, or their audio was gone or another turn's
 }
 
 // Options are what a Queue needs.
@@ -178,17 +177,7 @@ func (q *Queue) waitInterval() bool {
 	q.mu.Lock()
 	wait := time.Until(q.resume)
 	q.mu.Unlock()
-	if wait <= 0 {
-		return true
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-q.ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return wait <= 0 || protocol.Sleep(q.ctx, wait) == nil
 }
 
 // deliver passes the turns on in order.
@@ -206,7 +195,6 @@ func (q *Queue) deliver() {
 // recognise returns the words of the parts of a turn.
 func (q *Queue) recognise(parts [][]int16) string {
 	if len(parts) == 0 {
-		q.count(func(s *Stats) { s.Skipped++ })
 		return ""
 	}
 	var all []string

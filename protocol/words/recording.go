@@ -118,11 +118,8 @@ func (r *Recording) part(ctx context.Context, samples []int16) (text string, tim
 		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.inARow > 0 {
 			return text, timed, err
 		}
-		wait := time.NewTimer(min(max(retryPauses[try], e.retryAfter), maxInterval))
-		select {
-		case <-ctx.Done():
-			return "", nil, ctx.Err()
-		case <-wait.C:
+		if err := protocol.Sleep(ctx, min(max(retryPauses[try], e.retryAfter), maxInterval)); err != nil {
+			return "", nil, err
 		}
 	}
 }

@@ -20,13 +20,14 @@ import (
 	"strings"
 	"time"
 
-	"hubbub/localserver/store/datafolder"
-
 	"github.com/klauspost/compress/s2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats-server/v2/server/archive"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hubbub/localserver/store/datafolder"
+	"hubbub/protocol/atomicfile"
 )
 
 // A backup is a ZIP archive of a data folder:
@@ -40,12 +41,11 @@ import (
 // newest when it begins, so it would have neither the old nor the new version of a
 // record that is replaced meanwhile.
 const (
-	format         = 1
-	streamEntries  = "streams/"
-	fileEntries    = "files/"
-	manifestEntry  = "manifest.json"
-	configSuffix   = ".json"
-	temporaryFiles = ".tmp-" // of WriteFile
+	format        = 1
+	streamEntries = "streams/"
+	fileEntries   = "files/"
+	manifestEntry = "manifest.json"
+	configSuffix  = ".json"
 	// readTimeout bounds the reading of one message.
 	readTimeout = 10 * time.Second
 )
@@ -234,7 +234,7 @@ func (b *writer) addFiles(dir string) error {
 			return err
 		case d.IsDir() && (name == datafolder.JetStream || name == datafolder.Jobs):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || name == datafolder.LockFile || strings.HasPrefix(d.Name(), temporaryFiles):
+		case !d.Type().IsRegular() || name == datafolder.LockFile || strings.HasPrefix(d.Name(), atomicfile.TempPrefix):
 			return nil
 		}
 		raw, err := os.ReadFile(path)

@@ -19,6 +19,7 @@ import (
 
 	"hubbub/localserver/store/datafolder"
 	"hubbub/localserver/store/embedded"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -180,7 +181,7 @@ func (b *reader) restoreTo(dir string, log *slog.Logger) error {
 				err = os.MkdirAll(filepath.Dir(to), 0o700)
 			}
 			if err == nil {
-				err = datafolder.WriteFile(to, raw)
+				err = atomicfile.WriteFile(to, raw, 0o600)
 			}
 			if err != nil {
 				return err

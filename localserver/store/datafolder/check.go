@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -182,7 +183,7 @@ func Salvage(dir string, log *slog.Logger) (found Damage, err error) {
 	repair := func(file string, b block) error {
 		log.Error("a file of the store is damaged; its intact records are used",
 			"file", file, "intact-records", b.records, "damaged-ranges", b.ranges, "damaged-bytes", b.damaged)
-		if err := WriteFile(file, b.intact); err != nil {
+		if err := atomicfile.WriteFile(file, b.intact, 0o600); err != nil {
 			return err
 		}
 		// What the server noted of its blocks is not true any more.

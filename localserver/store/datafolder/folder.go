@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"hubbub/protocol/hint"
-
 	"github.com/gofrs/flock"
+
+	"hubbub/protocol/hint"
 )
 
 // Lock reserves a data folder for one process. The operating system
@@ -72,37 +72,6 @@ func RemoveScratch() {
 		if lock, err := Acquire(dir); err == nil {
 			_ = errors.Join(lock.Release(), os.RemoveAll(dir))
 		}
-	}
-}
-
-// WriteFile writes a file that only its owner can read, and syncs it. It is
-// atomic: after a crash at any moment there is either the old file or the new
-// one.
-func WriteFile(file string, raw []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".tmp-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, err = tmp.Write(raw)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), file); err == nil {
-		syncFolder(filepath.Dir(file))
-	}
-	return err
-}
-
-// syncFolder makes a new name in a folder survive a power failure, where the system
-// can do that.
-func syncFolder(dir string) {
-	if f, err := os.Open(dir); err == nil {
-		_ = errors.Join(f.Sync(), f.Close())
 	}
 }
 

@@ -37,7 +37,7 @@ type stream struct {
 // run sends all audio from start on and returns how the stream ended: nil when
 // the service closed it normally.
 func (s *stream) run(ctx context.Context, start time.Time) error {
-	if err := client.Sleep(ctx, time.Until(start)); err != nil {
+	if err := protocol.Sleep(ctx, time.Until(start)); err != nil {
 		return err
 	}
 	live, err := s.client.CreateStream(ctx, nil)
@@ -82,7 +82,7 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 			s.tally.drop(oldest - seq)
 			seq = oldest
 		}
-		if client.Sleep(ctx, time.Until(start.Add(time.Duration(seq+1)*protocol.ChunkDuration))) != nil {
+		if protocol.Sleep(ctx, time.Until(start.Add(time.Duration(seq+1)*protocol.ChunkDuration))) != nil {
 			break
 		}
 		chunk := s.samples[seq*protocol.ChunkSamples:]

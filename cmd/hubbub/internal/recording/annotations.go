@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -54,7 +55,7 @@ func (s *AnnotationsSaver) save() {
 	own, whole := annotations.Since(s.from)
 	raw, err := json.MarshalIndent(own, "", "  ")
 	if err == nil {
-		err = WriteFile(s.path, append(raw, '\n'), 0o666)
+		err = atomicfile.WriteFile(s.path, append(raw, '\n'), 0o666)
 	}
 	if err == nil && whole {
 		s.store.MarkSaved(revision)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
 )
@@ -97,52 +97,7 @@ func (c Content) Export(dir string) (string, error) {
 // WriteExport writes one file, or nothing. Without replace it is an error when
 // the file exists.
 func WriteExport(path string, f export.Format, d *export.Document, replace bool) error {
-	return ExportError(writeFile(path, 0o666, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
-}
-
-// WriteFile writes a file in one step: a reader, also after a crash, sees either
-// what was there or the new content. perm is the mode before the umask.
-func WriteFile(path string, content []byte, perm fs.FileMode) error {
-	return writeFile(path, perm, true, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
-}
-
-func writeFile(path string, perm fs.FileMode, replace bool, write func(io.Writer) error) error {
-	temp, err := createTemp(path, perm)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	if err := errors.Join(write(temp), temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if replace {
-		return os.Rename(temp.Name(), path)
-	}
-	// A link fails in one step where the file exists; not all file systems have
-	// links.
-	if err := os.Link(temp.Name(), path); err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if exists(path) {
-		return fmt.Errorf("%s: %w", path, fs.ErrExist)
-	}
-	return os.Rename(temp.Name(), path)
-}
-
-// createTemp creates a file beside path. Its mode, unlike that of os.CreateTemp, is
-// left to the umask.
-func createTemp(path string, perm fs.FileMode) (temp *os.File, err error) {
-	for range 100 {
-		name := fmt.Sprintf(".hubbub-%08x", rand.Uint32()) // not longer than path may be
-		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-		if !errors.Is(err, fs.ErrExist) {
-			break
-		}
-	}
-	return temp, err
+	return ExportError(atomicfile.Write(path, 0o666, replace, func(w io.Writer) error { return export.Write(w, f, d) }))
 }
 
 // ExportError says that an export failed; nil for nil.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
 )
 
@@ -16,7 +17,7 @@ func TestFileModes(t *testing.T) {
 	for _, umask := range []int{0o077, 0o027, 0o002} {
 		dir := t.TempDir()
 		old := syscall.Umask(umask)
-		err := WriteFile(filepath.Join(dir, NotesFile), []byte("{}\n"), 0o666)
+		err := atomicfile.WriteFile(filepath.Join(dir, NotesFile), []byte("{}\n"), 0o666)
 		exported, exportErr := Content{}.Export(dir)
 		syscall.Umask(old)
 		if err != nil || exportErr != nil {

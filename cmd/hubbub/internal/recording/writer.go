@@ -18,6 +18,7 @@ import (
 	"hubbub/capture/audiofile"
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
 )
@@ -179,7 +180,7 @@ func (w *Writer) writeInfo() error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(w.Path(SessionFile), append(raw, '\n'), 0o666)
+	return atomicfile.WriteFile(w.Path(SessionFile), append(raw, '\n'), 0o666)
 }
 
 // Audio records a chunk. A file waits for the disk. A microphone does not: when

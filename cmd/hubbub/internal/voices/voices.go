@@ -18,9 +18,9 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/hint"
 )
 
@@ -144,7 +144,7 @@ func (s Store) write(v Voice) error {
 	if err != nil {
 		return err
 	}
-	return recording.WriteFile(s.path(v.Name), append(raw, '\n'), 0o600)
+	return atomicfile.WriteFile(s.path(v.Name), append(raw, '\n'), 0o600)
 }
 
 // Rename gives a stored voice another name; false when there is none. A name that

@@ -1,0 +1,89 @@
+// Package atomicfile writes files in one step: a reader, also after a crash or a power
+// failure at any moment, sees either what was there before or the whole new content.
+package atomicfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// TempPrefix begins the name of a file that is being written, beside the one that it becomes.
+// After a crash it remains.
+const TempPrefix = ".tmp-"
+
+// Write writes a file; perm is its mode before the umask. Without replace a file that exists
+// is an error, fs.ErrExist.
+func Write(path string, perm fs.FileMode, replace bool, write func(io.Writer) error) error {
+	temp, err := createTemp(path, perm)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	if err := errors.Join(write(temp), temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if replace {
+		err = os.Rename(temp.Name(), path)
+	} else {
+		err = link(temp.Name(), path)
+	}
+	if err == nil {
+		syncFolder(filepath.Dir(path))
+	}
+	return err
+}
+
+// WriteFile is Write, with replace, of bytes.
+func WriteFile(path string, content []byte, perm fs.FileMode) error {
+	return Write(path, perm, true, bytesOf(content))
+}
+
+// CreateFile is Write, without replace, of bytes.
+func CreateFile(path string, content []byte, perm fs.FileMode) error {
+	return Write(path, perm, false, bytesOf(content))
+}
+
+func bytesOf(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}
+}
+
+// link gives a file a name that no file has. A link fails in one step where there is one; not
+// all file systems have links.
+func link(temp, path string) error {
+	if err := os.Link(temp, path); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	return os.Rename(temp, path)
+}
+
+// createTemp creates a file beside path. Its mode, unlike that of os.CreateTemp, is left to
+// the umask.
+func createTemp(path string, perm fs.FileMode) (temp *os.File, err error) {
+	for range 100 {
+		name := fmt.Sprintf("%s%08x", TempPrefix, rand.Uint32()) // short: path may be as long as a name can be
+		temp, err = os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return temp, err
+}
+
+// syncFolder makes a new name in a folder survive a power failure, where the system can do
+// that.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = errors.Join(f.Sync(), f.Close())
+	}
+}

@@ -1,0 +1,58 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, strings.Repeat("n", 250)) // as long as a name can be
+	for _, text := range []string{"first", "second"} {
+		if err := WriteFile(path, []byte(text), 0o600); err != nil || content(t, path) != text {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := CreateFile(path, []byte("third"), 0o600); !errors.Is(err, fs.ErrExist) || content(t, path) != "second" {
+		t.Errorf("a file that exists: %v", err)
+	}
+	if err := CreateFile(path+".", []byte("new"), 0o600); err != nil || content(t, path+".") != "new" {
+		t.Errorf("a new file: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// TestFailedWrite leaves the old file, and nothing else.
+func TestFailedWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("the disk is full")
+	if err := Write(path, 0o600, true, func(w io.Writer) error { _, _ = w.Write([]byte("ne")); return full }); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "file"), nil, 0o600); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || content(t, path) != "old" {
+		t.Errorf("%v %v", entries, err)
+	}
+}
