@@ -48,7 +48,8 @@ type ChunkReader struct {
 	end     context.CancelFunc
 	chunks  chan Chunk
 	notice  chan struct{}   // see Changed
-	silence silenceDetector // of the reader's goroutine
+	seq     int64           // number of the next chunk; of the reader's goroutine
+	silence silenceDetector // likewise
 
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
@@ -139,11 +140,11 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 	var pace pacer
 	device, _ := r.src.(reopener)
 	var next anchor // the chunk after the newest one
-	for seq := int64(0); ; seq++ {
-		if seq > 0 {
+	for {
+		if r.seq > 0 {
 			select {
 			case x := <-r.exchanges:
-				if err := r.accept(ctx, x, next, seq, &seq); err != nil {
+				if err := r.accept(ctx, x, next, r.seq); err != nil {
 					return err
 				}
 			default:
@@ -154,18 +155,18 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			return ctx.Err()
 		}
 		// The reader outlives a device that has delivered audio and then failed.
-		lost := device != nil && seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF)
+		lost := device != nil && r.seq > 0 && readErr != nil && !errors.Is(readErr, io.EOF)
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
 		if valid > 0 {
-			position := time.Duration(seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
+			position := time.Duration(r.seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
 			if paced {
 				if err := pace.wait(ctx, position); err != nil {
 					return err
 				}
 			}
-			c := Chunk{Seq: seq, Samples: samples, Valid: valid}
+			c := Chunk{Samples: samples, Valid: valid}
 			if n := r.src.Info().tracks(); n > 1 {
 				c.Tracks, c.Samples = separate(samples, n)
 			}
@@ -178,18 +179,14 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 		case errors.Is(readErr, io.EOF):
 			return nil
 		case lost:
-			if valid > 0 {
-				seq++
-			}
-			if err := r.bridge(ctx, next, &seq, readErr); err != nil {
+			if err := r.bridge(ctx, next, readErr); err != nil {
 				return err
 			}
-			next = anchor{seq, device.elapsed()}
-			seq-- // the next chunk is seq
 		case readErr != nil:
 			return readErr
-		case device != nil:
-			next = anchor{seq + 1, device.elapsed()}
+		}
+		if device != nil {
+			next = anchor{r.seq, device.elapsed()}
 		}
 	}
 }
@@ -215,8 +212,11 @@ func (r *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid i
 	return samples, valid, nil
 }
 
-// deliver passes a chunk to the tap, then to the receiver of Chunks.
+// deliver numbers a chunk and passes it to the tap, then to the receiver of Chunks. position is
+// that of its end.
 func (r *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Duration) error {
+	c.Seq = r.seq
+	r.seq++
 	r.mu.Lock()
 	r.stats.Position = position
 	r.stats.Level = c.Level

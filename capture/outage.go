@@ -65,11 +65,11 @@ type anchor struct {
 // due is the chunk that begins at the time now.
 func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/ChunkDuration) }
 
-// bridge delivers silence from chunk *seq on until its device delivers audio
+// bridge delivers silence from the next chunk on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
-func (r *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost error) error {
+func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error {
 	device := r.src.(reopener)
-	began := *seq
+	began := r.seq
 	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
 	attempts, stop := context.WithCancel(ctx)
 	found := make(chan Source, 1) // nil = the attempts were stopped
@@ -96,13 +96,13 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, seq *int64, lost 
 				return cmp.Or(ctx.Err(), lost)
 			}
 			r.replaceSource(src)
-			return r.resume(ctx, from.due(device.elapsed()), began, seq)
+			return r.resume(ctx, from.due(device.elapsed()), began)
 		case x := <-r.exchanges: // chosen by the user
-			return r.accept(ctx, x, from, began, seq)
+			return r.accept(ctx, x, from, began)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
 			// 100 ms old.
-			if err := r.fill(ctx, seq, from.due(device.elapsed())-1); err != nil {
+			if err := r.fill(ctx, from.due(device.elapsed())-1); err != nil {
 				return err
 			}
 		case <-limit.C:
@@ -134,23 +134,22 @@ func reopenDevice(ctx context.Context, device reopener) (src Source) {
 	return nil
 }
 
-// fill delivers silence from chunk *seq up to chunk to.
-func (r *ChunkReader) fill(ctx context.Context, seq *int64, to int64) error {
+// fill delivers silence from the next chunk up to chunk to.
+func (r *ChunkReader) fill(ctx context.Context, to int64) error {
 	skip := int64(0)
-	if missing := to - *seq; missing > maxFill {
+	if missing := to - r.seq; missing > maxFill {
 		skip = missing - fillPart
 	}
-	for *seq < to-skip {
-		c := Chunk{Seq: *seq, Samples: make([]float32, ChunkSamples), Valid: ChunkSamples}
+	for r.seq < to-skip {
+		c := Chunk{Samples: make([]float32, ChunkSamples), Valid: ChunkSamples}
 		if n := r.src.Info().tracks(); n > 1 {
 			c.Tracks = make([]float32, n*ChunkSamples)
 		}
-		*seq++
-		if err := r.deliver(ctx, c, time.Duration(*seq)*ChunkDuration); err != nil {
+		if err := r.deliver(ctx, c, time.Duration(r.seq+1)*ChunkDuration); err != nil {
 			return err
 		}
 	}
-	*seq += skip
+	r.seq += skip
 	return nil
 }
 
@@ -171,16 +170,16 @@ func (r *ChunkReader) replaceSource(src Source) {
 	r.src = src
 }
 
-// resume delivers silence from chunk *seq up to chunk due, the first one of a new
+// resume delivers silence from the next chunk up to chunk due, the first one of a new
 // device, and remembers the gap since chunk began.
-func (r *ChunkReader) resume(ctx context.Context, due, began int64, seq *int64) error {
-	if err := r.fill(ctx, seq, due); err != nil {
+func (r *ChunkReader) resume(ctx context.Context, due, began int64) error {
+	if err := r.fill(ctx, due); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	r.stats.Outage = nil
-	if len(r.stats.Gaps) < maxGaps && *seq > began {
-		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(*seq)})
+	if len(r.stats.Gaps) < maxGaps && r.seq > began {
+		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(r.seq)})
 	}
 	r.mu.Unlock()
 	r.notify()

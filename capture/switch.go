@@ -54,11 +54,11 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 
 // accept continues with a chosen device; see resume. What the device has delivered
 // until now is of the time that the other one covered.
-func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64, seq *int64) error {
+func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64) error {
 	x.next.discard()
 	old := r.src
 	r.replaceSource(x.next)
 	x.old <- old
 	r.silence = silenceDetector{}
-	return r.resume(ctx, from.due(x.next.elapsed()), began, seq)
+	return r.resume(ctx, from.due(x.next.elapsed()), began)
 }
