@@ -258,7 +258,7 @@ func TestCheckWithoutAService(t *testing.T) {
 	fails(t, runCheck(t, "http://"+mute, testKey, time.Second, 2, nil), "key", "no response", "nothing responds")
 	ssh := protocoltest.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n"); _, _ = c.Read(make([]byte, 512)) })
 	fails(t, runCheck(t, "https://"+ssh, testKey, protocoltest.Timeout, 2, nil), "tls", "does not speak TLS", "port")
-	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 2, nil), "tcp", "refuses", "nothing listens")
+	fails(t, runCheck(t, "http://127.0.0.1:1", testKey, protocoltest.Timeout, 2, nil), "tcp", "refuses", "Nothing listens")
 	fails(t, runCheck(t, "http://nosuch.invalid", testKey, 2*time.Second, 2, nil), "dns", "nosuch.invalid", "")
 }
 

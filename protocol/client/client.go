@@ -143,7 +143,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return hint.Errorf("its log says why", "the service is not ready: %s", protocol.Clean(resp.Status, 60))
+		return hint.Errorf("Its log says why.", "the service is not ready: %s", protocol.Clean(resp.Status, 60))
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (c *Client) StreamStatus(ctx context.Context, id string) (protocol.LiveStat
 // ParseAddress checks and normalises the address of a service. Its errors have a
 // hint.
 func ParseAddress(raw string) (*url.URL, error) {
-	const fix = "Give it as https://HOST, with :PORT and a path if the service has them"
+	const fix = "Give it as https://HOST, with :PORT and a path if the service has them."
 	raw = strings.TrimSpace(raw)
 	shown := protocol.Clean(protocol.ShownAddress(raw), 200)
 	if raw == "" {
@@ -195,7 +195,7 @@ func ParseAddress(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if !strings.Contains(raw, "://") {
-		scheme := "write https://" + strings.TrimLeft(shown, "/")
+		scheme := "Write https://" + strings.TrimLeft(shown, "/")
 		if shown == protocol.HiddenAddress {
 			scheme = fix
 		}
@@ -208,14 +208,14 @@ func ParseAddress(raw string) (*url.URL, error) {
 	case "https", "http":
 	case "ws", "wss":
 		http := map[string]string{"ws": "http", "wss": "https"}[u.Scheme]
-		return nil, hint.Errorf("give the address of the HTTP operations, it begins with "+http+"://; the service returns the address of the stream",
+		return nil, hint.Errorf("Give the address of the HTTP operations, it begins with "+http+"://; the service returns the address of the stream.",
 			"the address of the service begins with %s://", u.Scheme)
 	default:
 		return nil, hint.Errorf(fix, "the address of the service begins with %s://, which is not https://", protocol.Clean(u.Scheme, 20))
 	}
 	switch {
 	case u.User != nil:
-		return nil, hint.Errorf("remove them and give the API key with --api-key or HUBBUB_API_KEY", "the address of the service contains a user name or password")
+		return nil, hint.Errorf("Remove them and give the API key with --api-key or HUBBUB_API_KEY.", "the address of the service contains a user name or password")
 	case u.Hostname() == "":
 		return nil, hint.Errorf(fix, "the address of the service has no host name: %s", shown)
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
@@ -224,7 +224,7 @@ func ParseAddress(raw string) (*url.URL, error) {
 	u.Path = strings.TrimRight(u.Path, "/")
 	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	if strings.HasSuffix(u.Path, "/v1") {
-		return nil, hint.Errorf("remove /v1 from its end; hubbub adds it", "the address of the service ends in /v1")
+		return nil, hint.Errorf("Remove /v1 from its end; hubbub adds it.", "the address of the service ends in /v1")
 	}
 	return u, nil
 }
@@ -232,14 +232,13 @@ func ParseAddress(raw string) (*url.URL, error) {
 // parseKey checks that the key can be sent in a header. Its errors do not show
 // the key.
 func parseKey(key string) (string, error) {
-	const fix = "give it with --api-key or HUBBUB_API_KEY"
 	key = strings.TrimSpace(key)
 	if key == "" {
-		return "", hint.Errorf(fix, "there is no API key for the service")
+		return "", hint.Errorf("Give it with --api-key or HUBBUB_API_KEY.", "there is no API key for the service")
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {
-			return "", hint.Errorf(fix+", as one word without line breaks", "the API key contains a character that keys cannot have")
+			return "", hint.Errorf("Give it with --api-key or HUBBUB_API_KEY, as one word without line breaks.", "the API key contains a character that keys cannot have")
 		}
 	}
 	return key, nil

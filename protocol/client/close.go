@@ -113,20 +113,20 @@ func closedBy(code int, text string, ended bool) CloseInfo {
 			return info
 		}
 		info.Reason = EndedEarly
-		info.Err = hint.Errorf("turns up to here are kept; start again for the rest; if it happens again, ask the operator of the service",
+		info.Err = hint.Errorf("Turns up to here are kept; start again for the rest; if it happens again, ask the operator of the service.",
 			"the service ended the stream before the audio did%s", quoted(code, info.Text))
 		return info
 	case websocket.CloseGoingAway, websocket.CloseServiceRestart, websocket.CloseTryAgainLater:
-		info.Reason, fix = GoingAway, "turns up to here are kept; start again in a moment"
+		info.Reason, fix = GoingAway, "Turns up to here are kept; start again in a moment."
 	case websocket.ClosePolicyViolation:
-		info.Reason, fix = Policy, "the text names the rule; common ones: audio more than 5 s ahead of real time (use --pace realtime), or 60 s without audio"
+		info.Reason, fix = Policy, "The text names the rule; common ones: audio more than 5 s ahead of real time (use --pace realtime), or 60 s without audio."
 	case websocket.CloseProtocolError, websocket.CloseUnsupportedData, websocket.CloseInvalidFramePayloadData,
 		websocket.CloseMessageTooBig, websocket.CloseMandatoryExtension:
-		info.Reason, fix = Policy, "client and service may be of different versions, or a proxy between them changes the stream"
+		info.Reason, fix = Policy, "Client and service may be of different versions, or a proxy between them changes the stream."
 	default:
-		info.Reason, fix = ServerError, "the service failed; turns up to here are kept, try again"
+		info.Reason, fix = ServerError, "The service failed; turns up to here are kept, try again."
 		if code >= 3000 && code <= 4999 {
-			info.Reason, fix = Policy, "look the code up in the documentation of the service"
+			info.Reason, fix = Policy, "Look the code up in the documentation of the service."
 		}
 	}
 	info.Err = hint.Errorf(fix, "the service closed the stream: %s%s", protocol.CodeMeaning(code), quoted(code, info.Text))

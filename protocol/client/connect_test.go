@@ -142,7 +142,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		name, base, says, hint string
 		timeout                time.Duration
 	}{
-		{"refused", "https://" + refused, refused + " refuses connections", "nothing listens there", 0},
+		{"refused", "https://" + refused, refused + " refuses connections", "Nothing listens there", 0},
 		{"closed at once", "http://" + closed, "", "", 0}, // EOF or a reset, by chance
 		{"TLS expected, plain found", "https" + strings.TrimPrefix(plain.URL, "http"), "responds without TLS", "http:// instead of https://", 0},
 		{"plain expected, TLS found", "http" + strings.TrimPrefix(overTLS, "https"), "HTTP request to an HTTPS server", "https:// instead of http://", 0},

@@ -108,7 +108,7 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 	case u.Hostname() == "" || u.Scheme != "ws" && u.Scheme != "wss":
 		return nil, hint.Errorf(hintWrongService, "the service returned an address that is not a stream address: it begins with %q", protocol.Clean(u.Scheme+"://"+u.Host, 80))
 	case u.Scheme == "ws" && c.base.Scheme == "https":
-		return nil, hint.Errorf("audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url)",
+		return nil, hint.Errorf("Audio is not sent unencrypted to a service reached over TLS; tell its operator (hubbub serve: --public-url).",
 			"the service returned a stream address without TLS, ws://%s", protocol.Clean(u.Host, 80))
 	}
 	u.Fragment = ""
@@ -120,7 +120,7 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 		err = explainNetwork(ctx, u, c.timeout, err)
 		var dial *net.OpError
 		if hostPort(u) != hostPort(c.base) && errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, context.Canceled) {
-			err = hint.Add(err, "the service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url)")
+			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
 		}
 		exchange.failed(err)
 		return err
@@ -133,9 +133,9 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	switch {
 	case resp.StatusCode/100 < 3:
 		e.Message = "this is not a WebSocket"
-		e.hint = "a proxy in between may not support WebSocket"
+		e.hint = "A proxy in between may not support WebSocket."
 	case resp.StatusCode == http.StatusUnauthorized:
-		e.hint = "the stream's token is used, expired or wrong: start again to get a new one"
+		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
 	}
 	return e
 }
@@ -157,14 +157,14 @@ func tlsConfig(o Options) (*tls.Config, error) {
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {
-			fix := "--ca takes a file with certificates in PEM format"
+			fix := "--ca takes a file with certificates in PEM format."
 			if errors.Is(err, fs.ErrPermission) {
-				fix = "give this user permission to read the file"
+				fix = "Give this user permission to read the file."
 			}
 			return nil, hint.Errorf(fix, "reading the certificates of --ca: %w", err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, hint.Errorf("it must have at least one block that begins with -----BEGIN CERTIFICATE-----",
+			return nil, hint.Errorf("It must have at least one block that begins with -----BEGIN CERTIFICATE-----.",
 				"the file of --ca, %s, holds no certificate in PEM format", protocol.Clean(o.CAFile, 200))
 		}
 	}

@@ -61,30 +61,30 @@ func (e *ResponseError) Hint() string {
 	}
 	switch s := e.Status; {
 	case s == http.StatusBadRequest:
-		return "the service does not accept this request; client and service may be of different versions"
+		return "The service does not accept this request; client and service may be of different versions."
 	case s == http.StatusUnauthorized:
-		return "check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired"
+		return "Check the API key (--api-key or HUBBUB_API_KEY): it is missing, wrong or expired."
 	case s == http.StatusPaymentRequired:
-		return "the account of this API key has no subscription; subscribe or use another key"
+		return "The account of this API key has no subscription; subscribe or use another key."
 	case s == http.StatusForbidden:
-		return "this API key does not permit the operation; use another key"
+		return "This API key does not permit the operation; use another key."
 	case s == http.StatusNotFound, s == http.StatusMethodNotAllowed:
-		return "check the address (--server): there is no service at this name and path"
+		return "Check the address (--server): there is no service at this name and path."
 	case s == http.StatusConflict:
-		return "its state has changed meanwhile; look at it again"
+		return "Its state has changed meanwhile; look at it again."
 	case s == http.StatusTooManyRequests:
 		if e.RetryAfter > 0 {
-			return fmt.Sprintf("too many requests; wait %s and try again", e.RetryAfter.Round(time.Second))
+			return fmt.Sprintf("Too many requests; wait %s and try again.", e.RetryAfter.Round(time.Second))
 		}
-		return "too many requests or concurrent streams; wait a minute and try again"
+		return "Too many requests or concurrent streams; wait a minute and try again."
 	case s == http.StatusServiceUnavailable && e.RetryAfter > 0:
-		return fmt.Sprintf("the service is not ready; try again in %s", e.RetryAfter.Round(time.Second))
+		return fmt.Sprintf("The service is not ready; try again in %s.", e.RetryAfter.Round(time.Second))
 	case s >= 500:
-		return "the service failed; try again later, and give its operator the request id if there is one"
+		return "The service failed; try again later, and give its operator the request id if there is one."
 	case s >= 300 && s < 400:
-		return "the service has moved; give its new address with --server"
+		return "The service has moved; give its new address with --server."
 	}
-	return "check the address (--server) and the API key (--api-key)"
+	return "Check the address (--server) and the API key (--api-key)."
 }
 
 // explainNetwork turns an error of the connection to the host of u into one line
@@ -127,36 +127,36 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	}
 	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
 		return "the proxy for " + where + " cannot be used: " + lastCause(op.Err),
-			"check HTTPS_PROXY, or exclude the service with NO_PROXY"
+			"Check HTTPS_PROXY, or exclude the service with NO_PROXY."
 	}
 	if what, hint = tlsCause(u, err); what != "" {
 		return what, hint
 	}
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no host has the name " + protocol.Clean(dns.Name, 253), "check the spelling of --server, and the network"
+		return "no host has the name " + protocol.Clean(dns.Name, 253), "Check the spelling of --server, and the network."
 	case errors.As(err, &dns):
-		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "check that this machine is on the network and has a name server"
+		return "looking up the name " + protocol.Clean(dns.Name, 253) + " failed", "Check that this machine is on the network and has a name server."
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
 		within := "in time"
 		if timeout > 0 {
 			within = "within " + timeout.String()
 		}
 		return "no response from " + where + " " + within,
-			"check address and port; a firewall may drop the packets, or the service is overloaded"
+			"Check address and port; a firewall may drop the packets, or the service is overloaded."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return where + " refuses connections", "nothing listens there: check address and port, and whether the server runs"
+		return where + " refuses connections", "Nothing listens there: check address and port, and whether the server runs."
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return "there is no route to " + where, "check that this machine is on the network"
+		return "there is no route to " + where, "Check that this machine is on the network."
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return where + " reset the connection", "try again; if it happens again, a proxy or firewall may be in between"
+		return where + " reset the connection", "Try again; if it happens again, a proxy or firewall may be in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return where + " closed the connection without a response", "check that the service listens on this port, and whether it expects https:// or http://"
+		return where + " closed the connection without a response", "Check that the service listens on this port, and whether it expects https:// or http://"
 	case strings.Contains(err.Error(), "malformed HTTP"),
 		strings.Contains(err.Error(), "readLoopPeekFailLocked"): // net/http: data before a request
-		return where + " does not respond in HTTP", "check the port; if it expects TLS, write https://"
+		return where + " does not respond in HTTP", "Check the port; if it expects TLS, write https://"
 	}
-	return "connecting to " + where + ": " + lastCause(err), "check the address (--server) and the network"
+	return "connecting to " + where + ": " + lastCause(err), "Check the address (--server) and the network."
 }
 
 func tlsCause(u *url.URL, err error) (what, hint string) {
@@ -172,31 +172,31 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	switch {
 	case errors.As(err, &unknown):
 		return "the certificate of " + where + " is signed by an authority that this machine does not know",
-			"if it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure"
+			"If it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure."
 	case errors.As(err, &name):
 		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate),
-			"use the name of the certificate in --server, or accept any certificate with --insecure"
+			"Use the name of the certificate in --server, or accept any certificate with --insecure."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		if time.Now().Before(invalid.Cert.NotBefore) {
 			return "the certificate of " + where + " is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
-				"check the clock of this machine"
+				"Check the clock of this machine."
 		}
 		return "the certificate of " + where + " expired on " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339),
-			"the operator of the service must renew it; check the clock of this machine"
+			"The operator of the service must renew it; check the clock of this machine."
 	case errors.Is(err, http.ErrSchemeMismatch),
 		errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
 		return where + " responds without TLS",
-			"the port may be the wrong one; if the server really has no TLS, write http:// instead of https://"
+			"The port may be the wrong one; if the server really has no TLS, write http:// instead of https://"
 	case errors.As(err, &record):
-		return where + " does not speak TLS", "check the port in --server"
+		return where + " does not speak TLS", "Check the port in --server."
 	case errors.As(err, &verify), errors.As(err, &invalid):
 		return "the certificate of " + where + " is not accepted: " + lastCause(err),
-			"if it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure"
+			"If it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure."
 	case strings.Contains(err.Error(), "tls: certificate required"):
-		return where + " requires a certificate of the client", "ask the operator of the service for an address without: hubbub has no such certificate"
+		return where + " requires a certificate of the client", "Ask the operator of the service for an address without: hubbub has no such certificate."
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "the TLS handshake with " + where + " failed: " + lastCause(err),
-			"client and server may have no version of TLS in common, or a proxy is in between"
+			"Client and server may have no version of TLS in common, or a proxy is in between."
 	}
 	return "", ""
 }

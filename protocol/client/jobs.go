@@ -50,12 +50,12 @@ func (c *Client) CancelJob(ctx context.Context, id string) (protocol.JobStatus, 
 
 func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStatus, err error) {
 	if !validID(id) {
-		return s, hint.Errorf("hubbub jobs list shows the ids", "%q is not the id of a job", protocol.Clean(id, 64))
+		return s, hint.Errorf("Run 'hubbub jobs list' for the ids.", "%q is not the id of a job", protocol.Clean(id, 64))
 	}
 	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), nil, &s)
 	var response *ResponseError
 	if errors.As(err, &response) && response.Status == http.StatusNotFound && response.RequestID != "" {
-		response.hint = "a job can be read for a day after its end, with a key of the account that created it; check the id and the key"
+		response.hint = "A job can be read for a day after its end, with a key of the account that created it; check the id and the key."
 	}
 	return s, err
 }

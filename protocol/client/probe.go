@@ -36,7 +36,7 @@ func (c *Client) Probe() (*Probe, error) {
 	p := &Probe{client: c}
 	proxy, err := c.http.Transport.(*http.Transport).Proxy(&http.Request{URL: c.base})
 	if err != nil { // its text may contain the password of the proxy
-		return nil, hint.Errorf("check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "the address of the proxy cannot be parsed")
+		return nil, hint.Errorf("Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.", "the address of the proxy cannot be parsed")
 	}
 	if proxy != nil {
 		p.proxy, p.Proxy = proxy, hostPort(proxy)
@@ -127,7 +127,7 @@ func (p *Probe) TLS(ctx context.Context) (TLSInfo, error) {
 	state := conn.ConnectionState()
 	info := TLSInfo{Version: tls.VersionName(state.Version)}
 	if len(state.PeerCertificates) == 0 {
-		return info, hint.Errorf("check the port in --server", "%s presents no certificate", hostPort(base))
+		return info, hint.Errorf("Check the port in --server.", "%s presents no certificate", hostPort(base))
 	}
 	leaf := state.PeerCertificates[0]
 	info.Issuer, info.Subject, info.NotAfter = issuerName(leaf), certificateNames(leaf), leaf.NotAfter
@@ -158,7 +158,7 @@ func (p *Probe) tunnel(ctx context.Context) error {
 		resp, err = http.ReadResponse(bufio.NewReader(p.conn), req)
 	}
 	if err != nil {
-		return hint.Errorf("check HTTPS_PROXY, or exclude the service with NO_PROXY", "the proxy opens no tunnel to %s: %w",
+		return hint.Errorf("Check HTTPS_PROXY, or exclude the service with NO_PROXY.", "the proxy opens no tunnel to %s: %w",
 			target, explainNetwork(ctx, p.proxy, p.client.timeout, err))
 	}
 	_ = resp.Body.Close()
@@ -179,10 +179,10 @@ func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *tunnelEr
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "add its user name and password to HTTPS_PROXY"}
+		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "Add its user name and password to HTTPS_PROXY."}
 	}
 	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)),
-		"ask the operator of the proxy to allow it, or exclude the service with NO_PROXY"}
+		"Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."}
 }
 
 func issuerName(c *x509.Certificate) string {

@@ -26,7 +26,7 @@ const (
 	maxFields     = 8                // field messages kept of a 400
 )
 
-const hintWrongService = "something else may respond at this address: check --server, and whether a proxy or a log-in page is in between"
+const hintWrongService = "Something else may respond at this address: check --server, and whether a proxy or a log-in page is in between."
 
 // wantsTLS matches what servers return for plain HTTP on a port for TLS: hubbub, others written
 // in Go, nginx, and Apache.
@@ -147,12 +147,12 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 	case resp.StatusCode/100 == 3:
 		if to, err := resp.Location(); err == nil {
 			to.User, to.RawQuery, to.Fragment = nil, "", ""
-			e.hint = "the service has moved to " + protocol.Clean(c.redact(to.String()), 200) + ": give its new address with --server"
+			e.hint = "The service has moved to " + protocol.Clean(c.redact(to.String()), 200) + ": give its new address with --server."
 		}
 	case c.base.Scheme == "http" && wantsTLS.Match(body):
-		e.hint = "the server expects TLS: write https:// instead of http://"
+		e.hint = "The server expects TLS: write https:// instead of http://"
 	case e.Status == http.StatusProxyAuthRequired:
-		e.hint = "the proxy (HTTPS_PROXY) requires a user name and password: add them to its address"
+		e.hint = "The proxy (HTTPS_PROXY) requires a user name and password: add them to its address."
 	case !isJSON && len(body) > 0 && e.Status < 500:
 		e.hint = hintWrongService
 	}

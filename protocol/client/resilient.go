@@ -145,7 +145,7 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 	r := &ResilientStream{
 		client: c, o: o, buffer: newSendBuffer(o.Live), updates: make(chan Update, c.config.eventQueue),
 		reconnect: reconnector{limit: o.Limit, ending: o.Ending, backOff: c.config.backOff, now: c.config.now,
-			hint: "turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried"},
+			hint: "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."},
 		endSent: make(chan struct{}), over: make(chan struct{}),
 		merger: newEventMerger(), id: live.ID, stream: s, words: live.Words,
 	}

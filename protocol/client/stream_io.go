@@ -61,7 +61,7 @@ func internalError(doing string, panicked any) CloseInfo {
 	return CloseInfo{Reason: Lost, Err: hint.Add(&networkError{
 		text:  protocol.Clean(fmt.Sprintf("internal error while %s: %v", doing, panicked), 200),
 		cause: recovered.New(doing, panicked),
-	}, "this is a defect of hubbub")}
+	}, "This is a defect of hubbub.")}
 }
 
 // event parses one message.
@@ -226,7 +226,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	if s.abortInfo != nil {
 		return *s.abortInfo
 	}
-	const again = "turns up to here are kept; check the network and start again"
+	const again = "Turns up to here are kept; check the network and start again."
 	if s.writeErr != nil {
 		cause = s.writeErr
 		if isTimeout(cause) {
@@ -235,7 +235,7 @@ func (s *Stream) ending(cause error) CloseInfo {
 	}
 	switch {
 	case isTimeout(cause) && ended:
-		return CloseInfo{Reason: TimedOut, Err: hint.Errorf("turns up to here are kept; the last ones may be missing",
+		return CloseInfo{Reason: TimedOut, Err: hint.Errorf("Turns up to here are kept; the last ones may be missing.",
 			"the service did not close the stream after end_of_stream (waited %s)", s.config.now().Sub(s.endSent).Round(100*time.Millisecond))}
 	case isTimeout(cause):
 		return CloseInfo{Reason: TimedOut, Err: hint.Errorf(again, "the service sent nothing for %s", s.config.readTimeout)}

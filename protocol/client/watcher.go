@@ -51,7 +51,7 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &Watcher{client: c, words: words, ids: []string{id}, updates: make(chan Update, c.config.eventQueue), cancel: cancel,
 		reconnect: reconnector{limit: limit, backOff: c.config.backOff, now: c.config.now,
-			hint: "turns up to there are kept; watch the stream again later"},
+			hint: "Turns up to there are kept; watch the stream again later."},
 		over: make(chan struct{}), merger: newEventMerger()}
 	go w.run(ctx, first)
 	return w, nil
@@ -150,7 +150,7 @@ func (w *Watcher) deliver(ctx context.Context, u Update) bool {
 // its first from messages.
 func (c *Client) openWatch(ctx context.Context, id string, from int, words bool) (*Stream, error) {
 	if !validID(id) {
-		return nil, hint.Errorf("give the id that the sender shows: hubbub live prints it at the start, and under ?",
+		return nil, hint.Errorf("Give the id that the sender shows, at its start or under ?.",
 			"%q is not the id of a stream", protocol.Clean(id, 64))
 	}
 	u := *c.base
@@ -171,9 +171,9 @@ func (c *Client) openWatch(ctx context.Context, id string, from int, words bool)
 		case response.Status == http.StatusUnauthorized:
 			response.hint = "" // it is about the key, not about a token
 		case response.Status == http.StatusNotFound && response.RequestID != "":
-			response.hint = "a stream can be watched for two days, with a key of the account that sends it; check the id and the key"
+			response.hint = "A stream can be watched for two days, with a key of the account that sends it; check the id and the key."
 		case response.Status == http.StatusNotFound, response.Status == http.StatusMethodNotAllowed:
-			response.hint = "this service may not support watching: hubbub serve does; otherwise check --server"
+			response.hint = "This service may not support watching: hubbub serve does; otherwise check --server."
 		}
 	}
 	return s, err

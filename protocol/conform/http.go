@@ -233,7 +233,7 @@ func (r *response) invalid() error {
 
 // reachable returns an error unless there is a service that accepts the key.
 func (p *prober) reachable(ctx context.Context) error {
-	const fix = "check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection"
+	const fix = "Check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection."
 	r, err := p.attempt(ctx, request{method: "GET", path: "/v1/test"})
 	var v *verdict
 	switch {
@@ -242,7 +242,7 @@ func (p *prober) reachable(ctx context.Context) error {
 	case err != nil:
 		return err
 	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return hint.Errorf("check the API key (--api-key or HUBBUB_API_KEY)", "the service rejects the API key: GET /v1/test returned %d", r.status)
+		return hint.Errorf("Check the API key (--api-key or HUBBUB_API_KEY).", "the service rejects the API key: GET /v1/test returned %d", r.status)
 	case bytes.Contains(bytes.ToLower(r.body), []byte("<html")):
 		return hint.Errorf(fix, "GET /v1/test returned %d with a web page: this is not the service", r.status)
 	}

@@ -54,14 +54,14 @@ type Options struct {
 func (o Options) Validate() error {
 	for _, n := range []int{o.Speakers, o.MinSpeakers, o.MaxSpeakers} {
 		if n < 0 || n > MaxSpeakers {
-			return hint.Add(fmt.Errorf("%d speakers is out of range", n), fmt.Sprintf("choose 1 to %d", MaxSpeakers))
+			return hint.Add(fmt.Errorf("%d speakers is out of range", n), fmt.Sprintf("Choose 1 to %d.", MaxSpeakers))
 		}
 	}
 	switch {
 	case o.MaxSpeakers > 0 && o.MinSpeakers > o.MaxSpeakers:
-		return hint.Add(fmt.Errorf("at least %d and at most %d speakers contradict each other", o.MinSpeakers, o.MaxSpeakers), "choose a minimum that is not above the maximum")
+		return hint.Add(fmt.Errorf("at least %d and at most %d speakers contradict each other", o.MinSpeakers, o.MaxSpeakers), "Choose a minimum that is not above the maximum.")
 	case o.Speakers > 0 && (o.MinSpeakers > o.Speakers || o.MaxSpeakers > 0 && o.MaxSpeakers < o.Speakers):
-		return hint.Add(fmt.Errorf("exactly %d speakers is not within the bounds", o.Speakers), "give the number, or bounds")
+		return hint.Add(fmt.Errorf("exactly %d speakers is not within the bounds", o.Speakers), "Give the number, or bounds.")
 	}
 	return nil
 }

@@ -94,12 +94,12 @@ func saveTrace(ndjson []byte) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "start hubbub in a folder that can be written to")
+			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder that can be written to.")
 		}
 		_, err = file.Write(ndjson)
 		if err := errors.Join(err, file.Close()); err != nil {
 			_ = os.Remove(name)
-			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "start hubbub in a folder with room")
+			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder with room.")
 		}
 		return "." + string(filepath.Separator) + name, nil
 	}
