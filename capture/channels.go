@@ -52,6 +52,14 @@ type channelsError struct{ error }
 
 func (e channelsError) Unwrap() error { return e.error }
 
+// channelCount is "1 channel", "2 channels".
+func channelCount(n int) string {
+	if n == 1 {
+		return "1 channel"
+	}
+	return fmt.Sprintf("%d channels", n)
+}
+
 // newMixer returns a channelsError if the input does not have the selected channels.
 func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	tracks := 1
@@ -59,7 +67,7 @@ func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 	case selected == Each:
 		tracks = channels
 	case int(selected) > channels:
-		return nil, channelsError{fail("Choose one of its channels with --channels, or mix.", "the input has %d channels, not %d", channels, selected)}
+		return nil, channelsError{fail("Choose one of its channels with --channels, or mix.", "the input has %s, not %d", channelCount(channels), selected)}
 	}
 	if tracks > MaxTracks {
 		return nil, channelsError{fail("Choose one with --channels N, or mix.", "the input has %d channels; each takes at most %d", channels, MaxTracks)}

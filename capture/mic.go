@@ -11,6 +11,7 @@ import (
 
 	"hubbub/capture/audiofile"
 	"hubbub/capture/device"
+	"hubbub/protocol/hint"
 )
 
 // stallAfter is how long a device may deliver nothing before it counts as
@@ -78,14 +79,21 @@ type block struct {
 	at      time.Duration // when it was read
 }
 
-// openMic opens a microphone by name or number; "" = the default. Where PortAudio
-// finds no device at all, a recorder may: it asks the sound server itself.
+// openMic opens a microphone by name or number; "" = the default. Where PortAudio finds no
+// such device, a recorder may: it asks the sound server itself.
 func openMic(ctx context.Context, want string, selected Channels) (Source, error) {
+	if want == "" && device.HasPortAudio && device.PlaysOnly(ctx) {
+		return nil, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.",
+			"%w on this machine: the sound server has only what the machine plays", device.ErrNone)
+	}
 	src, err := openMicWith(ctx, want, micConfig{Mic, device.Open, selected, stallAfter, elapsed})
-	if errors.Is(err, device.ErrNone) && device.HasPortAudio {
+	if (errors.Is(err, device.ErrNone) || errors.Is(err, device.ErrNoMatch)) && device.HasPortAudio {
 		if other, otherErr := openMicWith(ctx, want, micConfig{Mic, device.OpenRecorder, selected, stallAfter, elapsed}); otherErr == nil {
 			return other, nil
 		}
+	}
+	if errors.Is(err, device.ErrNoMatch) {
+		err = hint.Add(err, device.Hint)
 	}
 	return src, err
 }
@@ -285,7 +293,7 @@ func (m *microphone) openOther(ctx context.Context, open func() (Source, error))
 	}
 	if next.info.tracks() != m.info.tracks() {
 		next.release(ctx)
-		return nil, fail(device.Hint, "%q has %d channels instead of %d", next.info.Name, next.info.tracks(), m.info.tracks())
+		return nil, fail("Choose one with as many channels.", "%q has %s instead of %d", next.info.Name, channelCount(next.info.tracks()), m.info.tracks())
 	}
 	if _, err := next.Read(ctx, make([]float32, ChunkSamples*m.info.tracks())); err != nil {
 		next.release(ctx)

@@ -33,6 +33,12 @@ func (d Device) Key() string { return cmp.Or(d.id, d.Name) }
 // ErrNone says that the machine has no capture device, or that this build cannot use one.
 var ErrNone = errors.New("no capture device")
 
+// errNoMicrophone is the ErrNone of a sound system that responds and lists none.
+var errNoMicrophone = fmt.Errorf("%w on this machine", ErrNone)
+
+// ErrNoMatch says that no device has the name or number that was asked for.
+var ErrNoMatch = errors.New("no capture device matches")
+
 // MaxChannels is the largest number of channels that are captured apart.
 const MaxChannels = 8
 
@@ -102,7 +108,7 @@ func List(ctx context.Context) ([]Device, error) {
 // substring, and the default device's host API over others.
 func pickDevice(all []Device, want string) (Device, error) {
 	if len(all) == 0 {
-		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w on this machine", ErrNone)
+		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w", errNoMicrophone)
 	}
 	want = strings.TrimSpace(want)
 	if want == "" {
@@ -150,7 +156,7 @@ func pickDevice(all []Device, want string) (Device, error) {
 			return Device{}, fail("Give a longer part of the name, or the number: "+listDevices(found), "%d devices match %q", len(found), want)
 		}
 	}
-	return Device{}, fail("Available: "+listDevices(all), "no capture device matches %q", want)
+	return Device{}, fail("Available: "+listDevices(all), "%w %q", ErrNoMatch, want)
 }
 
 // realChannels are the channels of a device. Some claim 32 and more, because they

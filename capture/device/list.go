@@ -40,8 +40,15 @@ func listPulse(ctx context.Context) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	var names map[string]string
 	var list []Device
 	for _, s := range sources {
+		if s.Description == "(null)" { // pactl 16 writes no other characters than ASCII as JSON
+			if names == nil {
+				names = pulseNames(ctx)
+			}
+			s.Description = cmp.Or(names[s.Name], s.Name)
+		}
 		d := Device{Name: program.Printable(s.Description), HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name}
 		if d.monitor = s.Properties.Class == "monitor"; d.monitor {
 			d.Default = s.Monitor == strings.TrimSpace(output)
@@ -51,6 +58,34 @@ func listPulse(ctx context.Context) ([]Device, error) {
 		list = numbered(list, d)
 	}
 	return list, nil
+}
+
+// pulseNames are the descriptions of PulseAudio's sources by their names, from the list that is
+// meant for reading.
+func pulseNames(ctx context.Context) map[string]string {
+	names := map[string]string{}
+	text, _ := output(ctx, "pactl", "list", "sources") // without it, the names themselves are shown
+	source := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "Name: "); ok {
+			source = name
+		}
+		if description, ok := strings.CutPrefix(line, "Description: "); ok && names[source] == "" {
+			names[source] = description
+		}
+	}
+	return names
+}
+
+// PlaysOnly reports whether the sound server has no microphone: its default source is what an
+// output plays. ALSA's default device is then that, too.
+func PlaysOnly(ctx context.Context) bool {
+	if runtime.GOOS != "linux" {
+		return false
+	}
+	list, err := listPulse(ctx)
+	return err == nil && len(list) > 0 && len(only(list, false)) == 0
 }
 
 // listPipeWire lists PipeWire's sources, and its sinks as monitors.

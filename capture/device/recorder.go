@@ -1,12 +1,14 @@
 package device
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"time"
 
 	"hubbub/capture/audiofile"
@@ -30,6 +32,9 @@ type Recorder struct {
 	list func(ctx context.Context) ([]Device, error)
 	// unlisted: the program has devices that list does not know.
 	unlisted bool
+	// moved recognises a line of its standard error that says that its audio is now of another
+	// device, and progress one that says that nothing is wrong; nil = there are none.
+	moved, progress *regexp.Regexp
 }
 
 const (
@@ -61,7 +66,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	if all {
 		channels = realChannels(dev)
 	}
-	p := &process{dev: dev, channels: channels, complaint: program.Tail{Max: program.MaxComplaint}, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
+	p := &process{dev: dev, channels: channels, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
 	p.samples = make([]float32, len(p.block)/2)
 	ctx, p.kill = context.WithCancel(ctx)
 	p.cmd = exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
@@ -69,6 +74,10 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 		p.cmd.Env = append(p.cmd.Environ(), r.env(ctx, dev.id)...)
 	}
 	program.OwnProcess(p.cmd)
+	if r.progress != nil { // which is in English
+		p.cmd.Env = append(p.cmd.Environ(), "LC_ALL=C")
+	}
+	p.complaint = complaints{recorder: r, moved: p.kill, tail: program.Tail{Max: program.MaxComplaint}}
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.complaint, time.Second
 	if p.out, err = p.cmd.StdoutPipe(); err == nil {
 		err = p.cmd.Start()
@@ -84,7 +93,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	}
 	late.Stop()
 	reason := p.ended(r.name)
-	if !p.complaint.Any() && ctx.Err() != nil {
+	if !p.complaint.tail.Any() && ctx.Err() != nil {
 		reason = fmt.Errorf("%s delivers nothing", r.name)
 	}
 	_ = p.Close()
@@ -139,7 +148,7 @@ type process struct {
 	cmd       *exec.Cmd
 	kill      context.CancelFunc
 	out       io.ReadCloser
-	complaint program.Tail
+	complaint complaints
 	block     []byte
 	pending   bool // block has not been read yet
 	samples   []float32
@@ -166,13 +175,46 @@ func (p *process) Read() ([]float32, bool, error) {
 // ended is why the process delivers no more audio. It does not outlive this.
 func (p *process) ended(name string) error {
 	p.wait()
-	switch text := p.complaint.Last(); {
+	switch text := p.complaint.tail.Last(); {
 	case text != "":
 		return fmt.Errorf("%s ended: %s", name, text)
 	case p.waitErr != nil:
 		return fmt.Errorf("%s ended: %w", name, p.waitErr)
 	}
 	return errors.New(name + " ended")
+}
+
+// complaints keeps what a recorder says has failed. When it says that its audio is of another
+// device, which a sound server may do when one is removed, it is ended: the source then opens
+// the device again, or the default one under its own name.
+type complaints struct {
+	recorder *Recorder
+	moved    func()
+	tail     program.Tail
+	part     []byte // of a line
+}
+
+func (c *complaints) Write(b []byte) (int, error) {
+	if c.recorder.progress == nil {
+		return c.tail.Write(b)
+	}
+	c.part = append(c.part, b...)
+	for {
+		i := bytes.IndexAny(c.part, "\r\n")
+		if i < 0 {
+			c.part = c.part[max(0, len(c.part)-program.MaxComplaint):]
+			return len(b), nil
+		}
+		line := c.part[:i]
+		c.part = c.part[i+1:]
+		switch {
+		case c.recorder.moved != nil && c.recorder.moved.Match(line):
+			_, _ = c.tail.Write([]byte("the sound server moved it to another device\n"))
+			c.moved()
+		case !c.recorder.progress.Match(line):
+			_, _ = c.tail.Write(append(line, '\n'))
+		}
+	}
 }
 
 // wait gives a process that has closed its output a moment to end by itself, so

@@ -35,6 +35,61 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	}
 }
 
+// TestRemovedMicrophone: when a microphone is removed, the sound server gives its recorder another one. That ends the
+// recorder: nobody's voice is recorded under the name of a device that is gone.
+func TestRemovedMicrophone(t *testing.T) {
+	capturetest.Need(t, "pulseaudio", "pactl", "parec")
+	server := capturetest.SoundServer(t)
+	inEnvironment(t, server)
+	pactl := func(args ...string) string {
+		out, err := server.Command("pactl", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("pactl %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	pactl("load-module", "module-rescue-streams")
+	desk := pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=desk", "source_properties=device.description=Büro")
+	r, _ := FindRecorder("parec")
+	s, err := r.openWithin(t.Context(), "büro", false, false, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if name := s.Device().Name; name != "Büro" {
+		t.Errorf("the device is called %q", name)
+	}
+	pactl("unload-module", desk)
+	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); {
+		_, _, err = s.Read()
+	}
+	if err == nil || !strings.Contains(err.Error(), "the sound server moved it to another device") {
+		t.Errorf("after the removal: %v", err)
+	}
+}
+
+// TestNoMicrophone: what the machine plays is not taken for one.
+func TestNoMicrophone(t *testing.T) {
+	capturetest.Need(t, "pulseaudio", "pactl", "parec", "arecord")
+	server := capturetest.SoundServer(t)
+	inEnvironment(t, server)
+	if PlaysOnly(t.Context()) {
+		t.Error("the server has a microphone")
+	}
+	if out, err := server.Command("pactl", "unload-module", "module-remap-source").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !PlaysOnly(t.Context()) {
+		t.Error("the server has no microphone")
+	}
+	if s, err := OpenRecorder(t.Context(), "", false); !errors.Is(err, ErrNone) {
+		if err == nil {
+			_ = s.Close()
+		}
+		t.Errorf("%v", err)
+	}
+}
+
 // TestPipeWire: the first recorder records the default microphone, one by its name, and what an output plays, mixed and with its channels.
 func TestPipeWire(t *testing.T) {
 	server := capturetest.PipeWire(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,7 +20,9 @@ import (
 // servers before the hardware, which a sound server may occupy.
 var recorders = []*Recorder{
 	{name: "pw-record", system: "linux", args: pipewireArgs, list: listPipeWire},
-	{name: "parec", args: pulseArgs, list: listPulse},
+	{name: "parec", args: pulseArgs, list: listPulse,
+		moved:    regexp.MustCompile("^Stream moved to device"),
+		progress: regexp.MustCompile("^$|^Opening a |^Connection established|^Stream (successfully created|started|device|underrun|overrun|buffer)|^Buffer metrics|^Using sample spec|^Connected to device|^Time: |^Got |^Draining ")},
 	{name: "arecord", system: "linux", unlisted: true, list: listALSA,
 		args: func(_ context.Context, d Device, channels int) []string {
 			args := []string{"-q", "-t", "raw", "-f", "S16_LE", "-r", strconv.Itoa(audiofile.SampleRate), "-c", strconv.Itoa(channels)}
@@ -52,12 +55,12 @@ func soxEnv(ctx context.Context, device string) []string {
 
 func pipewireArgs(ctx context.Context, d Device, channels int) []string {
 	args := []string{"--rate", strconv.Itoa(audiofile.SampleRate), "--channels", strconv.Itoa(channels), "--format", "s16", "--latency", "50ms"}
-	if d.id != "" {
+	properties := "stream.capture.sink = " + strconv.FormatBool(d.monitor)
+	if d.id != "" { // when it is removed, the session manager may not connect another one
 		args = append(args, "--target", d.id)
+		properties += " node.dont-reconnect = true"
 	}
-	if d.monitor {
-		args = append(args, "--properties", "{ stream.capture.sink = true }")
-	}
+	args = append(args, "--properties", "{ "+properties+" }")
 	// Newer versions write a header without --raw, which older ones do not know.
 	if help, err := output(ctx, "pw-record", "--help"); err == nil && strings.Contains(help, "--raw") {
 		args = append(args, "--raw")
@@ -66,7 +69,7 @@ func pipewireArgs(ctx context.Context, d Device, channels int) []string {
 }
 
 func pulseArgs(_ context.Context, d Device, channels int) []string {
-	args := []string{"--raw", "--format=s16le", "--rate=" + strconv.Itoa(audiofile.SampleRate), "--channels=" + strconv.Itoa(channels), "--latency-msec=50", "--client-name=hubbub"}
+	args := []string{"--verbose", "--raw", "--format=s16le", "--rate=" + strconv.Itoa(audiofile.SampleRate), "--channels=" + strconv.Itoa(channels), "--latency-msec=50", "--client-name=hubbub"}
 	if d.id != "" {
 		args = append(args, "--device="+d.id)
 	}
@@ -118,8 +121,9 @@ func (r *Recorder) here() bool {
 // first recorder that can.
 func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 	var tried []error
+	silent := false // a sound server says that there is no microphone
 	for _, r := range recorders {
-		if !r.here() {
+		if !r.here() || silent && r.unlisted && want == "" { // whose default would be what the server plays
 			continue
 		}
 		s, err := r.Open(ctx, want, all)
@@ -129,6 +133,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		silent = silent || errors.Is(err, errNoMicrophone)
 		tried = append(tried, err)
 	}
 	if len(tried) == 0 {

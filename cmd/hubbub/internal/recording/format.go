@@ -53,9 +53,10 @@ type Info struct {
 	// Watched is the id of a stream that another client sent: its recording has
 	// no audio.
 	Watched string `json:"watched,omitempty"`
-	// Ended and Gaps are written when the session has ended in order.
-	Ended *time.Time      `json:"ended,omitempty"`
-	Gaps  []protocol.Span `json:"gaps,omitempty"`
+	// Ended is written when the session has ended in order.
+	Ended *time.Time `json:"ended,omitempty"`
+	// Gaps are written when they begin and end.
+	Gaps []protocol.Span `json:"gaps,omitempty"`
 }
 
 // NewInfo describes a session that begins now. server must not contain

@@ -160,6 +160,15 @@ func (r *Recorder) Close(gaps []protocol.Span) error {
 	return r.failed
 }
 
+// SetGaps stores the gaps of the session so far, so that a recording that is cut off has them.
+func (r *Recorder) SetGaps(gaps []protocol.Span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.writer.Load(); w != nil {
+		w.setGaps(r.excerpt.spans(gaps))
+	}
+}
+
 // close closes the writer. A turn that is open ends with the recording.
 func (r *Recorder) close(gaps []protocol.Span) (Summary, error) {
 	r.audio.use(nil)

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -66,6 +67,11 @@ func TestRecorderPart(t *testing.T) {
 	}
 	for seq := int64(100); seq < 150; seq++ {
 		r.Audio(chunk(seq))
+	}
+	r.SetGaps([]protocol.Span{{Start: 9, End: 10.5}, {Start: 13, End: 14}})
+	var info Info // as it is when the program is killed now
+	if raw, err := os.ReadFile(filepath.Join(dir, SessionFile)); err != nil || json.Unmarshal(raw, &info) != nil || !slices.Equal(info.Gaps, []protocol.Span{{Start: 0, End: 0.5}, {Start: 3, End: 4}}) {
+		t.Errorf("gaps so far: %v, %v", info.Gaps, err)
 	}
 	r.Event(11.5, startOf(11, "C")) // 1.5 s after the start
 	r.Event(13, endOf(12.25, "A"))

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -181,6 +182,13 @@ func (w *Writer) writeInfo() error {
 		return err
 	}
 	return atomicfile.WriteFile(w.Path(SessionFile), append(raw, '\n'), 0o666)
+}
+
+func (w *Writer) setGaps(gaps []protocol.Span) {
+	if w.failure.Load() == nil && !slices.Equal(w.info.Gaps, gaps) {
+		w.info.Gaps = gaps
+		w.fail(w.writeInfo())
+	}
 }
 
 // Audio records a chunk. A file waits for the disk. A microphone does not: when

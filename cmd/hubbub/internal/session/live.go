@@ -199,6 +199,7 @@ func (l *Live) receive(d Display) error {
 			crash.TestHook("receive")
 			if u.Change != nil {
 				out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
+				l.Recorder.SetGaps(l.Gaps())
 				continue
 			}
 			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
@@ -221,6 +222,7 @@ func (l *Live) receive(d Display) error {
 			now := l.Chunks.Stats()
 			out.keep(reportInput(input, now, d))
 			input = now
+			l.Recorder.SetGaps(l.Gaps())
 		}
 	}
 	out.wordsFailed()

@@ -113,6 +113,7 @@ func (w *Watched) receive(d Display) error {
 		if u.Change != nil {
 			w.noteGap(u.Change.Gap)
 			out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
+			w.Recorder.SetGaps(w.Gaps())
 			continue
 		}
 		e := u.Event
