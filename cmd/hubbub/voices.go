@@ -287,11 +287,17 @@ func (a *App) learnOutdated(ctx context.Context) error {
 	}
 	var learnt []voices.Voice
 	for _, dir := range slices.Sorted(maps.Keys(byRecording)) {
-		again, err := voices.FromRecording(ctx, dir, byRecording[dir])
-		if err != nil {
-			return err
+		for _, name := range byRecording[dir] {
+			again, err := voices.FromRecording(ctx, dir, []string{name})
+			if ctx.Err() != nil {
+				return err
+			}
+			if err != nil {
+				a.notice("%v", err)
+				left = append(left, name)
+			}
+			learnt = append(learnt, again...)
 		}
-		learnt = append(learnt, again...)
 	}
 	if len(learnt) > 0 {
 		if err := a.storeLearnt(store, learnt); err != nil {

@@ -5,11 +5,14 @@ package voices
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,9 +79,18 @@ func Default() (Store, error) {
 	return Store{filepath.Join(home, ".local", "share", "hubbub", "voices")}, nil
 }
 
-// path is the file of a name: hexadecimal, so that any name is a file name.
+// maxPlain is the longest name, in bytes, whose file has it in hexadecimal.
+const maxPlain = 125
+
+// path is the file of a name: hexadecimal, or the hash of a long one, so that any name has
+// a file name.
 func (s Store) path(name string) string {
-	return filepath.Join(s.Dir, hex.EncodeToString([]byte(name))+".json")
+	raw := []byte(name)
+	if len(raw) > maxPlain {
+		sum := sha256.Sum256(raw)
+		raw = sum[:]
+	}
+	return filepath.Join(s.Dir, hex.EncodeToString(raw)+".json")
 }
 
 // List returns the voices in order of name. A file that cannot be read is an
@@ -101,7 +113,7 @@ func (s Store) List() (list []Voice, err error) {
 			err = v.Check()
 		}
 		if err != nil {
-			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, err), "Delete the file, or restore it.")
+			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, err), cmp.Or(hint.Of(err), "Delete the file, or restore it."))
 		}
 		list = append(list, v)
 	}
@@ -129,13 +141,25 @@ func (s Store) Put(voices ...Voice) error {
 		if len(names) > protocol.MaxVoiceprints {
 			return hint.Add(fmt.Errorf("more than %d voices", protocol.MaxVoiceprints), "Remove some with `hubbub voices remove`.")
 		}
-		for _, v := range voices {
+		for i, v := range voices {
 			if err := s.write(v); err != nil {
-				return fmt.Errorf("the voice of %s could not be stored: %w", v.Name, err)
+				return errors.Join(fmt.Errorf("the voice of %s could not be stored: %w", v.Name, err), s.restore(voices[:i], has))
 			}
 		}
 		return nil
 	})
+}
+
+// restore gives voices that were written the state that they had. The store is locked.
+func (s Store) restore(written, had []Voice) (err error) {
+	for _, v := range written {
+		if i := slices.IndexFunc(had, func(h Voice) bool { return h.Name == v.Name }); i >= 0 {
+			err = errors.Join(err, s.write(had[i]))
+		} else {
+			err = errors.Join(err, s.erase(v.Name))
+		}
+	}
+	return err
 }
 
 // write replaces a file in one step.
@@ -150,30 +174,27 @@ func (s Store) write(v Voice) error {
 // Rename gives a stored voice another name; false when there is none. A name that
 // has a voice already is an error.
 func (s Store) Rename(from, to string) (renamed bool, err error) {
-	v, found, err := s.Get(from)
-	if err != nil || !found {
-		return false, err
-	}
-	if from == to {
-		return true, nil
-	}
-	if _, taken, err := s.Get(to); err != nil || taken {
-		return false, cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
-	}
-	v.Name = to
-	if err := v.Check(); err != nil {
-		return false, err
-	}
 	err = s.locked(func() error {
-		if err := s.write(v); err != nil {
+		v, found, err := s.Get(from)
+		if err != nil || !found || from == to {
+			renamed = found && err == nil
 			return err
 		}
-		return s.erase(from)
+		if _, taken, err := s.Get(to); err != nil || taken {
+			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
+		}
+		v.Name = to
+		err = v.Check()
+		if err == nil {
+			err = cmp.Or(s.write(v), s.erase(from))
+			renamed = err == nil
+		}
+		if err != nil {
+			err = fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
+		}
+		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
-	}
-	return true, nil
+	return renamed, err
 }
 
 // Get returns the voice of a name; false when there is none.
@@ -218,9 +239,18 @@ func (s Store) Remove(name string) (removed bool, err error) {
 	return true, nil
 }
 
-// erase overwrites and deletes the voice of a name. The store is locked.
+// erase deletes the voice of a name, and overwrites it then: no reader sees that. The store is
+// locked.
 func (s Store) erase(name string) error {
-	path := s.path(name)
+	hidden := filepath.Join(s.Dir, fmt.Sprintf("%serased-%08x", atomicfile.TempPrefix, rand.Uint32()))
+	if err := os.Rename(s.path(name), hidden); err != nil {
+		return err
+	}
+	return overwrite(hidden)
+}
+
+// overwrite overwrites and deletes a file.
+func overwrite(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -232,6 +262,9 @@ func (s Store) erase(name string) error {
 	return errors.Join(err, file.Sync(), file.Close(), os.Remove(path))
 }
 
+// lockWait is how long a change of the store waits for one of another process.
+const lockWait = 5 * time.Second
+
 const folderHint = "Make the folder writable, or set XDG_DATA_HOME to another one."
 
 // locked runs f while no other process changes the store.
@@ -240,13 +273,23 @@ func (s Store) locked(f func() error) error {
 		return hint.Add(fmt.Errorf("the folder of voices could not be made: %w", err), folderHint)
 	}
 	lock := flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600))
-	ok, err := lock.TryLock()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	ok, err := lock.TryLockContext(ctx, 20*time.Millisecond)
+	if err != nil && ctx.Err() == nil {
 		return hint.Add(fmt.Errorf("the folder of voices could not be locked: %w", err), folderHint)
 	}
 	if !ok {
 		return hint.Add(fmt.Errorf("another hubbub changes the voices in %s", s.Dir), "Try again when it has finished.")
 	}
 	defer func() { _ = lock.Unlock() }()
+	// What a program that was killed has left: it held the lock.
+	rest, err := filepath.Glob(filepath.Join(s.Dir, atomicfile.TempPrefix+"*"))
+	for _, path := range rest {
+		err = errors.Join(err, overwrite(path))
+	}
+	if err != nil {
+		return hint.Add(fmt.Errorf("the folder of voices could not be cleaned: %w", err), folderHint)
+	}
 	return f()
 }

@@ -1,0 +1,136 @@
+package voices
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"hubbub/protocol"
+	"hubbub/protocol/atomicfile"
+	"hubbub/protocol/hint"
+)
+
+// filled is a store with voices of some names.
+func filled(t *testing.T, list ...string) (Store, Voice) {
+	t.Helper()
+	v, err := madeOnce(speech(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := Store{filepath.Join(t.TempDir(), "voices")}
+	for _, name := range list {
+		if err := store.Put(New(name, v, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store, New("", v, "")
+}
+
+// TestLongNames: every name that is allowed can be stored, renamed and removed.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("漢", protocol.MaxVoiceprintLabel)
+	store, _ := filled(t, "Anna", long)
+	if renamed, err := store.Rename(long, long[3:]); !renamed || err != nil {
+		t.Error(err)
+	}
+	if removed, err := store.Remove(long); removed || err != nil {
+		t.Errorf("the former name: %v, %v", removed, err)
+	}
+	if removed, err := store.Remove(long[3:]); !removed || err != nil {
+		t.Error(err)
+	}
+	if got := names(t, store); got != "Anna" {
+		t.Errorf("stored are %s", got)
+	}
+}
+
+// TestPutIsAllOrNone: what cannot be written whole leaves the store as it was.
+func TestPutIsAllOrNone(t *testing.T) {
+	store, v := filled(t, "Anna")
+	before, err := os.ReadFile(store.path("Anna"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	anna, ben := v, v
+	anna.Name, anna.Recording, ben.Name = "Anna", "/elsewhere", "Ben"
+	written := []Voice{anna, ben}
+	if err := store.locked(func() error {
+		has, err := store.List()
+		if err != nil {
+			return err
+		}
+		for _, v := range written {
+			if err := store.write(v); err != nil {
+				return err
+			}
+		}
+		return store.restore(written, has)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(store.path("Anna")); err != nil || !bytes.Equal(after, before) || names(t, store) != "Anna" {
+		t.Errorf("stored are %s, Anna's file %s: %v", names(t, store), after, err)
+	}
+}
+
+// TestErasedVoicesLeaveNothing: neither does a program that was killed while it erased one.
+func TestErasedVoicesLeaveNothing(t *testing.T) {
+	store, _ := filled(t, "Anna", "Ben")
+	raw, err := os.ReadFile(store.path("Anna"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(store.Dir, atomicfile.TempPrefix+"erased-1")
+	if err := os.WriteFile(left, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := store.Remove("Anna"); !removed || err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(store.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range entries {
+		files = append(files, e.Name())
+	}
+	if want := []string{filepath.Base(store.path("Ben")), "lock"}; !slices.Equal(files, want) {
+		t.Errorf("left are %q, want %q", files, want)
+	}
+}
+
+// TestChangesWaitForEachOther: a change of another process takes a moment.
+func TestChangesWaitForEachOther(t *testing.T) {
+	store, v := filled(t, "Anna")
+	other := flock.New(filepath.Join(store.Dir, "lock"))
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { _ = other.Unlock() })
+	v.Name = "Ben"
+	if err := store.Put(v); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNewerVoice: the hint does not say to delete it.
+func TestNewerVoice(t *testing.T) {
+	store, _ := filled(t, "Anna")
+	raw, err := os.ReadFile(store.path("Anna"))
+	if err == nil {
+		err = os.WriteFile(store.path("Anna"), bytes.Replace(raw, []byte(`"version": 1`), []byte(`"version": 2`), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.List(); err == nil || hint.Of(err) != "Use a newer hubbub." {
+		t.Errorf("%v; %s", err, hint.Of(err))
+	}
+}
