@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,12 @@ scored from its first to its last turn.`,
 			hyp, err := readTurns(args[1])
 			if err != nil {
 				return err
+			}
+			both := func(t evaluation.Turn) bool {
+				return slices.ContainsFunc(hyp, func(h evaluation.Turn) bool { return h.File == t.File })
+			}
+			if len(ref) > 0 && len(hyp) > 0 && !slices.ContainsFunc(ref, both) {
+				a.notice("%s and %s have no recording of the same name, such as %s and %s: all speech counts as missed, or as false alarm", args[0], args[1], ref[0].File, hyp[0].File)
 			}
 			regions, err := readRegions(uem)
 			if err != nil {

@@ -37,6 +37,24 @@ func tape(t *testing.T) *Recording {
 	return r
 }
 
+// TestDestroyedEvents: a power failure can leave zeros in events.ndjson. The turns are in turns.rttm as well.
+func TestDestroyedEvents(t *testing.T) {
+	for _, content := range []string{"", "\x00\x00\x00\n\x00"} {
+		dir := tape(t).Dir
+		if err := os.WriteFile(filepath.Join(dir, EventsFile), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Read(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
+		if got := r.Turns(); !slices.Equal(got, want) || !slices.Contains(r.Warnings, "events.ndjson has no turns; the turns were taken from turns.rttm") {
+			t.Errorf("%q: turns %v, want %v; %q", content, got, want, r.Warnings)
+		}
+	}
+}
+
 // TestPlayer moves the clock by hand: at every moment the timeline is the one
 // of the session then, whichever way the clock got there.
 func TestPlayer(t *testing.T) {

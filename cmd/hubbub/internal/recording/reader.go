@@ -191,11 +191,11 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		if len(turns) == 0 && !exists(r.path(AudioFile)) {
 			return hint.Add(fmt.Errorf("%s holds no recording", r.Dir), "Name a folder that `hubbub --record` made: it holds audio.wav, events.ndjson and turns.rttm.")
 		}
-		r.eventsFromTurns(turns)
+		r.eventsFromTurns(turns, "is missing")
 		return nil
 	}
 	arrivals := r.readArrivals()
-	damaged, number, newest := 0, -1, 0.0
+	damaged, number, newest, starts := 0, -1, 0.0, false
 	for line := range bytes.Lines(raw) {
 		number++
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -208,10 +208,15 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 			damaged++
 			continue
 		}
+		starts = starts || e.Type == protocol.TypeSpeakerStart
 		newest = max(newest, r.place(&e, arrivals[number]))
 		r.events = append(r.events, timedEvent{newest, e})
 	}
 	r.warnDamaged(damaged, EventsFile)
+	if !starts && len(turns) > 0 { // a power failure can leave a file of zeros
+		r.events = nil
+		r.eventsFromTurns(turns, "has no turns")
+	}
 	return nil
 }
 
@@ -249,8 +254,9 @@ func (r *Recording) readArrivals() map[int]*arrival {
 	return arrivals
 }
 
-// eventsFromTurns makes the events that lead to these turns.
-func (r *Recording) eventsFromTurns(turns []protocol.Turn) {
+// eventsFromTurns makes the events that lead to these turns. why says what is wrong with the
+// file of the events.
+func (r *Recording) eventsFromTurns(turns []protocol.Turn, why string) {
 	for _, t := range turns {
 		for _, e := range []protocol.Event{
 			protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, t.Start, t.Speaker),
@@ -260,7 +266,11 @@ func (r *Recording) eventsFromTurns(turns []protocol.Turn) {
 		}
 	}
 	slices.SortStableFunc(r.events, func(a, b timedEvent) int { return cmp.Compare(a.at, b.at) })
-	r.warn("%s is missing; the turns were taken from %s", EventsFile, TurnsFile)
+	if len(turns) > 0 {
+		r.warn("%s %s; the turns were taken from %s", EventsFile, why, TurnsFile)
+	} else {
+		r.warn("%s %s, and %s has no turns", EventsFile, why, TurnsFile)
+	}
 }
 
 func (r *Recording) readAnnotations() error {
