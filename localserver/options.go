@@ -110,13 +110,12 @@ type Options struct {
 
 // streamsPerCore is how many streams one core can process.
 //
-// It was measured: `hubbub serve` limited to one core, and `hubbub load` on
-// another one with more and more streams, as long as the 99th percentile of
-// the events' lag was below 1.5 s and no chunk was dropped. With weights 3.1
-// one hardware thread, with the load on the other one of the same core,
-// processed 40 streams (87 % busy, 99th percentile 1.1 s) and not 50 (2.3 s).
-// The default is two thirds, rounded up to a multiple of five: machines differ,
-// and have other work.
+// It was measured (docs/performance.md): `hubbub serve` limited to one hardware thread,
+// and `hubbub load` on another one with more and more streams, as long as the 99th
+// percentile of the events' lag was below 1.5 s and no chunk was dropped. The slowest
+// machine processed 40 streams and not 50, a current one 100. The default is two
+// thirds of 40, rounded up to a multiple of five: machines differ, and have other
+// work.
 const streamsPerCore = 30
 
 // cores is how many cores the process may use, whatever the number of threads that
