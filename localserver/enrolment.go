@@ -1,6 +1,9 @@
 package localserver
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,12 +32,57 @@ func checkVoiceprints(e protocol.Enrolment) *protocol.ValidationErrorResponse {
 	return nil
 }
 
+// sealEnrolment encrypts the people of a stream with its token, of which the store has only a
+// hash. Deleted bytes remain in the files of the store for a time: with the token gone, nobody
+// can read them.
+func sealEnrolment(token string, e protocol.Enrolment) (json.RawMessage, error) {
+	plain, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := enrolmentCipher(token)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(aead.Seal(nil, nil, plain, nil))
+}
+
+// openEnrolment decrypts the people of a stream that is opened with its token.
+func openEnrolment(token string, sealed json.RawMessage) (json.RawMessage, error) {
+	if len(sealed) == 0 || sealed[0] == '{' { // of a node of an earlier version, on a cluster while it is updated
+		return sealed, nil
+	}
+	var raw []byte
+	if err := json.Unmarshal(sealed, &raw); err != nil {
+		return nil, fmt.Errorf("the enrolment of a stream cannot be read: %w", err)
+	}
+	aead, err := enrolmentCipher(token)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := aead.Open(nil, nil, raw, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the enrolment of a stream cannot be decrypted: %w", err)
+	}
+	return plain, nil
+}
+
+// enrolmentCipher is AES-256-GCM under a key that is made of a token, which is long and random.
+func enrolmentCipher(token string) (cipher.AEAD, error) {
+	key := sha256.Sum256([]byte("hubbub enrolment\x00" + token))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
 // enroller is a Diarizer that recognises people: engine.Engine.
 type enroller interface {
 	Enrol(people []voiceprint.Person, m voiceprint.Matching)
 }
 
-// enrol makes a diarizer enrol the people of a stored enrolment.
+// enrol makes a diarizer enrol the people of an enrolment.
 func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
 	r, ok := d.(enroller)
 	if !ok || len(enrolment) == 0 {

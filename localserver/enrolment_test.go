@@ -1,8 +1,12 @@
 package localserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,7 +36,8 @@ func voiceprintOf(t testing.TB, samples []float32) string {
 // its four people.
 func TestEnrolledPeopleAreRecognised(t *testing.T) {
 	t.Parallel()
-	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced = nil, true })
+	dir := t.TempDir()
+	h := serve(t, func(o *setup) { o.NewDiarizer, o.Unpaced, o.DataDir = nil, true, dir })
 	x := demoAudio(t, 48)
 	// Speech of the first two people; the first 30 s are not used.
 	slt, rms := voiceprintOf(t, x[417600:476800]), voiceprintOf(t, x[643200:723200])
@@ -80,6 +85,20 @@ func TestEnrolledPeopleAreRecognised(t *testing.T) {
 	rec, err := h.records.Get(t.Context(), live.ID)
 	if err != nil || len(rec.Enrolment) > 0 {
 		t.Errorf("after the stream the record has the enrolment %.40s (%v)", rec.Enrolment, err)
+	}
+	// The store only marks as deleted what it deletes.
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(slt[40:80])) {
+			t.Errorf("%s contains a voiceprint", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	turns, err := h.turns(t.Context(), live.ID)
 	if err != nil {

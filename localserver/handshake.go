@@ -60,6 +60,10 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		s.refuseHandshake(w, r, err)
 		return
 	}
+	if rec.Enrolment, err = openEnrolment(token, rec.Enrolment); err != nil {
+		s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
+		return
+	}
 	if !s.streamQuota.Acquire(rec.Account) {
 		s.refuseStream(w, r, limits.ErrFull)
 		return

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -75,11 +74,14 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		ID: uuid.NewString(), Account: caller(r.Context()).Account, Key: caller(r.Context()).Key, Node: s.node,
 		Input: input, Created: now, Expires: now.Add(store.TokenTTL),
 	}
+	token := newToken()
 	if len(enrolment.Voiceprints) > 0 {
-		rec.Enrolment, _ = json.Marshal(enrolment) // strings and numbers: never fails
+		if rec.Enrolment, err = sealEnrolment(token, enrolment); err != nil {
+			s.failed(w, r, http.StatusInternalServerError, "Internal error", err)
+			return
+		}
 	}
 	rec.Resume = s.resumable(ctx, rec.Account, input)
-	token := newToken()
 	if err := s.records.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
 		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 		return

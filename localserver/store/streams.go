@@ -61,7 +61,7 @@ type Stream struct {
 	// ResumedBy is the newest stream that has continued with the speakers of this
 	// one, "" for none.
 	ResumedBy string `json:"resumedBy,omitempty"`
-	// Enrolment is the people whom the stream recognises, opaque to the store.
+	// Enrolment is the people whom the stream recognises, encrypted with its token.
 	// It is personal data, and deleted when the stream ends.
 	Enrolment json.RawMessage `json:"enrolment,omitempty"`
 }
