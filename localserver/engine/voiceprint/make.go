@@ -142,13 +142,15 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 			second = s
 		}
 	}
+	// What created a speaker can be stored again as a segment.
+	usable := min(first.Duration+second.Duration, found)
 	switch {
 	case second.Duration >= secondPerson && first.Embedding.Dot(&second.Embedding) < samePerson:
 		return Voiceprint{}, ErrTwoPeople
 	case first.Duration == 0 && found < MinSpeech/4.:
 		return Voiceprint{}, ErrNoSpeech
-	case min(first.Duration+second.Duration, found) < MinSpeech: // what created the speaker can be stored again as a segment
-		return Voiceprint{}, fmt.Errorf("%w: %.1f s were found, %d s are needed", ErrTooShort, found, MinSpeech)
+	case usable < MinSpeech:
+		return Voiceprint{}, fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, usable, MinSpeech)
 	}
 	v, err := m.embed()
 	if err == nil && clustering.CohortSimilarity(&v.embeddings[recorded]) < voiceLike {

@@ -55,6 +55,9 @@ func (s Store) Import(path string) error {
 	if err == nil {
 		err = json.Unmarshal(raw, &list)
 	}
+	if err == nil && len(list) == 0 {
+		err = errors.New("the list is empty")
+	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
 	}
