@@ -55,14 +55,21 @@ func soxEnv(ctx context.Context, device string) []string {
 
 func pipewireArgs(ctx context.Context, d Device, channels int) []string {
 	args := []string{"--rate", strconv.Itoa(audiofile.SampleRate), "--channels", strconv.Itoa(channels), "--format", "s16", "--latency", "50ms"}
-	properties := "stream.capture.sink = " + strconv.FormatBool(d.monitor)
-	if d.id != "" { // when it is removed, the session manager may not connect another one
+	help, _ := output(ctx, "pw-record", "--help") // without it, as an old version
+	var properties string
+	if d.id != "" {
 		args = append(args, "--target", d.id)
-		properties += " node.dont-reconnect = true"
+		if strings.Contains(help, "--properties") { // when it is removed, the session manager may not connect another one
+			properties = "node.dont-reconnect = true "
+		}
 	}
-	args = append(args, "--properties", "{ "+properties+" }")
-	// Newer versions write a header without --raw, which older ones do not know.
-	if help, err := output(ctx, "pw-record", "--help"); err == nil && strings.Contains(help, "--raw") {
+	if d.monitor {
+		properties += "stream.capture.sink = true "
+	}
+	if properties != "" {
+		args = append(args, "--properties", "{ "+properties+"}")
+	}
+	if strings.Contains(help, "--raw") { // newer versions write a header without
 		args = append(args, "--raw")
 	}
 	return append(args, "-")
