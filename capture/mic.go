@@ -267,6 +267,9 @@ func (m *microphone) Close() error {
 // reopen is one attempt; see reopener.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
+	if errors.Is(m.failure, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
+		return nil, m.failure
+	}
 	again := func(want string) (*microphone, error) {
 		return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, want, m.micConfig) })
 	}

@@ -141,6 +141,26 @@ func TestVirtualMicrophone(t *testing.T) {
 	checkBursts(t, captured, pitches)
 }
 
+// TestLastMicrophoneRemoved: the sound server gives the default device what the machine plays.
+// That is the end of the device.
+func TestLastMicrophoneRemoved(t *testing.T) {
+	capturetest.Need(t, "pulseaudio", "paplay", "pactl")
+	server := capturetest.SoundServer(t)
+	r := startRecorder(t, server.Env(), filepath.Join(t.TempDir(), "captured.wav"))
+	time.Sleep(time.Second) // until it knows that there is one
+	for _, args := range [][]string{{"load-module", "module-rescue-streams"}, {"unload-module", "module-remap-source"}} {
+		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
+			t.Fatalf("pactl %v: %v\n%s", args, err, out)
+		}
+	}
+	if report := r.loss(); !strings.Contains(report.Error, "no microphone any more") {
+		t.Errorf("%+v", report)
+	}
+	if err := r.child.Wait(); err != nil {
+		t.Errorf("the recorder ended with %v", err)
+	}
+}
+
 // TestSoundServerThatHangs stops the sound server with SIGSTOP: reads do not
 // return. The stall is reported, and the recording so far is complete.
 func TestSoundServerThatHangs(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -77,6 +78,9 @@ func pulseNames(ctx context.Context) map[string]string {
 	}
 	return names
 }
+
+// ErrPlaysOnly is the end of a device whose sound server has lost its last microphone.
+var ErrPlaysOnly = errors.New("the sound server has no microphone any more")
 
 // PlaysOnly reports whether the sound server has no microphone: its default source is what an
 // output plays. ALSA's default device is then that, too.

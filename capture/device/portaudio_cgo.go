@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/gordonklaus/portaudio"
@@ -91,7 +92,19 @@ type paStream struct {
 	rate, channels int
 	stream         *portaudio.Stream
 	buf            []float32 // the library writes here
+
+	// ALSA's devices of the sound server follow it without notice, also to what the machine
+	// plays when the last microphone is removed.
+	blocks    int       // since the server was asked
+	playsOnly chan bool // its answer; nil = it is not asked
+	asking    bool
+	heard     bool // it had a microphone
+	ask       context.Context
+	stop      context.CancelFunc
 }
+
+// askAfter is after how many blocks the sound server is asked, 10 s.
+var askAfter = 100
 
 // Open opens and starts a device: at 16 kHz mono if the device supports
 // it, else at its default rate with as few channels as possible.
@@ -138,6 +151,9 @@ func startDevice(want string, all bool) (*paStream, error) {
 		}
 		tried[format] = true
 		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, BlockLength(rate)*channels)}
+		if runtime.GOOS == "linux" && (dev.Name == "default" || dev.Name == "pulse") {
+			s.playsOnly = make(chan bool, 1)
+		}
 		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: BlockLength(rate)}
 		// Latency here is the size of the device's buffer: long enough for
 		// delays of a busy machine.
@@ -165,6 +181,9 @@ func (s *paStream) Read() ([]float32, bool, error) {
 	if errors.Is(err, portaudio.InputOverflowed) {
 		return s.buf, true, nil // the buffer is valid; audio before it was lost
 	}
+	if err == nil && s.playsOnly != nil && s.onlyPlays() {
+		return s.buf, false, ErrPlaysOnly
+	}
 	var host portaudio.UnanticipatedHostError
 	if errors.As(err, &host) && host.Text == "" {
 		err = fmt.Errorf("the sound server or the driver disappeared (code %d)", host.Code)
@@ -172,8 +191,39 @@ func (s *paStream) Read() ([]float32, bool, error) {
 	return s.buf, false, err
 }
 
+// onlyPlays asks the sound server from time to time, and reports what it has answered. One
+// that had no microphone from the start was chosen for what it plays.
+func (s *paStream) onlyPlays() bool {
+	first := s.ask == nil
+	if first {
+		s.ask, s.stop = context.WithCancel(context.Background())
+	}
+	if s.blocks++; first || s.blocks >= askAfter && !s.asking {
+		s.blocks, s.asking = 0, true
+		go func() { s.playsOnly <- PlaysOnly(s.ask) }()
+	}
+	select {
+	case only := <-s.playsOnly:
+		s.asking = false
+		if only && !s.heard {
+			s.playsOnly = nil
+			return false
+		}
+		s.heard = true
+		return only
+	default:
+		return false
+	}
+}
+
 // Close is called by the reading goroutine, so that no read is in progress.
 func (s *paStream) Close() error {
+	if s.stop != nil {
+		s.stop()
+		if s.asking {
+			<-s.playsOnly
+		}
+	}
 	return withPortAudio(context.Background(), func() error {
 		// Abort, because the audio still in the device is not needed.
 		err := s.stream.Abort()
