@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hubbub/protocol"
+	"hubbub/protocol/recovered"
 )
 
 // maxBody bounds a JSON request body, in bytes. The body is stored, and the
@@ -93,6 +94,6 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, message string) 
 // failed logs why a request could not be served and responds without the
 // details.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
-	s.log.Error("request failed", "request", requestID(r.Context()), "status", status, "error", err)
+	s.log.Error("request failed", "request", requestID(r.Context()), "status", status, recovered.Attr(err))
 	refuse(w, r, status, message)
 }

@@ -245,7 +245,7 @@ func (t task) run(ctx context.Context, name string, log *slog.Logger) {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !failing:
-			log.Warn("a background task fails; it is retried", "task", name, "error", err)
+			log.Warn("a background task fails; it is retried", "task", name, recovered.Attr(err))
 		case err == nil && failing:
 			log.Info("a background task works again", "task", name)
 		}

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gordonklaus/portaudio"
@@ -93,18 +94,36 @@ type paStream struct {
 	stream         *portaudio.Stream
 	buf            []float32 // the library writes here
 
-	// ALSA's devices of the sound server follow it without notice, also to what the machine
-	// plays when the last microphone is removed.
-	blocks    int       // since the server was asked
-	playsOnly chan bool // its answer; nil = it is not asked
-	asking    bool
-	heard     bool // it had a microphone
-	ask       context.Context
-	stop      context.CancelFunc
+	noMicrophone atomic.Bool // set by watch
+	stop         func()      // ends watch
 }
 
-// askAfter is after how many blocks the sound server is asked, 10 s.
-var askAfter = 100
+// watchInterval is how often the sound server is asked.
+const watchInterval = 10 * time.Second
+
+// watch notices that the sound server has no microphone left. ALSA's devices of the server
+// follow it without notice, also to what the machine plays. A server that has none from the
+// start was chosen for that.
+func (s *paStream) watch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if PlaysOnly(ctx) {
+			return
+		}
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		for !s.noMicrophone.Load() {
+			select {
+			case <-tick.C:
+				s.noMicrophone.Store(PlaysOnly(ctx))
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	s.stop = func() { cancel(); done.Wait() }
+}
 
 // Open opens and starts a device: at 16 kHz mono if the device supports
 // it, else at its default rate with as few channels as possible.
@@ -150,10 +169,7 @@ func startDevice(want string, all bool) (*paStream, error) {
 			continue
 		}
 		tried[format] = true
-		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, BlockLength(rate)*channels)}
-		if runtime.GOOS == "linux" && (dev.Name == "default" || dev.Name == "pulse") {
-			s.playsOnly = make(chan bool, 1)
-		}
+		s := &paStream{dev: dev, rate: rate, channels: channels, buf: make([]float32, BlockLength(rate)*channels), stop: func() {}}
 		p := portaudio.StreamParameters{SampleRate: float64(rate), FramesPerBuffer: BlockLength(rate)}
 		// Latency here is the size of the device's buffer: long enough for
 		// delays of a busy machine.
@@ -168,6 +184,9 @@ func startDevice(want string, all bool) (*paStream, error) {
 			_ = s.stream.Close()
 			continue
 		}
+		if dev.Name == "default" || dev.Name == "pulse" {
+			s.watch()
+		}
 		return s, nil
 	}
 	return nil, fail("Check whether another program uses it, or choose another one: "+listDevices(list), "cannot open the microphone %q: %w", dev.Name, last)
@@ -181,7 +200,7 @@ func (s *paStream) Read() ([]float32, bool, error) {
 	if errors.Is(err, portaudio.InputOverflowed) {
 		return s.buf, true, nil // the buffer is valid; audio before it was lost
 	}
-	if err == nil && s.playsOnly != nil && s.onlyPlays() {
+	if err == nil && s.noMicrophone.Load() {
 		return s.buf, false, ErrPlaysOnly
 	}
 	var host portaudio.UnanticipatedHostError
@@ -191,39 +210,9 @@ func (s *paStream) Read() ([]float32, bool, error) {
 	return s.buf, false, err
 }
 
-// onlyPlays asks the sound server from time to time, and reports what it has answered. One
-// that had no microphone from the start was chosen for what it plays.
-func (s *paStream) onlyPlays() bool {
-	first := s.ask == nil
-	if first {
-		s.ask, s.stop = context.WithCancel(context.Background())
-	}
-	if s.blocks++; first || s.blocks >= askAfter && !s.asking {
-		s.blocks, s.asking = 0, true
-		go func() { s.playsOnly <- PlaysOnly(s.ask) }()
-	}
-	select {
-	case only := <-s.playsOnly:
-		s.asking = false
-		if only && !s.heard {
-			s.playsOnly = nil
-			return false
-		}
-		s.heard = true
-		return only
-	default:
-		return false
-	}
-}
-
 // Close is called by the reading goroutine, so that no read is in progress.
 func (s *paStream) Close() error {
-	if s.stop != nil {
-		s.stop()
-		if s.asking {
-			<-s.playsOnly
-		}
-	}
+	s.stop()
 	return withPortAudio(context.Background(), func() error {
 		// Abort, because the audio still in the device is not needed.
 		err := s.stream.Abort()

@@ -128,9 +128,9 @@ func (r *Recorder) here() bool {
 // first recorder that can.
 func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 	var tried []error
-	silent := false // a sound server says that there is no microphone
+	noMicrophone := false // a sound server says that there is no microphone
 	for _, r := range recorders {
-		if !r.here() || silent && r.unlisted && want == "" { // whose default would be what the server plays
+		if !r.here() || noMicrophone && r.unlisted && want == "" { // whose default would be what the server plays
 			continue
 		}
 		s, err := r.Open(ctx, want, all)
@@ -140,7 +140,7 @@ func OpenRecorder(ctx context.Context, want string, all bool) (Stream, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		silent = silent || errors.Is(err, errNoMicrophone)
+		noMicrophone = noMicrophone || errors.Is(err, errNoMicrophone)
 		tried = append(tried, err)
 	}
 	if len(tried) == 0 {

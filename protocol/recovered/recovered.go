@@ -28,6 +28,15 @@ func (e *Error) Stack() []byte { return e.stack }
 // LogValue is the text with the stack.
 func (e *Error) LogValue() slog.Value { return slog.StringValue(e.text + "\n" + string(e.stack)) }
 
+// Attr is an error for a log, with the stack of a panic that it wraps, if it does.
+func Attr(err error) slog.Attr {
+	var e *Error
+	if errors.As(err, &e) {
+		return slog.String("error", err.Error()+"\n"+string(e.stack))
+	}
+	return slog.Any("error", err)
+}
+
 // Guard runs f and returns its error, or an Error when it panics.
 func Guard(f func() error) (err error) {
 	defer func() {

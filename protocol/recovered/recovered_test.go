@@ -27,7 +27,13 @@ func TestGuard(t *testing.T) {
 
 func TestTheLogHasTheStack(t *testing.T) {
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Error("failed", "error", Guard(panics))
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	logger.Error("failed", Attr(fmt.Errorf("wrapped: %w", Guard(panics))))
+	if !strings.Contains(log.String(), "wrapped: internal error") || !strings.Contains(log.String(), "recovered.panics") {
+		t.Error(log.String())
+	}
+	log.Reset()
+	logger.Error("failed", "error", Guard(panics))
 	if !strings.Contains(log.String(), "made for a test") || !strings.Contains(log.String(), "recovered.panics") {
 		t.Error(log.String())
 	}

@@ -212,7 +212,7 @@ func (l *Live) receive(d Display) error {
 		case <-wait.C:
 			switch {
 			case updates == nil:
-				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
+				out.keep(d.notice("waiting for the words of the last turns; ctrl+c twice displays them without", false))
 			case l.draining():
 				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))
 			}

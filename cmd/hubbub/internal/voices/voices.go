@@ -184,15 +184,17 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
 		}
 		v.Name = to
-		err = v.Check()
-		if err == nil {
-			err = cmp.Or(s.write(v), s.erase(from))
-			renamed = err == nil
+		if err = v.Check(); err != nil {
+			return err
+		}
+		if err = s.write(v); err == nil { // only then is the former one erased
+			err = s.erase(from)
 		}
 		if err != nil {
-			err = fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
+			return fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
 		}
-		return err
+		renamed = true
+		return nil
 	})
 	return renamed, err
 }
