@@ -195,8 +195,9 @@ func TestReason(t *testing.T) {
 			t.Errorf("%v is shown as %q, want %q", err, got, want)
 		}
 	}
-	_, err := Policy{Hosts: hosts(t, "*")}.Get(t.Context(), "http://localhost:1/?token=secret")
-	if err == nil || !errors.Is(err, ErrRefused) || Reason(err).Error() != "the address is not allowed: localhost is at a private address" {
+	p := Policy{Hosts: hosts(t, "*"), resolver: nameServer(t, [4]byte{10, 0, 0, 1})}
+	_, err := p.Get(t.Context(), "http://inside.example:1/?token=secret")
+	if err == nil || !errors.Is(err, ErrRefused) || Reason(err).Error() != "the address is not allowed: inside.example is at a private address" {
 		t.Errorf("%v", err)
 	}
 }
