@@ -50,6 +50,9 @@ var (
 		message: "No audio for 60 s", status: store.Failed, cause: "no audio for 60 s"}
 	keyRevoked = ending{code: websocket.ClosePolicyViolation, text: "the API key was revoked",
 		message: "The API key was revoked", status: store.Failed, cause: "the API key was revoked"}
+	// Watchers follow the new stream, so they get no error message.
+	resumed = ending{code: websocket.ClosePolicyViolation, text: "resumed by another stream", status: store.Failed,
+		cause: "resumed by another stream"}
 	internalError = ending{code: websocket.CloseInternalServerErr, text: "internal error",
 		message: "Internal error; the stream is over", status: store.Failed, cause: "internal error"}
 	// notRecorded is what the client gets instead of 1000 if the store has not

@@ -116,13 +116,15 @@ func (s *Stream) takeSnapshot() {
 // open.
 func (s *Stream) Resumable() bool { return s.snapshots != nil }
 
-// Supersede disconnects the stream because another one resumes it, and waits
-// until its last snapshot is stored, or ctx ends.
+// Supersede ends the stream because another one resumes it, and waits until its
+// last snapshot is stored, or ctx ends. A client that does not read is disconnected,
+// so that the stream does not wait for it.
 func (s *Stream) Supersede(ctx context.Context) {
 	s.log.Info("stream is resumed by another one")
-	abort(s.conn)
+	s.supersede.Do(func() { close(s.superseded) })
 	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)
 	defer cancel()
+	defer time.AfterFunc(supersedeTimeout/2, func() { abort(s.conn) }).Stop()
 	s.snapshots.wait(ctx)
 }
 

@@ -14,6 +14,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
+	"hubbub/protocol"
 )
 
 // recalling is a Diarizer with snapshots: a text.
@@ -236,9 +237,40 @@ func TestSupersede(t *testing.T) {
 		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:late") {
 			t.Errorf("stored %q", raw)
 		}
-		c.end()
+		stream.Supersede(t.Context()) // by a second client at the same time
+		if code, text := c.end(); code != websocket.ClosePolicyViolation || text != "resumed by another stream" {
+			t.Errorf("closed with %d %q", code, text)
+		}
 		s.running.Wait()
-		expectRecord(t, s, store.Failed, "connection lost")
+		expectRecord(t, s, store.Failed, "resumed by another stream")
+	})
+}
+
+// A client that does not read does not delay the one that resumes its stream.
+func TestSupersedeUnread(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		streams := make(chan *Stream, 1)
+		s.begin(testID)
+		conn := s.dial(func(conn *websocket.Conn) {
+			stream := New(s.config(testID), conn, speaking("last", 0))
+			streams <- stream
+			stream.Run(s.ctx, s.drain)
+		})
+		defer func() { _ = conn.Close() }()
+		go func() {
+			for conn.WriteMessage(websocket.BinaryMessage, quiet) == nil {
+				time.Sleep(protocol.ChunkDuration)
+			}
+		}()
+		stream := <-streams
+		for len(stream.writer.queue) < queuedMessages {
+			time.Sleep(protocol.ChunkDuration)
+		}
+		stream.Supersede(t.Context())
+		if raw := s.snapshots[testID]; !strings.HasSuffix(string(raw), "state:last") {
+			t.Errorf("stored %q", raw)
+		}
+		s.running.Wait()
 	})
 }
 

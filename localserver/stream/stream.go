@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -85,6 +86,9 @@ type Stream struct {
 	input  ending         // why chunks was closed
 	stop   chan struct{}  // closed when the worker takes no more chunks
 
+	supersede  sync.Once
+	superseded chan struct{} // closed when another stream resumes this one
+
 	received time.Duration  // audio that was given to the diarizer
 	raw      []engine.Event // scratch of the worker
 	valid    []protocol.Event
@@ -103,6 +107,8 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		chunks:   make(chan chunk, queuedChunks),
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
+
+		superseded: make(chan struct{}),
 	}
 	s.writer.closeTimeout += c.CloseDelay
 	s.journal.publish = func(p store.Progress) error { return c.Feed.PublishProgress(c.ID, p) }

@@ -34,15 +34,18 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 			}
 		case <-s.config.Revoked:
 			return keyRevoked
+		case <-s.superseded:
+			return s.finishQueued(resumed)
 		case <-drain:
-			return s.finishQueued()
+			return s.finishQueued(shutdown)
 		}
 	}
 }
 
 // finishQueued processes the chunks that have arrived, and few later ones: a client that
-// does not pause fills the queue as fast as it is emptied.
-func (s *Stream) finishQueued() ending {
+// does not pause fills the queue as fast as it is emptied. It returns end, unless the
+// client has ended the stream.
+func (s *Stream) finishQueued(end ending) ending {
 	for range queuedChunks + 1 { // the end of the input comes after the last chunk
 		select {
 		case c, ok := <-s.chunks:
@@ -53,10 +56,10 @@ func (s *Stream) finishQueued() ending {
 				return internalError
 			}
 		default:
-			return shutdown
+			return end
 		}
 	}
-	return shutdown
+	return end
 }
 
 // push gives one chunk to the diarizer and emits what it commits. It reports
