@@ -114,6 +114,9 @@ func TestPlainRequestsToTLS(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 			continue
 		}
+		if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
+			t.Errorf("%s: after the response: %q %v", method, rest, err)
+		}
 		if message := res.Header.Get(messageHeader); res.StatusCode != 400 || !strings.Contains(message, "https") {
 			t.Errorf("%s: %d %q", method, res.StatusCode, message)
 		}

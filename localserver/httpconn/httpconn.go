@@ -57,7 +57,8 @@ type Conn struct {
 	tls      *tls.Conn // nil without TLS
 	listener *Listener
 
-	ready   bool        // the handshake was made; used by the goroutine that reads only
+	made    bool        // the handshake was made; used by the goroutine that reads only
+	failed  bool        // it did not succeed
 	handled atomic.Bool // what is written comes from a handler
 	http2   atomic.Bool // what is written are frames
 }
@@ -74,13 +75,13 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Read makes the TLS handshake first.
+// Read makes the TLS handshake first, once: net/http reads again after an error.
 func (c *Conn) Read(p []byte) (int, error) {
-	if c.tls != nil && !c.ready {
-		if !c.handshake() {
-			return 0, io.EOF
-		}
-		c.ready = true
+	if c.tls != nil && !c.made {
+		c.made, c.failed = true, !c.handshake()
+	}
+	if c.failed {
+		return 0, io.EOF
 	}
 	return c.Conn.Read(p)
 }
