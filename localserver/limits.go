@@ -26,8 +26,9 @@ func (s *Server) requestLimit(operation string) int {
 }
 
 // limited authenticates and counts the requests to an operation, and refuses
-// those above the limit. All responses of an operation have the same three
-// headers, also those to an invalid key, which are not counted.
+// those above the limit. All responses under /v1 and /v2 have the same three headers,
+// but those of streams and transfers; requests with an invalid key and those that no
+// operation takes are not counted.
 func (s *Server) limited(operation string, next http.Handler) http.Handler {
 	limit := s.requestLimit(operation)
 	if limit < 0 {
@@ -49,9 +50,17 @@ func (s *Server) limited(operation string, next http.Handler) http.Handler {
 		refuse(w, r, http.StatusTooManyRequests, "Too many requests; try again later")
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setRateHeaders(w.Header(), limit, limit, int(limits.RateWindow/time.Second))
+		setUncounted(w.Header(), limit)
 		counted.ServeHTTP(w, r)
 	})
+}
+
+// setUncounted sets the headers of a response to a request that is not counted, unless
+// there is no limit.
+func setUncounted(h http.Header, limit int) {
+	if limit >= 0 {
+		setRateHeaders(h, limit, limit, int(limits.RateWindow/time.Second))
+	}
 }
 
 // setRateHeaders sets the headers: the requests per minute, how many are left, and

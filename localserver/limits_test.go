@@ -64,6 +64,14 @@ func TestRateLimit(t *testing.T) {
 	if res := h.do("GET", "/healthz", "", nil); res.StatusCode != 200 || res.Header.Get("X-RateLimit-Limit") != "" {
 		t.Errorf("healthz: %d %v", res.StatusCode, res.Header)
 	}
+	// Requests that no operation takes have the headers and do not count.
+	for at, status := range map[string]int{"/v1/live": 405, "/v1/x": 404, "/v2/jobs?" + strings.Repeat("x", maxTarget): 414} {
+		res := h.do("PUT", at, testKey, nil)
+		res.apiError(t, status)
+		if limit, left, reset := rate(t, res.Header); limit != 100 || left != 100 || reset != 60 {
+			t.Errorf("%d: limit %d, left %d, reset %d", status, limit, left, reset)
+		}
+	}
 	clock.move(50 * time.Second)
 	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != 200 {
 		t.Errorf("a minute after the first one: %d", res.StatusCode)

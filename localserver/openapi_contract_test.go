@@ -89,6 +89,10 @@ func (c *contract) holds(method, path string, res reply) {
 		c.t.Errorf("%s is not documented: %s", name, res.body)
 		return
 	}
+	responses, _ := c.at(at[:4]...)
+	if ref, ok := responses.(map[string]any)[status].(map[string]any)["$ref"].(string); ok {
+		at = strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+	}
 	documented := map[string]bool{}
 	if headers, ok := c.at(append(at, "headers")...); ok {
 		for header, spec := range headers.(map[string]any) {

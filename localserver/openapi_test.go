@@ -179,10 +179,9 @@ func (d *documented) longAddresses() {
 		d.ask(method, objectsPath, mediaPath+long, "", "", 414)
 	}
 	d.ask("GET", openPath, streamPath+long, "", "", 414)
-	d.ask("GET", statusPath, "/v1/live/"+long, testKey, "", 414)
-	d.ask("GET", watchPath, "/v1/live/"+long+"/events", testKey, "", 414)
-	d.ask("GET", jobPath, "/v1/jobs/"+long, testKey, "", 414)
-	d.ask("DELETE", jobPath, "/v1/jobs/"+long, testKey, "", 414)
+	for _, o := range operations {
+		d.ask(o.method, o.path, o.at+"?"+long, testKey, "", 414)
+	}
 }
 
 // stream follows a stream from its creation to its end.

@@ -39,7 +39,7 @@ func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 	for pattern, h := range patterns {
 		mux.Handle(pattern, completed(h))
 	}
-	return httpconn.Handled(s.wrap(s.faults.Wrap(jsonErrors(mux), refuse, s.streams.Drain())))
+	return httpconn.Handled(s.wrap(s.faults.Wrap(s.jsonErrors(mux), refuse, s.streams.Drain())))
 }
 
 // wrap adds to a handler what is done for every request.
@@ -96,8 +96,14 @@ func (s *Server) patterns() map[string]http.Handler {
 // jsonErrors responds in JSON to what a ServeMux refuses in plain text: unknown paths
 // and wrong methods. It refuses headers and addresses that are too long.
 // It does not redirect: a path that is not clean is unknown.
-func jsonErrors(mux *http.ServeMux) http.Handler {
+func (s *Server) jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse := func(w http.ResponseWriter, r *http.Request, status int, message string) {
+			if strings.HasPrefix(r.URL.Path, "/v") {
+				setUncounted(w.Header(), s.options.RatePerMinute)
+			}
+			refuse(w, r, status, message)
+		}
 		if headerSize(r.Header) > maxHeader {
 			w.Header().Set("Connection", "close")
 			refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, httpconn.HeadersTooLarge)
