@@ -232,7 +232,7 @@ func (f *jobFields) checkCounts(r *JobRequest) {
 // cut returns n, or the largest number of speakers and a warning.
 func (f *jobFields) cut(field string, n int) int {
 	if n > MaxJobSpeakers {
-		f.warnings = append(f.warnings, fmt.Sprintf("%s is %d, but at most %d speakers are told apart.", field, n, MaxJobSpeakers))
+		f.warnings = append(f.warnings, fmt.Sprintf("%s is %s, but at most %d speakers are told apart.", field, Clean(string(f.fields[field]), 40), MaxJobSpeakers))
 	}
 	return min(n, MaxJobSpeakers)
 }

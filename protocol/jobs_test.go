@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -14,6 +16,9 @@ func TestParseJob(t *testing.T) {
 	r, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","numSpeakers":3.0,"maxSpeakers":99,"confidence":true,"transcription":true,"webhook":"https://example.com/x"}`))
 	if bad != nil || len(warnings) > 0 || r.NumSpeakers != 3 || r.MaxSpeakers != MaxJobSpeakers || !r.Confidence || !r.Transcription || r.Webhook == "" {
 		t.Errorf("%+v %v %v", r, warnings, bad)
+	}
+	if _, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","numSpeakers":1e30}`)); bad != nil || !strings.Contains(fmt.Sprint(warnings), "numSpeakers is 1e30,") {
+		t.Errorf("%v %v", warnings, bad)
 	}
 	if r, warnings, bad = ParseJob(JobDiarize, []byte(`{"url":"media://a","minSpeakers":21}`)); bad != nil || len(warnings) != 1 || r.MinSpeakers != 20 {
 		t.Errorf("%+v %v %v", r, warnings, bad)
