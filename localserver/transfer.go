@@ -3,6 +3,7 @@ package localserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -169,8 +170,11 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	// A browser must not render what an account has stored.
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", "attachment")
-	if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); !strings.EqualFold(unit, "bytes") {
+	switch unit, ranges, _ := strings.Cut(r.Header.Get("Range"), "="); {
+	case !strings.EqualFold(unit, "bytes"):
 		r.Header.Del("Range") // a unit that is not known does not count (RFC 9110, 14.2)
+	case strings.TrimSpace(ranges) == "-0": // no range of any object (14.1.2), but one for net/http
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size))
 	}
 	out := &downloadWriter{ResponseWriter: w, request: r, control: http.NewResponseController(w)}
 	source := &errorRecorder{ReadSeeker: content}
