@@ -9,8 +9,13 @@ import (
 )
 
 // lastWords bounds the time after end_of_stream in which the words of the last turns
-// are waited for, if the client asked for words. It is less than clients wait.
-const lastWords = 8 * time.Second
+// are waited for, if the client asked for words. It is less than clients wait. If the
+// recogniser does not work, failedWords bounds it: with recordTimeout, the 2 s after which
+// streams without words are closed.
+const (
+	lastWords   = 8 * time.Second
+	failedWords = 500 * time.Millisecond
+)
 
 // errWords tells a client why turns have no words.
 const errWords = "The recogniser of speech of the service failed; until it works again, turns have no text"
@@ -71,7 +76,11 @@ func (t *transcript) finish(ctx context.Context, wait bool, c *Counters) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	limit := lastWords
+	if t.queue.Failing() {
+		limit = failedWords
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if !wait {
 		cancel()

@@ -143,7 +143,7 @@ func (q *Queue) start() {
 				return
 			case slots <- struct{}{}:
 			}
-			if q.isFailing() {
+			if q.Failing() {
 				most = atOnce
 			}
 		}
@@ -165,7 +165,8 @@ func (q *Queue) start() {
 	}
 }
 
-func (q *Queue) isFailing() bool {
+// Failing reports whether the last attempt failed.
+func (q *Queue) Failing() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.failing
