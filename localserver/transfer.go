@@ -175,6 +175,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Range") // a unit that is not known does not count (RFC 9110, 14.2)
 	case strings.TrimSpace(ranges) == "-0": // no range of any object (14.1.2), but one for net/http
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size))
+	default: // net/http knows the unit in small letters only
+		r.Header.Set("Range", "bytes="+ranges)
 	}
 	out := &downloadWriter{ResponseWriter: w, request: r, control: http.NewResponseController(w)}
 	source := &errorRecorder{ReadSeeker: content}
