@@ -3,7 +3,6 @@ package protocol
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -125,20 +124,13 @@ func unite(name string, parts []Lane) Lane {
 	if len(parts) == 1 && parts[0].Speaker == name {
 		return parts[0]
 	}
-	out := Lane{Speaker: name, OpenSince: math.Inf(1)}
-	n := 0
-	for _, p := range parts {
-		n += len(p.Turns)
-	}
-	all := make([]Turn, 0, n)
+	out := Lane{Speaker: name}
+	var all []Turn
 	for _, p := range parts {
 		all = append(all, p.Turns...)
-		if p.Open {
-			out.Open, out.OpenSince = true, min(out.OpenSince, p.OpenSince)
+		if p.Open && (!out.Open || p.OpenSince < out.OpenSince) {
+			out.Open, out.OpenSince = true, p.OpenSince
 		}
-	}
-	if !out.Open {
-		out.OpenSince = 0
 	}
 	if len(parts) > 1 {
 		slices.SortStableFunc(all, func(a, b Turn) int { return cmp.Compare(a.Start, b.Start) })

@@ -85,14 +85,12 @@ func (a Annotations) Rename(label, name string) (Annotations, error) {
 	if name == label {
 		name = ""
 	}
-	if name != "" {
-		if labelLike.MatchString(name) {
-			return a, fmt.Errorf("%w: %s is a label of the service", ErrNameInUse, name)
-		}
-		for other := range a.names {
-			if root := a.Root(other); root != label && a.Name(root) == name {
-				return a, fmt.Errorf("%w: %s is %s", ErrNameInUse, name, root)
-			}
+	if labelLike.MatchString(name) {
+		return a, fmt.Errorf("%w: %s is a label of the service", ErrNameInUse, name)
+	}
+	for other := range a.names {
+		if root := a.Root(other); root != label && a.Name(root) == name {
+			return a, fmt.Errorf("%w: %s is %s", ErrNameInUse, name, root)
 		}
 	}
 	names := map[string]string{}
@@ -331,19 +329,13 @@ func (a *Annotations) UnmarshalJSON(raw []byte) error {
 		read = read.Mute(label, true)
 	}
 	for _, m := range r.Moves {
-		if next, err := read.MoveTurn(m.From, m.Start, m.End, m.To); err == nil {
-			read = next
-		}
+		read, _ = read.MoveTurn(m.From, m.Start, m.End, m.To)
 	}
 	for _, m := range r.Merges {
-		if next, err := read.Merge(m.From, m.Into); err == nil {
-			read = next
-		}
+		read, _ = read.Merge(m.From, m.Into)
 	}
 	for _, b := range r.Bookmarks {
-		if next, err := read.Bookmark(b.At, b.Note); err == nil {
-			read = next
-		}
+		read, _ = read.Bookmark(b.At, b.Note)
 	}
 	*a = read
 	return nil

@@ -109,6 +109,9 @@ func TestTurnsOfAnotherSpeaker(t *testing.T) {
 	if got := named(c, s); len(got.Lanes) != 1 || len(got.Lanes[0].Turns) != 3 || c.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "A" || b.Owner(Turn{Speaker: "A", Start: 8, End: 12}) != "C" {
 		t.Errorf("got\n%s", describe(got))
 	}
+	if got := describe(named(must(a.MoveTurn("A", 20, 30, "D")), s)); got != describe(named(a, s)) {
+		t.Errorf("a move without a turn changes the speakers to\n%s", got)
+	}
 	for _, bad := range [][2]float64{{-1, 2}, {3, 3}, {math.NaN(), 4}, {1, MaxTimestamp + 1}} {
 		if _, err := a.MoveTurn("A", bad[0], bad[1], "B"); err == nil {
 			t.Errorf("a turn from %g to %g is moved", bad[0], bad[1])
@@ -279,8 +282,8 @@ func TestAnnotationsFromAStranger(t *testing.T) {
 		}
 	}
 	var a Annotations
-	err := json.Unmarshal([]byte(`{"version":1,"names":{"A\u001b":"x\u0007y"},"merges":[{"from":"A","into":"A"},{"from":"A","into":"B"},{"from":"B","into":"A"}],
-		"muted":["A","A"],"bookmarks":[{"at":-1,"note":"no"},{"at":3,"note":"\u001b[31mred"},{"at":1}],"more":1}`), &a)
+	err := json.Unmarshal([]byte(`{"version":1,"names":{"A\u001b":"x\u0007y","B":"","C":"SPEAKER_02"},"merges":[{"from":"A","into":"A"},{"from":"A","into":"B"},{"from":"B","into":"A"}],
+		"moves":[{"from":"A","to":"B","start":2,"end":1}],"muted":["A","A"],"bookmarks":[{"at":-1,"note":"no"},{"at":3,"note":"\u001b[31mred"},{"at":1}],"more":1}`), &a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +325,7 @@ func TestAnnotationsStore(t *testing.T) {
 		}
 	}
 	for range undoSteps {
-		if _, _, ok := s.Undo(); !ok {
+		if was, is, ok := s.Undo(); !ok || was.Equal(is) {
 			t.Fatal("not undone")
 		}
 	}

@@ -218,7 +218,7 @@ func checkWeb(address string) error {
 // checkCounts refuses numbers that contradict each other, and cuts those that
 // are too large.
 func (f *jobFields) checkCounts(r *JobRequest) {
-	if r.MinSpeakers > 0 && r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
+	if r.MaxSpeakers > 0 && r.MinSpeakers > r.MaxSpeakers {
 		f.refuse("minSpeakers", "must not be above maxSpeakers")
 		f.refuse("maxSpeakers", "must not be below minSpeakers")
 	}

@@ -32,10 +32,7 @@ func MarshalLine(v any) ([]byte, error) {
 func OneLine(raw []byte) json.RawMessage {
 	raw = bytes.ToValidUTF8(bytes.TrimSpace(raw), []byte("\uFFFD"))
 	if !json.Valid(raw) {
-		text, err := json.Marshal(string(raw))
-		if err != nil { // strings always marshal
-			return json.RawMessage(`""`)
-		}
+		text, _ := json.Marshal(string(raw)) // strings always marshal
 		return text
 	}
 	for i, c := range raw { // in valid JSON a bare line break is only ever between tokens

@@ -22,7 +22,16 @@ func TestLabel(t *testing.T) {
 		"left\u202eright\u2066":    "leftright",
 		"two\t lines\r\nof   text": "two lines of text",
 		"bad\xffutf8":              "badutf8",
-		long:                       strings.Repeat("x", 61) + "...",
+		// Joiners stay where they have an effect.
+		"An\u200dna\u200c ":                    "Anna",
+		"\u0645\u06cc\u200c\u0634\u0648\u062f": "\u0645\u06cc\u200c\u0634\u0648\u062f",
+		"\u0645\u06cc \u200c\u0634":            "\u0645\u06cc \u0634",
+		"\u2764\ufe0f\u200d\U0001f525":         "\u2764\ufe0f\u200d\U0001f525",
+		"\u2764\u200c\U0001f525":               "\u2764\U0001f525",
+		"\u2764\u200dx":                        "\u2764x",
+		"x\u200d\u2764":                        "x\u2764",
+		"\u0645\u200dx":                        "\u0645x",
+		long:                                   strings.Repeat("x", 61) + "...",
 	} {
 		if got := Label(in); got != want {
 			t.Errorf("Label(%q) = %q, want %q", in, got, want)

@@ -279,9 +279,6 @@ func (l *Lane) endsAt(at float64) bool {
 
 // missing is the part of turn that does not overlap the turns of the lane, in order.
 func (l *Lane) missing(turn Turn) []Turn {
-	if turn.End <= turn.Start {
-		return nil
-	}
 	// The first finished turn that could overlap.
 	i, _ := slices.BinarySearchFunc(l.Turns, turn.Start, func(t Turn, at float64) int {
 		if t.End <= at {
