@@ -76,10 +76,7 @@ func drawCohort(all []clustering.Embedding) []clustering.Embedding {
 				sum[k] += part * (float64(x) - mean[k])
 			}
 		}
-		for k, x := range sum {
-			drawn[n][k] = float32(x)
-		}
-		drawn[n], _ = clustering.Centroid([]clustering.TimedEmbedding{{Embedding: drawn[n], Duration: 1}}) // of length 1
+		drawn[n] = clustering.Unit(&sum)
 	}
 	return drawn
 }

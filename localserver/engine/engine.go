@@ -194,9 +194,6 @@ func (e *Engine) Flush(out []Event) []Event {
 func (e *Engine) processChunk(out []Event) []Event {
 	e.process()
 	due := e.received + chunkSamples - e.latency
-	if due <= 0 {
-		return out
-	}
 	return e.commit((due+frameSamples-1)/frameSamples, out)
 }
 

@@ -95,21 +95,16 @@ func (m *memory) thin() {
 		count[m.segments[i].speaker+1]++
 	}
 	kept := m.segments[:0]
-	// Since the last kept segment: any deleted, and all linked.
-	deleted, continuous := false, true
+	continuous := true // all since the last kept segment are linked
 	for _, s := range m.segments {
 		k := s.speaker + 1
 		seen[k]++
 		continuous = continuous && s.continues
 		if seen[k] <= count[k]/2 && seen[k]%2 != 0 {
-			deleted = true
 			continue
 		}
-		if deleted && !continuous {
-			s.continues = false
-		}
+		s.continues, continuous = continuous, true
 		kept = append(kept, s)
-		deleted, continuous = false, true
 	}
 	m.segments = kept
 }

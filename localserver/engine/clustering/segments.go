@@ -133,14 +133,7 @@ func (c *Clusterer) collectClusters() {
 				sum[k] += (centroidOffset + s.Duration) * float64(x)
 			}
 		}
-		var norm float64
-		for _, x := range sum {
-			norm += x * x
-		}
-		norm = max(math.Sqrt(norm), 1e-9)
-		for k, x := range sum {
-			g.embedding.Embedding[k] = float32(x / norm)
-		}
+		g.embedding.Embedding = Unit(&sum)
 		g.embedding.normalise()
 		c.clusters = append(c.clusters, g)
 	}

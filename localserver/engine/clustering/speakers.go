@@ -24,16 +24,8 @@ func (s *speaker) add(e *Embedding, seconds float64) {
 
 // normalise computes the centroid.
 func (s *speaker) normalise() {
-	var norm float64
-	for _, x := range s.sum {
-		norm += x * x
-	}
-	if norm = math.Sqrt(norm); norm > 0 {
-		for i, x := range s.sum {
-			s.centroid.Embedding[i] = float32(x / norm)
-		}
-		s.centroid.normalise()
-	}
+	s.centroid.Embedding = Unit(&s.sum)
+	s.centroid.normalise()
 }
 
 // similarityTo compares e with speaker k: the similarity to the centroid, and with

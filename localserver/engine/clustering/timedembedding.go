@@ -35,16 +35,11 @@ func ParseTimedEmbedding(raw []byte) (s TimedEmbedding, ok bool) {
 	if len(raw) < TimedEmbeddingBytes {
 		return s, false
 	}
-	var norm float64
-	for k := range s.Embedding {
-		x := float64(int16(binary.LittleEndian.Uint16(raw[2*k:])))
-		s.Embedding[k] = float32(x)
-		norm += x * x
+	var v [Dim]int16
+	for k := range v {
+		v[k] = int16(binary.LittleEndian.Uint16(raw[2*k:]))
 	}
-	norm = max(math.Sqrt(norm), 1)
-	for k := range s.Embedding {
-		s.Embedding[k] = float32(float64(s.Embedding[k]) / norm)
-	}
+	s.Embedding = Unit(&v)
 	s.Duration = float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[2*Dim:])))
 	return s, validSum(s.Duration)
 }

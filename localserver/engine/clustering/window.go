@@ -1,6 +1,7 @@
 package clustering
 
 import (
+	"math"
 	"slices"
 
 	"hubbub/localserver/engine/decoder"
@@ -26,6 +27,20 @@ func (e *Embedding) Dot(o *Embedding) float64 {
 		d += e[i+3] * o[i+3]
 	}
 	return float64(a + b + c + d)
+}
+
+// Unit is a vector scaled to length 1; zeros stay zeros.
+func Unit[T int8 | int16 | float32 | float64](v *[Dim]T) (e Embedding) {
+	norm := 0.0
+	for _, x := range v {
+		norm += float64(x) * float64(x)
+	}
+	if norm = math.Sqrt(norm); norm > 0 {
+		for i, x := range v {
+			e[i] = float32(float64(x) / norm)
+		}
+	}
+	return e
 }
 
 // Window is the output of the networks for the last seconds of audio. It ends

@@ -163,9 +163,7 @@ func (m *Model) New() *Decoder { return &Decoder{m: m} }
 // recording, the first and last Context steps lack their context.
 func (d *Decoder) Decode(in *Input) {
 	d.speakers, d.steps = in.Speakers, len(in.Frames)/Split
-	if d.speakers > 0 && d.steps > 0 {
-		d.run(in)
-	}
+	d.run(in)
 	for i := range in.Frames {
 		silence, count := float32(1), float32(0)
 		for _, x := range in.Scores[i*d.speakers:][:d.speakers] {

@@ -36,12 +36,7 @@ func (c *cluster) cosine(o *cluster) float64 {
 }
 
 // centroid is the embedding of the cluster.
-func (c *cluster) centroid() (e clustering.Embedding) {
-	for i, x := range c.sum {
-		e[i] = float32(float64(x) / c.norm)
-	}
-	return e
-}
+func (c *cluster) centroid() clustering.Embedding { return clustering.Unit(&c.sum) }
 
 func clusterOf(e *clustering.Embedding, duration float64) cluster {
 	c := cluster{duration: duration}

@@ -21,15 +21,8 @@ func quantiseEmbedding(e *clustering.Embedding) (q quantisedEmbedding) {
 }
 
 // embedding is the embedding, of length 1.
-func (q *quantisedEmbedding) embedding() (e clustering.Embedding) {
-	sum := 0.0
-	for _, x := range q {
-		sum += float64(x) * float64(x)
-	}
-	for i, x := range q {
-		e[i] = float32(float64(x) / max(math.Sqrt(sum), 1))
-	}
-	return e
+func (q *quantisedEmbedding) embedding() clustering.Embedding {
+	return clustering.Unit((*[clustering.Dim]int8)(q))
 }
 
 // dot is the cosine with an embedding.
