@@ -26,7 +26,7 @@ func newProcess(args []string) (*process, error) {
 	return &process{append([]string{path}, args[1:]...), requestTimeout}, nil
 }
 
-// bounded keeps the first bytes of an output and discards what follows.
+// bounded keeps an output up to a length and discards what does not fit.
 type bounded struct {
 	kept bytes.Buffer // a field: its ReadFrom has no bound
 	max  int
@@ -34,8 +34,7 @@ type bounded struct {
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.max - b.kept.Len(); len(p) > room {
-		b.kept.Write(p[:room])
+	if len(p) > b.max-b.kept.Len() {
 		b.full()
 		return len(p), nil
 	}

@@ -178,7 +178,7 @@ func (q *Queue) waitInterval() bool {
 	q.mu.Lock()
 	wait := time.Until(q.resume)
 	q.mu.Unlock()
-	return wait <= 0 || protocol.Sleep(q.ctx, wait) == nil
+	return protocol.Sleep(q.ctx, wait) == nil
 }
 
 // deliver passes the turns on in order.

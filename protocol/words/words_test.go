@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,12 +55,13 @@ func TestProcessThatFails(t *testing.T) {
 
 func TestSpecifications(t *testing.T) {
 	for spec, want := range map[string]string{
-		"":                        "it is empty",
-		"'whisper":                "is not the command",
-		"/nowhere/whisper -m x":   "cannot be run: stat",
-		"ftp://host":              "is not the address",
-		"http:///v1":              "is not the address",
-		"no-such-program-for-asr": "cannot be run",
+		"":                         "it is empty",
+		"'whisper":                 "is not the command of a recogniser: Unterminated",
+		"whisper --to http://host": "the recogniser whisper cannot be run",
+		"/nowhere/whisper -m x":    "cannot be run: stat",
+		"ftp://host":               "is not the address",
+		"http:///v1":               "is not the address",
+		"no-such-program-for-asr":  "cannot be run",
 	} {
 		if _, err := New(spec, "", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", spec, err, want)
@@ -125,6 +127,10 @@ func TestEndpointThatFails(t *testing.T) {
 		{"429 for centuries", "returned 429", "by themselves", status(429, "10000000000"), time.Hour},
 		{"500", "returned 500", "log", status(500, ""), 0},
 		{"404", "returned 404", "--words-model", status(404, ""), 0},
+		{"cut off", "cannot be reached", "Check that it runs", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"text":"a"}`)
+		}, 0},
 		{"HTML", "does not respond with a JSON object", "--words", body("<!doctype html>"), 0},
 		{"no text", "does not respond with a JSON object", "--words", body(`{"error":"x"}`), 0},
 		{"flood", "more than 64 kB", "--words", body(`{"text":"` + strings.Repeat("a", 100_000) + `"}`), 0},
@@ -145,7 +151,7 @@ func TestEndpointThatFails(t *testing.T) {
 		}
 		_, err = r.Recognise(t.Context(), nil)
 		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(e.Hint(), c.hint) || e.retryAfter != c.after {
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(e.Hint(), c.hint) || e.retryAfter != c.after || e.temporary != regexp.MustCompile(`429|500|cut off|hang`).MatchString(c.name) {
 			t.Errorf("%s: %v, %+v, want %q", c.name, err, e, c.want)
 		}
 	}
