@@ -49,10 +49,10 @@ func (m *model) toggleWirePause() { m.wire.TogglePause(m.o.Wire, m.now()) }
 func wireBy(by int, page bool) func(*model) tea.Cmd {
 	return action(func(m *model) {
 		if page {
-			m.wire.Page(by, m.w, m.h)
+			m.wire.Page(by, m.h)
 			return
 		}
-		m.wire.Move(by, m.w, m.h)
+		m.wire.Move(by, m.h)
 	})
 }
 
@@ -61,11 +61,11 @@ func (m *model) clickWire(msg tea.MouseMsg) {
 	m.dirty = true
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:
-		m.wire.Move(-3, m.w, m.h)
+		m.wire.Move(-3, m.h)
 	case tea.MouseButtonWheelDown:
-		m.wire.Move(3, m.w, m.h)
+		m.wire.Move(3, m.h)
 	case tea.MouseButtonLeft:
-		m.wire.Click(msg.Y, m.w, m.h)
+		m.wire.Click(msg.Y, m.h)
 	}
 }
 

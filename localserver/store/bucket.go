@@ -32,11 +32,12 @@ func (b bucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, e
 }
 
 // Put writes a value.
-func (b bucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := checkKey(key); err != nil {
-		return 0, err
+func (b bucket) Put(ctx context.Context, key string, value []byte) error {
+	err := checkKey(key)
+	if err == nil {
+		_, err = b.kv.Put(ctx, key, value)
 	}
-	return b.kv.Put(ctx, key, value)
+	return err
 }
 
 // Create writes the value of a key that has none.

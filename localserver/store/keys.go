@@ -47,8 +47,7 @@ func (s *Store) PublishKey(ctx context.Context, key SharedKey) error {
 		return err
 	}
 	return wrap("publish key", retry(ctx, func(ctx context.Context) error {
-		_, err := s.keys.Put(ctx, key.name(), raw)
-		return err
+		return s.keys.Put(ctx, key.name(), raw)
 	}))
 }
 

@@ -39,8 +39,7 @@ func (s *Store) setUpLeases(ctx context.Context, _ jetstream.StorageType) (err e
 
 // Hold renews a node's lease.
 func (s *Store) Hold(ctx context.Context, node string) error {
-	_, err := s.leases.Put(ctx, node, nil)
-	return wrap("hold lease", err)
+	return wrap("hold lease", s.leases.Put(ctx, node, nil))
 }
 
 // Release removes it.

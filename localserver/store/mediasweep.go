@@ -122,7 +122,7 @@ func (s *Store) changeRecord(ctx context.Context, key string, now time.Time, mat
 			if err != nil {
 				return err
 			}
-			if _, err := s.media.names.Put(ctx, entryKey(key, rec.Blob), raw); err != nil {
+			if err := s.media.names.Put(ctx, entryKey(key, rec.Blob), raw); err != nil {
 				return err
 			}
 		}

@@ -260,7 +260,7 @@ func (w *MediaWriter) finishPermit(ctx context.Context, committed bool) {
 	}
 	var err error
 	if committed {
-		_, err = w.store.media.names.Put(ctx, permitPrefix+w.permit, []byte(permitUsed))
+		err = w.store.media.names.Put(ctx, permitPrefix+w.permit, []byte(permitUsed))
 	} else {
 		err = w.store.media.names.Purge(ctx, permitPrefix+w.permit)
 	}

@@ -261,8 +261,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if time.Since(p.at) < probeInterval {
 		return p.err
 	}
-	_, err := s.secrets.Put(ctx, probeKey, nil)
-	err = wrap("write to the store", err)
+	err := wrap("write to the store", s.secrets.Put(ctx, probeKey, nil))
 	if !errors.Is(err, context.Canceled) { // says nothing about the store
 		p.at, p.err = time.Now(), err
 	}

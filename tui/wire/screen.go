@@ -29,7 +29,7 @@ type layout struct {
 	rawY, rawH                                 int // rawH 0 = none; its first row is a rule
 }
 
-func newLayout(w, h int, raw bool) layout {
+func newLayout(h int, raw bool) layout {
 	l := layout{verdictY: 1}
 	y := 2
 	row := func(at *int, least int) {
@@ -74,7 +74,7 @@ type painter struct {
 func (v *View) Draw(c *canvas.Canvas, s Screen) { painter{v, s}.draw(c) }
 
 func (p painter) draw(c *canvas.Canvas) {
-	l := newLayout(p.W, p.H, p.raw)
+	l := newLayout(p.H, p.raw)
 	p.drawHeader(c)
 	verdict, figures := p.verdict(), p.figures()
 	if l.figuresY > 0 {

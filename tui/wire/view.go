@@ -293,24 +293,24 @@ func (v *View) ToOldest() {
 	v.rawTop = 0
 }
 
-// Page goes some pages up or down on a screen of w x h cells. While a record is
+// Page goes some pages up or down on a screen of h rows. While a record is
 // shown in full, a page is one of that.
-func (v *View) Page(by, w, h int) {
-	l := newLayout(w, h, v.raw)
+func (v *View) Page(by, h int) {
+	l := newLayout(h, v.raw)
 	if v.raw {
 		v.rawTop = max(v.rawTop+by*max(l.rawH-2, 1), 0) // drawing bounds it at the other end
 		return
 	}
-	v.Move(by*max(l.listH-1, 1), w, h)
+	v.Move(by*max(l.listH-1, 1), h)
 }
 
 // Move moves the selection by rows.
-func (v *View) Move(by, w, h int) {
+func (v *View) Move(by, h int) {
 	rows := v.visibleRows()
 	if len(rows) == 0 {
 		return
 	}
-	v.Cursor.Move(rows, newLayout(w, h, v.raw).listH, by)
+	v.Cursor.Move(rows, newLayout(h, v.raw).listH, by)
 	v.rawTop = 0
 	if v.raw && v.Selected == 0 { // the record that is shown stays
 		v.Selected = rows[len(rows)-1].ID()
@@ -318,8 +318,8 @@ func (v *View) Move(by, w, h int) {
 }
 
 // Click selects the row at a line of the screen.
-func (v *View) Click(y, w, h int) {
-	l := newLayout(w, h, v.raw)
+func (v *View) Click(y, h int) {
+	l := newLayout(h, v.raw)
 	rows := v.visibleRows()
 	i := v.Top(rows, l.listH) + y - l.listY
 	if y >= l.listY && y < l.listY+l.listH && i < len(rows) {
