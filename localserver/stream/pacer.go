@@ -55,10 +55,7 @@ func (p *pacer) chunk() bool {
 func (p *pacer) block(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.blocked = on
-	if !on {
-		p.last = p.now()
-	}
+	p.blocked, p.last = on, p.now()
 }
 
 // silent reports whether no audio has arrived for maxSilence.
