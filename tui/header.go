@@ -98,7 +98,7 @@ func recordingText(r *display.Recording, wide bool) string {
 // its own speed.
 func (m *model) badge(w window) (string, canvas.Style) {
 	behind := m.state.Position - w.position
-	if m.view.scrolled && !w.follow {
+	if !w.follow {
 		behind = m.state.Position - m.view.anchor
 	}
 	ago := ""

@@ -77,19 +77,11 @@ func (r listRow) text() string {
 // listCache keeps the rows: sorting hours of turns on every redraw would cost too
 // much.
 type listCache struct {
-	key  listKey
-	rows []listRow
-}
-
-// listKey changes when the rows do.
-type listKey struct {
 	filter   listFilter
 	revision int64 // of the annotations
-	turns    int
-	events   int64
-	texts    int
-	width    int // of the lines of text
-	decided  float64
+	width    int   // of the lines of text
+	timeline protocol.Snapshot
+	rows     []listRow
 }
 
 // listRows are the rows that the filter leaves, oldest first.
@@ -98,12 +90,8 @@ func (m *model) listRows(s *display.Session) []listRow {
 	_, revision := m.annotations.Load()
 	_, _, width, _ := m.listLayout(m.layout())
 	width = max(width-textIndent(s), 10)
-	key := listKey{v.filter, revision, 1, s.Timeline.Counts.Events, s.Timeline.Texts, width, s.Timeline.Decided}
-	for _, p := range s.Speakers {
-		key.turns += len(p.Turns)
-	}
-	if v.cache.key == key {
-		return v.cache.rows
+	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width && display.EqualTurns(c.timeline, s.Timeline) {
+		return c.rows
 	}
 	words := strings.Fields(strings.ToLower(v.filter.text))
 	who := ""
@@ -134,7 +122,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
-	v.cache = listCache{key, rows}
+	v.cache = listCache{v.filter, revision, width, s.Timeline, rows}
 	return rows
 }
 

@@ -32,7 +32,7 @@ type mapCell struct {
 
 // minimapCache keeps the newest cells, and what they were computed from.
 type minimapCache struct {
-	lanes    []protocol.Lane
+	timeline protocol.Snapshot
 	span     float64
 	decided  int   // in cells: where open turns end
 	revision int64 // of the annotations
@@ -47,10 +47,10 @@ func (m *model) mapCells(s *display.Session, cells int) []mapCell {
 	dur := span / float64(cells)
 	decided := int(s.DecidedUntil() / dur)
 	k := &m.minimap
-	if k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualLanes(k.lanes, s.Timeline.Lanes) {
+	if k.span == span && k.decided == decided && k.revision == revision && k.solo == m.solo && len(k.cells) == cells && display.EqualTurns(k.timeline, s.Timeline) {
 		return k.cells
 	}
-	*k = minimapCache{lanes: s.Timeline.Lanes, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells)}
+	*k = minimapCache{timeline: s.Timeline, span: span, decided: decided, revision: revision, solo: m.solo, cells: make([]mapCell, cells)}
 	all := make([]float64, cells*len(s.Speakers)) // talk of each speaker and cell
 	for i, p := range s.Speakers {
 		if p.Muted {

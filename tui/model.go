@@ -282,8 +282,8 @@ func (m *model) session() *display.Session {
 
 func (m *model) annotate(s display.State) *display.Session {
 	a, revision := m.annotations.Load()
-	if c := &m.cache; c.revision != revision || c.texts != s.Timeline.Texts || !display.EqualLanes(c.lanes, s.Timeline.Lanes) {
-		*c = speakerCache{revision, s.Timeline.Texts, s.Timeline.Lanes, a.Speakers(s.Timeline)}
+	if c := &m.cache; c.revision != revision || !display.EqualTurns(c.timeline, s.Timeline) {
+		*c = speakerCache{revision, s.Timeline, a.Speakers(s.Timeline)}
 	}
 	out := s.Annotate(a, m.cache.speakers, m.solo)
 	if m.sortByTalk {
@@ -297,8 +297,7 @@ func (m *model) annotate(s display.State) *display.Session {
 // speakerCache keeps the newest speakers: merging hours of turns twenty times a
 // second would cost too much. The zero value is that of no lanes.
 type speakerCache struct {
-	revision int64           // of the annotations
-	texts    int             // of the timeline
-	lanes    []protocol.Lane // of the timeline
+	revision int64 // of the annotations
+	timeline protocol.Snapshot
 	speakers []protocol.Speaker
 }

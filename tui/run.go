@@ -203,10 +203,9 @@ func guardCommand(cmd tea.Cmd) tea.Cmd {
 			}
 		}()
 		msg = cmd()
-		if batch, ok := msg.(tea.BatchMsg); ok {
-			for i := range batch {
-				batch[i] = guardCommand(batch[i])
-			}
+		batch, _ := msg.(tea.BatchMsg)
+		for i := range batch {
+			batch[i] = guardCommand(batch[i])
 		}
 		return msg
 	}

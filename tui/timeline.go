@@ -223,7 +223,7 @@ func levelBetween(levels []display.Level, from, to float64) (display.Level, bool
 	index := func(seconds float64) int { return int(math.Floor(seconds*float64(display.ChunksPerSecond) + 0.5)) }
 	lo, hi := max(index(from), 0), min(index(to), len(levels))
 	if lo >= hi {
-		if lo >= len(levels) || hi < 0 || to <= 0 {
+		if lo >= len(levels) || to <= 0 {
 			return display.Level{}, false
 		}
 		hi = min(lo+1, len(levels)) // a cell shorter than a chunk

@@ -213,7 +213,7 @@ func (w window) bookmarks(bookmarks []protocol.Bookmark, f func(column int)) {
 func (w window) coverSpeech(cells []uint8, s display.State, lane protocol.Lane) {
 	clear(cells)
 	w.coverTurns(cells, lane.Turns)
-	if lane.Open && w.end() > lane.OpenSince {
+	if lane.Open {
 		end := s.DecidedUntil()
 		if n := w.undecided(s); n > 0 {
 			end = w.at(w.column(s.Position) + 1 - n)

@@ -223,17 +223,17 @@ func (s State) Equal(t State) bool {
 		s.ChunksSent == t.ChunksSent && s.Dropped == t.Dropped && s.Overflows == t.Overflows && s.Ahead == t.Ahead &&
 		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Page == t.Page && s.Watching == t.Watching &&
 		len(s.Levels) == len(t.Levels) && slices.Equal(s.Gaps, t.Gaps) && equalValues(s.Playback, t.Playback) && equalValues(s.Recording, t.Recording) &&
-		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && s.Timeline.Texts == t.Timeline.Texts && EqualLanes(s.Timeline.Lanes, t.Timeline.Lanes)
+		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && EqualTurns(s.Timeline, t.Timeline)
 }
 
 func equalValues[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// EqualLanes reports whether two timelines look the same. The finished turns of
-// a label only grow, so that their number is enough; Snapshot.Texts tells their texts.
-func EqualLanes(a, b []protocol.Lane) bool {
-	return slices.EqualFunc(a, b, func(x, y protocol.Lane) bool {
+// EqualTurns reports whether two timelines have the same turns. The finished turns of
+// a label only grow, so that their number is enough.
+func EqualTurns(a, b protocol.Snapshot) bool {
+	return a.Texts == b.Texts && slices.EqualFunc(a.Lanes, b.Lanes, func(x, y protocol.Lane) bool {
 		return x.Speaker == y.Speaker && x.Match == y.Match && len(x.Turns) == len(y.Turns) && x.Open == y.Open && x.OpenSince == y.OpenSince && x.Talk == y.Talk
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"hubbub/capture"
 	"hubbub/cmd/hubbub/internal/page"
+	"hubbub/protocol"
 	"hubbub/tui/display"
 )
 
@@ -57,30 +58,19 @@ func (v pagedView) state() display.State {
 // pageView is a session as its page shows it. The lock of the page guards it.
 type pageView struct {
 	view
-	key   pageKey
-	lanes []page.Speaker
-	turns []page.Turn
-}
-
-// pageKey changes when lanes and turns do.
-type pageKey struct {
-	revision int64 // of the annotations
-	events   int64
-	texts    int
-	decided  float64
-	turns    int
+	// What lanes and turns were made from: a revision of the annotations, and a timeline.
+	revision int64
+	timeline protocol.Snapshot
+	lanes    []page.Speaker
+	turns    []page.Turn
 }
 
 func (v *pageView) state() page.State {
 	st := v.view.state()
 	annotations, revision := v.annotations().Load()
-	key := pageKey{revision, st.Timeline.Counts.Events, st.Timeline.Texts, st.Timeline.Decided, 0}
-	for _, l := range st.Timeline.Lanes {
-		key.turns += len(l.Turns)
-	}
-	if v.key != key {
+	if v.revision != revision || !display.EqualTurns(v.timeline, st.Timeline) {
 		v.lanes, v.turns = page.Speakers(annotations.Speakers(st.Timeline))
-		v.key = key
+		v.revision, v.timeline = revision, st.Timeline
 	}
 	title := st.Source
 	if v.about().Kind == capture.File {
