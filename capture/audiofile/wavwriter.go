@@ -1,6 +1,7 @@
 package audiofile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 	"os"
@@ -101,10 +102,8 @@ func (w *WAVWriter) flush() {
 func (w *WAVWriter) save() {
 	w.flush()
 	// Also after an error: what was written before it is readable then.
-	if _, err := w.f.WriteAt(WAVHeader(w.length), 0); w.err == nil {
-		w.err = err
-	}
-	if w.err == nil {
+	_, err := w.f.WriteAt(WAVHeader(w.length), 0)
+	if w.err = cmp.Or(w.err, err); w.err == nil {
 		w.err = w.f.Sync()
 	}
 }
@@ -121,8 +120,6 @@ func (w *WAVWriter) Close() error {
 		w.timer.Stop()
 	}
 	w.save()
-	if err := w.f.Close(); w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, w.f.Close())
 	return w.err
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -45,12 +46,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Latency == 0 {
-		c.Latency = DefaultLatency
-	}
-	if c.MaxSpeakers == 0 {
-		c.MaxSpeakers = MaxSpeakers
-	}
+	c.Latency, c.MaxSpeakers = cmp.Or(c.Latency, DefaultLatency), cmp.Or(c.MaxSpeakers, MaxSpeakers)
 	if c.Latency < MinLatency || c.Latency > MaxLatency {
 		return c, hint.Add(fmt.Errorf("a latency of %v is out of range", c.Latency),
 			fmt.Sprintf("choose %v to %v", MinLatency, MaxLatency))

@@ -5,6 +5,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -124,9 +125,7 @@ func (c *checker) run(ctx context.Context) []Stage {
 		begun := time.Now()
 		s.State = OK
 		err := stages[i].run(c, ctx, s)
-		if s.Millis == 0 {
-			s.Millis = millis(time.Since(begun))
-		}
+		s.Millis = cmp.Or(s.Millis, millis(time.Since(begun)))
 		switch {
 		case err == nil:
 			continue
@@ -134,10 +133,8 @@ func (c *checker) run(ctx context.Context) []Stage {
 			s.State, s.Seen = Skipped, "interrupted"
 			return results
 		}
-		s.State, s.Cause, s.Next = Failed, err.Error(), hint.Of(err)
-		if s.Next == "" {
-			s.Next = "Try again; if it fails again, give --report FILE to the operator of the service."
-		}
+		s.State, s.Cause, s.Next = Failed, err.Error(),
+			cmp.Or(hint.Of(err), "Try again; if it fails again, give --report FILE to the operator of the service.")
 		if i+1 < len(results) {
 			results[i+1].Seen = "not tried: " + s.Title + " failed"
 		}

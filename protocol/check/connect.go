@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
@@ -151,12 +152,8 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		}
 	case info.Status == http.StatusNetworkAuthenticationRequired,
 		info.Status/100 == 3 && info.Location != "" && !strings.Contains(c.Client.BaseURL(), "://"+info.Location):
-		to := info.Location
-		if to == "" {
-			to = "a log-in page"
-		}
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Or the service has moved: give its new address with --server.",
-			"%w; it redirects to %s", err, to)
+			"%w; it redirects to %s", err, cmp.Or(info.Location, "a log-in page"))
 	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)

@@ -64,13 +64,8 @@ type Document struct {
 // bidirectional formatting characters.
 func New(info Info, turns []protocol.Turn, annotations protocol.Annotations) *Document {
 	d := &Document{Info: info, Bookmarks: annotations.Bookmarks()}
-	d.Name, d.Title = protocol.Clean(info.Name, maxText), protocol.Clean(info.Title, maxText)
-	if d.Name == "" {
-		d.Name = "live"
-	}
-	if d.Title == "" {
-		d.Title = d.Name
-	}
+	d.Name = cmp.Or(protocol.Clean(info.Name, maxText), "live")
+	d.Title = cmp.Or(protocol.Clean(info.Title, maxText), d.Name)
 	for i, p := range annotations.Speakers(lanes(turns)) {
 		s := Speaker{Label: p.Label, Labels: p.Labels, Name: p.Lane.Speaker, Turns: len(p.Turns), First: p.Turns[0].Start}
 		for _, t := range p.Turns {

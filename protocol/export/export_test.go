@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -212,6 +213,18 @@ func TestHarmless(t *testing.T) {
 	}
 	if strings.Contains(written(t, HTML, d), "<img") {
 		t.Error("the page holds an element that came from a name")
+	}
+}
+
+// TestOrder: turns come in any order, and up to three at once.
+func TestOrder(t *testing.T) {
+	d := New(Info{}, []protocol.Turn{{Speaker: "B", Start: 4, End: 9}, {Speaker: "A\x00", Start: 1.0004, End: 10}, {Speaker: "C", Start: 5, End: 6}, {Speaker: "B", Start: 2, End: 3}}, protocol.Annotations{})
+	got := fmt.Sprint(d.Turns, d.Length, overlaps(d.Turns))
+	for _, s := range d.Speakers {
+		got += fmt.Sprintf(" %s %d %q", s.Name, s.Turns, s.Labels)
+	}
+	if want := `[{0 1 10 } {1 2 3 } {1 4 9 } {2 5 6 }] 10 [{2 3} {4 9}] A 1 ["A"] B 2 ["B"] C 1 ["C"]`; got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }
 

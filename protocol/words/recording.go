@@ -71,10 +71,7 @@ func (r *Recording) recognise(ctx context.Context, until float64) error {
 		if err := r.turn(ctx, &r.turns[r.next]); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			if r.err == nil {
-				r.err = err
-			}
-			r.failed, r.inARow = r.failed+1, r.inARow+1
+			r.err, r.failed, r.inARow = cmp.Or(r.err, err), r.failed+1, r.inARow+1
 		}
 	}
 	return nil

@@ -14,20 +14,20 @@ func TestJoinTracks(t *testing.T) {
 	tracks := func() []*offline.Result {
 		return []*offline.Result{
 			{},
-			{Speakers: 2, Turns: []offline.Turn{{Speaker: 0, Start: 1, End: 2}, {Speaker: 1, Start: 5, End: 6}}, Embeddings: []clustering.TimedEmbedding{{Duration: 10}, {Duration: 11}}},
-			{Speakers: 1, Turns: []offline.Turn{{Speaker: 0, Start: 3, End: 4}}, Embeddings: []clustering.TimedEmbedding{{Duration: 20}}},
+			{Speakers: 2, Turns: []offline.Turn{{Speaker: 0, Start: 1, End: 2}, {Speaker: 1, Start: 5, End: 6}}, Exclusive: []offline.Turn{{Speaker: 1, Start: 5, End: 6}}, Embeddings: []clustering.TimedEmbedding{{Duration: 10}, {Duration: 11}}},
+			{Speakers: 1, Turns: []offline.Turn{{Speaker: 0, Start: 3, End: 4}, {Speaker: 0, Start: 7, End: 8}}, Exclusive: []offline.Turn{{Speaker: 0, Start: 3, End: 4}}, Embeddings: []clustering.TimedEmbedding{{Duration: 20}}},
 		}
 	}
 	for person, want := range map[bool]string{
-		true:  "[{1 1 2} {2 3 4} {1 5 6}] 0 10 20 ",
-		false: "[{0 1 2} {1 3 4} {2 5 6}] 10 20 11 ",
+		true:  "3 [{1 1 2} {2 3 4} {1 5 6} {2 7 8}] [{2 3 4} {1 5 6}] 0 10 20 ",
+		false: "3 [{0 1 2} {1 3 4} {2 5 6} {1 7 8}] [{1 3 4} {2 5 6}] 10 20 11 ",
 	} {
 		list := tracks()
 		if person {
-			list[1].Turns[1].Speaker = 0
+			list[1].Turns[1].Speaker, list[1].Exclusive[0].Speaker = 0, 0
 		}
 		all := joinTracks(list, person)
-		got := fmt.Sprint(all.Turns, " ")
+		got := fmt.Sprint(all.Speakers, " ", all.Turns, " ", all.Exclusive, " ")
 		for _, v := range all.Embeddings {
 			got += fmt.Sprint(v.Duration, " ")
 		}
