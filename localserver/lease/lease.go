@@ -86,11 +86,8 @@ func (m *Monitor) update(revisions map[string]uint64) {
 		}
 	}
 	for node, n := range m.others {
-		revision, held := revisions[node]
-		if !held || revision == n.revision {
-			n.unchanged++
-		}
-		if n.unchanged == maxUnchanged {
+		_, held := revisions[node]
+		if n.unchanged++; n.unchanged == maxUnchanged {
 			m.log.Warn("a node of the cluster is dead: it does not renew its lease", "dead", node)
 		}
 		switch {

@@ -26,6 +26,7 @@ func TestRedactor(t *testing.T) {
 		`{"a":"b"}`:                            `{"a":"b"}`,
 		`{"a": 1.50,"b":"\u00e9"}`:             `{"a": 1.50,"b":"\u00e9"}`, // as it came, byte by byte
 		`{"a":"` + testKey + `"}`:              `{"a":"[redacted]"}`,
+		`["` + testToken + `"]`:                `["[redacted]"]`,
 		`{"` + testKey + `":1.50}`:             `{"[redacted]":1.50}`,
 		`["tok\/en\u002b5f.8=1c",2]`:           `["[redacted]",2]`,
 		`{"url":"wss:\/\/h\/p?token=new&x=1"}`: `{"url":"wss://h/p?[redacted]"}`,
@@ -39,8 +40,8 @@ func TestRedactor(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", raw, got, want)
 		}
 	}
-	r.AddQuery(&url.URL{RawQuery: "from=12345&token=987654&x=abcdef"})
-	if got := r.Text("12345 987654 abcdef"); got != "12345 [redacted] [redacted]" {
+	r.AddQuery(&url.URL{RawQuery: "from=12345&token=987654&x=abc%2Fdef"})
+	if got := r.Text("12345 987654 abc/def abc%2Fdef"); got != "12345 [redacted] [redacted] [redacted]" {
 		t.Errorf("got %q", got)
 	}
 	for i := range 10 * maxSecrets {
