@@ -4,10 +4,11 @@
 package evaluation
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Turn is a stretch of speech of one speaker in one file, in seconds.
@@ -80,7 +81,7 @@ func recordings(ref, hyp []Turn, uem []Region) ([]*recording, error) {
 		}
 		all = append(all, r)
 	}
-	sort.Slice(all, func(i, j int) bool { return all[i].file < all[j].file })
+	slices.SortFunc(all, func(a, b *recording) int { return cmp.Compare(a.file, b.file) })
 	return all, nil
 }
 
@@ -108,10 +109,7 @@ func bySpeaker(turns []Turn, known func(string) bool) (map[string]map[string][]s
 }
 
 func inOrder(turns map[string][]span) (names []string, merged [][]span) {
-	for name := range turns {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names = slices.Sorted(maps.Keys(turns))
 	for _, name := range names {
 		merged = append(merged, merge(turns[name]))
 	}
@@ -120,15 +118,7 @@ func inOrder(turns map[string][]span) (names []string, merged [][]span) {
 
 // merge sorts spans and joins those that touch or overlap.
 func merge(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	merged := spans[:0]
 	for _, s := range spans {
 		if n := len(merged); n > 0 && s.start <= merged[n-1].end {
@@ -185,14 +175,7 @@ type edge struct {
 // every reference boundary, and with speech by either side. The interval and its
 // slices are reused.
 func (r *recording) sweep(collar float64, visit func(*interval)) {
-	n := len(r.regions)
-	for _, turns := range r.ref {
-		n += len(turns) * 3
-	}
-	for _, turns := range r.hyp {
-		n += len(turns)
-	}
-	edges := make([]edge, 0, 2*n)
+	var edges []edge
 	add := func(start, end float64, side uint8, who int) {
 		edges = append(edges, edge{start, side, true, int32(who)}, edge{end, side, false, int32(who)})
 	}
@@ -213,15 +196,7 @@ func (r *recording) sweep(collar float64, visit func(*interval)) {
 	for _, u := range r.regions {
 		add(u.start, u.end, inRegion, 0)
 	}
-	slices.SortFunc(edges, func(a, b edge) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 
 	var p interval
 	var regions, collars int

@@ -170,7 +170,6 @@ func (r *Result) add(other Result) {
 func (r *Result) divide() {
 	total := r.Total
 	if total == 0 {
-		r.DER, r.Miss, r.FalseAlarm, r.Confusion = 0, 0, 0, 0
 		if r.Seconds.FalseAlarm > 0 {
 			r.DER, r.FalseAlarm = 1, 1
 		}
