@@ -74,12 +74,8 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 
 // once does one operation without a retry.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, out any) error {
-	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
-	}
 	traced, exchange := c.tracer.request(ctx, method, c.base.JoinPath(path), body)
-	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, reader)
+	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, bytes.NewReader(body))
 	if err != nil {
 		return errors.New(c.redact(err.Error()))
 	}
