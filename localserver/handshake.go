@@ -250,11 +250,7 @@ func validKey(key string) bool {
 // resumable returns the id of the stream that the body of POST /v1/live asks to
 // resume, if it is the caller's and has a usable snapshot; else "".
 func (s *Server) resumable(ctx context.Context, account string, input json.RawMessage) string {
-	var body struct {
-		Resume any `json:"resume"`
-	}
-	_ = json.Unmarshal(input, &body) // an object, but its fields may have other types
-	id, _ := body.Resume.(string)
+	id, _ := protocol.InputField(input, "resume").(string)
 	rec, err := s.lookUp(ctx, id)
 	if err != nil || rec.Account != account {
 		return ""

@@ -172,6 +172,10 @@ func TestWhatCannotBeResumed(t *testing.T) {
 			t.Errorf("%v was resumed", asked)
 		}
 	}
+	// "Resume" is a field of the client's own.
+	if res := h.do("POST", "/v1/live", testKey, strings.NewReader(`{"Resume":"`+first.id+`"}`)); res.StatusCode != 200 || strings.Contains(string(res.body), "resumed") {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
 	// A damaged snapshot is not resumed.
 	for _, raw := range []string{"", "x", "\x02\x00\x00\x00\x00\x00\x00\x00\x00nonsense", "\x02\x02\x02\x00\x00\x00\x00\x00\x00state:", "\x01\x00\x00\x00\x00\x00\x00\x00\x00state:", "\x02\x09\x00\x00\x00\x00\x00\x00\x00state:"} {
 		if err := h.snapshots.PutSnapshot(context.Background(), first.id, []byte(raw)); err != nil {

@@ -82,7 +82,7 @@ func TestWords(t *testing.T) {
 	if calls.Load() != 3 {
 		t.Errorf("%d calls", calls.Load())
 	}
-	for _, body := range []string{"", "{}", `{"words":false}`, `{"words":"yes"}`, `{"words":null}`} {
+	for _, body := range []string{"", "{}", `{"words":false}`, `{"words":"yes"}`, `{"words":null}`, `{"Words":true}`} {
 		if got := said(t, h, body); !slices.Equal(got, []string{"false", "1000"}) {
 			t.Errorf("%s: %q", body, got)
 		}

@@ -43,11 +43,16 @@ type LiveStream struct {
 
 // WantsWords reports whether the input of a stream asks for what was said.
 func WantsWords(input json.RawMessage) bool {
-	var body struct {
-		Words any `json:"words"`
-	}
-	_ = json.Unmarshal(input, &body) // an object, but its fields may have other types
-	return body.Words == true
+	return InputField(input, "words") == true
+}
+
+// InputField returns a field of the input of a stream, which may be of any type; nil = there
+// is none. A struct would also take names in other letters, such as "Words".
+func InputField(input json.RawMessage, name string) (value any) {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(input, &fields)       // an object
+	_ = json.Unmarshal(fields[name], &value) // fails only if there is none
+	return value
 }
 
 // LiveStatus is the response body of GET /v1/live/{id}.
