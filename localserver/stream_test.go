@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -175,6 +176,22 @@ func TestSamplesThatAreNotNumbers(t *testing.T) {
 	}
 	if fmt.Sprint(sums) != "[1600 0 0 0]" {
 		t.Errorf("the engine got %v", sums)
+	}
+}
+
+// A client that closes its sending side after the end still gets the events and the close
+// frame.
+func TestHalfClosedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	h := serve(t, withEngine(streamtest.OneTurn))
+	s := h.open()
+	s.chunks(1)
+	s.end()
+	if err := s.NetConn().(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if events, code, _ := s.rest(); len(events) != 2 || code != websocket.CloseNormalClosure {
+		t.Errorf("%d events, code %d", len(events), code)
 	}
 }
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -142,14 +143,19 @@ func (w *writer) write() error {
 	}
 }
 
-// close waits for the client to acknowledge the close frame that finish queued, at
-// most closeTimeout, and closes the connection. Then neither the reader, which
-// closes readerDone, nor the writer is left.
+// close waits until the close frame that finish queued was sent and the client has
+// acknowledged it, at most closeTimeout, and closes the connection. Then neither the
+// reader, which closes readerDone, nor the writer is left.
 func (w *writer) close(end ending, readerDone <-chan struct{}) {
 	if end.code != 0 {
-		select {
-		case <-readerDone:
-		case <-time.After(w.closeTimeout):
+		ctx, cancel := context.WithTimeout(context.Background(), w.closeTimeout)
+		defer cancel()
+		// A client that has closed its sending side acknowledges nothing, but reads.
+		for _, done := range []<-chan struct{}{w.done, readerDone} {
+			select {
+			case <-done:
+			case <-ctx.Done():
+			}
 		}
 	}
 	_ = w.conn.Close()
