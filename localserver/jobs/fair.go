@@ -19,12 +19,12 @@ const (
 // accountOrder is the order in which the accounts were last served on this node.
 type accountOrder struct {
 	mu     sync.Mutex
-	served map[string]int // account: number of its newest job that was begun
-	begun  int            // jobs so far
+	served map[string]int // account: number of its newest delivery that was begun
+	begun  int            // deliveries so far
 	looked time.Time      // when the queue was last searched
 }
 
-// note notes that a job of an account begins.
+// note notes that a delivery of an account begins.
 func (o *accountOrder) note(account string) {
 	if o.served == nil || len(o.served) >= maxServed {
 		o.served = map[string]int{}
@@ -34,21 +34,22 @@ func (o *accountOrder) note(account string) {
 }
 
 // fair exchanges a delivery for one of an account that has waited longer, if there is
-// one among those that follow. So an account with many jobs does not delay the others
-// by all of them.
-func (r *Runner) fair(d *store.Delivery) *store.Delivery {
-	r.order.mu.Lock()
-	defer r.order.mu.Unlock()
-	defer func() { r.order.note(d.Job.Account) }()
-	if now := time.Now(); r.order.served[d.Job.Account] > 0 && now.Sub(r.order.looked) >= lookInterval {
-		r.order.looked = now
-		list, err := r.Store.More(store.RunQueue, lookAhead)
+// one among those that follow. So an account with many jobs, or with webhooks
+// that do not respond, does not delay the others by all of them.
+func (r *Runner) fair(q store.Queue, d *store.Delivery) *store.Delivery {
+	order := r.orders[q]
+	order.mu.Lock()
+	defer order.mu.Unlock()
+	defer func() { order.note(d.Job.Account) }()
+	if now := time.Now(); order.served[d.Job.Account] > 0 && now.Sub(order.looked) >= lookInterval {
+		order.looked = now
+		list, err := r.Store.More(q, lookAhead)
 		if err != nil {
-			r.Logger.Warn("the queue of jobs could not be searched", "error", err)
+			r.Logger.Warn("the queue could not be searched", "queue", string(q), "error", err)
 		}
 		list = append([]*store.Delivery{d}, list...)
 		for _, other := range list {
-			if r.order.served[other.Job.Account] < r.order.served[d.Job.Account] {
+			if order.served[other.Job.Account] < order.served[d.Job.Account] {
 				d = other
 			}
 		}

@@ -86,7 +86,7 @@ type Runner struct {
 
 	mu     sync.Mutex
 	active map[string]context.CancelCauseFunc // the running jobs, by id
-	order  accountOrder
+	orders map[store.Queue]*accountOrder
 }
 
 // Start starts the workers.
@@ -96,7 +96,8 @@ func Start(o Options) *Runner {
 	}
 	o.decoderStall = cmp.Or(o.decoderStall, capture.DecoderStall)
 	o.Counters = cmp.Or(o.Counters, &Counters{})
-	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{}}
+	r := &Runner{Options: o, active: map[string]context.CancelCauseFunc{},
+		orders: map[store.Queue]*accountOrder{store.RunQueue: {}, store.HookQueue: {}}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for range o.Workers {
 		r.workers.Go(func() {
@@ -131,9 +132,7 @@ func (r *Runner) serve(q store.Queue, none, panicked string, handle func(*store.
 		d, err := r.Store.Next(r.ctx, q)
 		if err == nil {
 			failing = false
-			if q == store.RunQueue {
-				d = r.fair(d)
-			}
+			d = r.fair(q, d)
 			if err := recovered.Guard(func() error { handle(d); return nil }); err != nil {
 				r.Logger.Error(panicked, "job", d.Job.ID, "error", err)
 			}
