@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,12 +44,27 @@ func TestAcceptReturnsErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Listener{Listener: tcp}
+	var log logBuffer
+	l := &Listener{Listener: tcp, Log: log.logger()}
 	_ = l.Close()
-	if conn, err := l.Accept(); conn != nil || !errors.Is(err, net.ErrClosed) {
-		t.Errorf("%v %v", conn, err)
+	if conn, err := l.Accept(); conn != nil || !errors.Is(err, net.ErrClosed) || log.String() != "" {
+		t.Errorf("%v %v %s", conn, err, &log)
+	}
+	l.Listener = failing{}
+	for range 3 { // net/http tries again
+		if conn, err := l.Accept(); conn != nil || !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("%v %v", conn, err)
+		}
+	}
+	if n := strings.Count(log.String(), "too many open files"); n != 1 {
+		t.Errorf("the log has it %d times: %s", n, &log)
 	}
 }
+
+// failing is a listener of a process that has too many open files.
+type failing struct{ net.Listener }
+
+func (failing) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
 
 // Both sides of a connection read what the other one writes; after CloseWrite the
 // other one reads the end and can still write.
