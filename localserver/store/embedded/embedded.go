@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -191,6 +192,10 @@ func (l *serverLog) Noticef(format string, v ...any) { l.debug(format, v) }
 func (l *serverLog) Debugf(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Tracef(format string, v ...any)  { l.debug(format, v) }
 func (l *serverLog) Warnf(format string, v ...any) {
+	if strings.HasPrefix(format, "Healthcheck failed") { // of WriteError, every second, whose caller gets the error
+		l.debug(format, v)
+		return
+	}
 	l.log.Warn(fmt.Sprintf(format, v...), "from", "nats")
 }
 func (l *serverLog) Errorf(format string, v ...any) {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -80,6 +81,24 @@ func TestStopped(t *testing.T) {
 		if !errors.Is(err, errNotRunning) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A health check that fails is no warning of its own: it is repeated as long as the disk is full.
+func TestHealthChecksAreNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	s, err := Start(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+	if err := s.WriteError(); err == nil {
+		t.Error("a server that was shut down is healthy")
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
 	}
 }
 
