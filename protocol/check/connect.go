@@ -1,20 +1,17 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"hubbub/protocol"
@@ -80,7 +77,10 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 	}
 	if info.Version != "" && !info.NotAfter.IsZero() {
 		left := int(math.Floor(time.Until(info.NotAfter).Hours() / 24))
-		s.Seen = fmt.Sprintf("%s, %d days left", info, left)
+		s.Seen = info.String()
+		if left >= 0 {
+			s.Seen += fmt.Sprintf(", %d days left", left)
+		}
 		s.Details = map[string]any{"version": info.Version, "issuer": info.Issuer, "subject": info.Subject,
 			"days_left": left, "not_after": info.NotAfter.UTC().Format(time.RFC3339), "name_matches": info.NameMatches, "verified": info.Verified}
 		switch {
@@ -100,8 +100,7 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or the service is overloaded; if it really has no TLS, write http://.")
 	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
-		return hint.Errorf("Your own server: trust its certificate with --ca FILE. In the network of a company or a hotel, the authority may be a proxy that intercepts TLS: ask for its certificate and trust it with --ca.",
-			"%w: %s", err, info.Issuer)
+		return fmt.Errorf("%w: %s", err, info.Issuer)
 	}
 	return err
 }
@@ -150,10 +149,6 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 		if skew := c.skewText(); skew != "" {
 			return hint.Errorf("Set this machine's clock (NTP), then check the API key: it is wrong or expired.", "%w; %s", err, skew)
 		}
-	case info.Status == http.StatusNetworkAuthenticationRequired,
-		info.Status/100 == 3 && info.Location != "" && !strings.Contains(c.Client.BaseURL(), "://"+info.Location):
-		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Or the service has moved: give its new address with --server.",
-			"%w; it redirects to %s", err, cmp.Or(info.Location, "a log-in page"))
 	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
@@ -200,9 +195,6 @@ func (c *checker) create(ctx context.Context, s *Stage) error {
 	return nil
 }
 
-// webSocketHint is for a handshake that a device in between has prevented.
-const webSocketHint = "A proxy or load balancer in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
-
 func (c *checker) open(ctx context.Context, s *Stage) error {
 	opened, err := c.Client.OpenStream(ctx, c.live.URL)
 	if err == nil {
@@ -211,27 +203,13 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 		return nil
 	}
 	var response *client.ResponseError
-	if errors.As(err, &response) {
-		switch response.Status {
-		case http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusBadGateway:
-			return hint.Add(err, webSocketHint)
-		case http.StatusUnauthorized:
-			return hint.Add(err, "The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).")
-		}
-		if response.Status/100 == 2 {
-			return hint.Add(err, webSocketHint)
-		}
-		return err
-	}
-	if c.proxy != "" {
-		return hint.Errorf(webSocketHint, "through the proxy %s: %w", c.proxy, err)
-	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return err // it has not come to a WebSocket
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || timedOut(err) {
-		return hint.Add(err, webSocketHint)
+	switch {
+	case errors.As(err, &response) && response.Status == http.StatusUnauthorized:
+		return hint.Add(err, "The new token of the stream is not accepted: it is used up (something in between opened the address first), or another server responds there (serve: --public-url).")
+	case errors.As(err, &response) && response.Status == http.StatusBadGateway:
+		return hint.Add(err, client.HintWebSocket)
+	case response == nil && c.proxy != "":
+		return hint.Errorf(client.HintWebSocket, "through the proxy %s: %w", c.proxy, err)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"io"
 	"log"
@@ -204,12 +205,29 @@ func TestNameLookUpErrors(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}, "connecting to nowhere.example:443: connect: "},
 		{tls.AlertError(40), "TLS handshake with nowhere.example:443 failed"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "nowhere.example:443 requires a certificate of the client"},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: no application protocol")}, "nowhere.example:443 does not offer HTTP/1.1"},
 	} {
 		err := explainNetwork(context.Background(), client.base, time.Second, c.err)
 		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 		checkText(t, err)
+	}
+}
+
+// TestHintAuthority: a certificate that another one signed, and that comes alone, may lack the
+// ones in between.
+func TestHintAuthority(t *testing.T) {
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "service.example"}, Issuer: pkix.Name{CommonName: "Public CA 7"}}
+	root := &x509.Certificate{Subject: leaf.Issuer, Issuer: leaf.Issuer}
+	for _, c := range []struct {
+		chain []*x509.Certificate
+		says  bool
+	}{{[]*x509.Certificate{leaf}, true}, {[]*x509.Certificate{leaf, root}, false}, {[]*x509.Certificate{root}, false}} {
+		_, fix := tlsCause(&url.URL{}, &tls.CertificateVerificationError{UnverifiedCertificates: c.chain, Err: x509.UnknownAuthorityError{}})
+		if strings.Contains(fix, "intermediate certificates") != c.says || !strings.Contains(fix, "--ca FILE") {
+			t.Errorf("%d certificates: %s", len(c.chain), fix)
+		}
 	}
 }
 
@@ -280,8 +298,9 @@ func TestHandshakeRejected(t *testing.T) {
 		{"proxy", respond(502, "text/html", "<title>Bad gateway</title>"), `a web page, "Bad gateway"`, "service failed"},
 		{"moved", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.org/x", http.StatusFound)
-		}, "302 Found", "https://example.org/x"},
-		{"no WebSocket", okResponse, "this is not a WebSocket", "proxy"},
+		}, "302 Found: it redirects to https://example.org/x", "captive portal"},
+		{"the header Upgrade is lost", respond(426, "application/json", `{"requestId":"r","message":"m"}`), "426", "headers Upgrade and Connection"},
+		{"no WebSocket", okResponse, "this is not a WebSocket", "headers Upgrade and Connection"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address, ca := protocoltest.ServeTLS(t, c.h, nil)
@@ -296,6 +315,23 @@ func TestHandshakeRejected(t *testing.T) {
 				t.Errorf("%+v", info)
 			}
 		})
+	}
+}
+
+// TestRedirections: one to the same operation names the new address, as --server needs it; any
+// other one may be of a log-in page.
+func TestRedirections(t *testing.T) {
+	for _, c := range []struct{ base, to, hint string }{
+		{"", "https://new.example/v1/test", "--server https://new.example"},
+		{"", "/speech/v1/test", "/speech"},
+		{"/old", "https://new.example/new/v1/test?from=1", "--server https://new.example/new"},
+		{"", "https://login.example/", "captive portal"},
+	} {
+		address := protocoltest.Serve(t, http.RedirectHandler(c.to, http.StatusPermanentRedirect))
+		_, err := newTestClient(t, Options{BaseURL: address + c.base}).Test(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "it redirects to http") || !strings.Contains(hint.Of(err), c.hint) || strings.Contains(hint.Of(err), "/v1/test") {
+			t.Errorf("%s: %v; %s", c.to, err, hint.Of(err))
+		}
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/gorilla/websocket"
 
@@ -30,6 +32,9 @@ func (c *Client) OpenStream(ctx context.Context, address string) (*Stream, error
 	}
 	return c.open(ctx, u, http.Header{}, false)
 }
+
+// HintWebSocket is for a handshake that something in between has prevented.
+const HintWebSocket = "A proxy, load balancer or firewall in between may not support WebSocket: it must forward the headers Upgrade and Connection over HTTP/1.1. Ask its operator, or exclude the service with NO_PROXY."
 
 // open opens a WebSocket, for sending or only for receiving.
 func (c *Client) open(ctx context.Context, u *url.URL, head http.Header, receiveOnly bool) (*Stream, error) {
@@ -118,9 +123,14 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
 		err = explainNetwork(ctx, u, c.timeout, err)
-		var dial *net.OpError
-		if hostPort(u) != hostPort(c.base) && errors.As(err, &dial) && dial.Op == "dial" && !errors.Is(err, context.Canceled) {
+		var op *net.OpError
+		dialing := errors.As(err, &op) && op.Op == "dial"
+		switch {
+		case errors.Is(err, context.Canceled):
+		case dialing && hostPort(u) != hostPort(c.base):
 			err = hint.Add(err, "The service gave this address for the stream, which differs from --server: tell its operator (hubbub serve: --public-url).")
+		case !dialing && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.DeadlineExceeded) || isTimeout(err)):
+			err = hint.Add(err, HintWebSocket)
 		}
 		exchange.failed(err)
 		return err
@@ -130,11 +140,12 @@ func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Resp
 	n, _ := resp.Body.Read(body) // gorilla has read all there is into memory
 	exchange.responded(resp, body[:n])
 	e := c.responseError(resp, body[:n])
-	switch {
-	case resp.StatusCode/100 < 3:
-		e.Message = "this is not a WebSocket"
-		e.hint = "A proxy in between may not support WebSocket."
-	case resp.StatusCode == http.StatusUnauthorized:
+	switch s := e.Status; {
+	case s/100 < 3:
+		e.Message, e.hint = "this is not a WebSocket", HintWebSocket
+	case s == http.StatusBadRequest && !wantsTLS.Match(body[:n]), s == http.StatusMethodNotAllowed, s == http.StatusUpgradeRequired, s == http.StatusNotImplemented:
+		e.hint = HintWebSocket
+	case s == http.StatusUnauthorized:
 		e.hint = "The stream's token is used, expired or wrong: start again to get a new one."
 	}
 	return e

@@ -79,6 +79,8 @@ func (e *ResponseError) Hint() string {
 		return "Too many requests or concurrent streams; wait a minute and try again."
 	case s == http.StatusServiceUnavailable && e.RetryAfter > 0:
 		return fmt.Sprintf("The service is not ready; try again in %s.", e.RetryAfter.Round(time.Second))
+	case s == http.StatusNetworkAuthenticationRequired:
+		return hintPortal
 	case s >= 500:
 		return "The service failed; try again later, and give its operator the request id if there is one."
 	case s >= 300 && s < 400:
@@ -149,7 +151,7 @@ func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint stri
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return "there is no route to " + where, "Check that this machine is on the network."
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return where + " reset the connection", "Try again; if it happens again, a proxy or firewall may be in between."
+		return where + " reset the connection", "Try again; if it happens again, check whether the service expects https:// or http://, and whether a proxy or firewall is in between."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return where + " closed the connection without a response", "Check that the service listens on this port, and whether it expects https:// or http://"
 	case strings.Contains(err.Error(), "malformed HTTP"),
@@ -172,7 +174,7 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 	switch {
 	case errors.As(err, &unknown):
 		return "the certificate of " + where + " is signed by an authority that this machine does not know",
-			"If it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure."
+			hintAuthority(err)
 	case errors.As(err, &name):
 		return "the certificate of " + where + " is issued for " + certificateNames(name.Certificate),
 			"Use the name of the certificate in --server, or accept any certificate with --insecure."
@@ -194,12 +196,27 @@ func tlsCause(u *url.URL, err error) (what, hint string) {
 			"If it is your own server, trust its certificate with --ca FILE, or accept any certificate with --insecure."
 	case strings.Contains(err.Error(), "tls: certificate required"):
 		return where + " requires a certificate of the client", "Ask the operator of the service for an address without: hubbub has no such certificate."
+	case strings.Contains(err.Error(), "tls: no application protocol"):
+		return where + " does not offer HTTP/1.1", "WebSocket needs HTTP/1.1 (ALPN http/1.1): ask the operator of the service, or of the load balancer in front of it, to allow it."
 	case errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
 		return "the TLS handshake with " + where + " failed: " + lastCause(err),
 			"Client and server may have no version of TLS in common, or a proxy is in between."
 	}
 	return "", ""
 }
+
+// hintAuthority says what to do about an authority that is not known.
+func hintAuthority(err error) string {
+	fix := "Your own server: trust its certificate with --ca FILE, or accept any certificate with --insecure. A proxy that intercepts TLS, in the network of a company or a hotel: trust its certificate with --ca."
+	var verify *tls.CertificateVerificationError
+	if errors.As(err, &verify) && len(verify.UnverifiedCertificates) == 1 && !selfIssued(verify.UnverifiedCertificates[0]) {
+		fix += " A public authority: the service does not send its intermediate certificates; tell its operator."
+	}
+	return fix
+}
+
+// selfIssued reports whether a certificate names itself as its authority.
+func selfIssued(c *x509.Certificate) bool { return c.Issuer.String() == c.Subject.String() }
 
 // certificateNames lists the names of a certificate, up to three.
 func certificateNames(c *x509.Certificate) string {

@@ -194,7 +194,7 @@ func issuerName(c *x509.Certificate) string {
 		name += c.Issuer.Organization[0]
 	}
 	name = cmp.Or(name, "no name")
-	if c.CheckSignatureFrom(c) == nil || c.Issuer.String() == c.Subject.String() {
+	if c.CheckSignatureFrom(c) == nil || selfIssued(c) {
 		name += " (self-signed)"
 	}
 	return protocol.Clean(name, 120)
@@ -202,13 +202,12 @@ func issuerName(c *x509.Certificate) string {
 
 // ResponseInfo is what is known of a response besides its body.
 type ResponseInfo struct {
-	Status   int
-	Proto    string        // such as "HTTP/2.0"
-	Took     time.Duration // from the request to the header of the response
-	Date     time.Time     // of the service's clock; zero = not given
-	Location string        // host of a redirection; "" = none
-	Via      string        // proxies that the header names
-	Type     string        // Content-Type
+	Status int
+	Proto  string        // such as "HTTP/2.0"
+	Took   time.Duration // from the request to the header of the response
+	Date   time.Time     // of the service's clock; zero = not given
+	Via    string        // proxies that the header names
+	Type   string        // Content-Type
 }
 
 // Skew is how far this machine's clock is ahead of the service's when the
@@ -231,9 +230,6 @@ func observe(resp *http.Response, took time.Duration) {
 	*a = ResponseInfo{Status: resp.StatusCode, Proto: resp.Proto, Took: took,
 		Via: protocol.Clean(resp.Header.Get("Via"), 80), Type: protocol.Clean(resp.Header.Get("Content-Type"), 80)}
 	a.Date, _ = http.ParseTime(resp.Header.Get("Date"))
-	if to, err := resp.Location(); err == nil {
-		a.Location = protocol.Clean(to.Host, 200)
-	}
 }
 
 // TestOnce is Test without a retry. It also returns information on the response.

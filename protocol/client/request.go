@@ -26,6 +26,9 @@ const (
 	maxFields     = 8                // field messages kept of a 400
 )
 
+// hintPortal is for responses of a network that wants a log-in first.
+const hintPortal = "A captive portal may be in between: open a web page in a browser and log in to this network."
+
 const hintWrongService = "Something else may respond at this address: check --server, and whether a proxy or a log-in page is in between."
 
 // wantsTLS matches what servers return for plain HTTP on a port for TLS: hubbub, others written
@@ -143,7 +146,11 @@ func (c *Client) responseError(resp *http.Response, body []byte) *ResponseError 
 	case resp.StatusCode/100 == 3:
 		if to, err := resp.Location(); err == nil {
 			to.User, to.RawQuery, to.Fragment = nil, "", ""
-			e.hint = "The service has moved to " + protocol.Clean(c.redact(to.String()), 200) + ": give its new address with --server."
+			address := c.clean(to.String(), 200)
+			e.Message, e.hint = "it redirects to "+address, hintPortal+" Or the service has moved: give its new address with --server."
+			if base, ok := strings.CutSuffix(address, strings.TrimPrefix(resp.Request.URL.Path, c.base.Path)); ok {
+				e.hint = "The service has moved: write --server " + base
+			}
 		}
 	case c.base.Scheme == "http" && wantsTLS.Match(body):
 		e.hint = "The server expects TLS: write https:// instead of http://"
