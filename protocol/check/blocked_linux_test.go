@@ -9,7 +9,23 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
+
+	"hubbub/protocol/protocoltest"
 )
+
+// A connection that takes less than a stream needs, while the buffers still take all.
+func TestCheckSlowConnection(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	defer close(over)
+	slow := protocoltest.Service{Stream: func(c *websocket.Conn) {
+		_ = c.NetConn().(*net.TCPConn).SetReadBuffer(4096)
+		<-over
+	}}
+	fails(t, runCheck(t, serve(t, slow), testKey, protocoltest.Timeout, 50, nil), "audio", "have not arrived", "512 kbit/s")
+}
 
 // A port that swallows connections, as a firewall does: one that listens and
 // whose queue is full drops every further SYN.

@@ -134,7 +134,8 @@ func TestCheckNamesTheCause(t *testing.T) {
 		{name: "upgrade eaten", service: protocoltest.Service{Handshake: protocoltest.Respond(400, "Bad Request")}, stage: "websocket", cause: "400", next: "Upgrade"},
 		{name: "upgrade ignored", service: protocoltest.Service{Handshake: protocoltest.Respond(200, "hello")}, stage: "websocket", cause: "not a WebSocket", next: "Upgrade"},
 		{name: "handshake hangs", service: protocoltest.Service{Handshake: hang}, limit: time.Second, stage: "websocket", cause: "no response", next: "WebSocket"},
-		{name: "broken off", stage: "audio", cause: "1011", next: "service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
+		{name: "cut off", stage: "audio", cause: "without a close", next: "load balancer", service: protocoltest.Service{Stream: func(c *websocket.Conn) { _, _, _ = c.ReadMessage() }}},
+		{name: "broken off", stage: "audio", cause: "1011", next: "operator of the service", service: protocoltest.Service{Stream: func(c *websocket.Conn) {
 			_, _, _ = c.ReadMessage()
 			protocoltest.CloseWith(c, 1011, "out of memory")
 		}}},
@@ -227,6 +228,20 @@ func TestCheckFutureEvents(t *testing.T) {
 		protocoltest.CloseWith(c, 1000, "")
 	}}), testKey, protocoltest.Timeout, 2, nil)
 	if s := r.Stages[8]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "s later than all audio") || !strings.Contains(s.Next, "conform") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Events that are no turns are known before a session shows them.
+func TestCheckContradictingEvents(t *testing.T) {
+	t.Parallel()
+	r := runCheck(t, serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
+		_, _, _ = c.ReadMessage()
+		protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"))
+		protocoltest.UntilEnd(c)
+		protocoltest.CloseWith(c, 1000, "")
+	}}), testKey, protocoltest.Timeout, 2, nil)
+	if s := r.Stages[7]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "impossible time: 1") || !strings.Contains(s.Next, "conform") {
 		t.Errorf("%+v", s)
 	}
 }

@@ -97,7 +97,7 @@ func (c *checker) tls(ctx context.Context, s *Stage) error {
 			"%w, by %s", err, info.Issuer)
 	}
 	if timedOut(err) && c.proxy == "" {
-		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or the service is overloaded; if it really has no TLS, write http://.")
+		return hint.Add(err, "The port accepts connections, but does not respond in TLS: check the port; a firewall may drop the packets, or a VPN the large ones (try a smaller MTU), or the service is overloaded; if it really has no TLS, write http://.")
 	}
 	if err != nil && strings.Contains(err.Error(), "authority that this machine does not know") {
 		return fmt.Errorf("%w: %s", err, info.Issuer)
@@ -152,6 +152,8 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
+	case info.Status == 0 && timedOut(err) && c.proxy != "":
+		return hint.Errorf("Check scheme, address and port of the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.", "through the proxy %s: %w", c.proxy, err)
 	case info.Status == 0 && timedOut(err):
 		return hint.Add(err, "The port accepts connections, but nothing responds: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
 	}

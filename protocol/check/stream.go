@@ -36,11 +36,12 @@ type stream struct {
 	lags   []float32 // milliseconds
 	faults []string  // error messages, the first few
 	unread string    // why the first message that cannot be read cannot
-	early  float64   // how far the latest event is beyond the audio, in seconds
+	turns  *protocol.Timeline
+	early  float64 // how far the latest event is beyond the audio, in seconds
 }
 
 func receive(opened *client.Stream) *stream {
-	st := &stream{Stream: opened, over: make(chan struct{})}
+	st := &stream{Stream: opened, over: make(chan struct{}), turns: protocol.NewTimeline()}
 	go func() {
 		defer close(st.over)
 		for e := range opened.Events() {
@@ -66,6 +67,7 @@ func (st *stream) add(e protocol.Event) {
 			st.faults = append(st.faults, protocol.Clean(e.Message, 200))
 		}
 	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
+		st.turns.Apply(e)
 		if st.events++; st.events == 1 {
 			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
 		}
@@ -101,7 +103,7 @@ func (st *stream) sendError(err error) error {
 	}
 	<-st.over
 	if closed := st.Wait(); closed.Err != nil {
-		err = closed.Err
+		err = endError(closed)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -110,6 +112,23 @@ func (st *stream) sendError(err error) error {
 	}
 	return err
 }
+
+// endError is the error of a stream's end. The client's hints are for a session, of which
+// turns are kept.
+func endError(closed client.CloseInfo) error {
+	switch closed.Reason {
+	case client.Lost, client.TimedOut:
+		return hint.Add(closed.Err, "The service failed, or a proxy, load balancer or firewall in between ends connections: show this to their operators.")
+	case client.GoingAway:
+		return hint.Add(closed.Err, "Try again in a moment.")
+	case client.ServerError, client.EndedEarly:
+		return hint.Add(closed.Err, "Show this to the operator of the service.")
+	}
+	return closed.Err
+}
+
+// hintSlow is for audio that does not get through in real time.
+const hintSlow = "Likely cause: " + trace.CauseSlow + ". A stream needs 64 kB/s (512 kbit/s)."
 
 // audio sends the speech as a microphone would: each chunk when its last sample
 // was spoken, never ahead.
@@ -128,8 +147,7 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		timeout := time.AfterFunc(c.Limit, func() { _ = st.Close() })
 		err := st.Send(ctx, int64(i), c.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples])
 		if !timeout.Stop() {
-			return hint.Errorf("Likely cause: "+trace.CauseSlow+". A stream needs 64 kB/s (512 kbit/s).",
-				"the service accepted no audio for %v", c.Limit)
+			return hint.Errorf(hintSlow, "the service accepted no audio for %v", c.Limit)
 		}
 		if err != nil {
 			s.Seen = fmt.Sprintf("%d of %d chunks sent", i, chunks)
@@ -147,6 +165,9 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 		s.Details["tcp_rtt_ms"], s.Details["tcp_retransmits"], s.Details["tcp_unacked_bytes"] = millis(tcp.RTT), tcp.Retransmits, tcp.Unacked
 		if tcp.Retransmits > 0 {
 			s.Seen += fmt.Sprintf(", %d TCP segments retransmitted", tcp.Retransmits)
+		}
+		if late := time.Duration(tcp.Unacked) * protocol.ChunkDuration / protocol.ChunkBytes; late > trace.MaxPong {
+			return hint.Errorf(hintSlow, "%.1f s of the audio have not arrived yet", late.Seconds())
 		}
 	}
 	return st.faultError()
@@ -166,11 +187,14 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 		s.Millis = millis(st.first.Sub(st.sent[0]))
 		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.sent[0]).Seconds(), st.events)
 		s.Details = map[string]any{"events": st.events}
+		if n := st.turns.Snapshot().Counts.Degenerate; n > 0 {
+			s.notice(fmt.Sprintf("events that contradict others or have an impossible time: %d", n), "Turns will be wrong or missing: run `hubbub conform`, and show this to the operator of the service.")
+		}
 		return nil
 	}
 	seconds := len(c.Speech) / protocol.SampleRate
 	s.Seen = fmt.Sprintf("none in %d s of speech", seconds)
-	if closed := st.Wait(); closed.Err != nil && closed.Reason != client.Cancelled {
+	if st.Wait().Err != nil {
 		s.notice("the stream did not end normally, see clean close", "")
 		return nil
 	}
@@ -232,7 +256,7 @@ func percentile(sorted []float32, p int) float64 {
 func (c *checker) close(_ context.Context, s *Stage) error {
 	s.Millis = millis(c.stream.closeTook)
 	if c.stream.notClosed {
-		return hint.Errorf("The service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
+		return hint.Errorf("The connection is too slow, or the service, or a proxy in between, does not end streams: show this to its operator; --timeout waits longer.",
 			"the service did not close the stream within %v after end_of_stream", c.Limit)
 	}
 	closed := c.stream.Wait()
@@ -240,7 +264,7 @@ func (c *checker) close(_ context.Context, s *Stage) error {
 		s.Details = map[string]any{"code": closed.Code}
 	}
 	if closed.Err != nil {
-		return closed.Err
+		return endError(closed)
 	}
 	if err := c.stream.faultError(); err != nil {
 		return err

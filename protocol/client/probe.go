@@ -181,8 +181,11 @@ func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *tunnelEr
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "Add its user name and password to HTTPS_PROXY."}
 	}
-	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)),
-		"Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."}
+	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
+	if resp.StatusCode >= 500 {
+		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
+	}
+	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
 }
 
 func issuerName(c *x509.Certificate) string {
