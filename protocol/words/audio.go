@@ -19,8 +19,8 @@ const (
 	margin = 0.2
 	// maxPart is how long a part of a turn may be, in seconds.
 	maxPart = 15.0
-	// minTurn is the shortest turn that is recognised, in seconds.
-	minTurn = 0.4
+	// MinTurn is the shortest turn that is recognised, in seconds.
+	MinTurn = 0.4
 )
 
 // audio is the newest audio of a session. Any goroutine may use it.
@@ -52,7 +52,7 @@ func (a *audio) add(position int64, samples []float32) {
 // take returns the audio of a turn, in seconds, with its context, in parts that
 // are cut at pauses, and where the first one begins. What another turn has taken
 // before is silent, so that the words of overlapping speech are not attributed twice.
-// Less than minTurn gives no parts.
+// Less than MinTurn gives no parts.
 func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
 		}
 		left -= max(min(u.to, turn.to)-max(u.from, turn.from), 0)
 	}
-	if float64(left) < minTurn*sampleRate {
+	if float64(left) < MinTurn*sampleRate {
 		return 0, nil
 	}
 	a.use(turn)

@@ -78,7 +78,9 @@ func (t *Transcriber) audio(c capture.Chunk) {
 }
 
 // turn asks for the words of a turn; false = it gets none.
-func (t *Transcriber) turn(turn protocol.Turn) bool { return t != nil && t.queue.Turn(turn) }
+func (t *Transcriber) turn(turn protocol.Turn) bool {
+	return t != nil && protocol.Round1ms(turn.End-turn.Start) >= words.MinTurn && t.queue.Turn(turn)
+}
 
 // results are the words of turns, in the order of turn.
 func (t *Transcriber) results() <-chan protocol.Turn {

@@ -40,7 +40,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 		late         int64
 	}{
 		{3 * time.Second, 3 * time.Second, "words", 0},
-		{time.Minute, wordsWait, "", 3},
+		{time.Minute, wordsWait, "", 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := NewTranscriber(slowRecogniser{c.takes})
