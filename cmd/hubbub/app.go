@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"hubbub/cmd/hubbub/internal/crash"
 	"hubbub/cmd/hubbub/internal/usage"
 	"hubbub/protocol/hint"
@@ -78,6 +80,9 @@ func (a *App) Main() int {
 
 	root := newRoot(a)
 	addCompletion(root)
+	if len(a.Args) > 0 && a.Args[0] == cobra.ShellCompRequestCmd {
+		plainDescriptions(root)
+	}
 	root.SetArgs(a.Args)
 	err := recovered.Guard(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !usage.Is(err) && strings.HasPrefix(err.Error(), "unknown command") {

@@ -70,7 +70,7 @@ func (f *serviceFlags) complete(cmd *cobra.Command) error {
 		return usage.Of(err)
 	}
 	if f.ca != "" && f.insecure {
-		return usage.Error("--ca and --insecure exclude each other", seeFlags(cmd))
+		return excludeEachOther(cmd, "ca", "insecure", "")
 	}
 	if f.apiKey = cmp.Or(f.apiKey, os.Getenv(apiKeyEnv)); f.apiKey != "" {
 		return nil

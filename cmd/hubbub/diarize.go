@@ -75,7 +75,10 @@ finished.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.diarize(cmd.Context(), args, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.noEffectAlone(cmd, f.voicesFlags, f.wordsFlags)
+			return a.diarize(cmd.Context(), args, f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"hubbub/cmd/hubbub/internal/page"
@@ -49,7 +47,7 @@ func (f *displayFlags) complete(cmd *cobra.Command) error {
 		f.page = address
 	}
 	if f.accessible && f.output.value != "" && f.output.value != "tui" {
-		return usage.Error(fmt.Sprintf("--accessible and --output %s exclude each other", f.output.value), seeFlags(cmd))
+		return excludeEachOther(cmd, "accessible", "output", " "+f.output.value)
 	}
 	return nil
 }

@@ -215,6 +215,15 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// excludeEachOther is the error of two flags, the second one with its value. A flag on the
+// command line excludes a setting, so they are both given there or both settings.
+func excludeEachOther(cmd *cobra.Command, first, second, value string) error {
+	if cmd.Flags().Changed(first) {
+		return usage.Error(fmt.Sprintf("--%s and --%s%s exclude each other", first, second, value), seeFlags(cmd))
+	}
+	return usage.Error(fmt.Sprintf("the settings %s and %s exclude each other", first, second), "Remove one of them; `hubbub config` shows where they are set.")
+}
+
 // seeFlags is the hint of a wrong combination of flags.
 func seeFlags(cmd *cobra.Command) string {
 	return fmt.Sprintf("Run '%s --help' for the flags.", cmd.CommandPath())

@@ -63,6 +63,13 @@ and no audio leaves the machine unless --words names a recogniser elsewhere.`,
 			if err := cmp.Or(f.complete(cmd), f.input.check(), a.checkInput(f.input.first)); err != nil {
 				return err
 			}
+			if f.server != "" {
+				a.noEffect(cmd, "on a remote service", "latency")
+				if f.channels.value != capture.Each {
+					a.noEffect(cmd, "on a remote service", "max-speakers")
+				}
+			}
+			a.noEffectAlone(cmd, f.voicesFlags, f.wordsFlags)
 			return a.live(cmd.Context(), f)
 		},
 	}

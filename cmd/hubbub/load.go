@@ -52,6 +52,9 @@ server is tested.`,
 			if err := f.complete(cmd); err != nil {
 				return err
 			}
+			if f.server != "" {
+				a.noEffect(cmd, "on a remote service", "latency", "max-speakers")
+			}
 			return a.load(cmd.Context(), f)
 		},
 	}

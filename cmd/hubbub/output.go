@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/protocol/hint"
 )
@@ -24,6 +26,25 @@ func (a *App) clearLine() {
 // notice prints a line on standard error.
 func (a *App) notice(format string, args ...any) {
 	fmt.Fprintf(a.Stderr, "hubbub: "+format+"\n", args...)
+}
+
+// noEffect says which flags of the command line have no effect, and why.
+func (a *App) noEffect(cmd *cobra.Command, why string, flags ...string) {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			a.notice("--%s has no effect %s", name, why)
+		}
+	}
+}
+
+// noEffectAlone is noEffect for the flags that need --voices or --words.
+func (a *App) noEffectAlone(cmd *cobra.Command, v voicesFlags, w wordsFlags) {
+	if !v.voices {
+		a.noEffect(cmd, "without --voices", "voices-threshold", "send-voices")
+	}
+	if w.words == "" {
+		a.noEffect(cmd, "without --words", "words-model")
+	}
 }
 
 // mayReplace asks about existing files: on a terminal the user, elsewhere the

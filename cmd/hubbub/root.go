@@ -88,6 +88,15 @@ func addCompletion(root *cobra.Command) {
 	}
 }
 
+// plainDescriptions removes the quotes of the values from the descriptions of flags, which the
+// help reads, and which cobra passes to the shell as they are.
+func plainDescriptions(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
+	for _, c := range cmd.Commands() {
+		plainDescriptions(c)
+	}
+}
+
 // flagError makes wrong usage of an error of pflag, with the flag of the nearest
 // name.
 func flagError(cmd *cobra.Command, err error) error {
