@@ -29,8 +29,8 @@ type Stats struct {
 	// Device is the name of the source. It changes when another device takes its
 	// place.
 	Device string
-	// Outage is set while a device delivers nothing and is being reopened, and
-	// after the end if the input ended meanwhile.
+	// Outage is set while the device, or one of two, delivers nothing and is being
+	// reopened, and after the end if the input ended meanwhile.
 	Outage *Outage
 	// Gaps are the outages so far, with the one that lasts. The slice is shared:
 	// read only.
@@ -184,6 +184,8 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			}
 		case readErr != nil:
 			return readErr
+		default:
+			r.notePartial(r.seq - 1)
 		}
 		if device != nil {
 			next = anchor{r.seq, device.elapsed()}

@@ -59,7 +59,6 @@ type microphone struct {
 	next    int
 	timeout time.Duration // of the next wait
 	newest  time.Duration // when the newest block was read
-	samples int64         // converted so far
 	stalled bool
 	failure error // repeated by every later Read
 }
@@ -205,15 +204,16 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 		}
 		m.timeout, m.newest = m.stall, b.at
 		m.out = m.mixer.push(b.samples, m.out)
-		m.samples += int64(len(m.out) / len(m.mixer.tracks))
 	}
 	n := copy(dst, m.out[m.next:])
 	m.next += n
 	return n, nil
 }
 
-// arrival is when the newest of so many samples were read.
-func (m *microphone) arrival() (int64, time.Duration) { return m.samples, m.newest }
+// arrival is when the newest samples were read, and how many of them Read has not returned yet.
+func (m *microphone) arrival() (int64, time.Duration) {
+	return int64((len(m.out) - m.next) / len(m.mixer.tracks)), m.newest
+}
 
 func (m *microphone) wait(ctx context.Context) (block, error) {
 	timer := time.NewTimer(m.timeout)

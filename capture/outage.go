@@ -54,7 +54,13 @@ type Gap struct{ Start, End float64 }
 type Outage struct {
 	Since time.Duration // on the capture clock
 	Err   error         // the reason
+	// Device names one of two devices, while the other one delivers audio: that has no
+	// limit. "" = all of the input.
+	Device string
 }
+
+// began is the chunk in which it began.
+func (o *Outage) began() int64 { return int64(o.Since / ChunkDuration) }
 
 // anchor maps the elapsed time to chunks: chunk seq begins at the time at.
 type anchor struct {
@@ -70,6 +76,9 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error {
 	device := r.src.(reopener)
 	began := r.seq
+	if o := r.stats.Outage; o != nil { // of one of two devices
+		r.endOutage(o.began(), began)
+	}
 	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
 	attempts, stop := context.WithCancel(ctx)
 	found := make(chan Source, 1) // nil = the attempts were stopped
@@ -164,7 +173,7 @@ func (r *ChunkReader) setOutage(o *Outage) {
 func (r *ChunkReader) replaceSource(src Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if o, ok := r.src.(overflower); ok {
+	if o, ok := r.src.(overflower); ok && src != r.src {
 		r.overflowsBefore += o.overflows()
 	}
 	r.src = src
@@ -176,14 +185,36 @@ func (r *ChunkReader) resume(ctx context.Context, due, began int64) error {
 	if err := r.fill(ctx, due); err != nil {
 		return err
 	}
+	r.endOutage(began, r.seq)
+	return nil
+}
+
+// endOutage remembers the gap from chunk began up to chunk end.
+func (r *ChunkReader) endOutage(began, end int64) {
 	r.mu.Lock()
 	r.stats.Outage = nil
-	if len(r.stats.Gaps) < maxGaps && r.seq > began {
-		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(r.seq)})
+	if len(r.stats.Gaps) < maxGaps && end > began {
+		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
 	}
 	r.mu.Unlock()
 	r.notify()
-	return nil
+}
+
+// notePartial notes that one of two devices is lost, or is back, since a chunk.
+func (r *ChunkReader) notePartial(since int64) {
+	p, ok := r.src.(*pair)
+	if !ok {
+		return
+	}
+	name, lost := p.missing()
+	o := r.stats.Outage
+	if o != nil && (lost == nil || name != o.Device) {
+		r.endOutage(o.began(), since)
+		o = nil
+	}
+	if o == nil && lost != nil {
+		r.setOutage(&Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name})
+	}
 }
 
 func chunkSeconds(seq int64) float64 { return float64(seq*ChunkSamples) / SampleRate }

@@ -30,21 +30,20 @@ const (
 	maxOffset = SampleRate / 20
 )
 
-// timedSource is a device with the arrival of its newest block: the number of
-// samples until then, and when they arrived.
+// timedSource is a device with the arrival of its newest block: the number of its
+// samples that were not read yet, and when they arrived.
 type timedSource interface {
 	Source
 	noticer
 	overflower
-	arrival() (samples int64, at time.Duration)
+	reopener
+	arrival() (unread int64, at time.Duration)
 }
 
 // pair is a Source with two tracks.
 type pair struct {
-	first, second timedSource
-	again         func(context.Context) (Source, error)
+	first, second *member
 	now           func() time.Duration
-	clocks        [2]deviceClock
 	track         *signal.Interpolator
 	echo          *signal.EchoSuppressor
 	position      int64   // samples of the first track so far
@@ -76,7 +75,6 @@ func (c *deviceClock) start() float64 {
 
 // openPair opens two devices.
 func openPair(ctx context.Context, first, second string) (Source, error) {
-	again := func(ctx context.Context) (Source, error) { return openPair(ctx, first, second) }
 	a, err := Open(ctx, Spec{Input: first})
 	if err != nil {
 		return nil, err
@@ -90,28 +88,30 @@ func openPair(ctx context.Context, first, second string) (Source, error) {
 	if !ok || !ok2 {
 		return nil, errors.Join(fail("Give two devices, such as --input mic --input speakers.", "two inputs must be devices"), a.Close(), b.Close())
 	}
-	return newPair(one, two, again), nil
+	return newPair(one, two), nil
 }
 
-func newPair(first, second timedSource, again func(context.Context) (Source, error)) *pair {
-	return &pair{first: first, second: second, again: again, now: elapsed, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
+func newPair(first, second timedSource) *pair {
+	a, b := &member{device: first, found: make(chan Source, 1)}, &member{device: second, found: make(chan Source, 1)}
+	a.other, b.other = b, a
+	return &pair{first: a, second: b, now: first.elapsed, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
 
 func (p *pair) Info() Info {
-	i := p.first.Info()
-	i.Name += " + " + p.second.Info().Name
-	i.Channels, i.Tracks = i.Channels+p.second.Info().Channels, 2
+	i, second := p.first.info(), p.second.info()
+	i.Name += " + " + second.Name
+	i.Channels, i.Tracks = i.Channels+second.Channels, 2
 	return i
 }
 
-// Read reads the first device, and as much of the second as belongs to it. When a
-// device fails within dst, its silence begins there: what was read comes with the
+// Read reads the first device, and as much of the second as belongs to it. When
+// both have failed within dst, the silence begins there: what was read comes with the
 // error.
 func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 	p.buf = append(p.buf[:0], make([]float32, len(dst)/2)...)
 	var failed error
 	for n := 0; n < len(p.buf); { // the echo is suppressed in whole frames
-		k, err := p.first.Read(ctx, p.buf[n:])
+		k, err := p.first.read(ctx, p.buf[n:])
 		if err != nil && n == 0 {
 			return 0, err
 		}
@@ -119,10 +119,9 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 			break
 		}
 		n += k
-		p.clocks[0].add(p.first.arrival())
 	}
 	n := len(p.buf)
-	if p.clocks[1].n == 0 {
+	if p.second.samples == 0 {
 		if err := p.readSecond(ctx); err != nil {
 			return 0, err
 		}
@@ -157,18 +156,20 @@ func (p *pair) Read(ctx context.Context, dst []float32) (int, error) {
 }
 
 func (p *pair) readSecond(ctx context.Context) error {
-	n, err := p.second.Read(ctx, p.in)
+	n, err := p.second.read(ctx, p.in)
 	if err != nil {
 		return err
 	}
 	p.track.Push(p.in[:n])
-	p.clocks[1].add(p.second.arrival())
 	return nil
 }
 
 // follow moves the offset towards that of the clocks, over n samples.
 func (p *pair) follow(n int) {
-	want := p.clocks[0].start() - p.clocks[1].start()
+	if p.first.clock.n == 0 || p.second.clock.n == 0 { // one of them is silence
+		return
+	}
+	want := p.first.clock.start() - p.second.clock.start()
 	d, most := want-p.offset, maxSlew*float64(n)
 	if math.Abs(d) > maxOffset {
 		p.offset = want
@@ -177,22 +178,32 @@ func (p *pair) follow(n int) {
 	p.offset += max(-most, min(most, d))
 }
 
-func (p *pair) Close() error { return errors.Join(p.first.Close(), p.second.Close()) }
+func (p *pair) Close() error { return errors.Join(p.first.close(), p.second.close()) }
 
 func (p *pair) notices() []string { return append(p.first.notices(), p.second.notices()...) }
 func (p *pair) overflows() int64  { return p.first.overflows() + p.second.overflows() }
 
-// reopen opens both devices again: the offset between them is a new one.
+// reopen waits until one of the devices, which both reopen themselves, is back.
 func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
-	_ = p.Close()
-	next, err := p.again(ctx)
-	if err != nil {
-		return nil, err
+	select {
+	case src := <-p.first.found:
+		p.first.replace(src)
+	case src := <-p.second.found:
+		p.second.replace(src)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	if _, err := next.Read(ctx, make([]float32, 2*ChunkSamples)); err != nil {
-		return nil, errors.Join(err, next.Close())
-	}
-	return next, nil
+	return p, nil
 }
 
 func (p *pair) elapsed() time.Duration { return p.now() }
+
+// missing is the device whose track is silence, and why; nil = there is none.
+func (p *pair) missing() (device string, err error) {
+	for _, m := range []*member{p.first, p.second} {
+		if m.lost != nil {
+			return m.info().Name, m.lost
+		}
+	}
+	return "", nil
+}

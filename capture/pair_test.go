@@ -8,7 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"hubbub/capture/device"
 )
 
 // simulated is a device with a clock of its own that plays a signal of real time.
@@ -27,7 +30,11 @@ func (s *simulated) Info() Info                      { return Info{Kind: Mic, Ra
 func (s *simulated) Close() error                    { return nil }
 func (s *simulated) notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }
-func (s *simulated) arrival() (int64, time.Duration) { return s.n, s.at }
+func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
+func (s *simulated) elapsed() time.Duration          { return s.at }
+func (s *simulated) reopen(context.Context, bool) (Source, error) {
+	return nil, errors.New("no such device")
+}
 func (s *simulated) Read(_ context.Context, dst []float32) (int, error) {
 	if len(s.block) == 0 {
 		if s.begin+float64(s.n)/s.rate > s.end {
@@ -63,7 +70,7 @@ func TestPairIsAligned(t *testing.T) {
 	for _, sign := range []float64{-1, 1} {
 		first := &simulated{begin: 100, rate: SampleRate, late: late, signal: signal, end: 100 + length}
 		second := &simulated{begin: 99.73, rate: SampleRate * (1 + sign*ppm*1e-6), late: late, signal: signal, end: 200 + length}
-		p := newPair(first, second, nil)
+		p := newPair(first, second)
 		p.echo = nil
 		x := make([]float32, 2*ChunkSamples)
 		var worst, since float64
@@ -111,7 +118,7 @@ func TestPairSilencesEcho(t *testing.T) {
 	none := func() float64 { return 0 }
 	first := &simulated{begin: 100, rate: SampleRate, late: none, signal: func(t float64) float64 { return 0.2 * far(t) }, end: 115}
 	second := &simulated{begin: 100, rate: SampleRate, late: none, signal: far, end: 115}
-	p := newPair(first, second, nil)
+	p := newPair(first, second)
 	if _, err := first.Read(t.Context(), make([]float32, 25)); err != nil { // the block of a chunk is 25 samples off
 		t.Fatal(err)
 	}
@@ -140,9 +147,9 @@ func TestPairFailsWithinABlock(t *testing.T) {
 	loud := func(float64) float64 { return 0.5 }
 	for failing := range 2 {
 		first := &simulated{begin: 100, rate: SampleRate, late: none, signal: loud, end: 200}
-		second := &simulated{begin: 99.94, rate: SampleRate, late: none, signal: loud, end: 200}
+		second := &simulated{begin: 99.98, rate: SampleRate, late: none, signal: loud, end: 200}
 		[]*simulated{first, second}[failing].end = 103
-		p := newPair(first, second, nil)
+		p := newPair(first, second)
 		p.echo = nil
 		if _, err := first.Read(t.Context(), make([]float32, 640)); err != nil { // its blocks are not those of Read
 			t.Fatal(err)
@@ -165,4 +172,77 @@ func TestPairFailsWithinABlock(t *testing.T) {
 			t.Errorf("device %d fails: %d samples of the tracks are heard", failing, heard)
 		}
 	}
+}
+
+// TestPairOutages: when one of two devices fails, its track is silence until it is back, the other one's goes on, and
+// the state names the one that failed. When both fail, the pair continues with the first one that is back.
+func TestPairOutages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		elapsed := func() time.Duration { return time.Since(begun) }
+		// open is a device that fails after failAt, and at each opening in the gaps that follow.
+		open := func(name string, failAt []float64, back []float64) timedSource {
+			m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
+				open: func(context.Context, string, bool) (device.Stream, error) {
+					now := elapsed().Seconds()
+					for i := range failAt {
+						switch {
+						case now < failAt[i]:
+							return namedDevice{name, speaking(int(10*(failAt[i]-now))+1, 0)}, nil
+						case now < back[i]:
+							return nil, errors.New("no such device")
+						}
+					}
+					return namedDevice{name, speaking(0, 0)}, nil
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.(timedSource)
+		}
+		p := newPair(open("desk", []float64{3, 15}, []float64{8, 24}), open("output", []float64{12}, []float64{20}))
+		p.echo = nil
+		r := Start(t.Context(), p, ChunkReaderOptions{})
+		var chunks []Chunk
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for c := range r.Chunks() {
+				chunks = append(chunks, c)
+			}
+		}()
+		for _, c := range []struct {
+			at     time.Duration
+			outage bool
+			device string
+		}{
+			{2, false, ""}, {6, true, "desk"}, {11, false, ""}, {14, true, "output"}, {18, true, ""}, {23, true, "desk"}, {28, false, ""},
+		} {
+			wait(c.at*time.Second - elapsed())
+			o := r.Stats().Outage
+			if (o != nil) != c.outage || o != nil && o.Device != c.device {
+				t.Errorf("after %d s the outage is %+v, want %+v", c.at, o, c)
+			}
+		}
+		st := r.Stats()
+		if len(st.Gaps) != 4 || math.Abs(st.Position.Seconds()-28) > 0.4 {
+			t.Errorf("at %v, gaps %v", st.Position, st.Gaps)
+		}
+		r.Close()
+		<-done
+		for _, c := range chunks {
+			at := chunkSeconds(c.Seq)
+			for track, lost := range [][]Gap{{{3, 8}, {15, 24}}, {{12, 20}}} {
+				sound, want, known := measure(c.Tracks[track*ChunkSamples:(track+1)*ChunkSamples]).RMS > 0.1, true, true
+				for _, g := range lost {
+					want = want && (at < g.Start || at > g.End)
+					// It fails within a chunk, and is opened once a second.
+					known = known && (at < g.Start-0.5 || at > g.Start+0.1) && (at < g.End || at > g.End+1.5)
+				}
+				if known && sound != want {
+					t.Errorf("track %d at %.1f s: sound %v", track, at, sound)
+				}
+			}
+		}
+	})
 }

@@ -39,7 +39,7 @@ type State struct {
 	// ("no microphone: demo"), Server names the service.
 	Source, SourceNotice, Server string
 	// InputProblem says what is wrong with the microphone, in one line; "" =
-	// nothing is. InputLost says that it delivers no audio at all.
+	// nothing is. InputLost says that it, or one of two, delivers no audio at all.
 	InputProblem string
 	InputLost    bool
 	// Recording is the state of the session's recording; nil = not recorded.

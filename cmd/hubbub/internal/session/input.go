@@ -17,6 +17,9 @@ func inputProblem(s capture.Stats) string {
 	switch {
 	case s.Outage != nil:
 		since := s.Outage.Since
+		if one := display.TerminalSafe(s.Outage.Device); one != "" {
+			return fmt.Sprintf("no audio from %q since %s: reopening it; the other device goes on", one, display.Clock(since.Seconds()))
+		}
 		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
@@ -40,7 +43,11 @@ func reportInput(was, is capture.Stats, d Display) error {
 	}
 	// One that ended before this report has left a gap.
 	if n := len(is.Gaps); is.Outage == nil && n > 0 && (was.Outage != nil || n > len(was.Gaps)) {
-		text := fmt.Sprintf("%q delivers audio again", display.TerminalSafe(is.Device))
+		back := is.Device
+		if was.Outage != nil {
+			back = cmp.Or(was.Outage.Device, back)
+		}
+		text := fmt.Sprintf("%q delivers audio again", display.TerminalSafe(back))
 		if is.Device != was.Device {
 			text = fmt.Sprintf("%q is used instead of %q", display.TerminalSafe(is.Device), display.TerminalSafe(was.Device))
 		}

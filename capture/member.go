@@ -1,0 +1,110 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+)
+
+// member is a device of a pair. While it delivers nothing, it is reopened, and its track
+// is silence, as much as the audio of the other device asks for. The other one's
+// track goes on, unless it fails as well.
+type member struct {
+	other   *member
+	clock   deviceClock // empty while the device is lost
+	samples int64       // so far, with those of silence
+	lost    error       // why the device delivers nothing; nil = it delivers
+	found   chan Source // receives the device that takes its place
+	stop    context.CancelFunc
+	ended   sync.WaitGroup // the attempts
+
+	mu     sync.Mutex // guards what follows, which the reader alone changes
+	device timedSource
+	before int64 // overflows of devices that were replaced
+}
+
+// read returns an error if the other device is lost, too, or this one has never
+// delivered anything.
+func (m *member) read(ctx context.Context, dst []float32) (int, error) {
+	select {
+	case src := <-m.found:
+		m.replace(src)
+	default:
+	}
+	n := len(dst)
+	if m.lost == nil {
+		var err error
+		n, err = m.device.Read(ctx, dst)
+		switch {
+		case err == nil:
+			m.samples += int64(n)
+			unread, at := m.device.arrival()
+			m.clock.add(m.samples+unread, at)
+			return n, nil
+		case m.samples == 0 || ctx.Err() != nil || errors.Is(err, io.EOF):
+			return 0, err
+		}
+		m.lose(err)
+		n = len(dst)
+	}
+	if m.other.lost != nil {
+		return 0, m.lost
+	}
+	clear(dst)
+	m.samples += int64(n)
+	return n, nil
+}
+
+// lose begins to reopen the device.
+func (m *member) lose(reason error) {
+	m.lost, m.clock = reason, deviceClock{}
+	ctx, stop := context.WithCancel(context.Background())
+	m.stop = stop
+	m.ended.Go(func() {
+		if src := reopenDevice(ctx, m.device); src != nil {
+			m.found <- src
+		}
+	})
+}
+
+// replace continues with a device that was found.
+func (m *member) replace(src Source) {
+	m.stop()
+	m.ended.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before += m.device.overflows()
+	m.device, m.lost = src.(timedSource), nil
+}
+
+func (m *member) close() error {
+	if m.lost != nil {
+		m.stop()
+		m.ended.Wait()
+	}
+	select {
+	case src := <-m.found:
+		m.replace(src)
+	default:
+	}
+	return m.device.Close()
+}
+
+func (m *member) info() Info {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.device.Info()
+}
+
+func (m *member) notices() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.device.notices()
+}
+
+func (m *member) overflows() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.before + m.device.overflows()
+}
