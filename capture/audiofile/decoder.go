@@ -84,11 +84,13 @@ type Notices struct {
 	list []string
 }
 
-// Add appends a notice.
+// Add appends a notice that is not there yet.
 func (n *Notices) Add(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.list = append(n.list, text)
+	if !slices.Contains(n.list, text) {
+		n.list = append(n.list, text)
+	}
 }
 
 // All returns a copy of the list.
