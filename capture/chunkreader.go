@@ -29,6 +29,8 @@ type Stats struct {
 	// Device is the name of the source. It changes when another device takes its
 	// place.
 	Device string
+	// Source is the newest known Info.Source.
+	Source string
 	// Outage is set while the device, or one of two, delivers nothing and is being
 	// reopened, and after the end if the input ended meanwhile.
 	Outage *Outage
@@ -82,7 +84,7 @@ func (r *ChunkReader) Close() {
 // of Start ends or Close is called.
 func (r *ChunkReader) Chunks() <-chan Chunk { return r.chunks }
 
-// Changed receives after Stats.Outage or Stats.Silence has changed.
+// Changed receives after Stats.Outage, Stats.Silence or Stats.Source has changed.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
 
 func (r *ChunkReader) notify() {
@@ -227,6 +229,9 @@ func (r *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Durati
 		r.stats.Silence = r.silence.add(c, r.stats.Outage != nil)
 	}
 	changed := silent != r.stats.Silence
+	if source := r.src.Info().Source; source != "" && source != r.stats.Source {
+		r.stats.Source, changed = source, true
+	}
 	r.mu.Unlock()
 	if changed {
 		r.notify()

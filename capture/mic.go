@@ -52,6 +52,7 @@ type microphone struct {
 	stop   context.CancelFunc
 
 	lost       atomic.Int64
+	source     atomic.Value // of a device.Follower, a string
 	noticeList audiofile.Notices
 
 	mixer   *mixer
@@ -158,6 +159,9 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
 	for ctx.Err() == nil {
 		samples, lost, err := s.Read()
+		if f, ok := s.(device.Follower); ok {
+			m.source.Store(f.Source())
+		}
 		if lost {
 			m.lost.Add(1)
 		}
@@ -179,7 +183,12 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	return failed
 }
 
-func (m *microphone) Info() Info             { return m.info }
+func (m *microphone) Info() Info {
+	i := m.info
+	i.Source, _ = m.source.Load().(string)
+	return i
+}
+
 func (m *microphone) overflows() int64       { return m.lost.Load() }
 func (m *microphone) notices() []string      { return m.noticeList.All() }
 func (m *microphone) elapsed() time.Duration { return m.now() }

@@ -33,6 +33,9 @@ type Info struct {
 	Kind Kind
 	// Name is for display: a device's name, a file's path.
 	Name string
+	// Source is the microphone that a sound server gives to the device, which may change;
+	// "" = unknown, or the device itself.
+	Source string
 	// Base is the name for RTTM: a file's base name without its ending, else "live".
 	Base string
 	// Rate (Hz) and Channels are those of the input, before conversion.

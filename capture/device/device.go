@@ -54,6 +54,12 @@ type Stream interface {
 	Close() error
 }
 
+// Follower is a Stream whose device is what a sound server gives to it.
+type Follower interface {
+	// Source is the name of that; "" = unknown.
+	Source() string
+}
+
 // Opener opens a device by name or number; "" = the default. all: with all of
 // its channels, else with as few as possible.
 type Opener func(ctx context.Context, want string, all bool) (Stream, error)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"hubbub/capture/program"
@@ -15,23 +17,54 @@ import (
 
 // What programs of the machine list as devices.
 
-// listPulse lists the sources of PulseAudio, or of PipeWire in its place.
-func listPulse(ctx context.Context) ([]Device, error) {
-	text, err := output(ctx, "pactl", "--format=json", "list", "sources")
-	if err != nil {
+// pulseSource is a source of PulseAudio, or of PipeWire in its place.
+type pulseSource struct {
+	Index         int    `json:"index"`
+	Name          string `json:"name"`
+	Description   string `json:"description"`
+	Specification string `json:"sample_specification"`
+	Monitor       string `json:"monitor_source"`
+	Properties    struct {
+		Class string `json:"device.class"`
+	} `json:"properties"`
+}
+
+func (s pulseSource) monitor() bool { return s.Properties.Class == "monitor" }
+
+func pulseSources(ctx context.Context) (sources []pulseSource, err error) {
+	if err := pulseList(ctx, "sources", &sources); err != nil {
 		return nil, err
 	}
-	var sources []struct {
-		Name          string `json:"name"`
-		Description   string `json:"description"`
-		Specification string `json:"sample_specification"`
-		Monitor       string `json:"monitor_source"`
-		Properties    struct {
-			Class string `json:"device.class"`
-		} `json:"properties"`
+	var names map[string]string
+	for i := range sources {
+		s := &sources[i]
+		if s.Description == "(null)" { // pactl 16 writes no other characters than ASCII as JSON
+			if names == nil {
+				names = pulseNames(ctx)
+			}
+			s.Description = cmp.Or(names[s.Name], s.Name)
+		}
+		s.Description = program.Printable(s.Description)
 	}
-	if err := json.Unmarshal([]byte(text), &sources); err != nil {
-		return nil, fmt.Errorf("pactl: %w", err)
+	return sources, nil
+}
+
+func pulseList(ctx context.Context, kind string, list any) error {
+	text, err := output(ctx, "pactl", "--format=json", "list", kind)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), list); err != nil {
+		return fmt.Errorf("pactl: %w", err)
+	}
+	return nil
+}
+
+// listPulse lists the sources as devices.
+func listPulse(ctx context.Context) ([]Device, error) {
+	sources, err := pulseSources(ctx)
+	if err != nil {
+		return nil, err
 	}
 	preferred, err := output(ctx, "pactl", "get-default-source")
 	if err != nil {
@@ -41,17 +74,10 @@ func listPulse(ctx context.Context) ([]Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names map[string]string
 	var list []Device
 	for _, s := range sources {
-		if s.Description == "(null)" { // pactl 16 writes no other characters than ASCII as JSON
-			if names == nil {
-				names = pulseNames(ctx)
-			}
-			s.Description = cmp.Or(names[s.Name], s.Name)
-		}
-		d := Device{Name: program.Printable(s.Description), HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name}
-		if d.monitor = s.Properties.Class == "monitor"; d.monitor {
+		d := Device{Name: s.Description, HostAPI: "parec", Default: s.Name == strings.TrimSpace(preferred), id: s.Name, monitor: s.monitor()}
+		if d.monitor {
 			d.Default = s.Monitor == strings.TrimSpace(output)
 		}
 		var format string
@@ -88,8 +114,34 @@ func PlaysOnly(ctx context.Context) bool {
 	if runtime.GOOS != "linux" {
 		return false
 	}
-	list, err := listPulse(ctx)
-	return err == nil && len(list) > 0 && len(only(list, false)) == 0
+	sources, err := pulseSources(ctx)
+	return err == nil && playOnly(sources)
+}
+
+func playOnly(sources []pulseSource) bool {
+	return len(sources) > 0 && !slices.ContainsFunc(sources, func(s pulseSource) bool { return !s.monitor() })
+}
+
+// recordedSource is the name of the source that a process records; "" = unknown, or several.
+func recordedSource(ctx context.Context, sources []pulseSource, pid int) (name string) {
+	var records []struct {
+		Source     int `json:"source"`
+		Properties struct {
+			Process string `json:"application.process.id"`
+		} `json:"properties"`
+	}
+	_ = pulseList(ctx, "source-outputs", &records) // without it, there is none
+	for _, r := range records {
+		i := slices.IndexFunc(sources, func(s pulseSource) bool { return s.Index == r.Source })
+		if r.Properties.Process != strconv.Itoa(pid) || i < 0 {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = sources[i].Description
+	}
+	return name
 }
 
 // listPipeWire lists PipeWire's sources, and its sinks as monitors.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,29 +95,33 @@ type paStream struct {
 	stream         *portaudio.Stream
 	buf            []float32 // the library writes here
 
-	noMicrophone atomic.Bool // set by watch
-	stop         func()      // ends watch
+	noMicrophone atomic.Bool  // set by watch
+	source       atomic.Value // likewise; a string
+	stop         func()       // ends watch
 }
 
 // watchInterval is how often the sound server is asked.
 const watchInterval = 10 * time.Second
 
-// watch notices that the sound server has no microphone left. ALSA's devices of the server
-// follow it without notice, also to what the machine plays. A server that has none from the
-// start was chosen for that.
+// watch notices which microphone the sound server gives to ALSA's devices of it, which follow it without
+// notice, and that it has none left: they are then what the machine plays. A server that has
+// none from the start was chosen for that.
 func (s *paStream) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
-		if PlaysOnly(ctx) {
-			return
-		}
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
-		for !s.noMicrophone.Load() {
+		for first := true; ; first = false {
+			if sources, err := pulseSources(ctx); err == nil {
+				if playOnly(sources) {
+					s.noMicrophone.Store(!first)
+					return
+				}
+				s.source.Store(recordedSource(ctx, sources, os.Getpid()))
+			}
 			select {
 			case <-tick.C:
-				s.noMicrophone.Store(PlaysOnly(ctx))
 			case <-ctx.Done():
 				return
 			}
@@ -194,6 +199,12 @@ func startDevice(want string, all bool) (*paStream, error) {
 
 func (s *paStream) Device() Device     { return s.dev }
 func (s *paStream) Format() (int, int) { return s.rate, s.channels }
+
+// Source is for a Follower.
+func (s *paStream) Source() string {
+	name, _ := s.source.Load().(string)
+	return name
+}
 
 func (s *paStream) Read() ([]float32, bool, error) {
 	err := s.stream.Read()

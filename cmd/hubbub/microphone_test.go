@@ -68,6 +68,34 @@ func TestMicrophonePauses(t *testing.T) {
 	}
 }
 
+// TestMicrophoneFollows: the sound server gives PortAudio's default device another microphone, which is reported.
+func TestMicrophoneFollows(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "pulseaudio", "pactl")
+	server := capturetest.SoundServer(t)
+	pactl := func(args ...string) {
+		t.Helper()
+		if out, err := server.Command("pactl", args...).CombinedOutput(); err != nil {
+			t.Fatalf("pactl %v: %v: %s", args, err, out)
+		}
+	}
+	pactl("set-default-source", "virtmic")
+	pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=usb", "source_properties=device.description=Headset")
+	p := startWith(t, server.Vars, "live", "--input", "mic", "--output", "json")
+	says := func(text string) {
+		poll(t, text, 20*time.Millisecond, func() bool { return strings.Contains(p.errors(), text) })
+	}
+	says("delivers only silence") // so the watch has begun
+	pactl("set-default-source", "usb")
+	says(`the sound server records "Headset" instead of `)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.exit(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d: %s", code, exitInterrupted, p.errors())
+	}
+}
+
 // TestMicrophoneOnScreen: the screen names a suspended microphone, and stays when
 // its sound server is killed; ctrl+z and fg are a gap like any other.
 func TestMicrophoneOnScreen(t *testing.T) {

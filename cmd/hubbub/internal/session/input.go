@@ -32,6 +32,12 @@ func inputProblem(s capture.Stats) string {
 // reportInput reports what has changed at a microphone. Displays that are looked
 // at show the problem itself, from the state.
 func reportInput(was, is capture.Stats, d Display) error {
+	if was.Source != "" && is.Source != was.Source {
+		text := fmt.Sprintf("the sound server records %q instead of %q now", display.TerminalSafe(is.Source), display.TerminalSafe(was.Source))
+		if err := d.notice(text, false); err != nil {
+			return err
+		}
+	}
 	problem := inputProblem(is)
 	if problem != "" && problem != inputProblem(was) && !d.Attended() {
 		if is.Outage == nil {
