@@ -39,6 +39,8 @@ type Stats struct {
 	Gaps []Gap
 	// Silence is set while a device delivers only silence.
 	Silence Silence
+	// Drift is 1 while a device delivers more audio than real time, -1 for less.
+	Drift int
 }
 
 // ChunkReader reads a source in its own goroutine and divides the audio into chunks. It
@@ -52,6 +54,7 @@ type ChunkReader struct {
 	notice  chan struct{}   // see Changed
 	seq     int64           // number of the next chunk; of the reader's goroutine
 	silence silenceDetector // likewise
+	drift   drift           // likewise; of the device since it was opened
 
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
@@ -84,7 +87,7 @@ func (r *ChunkReader) Close() {
 // of Start ends or Close is called.
 func (r *ChunkReader) Chunks() <-chan Chunk { return r.chunks }
 
-// Changed receives after Stats.Outage, Stats.Silence or Stats.Source has changed.
+// Changed receives after Outage, Silence, Drift or Source of Stats has changed.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
 
 func (r *ChunkReader) notify() {
@@ -161,6 +164,9 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 		if lost && valid > 0 { // the silence begins in this chunk
 			valid = ChunkSamples
 		}
+		if device != nil && readErr == nil && r.excess(device.elapsed()) {
+			continue
+		}
 		if valid > 0 {
 			position := time.Duration(r.seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
 			if paced {
@@ -193,6 +199,18 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			next = anchor{r.seq, device.elapsed()}
 		}
 	}
+}
+
+// excess reports whether the newest chunk of a device is too much for real time.
+func (r *ChunkReader) excess(now time.Duration) bool {
+	excess, state := r.drift.add(now), r.drift.state()
+	if state != r.stats.Drift {
+		r.mu.Lock()
+		r.stats.Drift = state
+		r.mu.Unlock()
+		r.notify()
+	}
+	return excess
 }
 
 // readChunk reads one chunk, interleaved by track; an incomplete one only together

@@ -176,7 +176,7 @@ func (r *ChunkReader) replaceSource(src Source) {
 	if o, ok := r.src.(overflower); ok && src != r.src {
 		r.overflowsBefore += o.overflows()
 	}
-	r.src = src
+	r.src, r.drift = src, drift{}
 }
 
 // resume delivers silence from the next chunk up to chunk due, the first one of a new

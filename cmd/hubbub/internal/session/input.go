@@ -21,6 +21,10 @@ func inputProblem(s capture.Stats) string {
 			return fmt.Sprintf("no audio from %q since %s: reopening it; the other device goes on", one, display.Clock(since.Seconds()))
 		}
 		return fmt.Sprintf("no audio from %q since %s: reopening it until %s", name, display.Clock(since.Seconds()), display.Clock((since + capture.OutageLimit).Seconds()))
+	case s.Drift > 0:
+		return fmt.Sprintf("%q delivers more audio than real time: is its sample rate wrong?", name)
+	case s.Drift < 0:
+		return fmt.Sprintf("%q delivers less audio than real time: is its sample rate wrong?", name)
 	case s.Silence == capture.Muted:
 		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
 	case s.Silence == capture.Quiet:
