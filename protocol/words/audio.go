@@ -25,29 +25,15 @@ const (
 
 // audio is the newest audio of a session. Any goroutine may use it.
 type audio struct {
-	mu      sync.Mutex
-	samples []int16 // a ring: sample n is at n % len
-	end     int64   // samples so far; the newest len of them are there
-	used    []span  // what was recognised already, in order and without overlap
+	*audiofile.Recent
+	mu   sync.Mutex
+	used []span // what was recognised already, in order and without overlap
 }
 
 // span is a stretch in samples.
 type span struct{ from, to int64 }
 
-func newAudio() *audio { return &audio{samples: make([]int16, kept*sampleRate)} }
-
-// add takes samples from position on. What was left out before is silence.
-func (a *audio) add(position int64, samples []float32) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for a.end = max(a.end, position-int64(len(a.samples))); a.end < position; a.end++ {
-		a.samples[a.end%int64(len(a.samples))] = 0
-	}
-	for _, s := range samples[min(a.end-position, int64(len(samples))):] {
-		a.samples[a.end%int64(len(a.samples))] = audiofile.PCM16(s)
-		a.end++
-	}
-}
+func newAudio() *audio { return &audio{Recent: audiofile.NewRecent(kept)} }
 
 // take returns the audio of a turn, in seconds, with its context, in parts that
 // are cut at pauses, and where the first one begins. What another turn has taken
@@ -57,15 +43,12 @@ func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	turn := span{int64(math.Round(start * sampleRate)), int64(math.Round(end * sampleRate))}
-	turn.from, turn.to = max(turn.from, a.end-int64(len(a.samples)), 0), min(turn.to, a.end)
 	around := int64(margin * sampleRate)
-	all := span{max(turn.from-around, a.end-int64(len(a.samples)), 0), min(turn.to+around, a.end)}
+	first, samples := a.Span(turn.from-around, turn.to+around)
+	all := span{first, first + int64(len(samples))}
+	turn.from, turn.to = max(turn.from, all.from), min(turn.to, all.to)
 	if turn.to <= turn.from {
 		return 0, nil
-	}
-	samples := make([]int16, 0, all.to-all.from)
-	for n := all.from; n < all.to; n++ {
-		samples = append(samples, a.samples[n%int64(len(a.samples))])
 	}
 	left := turn.to - turn.from
 	for _, u := range a.used {
@@ -85,9 +68,10 @@ func (a *audio) take(start, end float64) (from float64, parts [][]int16) {
 // use notes that a stretch was recognised, and forgets those whose audio is gone.
 func (a *audio) use(s span) {
 	out := a.used[:0:0]
+	kept, _ := a.Bounds()
 	for _, u := range a.used {
 		switch {
-		case u.to < a.end-int64(len(a.samples)):
+		case u.to < kept:
 		case u.to < s.from || u.from > s.to:
 			out = append(out, u)
 		default:

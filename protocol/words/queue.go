@@ -75,7 +75,7 @@ func NewQueue(o Options) *Queue {
 }
 
 // Audio takes samples of the session at 16 kHz, from a position in samples on.
-func (q *Queue) Audio(position int64, samples []float32) { q.audio.add(position, samples) }
+func (q *Queue) Audio(position int64, samples []float32) { q.audio.Add(position, samples) }
 
 // Turn adds a finished turn, whose audio was added before. It never waits; false =
 // the queue is full, and the turn is not delivered.

@@ -170,7 +170,7 @@ func TestAudioOfATurn(t *testing.T) {
 	for i := range ramp {
 		ramp[i] = 0.5
 	}
-	a.add(0, ramp)
+	a.Add(0, ramp)
 	if got := lengths(a.take(10, 12)); !slices.Equal(got, []float64{2.4}) {
 		t.Errorf("with context: %v", got)
 	}
@@ -190,7 +190,8 @@ func TestAudioOfATurn(t *testing.T) {
 		t.Errorf("speech that was recognised: %v", lengths(0, got))
 	}
 	// Audio that is gone, or never came.
-	a.add(a.end+10*sampleRate, make([]float32, 300*sampleRate))
+	_, end := a.Bounds()
+	a.Add(end+10*sampleRate, make([]float32, 300*sampleRate))
 	if _, got := a.take(5, 9); got != nil {
 		t.Errorf("audio that is gone: %v", lengths(0, got))
 	}

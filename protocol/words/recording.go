@@ -42,7 +42,7 @@ func NewRecording(r Recogniser, turns []protocol.Turn, timed bool) *Recording {
 // Audio takes the samples from a position on, at 16 kHz, and recognises the turns that
 // are complete with them. It waits for the recogniser; the error is that of ctx.
 func (r *Recording) Audio(ctx context.Context, position int64, samples []float32) error {
-	r.audio.add(position, samples)
+	r.audio.Add(position, samples)
 	return r.recognise(ctx, float64(position+int64(len(samples)))/sampleRate-margin)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hubbub/capture"
+	"hubbub/capture/audiofile"
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
@@ -33,16 +34,16 @@ type voiceMemory struct {
 	VoiceLearner
 	annotations *protocol.AnnotationsStore
 	state       func() display.State
-	recent      *capture.Recent
+	recent      *audiofile.Recent
 }
 
 func newVoiceMemory(l VoiceLearner, annotations *protocol.AnnotationsStore, state func() display.State) *voiceMemory {
-	return &voiceMemory{l, annotations, state, capture.NewRecent(voiceAudio)}
+	return &voiceMemory{l, annotations, state, audiofile.NewRecent(voiceAudio)}
 }
 
 func (v *voiceMemory) audio(c capture.Chunk) {
 	if v != nil {
-		v.recent.Add(c)
+		v.recent.Add(c.Seq*capture.ChunkSamples, c.Samples[:c.Valid])
 	}
 }
 
@@ -50,7 +51,8 @@ func (v *voiceMemory) audio(c capture.Chunk) {
 func (v *voiceMemory) Remember(label string) (string, error) {
 	annotations, _ := v.annotations.Load()
 	root, name := annotations.Root(label), annotations.Name(label)
-	from, turns := v.recent.Start(), []protocol.Turn{}
+	kept, _ := v.recent.Bounds()
+	from, turns := float64(kept)/capture.SampleRate, []protocol.Turn{}
 	for _, t := range turnsSoFar(v.state()) {
 		if t.Start = max(t.Start, from); t.End > t.Start {
 			turns = append(turns, t)
@@ -63,7 +65,10 @@ func (v *voiceMemory) Remember(label string) (string, error) {
 		}
 		var samples []float32
 		for _, s := range doc.Alone(i, voiceSpeech) {
-			samples = append(samples, v.recent.Span(s.Start, s.End)...)
+			_, span := v.recent.Span(int64(s.Start*capture.SampleRate), int64(s.End*capture.SampleRate))
+			for _, x := range span {
+				samples = append(samples, float32(x)/32768)
+			}
 		}
 		return v.Learn(root, name, samples[:min(len(samples), voiceSpeech*capture.SampleRate)])
 	}
