@@ -3,8 +3,10 @@ package canvas
 import (
 	"io"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 )
@@ -63,7 +65,7 @@ var palette = [roles]lipgloss.AdaptiveColor{
 	speaker0 + 4: {Dark: "#e4ef5b", Light: "#5a704e"},
 	speaker0 + 5: {Dark: "#8b89ff", Light: "#4f2597"},
 	speaker0 + 6: {Dark: "#ef7a1d", Light: "#9d0e05"},
-	speaker0 + 7: {Dark: "#cacca3", Light: "#1e3543"},
+	speaker0 + 7: {Dark: "#cacca3", Light: "#102038"},
 }
 
 // contrastPalette is the palette of high contrast: 7:1 for text, 4.5:1 for rules.
@@ -105,6 +107,25 @@ var colourBlindPalette = [roles]lipgloss.AdaptiveColor{
 	speaker0 + 7: {Dark: "#b3fffe", Light: "#0f27ba"},
 }
 
+// basicPalette has the colours of terminals that have no more than 16: the nearest to
+// those of palette are the same for several speakers.
+var basicPalette = [roles]lipgloss.AdaptiveColor{
+	Brand:        {Dark: "6", Light: "6"},
+	Dim:          {Dark: "7", Light: "8"},
+	Faint:        {Dark: "8", Light: "7"},
+	Good:         {Dark: "10", Light: "2"},
+	Warn:         {Dark: "11", Light: "3"},
+	Bad:          {Dark: "9", Light: "1"},
+	speaker0:     {Dark: "14", Light: "4"},
+	speaker0 + 1: {Dark: "11", Light: "1"},
+	speaker0 + 2: {Dark: "10", Light: "2"},
+	speaker0 + 3: {Dark: "13", Light: "5"},
+	speaker0 + 4: {Dark: "15", Light: "6"},
+	speaker0 + 5: {Dark: "12", Light: "12"},
+	speaker0 + 6: {Dark: "9", Light: "3"},
+	speaker0 + 7: {Dark: "3", Light: "0"},
+}
+
 // Background is the kind of background that colours are chosen for.
 type Background int
 
@@ -134,6 +155,9 @@ func NewTheme(p termenv.Profile, dark, plain bool) *Theme {
 
 func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, plain bool) *Theme {
 	t := &Theme{plain: plain}
+	if p == termenv.ANSI {
+		colours = &basicPalette
+	}
 	for r, c := range colours {
 		hex := c.Light
 		if dark {
@@ -150,6 +174,10 @@ func newTheme(colours *[roles]lipgloss.AdaptiveColor, p termenv.Profile, dark, p
 // what NO_COLOR and TERM=dumb ask for, and its background.
 func DetectTheme(w io.Writer, b Background) *Theme {
 	profile := lipgloss.NewRenderer(w).ColorProfile()
+	// termenv knows only some terminals by their name, not screen. With TMUX, Detect
+	// would run tmux.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TMUX=") })
+	profile = min(profile, termenv.Profile(colorprofile.TrueColor-colorprofile.Detect(w, env)))
 	if os.Getenv("NO_COLOR") != "" {
 		profile = termenv.Ascii
 	}

@@ -3,6 +3,7 @@ package canvas
 import (
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -168,6 +169,24 @@ func TestSpeakerColoursCanBeToldApart(t *testing.T) {
 	}
 }
 
+// Where a terminal has fewer colours, they are not those of the palettes.
+func TestFewColoursCanBeToldApart(t *testing.T) {
+	for name, colours := range map[string]*[roles]lipgloss.AdaptiveColor{"default": &palette, "contrast": &contrastPalette, "colour-blind": &colourBlindPalette} {
+		for _, p := range []termenv.Profile{termenv.ANSI256, termenv.ANSI} {
+			for _, dark := range []bool{true, false} {
+				th := newTheme(colours, p, dark, false)
+				for _, group := range [][]string{th.colours[speaker0:], {th.colours[Good], th.colours[Warn], th.colours[Bad]}} {
+					for i, c := range group {
+						if slices.Contains(group[:i], c) {
+							t.Errorf("%s, profile %v, dark %v: %q appears twice in %q", name, p, dark, c, group)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // sgr is the state of a terminal after SGR sequences.
 type sgr struct {
 	foreground string
@@ -238,9 +257,10 @@ func TestDetectTheme(t *testing.T) {
 		b    Background
 		want string
 	}{
-		{nil, DarkBackground, "\x1b[1;92mx\x1b[m"},
-		{nil, LightBackground, "\x1b[1;36mx\x1b[m"},
+		{nil, DarkBackground, "\x1b[1;38;5;115mx\x1b[m"},
+		{nil, LightBackground, "\x1b[1;38;5;23mx\x1b[m"},
 		{map[string]string{"NO_COLOR": "1"}, DetectBackground, "\x1b[1mx\x1b[m"},
+		{map[string]string{"NO_COLOR": "", "TERM": "screen"}, DarkBackground, "\x1b[1;38;5;115mx\x1b[m"},
 		{map[string]string{"TERM": "dumb"}, DarkBackground, "x"},
 	} {
 		for k, v := range c.env {
