@@ -187,9 +187,9 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 		p, width := m.problem(0), l.right()-2
 		c.Text(1, l.problemY, width, canvas.Fit(p.Text, width, 0, m.glyphs.Ellipsis), p.Style)
 	}
-	overlap := m.drawLanes(c, l, w, s)
+	m.drawLanes(c, l, w, s)
 	m.drawInputLevel(c, l, w, s)
-	m.drawAxis(c, l, w, s, overlap)
+	m.drawAxis(c, l, w, s)
 	m.drawCursor(c, l, w)
 	m.drawMinimap(c, l, w, s)
 	m.drawLatest(c, l, s)

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"strconv"
 
 	"hubbub/protocol"
@@ -20,27 +19,19 @@ import (
 //	                    ───┬────━━━────────┬───◆───────╳╳──┬─────────   axis: overlap, bookmark, gap
 //	   ↑ 2  ↓ 1           0:10            0:20            0:30   0:42   labels; hidden lanes
 
-// drawLanes draws a lane for each speaker. It returns the coverage of each cell
-// in which several speakers who are not muted spoke at once.
-func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Session) (overlap []uint8) {
+// drawLanes draws a lane for each speaker.
+func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	if len(s.Speakers) == 0 {
 		m.drawNoSpeakers(c, l, s.State)
 		m.drawUndecided(c, l, w, s.State, l.lanesY, nil, canvas.Plain)
-		return nil
+		return
 	}
-	speech, once := make([]uint8, w.cells), make([]uint8, w.cells)
-	overlap = make([]uint8, w.cells)
+	speech := make([]uint8, w.cells)
 	for i, p := range s.Speakers {
-		w.coverSpeech(speech, s.State, p.Lane)
-		if !p.Muted {
-			for k, covered := range speech {
-				overlap[k] |= once[k] & covered
-				once[k] |= covered
-			}
-		}
 		if i < m.view.top || i-m.view.top >= l.visible {
 			continue
 		}
+		w.coverSpeech(speech, s.State, p.Lane)
 		y := l.lanesY + (i-m.view.top)*l.pitch
 		m.drawName(c, l, y, i, s)
 		m.drawGrid(c, l, w, y, l.bar)
@@ -52,7 +43,6 @@ func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Sessi
 		m.drawUndecided(c, l, w, s.State, y, &p.Lane, style)
 		m.drawTurns(c, l, y, style, speech)
 	}
-	return overlap
 }
 
 // drawName draws the i-th speaker's part of the gutter.
@@ -242,11 +232,11 @@ func levelBetween(levels []display.Level, from, to float64) (display.Level, bool
 
 // drawAxis draws the time axis, what concerns all lanes (overlap, gaps,
 // bookmarks), and how many lanes are above and below the visible ones.
-func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Session, overlap []uint8) {
+func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	labelY := l.axisY
 	if l.axisH > 1 {
 		labelY++
-		m.drawRule(c, l, w, s, overlap)
+		m.drawRule(c, l, w, s)
 	}
 
 	// The position at the right edge is always shown; a label that would touch
@@ -285,7 +275,7 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Sessio
 	}
 }
 
-func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Session, overlap []uint8) {
+func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	set := func(col int, glyph string, style canvas.Style) { c.Set(l.gutter+col, l.axisY, glyph, style) }
 	for i := max(-w.first, 0); i < w.cells; i++ {
 		set(i, m.glyphs.Rule, canvas.Faint)
@@ -293,12 +283,12 @@ func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Sessio
 	w.ticks(func(col int, _ float64) { set(col, m.glyphs.Tick, canvas.Faint) })
 	// A cell of many seconds nearly always has some overlap; marked are those
 	// with overlap in a quarter of it.
-	least := 1
+	least := w.cellDur / canvas.Subcells / 2
 	if w.cellDur > 2 {
-		least = canvas.Subcells / 4
+		least = w.cellDur / 4
 	}
-	for i, covered := range overlap {
-		if bits.OnesCount8(covered) >= least {
+	for i, seconds := range w.overlap(s) {
+		if seconds >= least {
 			set(i, m.glyphs.Overlap, canvas.Warn.Bold())
 		}
 	}

@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sort"
 
 	"hubbub/protocol"
@@ -213,23 +215,60 @@ func (w window) bookmarks(bookmarks []protocol.Bookmark, f func(column int)) {
 func (w window) coverSpeech(cells []uint8, s display.State, lane protocol.Lane) {
 	clear(cells)
 	w.coverTurns(cells, lane.Turns)
-	if lane.Open {
-		end := s.DecidedUntil()
-		if n := w.undecided(s); n > 0 {
-			end = w.at(w.column(s.Position) + 1 - n)
-		}
-		if end > lane.OpenSince {
-			w.cover(cells, lane.OpenSince, end)
-		}
+	if t, ok := w.openTurn(s, lane); ok {
+		w.cover(cells, t.Start, t.End)
 	}
 }
 
-// coverTurns adds turns, which are in order and without overlap. The first one
-// in the window is found by bisection: there may be hours of turns before it.
+// openTurn is the open turn of a lane, as far as it is decided and in the window.
+func (w window) openTurn(s display.State, lane protocol.Lane) (t protocol.Span, ok bool) {
+	end := s.DecidedUntil()
+	if n := w.undecided(s); n > 0 {
+		end = w.at(w.column(s.Position) + 1 - n)
+	}
+	return protocol.Span{Start: lane.OpenSince, End: end}, lane.Open && lane.OpenSince < min(end, w.end())
+}
+
+// turns are those of a lane that are in the window, found by bisection: there may be
+// hours of turns before it.
+func (w window) turns(all []protocol.Turn) []protocol.Turn {
+	from := sort.Search(len(all), func(i int) bool { return all[i].End > w.at(0) })
+	to := sort.Search(len(all), func(i int) bool { return all[i].Start >= w.end() })
+	return all[from:max(from, to)]
+}
+
+// overlap is for how many seconds of each cell several speakers who are not muted spoke
+// at once.
+func (w window) overlap(s *display.Session) []float64 {
+	var all []protocol.Span
+	for _, p := range s.Speakers {
+		if p.Muted {
+			continue
+		}
+		for _, t := range w.turns(p.Turns) {
+			all = append(all, protocol.Span{Start: t.Start, End: t.End})
+		}
+		if t, ok := w.openTurn(s.State, p.Lane); ok {
+			all = append(all, t)
+		}
+	}
+	slices.SortFunc(all, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
+	cells := make([]float64, w.cells)
+	end, counted := 0.0, 0.0 // of the turns so far, and of what is in cells
+	for _, t := range all {
+		if from, to := max(t.Start, counted), min(t.End, end); from < to {
+			addTalk(cells, from-w.at(0), to-w.at(0), w.cellDur)
+			counted = to
+		}
+		end = max(end, t.End)
+	}
+	return cells
+}
+
+// coverTurns adds turns, which are in order and without overlap.
 func (w window) coverTurns(cells []uint8, turns []protocol.Turn) {
-	i := sort.Search(len(turns), func(i int) bool { return turns[i].End > w.at(0) })
-	for ; i < len(turns) && turns[i].Start < w.end(); i++ {
-		w.cover(cells, turns[i].Start, turns[i].End)
+	for _, t := range w.turns(turns) {
+		w.cover(cells, t.Start, t.End)
 	}
 }
 

@@ -186,6 +186,42 @@ func TestCoverageIsTheSameWhereverTheWindowIs(t *testing.T) {
 	}
 }
 
+// Turns that follow each other are no overlap, however many of them a cell has.
+func TestOverlapIsMeasured(t *testing.T) {
+	s := &display.Session{Speakers: make([]display.Speaker, 3)}
+	add := func(who int, start, end float64) {
+		s.Speakers[who].Turns = append(s.Speakers[who].Turns, protocol.Turn{Start: start, End: end})
+	}
+	for at := 0.0; at < 3600; at += 4 {
+		add(int(at/4)%2, at, at+4)
+	}
+	add(0, 3600, 3700)
+	add(1, 3610, 3640)
+	add(2, 3630, 3660)
+	s.Speakers[2].Open, s.Speakers[2].OpenSince = true, 3670
+	s.Position, s.Timeline.Decided = 3690, 3690
+	for _, muted := range []bool{false, true} {
+		s.Speakers[2].Muted = muted
+		got := window{cells: 90, first: 9, cellDur: 37, position: 3690}.overlap(s) // from 333 s to 3663 s
+		for i, seconds := range got {
+			want := 0.0
+			if i == 88 { // from 3589 s to 3626 s
+				want = 16
+			}
+			if i == 89 {
+				want = map[bool]float64{false: 34, true: 14}[muted]
+			}
+			if math.Abs(seconds-want) > 1e-6 {
+				t.Errorf("muted %v, cell %d: %.3f s of overlap, want %.3f", muted, i, seconds, want)
+			}
+		}
+		all := window{cells: 1, cellDur: 3700, span: 3700, position: 3690}.overlap(s)
+		if want := map[bool]float64{false: 70, true: 30}[muted]; math.Abs(all[0]-want) > 1e-6 {
+			t.Errorf("muted %v: %.3f s of overlap in all, want %.0f", muted, all[0], want)
+		}
+	}
+}
+
 func TestShortestTurnIsVisible(t *testing.T) {
 	cells := make([]uint8, 100)
 	window{cells: len(cells), cellDur: 36}.coverTurns(cells, []protocol.Turn{{Start: 100.001, End: 100.002}})
