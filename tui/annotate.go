@@ -221,14 +221,21 @@ func (m *model) addBookmark() {
 		}
 	case m.still() && m.cursor >= 0:
 		at = min(m.cursor, at)
+	case !w.follow && m.jump == (bookmarkJump{m.bookmark, m.view}): // at that bookmark
+		at = m.bookmark
 	case !w.follow:
 		at = min(max(w.middle(), 0), at)
 	}
+	at = protocol.Round1ms(at)
+	before := "" // of the bookmark that is there
+	if i := slices.IndexFunc(m.session().Bookmarks, func(k protocol.Bookmark) bool { return k.At == at }); i >= 0 {
+		before = m.session().Bookmarks[i].Note
+	}
 	m.askText(textInput{
-		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes,
+		label: "bookmark " + display.Clock(at) + ", note:", style: canvas.Brand, limit: protocol.MaxNoteRunes, before: before,
 		done: func(m *model, note string) tea.Cmd {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }) {
-				m.bookmark = protocol.Round1ms(at)
+				m.bookmark = at
 				m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(at), display.TerminalSafe(note)), canvas.Brand)
 			}
 			return nil

@@ -176,6 +176,23 @@ func TestJoinFresh(t *testing.T) {
 	}
 }
 
+// A bookmark where there is one keeps its note, to be edited.
+func TestNoteOfABookmarkIsEdited(t *testing.T) {
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
+	press(m, "home", "b")
+	typeText(m, "budget")
+	press(m, "enter", "end", "[", "b")
+	typeText(m, "?")
+	press(m, "enter")
+	if a, _ := m.annotations.Load(); len(a.Bookmarks()) != 1 || a.Bookmarks()[0].Note != "budget?" {
+		t.Errorf("bookmarks %+v", a.Bookmarks())
+	}
+	press(m, "u", "b", "enter")
+	if a, _ := m.annotations.Load(); a.Bookmarks()[0].Note != "budget" {
+		t.Errorf("bookmarks %+v", a.Bookmarks())
+	}
+}
+
 func TestBookmarks(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 40)
 	press(m, "b")
