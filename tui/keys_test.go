@@ -367,6 +367,10 @@ func TestNewestTurnOutsideTheWindow(t *testing.T) {
 func TestSmallScreen(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 39, 12)
 	screenHas(t, m, "needs 40x8")
+	paused := m.state
+	paused.Playback = &display.Playback{Paused: true, Speed: 1}
+	m.later(paused)
+	screenHas(t, m, "PAUSED")
 	press(m, "b", "enter")
 	press(m, "q")
 	screenHas(t, m, "q again quits")

@@ -187,8 +187,8 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	case m.state.Conn != display.Open:
 		add(m.state.Conn.String(), canvas.Warn, 2)
 	}
-	if m.frozen != nil {
-		add("FROZEN", canvas.Warn.Bold().Reverse(), 1)
+	if m.still() {
+		add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 1)
 	}
 	if m.state.Dropped > 0 {
 		add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 3)

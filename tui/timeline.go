@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"hubbub/protocol"
@@ -17,7 +18,7 @@ import (
 //	▌  Anna        0:09           ▐████▌       ┆       ╱╱           ░░  selected; bookmark; gap; undecided
 //	   input level       ▁▂▄▅▃▂▁▄▅▆▅▃▁▂▄▅▄▃▂▁▁▂▄▅▆▅▄▃▂▁▂▄▅▃▂▁▂▃▄▂       input level
 //	                    ───┬────━━━────────┬───◆───────╳╳──┬─────────   axis: overlap, bookmark, gap
-//	   ↑ 2  ↓ 1           0:10            0:20            0:30   0:42   labels; hidden lanes
+//	   ↑ 2   ↓ 1 ●        0:10            0:20            0:30   0:42   labels; hidden lanes, one speaking
 
 // drawLanes draws a lane for each speaker.
 func (m *model) drawLanes(c *canvas.Canvas, l layout, w window, s *display.Session) {
@@ -231,7 +232,8 @@ func levelBetween(levels []display.Level, from, to float64) (display.Level, bool
 }
 
 // drawAxis draws the time axis, what concerns all lanes (overlap, gaps,
-// bookmarks), and how many lanes are above and below the visible ones.
+// bookmarks), how many lanes are above and below the visible ones, and whether somebody
+// speaks there.
 func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Session) {
 	labelY := l.axisY
 	if l.axisH > 1 {
@@ -267,12 +269,18 @@ func (m *model) drawAxis(c *canvas.Canvas, l layout, w window, s *display.Sessio
 	}
 
 	x := 3
-	if above := m.view.top; above > 0 {
-		x += c.Text(x, labelY, 8, m.glyphs.Up+" "+strconv.Itoa(above), canvas.Warn) + 2
+	hidden := func(arrow string, lanes []display.Speaker) {
+		if len(lanes) == 0 {
+			return
+		}
+		x += c.Text(x, labelY, 8, arrow+" "+strconv.Itoa(len(lanes)), canvas.Warn) + 1
+		if i := slices.IndexFunc(lanes, s.Speaking); i >= 0 {
+			c.Set(x, labelY, m.glyphs.Speaking, lanes[i].Style.Bold())
+		}
+		x += 2
 	}
-	if below := len(s.Speakers) - l.visible - m.view.top; below > 0 {
-		c.Text(x, labelY, 8, m.glyphs.Down+" "+strconv.Itoa(below), canvas.Warn)
-	}
+	hidden(m.glyphs.Up, s.Speakers[:m.view.top])
+	hidden(m.glyphs.Down, s.Speakers[min(m.view.top+l.visible, len(s.Speakers)):])
 }
 
 func (m *model) drawRule(c *canvas.Canvas, l layout, w window, s *display.Session) {
