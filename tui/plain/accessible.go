@@ -102,24 +102,24 @@ func (a *Accessible) State(s display.State) error {
 	}
 	a.previous = &s
 	if s.Source != "" && s.Source != old.Source {
-		if s.Watching {
-			_ = a.line("Watching %s. There is no sound here.", display.TerminalSafe(s.Source))
-		} else {
-			_ = a.line("Listening to %s.", display.TerminalSafe(s.Source))
+		switch source := display.TerminalSafe(s.Source); {
+		case s.Watching:
+			_ = a.line("Watching %s. There is no sound here.", source)
+		case s.Playback != nil:
+			_ = a.line("Replaying %s.", source)
+		default:
+			_ = a.line("Listening to %s.", source)
 		}
 	}
 	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
 		_ = a.line("Notice: %s.", display.TerminalSafe(s.SourceNotice))
 	}
 	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		text := display.TerminalSafe(s.InputProblem)
-		if s.InputLost { // else it is a question
-			text += "."
-		}
+		text := inputWarning(s)
 		if a.o.Microphones != nil {
 			text += " Microphone lists others."
 		}
-		_ = a.line("Warning: %s", text)
+		_ = a.line("%s", text)
 	}
 	switch r, before := s.Recording, old.Recording; {
 	case r == nil:
@@ -132,7 +132,8 @@ func (a *Accessible) State(s display.State) error {
 		}
 		_ = a.line("Recording%s.", free)
 	}
-	if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
+	if s.Playback != nil { // there is no connection
+	} else if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
 		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
@@ -157,9 +158,21 @@ func (a *Accessible) State(s display.State) error {
 	return a.err
 }
 
+// inputWarning is the problem of the input as a sentence.
+func inputWarning(s display.State) string {
+	text := "Warning: " + display.TerminalSafe(s.InputProblem)
+	if s.InputLost { // else it is a question
+		text += "."
+	}
+	return text
+}
+
 // reportGaps reports stretches whose speakers are unknown.
 func (a *Accessible) reportGaps(s display.State) {
 	for _, g := range s.Gaps {
+		if s.Playback != nil && !s.Finished && g.End >= s.Position { // the replay is inside it
+			continue
+		}
 		if from := max(g.Start, a.gapsEnd); g.End-from > 0.05 {
 			_ = a.line("Warning: for %.1f seconds from %s on the speakers are unknown.", g.End-from, display.Clock(from))
 			a.gapsEnd = g.End

@@ -79,10 +79,11 @@ func commands() []command {
 		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
 		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
 		{words: []string{"microphone", "mic"}, args: "[NUMBER]", help: "lists the microphones, or continues with another one", needs: func(o CommandOptions) bool { return o.Microphones != nil }, do: (*CommandLine).microphone},
-		{words: []string{"pause", "play", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
+		{words: []string{"pause", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
+		{words: []string{"play"}, help: "resumes the recording", needs: player, do: (*CommandLine).play},
 		{words: []string{"seek", "go"}, args: "TIME", help: "goes to a position of the recording, 1:30 or 90", needs: player, do: (*CommandLine).seek},
-		{words: []string{"faster"}, help: "doubles the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(1); return c.printf("Faster.") }},
-		{words: []string{"slower"}, help: "halves the speed", needs: player, do: func(c *CommandLine, _ string) error { c.o.Player.Faster(-1); return c.printf("Slower.") }},
+		{words: []string{"faster"}, help: "doubles the speed", needs: player, do: faster(1)},
+		{words: []string{"slower"}, help: "halves the speed", needs: player, do: faster(-1)},
 		{words: []string{"quiet"}, help: "reports problems only, no turns", do: setDetail(quiet, "Quiet: problems only. Normal reports turns again.")},
 		{words: []string{"normal"}, help: "reports who begins to speak, and finished turns", do: setDetail(normal, "Normal: turns and problems.")},
 		{words: []string{"verbose"}, help: "reports changes of the lag as well", do: setDetail(verbose, "Verbose: turns, problems and lag.")},
@@ -181,22 +182,39 @@ func (c *CommandLine) last(args string) error {
 	}
 	for i := len(entries) - 1; i >= 0; i-- { // the newest is last
 		e := entries[i]
-		_ = c.printf("%s, %s to %s.", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End))
+		text := "."
+		if e.Turn.Text != "" {
+			text = ": " + display.TerminalSafe(e.Turn.Text)
+		}
+		_ = c.printf("%s, %s to %s%s", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End), text)
 	}
 	return c.out.failure()
 }
 
 func (c *CommandLine) status(string) error {
 	s := c.o.Snapshot()
-	_ = c.printf("%s", connSentence(s))
+	if s.Playback == nil {
+		_ = c.printf("%s", connSentence(s))
+	}
 	text := fmt.Sprintf("%s of audio from %s", display.Clock(s.Position), display.TerminalSafe(s.Source))
 	if s.Length > 0 {
 		text += " of " + display.Clock(s.Length)
 	}
-	if s.Watching {
+	switch {
+	case s.Watching:
 		_ = c.printf("%s. Somebody else sends it: there is no sound here.", text)
-	} else {
+	case s.Playback != nil:
+		_ = c.printf("%s.", text)
+	default:
 		_ = c.printf("%s, %s dropped.", text, display.Count(s.Dropped, "chunk"))
+	}
+	if r := s.Recording; r != nil && r.Stopped != "" {
+		_ = c.printf("Warning: %s.", display.TerminalSafe(r.Stopped))
+	} else if r != nil {
+		_ = c.printf("Recording, %s, %s.", display.Clock(r.Length), display.Bytes(r.Bytes))
+	}
+	if s.InputProblem != "" && !s.Finished {
+		_ = c.printf("%s", inputWarning(s))
 	}
 	if s.Stream != "" && !s.Watching {
 		_ = c.printf("Others watch it as stream %s.", display.TerminalSafe(s.Stream))
@@ -207,7 +225,7 @@ func (c *CommandLine) status(string) error {
 	if p := s.Playback; p != nil {
 		_ = c.printf("%s at %g times the original speed.", map[bool]string{true: "Paused", false: "Playing"}[p.Paused], p.Speed)
 	}
-	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished && !s.Watching {
+	if level := display.ScaleDecibels(s.Level.RMS, display.MeterFloor, 0); !s.Finished && !s.Watching && (s.Playback == nil || len(s.Levels) > 0) { // a recording may have no audio
 		switch {
 		case s.Level.Peak >= display.Clipping:
 			_ = c.printf("The input is too loud.")
@@ -403,13 +421,31 @@ func (c *CommandLine) pause(string) error {
 	return c.printf("Playing.")
 }
 
+func (c *CommandLine) play(string) error {
+	if p := c.o.Snapshot().Playback; p != nil && p.Paused {
+		return c.pause("")
+	}
+	return c.printf("Playing.")
+}
+
+// faster is the command that changes the speed by steps.
+func faster(steps int) func(*CommandLine, string) error {
+	return func(c *CommandLine, _ string) error {
+		c.o.Player.Faster(steps)
+		if p := c.o.Snapshot().Playback; p != nil {
+			return c.printf("Speed %g.", p.Speed)
+		}
+		return nil
+	}
+}
+
 func (c *CommandLine) seek(args string) error {
 	at, ok := parseClock(args)
 	if !ok {
 		return c.printf("%q is not a time; type 90, 1:30 or 1:02:03.", args)
 	}
 	c.o.Player.Seek(at)
-	return c.printf("At %s.", display.Clock(at))
+	return c.printf("At %s.", display.Clock(c.o.Snapshot().Position))
 }
 
 // parseClock reads seconds, m:ss or h:mm:ss.

@@ -218,3 +218,46 @@ the voice of Ann is stored as Eva now.
 		t.Errorf("got:\n%s\nwant:\n%s", strings.TrimSpace(b.String()), want)
 	}
 }
+
+// A replay has no connection, and may have no audio; a gap is said as a whole.
+func TestReplayInWords(t *testing.T) {
+	c, b, _ := commandsAt(60)
+	p := &tuitest.Player{}
+	c.o.Player = p
+	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
+	s.Source, s.Levels = "monday", nil
+	s.Timeline.Lanes[0].Turns[len(s.Timeline.Lanes[0].Turns)-1].Text = "so we ship it"
+	s.Recording = &display.Recording{Length: 40, Bytes: 1_300_000}
+	playback := display.Playback{Speed: 2}
+	s.Playback = &playback
+	c.o.Snapshot = func() display.State { return s }
+	for _, end := range []float64{60, 61, 62} {
+		s.Position, s.Gaps = end, []protocol.Span{{Start: 58, End: min(end, 61.5)}}
+		_ = c.out.State(s)
+	}
+	for _, say := range []string{"status", "play", "faster", "seek 90:00", "last 100"} {
+		if err := c.Run(say); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := b.String()
+	for _, want := range []string{
+		"Replaying monday.\n", "Warning: for 3.5 seconds from 0:58 on the speakers are unknown.\n", "1:02 of audio from monday.\n",
+		"Recording, 0:40, 1.3 MB.\n", "Playing.\n", "Speed 2.\n", "At 1:02.\n", ": so we ship it\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not said: %s", want, got)
+		}
+	}
+	for _, not := range []string{"Connect", "dropped", "The input", "Listening"} {
+		if strings.Contains(got, not) {
+			t.Errorf("%q is said: %s", not, got)
+		}
+	}
+	if n := strings.Count(got, "unknown"); n != 1 {
+		t.Errorf("the gap is said %d times", n)
+	}
+	if p.Toggled != 0 {
+		t.Error("play paused it")
+	}
+}
