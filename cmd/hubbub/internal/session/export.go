@@ -36,8 +36,8 @@ func exportState(st display.State, name, title string, rec *recording.Recorder, 
 func turnsSoFar(st display.State) []protocol.Turn {
 	turns := st.Timeline.Turns()
 	for _, l := range st.Timeline.Lanes {
-		if l.Open && st.Timeline.Decided > l.OpenSince {
-			turns = append(turns, protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince, End: st.Timeline.Decided})
+		if until := st.DecidedUntil(); l.Open && until > l.OpenSince {
+			turns = append(turns, protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince, End: until})
 		}
 	}
 	return turns

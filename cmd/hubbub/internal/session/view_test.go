@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +82,17 @@ func TestExport(t *testing.T) {
 
 // TestReconnection displays a lost and resumed connection: the state, the
 // messages, and the notices at the end.
+// An open turn counts as far as the screen shows it, also when no event has come since
+// it began.
+func TestOpenTurnCounts(t *testing.T) {
+	timeline := protocol.NewTimeline()
+	timeline.Apply(protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 2, "SPEAKER_00"))
+	st := display.State{Timeline: timeline.Snapshot(), Conn: display.Open, Position: 30, Sent: 30, Latency: time.Second}
+	if got, want := turnsSoFar(st), []protocol.Turn{{Speaker: "SPEAKER_00", Start: 2, End: 29}}; !slices.Equal(got, want) {
+		t.Errorf("turns %v, want %v", got, want)
+	}
+}
+
 func TestReconnection(t *testing.T) {
 	streams := 0
 	service := protocoltest.Service{Stream: func(conn *websocket.Conn) {
