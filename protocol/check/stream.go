@@ -118,7 +118,7 @@ func (st *stream) sendError(err error) error {
 func endError(closed client.CloseInfo) error {
 	switch closed.Reason {
 	case client.Lost, client.TimedOut:
-		return hint.Add(closed.Err, "The service failed, or a proxy, load balancer or firewall in between ends connections: show this to their operators.")
+		return hint.Add(closed.Err, "Try again and check the network. If it happens again, the service fails, or a proxy, load balancer or firewall in between ends connections: show this to their operators.")
 	case client.GoingAway:
 		return hint.Add(closed.Err, "Try again in a moment.")
 	case client.ServerError, client.EndedEarly:
