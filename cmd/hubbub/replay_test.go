@@ -36,7 +36,7 @@ func TestReplayScreen(t *testing.T) {
 	})
 	x.keys(",", "p")
 	x.shows(`1:08 / 1:18|1:09 / 1:18`, "PAUSED|SPEAKER_03")
-	x.keys("r", "Enter")
+	x.keys("r", "1") // Enter would take who speaks, and the replay goes on
 	x.shows("name of SPEAKER_00")
 	x.types("Añna <b>")
 	x.keys("Enter")
