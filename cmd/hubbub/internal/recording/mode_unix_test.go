@@ -5,12 +5,28 @@ package recording
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"hubbub/protocol/atomicfile"
 	"hubbub/protocol/export"
 )
+
+// TestPipeAsFile: a pipe in the place of a file is not waited for.
+func TestPipeAsFile(t *testing.T) {
+	for _, name := range []string{EventsFile, AudioFile} {
+		dir := tape(t).Dir
+		_ = os.Remove(filepath.Join(dir, name))
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Read(t.Context(), dir)
+		if name == EventsFile && err == nil || name == AudioFile && (err != nil || r.Audio != "" || !strings.Contains(strings.Join(r.Warnings, "\n"), "audio.wav is not a regular file")) {
+			t.Errorf("%s: %v, %+v", name, err, r)
+		}
+	}
+}
 
 // TestFileModes: the umask of the user decides who may read what is saved.
 func TestFileModes(t *testing.T) {

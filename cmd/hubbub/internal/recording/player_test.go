@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -51,6 +52,30 @@ func TestDestroyedEvents(t *testing.T) {
 		want := []protocol.Turn{{Speaker: "A", Start: 1, End: 4.5}, {Speaker: "B", Start: 3.5, End: 9}}
 		if got := r.Turns(); !slices.Equal(got, want) || !slices.Contains(r.Warnings, "events.ndjson has no turns; the turns were taken from turns.rttm") {
 			t.Errorf("%q: turns %v, want %v; %q", content, got, want, r.Warnings)
+		}
+	}
+}
+
+// TestMissingArrival: the arrivals after one that is missing are those of other events.
+func TestMissingArrival(t *testing.T) {
+	for missing := range 3 {
+		r := tape(t)
+		want := r.Turns()
+		raw, err := os.ReadFile(r.path(ArrivalsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := slices.Collect(bytes.Lines(raw))
+		if err := os.WriteFile(r.path(ArrivalsFile), bytes.Join(slices.Delete(lines, missing, missing+1), nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err = Read(t.Context(), r.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := slices.Contains(r.Warnings, "events.ndjson does not fit arrivals.ndjson; the turns were taken from turns.rttm")
+		if got := r.Turns(); !slices.Equal(got, want) || !warned {
+			t.Errorf("without line %d: turns %v, want %v; %q", missing, got, want, r.Warnings)
 		}
 	}
 }

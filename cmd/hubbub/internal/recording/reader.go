@@ -126,7 +126,9 @@ func (r *Recording) warnDamaged(n int, file string) {
 
 // readFile reads one of the files; a missing one is not an error.
 func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
-	raw, err = os.ReadFile(r.path(name))
+	if err = regular(r.path(name)); err == nil {
+		raw, err = os.ReadFile(r.path(name))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, false, nil
@@ -134,6 +136,15 @@ func (r *Recording) readFile(name string) (raw []byte, found bool, err error) {
 		return nil, false, unreadable(err)
 	}
 	return raw, true, nil
+}
+
+// regular is the error of a path that is no file. Of others, as a pipe, reading could wait for ever.
+func regular(path string) error {
+	st, err := os.Stat(path)
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	return err
 }
 
 func (r *Recording) readInfo() error {
@@ -194,7 +205,7 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		r.eventsFromTurns(turns, "is missing")
 		return nil
 	}
-	arrivals := r.readArrivals()
+	arrivals, lines := r.readArrivals()
 	damaged, number, newest, starts := 0, -1, 0.0, false
 	for line := range bytes.Lines(raw) {
 		number++
@@ -213,11 +224,32 @@ func (r *Recording) readEvents(turns []protocol.Turn) error {
 		r.events = append(r.events, timedEvent{newest, e})
 	}
 	r.warnDamaged(damaged, EventsFile)
-	if !starts && len(turns) > 0 { // a power failure can leave a file of zeros
-		r.events = nil
+	switch {
+	case !starts && len(turns) > 0: // a power failure can leave a file of zeros
 		r.eventsFromTurns(turns, "has no turns")
+	case lines > 0 && lines != number+1 && !r.contains(turns): // a missing arrival moves those after it
+		r.eventsFromTurns(turns, "does not fit "+ArrivalsFile)
 	}
 	return nil
+}
+
+// contains reports whether these turns follow from the events: their starts, and their ends
+// unless the session ended them.
+func (r *Recording) contains(turns []protocol.Turn) bool {
+	timeline := r.timeline().Snapshot()
+	known := map[string]bool{}
+	for _, t := range timeline.Turns() {
+		known[protocol.FormatRTTM("", t)] = true
+	}
+	open := func(t protocol.Turn) string {
+		return protocol.FormatRTTM("", protocol.Turn{Speaker: t.Speaker, Start: t.Start, End: t.Start})
+	}
+	for _, l := range timeline.Lanes {
+		if l.Open {
+			known[open(protocol.Turn{Speaker: l.Speaker, Start: l.OpenSince})] = true
+		}
+	}
+	return !slices.ContainsFunc(turns, func(t protocol.Turn) bool { return !known[protocol.FormatRTTM("", t)] && !known[open(t)] })
 }
 
 // place puts an event on the recording's clock, and returns the position at
@@ -236,14 +268,13 @@ func (r *Recording) place(e *protocol.Event, a *arrival) (position float64) {
 	return position
 }
 
-// readArrivals reads the valid arrivals by the number of their line.
-func (r *Recording) readArrivals() map[int]*arrival {
+// readArrivals reads the valid arrivals by the number of their line, and counts the lines.
+func (r *Recording) readArrivals() (arrivals map[int]*arrival, n int) {
 	raw, _, err := r.readFile(ArrivalsFile)
 	if err != nil {
-		return nil
+		return nil, 0
 	}
-	arrivals := map[int]*arrival{}
-	n := 0
+	arrivals = map[int]*arrival{}
 	for line := range bytes.Lines(raw) {
 		var a arrival
 		if json.Unmarshal(line, &a) == nil && a.valid() {
@@ -251,12 +282,13 @@ func (r *Recording) readArrivals() map[int]*arrival {
 		}
 		n++
 	}
-	return arrivals
+	return arrivals, n
 }
 
 // eventsFromTurns makes the events that lead to these turns. why says what is wrong with the
 // file of the events.
 func (r *Recording) eventsFromTurns(turns []protocol.Turn, why string) {
+	r.events = nil
 	for _, t := range turns {
 		for _, e := range []protocol.Event{
 			protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, t.Start, t.Speaker),
@@ -322,7 +354,11 @@ func (r *Recording) addTranscripts(timeline *protocol.Timeline, turns []protocol
 
 // openAudio finds the audio and its length.
 func (r *Recording) openAudio(ctx context.Context) {
-	source, err := capture.Open(ctx, capture.Spec{Input: r.path(AudioFile)})
+	var source capture.Source
+	err := regular(r.path(AudioFile))
+	if err == nil {
+		source, err = capture.Open(ctx, capture.Spec{Input: r.path(AudioFile)})
+	}
 	switch {
 	case err == nil:
 		r.Audio, r.Length = r.path(AudioFile), source.Info().Duration.Seconds()
