@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -154,6 +155,10 @@ func (b bucket) each(ctx context.Context, patterns []string, upTo uint64, visit 
 	return nil
 }
 
+// watchIdle is after how long without a value a watcher has no more of what was
+// stored. It does not say so when the last ones are removed before it has read them.
+const watchIdle = time.Second
+
 // newest watches the keys until it has seen the newest value of each one, and
 // everything up to a revision.
 func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map[string]jetstream.KeyValueEntry, error) {
@@ -163,11 +168,16 @@ func (b bucket) newest(ctx context.Context, patterns []string, upTo uint64) (map
 	}
 	defer func() { _ = lister.Stop() }()
 	entries := map[string]jetstream.KeyValueEntry{}
+	idle := time.NewTimer(watchIdle)
+	defer idle.Stop()
 	for complete := false; !complete || upTo > 0; {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-idle.C:
+			complete = true
 		case entry, ok := <-lister.Updates():
+			idle.Reset(watchIdle)
 			switch {
 			case !ok:
 				return nil, errors.New("the connection was closed")

@@ -239,3 +239,50 @@ func TestKeysThatAWatcherMissed(t *testing.T) {
 		t.Errorf("%v", entries)
 	}
 }
+
+// removing removes keys after a watcher was created and before it has read them.
+type removing struct {
+	jetstream.KeyValue
+	remove func()
+}
+
+func (r removing) WatchFiltered(ctx context.Context, keys []string, opts ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	w, err := r.KeyValue.WatchFiltered(ctx, keys, opts...)
+	r.remove()
+	return w, err
+}
+
+// Keys that are removed while they are read delay nobody for long, also if they are the
+// last ones: the watcher then does not say that it has read all.
+func TestKeysThatAreRemovedMeanwhile(t *testing.T) {
+	s := openQuota(t, "")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	names := s.media.names
+	const all, kept = 1000, 10
+	for i := range all { // more than a watcher reads ahead
+		if err := names.Put(ctx, fmt.Sprint("n.a.", i), make([]byte, 16<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names.kv = removing{names.kv, func() {
+		for i := kept; i < all; i++ {
+			if err := names.remove(ctx, fmt.Sprint("n.a.", i), 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	found := map[string]bool{}
+	err := names.each(ctx, []string{"n.a.*"}, 0, func(entry jetstream.KeyValueEntry) error {
+		found[entry.Key()] = true
+		return nil
+	})
+	for i := range kept {
+		if !found[fmt.Sprint("n.a.", i)] {
+			t.Errorf("key %d is missing", i)
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
