@@ -99,7 +99,7 @@ func (s *Server) checkJob(r protocol.JobRequest) *protocol.ValidationErrorRespon
 		}
 	}
 	if r.Transcription && s.options.Words == nil {
-		return protocol.Invalid("transcription", "is not available: this server has no recogniser of speech (the operator configures one with --words URL or --words 'COMMAND ARGS')")
+		return protocol.Invalid("transcription", "is not available: this server has no speech recogniser (the operator configures one with --words URL or --words 'COMMAND ARGS')")
 	}
 	return checkVoiceprints(r.Enrolment)
 }

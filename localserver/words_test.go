@@ -152,7 +152,7 @@ func TestWordsThatFail(t *testing.T) {
 		if strings.HasPrefix(g, "SPEAKER_00 ") && strings.HasSuffix(g, ` ""`) {
 			texts++
 		}
-		if strings.HasPrefix(g, "error: The recogniser of speech of the service failed") {
+		if strings.HasPrefix(g, "error: The speech recogniser of the service failed") {
 			failures++
 		}
 	}
@@ -170,7 +170,7 @@ func TestWordsThatFail(t *testing.T) {
 	s.chunks(31)
 	s.end()
 	s.rest()
-	if w.rest(all); !strings.Contains(strings.Join(all.events, ""), "The recogniser of speech of the service failed") {
+	if w.rest(all); !strings.Contains(strings.Join(all.events, ""), "The speech recogniser of the service failed") {
 		t.Errorf("a watcher got %q", all.events)
 	}
 }

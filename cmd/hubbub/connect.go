@@ -117,7 +117,7 @@ func (f *engineFlags) config() engine.Config {
 	return engine.Config{Latency: f.latency.value, MaxSpeakers: f.maxSpeakers.value}
 }
 
-// wordsFlags name a recogniser of speech.
+// wordsFlags name a speech recogniser.
 type wordsFlags struct {
 	words      string // "" = none
 	wordsModel string

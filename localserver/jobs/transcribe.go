@@ -18,7 +18,7 @@ func (a *attempt) transcribe(path string, out *protocol.Diarization) error {
 	}
 	out.TurnTexts, out.Words = []protocol.JobText{}, []protocol.JobText{} // arrays, not null
 	if a.Words == nil {                                                   // another node has created the job
-		warn(out, "The turns have no words: the node that ran the job has no recogniser of speech.")
+		warn(out, "The turns have no words: the node that ran the job has no speech recogniser.")
 		return nil
 	}
 	recording := words.NewRecording(a.Words, list, true)
@@ -34,7 +34,7 @@ func (a *attempt) transcribe(path string, out *protocol.Diarization) error {
 	}
 	if failed > 0 {
 		a.Logger.Warn("turns of a job have no words", "job", a.job.ID, "turns", failed, "error", first, "hint", hint.Of(first))
-		warn(out, "%d of %d turns have no words: the recogniser of speech failed.", failed, len(list))
+		warn(out, "%d of %d turns have no words: the speech recogniser failed.", failed, len(list))
 	}
 	out.TurnTexts, out.Words = texts(list), texts(recording.Words())
 	return nil

@@ -18,7 +18,7 @@ const (
 )
 
 // errWords tells a client why turns have no words.
-const errWords = "The recogniser of speech of the service failed; until it works again, turns have no text"
+const errWords = "The speech recogniser of the service failed; until it works again, turns have no text"
 
 // transcript sends the words of turns to the client and stores them, in order. Its
 // audio and its queue are bounded. A nil *transcript does nothing.
@@ -35,7 +35,7 @@ func startTranscript(r words.Recogniser, s *Stream) *transcript {
 		Recogniser: r,
 		Deliver:    t.send,
 		Failed: func(err error) {
-			s.log.Warn("the recogniser of speech failed", "error", err)
+			s.log.Warn("the speech recogniser failed", "error", err)
 			s.sendError(errWords)
 		},
 	})

@@ -1,4 +1,4 @@
-// Package words gets the words of turns from a recogniser of speech that the user
+// Package words gets the words of turns from a speech recogniser that the user
 // already has: an HTTP endpoint in the form of OpenAI's, or a process per turn.
 //
 // Where to look: endpoint.go and process.go are the recognisers, queue.go passes

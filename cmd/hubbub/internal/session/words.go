@@ -17,7 +17,7 @@ import (
 // without them.
 const wordsWait = 10 * time.Second
 
-// Transcriber passes the audio and the turns of a session to a recogniser of speech. A
+// Transcriber passes the audio and the turns of a session to a speech recogniser. A
 // nil *Transcriber does nothing.
 type Transcriber struct {
 	queue       *words.Queue
