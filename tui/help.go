@@ -12,7 +12,7 @@ import (
 //
 //	╭─ keys ────────────────────────────────────────────╮
 //	│                                                   │
-//	│ q       quit                 r    name a person   │
+//	│ q       quit                 r    name a speaker  │
 //	│ ?       this help            m    merge two lanes │
 //	│                                                   │
 //	│ ●       speaking now         ◆    a bookmark      │

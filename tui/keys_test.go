@@ -306,10 +306,10 @@ func TestHelpAfterAResize(t *testing.T) {
 	press(m, "?", "?")
 	screenHas(t, m, "keys 2 of 2")
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 34})
-	screenHas(t, m, "name a person")
+	screenHas(t, m, "name a speaker")
 	screenHasNot(t, m, "figures")
 	press(m, "?")
-	screenHasNot(t, m, "name a person")
+	screenHasNot(t, m, "name a speaker")
 }
 
 // TestInterruptWhileTyping: ctrl+c always interrupts.
