@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,41 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 	if seen < 40 {
 		t.Errorf("only %d command lines found: the test looks for them in the wrong way", seen)
+	}
+}
+
+// quotedCommand is a command in the text of a message or comment.
+var quotedCommand = regexp.MustCompile("['`]hubbub((?: [a-z][a-z-]*)+)(?:['`]| [A-Z-])")
+
+// TestCommandsInMessagesExist checks every command that a message or a comment of
+// the program names.
+func TestCommandsInMessagesExist(t *testing.T) {
+	t.Parallel()
+	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("bash")
+	seen := 0
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, m := range quotedCommand.FindAllSubmatch(raw, -1) {
+			cmd, args := root, strings.Fields(string(m[1]))
+			for len(args) > 0 && cmd.HasSubCommands() {
+				next, _, err := cmd.Find(args[:1])
+				if err != nil || next == cmd {
+					t.Errorf("%s: hubbub%s is no command", path, m[1])
+					break
+				}
+				cmd, args = next, args[1:]
+			}
+			seen++
+		}
+		return err
+	})
+	if err != nil || seen < 40 {
+		t.Errorf("%d commands found: %v", seen, err)
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *Client) CancelJob(ctx context.Context, id string) (protocol.JobStatus, 
 
 func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStatus, err error) {
 	if !validID(id) {
-		return s, hint.Errorf("Run 'hubbub jobs list' for the ids.", "%q is not the id of a job", protocol.Clean(id, 64))
+		return s, hint.Errorf("'hubbub jobs' lists the ids.", "%q is not the id of a job", protocol.Clean(id, 64))
 	}
 	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), nil, &s)
 	var response *ResponseError
