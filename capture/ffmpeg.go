@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	if failed != nil {
 		return nil, failed
 	}
-	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
+	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &d.notices)
 	if failed != nil {
 		_ = d.Close()
 		if reason := d.failure(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
@@ -86,6 +87,9 @@ type ffmpegProcess struct {
 	kill  context.CancelFunc
 	log   decoderLog
 	stall time.Duration
+	// notices has one if the process ended normally and reported an error: it skips
+	// what is damaged or missing.
+	notices audiofile.Notices
 
 	wait    sync.Once
 	mu      sync.Mutex
@@ -147,10 +151,14 @@ func (d *ffmpegProcess) finish() {
 		switch {
 		case d.stalled:
 			d.err = fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
+		case strings.Contains(d.log.errors.String(), "matches no streams"):
+			d.err = errors.New("it contains no audio")
 		case err != nil && d.log.errors.Any():
-			d.err = errors.New(d.log.errors.Last())
+			d.err = errors.New(d.log.last())
 		case err != nil:
 			d.err = fmt.Errorf("ffmpeg failed: %w", err)
+		case d.log.errors.Any():
+			d.notices.Add("parts of the audio may be missing, ffmpeg reports: " + d.log.last())
 		}
 	})
 }
@@ -178,6 +186,12 @@ type decoderLog struct {
 	described chan struct{}
 	once      sync.Once
 }
+
+// logComponent is the part of ffmpeg that a line is of, with its address.
+var logComponent = regexp.MustCompile(`^\[\S+ @ 0x[0-9a-f]+\] `)
+
+// last is the last error.
+func (l *decoderLog) last() string { return logComponent.ReplaceAllString(l.errors.Last(), "") }
 
 func (l *decoderLog) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {

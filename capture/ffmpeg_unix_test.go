@@ -67,6 +67,50 @@ func TestOpenRecording(t *testing.T) {
 	}
 }
 
+// TestDamagedRecording: ffmpeg skips what is damaged or missing; the notice says so.
+func TestDamagedRecording(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	path := filepath.Join(t.TempDir(), "a.mka")
+	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "sine=duration=20", "-c:a", "pcm_s16le", path).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{st.Size(), st.Size() / 2} {
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		source, err := OpenRecording(t.Context(), path, Mix, DecoderStall)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadAll(t.Context(), source); err != nil {
+			t.Error(err)
+		}
+		got := strings.Join(source.(*decoded).notices(), "\n")
+		if damaged := size < st.Size(); damaged != strings.HasPrefix(got, "parts of the audio may be missing") || strings.Contains(got, "0x") {
+			t.Errorf("%d of %d bytes: %q", size, st.Size(), got)
+		}
+		_ = source.Close()
+	}
+}
+
+// TestVideoWithoutSound: the error says so.
+func TestVideoWithoutSound(t *testing.T) {
+	t.Parallel()
+	capturetest.Need(t, "ffmpeg")
+	path := filepath.Join(t.TempDir(), "a.mkv")
+	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=s=64x64:d=1", path).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	if _, err := OpenRecording(t.Context(), path, Mix, DecoderStall); err == nil || !strings.HasSuffix(err.Error(), "it contains no audio") {
+		t.Error(err)
+	}
+}
+
 // TestDecoderLimits kills a decoder that hangs, and one that uses too much memory
 // ends.
 func TestDecoderLimits(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // openStdin opens a stream of bytes: WAV, FLAC, MP3, or raw pcm_f32le at 16 kHz
 // mono, detected from the content. It waits for the first bytes.
 func openStdin(ctx context.Context, in io.Reader, selected Channels) (Source, error) {
-	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"}, selected)
+	return openStream(ctx, newPump(in, nil), Info{Kind: Stdin, Name: "standard input", Base: "live"}, selected, &audiofile.Notices{})
 }
 
 // openPipe opens a path that is not a regular file, like standard input.
@@ -40,13 +40,12 @@ func openPipe(ctx context.Context, path string, selected Channels) (Source, erro
 		if o.err != nil {
 			return nil, fail("Check the name.", "cannot open %s: %w", path, o.err)
 		}
-		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)}, selected)
+		return openStream(ctx, newPump(o.f, o.f), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &audiofile.Notices{})
 	}
 }
 
-func openStream(ctx context.Context, p *pump, info Info, selected Channels) (Source, error) {
+func openStream(ctx context.Context, p *pump, info Info, selected Channels, n *audiofile.Notices) (Source, error) {
 	p.ctx = ctx
-	n := &audiofile.Notices{}
 	var src *decoded
 	dec, err := audiofile.OpenStream(info.Name, p, n)
 	if err == nil {
