@@ -39,7 +39,7 @@ can read. Voiceprints of another engine version are outdated: add or learn them 
 		Example: "  hubbub voices add Anna --input anna.wav\n  hubbub voices add Ben --input mic",
 		Args:    exactArgs("NAME"),
 	}
-	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, parec:NAME, a WAV, FLAC or MP3 file, or - for standard input")
+	input := add.Flags().StringP("input", "i", "", "audio `SOURCE`: mic, mic:NAME, parec:NAME, a WAV, FLAC or MP3 file, other formats if ffmpeg is installed, or - for standard input")
 	add.RunE = func(cmd *cobra.Command, args []string) error {
 		if *input == "" {
 			return usage.Error("--input is missing", "Name a file with speech of one person, or mic.")
@@ -188,7 +188,12 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err != nil {
 		return err
 	}
-	source, err := capture.Open(ctx, capture.Spec{Input: input, Stdin: a.Stdin})
+	var source capture.Source
+	if input == "-" || capture.IsDevice(input) {
+		source, err = capture.Open(ctx, capture.Spec{Input: input, Stdin: a.Stdin})
+	} else {
+		source, err = capture.OpenRecording(ctx, input, capture.Mix, capture.DecoderStall)
+	}
 	if err != nil {
 		return err
 	}
