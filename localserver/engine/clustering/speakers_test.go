@@ -50,6 +50,18 @@ func TestSpeakersOfOnePersonAreMerged(t *testing.T) {
 	}
 }
 
+// A window merges them whose speech is stored.
+func TestWindowsMergeSpeakers(t *testing.T) {
+	c := twoSpeakers(MaxSpeakers, 0.85, 9, 30)
+	for i, segments := range [][]Segment{nil, {{To: 250, Centre: 100, Duration: 1, Embedding: newPerson(rand.New(rand.NewPCG(1, 2))).e}}} {
+		l := LocalSpeaker{Activity: make([]float32, 250), Segments: segments}
+		c.Add(&Window{First: 10 * i, SpeechProbability: make([]float32, 250), Speakers: []LocalSpeaker{l}})
+		if merged := c.speakers[0].merged(); merged != (segments != nil) {
+			t.Errorf("after a window with %d segments: merged %v", len(segments), merged)
+		}
+	}
+}
+
 func TestTwoPeopleAreNotMerged(t *testing.T) {
 	for name, c := range map[string]*Clusterer{
 		"cosine 0.45":       twoSpeakers(MaxSpeakers, 0.45, 20, 20),

@@ -11,6 +11,7 @@ import (
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
+	"hubbub/localserver/engine/enginetest"
 	"hubbub/protocol/hint"
 )
 
@@ -202,6 +203,27 @@ func TestSilenceHasNoTurns(t *testing.T) {
 		result, err := r.Finish(context.Background())
 		if err != nil || len(result.Turns) != 0 || result.Speakers != 0 {
 			t.Errorf("%d samples: %+v, %v", samples, result, err)
+		}
+	}
+}
+
+// TestTurnsEndWithTheAudio: the networks' last frame may reach beyond it.
+func TestTurnsEndWithTheAudio(t *testing.T) {
+	x := enginetest.Demo(t)[14*SampleRate:] // somebody talks
+	for _, samples := range []int{48000, 48100, 48319, 48320, 48500, 48639} {
+		r, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Push(x[:samples])
+		result, err := r.Finish(context.Background())
+		if err != nil || len(result.Turns) == 0 {
+			t.Fatalf("%d samples: %d turns, %v", samples, len(result.Turns), err)
+		}
+		for _, turn := range append(result.Turns, result.Exclusive...) {
+			if turn.End > float64(samples)/SampleRate {
+				t.Errorf("%d samples are %.3f s, a turn ends at %.3f s", samples, float64(samples)/SampleRate, turn.End)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -11,8 +12,11 @@ import (
 // atAngle are clusters of 1 s of one voice: all with the cosine that this angle
 // (radians) has to the voice at angle 0.
 func atAngle(seconds int, angle float64) (list []cluster) {
+	var e clustering.Embedding
+	for i := 0; i < clustering.Dim; i += 2 {
+		e[i], e[i+1] = float32(math.Cos(angle)/8), float32(math.Sin(angle)/8)
+	}
 	for range seconds {
-		e := clustering.Embedding{float32(math.Cos(angle)), float32(math.Sin(angle))}
 		list = append(list, clusterOf(&e, 1))
 	}
 	return list
@@ -49,6 +53,58 @@ func TestGivenCount(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAssign: a speaker becomes the mean of the window clusters that are nearest to it, with
+// the speech that it had; those that are too short are only assigned.
+func TestAssign(t *testing.T) {
+	r, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(angle, duration float64) window {
+		return window{clusters: []windowCluster{{embedding: atAngle(1, angle)[0].quantised(), duration: duration, speaker: noSpeaker}}}
+	}
+	r.windows = []window{say(0, 1), say(0.2, 1), say(0.4, r.params.MinCluster/2), say(1.6, 2)}
+	speakers := append(atAngle(1, 0.6), atAngle(1, 2)...)
+	centroids := []clustering.Embedding{speakers[0].centroid(), speakers[1].centroid()}
+	if err := r.assign(context.Background(), speakers, centroids); err != nil {
+		t.Fatal(err)
+	}
+	for k, angle := range []float64{0.1, 1.6} {
+		want := atAngle(1, angle)[0]
+		if e := want.centroid(); speakers[k].cosine(&want) < 0.9999 || centroids[k].Dot(&e) < 0.9999 || speakers[k].duration != 1 {
+			t.Errorf("speaker %d: %v of %v s, want an angle of %v", k, centroids[k][:2], speakers[k].duration, angle)
+		}
+	}
+	for i, want := range []int{0, 0, 0, 1} {
+		if got := r.windows[i].clusters[0].speaker; got != want {
+			t.Errorf("window cluster %d is of speaker %d, want %d", i, got, want)
+		}
+	}
+}
+
+// TestSimilarSpeakersAreMerged: window clusters that are too short, or in the middle of no
+// window, create no speaker. Here they move the centroids of two speakers towards each other.
+func TestSimilarSpeakersAreMerged(t *testing.T) {
+	for _, c := range []struct{ min, want int }{{1, 1}, {2, 2}, {3, 2}} {
+		r, err := New(Options{MinSpeakers: c.min})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []struct{ angle, duration, fresh float64 }{
+			{0, 10, 10}, {0.8, 10, 10}, {0.39, 100, 0}, {0.41, 100, 0}, {2, r.params.MinCluster / 2, 5},
+		} {
+			r.windows = append(r.windows, window{clusters: []windowCluster{
+				{embedding: atAngle(1, g.angle)[0].quantised(), duration: g.duration, fresh: g.fresh, speaker: noSpeaker}}})
+		}
+		if n := len(r.cut(slices.Collect(r.items()))); n != 2 {
+			t.Errorf("%d speakers before the assignment, want 2", n)
+		}
+		if speakers, _, err := r.findSpeakers(context.Background()); err != nil || len(speakers) != c.want {
+			t.Errorf("at least %d: %d speakers, %v", c.min, len(speakers), err)
 		}
 	}
 }
