@@ -137,7 +137,7 @@ func TestCorrectionOfVoices(t *testing.T) {
 	}
 	nameLane(m, "1", "Anna")
 	press(m, "n")
-	f.Fixes = "the voice of Sam is stored as Anna now"
+	f.Fixes = "the voiceprint of Sam is stored as Anna now"
 	m.refresh()
 	cmd := m.correctVoices()
 	if m.correctVoices() != nil {

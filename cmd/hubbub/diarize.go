@@ -63,9 +63,9 @@ func newDiarize(a *App) *cobra.Command {
 		Short: "Find who talks in recorded files, with the context of the whole recording",
 		Long: `Find who talks when in WAV, FLAC or MP3 files, and other formats if ffmpeg is
 installed. The whole recording is known, so the result is better than that of
-'hubbub live'. No service is used, and no audio leaves the machine without --words URL. Several files
-are processed at the same time, one on each core. Ctrl-C keeps the files that are
-finished.`,
+'hubbub live'. No service is used, and audio leaves the machine only with --words
+URL. Several files are processed at the same time, one on each core. Ctrl-C keeps
+the files that are finished.`,
 		Example: `  hubbub diarize meeting.wav
   hubbub diarize meeting.wav --speakers 3 --output rttm > meeting.rttm
   hubbub diarize *.mp3 --out turns --output vtt`,

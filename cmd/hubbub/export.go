@@ -69,10 +69,10 @@ with the timeline and the audio. Speakers appear under their names. The files ar
 written into the recording's folder unless --to is given. Existing files are not
 replaced without confirmation.
 
-With --refine the turns are decided again, from the audio and with the context of the
-whole recording, which is better than what was decided live. Labels, names and merges
-stay, and the turns that changed are listed on standard error. The recording itself
-does not change.`,
+With --refine the turns are decided again, from the audio and with the context of
+the whole recording, which is better than what was decided live. Labels, names and
+merges stay, and the turns that changed are listed on standard error. The recording
+itself does not change.`,
 		Example: `  hubbub export monday
   hubbub export monday --format html --to monday.html
   hubbub export monday --refine --to refined/

@@ -26,10 +26,11 @@ import (
 func newVoices(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "voices",
-		Short: "List, add and remove the people whom live recognises",
-		Long: `List the people whom 'hubbub live --voices' recognises. What is stored of each is
-a voiceprint, from which speech cannot be played, in a folder that only its user
-can read. Voiceprints of another engine version are outdated: add or learn them again.`,
+		Short: "List, add and remove the people whose voices are recognised",
+		Long: `List the people whom 'hubbub live' and 'hubbub diarize' recognise with --voices. Of
+each a voiceprint is stored, from which speech cannot be played, in a folder that
+only its user can read. Voiceprints of another engine version are outdated: add or
+learn them again.`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.listVoices() },
 	}
@@ -172,7 +173,7 @@ func checkName(name string) error {
 }
 
 func noVoice(name string) error {
-	return hint.Add(fmt.Errorf("no voice of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
+	return hint.Add(fmt.Errorf("no voiceprint of %q is stored", protocol.Clean(name, 100)), "List them with `hubbub voices`.")
 }
 
 // enoughSpeech is the speech, in seconds, after which no more is recorded from a

@@ -34,9 +34,10 @@ any node of the service, with an API key of the sender's account. A watching
 client sends no audio and receives none, so it shows no input level.
 
 'hubbub live --server' shows the stream's ID in its help (key ?) and prints it at
-the end, without the full screen at the start. A lost connection is resumed where it broke. When the sender
-loses its stream and resumes it, the new one is displayed as its continuation. The
-exit code is 1 if the stream ended with an error.`,
+the end; without the full screen it prints it at the start. A lost connection is
+resumed where it broke. When the sender loses its stream and resumes it, the new
+one is displayed as its continuation. The exit code is 1 if the stream ended with
+an error.`,
 		Example: `  hubbub watch 7c0e9a52-8f4b-4f0a-9c64-1f2b7d1f3a10 --server https://diarization.example
   hubbub watch ID --server https://diarization.example --output rttm > meeting.rttm`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -201,7 +201,7 @@ func TestRememberCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.Fixes = "the voice of Ann is stored as Eva now"
+	f.Fixes = "the voiceprint of Ann is stored as Eva now"
 	_ = c.Run("name 1 Eva")
 	want := `SPEAKER_00 has no name yet. Type name SPEAKER_00 and the name.
 SPEAKER_00 is now Anna.
@@ -212,7 +212,7 @@ No speaker is called nobody; who lists all.
 hubbub does not ask again. remember still learns a voice.
 SPEAKER_01 is now Ben.
 Ann is now Eva.
-the voice of Ann is stored as Eva now.
+the voiceprint of Ann is stored as Eva now.
 `
 	if b.String() != want || !slices.Equal(f.Calls, []string{"SPEAKER_00"}) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.TrimSpace(b.String()), want)

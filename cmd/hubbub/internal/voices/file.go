@@ -59,7 +59,7 @@ func (s Store) Import(path string) error {
 		err = errors.New("the list is empty")
 	}
 	if err != nil {
-		return hint.Add(fmt.Errorf("%s has no voices: %w", path, err), "Name a file that `hubbub voices export` has written.")
+		return hint.Add(fmt.Errorf("%s has no voiceprints: %w", path, err), "Name a file that `hubbub voices export` has written.")
 	}
 	for _, v := range list {
 		if v.Check() == nil && v.Outdated() {

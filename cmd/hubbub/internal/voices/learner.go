@@ -55,7 +55,7 @@ func (l *Learner) Never() error {
 // line that says what is stored and where.
 func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := protocol.CheckVoiceprintLabel(name); err != nil {
-		return "", hint.Add(fmt.Errorf("the voice of %q cannot be stored: the name %w", name, err), "Choose another name.")
+		return "", hint.Add(fmt.Errorf("the voiceprint of %q cannot be stored: the name %w", name, err), "Choose another name.")
 	}
 	v, err := l.make(samples)
 	if err != nil {
@@ -137,11 +137,11 @@ func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 		}
 		was := v.Name
 		if v.Name = name; name == root || merged || protocol.CheckVoiceprintLabel(name) != nil {
-			done = append(done, "the voice of "+was+" is no longer stored")
+			done = append(done, "the voiceprint of "+was+" is no longer stored")
 			continue
 		}
 		moved[label] = v
-		done = append(done, fmt.Sprintf("the voice of %s is stored as %s now", was, name))
+		done = append(done, fmt.Sprintf("the voiceprint of %s is stored as %s now", was, name))
 	}
 	// After all are forgotten: two speakers may have exchanged their names.
 	for _, label := range slices.Sorted(maps.Keys(moved)) {

@@ -84,7 +84,7 @@ func TestLearner(t *testing.T) {
 	learn("SPEAKER_00", "Anna")
 	correct("Anna", "")
 	name("SPEAKER_00", "Ben")
-	correct("Anna Ben", "the voice of Anna is stored as Ben now")
+	correct("Anna Ben", "the voiceprint of Anna is stored as Ben now")
 	if is, _, _ := store.Get("Anna"); is != was {
 		t.Error("the voice of before is not back")
 	}
@@ -93,11 +93,11 @@ func TestLearner(t *testing.T) {
 	name("SPEAKER_00", "")
 	name("SPEAKER_01", "Ben")
 	name("SPEAKER_00", "Eva")
-	correct("Anna Ben Eva", "the voice of Ben is stored as Eva now; the voice of Eva is stored as Ben now")
+	correct("Anna Ben Eva", "the voiceprint of Ben is stored as Eva now; the voiceprint of Eva is stored as Ben now")
 	annotations, _ = annotations.Merge("SPEAKER_01", "SPEAKER_00")
-	correct("Anna Eva", "the voice of Ben is no longer stored")
+	correct("Anna Eva", "the voiceprint of Ben is no longer stored")
 	name("SPEAKER_00", "")
-	correct("Anna", "the voice of Eva is no longer stored")
+	correct("Anna", "the voiceprint of Eva is no longer stored")
 	correct("Anna", "")
 }
 

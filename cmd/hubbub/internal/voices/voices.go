@@ -51,7 +51,7 @@ func (v Voice) Outdated() bool { return !voiceprint.Current(v.Voiceprint) }
 // Check reports what is not valid. A voiceprint of another engine version is.
 func (v Voice) Check() error {
 	if v.Version != formatVersion {
-		return hint.Add(fmt.Errorf("a voice of version %d, known is %d", v.Version, formatVersion), "Use a newer hubbub.")
+		return hint.Add(fmt.Errorf("the file has version %d; this program reads version %d", v.Version, formatVersion), "Use a newer hubbub.")
 	}
 	if err := protocol.CheckVoiceprintLabel(v.Name); err != nil {
 		return hint.Add(fmt.Errorf("the name %q cannot be used: it %w", protocol.Clean(v.Name, 100), err), "Choose another name.")
@@ -139,11 +139,11 @@ func (s Store) Put(voices ...Voice) error {
 			names[v.Name] = true
 		}
 		if len(names) > protocol.MaxVoiceprints {
-			return hint.Add(fmt.Errorf("more than %d voices", protocol.MaxVoiceprints), "Remove some with `hubbub voices remove`.")
+			return hint.Add(fmt.Errorf("more than %d voiceprints", protocol.MaxVoiceprints), "Remove some with `hubbub voices remove`.")
 		}
 		for i, v := range voices {
 			if err := s.write(v); err != nil {
-				return errors.Join(fmt.Errorf("the voice of %s could not be stored: %w", v.Name, err), s.restore(voices[:i], has))
+				return errors.Join(fmt.Errorf("the voiceprint of %s could not be stored: %w", v.Name, err), s.restore(voices[:i], has))
 			}
 		}
 		return nil
@@ -181,7 +181,7 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 			return err
 		}
 		if _, taken, err := s.Get(to); err != nil || taken {
-			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voice of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
+			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voiceprint of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
 		}
 		v.Name = to
 		if err = v.Check(); err != nil {
@@ -191,7 +191,7 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 			err = s.erase(from)
 		}
 		if err != nil {
-			return fmt.Errorf("the voice of %s could not be renamed: %w", from, err)
+			return fmt.Errorf("the voiceprint of %s could not be renamed: %w", from, err)
 		}
 		renamed = true
 		return nil
@@ -236,7 +236,7 @@ func (s Store) Remove(name string) (removed bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("the voice of %s could not be removed: %w", name, err)
+		return false, fmt.Errorf("the voiceprint of %s could not be removed: %w", name, err)
 	}
 	return true, nil
 }
