@@ -287,7 +287,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(server.close(), err) }() // without its server, a session has only consequences to report
+	defer func() { err = cmp.Or(server.close(), err) }() // the end of the server is the cause of the session's errors
 	input, endInput := context.WithCancel(ctx)
 	defer endInput()
 	enrolment, err := a.enrolment(f)

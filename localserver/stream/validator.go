@@ -19,7 +19,8 @@ const Resolution = time.Millisecond
 //   - no label has two open turns;
 //   - speakers get their labels in order of first speech.
 //
-// Events that obey these rules pass unchanged except for rounding. X// corrected and counted.
+// Events that obey these rules pass unchanged except for rounding; others are
+// corrected and counted.
 type validator struct {
 	last        time.Duration // timestamp of the newest event
 	labels      int           // labels in use

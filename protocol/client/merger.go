@@ -14,8 +14,7 @@ import (
 //
 // Each stream decides from its cut on; what lies before was decided by the
 // stream before it. Audio from shortly before the cut is retransmitted, so that
-// the engine is warm when it reaches the cut; events about that audio are
-// clipped.
+// the engine has context at the cut; events about that audio are clipped.
 type eventMerger struct {
 	streams    int                       // so far; the events of the first one pass unchanged
 	notResumed int                       // streams that do not continue the labels before them

@@ -191,7 +191,7 @@ func DetectTheme(w io.Writer, b Background) *Theme {
 	}
 	if b != DarkBackground && b != LightBackground {
 		// The default renderer has asked its terminal before the screen was
-		// taken over. Asking again would swallow keys.
+		// taken over. Asking again would lose keys: the answer comes on standard input.
 		dark = lipgloss.HasDarkBackground()
 	}
 	return newTheme(colours, profile, dark, os.Getenv("TERM") == "dumb")
