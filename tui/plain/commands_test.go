@@ -72,7 +72,7 @@ func TestCommands(t *testing.T) {
 		{"quit", "Names and bookmarks are not saved. Quit again discards them, export saves them.\n"},
 		{"export", "Error: cannot write\nChoose another folder.\n"},
 		{"quit", "Names and bookmarks are not saved."},
-		{"help", "merge WHO WHOM: merges the first person into the second.\n"},
+		{"help", "merge WHO WHOM: merges the first speaker into the second.\n"},
 	} {
 		b.Reset()
 		if err := c.Run(x.say); err != nil {
