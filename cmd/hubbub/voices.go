@@ -106,7 +106,7 @@ func (a *App) listVoices() error {
 		return err
 	}
 	if len(list) == 0 {
-		a.notice("no voices are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
+		a.notice("no voiceprints are stored in %s\nAdd one with `hubbub voices add NAME --input FILE`.", store.Dir)
 		return nil
 	}
 	w := a.table("NAME\tADDED\tSTATE")
