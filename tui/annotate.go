@@ -95,7 +95,7 @@ func (m *model) merge(label string) {
 	s := m.session()
 	i := s.Index(label)
 	if len(s.Speakers) < 2 {
-		m.notify("there is nobody to merge with", canvas.Dim)
+		m.notify("there is no other speaker", canvas.Dim)
 		return
 	}
 	from := s.Speakers[i].Name
@@ -110,7 +110,7 @@ func (m *model) merge(label string) {
 		},
 		do: func(m *model, into string) {
 			if into == label {
-				m.notify(from+" is one person already", canvas.Dim)
+				m.notify(from+" cannot be merged with itself", canvas.Dim)
 				return
 			}
 			to := m.session().Name(into) // before it takes over the name

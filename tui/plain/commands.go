@@ -315,7 +315,7 @@ func (c *CommandLine) merge(args string) error {
 		return c.notFound(rest)
 	}
 	if from.Label == into.Label {
-		return c.printf("%s is one person already.", from.Name)
+		return c.printf("%s cannot be merged with itself.", from.Name)
 	}
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
 		return c.refused(err)

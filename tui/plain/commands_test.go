@@ -44,7 +44,7 @@ func TestCommands(t *testing.T) {
 		{"name 2 Anna Löwe", "Nothing changed: the name is in use"},
 		{"NAME anna löwe Ann", "Anna Löwe is now Ann.\n"},
 		{"merge", "Who?"},
-		{"merge 1 1", "Ann is one person already.\n"},
+		{"merge 1 1", "Ann cannot be merged with itself.\n"},
 		{"merge 1 into 7", "No speaker is called 7"},
 		{"merge 2 1", "Merged anna into Ann. Undo reverts it.\n"},
 		{"who", "1: Ann, "},
