@@ -96,11 +96,15 @@ func (s Store) path(name string) string {
 // List returns the voices in order of name. A file that cannot be read is an
 // error that names it.
 func (s Store) List() (list []Voice, err error) {
-	paths, err := filepath.Glob(filepath.Join(s.Dir, "*.json"))
-	if err != nil {
-		return nil, err
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, hint.Add(fmt.Errorf("the folder of voices cannot be read: %w", err), folderHint)
 	}
-	for _, path := range paths {
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		path := filepath.Join(s.Dir, e.Name())
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 			continue
@@ -111,6 +115,9 @@ func (s Store) List() (list []Voice, err error) {
 		}
 		if err == nil {
 			err = v.Check()
+		}
+		if err == nil && path != s.path(v.Name) { // a copy, which Remove would not find
+			err = fmt.Errorf("the voice of %s has another file name", v.Name)
 		}
 		if err != nil {
 			return nil, hint.Add(fmt.Errorf("%s cannot be used: %w", path, err), cmp.Or(hint.Of(err), "Delete the file, or restore it."))
@@ -267,7 +274,7 @@ func overwrite(path string) error {
 // lockWait is how long a change of the store waits for one of another process.
 const lockWait = 5 * time.Second
 
-const folderHint = "Make the folder writable, or set XDG_DATA_HOME to another one."
+const folderHint = "Make the folder readable and writable, or set XDG_DATA_HOME to another one."
 
 // locked runs f while no other process changes the store.
 func (s Store) locked(f func() error) error {
@@ -286,9 +293,11 @@ func (s Store) locked(f func() error) error {
 	}
 	defer func() { _ = lock.Unlock() }()
 	// What a program that was killed has left: it held the lock.
-	rest, err := filepath.Glob(filepath.Join(s.Dir, atomicfile.TempPrefix+"*"))
-	for _, path := range rest {
-		err = errors.Join(err, overwrite(path))
+	entries, err := os.ReadDir(s.Dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), atomicfile.TempPrefix) {
+			err = errors.Join(err, overwrite(filepath.Join(s.Dir, e.Name())))
+		}
 	}
 	if err != nil {
 		return hint.Add(fmt.Errorf("the folder of voices could not be cleaned: %w", err), folderHint)

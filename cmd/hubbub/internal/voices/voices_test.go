@@ -2,6 +2,7 @@ package voices
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,43 @@ func TestLongNames(t *testing.T) {
 	}
 	if got := names(t, store); got != "Anna" {
 		t.Errorf("stored are %s", got)
+	}
+}
+
+// TestFolderNames: characters that mean something in a pattern are none in a folder's name.
+func TestFolderNames(t *testing.T) {
+	store, _ := filled(t)
+	store.Dir = filepath.Join(t.TempDir(), "a[1]*")
+	temporary := filepath.Join(store.Dir, atomicfile.TempPrefix+"left")
+	if err := errors.Join(os.MkdirAll(store.Dir, 0o700), os.WriteFile(temporary, []byte("voice"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, v := filled(t)
+	v.Name = "Anna"
+	if err := store.Put(v); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, store); got != "Anna" {
+		t.Errorf("stored are %q", got)
+	}
+	if _, err := os.Stat(temporary); err == nil {
+		t.Error("what a killed program has left is there")
+	}
+}
+
+// TestCopies: a copy of a voice, as programs that synchronise folders make them, is an error:
+// it would remain when the voice is removed.
+func TestCopies(t *testing.T) {
+	store, _ := filled(t, "Anna")
+	raw, err := os.ReadFile(store.path("Anna"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(store.Dir, "copy.json"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := store.List(); err == nil || !strings.Contains(err.Error(), "copy.json") || hint.Of(err) == "" {
+		t.Errorf("%d voices, %v", len(list), err)
 	}
 }
 
