@@ -57,6 +57,20 @@ func (p *Progress) begin(length time.Duration) {
 	p.unknown = p.unknown || length == 0
 }
 
+// skip leaves out a file that is not begun, because it cannot be read.
+func (p *Progress) skip() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.files--
+}
+
+// end ends the reading of a file: all that there is of it was read.
+func (p *Progress) end(stated, read time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total += read - stated
+}
+
 // add adds audio that was processed.
 func (p *Progress) add(d time.Duration) {
 	p.mu.Lock()

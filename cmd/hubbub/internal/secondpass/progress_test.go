@@ -1,8 +1,14 @@
 package secondpass
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"hubbub/capture"
+	"hubbub/capture/audiofile"
+	"hubbub/localserver/engine/offline"
 )
 
 func TestProgressText(t *testing.T) {
@@ -22,5 +28,24 @@ func TestProgressText(t *testing.T) {
 		if got := c.p.text(c.elapsed); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestProgressOfDamagedFiles: what cannot be read is not waited for.
+func TestProgressOfDamagedFiles(t *testing.T) {
+	t.Parallel()
+	truncated := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(truncated, append(audiofile.WAVHeader(3600*32000), make([]byte, 2*32000)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &Progress{files: 3}
+	for _, file := range []string{truncated, filepath.Join(t.TempDir(), "missing.wav")} {
+		_, err := Run(t.Context(), file, capture.Mix, offline.Options{}, p)
+		if (err == nil) != (file == truncated) {
+			t.Error(err)
+		}
+	}
+	if got, want := p.text(time.Minute), "2s of 4s, 50 %, 1m0s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -39,11 +39,13 @@ type Result struct {
 func Run(ctx context.Context, file string, selected capture.Channels, o offline.Options, p *Progress) (*Result, error) {
 	source, err := capture.OpenRecording(ctx, file, selected, capture.DecoderStall)
 	if err != nil {
+		p.skip()
 		return nil, err
 	}
 	result := &Result{Info: source.Info()}
 	tooLong := hint.Add(fmt.Errorf("%s is longer than %.0f h", file, maxLength.Hours()), "Cut it into parts.")
 	if result.Info.Duration > maxLength {
+		p.skip()
 		return nil, errors.Join(tooLong, source.Close())
 	}
 	tracks := max(1, result.Info.Tracks)
@@ -60,7 +62,8 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 	}
 	chunks := capture.Start(ctx, source, capture.ChunkReaderOptions{Pace: capture.Fast})
 	defer chunks.Close()
-	p.begin(cmp.Or(result.Info.Duration, result.Info.Estimate))
+	stated := cmp.Or(result.Info.Duration, result.Info.Estimate)
+	p.begin(stated)
 	for c := range chunks.Chunks() {
 		for i, pass := range passes {
 			first := i * capture.ChunkSamples
@@ -68,8 +71,12 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 		}
 		p.add(capture.ChunkDuration)
 		if result.Length += capture.ChunkDuration; result.Length > maxLength {
-			return nil, tooLong
+			break
 		}
+	}
+	p.end(stated, result.Length)
+	if result.Length > maxLength {
+		return nil, tooLong
 	}
 	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
 		return nil, err
