@@ -108,11 +108,22 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 	if rec.Resume == "" {
 		return nil, nil, s.claim(ctx, rec.ID, token, now)
 	}
-	if d, labels, err = s.resume(ctx, rec.Resume, rec.Enrolment); err != nil {
+	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
+		open.(*stream.Stream).Supersede(ctx)
+	}
+	snapshot, err := s.snapshots.Snapshot(ctx, rec.Resume)
+	if err == nil {
+		d, labels, err = s.restore(snapshot, rec.Enrolment)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errNotResumed, err)
 	}
 	if err = s.claim(ctx, rec.ID, token, now); err != nil {
 		return nil, nil, err
+	}
+	// Its client may lose this stream, too, as soon as it knows that it is open.
+	if err := s.snapshots.PutSnapshot(ctx, rec.ID, snapshot); err != nil {
+		s.log.Warn("the snapshot of a stream could not be stored", "stream", rec.ID, "error", err)
 	}
 	if err := s.records.Resumed(ctx, rec.Resume, rec.ID); err != nil { // its watchers do not follow
 		s.log.Warn("the record of a resumed stream could not be changed", "stream", rec.Resume, "error", err)
@@ -258,7 +269,11 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	if open, ok := s.running.Load(id); ok && open.(*stream.Stream).Resumable() {
 		return id // it stores its snapshot when it is superseded
 	}
-	if _, _, err = s.restore(ctx, id, nil); err != nil {
+	snapshot, err := s.snapshots.Snapshot(ctx, id)
+	if err == nil {
+		_, _, err = s.restore(snapshot, nil)
+	}
+	if err != nil {
 		if !errors.Is(err, store.ErrNotFound) {
 			s.log.Warn("a stream cannot be resumed", "stream", id, "error", err)
 		}
@@ -277,23 +292,9 @@ func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
 	return err == nil
 }
 
-// resume returns a diarizer that continues with the speakers of an earlier
-// stream, and its labels. If that stream is still open it ends: its client has
-// lost it.
-func (s *Server) resume(ctx context.Context, earlier string, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
-	if open, ok := s.running.Load(earlier); ok {
-		open.(*stream.Stream).Supersede(ctx)
-	}
-	return s.restore(ctx, earlier, enrolment)
-}
-
-// restore returns a diarizer that was restored from the stored snapshot of a
-// stream, and the labels in it.
-func (s *Server) restore(ctx context.Context, id string, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
-	snapshot, err := s.snapshots.Snapshot(ctx, id)
-	if err != nil {
-		return nil, nil, err
-	}
+// restore returns a diarizer that was restored from the snapshot of a stream, and the
+// labels in it.
+func (s *Server) restore(snapshot []byte, enrolment json.RawMessage) (stream.Diarizer, *stream.Labels, error) {
 	d, err := s.newDiarizer(enrolment)
 	if err != nil {
 		return nil, nil, err

@@ -150,6 +150,21 @@ func TestResume(t *testing.T) {
 	if strings.Contains(log.String(), "state:") {
 		t.Error("a snapshot is in the log")
 	}
+
+	// A stream can be resumed from the moment in which its client knows that it is open.
+	l = h.resume(testKey, third.id)
+	rec, err := h.lookUp(t.Context(), l.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, token, _ := strings.Cut(l.URL, "?token=")
+	if _, _, err := h.begin(t.Context(), rec, token, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.releaseStream(rec.Account, l.ID)
+	if !h.resume(testKey, l.ID).Resumed {
+		t.Error("a stream that has just begun is not resumed")
+	}
 }
 
 // A stream that cannot be resumed is replaced by a new one.

@@ -73,12 +73,7 @@ func TestResumedStreamContinuesLabels(t *testing.T) {
 		if err != nil || d.state != "a" || labels != (Labels{2: {Number: 2}, 5: {Number: 1}}) {
 			t.Fatalf("restored %q, labels %v, %v", d.state, labels, err)
 		}
-		other := idOf("second")
-		second := s.open(d, func(c *Config) { c.ID, c.Labels = other, &labels })
-		synctest.Wait()
-		if _, err := s.Snapshot(t.Context(), other); err != nil {
-			t.Errorf("a resumed stream has no snapshot at once: %v", err)
-		}
+		second := s.open(d, func(c *Config) { c.ID, c.Labels = idOf("second"), &labels })
 		second.chunks(3)
 		second.endOfStream()
 		second.end()

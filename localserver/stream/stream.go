@@ -126,7 +126,6 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)
-		s.takeSnapshot() // so that this stream can be resumed even if it is lost at once
 	}
 	return s
 }
