@@ -210,10 +210,6 @@ func (r Record) MarshalJSON() ([]byte, error) {
 
 // Line is the record as one line of JSON, without a line break.
 func (r Record) Line() string {
-	line, err := r.MarshalJSON()
-	if err != nil { // only a message that is not JSON can fail
-		r.Raw, r.Cut = nil, true
-		line, _ = r.MarshalJSON()
-	}
+	line, _ := r.MarshalJSON() // Raw is valid JSON, and nothing else can fail
 	return string(line)
 }
