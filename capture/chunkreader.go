@@ -114,9 +114,7 @@ func (r *ChunkReader) Stats() Stats {
 	if o, ok := src.(overflower); ok {
 		st.Overflows += o.overflows()
 	}
-	if n, ok := src.(noticer); ok {
-		st.Notices = n.notices()
-	}
+	st.Notices = Notices(src)
 	return st
 }
 

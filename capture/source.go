@@ -85,6 +85,14 @@ func ReadAll(ctx context.Context, source Source) (all []float32, err error) {
 // samples that are not numbers.
 type noticer interface{ notices() []string }
 
+// Notices are the later notices of a source, so far.
+func Notices(s Source) []string {
+	if n, ok := s.(noticer); ok {
+		return n.notices()
+	}
+	return nil
+}
+
 // overflower is a source that counts the audio losses of its device.
 type overflower interface{ overflows() int64 }
 

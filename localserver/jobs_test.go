@@ -272,7 +272,7 @@ func TestJobFailures(t *testing.T) {
 		{"diarize", "text", "The audio is text, not audio"},
 		{"diarize", "one", `{"diarization":[]}`},
 		{"diarize", "silence", `{"diarization":[]}`},
-		{"diarize", "cut", `{"diarization":[]}`},
+		{"diarize", "cut", `{"diarization":[],"warning":"Truncated: the header states 1.0 s, the file contains 0.0 s."}`},
 		{"voiceprint", "silence", "The audio is silent"},
 		{"voiceprint", "long", "The audio is longer than 30 s"},
 	} {

@@ -61,6 +61,7 @@ type attempt struct {
 	renewed  time.Time
 
 	thousandths atomic.Int64 // of the work that are done
+	notices     []string     // about the audio that was read
 }
 
 // claim makes this worker the one that runs a job. errOver and errTaken say why

@@ -62,8 +62,13 @@ func (a *attempt) audioError(path string, err error) error {
 	if errors.As(err, &fail) || recovered.Caught(err) || a.ctx.Err() != nil {
 		return err
 	}
-	text := strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(err.Error())
-	return failed("%s", strings.ToUpper(text[:1])+text[1:])
+	return failed("%s", aboutAudio(path, err.Error()))
+}
+
+// aboutAudio is a text about the audio in a file, which it does not name.
+func aboutAudio(path, text string) string {
+	text = strings.NewReplacer("file:"+path, "the audio", path, "the audio").Replace(text)
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // process computes the output of a job from its audio.
@@ -90,10 +95,13 @@ func (a *attempt) process(path string, request protocol.JobRequest) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	if a.job.Kind == protocol.JobIdentify {
-		return identify(result, request)
-	}
 	out := diarization(result, request)
+	for _, n := range a.notices {
+		warn(&out, "%s.", aboutAudio(path, n))
+	}
+	if a.job.Kind == protocol.JobIdentify {
+		return identify(result, request, out)
+	}
 	if request.Transcription {
 		err = a.transcribe(path, &out)
 	}
@@ -158,6 +166,9 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			_ = protocol.Sleep(a.ctx, busyPause)
 		}
 	}
+	if a.notices = capture.Notices(source); source.Info().Notice != "" {
+		a.notices = append(a.notices, source.Info().Notice)
+	}
 	return context.Cause(a.ctx)
 }
 
@@ -218,21 +229,21 @@ func diarization(result *offline.Result, request protocol.JobRequest) protocol.D
 }
 
 // identify is the output of an identification.
-func identify(result *offline.Result, request protocol.JobRequest) (any, error) {
+func identify(result *offline.Result, request protocol.JobRequest, out protocol.Diarization) (any, error) {
 	people, matching, err := People(request.Enrolment)
 	if err != nil {
 		return nil, err
 	}
 	matches, voices := match(result, people, matching)
-	out := protocol.Identification{Diarization: diarization(result, request), Turns: make([]protocol.IdentifiedTurn, 0, len(result.Turns)), Voices: voices}
-	for _, t := range out.Diarization.Turns {
+	identified := protocol.Identification{Diarization: out, Turns: make([]protocol.IdentifiedTurn, 0, len(out.Turns)), Voices: voices}
+	for _, t := range out.Turns {
 		turn := protocol.IdentifiedTurn{Speaker: t.Speaker, Start: t.Start, End: t.End, Diarization: t.Speaker, Match: matches[t.Speaker]}
 		if turn.Match != nil {
 			turn.Speaker = *turn.Match
 		}
-		out.Turns = append(out.Turns, turn)
+		identified.Turns = append(identified.Turns, turn)
 	}
-	return out, nil
+	return identified, nil
 }
 
 // match finds the people among the speakers.
