@@ -246,7 +246,7 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 	}
 	notices := result.Notices
 	if d.words != nil {
-		notice, err := secondpass.Transcribe(ctx, file, d.words, turns)
+		notice, err := secondpass.Transcribe(ctx, file, d.words, turns, &d.progress)
 		if err != nil {
 			return err
 		}

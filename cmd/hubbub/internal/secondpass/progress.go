@@ -13,14 +13,15 @@ import (
 // Progress shows on a terminal how much of several files is processed, and the
 // remaining time. It shows nothing elsewhere.
 type Progress struct {
-	mu        sync.Mutex
-	w         io.Writer // nil: not a terminal
-	files     int
-	begun     int           // files whose length is known or unknown
-	unknown   bool          // a length is not known
-	total     time.Duration // of the files that were begun
-	processed time.Duration
-	started   time.Time
+	mu         sync.Mutex
+	w          io.Writer // nil: not a terminal
+	files      int
+	begun      int           // files whose length is known or unknown
+	unknown    bool          // a length is not known
+	total      time.Duration // of the files that were begun
+	processed  time.Duration
+	recognised time.Duration // audio whose words are known
+	started    time.Time
 }
 
 // Show updates one line five times a second until stop is called.
@@ -78,6 +79,13 @@ func (p *Progress) add(d time.Duration) {
 	p.processed += d
 }
 
+// addWords adds audio whose words are known.
+func (p *Progress) addWords(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recognised += d
+}
+
 // Clear deletes the line.
 func (p *Progress) Clear() {
 	p.mu.Lock()
@@ -103,7 +111,10 @@ func (p *Progress) text(elapsed time.Duration) string {
 	total := time.Duration(float64(p.total) * float64(p.files) / float64(p.begun))
 	share := min(1, float64(p.processed)/float64(total))
 	text := fmt.Sprintf("%v of %v, %.0f %%", p.processed.Round(time.Second), total.Round(time.Second), 100*share)
-	if share == 1 {
+	switch {
+	case share == 1 && p.recognised > 0:
+		return fmt.Sprintf("%s, words of %v", text, p.recognised.Round(time.Second))
+	case share == 1:
 		return text + ", comparing the speakers"
 	}
 	if share > 0.01 && elapsed > time.Second {

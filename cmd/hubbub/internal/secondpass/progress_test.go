@@ -23,11 +23,25 @@ func TestProgressText(t *testing.T) {
 		{&Progress{files: 1, begun: 1, total: time.Hour, processed: 15 * time.Minute}, 10 * time.Second, "15m0s of 1h0m0s, 25 %, 30s left"},
 		{&Progress{files: 4, begun: 2, total: time.Hour, processed: time.Hour}, 10 * time.Second, "1h0m0s of 2h0m0s, 50 %, 10s left"},
 		{&Progress{files: 1, begun: 1, total: time.Hour, processed: time.Hour}, 10 * time.Second, "1h0m0s of 1h0m0s, 100 %, comparing the speakers"},
+		{&Progress{files: 1, begun: 1, total: time.Hour, processed: time.Hour, recognised: time.Minute}, 10 * time.Second, "1h0m0s of 1h0m0s, 100 %, words of 1m0s"},
 		{&Progress{files: 2000, begun: 2000, total: 2000 * time.Hour, processed: 1000 * time.Hour}, 10 * time.Second, "1000h0m0s of 2000h0m0s, 50 %, 10s left"},
 	} {
 		if got := c.p.text(c.elapsed); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestProgressOfWords: the audio whose words are known is counted.
+func TestProgressOfWords(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(file, append(wavHeader(2*32000), make([]byte, 2*32000)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var p Progress
+	if _, err := Transcribe(t.Context(), file, nil, nil, &p); err != nil || p.recognised != 2*time.Second {
+		t.Error(p.recognised, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Transcribe gives turns of a file, in order of their starts, their words. notice says
 // what is missing; an error is that of ctx, or of the file.
-func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn) (notice string, err error) {
+func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []protocol.Turn, p *Progress) (notice string, err error) {
 	source, err := capture.OpenRecording(ctx, file, capture.Mix, capture.DecoderStall)
 	if err != nil {
 		return "", err
@@ -25,6 +25,7 @@ func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
 			return "", err
 		}
+		p.addWords(capture.ChunkDuration)
 	}
 	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
 		return "", err
