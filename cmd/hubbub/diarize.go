@@ -207,6 +207,9 @@ func (d *diarizer) paths(files []string) ([]string, error) {
 		if file == "-" || capture.IsDevice(file) {
 			return nil, usage.Error("hubbub diarize takes files, not "+file, "Record first, with 'hubbub live --record DIR', then diarize DIR/audio.wav.")
 		}
+		if st, err := os.Stat(file); err == nil && d.words != nil && !st.IsDir() && !st.Mode().IsRegular() {
+			return nil, usage.Error("--words reads its input twice, and "+file+" is not a regular file", "Write it into a file first.")
+		}
 		base := filepath.Base(file)
 		names[i] = strings.TrimSuffix(base, filepath.Ext(base))
 		if first := slices.Index(names[:i], names[i]); first >= 0 {
