@@ -1,13 +1,14 @@
 package secondpass
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"hubbub/capture"
-	"hubbub/capture/audiofile"
 	"hubbub/localserver/engine/offline"
 )
 
@@ -49,7 +50,7 @@ func TestProgressOfWords(t *testing.T) {
 func TestProgressOfDamagedFiles(t *testing.T) {
 	t.Parallel()
 	truncated := filepath.Join(t.TempDir(), "a.wav")
-	if err := os.WriteFile(truncated, append(audiofile.WAVHeader(3600*32000), make([]byte, 2*32000)...), 0o600); err != nil {
+	if err := os.WriteFile(truncated, append(wavHeader(3600*32000), make([]byte, 2*32000)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := &Progress{files: 3}
@@ -62,4 +63,13 @@ func TestProgressOfDamagedFiles(t *testing.T) {
 	if got, want := p.text(time.Minute), "2s of 4s, 50 %, 1m0s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// wavHeader is the header of so many bytes of samples: 16 kHz, mono, 16 bits.
+func wavHeader(bytesOfAudio uint32) []byte {
+	var b bytes.Buffer
+	for _, v := range []any{[]byte("RIFF"), 36 + bytesOfAudio, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(16000), uint32(32000), uint16(2), uint16(16), []byte("data"), bytesOfAudio} {
+		_ = binary.Write(&b, binary.LittleEndian, v) // it cannot fail
+	}
+	return b.Bytes()
 }
