@@ -155,7 +155,7 @@ func (e *endpoint) refused(r *http.Response) error {
 	case http.StatusTooManyRequests:
 		out.hint = "It limits requests; words continue by themselves."
 	default:
-		out.hint = "See the recogniser's log; words continue by themselves when it works again."
+		out.hint = "See the recogniser's log; a live session has words again when it works."
 	}
 	out.retryAfter = min(protocol.RetryAfter(r.Header.Get("Retry-After"), time.Now()), time.Hour)
 	return out
