@@ -235,6 +235,9 @@ func looks(b *browsertest.Browser, page string) {
 		if wide, _ := b.Eval("document.documentElement.scrollWidth").(float64); wide > 390 {
 			b.T.Errorf("on a narrow screen the page is %v wide", wide)
 		}
+		if b.Eval(`(() => { const li = document.querySelector(".names li"), name = li.querySelector("span"); li.className += " now"; name.textContent = "SPEAKER_00"; return name.scrollWidth <= name.clientWidth; })()`) != true {
+			b.T.Error("on a narrow screen the label of who speaks is cut off")
+		}
 		b.Shot("narrow-" + scheme)
 		b.Call("Emulation.clearDeviceMetricsOverride", nil, nil)
 	}

@@ -19,6 +19,9 @@ func TestPage(t *testing.T) {
 	b.Until(`document.title.startsWith("</title>")`)
 	s.turn("SPEAKER_00", 1, "")
 	b.Until(`document.querySelectorAll("#names li").length === 1 && document.body.classList.contains("wordless")`)
+	b.Resize(390, 800) // of a telephone
+	b.Until(`(() => { const li = document.querySelector("#names li"), name = li.querySelector("span"); return li.classList.add("now"), name.textContent === "SPEAKER_00" && name.scrollWidth <= name.clientWidth; })()`)
+	b.Resize(1280, 720)
 	s.turn("SPEAKER_01", 3, `<img src=x onerror=alert(1)> and "more"`)
 	s.turn("SPEAKER_02", 5, "صباح الخير")
 	b.Until(`document.querySelectorAll("#said li").length === 2 && !document.body.classList.contains("wordless")`)
