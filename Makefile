@@ -73,7 +73,7 @@ test:
 
 # -ldflags=-w: the test binaries are linked faster without debugging information. -p 12: many tests wait, so more packages
 # run at once than there are cores.
-## check: format, lint, and the tests that start no other program; about a minute
+## check: format, lint, and the tests that start no other program; one to two minutes
 check:
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w: $$files" >&2; exit 1; }
 	@$(MAKE) --no-print-directory lint

@@ -45,26 +45,36 @@ var (
 	word        = regexp.MustCompile(`^[a-z][a-z-]*$`)
 )
 
+// allCommands is the root of all commands, with those that cobra adds.
+func allCommands() *cobra.Command {
+	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("bash")
+	return root
+}
+
+// descend follows the names of commands, and returns the last one and what follows it.
+func descend(cmd *cobra.Command, args []string) (*cobra.Command, []string) {
+	for len(args) > 0 && word.MatchString(args[0]) && cmd.HasSubCommands() {
+		next, _, err := cmd.Find(args[:1])
+		if err != nil || next == cmd {
+			break
+		}
+		cmd, args = next, args[1:]
+	}
+	return cmd, args
+}
+
 // TestDocumentedCommandsExist checks every command line in the documentation:
 // the command exists and has the flags.
 func TestDocumentedCommandsExist(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd("bash")
+	root := allCommands()
 	seen := 0
 	for page, text := range documentation(t) {
 		text = strings.ReplaceAll(text, "\\\n", "")
 		for _, m := range commandLine.FindAllStringSubmatch(text, -1) {
-			args := strings.Fields(m[1])
-			cmd := root
-			for len(args) > 0 && word.MatchString(args[0]) && cmd.HasSubCommands() {
-				next, _, err := cmd.Find(args[:1])
-				if err != nil || next == cmd {
-					break
-				}
-				cmd, args = next, args[1:]
-			}
+			cmd, args := descend(root, strings.Fields(m[1]))
 			if cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				if strings.HasPrefix(m[0], "`") || strings.Contains(m[1], "--") {
 					t.Errorf("%s: %q names no command", page, m[0])
@@ -91,9 +101,7 @@ var quotedCommand = regexp.MustCompile("['`]hubbub((?: [a-z][a-z-]*)+)(?:['`]| [
 // the program names.
 func TestCommandsInMessagesExist(t *testing.T) {
 	t.Parallel()
-	root := newRoot(&App{Stdout: io.Discard, Stderr: io.Discard})
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd("bash")
+	root := allCommands()
 	seen := 0
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -101,14 +109,8 @@ func TestCommandsInMessagesExist(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		for _, m := range quotedCommand.FindAllSubmatch(raw, -1) {
-			cmd, args := root, strings.Fields(string(m[1]))
-			for len(args) > 0 && cmd.HasSubCommands() {
-				next, _, err := cmd.Find(args[:1])
-				if err != nil || next == cmd {
-					t.Errorf("%s: hubbub%s is no command", path, m[1])
-					break
-				}
-				cmd, args = next, args[1:]
+			if cmd, args := descend(root, strings.Fields(string(m[1]))); len(args) > 0 && cmd.HasSubCommands() {
+				t.Errorf("%s: hubbub%s is no command", path, m[1])
 			}
 			seen++
 		}

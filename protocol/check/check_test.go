@@ -218,31 +218,27 @@ func TestCheckNotices(t *testing.T) {
 	}
 }
 
-// An event of the future is no event that is in time.
-func TestCheckFutureEvents(t *testing.T) {
+// Events that are no turns are known before a session shows them, and one of the future
+// is none that is in time.
+func TestCheckWrongEvents(t *testing.T) {
 	t.Parallel()
-	r := runCheck(t, serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
-		_, _, _ = c.ReadMessage()
-		protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"))
-		protocoltest.UntilEnd(c)
-		protocoltest.CloseWith(c, 1000, "")
-	}}), testKey, protocoltest.Timeout, 2, nil)
-	if s := r.Stages[8]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "s later than all audio") || !strings.Contains(s.Next, "conform") {
-		t.Errorf("%+v", s)
-	}
-}
-
-// Events that are no turns are known before a session shows them.
-func TestCheckContradictingEvents(t *testing.T) {
-	t.Parallel()
-	r := runCheck(t, serve(t, protocoltest.Service{Stream: func(c *websocket.Conn) {
-		_, _, _ = c.ReadMessage()
-		protocoltest.Send(c, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"))
-		protocoltest.UntilEnd(c)
-		protocoltest.CloseWith(c, 1000, "")
-	}}), testKey, protocoltest.Timeout, 2, nil)
-	if s := r.Stages[7]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, "impossible time: 1") || !strings.Contains(s.Next, "conform") {
-		t.Errorf("%+v", s)
+	for _, c := range []struct {
+		event protocol.Event
+		stage int
+		cause string
+	}{
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"), 8, "s later than all audio"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"), 7, "impossible time: 1"},
+	} {
+		r := runCheck(t, serve(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
+			_, _, _ = conn.ReadMessage()
+			protocoltest.Send(conn, c.event)
+			protocoltest.UntilEnd(conn)
+			protocoltest.CloseWith(conn, 1000, "")
+		}}), testKey, protocoltest.Timeout, 2, nil)
+		if s := r.Stages[c.stage]; !r.OK || s.State != Notice || !strings.Contains(s.Cause, c.cause) || !strings.Contains(s.Next, "conform") {
+			t.Errorf("%+v: %+v", c.event, s)
+		}
 	}
 }
 
