@@ -166,8 +166,9 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		var err error
-		if !j.Status.Over() {
-			j.Status, j.Updated, j.Request = store.JobCanceled, s.now().UTC(), nil
+		was := j.Status
+		if !was.Over() {
+			j.Status, j.Updated = store.JobCanceled, s.now().UTC()
 			_, err = s.store.UpdateJob(ctx, j, revision)
 		}
 		switch {
@@ -180,7 +181,7 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusConflict, "The job is over: "+string(j.Status))
 			return
 		}
-		s.jobs.Cancel(j.ID)
+		s.jobs.Cancel(j, was == store.JobCreated || was == store.JobPending)
 		s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
 		respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated})
 		return

@@ -260,7 +260,7 @@ func (a *attempt) store(name string, output []byte) error {
 
 // finish writes the end of the job and removes it from the queue.
 func (a *attempt) finish(status store.JobStatus, output, text string) {
-	a.job.Status, a.job.Output, a.job.Error, a.job.Request = status, output, text, nil
+	a.job.Status, a.job.Output, a.job.Error = status, output, text
 	if status == store.JobSucceeded {
 		a.job.Progress = 1
 	}
@@ -283,7 +283,7 @@ func (a *attempt) finish(status store.JobStatus, output, text string) {
 	default:
 		a.Counters.Failed.Add(1)
 	}
-	a.removeDelivery(a.delivery, a.job)
+	a.leaveQueue(a.job, a.delivery.Job.Entry)
 }
 
 // abandon ends an attempt whose claim is lost. A job that was canceled leaves the
@@ -297,7 +297,7 @@ func (a *attempt) abandon() {
 		if j.Status == store.JobCanceled {
 			a.Counters.Canceled.Add(1)
 		}
-		a.removeDelivery(a.delivery, j)
+		a.leaveQueue(j, a.delivery.Job.Entry)
 		return
 	}
 	a.Counters.Returned.Add(1)

@@ -30,7 +30,7 @@ const (
 // as well; other errors are those of the store or the machine.
 func (a *attempt) compute() ([]byte, error) {
 	var request protocol.JobRequest
-	if err := json.Unmarshal(a.job.Request, &request); err != nil {
+	if err := json.Unmarshal(a.delivery.Job.Request, &request); err != nil {
 		return nil, failed("The request cannot be read.")
 	}
 	folder, err := os.MkdirTemp(a.Dir, "hubbub-job-")

@@ -10,7 +10,7 @@ import (
 const (
 	// lookAhead is how many deliveries are searched for a job of another account,
 	// and lookInterval how often at most.
-	lookAhead    = 1000
+	lookAhead    = 2000
 	lookInterval = 2 * time.Second
 	// maxServed bounds the accounts that are remembered.
 	maxServed = 1000

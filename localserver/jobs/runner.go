@@ -152,7 +152,7 @@ func (r *Runner) take(d *store.Delivery) {
 	switch {
 	case errors.Is(err, errEnded):
 	case errors.Is(err, errOver):
-		r.removeDelivery(d, a.job)
+		r.leaveQueue(a.job, d.Job.Entry)
 	case errors.Is(err, errTaken):
 		r.giveBack(d, takenPause)
 	case err != nil:
@@ -176,8 +176,9 @@ func (r *Runner) giveBack(d *store.Delivery, pause time.Duration) {
 	}
 }
 
-// removeDelivery takes a job that is over out of the queue, after its webhook was queued.
-func (r *Runner) removeDelivery(d *store.Delivery, j store.Job) {
+// leaveQueue takes the entry of a job that is over out of the queue, after its webhook was
+// queued.
+func (r *Runner) leaveQueue(j store.Job, entry uint64) {
 	ctx, cancel := r.call()
 	defer cancel()
 	var err error
@@ -185,7 +186,7 @@ func (r *Runner) removeDelivery(d *store.Delivery, j store.Job) {
 		err = r.Store.QueueHook(ctx, j)
 	}
 	if err == nil {
-		err = d.Done(ctx)
+		err = r.Store.RemoveJob(ctx, entry)
 	}
 	if err != nil { // it is delivered again, and nothing else happens then
 		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)
@@ -198,11 +199,17 @@ func (r *Runner) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), storeTimeout)
 }
 
-// Cancel ends a job of this node at once; on other nodes its worker notices.
-func (r *Runner) Cancel(id string) {
+// Cancel ends a job that was canceled. A worker of this node stops at once, one of
+// another node notices it, and a job that waited for one leaves the queue.
+func (r *Runner) Cancel(j store.Job, waited bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if cancel := r.active[id]; cancel != nil {
-		cancel(errLost)
+	end := r.active[j.ID]
+	r.mu.Unlock()
+	switch {
+	case end != nil:
+		end(errLost)
+	case waited:
+		r.Counters.Canceled.Add(1)
+		r.leaveQueue(j, j.Entry)
 	}
 }

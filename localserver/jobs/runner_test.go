@@ -311,6 +311,30 @@ func r2(r *Runner, node string) *Runner {
 	return &Runner{Options: o, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
 }
 
+// TestCanceledWhileItWaits: a job that is canceled before a worker has taken it leaves the
+// queue, and its webhook is queued.
+func TestCanceledWhileItWaits(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	j := newJob("a", "x")
+	j.Hook = &store.JobHook{URL: "https://x.example/"}
+	id := submit(t, s, j)
+	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Status = store.JobCanceled
+	if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
+		t.Fatal(err)
+	}
+	runner(t, s, "n1", 0, nil).Cancel(j, true)
+	for q, want := range map[store.Queue]int{store.RunQueue: 0, store.HookQueue: 1} {
+		if n, err := s.Queued(t.Context(), q); n != want || err != nil {
+			t.Errorf("%s: %d queued (%v)", q, n, err)
+		}
+	}
+}
+
 // TestCanceledWhileItRuns: a job that is canceled ends without a result.
 func TestCanceledWhileItRuns(t *testing.T) {
 	t.Parallel()
@@ -330,7 +354,7 @@ func TestCanceledWhileItRuns(t *testing.T) {
 			if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
 				t.Fatal(err)
 			}
-			r.Cancel(id)
+			r.Cancel(j, false)
 		}
 	}
 	for deadline := time.Now().Add(patience); r.Counters.Canceled.Load() == 0; time.Sleep(10 * time.Millisecond) {

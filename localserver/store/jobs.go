@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,14 +25,20 @@ const (
 	// JobAckWait is how long a delivery that is not extended belongs to its
 	// receiver: then the queue delivers it again.
 	JobAckWait = 30 * time.Second
-	// maxQueued bounds each queue, of all accounts together. The queues are bounded
-	// separately: a job that ends leaves its queue after its notification was queued.
-	maxQueued = 10_000
+	// maxQueued bounds each queue of one account, and maxQueuedTotal both queues of all
+	// accounts. The queues are bounded separately: a job that ends leaves its queue after
+	// its notification was queued.
+	maxQueued      = 2_000
+	maxQueuedTotal = 100_000
 	// queueAge is when a job that nobody took is removed from the queue. Its
 	// media have expired by then.
 	queueAge = jobAge - time.Hour
 	// nextWait bounds one request for the next delivery.
 	nextWait = 20 * time.Second
+	// moreBatch is how many deliveries More requests at once, and moreBytes after how
+	// many bytes it requests no more.
+	moreBatch = 100
+	moreBytes = 8 << 20
 
 	jobStream = "JOBS"
 )
@@ -60,13 +65,16 @@ type Job struct {
 	// ID is a UUID of version 7: later jobs have larger ones.
 	ID      string `json:"id"`
 	Account string `json:"account"`
-	// Kind and Request say what to do; both are opaque to the store. Request may
-	// contain personal data and is deleted when the job ends.
+	// Kind and Request say what to do; both are opaque to the store. Request may contain
+	// personal data. Only the entry in the queue has it, whose bytes are overwritten
+	// when the job ends; no record has it.
 	Kind    string          `json:"kind"`
 	Request json.RawMessage `json:"request,omitempty"`
-	Status  JobStatus       `json:"status"`
-	Created time.Time       `json:"created"`
-	Updated time.Time       `json:"updated"`
+	// Entry is the sequence number of the job's entry in the queue.
+	Entry   uint64    `json:"entry,omitempty"`
+	Status  JobStatus `json:"status"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
 	// Node and Attempt say who runs it, and Attempts how often it was begun.
 	Node     string `json:"node,omitempty"`
 	Attempt  string `json:"attempt,omitempty"`
@@ -111,6 +119,8 @@ type Jobs interface {
 	// RestoreJob writes the record of a job that was queued and has none, and
 	// returns its revision. ErrConflict says that it has one.
 	RestoreJob(ctx context.Context, j Job) (uint64, error)
+	// RemoveJob removes an entry from its queue, as Delivery.Done does.
+	RemoveJob(ctx context.Context, entry uint64) error
 
 	// Next waits for the next delivery of a queue until ctx ends. Each delivery
 	// belongs to one receiver at a time, of all nodes.
@@ -135,12 +145,16 @@ const (
 	HookQueue Queue = "hook"
 )
 
-func (q Queue) subject() string { return "hubbub.jobs." + string(q) }
+// subject is the subject of an account's entries in a queue.
+func (q Queue) subject(account string) string {
+	return "hubbub.jobs." + string(q) + "." + hashOf(account)
+}
 
 // Delivery is a job from a queue. The receiver ends it with Done or Return.
 type Delivery struct {
-	Job Job // as it was queued, not its record
-	msg jetstream.Msg
+	Job   Job // as it was queued, not its record
+	store *Store
+	msg   jetstream.Msg
 }
 
 // Extend keeps the delivery for another JobAckWait. It must be called more often
@@ -148,7 +162,7 @@ type Delivery struct {
 func (d *Delivery) Extend() error { return d.msg.InProgress() }
 
 // Done removes the delivery from the queue.
-func (d *Delivery) Done(ctx context.Context) error { return d.msg.DoubleAck(ctx) }
+func (d *Delivery) Done(ctx context.Context) error { return d.store.RemoveJob(ctx, d.Job.Entry) }
 
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
@@ -161,10 +175,11 @@ func (s *Store) setUpJobs(ctx context.Context, storage jetstream.StorageType) (e
 	if err != nil {
 		return err
 	}
-	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: jobStream, Subjects: []string{"hubbub.jobs.*"}, Storage: storage, Replicas: s.replicas,
-		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgsPerSubject: maxQueued, MaxMsgSize: maxJob,
-		Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
+	s.queued, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		// Without an account: entries of earlier versions.
+		Name: jobStream, Subjects: []string{"hubbub.jobs.*", "hubbub.jobs.*.*"}, Storage: storage, Replicas: s.replicas,
+		Retention: jetstream.WorkQueuePolicy, MaxAge: queueAge, MaxMsgs: maxQueuedTotal, MaxMsgsPerSubject: maxQueued,
+		MaxMsgSize: maxJob, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true,
 	})
 	if err != nil {
 		return err
@@ -172,8 +187,9 @@ func (s *Store) setUpJobs(ctx context.Context, storage jetstream.StorageType) (e
 	s.queues = map[Queue]jetstream.Consumer{}
 	for _, q := range []Queue{RunQueue, HookQueue} {
 		s.queues[q], err = s.js.CreateOrUpdateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
-			Durable: string(q), FilterSubject: q.subject(), AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
+			Durable: string(q), AckPolicy: jetstream.AckExplicitPolicy,
+			FilterSubjects: []string{"hubbub.jobs." + string(q), "hubbub.jobs." + string(q) + ".*"},
+			AckWait:        JobAckWait, MaxDeliver: -1, MaxAckPending: -1, Replicas: s.replicas,
 		})
 		if err != nil {
 			return err
@@ -222,7 +238,10 @@ func (s *Store) createJob(ctx context.Context, j Job) error {
 	if len(raw) > maxNewJob {
 		return ErrTooLarge
 	}
-	if err := s.enqueue(ctx, RunQueue, j.ID, raw); err != nil {
+	if j.Entry, err = s.enqueue(ctx, RunQueue, j, raw); err != nil {
+		return err
+	}
+	if raw, err = jobRecord(j); err != nil {
 		return err
 	}
 	err = retry(ctx, func(ctx context.Context) error {
@@ -233,6 +252,13 @@ func (s *Store) createJob(ctx context.Context, j Job) error {
 		err = nil
 	}
 	return err
+}
+
+// jobRecord is the record of a job.
+func jobRecord(j Job) ([]byte, error) {
+	j.Request = nil
+	raw, err := json.Marshal(j)
+	return raw, wrap("job "+j.ID, err)
 }
 
 // Job returns the record of an account's job.
@@ -249,7 +275,7 @@ func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j J
 
 // RestoreJob writes the record of a job that was queued and has none.
 func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err error) {
-	raw, err := json.Marshal(j)
+	raw, err := jobRecord(j)
 	if err == nil {
 		revision, err = s.jobs.Create(ctx, jobKey(j.Account, j.ID), raw)
 	}
@@ -262,9 +288,9 @@ func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err err
 // UpdateJob replaces a record. An attempt whose response was lost counts as
 // written if the record reads as it was to be.
 func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
-	raw, err := json.Marshal(j)
+	raw, err := jobRecord(j)
 	if err != nil {
-		return 0, fmt.Errorf("job %s: %w", j.ID, err)
+		return 0, err
 	}
 	key, attempted := jobKey(j.Account, j.ID), false
 	var next uint64
@@ -310,21 +336,44 @@ func (s *Store) ListJobs(ctx context.Context, account string, now time.Time, mat
 	return found, s.report("list jobs", err)
 }
 
-// enqueue adds a message to a queue, once for each id.
-func (s *Store) enqueue(ctx context.Context, q Queue, id string, raw []byte) error {
-	return retry(ctx, func(ctx context.Context) error {
-		_, err := s.js.Publish(ctx, q.subject(), raw, jetstream.WithMsgID(string(q)+" "+id))
+// enqueue adds an entry to a queue, once for each job, and returns its sequence number.
+func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry uint64, err error) {
+	err = retry(ctx, func(ctx context.Context) error {
+		ack, err := s.js.Publish(ctx, q.subject(j.Account), raw, jetstream.WithMsgID(string(q)+" "+j.ID))
+		if err == nil {
+			entry = ack.Sequence
+		}
 		return storeError(err)
 	})
+	return entry, err
 }
 
 // QueueHook queues the notification of a job.
 func (s *Store) QueueHook(ctx context.Context, j Job) error {
 	raw, err := json.Marshal(Job{ID: j.ID, Account: j.Account})
 	if err == nil {
-		err = s.enqueue(ctx, HookQueue, j.ID, raw)
+		_, err = s.enqueue(ctx, HookQueue, j, raw)
 	}
 	return s.report("queue webhook", err)
+}
+
+// RemoveJob removes an entry from its queue and overwrites its bytes. It may have been
+// removed before, or be unknown: records of earlier versions do not name it.
+func (s *Store) RemoveJob(ctx context.Context, entry uint64) error {
+	if entry == 0 {
+		return nil
+	}
+	err := retry(ctx, func(ctx context.Context) error {
+		err := s.queued.SecureDeleteMsg(ctx, entry)
+		if err == nil || transient(err) {
+			return err
+		}
+		if _, gone := s.queued.GetMsg(ctx, entry); errors.Is(gone, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		return err
+	})
+	return s.report("remove job from queue", err)
 }
 
 // Next waits for the next delivery.
@@ -344,33 +393,43 @@ func (s *Store) Next(ctx context.Context, q Queue) (*Delivery, error) {
 		case err != nil:
 			return nil, s.report("next job", err)
 		}
-		d, err := newDelivery(msg)
+		d, err := s.newDelivery(msg)
 		return d, s.report("next job", err)
 	}
 }
 
-func newDelivery(msg jetstream.Msg) (*Delivery, error) {
-	d := &Delivery{msg: msg}
-	if err := json.Unmarshal(msg.Data(), &d.Job); err != nil {
+func (s *Store) newDelivery(msg jetstream.Msg) (*Delivery, error) {
+	d := &Delivery{store: s, msg: msg}
+	meta, err := msg.Metadata()
+	if err == nil {
+		err = json.Unmarshal(msg.Data(), &d.Job)
+	}
+	if err != nil {
 		_ = msg.Term() // nobody can read it
 		return nil, err
 	}
+	d.Job.Entry = meta.Sequence.Stream
 	return d, nil
 }
 
 // More returns the deliveries that follow. Those that came before an error are
 // returned with it.
 func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
-	batch, err := s.queues[q].FetchNoWait(most)
-	if err != nil {
-		return nil, s.report("next jobs", err)
-	}
-	for msg := range batch.Messages() {
-		if d, invalid := newDelivery(msg); invalid == nil {
-			list = append(list, d)
+	for size, n := 0, moreBatch; n == moreBatch && len(list) < most && size < moreBytes && err == nil; {
+		batch, failed := s.queues[q].FetchNoWait(min(moreBatch, most-len(list)))
+		if failed != nil {
+			return list, s.report("next jobs", failed)
 		}
+		n = 0
+		for msg := range batch.Messages() {
+			n, size = n+1, size+len(msg.Data())
+			if d, invalid := s.newDelivery(msg); invalid == nil {
+				list = append(list, d)
+			}
+		}
+		err = batch.Error()
 	}
-	return list, s.report("next jobs", batch.Error())
+	return list, s.report("next jobs", err)
 }
 
 // Queued returns how many deliveries wait.

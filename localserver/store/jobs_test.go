@@ -1,9 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +114,7 @@ func TestJobQueueAfterCrash(t *testing.T) {
 	next(t, s) // neither done nor given back
 	raw, err := json.Marshal(job("j2"))
 	if err == nil {
-		err = s.enqueue(ctx, RunQueue, "j2", raw) // without a record
+		_, err = s.enqueue(ctx, RunQueue, job("j2"), raw) // without a record
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
@@ -162,13 +166,13 @@ func TestLargeJob(t *testing.T) {
 	}
 }
 
-// A full queue takes no more jobs. The jobs in it can still leave it: their
-// notifications have a queue of their own.
+// A full queue of an account takes no more jobs of it. The jobs in it can still leave it:
+// their notifications have a queue of their own.
 func TestFullQueue(t *testing.T) {
 	s := open(t, "")
 	ctx := context.Background()
 	for range maxQueued {
-		if _, err := s.js.PublishAsync(RunQueue.subject(), []byte(`{}`), jetstream.WithStallWait(time.Minute)); err != nil {
+		if _, err := s.js.PublishAsync(RunQueue.subject("a"), []byte(`{}`), jetstream.WithStallWait(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,10 +191,129 @@ func TestFullQueue(t *testing.T) {
 	if err := s.QueueHook(ctx, job("j2")); err != nil {
 		t.Errorf("a notification: %v", err)
 	}
+	other := job("j4")
+	if other.Account = "b"; s.CreateJob(ctx, other) != nil {
+		t.Error("the jobs of one account exclude those of another")
+	}
 	if err := next(t, s).Done(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.CreateJob(ctx, job("j3")); err != nil {
 		t.Errorf("after one has left: %v", err)
+	}
+}
+
+// What a job was to do is in its entry of the queue alone, whose bytes are overwritten.
+func TestRequestIsErased(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const secret = "voiceprint-of-a-person"
+	stored := func() (found bool) {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil // removed meanwhile
+			}
+			raw, _ := os.ReadFile(path)
+			found = found || bytes.Contains(raw, []byte(secret))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	for _, id := range []string{"j1", "j2", "j3"} {
+		j := job(id)
+		j.Request = json.RawMessage(`"` + secret + `"`)
+		if err := s.CreateJob(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.CreateJob(t.Context(), job("j4")); err != nil { // keeps their file
+		t.Fatal(err)
+	}
+	if !stored() {
+		t.Fatal("the request is not stored")
+	}
+	// The first one ends, the second one is canceled before it begins, the third one
+	// while a worker has it.
+	for range 2 {
+		d := next(t, s)
+		j, revision, err := s.Job(t.Context(), "a", d.Job.ID, noon)
+		if err != nil || j.Request != nil || string(d.Job.Request) != `"`+secret+`"` {
+			t.Fatalf("%+v, %s (%v)", j, d.Job.Request, err)
+		}
+		if _, err := s.UpdateJob(t.Context(), d.Job, revision); err != nil {
+			t.Fatal(err)
+		}
+		if d.Job.ID == "j1" {
+			err = d.Done(t.Context())
+		} else if err = s.RemoveJob(t.Context(), j.Entry); err == nil {
+			err = d.Done(t.Context())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", d.Job.ID, err)
+		}
+	}
+	j, _, err := s.Job(t.Context(), "a", "j3", noon)
+	if err == nil {
+		err = s.RemoveJob(t.Context(), j.Entry)
+	}
+	if n, failed := s.Queued(t.Context(), RunQueue); n != 1 || err != nil || failed != nil {
+		t.Errorf("%d queued (%v, %v)", n, err, failed)
+	}
+	if stored() {
+		t.Error("the request can be read")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if stored() {
+		t.Error("the request can be read after the server has ended")
+	}
+}
+
+// Jobs in a queue of an earlier version are delivered, with those that are new.
+func TestQueueOfEarlierVersion(t *testing.T) {
+	s := open(t, "")
+	ctx := t.Context()
+	config := s.queued.CachedInfo().Config
+	if err := s.js.DeleteStream(ctx, jobStream); err != nil {
+		t.Fatal(err)
+	}
+	config.Subjects, config.MaxMsgs, config.MaxMsgsPerSubject = []string{"hubbub.jobs.*"}, -1, 10_000
+	if _, err := s.js.CreateStream(ctx, config); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []Queue{RunQueue, HookQueue} {
+		_, err := s.js.CreateConsumer(ctx, jobStream, jetstream.ConsumerConfig{
+			Durable: string(q), FilterSubject: "hubbub.jobs." + string(q), AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: JobAckWait, MaxDeliver: -1, MaxAckPending: -1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := json.Marshal(job("j1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.js.Publish(ctx, "hubbub.jobs.run", raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.setUpJobs(ctx, jetstream.MemoryStorage); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateJob(ctx, job("j2")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"j1", "j2"} {
+		d := next(t, s)
+		if err := d.Done(ctx); d.Job.ID != want || err != nil {
+			t.Errorf("%+v (%v), want %s", d.Job, err, want)
+		}
 	}
 }

@@ -100,6 +100,7 @@ type Store struct {
 	counters  bucket
 	secrets   bucket
 	jobs      bucket
+	queued    jetstream.Stream
 	queues    map[Queue]jetstream.Consumer
 
 	// On a cluster only:
