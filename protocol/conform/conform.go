@@ -4,9 +4,10 @@
 //
 // A Rule has a name, a sentence, a section, and a function that tests the
 // service through a prober, which keeps what several rules share: a conversation
-// is sent once, and a dozen rules examine its events. What is sent is bounded:
-// some two hundred small requests and about twenty short streams, never more
-// than four at once.
+// is sent once, and a dozen rules examine its events. The first thing that is not
+// as expected ends the function by a panic, which try recovers, as in tests of Go.
+// What is sent is bounded: some two hundred small requests and about twenty short
+// streams, never more than four at once.
 package conform
 
 import (
@@ -51,7 +52,7 @@ type Rule struct {
 	// Many rules send more than a hundred requests.
 	Many bool
 
-	check func(ctx context.Context, p *prober) (seen string, err error)
+	check func(p *prober) (seen string)
 }
 
 // Source is the document and the section that has the rule.
@@ -130,28 +131,28 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	if o.Begin == nil {
 		o.Begin = func(int, int, string) {}
 	}
-	p := newProber(o)
-	if err := p.reachable(ctx); err != nil {
-		return nil, err
-	}
-	running, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	p := newProber(ctx, o)
 	defer p.background.Wait()
 	defer stop()
-	p.start(running, rules)
+	if err := p.reachable(); err != nil {
+		return nil, err
+	}
+	p.start(rules)
 	var results []Result
 	for i, r := range rules {
 		o.Begin(i, len(rules), r.Name)
-		results = append(results, p.apply(ctx, r))
+		results = append(results, p.apply(r))
 	}
 	return results, nil
 }
 
 // apply tests one rule.
-func (p *prober) apply(ctx context.Context, r Rule) Result {
+func (p *prober) apply(r Rule) Result {
 	began := time.Now()
 	res := Result{Rule: r, Verdict: Skipped}
 	switch {
-	case ctx.Err() != nil:
+	case p.ctx.Err() != nil:
 		res.Seen = "interrupted"
 		return res
 	case r.Slow && !p.runs(r):
@@ -161,13 +162,13 @@ func (p *prober) apply(ctx context.Context, r Rule) Result {
 		res.Seen = "it sends more than a hundred requests: --rate includes it"
 		return res
 	}
-	seen, err := r.check(ctx, p)
+	res.Verdict = Holds
+	err := try(func() { res.Seen = r.check(p) })
 	res.Took = time.Since(began)
-	res.Verdict, res.Seen = Holds, seen
 	var v *verdict
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
+	case p.ctx.Err() != nil:
 		res.Verdict, res.Seen = Skipped, "interrupted"
 	case errors.As(err, &v):
 		res.Verdict, res.Seen = v.verdict, v.seen
@@ -191,14 +192,40 @@ type verdict struct {
 
 func (v *verdict) Error() string { return v.seen }
 
-func differs(format string, args ...any) error {
-	return &verdict{Differs, fmt.Sprintf(format, args...)}
+// failure is the panic that ends a rule, or a step that rules need.
+type failure struct{ error }
+
+// try does a rule or a step, and returns the error that ended it.
+func try(do func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	do()
+	return nil
 }
 
-func notOffered(format string, args ...any) error {
-	return &verdict{NotOffered, fmt.Sprintf(format, args...)}
+// require ends the rule if there is an error.
+func require(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
 }
 
-func skipped(format string, args ...any) error {
-	return &verdict{Skipped, fmt.Sprintf(format, args...)}
+// differs, notOffered and skipped end the rule with a verdict.
+func differs(format string, args ...any) {
+	panic(failure{&verdict{Differs, fmt.Sprintf(format, args...)}})
+}
+
+func notOffered(format string, args ...any) {
+	panic(failure{&verdict{NotOffered, fmt.Sprintf(format, args...)}})
+}
+
+func skipped(format string, args ...any) {
+	panic(failure{&verdict{Skipped, fmt.Sprintf(format, args...)}})
 }

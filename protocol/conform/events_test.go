@@ -84,11 +84,12 @@ func TestEventRules(t *testing.T) {
 			"+6@7", "-6@8", "+7@8", "-7@9", "+8@9", "-8@10"}, differs: []string{"events/speakers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProber(Options{})
-			_, _ = p.conversationOnce.get(func() (*exchange, error) { return &exchange{messages: script(t, tt.script...)}, nil })
+			p := newProber(t.Context(), Options{})
+			p.conversationOnce.get(func() *exchange { return &exchange{messages: script(t, tt.script...)} })
 			var got []string
 			for _, r := range eventRules {
-				seen, err := r.check(t.Context(), p)
+				var seen string
+				err := try(func() { seen = r.check(p) })
 				var v *verdict
 				switch {
 				case err == nil && seen == "":
@@ -131,20 +132,20 @@ func TestSlowRules(t *testing.T) {
 		"other close": {exchange{messages: closing, end: ending{over: true, code: 1000}, closeTook: 60 * time.Second}, "1000"},
 		"no close":    {exchange{messages: closing, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
 	} {
-		p := newProber(Options{})
-		_, _ = p.silenceOnce.get(func() (*exchange, error) { return &tt.talk, nil })
-		_, err := streamSilence(t.Context(), p)
+		p := newProber(t.Context(), Options{})
+		p.silenceOnce.get(func() *exchange { return &tt.talk })
+		err := try(func() { streamSilence(p) })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {
-		p := newProber(Options{})
-		_, _ = p.oldTokenOnce.get(func() (*response, error) {
+		p := newProber(t.Context(), Options{})
+		p.oldTokenOnce.get(func() *response {
 			return &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
-				body: []byte(`{"requestId":"x","message":"used"}`)}, nil
+				body: []byte(`{"requestId":"x","message":"used"}`)}
 		})
-		if _, err := tokenLifetime(t.Context(), p); (err == nil) != holds {
+		if err := try(func() { tokenLifetime(p) }); (err == nil) != holds {
 			t.Errorf("%d: %v", status, err)
 		}
 	}

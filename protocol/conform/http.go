@@ -2,7 +2,6 @@ package conform
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,23 +56,21 @@ func (r *response) excerpt() string {
 }
 
 // do sends a request. It obeys a Retry-After that is not too long.
-func (p *prober) do(ctx context.Context, a request) (*response, error) {
+func (p *prober) do(a request) *response {
 	for {
-		r, err := p.attempt(ctx, a)
-		if err != nil || a.limited || r.status != http.StatusTooManyRequests || p.waits.Add(1) > maxWaits {
-			return r, err
+		r := p.attempt(a)
+		if a.limited || r.status != http.StatusTooManyRequests || p.waits.Add(1) > maxWaits {
+			return r
 		}
 		wait := protocol.RetryAfter(r.header.Get("Retry-After"), time.Now())
 		if wait == 0 || wait > maxWait {
-			return r, nil
+			return r
 		}
-		if err := protocol.Sleep(ctx, wait); err != nil {
-			return nil, err
-		}
+		p.sleep(wait)
 	}
 }
 
-func (p *prober) attempt(ctx context.Context, a request) (*response, error) {
+func (p *prober) attempt(a request) *response {
 	address := a.address
 	if address == "" {
 		address = p.Client.BaseURL() + a.path
@@ -82,9 +79,9 @@ func (p *prober) attempt(ctx context.Context, a request) (*response, error) {
 	if a.method != http.MethodGet && a.method != http.MethodDelete {
 		body = strings.NewReader(a.body)
 	}
-	req, err := http.NewRequestWithContext(ctx, a.method, address, body)
+	req, err := http.NewRequestWithContext(p.ctx, a.method, address, body)
 	if err != nil {
-		return nil, differs("the service returned an address that cannot be parsed")
+		differs("the service returned an address that cannot be parsed")
 	}
 	if a.address == "" {
 		switch a.auth {
@@ -110,16 +107,16 @@ func (p *prober) attempt(ctx context.Context, a request) (*response, error) {
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		panic(failure{fmt.Errorf("%s: %w", what, err)})
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
-		return nil, differs("%s returned %d with an incomplete body", what, resp.StatusCode)
+		differs("%s returned %d with an incomplete body", what, resp.StatusCode)
 	}
 	r := &response{request: what, status: resp.StatusCode, header: resp.Header, body: raw}
 	p.learnSecrets(raw)
-	return r, nil
+	return r
 }
 
 // learnSecrets adds the secrets in the url of a response.
@@ -138,103 +135,82 @@ func (p *prober) learnSecrets(body []byte) {
 	}
 }
 
-// is requires a status.
-func (r *response) is(status int) error {
+// expect requires a status.
+func (r *response) expect(status int) {
 	if r.status != status {
-		return differs("%s", r)
+		differs("%s", r)
 	}
-	return nil
 }
 
-// ok requires any success.
-func (r *response) ok() error {
+// expectSuccess requires any success.
+func (r *response) expectSuccess() {
 	if r.status/100 != 2 {
-		return differs("%s", r)
+		differs("%s", r)
 	}
-	return nil
 }
 
-// isJSON requires a JSON object with that content type.
-func (r *response) isJSON() (map[string]json.RawMessage, error) {
+// object requires a JSON object with that content type.
+func (r *response) object() map[string]json.RawMessage {
 	kind, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, differs("%s; its Content-Type is %q", r, r.header.Get("Content-Type"))
+		differs("%s; its Content-Type is %q", r, r.header.Get("Content-Type"))
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(r.body, &fields); err != nil || fields == nil {
-		return nil, differs("%s, which is not a JSON object", r)
+		differs("%s, which is not a JSON object", r)
 	}
-	return fields, nil
+	return fields
 }
 
 // text requires string fields that are not empty.
-func (r *response) text(names ...string) (map[string]string, error) {
-	fields, err := r.isJSON()
-	if err != nil {
-		return nil, err
-	}
+func (r *response) text(names ...string) map[string]string {
+	fields := r.object()
 	out := map[string]string{}
 	for _, name := range names {
 		var s *string
 		if raw, ok := fields[name]; !ok || json.Unmarshal(raw, &s) != nil || s == nil || *s == "" {
-			return nil, differs("%s, without %q as a string", r, name)
+			differs("%s, without %q as a string", r, name)
 		}
 		out[name] = *s
 	}
-	return out, nil
+	return out
 }
 
 // uuid is the form of RFC 9562, 4.
 var uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// apiError requires an error body with a status.
-func (r *response) apiError(status int) error {
-	if err := r.is(status); err != nil {
-		return err
-	}
-	_, err := r.text("requestId", "message")
-	return err
+// expectAPIError requires an error body with a status.
+func (r *response) expectAPIError(status int) {
+	r.expect(status)
+	r.text("requestId", "message")
 }
 
-// refused sends a request that must get an error body with a status.
-func (p *prober) refused(ctx context.Context, a request, status int) error {
-	r, err := p.do(ctx, a)
-	if err != nil {
-		return err
-	}
-	return r.apiError(status)
-}
+// expectError sends a request that must get an error body with a status.
+func (p *prober) expectError(a request, status int) { p.do(a).expectAPIError(status) }
 
-// invalid requires a 400 with the fields that are invalid.
-func (r *response) invalid() error {
-	if err := r.is(http.StatusBadRequest); err != nil {
-		return err
-	}
-	fields, err := r.isJSON()
-	if err != nil {
-		return err
-	}
-	if _, err := r.text("message"); err != nil {
-		return err
-	}
+// expectInvalid requires a 400 with the fields that are invalid.
+func (r *response) expectInvalid() {
+	r.expect(http.StatusBadRequest)
+	fields := r.object()
+	r.text("message")
 	var list []map[string]any
 	if json.Unmarshal(fields["errors"], &list) != nil || list == nil {
-		return differs(`%s, without "errors" as an array of objects`, r)
+		differs(`%s, without "errors" as an array of objects`, r)
 	}
 	for _, e := range list {
 		field, isText := e["field"].(string)
 		message, hasMessage := e["message"].(string)
 		if !isText || field == "" || !hasMessage || message == "" {
-			return differs(`%s: an entry of "errors" has no field and message`, r)
+			differs(`%s: an entry of "errors" has no field and message`, r)
 		}
 	}
-	return nil
 }
 
 // reachable returns an error unless there is a service that accepts the key.
-func (p *prober) reachable(ctx context.Context) error {
+func (p *prober) reachable() error {
 	const fix = "Check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection."
-	r, err := p.attempt(ctx, request{method: "GET", path: "/v1/test"})
+	var r *response
+	err := try(func() { r = p.attempt(request{method: "GET", path: "/v1/test"}) })
 	var v *verdict
 	switch {
 	case errors.As(err, &v):

@@ -19,6 +19,7 @@ const burst = 4500 * time.Millisecond
 // prober is one run of the rules, with what several of them share.
 type prober struct {
 	Options
+	ctx        context.Context // of the run
 	secrets    trace.Redactor
 	prefix     string // of the media locations, different in each run
 	waits      atomic.Int32
@@ -41,31 +42,36 @@ type once[T any] struct {
 }
 
 // get does the step, or waits for the goroutine that does.
-func (o *once[T]) get(do func() (T, error)) (T, error) {
-	o.once.Do(func() { o.out, o.err = do() })
-	return o.out, o.err
+func (o *once[T]) get(do func() T) T {
+	o.once.Do(func() { o.err = try(func() { o.out = do() }) })
+	require(o.err)
+	return o.out
 }
 
-func newProber(o Options) *prober {
-	p := &prober{Options: o, prefix: "hubbub-conform-" + rand.Text()[:12]}
+func newProber(ctx context.Context, o Options) *prober {
+	p := &prober{Options: o, ctx: ctx, prefix: "hubbub-conform-" + rand.Text()[:12]}
 	for _, key := range []string{o.Key, o.OtherKey, o.UnpaidKey, o.ExpiredKey} {
 		p.secrets.Add(key)
 	}
 	return p
 }
 
-// start starts the steps that take long and that rules need; they end with ctx.
-func (p *prober) start(ctx context.Context, rules []Rule) {
+// sleep waits for a duration.
+func (p *prober) sleep(d time.Duration) { require(protocol.Sleep(p.ctx, d)) }
+
+// start starts the steps that take long and that rules need. Those report what
+// goes wrong.
+func (p *prober) start(rules []Rule) {
 	long := map[string]func(){
-		"conversation": func() { _, _ = p.conversation(ctx) },
-		"silence":      func() { _, _ = p.silence(ctx) },
-		"oldToken":     func() { _, _ = p.oldToken(ctx) },
+		"conversation": func() { p.conversation() },
+		"silence":      func() { p.silence() },
+		"oldToken":     func() { p.oldToken() },
 	}
 	for _, r := range rules {
 		name := longRuns[r.Name]
 		if do := long[name]; do != nil && p.runs(r) {
 			delete(long, name)
-			p.background.Go(do)
+			p.background.Go(func() { _ = try(do) })
 		}
 	}
 }
@@ -82,40 +88,33 @@ type exchange struct {
 }
 
 // conversation sends the speech in real time.
-func (p *prober) conversation(ctx context.Context) (*exchange, error) {
-	return p.conversationOnce.get(func() (*exchange, error) {
-		s, err := p.open(ctx)
-		if err != nil {
-			return nil, err
-		}
+func (p *prober) conversation() *exchange {
+	return p.conversationOnce.get(func() *exchange {
+		s := p.open()
 		defer s.close()
 		var during map[string]json.RawMessage
 		begin := time.Now()
 		for i := range len(p.Speech) / protocol.ChunkSamples {
-			if err := protocol.Sleep(ctx, time.Until(begin.Add(time.Duration(i+1)*protocol.ChunkDuration))); err != nil {
-				return nil, err
-			}
+			p.sleep(time.Until(begin.Add(time.Duration(i+1) * protocol.ChunkDuration)))
 			if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
 				break // its end says why
 			}
 			if i == min(20, len(p.Speech)/protocol.ChunkSamples/2) {
-				if during, err = p.status(ctx, s.id); err != nil {
-					return nil, err
-				}
+				during = p.status(s.id)
 			}
 		}
-		e := p.finish(ctx, s)
+		e := p.finish(s)
 		e.during = during
-		e.after, err = p.finalStatus(ctx, s.id)
-		return e, err
+		e.after = p.finalStatus(s.id)
+		return e
 	})
 }
 
 // finish ends a stream with end_of_stream and receives until its close.
-func (p *prober) finish(ctx context.Context, s *stream) *exchange {
+func (p *prober) finish(s *stream) *exchange {
 	ended := time.Now()
 	_ = s.text(protocol.EndOfStreamMessage) // if it fails, the end says why
-	s.waitEnd(ctx, closeWait+p.Slack)
+	s.waitEnd(p.ctx, closeWait+p.Slack)
 	e := &exchange{id: s.id, sent: s.audio(), closeTook: closeWait + p.Slack}
 	e.messages, e.end = s.received()
 	if e.end.over {
@@ -125,16 +124,15 @@ func (p *prober) finish(ctx context.Context, s *stream) *exchange {
 	return e
 }
 
-// excerpt sends some seconds of the speech at once, after what before sends. It
-// shows whether that moves the clock.
-func (p *prober) excerpt(ctx context.Context, before func(s *stream) error) (*exchange, error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return nil, err
-	}
+// excerpt sends some seconds of the speech at once, after n times what before
+// sends. It shows whether that moves the clock.
+func (p *prober) excerpt(n int, before func(s *stream) error) *exchange {
+	s := p.open()
 	defer s.close()
-	if err := before(s); err != nil {
-		return nil, differs("the connection was lost: %v", err)
+	for range n {
+		if err := before(s); err != nil {
+			differs("the connection was lost: %v", err)
+		}
 	}
 	left := burst - s.audio()
 	for i := range int(left / protocol.ChunkDuration) {
@@ -142,99 +140,72 @@ func (p *prober) excerpt(ctx context.Context, before func(s *stream) error) (*ex
 			break
 		}
 	}
-	return p.finish(ctx, s), nil
+	return p.finish(s)
 }
 
 // control is the excerpt with nothing before it.
-func (p *prober) control(ctx context.Context) (*exchange, error) {
-	return p.controlOnce.get(func() (*exchange, error) {
-		return p.excerpt(ctx, func(*stream) error { return nil })
-	})
+func (p *prober) control() *exchange {
+	return p.controlOnce.get(func() *exchange { return p.excerpt(0, nil) })
 }
 
 // silence is a stream with one chunk and then none.
-func (p *prober) silence(ctx context.Context) (*exchange, error) {
-	return p.silenceOnce.get(func() (*exchange, error) {
-		s, err := p.open(ctx)
-		if err != nil {
-			return nil, err
-		}
+func (p *prober) silence() *exchange {
+	return p.silenceOnce.get(func() *exchange {
+		s := p.open()
 		defer s.close()
 		began := time.Now()
-		if err := s.chunk(make([]float32, protocol.ChunkSamples)); err != nil {
-			return nil, err
-		}
-		s.waitEnd(ctx, 75*time.Second)
+		require(s.chunk(make([]float32, protocol.ChunkSamples)))
+		s.waitEnd(p.ctx, 75*time.Second)
 		e := &exchange{}
 		e.messages, e.end = s.received()
 		if e.end.over {
 			e.closeTook = e.end.at.Sub(began)
 		}
-		return e, nil
+		return e
 	})
 }
 
 // create creates a stream for other rules. Rules about the creation itself do not
 // use it.
-func (p *prober) create(ctx context.Context) (protocol.LiveStream, error) {
-	var made protocol.LiveStream
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: "{}"})
-	if err != nil {
-		return made, err
-	}
+func (p *prober) create() (made protocol.LiveStream) {
+	r := p.do(request{method: "POST", path: "/v1/live", body: "{}"})
 	if r.status/100 != 2 || json.Unmarshal(r.body, &made) != nil || made.ID == "" || made.URL == "" {
-		return made, skipped("it needs a stream, and none could be created: %s", r)
+		skipped("it needs a stream, and none could be created: %s", r)
 	}
-	return made, nil
+	return made
 }
 
 // open creates a stream and opens it.
-func (p *prober) open(ctx context.Context) (*stream, error) {
-	made, err := p.create(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.dial(ctx, made)
-}
+func (p *prober) open() *stream { return p.dial(p.create()) }
 
 // dial opens a stream that was created.
-func (p *prober) dial(ctx context.Context, made protocol.LiveStream) (*stream, error) {
-	conn, resp, err := p.Client.Dial(ctx, made.URL)
+func (p *prober) dial(made protocol.LiveStream) *stream {
+	conn, resp, err := p.Client.Dial(p.ctx, made.URL)
 	switch {
 	case err != nil:
-		return nil, skipped("it needs an open stream, and none could be opened: %v", err)
+		skipped("it needs an open stream, and none could be opened: %v", err)
 	case conn == nil:
-		return nil, skipped("it needs an open stream, and the handshake returned %d", resp.StatusCode)
+		skipped("it needs an open stream, and the handshake returned %d", resp.StatusCode)
 	}
-	return newStream(made.ID, conn), nil
+	return newStream(made.ID, conn)
 }
 
 // status requests the status of a stream.
-func (p *prober) status(ctx context.Context, id string) (map[string]json.RawMessage, error) {
-	r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + id})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.ok(); err != nil {
-		return nil, err
-	}
-	return r.isJSON()
+func (p *prober) status(id string) map[string]json.RawMessage {
+	r := p.do(request{method: "GET", path: "/v1/live/" + id})
+	r.expectSuccess()
+	return r.object()
 }
 
 // finalStatus waits until a stream is done or has failed, or statusWait has
 // passed, and returns its status.
-func (p *prober) finalStatus(ctx context.Context, id string) (map[string]json.RawMessage, error) {
+func (p *prober) finalStatus(id string) map[string]json.RawMessage {
 	for deadline := time.Now().Add(statusWait + p.Slack); ; {
-		fields, err := p.status(ctx, id)
-		if err != nil {
-			return nil, err
-		}
+		fields := p.status(id)
 		if s := textOf(fields, "status"); s == protocol.StatusDone || s == protocol.StatusError || time.Now().After(deadline) {
-			return fields, nil
+			return fields
 		}
-		if err := protocol.Sleep(ctx, 250*time.Millisecond); err != nil {
-			return nil, err
-		}
+		p.sleep(250 * time.Millisecond)
 	}
 }
 

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -29,25 +28,19 @@ var eventRules = []Rule{
 }
 
 // checkEvents is the check of a rule about the events of the conversation.
-func checkEvents(check func([]message) (string, error)) func(context.Context, *prober) (string, error) {
-	return func(ctx context.Context, p *prober) (string, error) {
-		e, err := p.conversation(ctx)
-		if err != nil {
-			return "", err
-		}
-		return check(e.messages)
-	}
+func checkEvents(check func([]message) string) func(*prober) string {
+	return func(p *prober) string { return check(p.conversation().messages) }
 }
 
 // checkTurns is the check of a rule about the starts and ends that could be parsed;
 // without any the rule is skipped.
-func checkTurns(check func(turns []message) (string, error)) func(context.Context, *prober) (string, error) {
-	return checkEvents(func(all []message) (string, error) {
+func checkTurns(check func(turns []message) string) func(*prober) string {
+	return checkEvents(func(all []message) string {
 		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool {
 			return m.Err != "" || m.Type != protocol.TypeSpeakerStart && m.Type != protocol.TypeSpeakerEnd
 		})
 		if len(turns) == 0 {
-			return "", skipped("there were no events: see events/speech")
+			skipped("there were no events: see events/speech")
 		}
 		return check(turns)
 	})
@@ -56,22 +49,22 @@ func checkTurns(check func(turns []message) (string, error)) func(context.Contex
 // line is the message as one line of text.
 func (m message) line() string { return protocol.Clean(string(m.Raw), 200) }
 
-func shape(all []message) (string, error) {
+func shape(all []message) string {
 	if len(all) == 0 {
-		return "", skipped("there were no messages: see events/speech")
+		skipped("there were no messages: see events/speech")
 	}
 	for _, m := range all {
 		switch {
 		case m.kind != websocket.TextMessage:
-			return "", differs("a binary frame arrived: %s", m.line())
+			differs("a binary frame arrived: %s", m.line())
 		case m.Err != "":
-			return "", differs("%s: %s", m.line(), m.Err)
+			differs("%s: %s", m.line(), m.Err)
 		}
 	}
-	return fmt.Sprintf("%d messages", len(all)), nil
+	return fmt.Sprintf("%d messages", len(all))
 }
 
-func someTurns(all []message) (string, error) {
+func someTurns(all []message) string {
 	starts, ends := 0, 0
 	for _, m := range all {
 		switch m.Type {
@@ -82,36 +75,36 @@ func someTurns(all []message) (string, error) {
 		}
 	}
 	if starts == 0 || ends == 0 {
-		return "", differs("%d starts and %d ends arrived", starts, ends)
+		differs("%d starts and %d ends arrived", starts, ends)
 	}
-	return fmt.Sprintf("%d starts and %d ends", starts, ends), nil
+	return fmt.Sprintf("%d starts and %d ends", starts, ends)
 }
 
-func knownTypes(all []message) (string, error) {
+func knownTypes(all []message) string {
 	for _, m := range all {
 		switch m.Type {
 		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
 		default:
 			if m.Err == "" {
-				return "", differs("%s", m.line())
+				differs("%s", m.line())
 			}
 		}
 	}
-	return "no other types", nil
+	return "no other types"
 }
 
-func maxSpeakers(turns []message) (string, error) {
+func maxSpeakers(turns []message) string {
 	seen := map[string]bool{}
 	for _, m := range turns {
 		seen[m.Speaker] = true
 	}
 	if len(seen) > protocol.MaxSpeakers {
-		return "", differs("there were %d labels", len(seen))
+		differs("there were %d labels", len(seen))
 	}
-	return fmt.Sprintf("%d labels", len(seen)), nil
+	return fmt.Sprintf("%d labels", len(seen))
 }
 
-func milliseconds(turns []message) (string, error) {
+func milliseconds(turns []message) string {
 	for _, m := range turns {
 		var message struct {
 			Data struct {
@@ -123,27 +116,27 @@ func milliseconds(turns []message) (string, error) {
 		}
 		_, digits, _ := strings.Cut(strings.TrimRight(message.Data.Timestamp.String(), "0"), ".")
 		if len(digits) > 3 || m.Timestamp != protocol.Round1ms(m.Timestamp) {
-			return "", differs("%s", m.line())
+			differs("%s", m.line())
 		}
 	}
-	return fmt.Sprintf("%d timestamps", len(turns)), nil
+	return fmt.Sprintf("%d timestamps", len(turns))
 }
 
-func received(turns []message) (string, error) {
+func received(turns []message) string {
 	least := math.Inf(1)
 	for _, m := range turns {
 		behind := m.sent.Seconds() - m.Timestamp
 		if behind < -0.0005 {
-			return "", differs("%s arrived when %.1f s of audio had been sent", m.line(), m.sent.Seconds())
+			differs("%s arrived when %.1f s of audio had been sent", m.line(), m.sent.Seconds())
 		}
 		least = min(least, behind)
 	}
-	return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000), nil
+	return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000)
 }
 
 // pairs and the rules after it each test one property, whatever else is wrong: a
 // fault is reported by its rule, and not by those that follow from it.
-func pairs(turns []message) (string, error) {
+func pairs(turns []message) string {
 	starts, ends := map[string]int{}, map[string]int{}
 	n := 0
 	for _, m := range turns {
@@ -151,18 +144,18 @@ func pairs(turns []message) (string, error) {
 			starts[m.Speaker]++
 			n++
 		} else if ends[m.Speaker]++; ends[m.Speaker] > starts[m.Speaker] {
-			return "", differs("%s ends a turn that did not start", m.line())
+			differs("%s ends a turn that did not start", m.line())
 		}
 	}
 	for label, k := range starts {
 		if ends[label] < k {
-			return "", differs("%s started %d turns and ended %d", protocol.Label(label), k, ends[label])
+			differs("%s started %d turns and ended %d", protocol.Label(label), k, ends[label])
 		}
 	}
-	return fmt.Sprintf("%d turns", n), nil
+	return fmt.Sprintf("%d turns", n)
 }
 
-func lengths(turns []message) (string, error) {
+func lengths(turns []message) string {
 	began := map[string]message{}
 	shortest := math.Inf(1)
 	for _, m := range turns {
@@ -175,38 +168,38 @@ func lengths(turns []message) (string, error) {
 			continue // see events/pairs
 		}
 		if m.Timestamp <= s.Timestamp {
-			return "", differs("a turn of %s starts at %g and ends at %g", protocol.Label(m.Speaker), s.Timestamp, m.Timestamp)
+			differs("a turn of %s starts at %g and ends at %g", protocol.Label(m.Speaker), s.Timestamp, m.Timestamp)
 		}
 		shortest = min(shortest, m.Timestamp-s.Timestamp)
 	}
 	if math.IsInf(shortest, 1) {
-		return "", skipped("no turn had both a start and an end: see events/pairs")
+		skipped("no turn had both a start and an end: see events/pairs")
 	}
-	return fmt.Sprintf("the shortest turn has %.3f s", shortest), nil
+	return fmt.Sprintf("the shortest turn has %.3f s", shortest)
 }
 
-func order(turns []message) (string, error) {
+func order(turns []message) string {
 	for i, m := range turns[1:] {
 		if m.Timestamp < turns[i].Timestamp {
-			return "", differs("%s arrived after %s", m.line(), turns[i].line())
+			differs("%s arrived after %s", m.line(), turns[i].line())
 		}
 	}
-	return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp), nil
+	return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp)
 }
 
-func oneTurn(turns []message) (string, error) {
+func oneTurn(turns []message) string {
 	open := map[string]bool{}
 	for _, m := range turns {
 		start := m.Type == protocol.TypeSpeakerStart
 		if start && open[m.Speaker] {
-			return "", differs("%s starts a turn inside another one of the same label", m.line())
+			differs("%s starts a turn inside another one of the same label", m.line())
 		}
 		open[m.Speaker] = start
 	}
-	return fmt.Sprintf("%d labels", len(open)), nil
+	return fmt.Sprintf("%d labels", len(open))
 }
 
-func labels(turns []message) (string, error) {
+func labels(turns []message) string {
 	seen := map[string]bool{}
 	var names []string
 	for _, m := range turns {
@@ -214,13 +207,13 @@ func labels(turns []message) (string, error) {
 			continue
 		}
 		if want := protocol.SpeakerLabel(len(seen)); m.Speaker != want {
-			return "", differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(m.Speaker), want)
+			differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(m.Speaker), want)
 		}
 		seen[m.Speaker] = true
 		names = append(names, m.Speaker)
 	}
 	if len(names) == 0 {
-		return "", skipped("there was no start: see events/speech")
+		skipped("there was no start: see events/speech")
 	}
-	return strings.Join(names, ", "), nil
+	return strings.Join(names, ", ")
 }

@@ -1,12 +1,12 @@
 package conform
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,243 +32,187 @@ var rateRules = []Rule{
 	{Name: "rate/limit", Expected: "the limit is 100 requests per minute, account and operation; the next one gets 429, an ApiError, with Retry-After", Section: "Rate limits", Chosen: true, Many: true, check: rateLimit},
 }
 
-func errorsForm(ctx context.Context, p *prober) (string, error) {
+func errorsForm(p *prober) string {
 	for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
-		r, err := p.do(ctx, a)
-		if err != nil {
-			return "", err
-		}
+		r := p.do(a)
 		if r.status < 400 {
-			return "", differs("an error was expected: %s", r)
+			differs("an error was expected: %s", r)
 		}
-		if _, err := r.text("requestId", "message"); err != nil {
-			return "", err
-		}
+		r.text("requestId", "message")
 	}
-	return "both are present", nil
+	return "both are present"
 }
 
-func errorsID(ctx context.Context, p *prober) (string, error) {
+func errorsID(p *prober) string {
 	var last string
 	for range 2 {
-		r, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID})
-		if err != nil {
-			return "", err
-		}
-		fields, err := r.text("requestId")
-		if err != nil {
-			return "", err
-		}
+		r := p.do(request{method: "GET", path: "/v1/live/" + unknownID})
+		fields := r.text("requestId")
 		id, head := fields["requestId"], r.header.Get("X-Request-Id")
 		switch {
 		case !uuid.MatchString(id):
-			return "", differs("requestId is %q", id)
+			differs("requestId is %q", id)
 		case head != id:
-			return "", differs("requestId is %s, and the header X-Request-Id is %q", id, head)
+			differs("requestId is %s, and the header X-Request-Id is %q", id, head)
 		case id == last:
-			return "", differs("two requests have the same requestId, %s", id)
+			differs("two requests have the same requestId, %s", id)
 		}
 		last = id
 	}
-	return last, nil
+	return last
 }
 
-func errorsNotFound(ctx context.Context, p *prober) (string, error) {
+func errorsNotFound(p *prober) string {
 	for _, path := range []string{"/v1/nothing", "/v1/", "/v2/test"} {
-		if err := p.refused(ctx, request{method: "GET", path: path}, http.StatusNotFound); err != nil {
-			return "", err
-		}
+		p.expectError(request{method: "GET", path: path}, http.StatusNotFound)
 	}
-	return "404", nil
+	return "404"
 }
 
-func errorsMethod(ctx context.Context, p *prober) (string, error) {
+func errorsMethod(p *prober) string {
 	for _, a := range []request{
 		{method: "DELETE", path: "/v1/test"}, {method: "PUT", path: "/v1/live", body: "{}"},
 		{method: "POST", path: "/v1/live/" + unknownID, body: "{}"}, {method: "GET", path: "/v1/media/output"},
 	} {
-		if err := p.refused(ctx, a, http.StatusMethodNotAllowed); err != nil {
-			return "", err
-		}
+		p.expectError(a, http.StatusMethodNotAllowed)
 	}
-	return "405", nil
+	return "405"
 }
 
-func errorsTooLarge(ctx context.Context, p *prober) (string, error) {
+func errorsTooLarge(p *prober) string {
 	const size = 2 << 20
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: `{"text":"` + strings.Repeat("x", size) + `"}`})
-	if err != nil {
-		return "", err
-	}
+	r := p.do(request{method: "POST", path: "/v1/live", body: `{"text":"` + strings.Repeat("x", size) + `"}`})
 	r.request = "POST /v1/live with a body of 2 MiB" // the whole body would fill the screen
 	if r.status/100 == 2 {
-		return "", notOffered("%s was accepted; the limit is not known", r.request)
+		notOffered("%s was accepted; the limit is not known", r.request)
 	}
-	return "413", r.apiError(http.StatusRequestEntityTooLarge)
+	r.expectAPIError(http.StatusRequestEntityTooLarge)
+	return "413"
 }
 
 // unauthenticated requests a path that needs no key.
-func (p *prober) unauthenticated(ctx context.Context, path string) (*response, error) {
-	r, err := p.do(ctx, request{method: "GET", path: path, auth: "-"})
-	if err != nil {
-		return nil, err
-	}
+func (p *prober) unauthenticated(path string) *response {
+	r := p.do(request{method: "GET", path: path, auth: "-"})
 	if r.status == http.StatusNotFound {
-		return nil, notOffered("%s", r)
+		notOffered("%s", r)
 	}
-	return r, r.is(http.StatusOK)
+	r.expect(http.StatusOK)
+	return r
 }
 
-func openAPI(ctx context.Context, p *prober) (string, error) {
-	r, err := p.unauthenticated(ctx, "/openapi.json")
-	if err != nil {
-		return "", err
-	}
-	fields, err := r.isJSON()
-	if err != nil {
-		return "", err
-	}
+func openAPI(p *prober) string {
+	r := p.unauthenticated("/openapi.json")
+	fields := r.object()
 	version := textOf(fields, "openapi")
 	paths, ok := decode[map[string]json.RawMessage](fields, "paths")
 	if version == "" || !ok {
-		return "", differs("it has no fields openapi and paths")
+		differs("it has no fields openapi and paths")
 	}
 	for _, want := range []string{"/v1/test", "/v1/live", "/v1/live/{id}", "/v1/media/output"} {
 		if _, ok := paths[want]; !ok {
-			return "", differs("it does not describe %s", want)
+			differs("it does not describe %s", want)
 		}
 	}
-	return fmt.Sprintf("OpenAPI %s, %d paths", version, len(paths)), nil
+	return fmt.Sprintf("OpenAPI %s, %d paths", version, len(paths))
 }
 
-func health(path string) func(context.Context, *prober) (string, error) {
-	return func(ctx context.Context, p *prober) (string, error) {
-		r, err := p.unauthenticated(ctx, path)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprint(r.status), nil
-	}
+func health(path string) func(*prober) string {
+	return func(p *prober) string { return fmt.Sprint(p.unauthenticated(path).status) }
 }
 
 // sample is a line of the Prometheus text format.
 var sample = regexp.MustCompile(`(?m)^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? [-+0-9.eEInfNa]+( [0-9]+)?$`)
 
-func metrics(ctx context.Context, p *prober) (string, error) {
-	r, err := p.unauthenticated(ctx, "/metrics")
-	if err != nil {
-		return "", err
-	}
+func metrics(p *prober) string {
+	r := p.unauthenticated("/metrics")
 	n := len(sample.FindAll(r.body, -1))
 	if n == 0 {
-		return "", differs("%s, without a sample in the Prometheus text format", r)
+		differs("%s, without a sample in the Prometheus text format", r)
 	}
-	return fmt.Sprintf("%d samples", n), nil
+	return fmt.Sprintf("%d samples", n)
 }
 
 // limits are the values of the three headers.
 type limits struct{ limit, left, reset int }
 
 // limitsOf parses the headers. A response without any is "not offered".
-func limitsOf(r *response) (limits, error) {
+func limitsOf(r *response) limits {
 	names := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+	if !slices.ContainsFunc(names, func(name string) bool { return r.header.Get(name) != "" }) {
+		notOffered("%s, without any of the headers", r.request)
+	}
 	var n [3]int
-	missing := 0
-	var bad error
 	for i, name := range names {
-		v, err := strconv.Atoi(r.header.Get(name))
-		if r.header.Get(name) == "" {
-			missing++
+		var err error
+		if n[i], err = strconv.Atoi(r.header.Get(name)); err != nil || n[i] < 0 {
+			differs("%s, with %s %q", r, name, r.header.Get(name))
 		}
-		if (err != nil || v < 0) && bad == nil {
-			bad = differs("%s, with %s %q", r, name, r.header.Get(name))
-		}
-		n[i] = v
 	}
-	if missing == len(names) {
-		return limits{}, notOffered("%s, without any of the headers", r.request)
-	}
-	return limits{n[0], n[1], n[2]}, bad
+	return limits{n[0], n[1], n[2]}
 }
 
-func rateHeaders(ctx context.Context, p *prober) (string, error) {
+func rateHeaders(p *prober) string {
 	for _, a := range p.operations() {
 		var before limits
 		for i := range 2 {
-			r, err := p.do(ctx, a)
-			if err != nil {
-				return "", err
-			}
-			now, err := limitsOf(r)
-			if err != nil {
-				return "", err
-			}
+			r := p.do(a)
+			now := limitsOf(r)
 			// Older requests may be more than a minute ago, others may use the key.
 			if i == 1 && now.left == before.left && now.left == now.limit {
-				return "", differs("%s left %d of %d both times", r.request, now.left, now.limit)
+				differs("%s left %d of %d both times", r.request, now.left, now.limit)
 			}
 			if now.left > now.limit || now.reset > 3600 {
-				return "", differs("%s left %d of %d, for %d s", r.request, now.left, now.limit, now.reset)
+				differs("%s left %d of %d, for %d s", r.request, now.left, now.limit, now.reset)
 			}
 			before = now
 		}
 	}
-	return "on all five operations", nil
+	return "on all five operations"
 }
 
 // ratePerMinute is the limit of requests per minute.
 const ratePerMinute = 100
 
-func rateLimit(ctx context.Context, p *prober) (string, error) {
+func rateLimit(p *prober) string {
 	began := time.Now()
 	a := request{method: "GET", path: "/v1/test", limited: true}
-	for n := 1; n <= ratePerMinute+1; n++ {
-		r, err := p.do(ctx, a)
-		if err != nil {
-			return "", err
+	for n := 1; ; n++ {
+		if n > ratePerMinute+1 {
+			differs("%d requests in %.0f s, and none was refused", ratePerMinute+1, time.Since(began).Seconds())
 		}
-		if r.status != http.StatusTooManyRequests {
-			if l, err := limitsOf(r); err == nil && l.limit != ratePerMinute {
-				return "", differs("X-RateLimit-Limit is %d", l.limit)
-			} else if n == 1 && err != nil {
-				var v *verdict
-				if errors.As(err, &v) && v.verdict == NotOffered {
-					return "", err
-				}
-			}
-			continue
+		r := p.do(a)
+		if r.status == http.StatusTooManyRequests {
+			return p.limited(r, n)
 		}
-		return p.limited(ctx, r, n)
+		var l limits
+		var v *verdict
+		switch err := try(func() { l = limitsOf(r) }); {
+		case err == nil && l.limit != ratePerMinute:
+			differs("X-RateLimit-Limit is %d", l.limit)
+		case n == 1 && errors.As(err, &v) && v.verdict == NotOffered:
+			require(err)
+		}
 	}
-	return "", differs("%d requests in %.0f s, and none was refused", ratePerMinute+1, time.Since(began).Seconds())
 }
 
 // limited tests the first 429, the response to the n-th request.
-func (p *prober) limited(ctx context.Context, r *response, n int) (string, error) {
-	if err := r.apiError(http.StatusTooManyRequests); err != nil {
-		return "", err
-	}
-	l, err := limitsOf(r)
-	if err != nil {
-		return "", err
-	}
+func (p *prober) limited(r *response, n int) string {
+	r.expectAPIError(http.StatusTooManyRequests)
+	l := limitsOf(r)
 	wait, err := strconv.Atoi(r.header.Get("Retry-After"))
 	switch {
 	case err != nil || wait < 1 || wait > 60:
-		return "", differs("%s, with Retry-After %q", r, r.header.Get("Retry-After"))
+		differs("%s, with Retry-After %q", r, r.header.Get("Retry-After"))
 	case l.limit != ratePerMinute || l.left != 0:
-		return "", differs("%s, with %d of %d requests left", r, l.left, l.limit)
+		differs("%s, with %d of %d requests left", r, l.left, l.limit)
 	}
 	// Earlier requests with this key count, of this run or of others.
 	if earlier := ratePerMinute + 1 - n; earlier > int(p.tests.Load()) {
-		return "", differs("request number %d was refused, after only %d earlier ones in this run; is the key used elsewhere?", n, p.tests.Load())
+		differs("request number %d was refused, after only %d earlier ones in this run; is the key used elsewhere?", n, p.tests.Load())
 	}
-	other, err := p.do(ctx, request{method: "GET", path: "/v1/live/" + unknownID, limited: true})
-	if err != nil {
-		return "", err
-	}
+	other := p.do(request{method: "GET", path: "/v1/live/" + unknownID, limited: true})
 	if other.status == http.StatusTooManyRequests {
-		return "", differs("after %s, another operation also returned 429", r.request)
+		differs("after %s, another operation also returned 429", r.request)
 	}
-	return fmt.Sprintf("the request after %d was refused for %d s, other operations were not", ratePerMinute, wait), nil
+	return fmt.Sprintf("the request after %d was refused for %d s, other operations were not", ratePerMinute, wait)
 }

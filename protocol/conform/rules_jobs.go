@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -21,91 +20,68 @@ var jobRules = []Rule{
 const jobWait = 30 * time.Second
 
 // diarize creates a job; another service need not have the operation.
-func (p *prober) diarize(ctx context.Context, body string) (*response, error) {
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/diarize", body: body})
-	if err == nil && (r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented) {
-		return nil, notOffered("%s", r)
+func (p *prober) diarize(body string) *response {
+	r := p.do(request{method: "POST", path: "/v1/diarize", body: body})
+	if r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented {
+		notOffered("%s", r)
 	}
-	return r, err
+	return r
 }
 
-func jobURL(ctx context.Context, p *prober) (string, error) {
-	r, err := p.diarize(ctx, `{"url":"/etc/hosts"}`)
-	if err == nil {
-		err = r.invalid()
-	}
-	return "400", err
+func jobURL(p *prober) string {
+	p.diarize(`{"url":"/etc/hosts"}`).expectInvalid()
+	return "400"
 }
 
 // newJob creates a job on audio that does not exist.
-func (p *prober) newJob(ctx context.Context) (id string, err error) {
-	r, err := p.diarize(ctx, `{"url":"media://`+p.prefix+`/none","model":null,"numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,`+
+func (p *prober) newJob() (id string) {
+	r := p.diarize(`{"url":"media://` + p.prefix + `/none","model":null,"numSpeakers":null,"minSpeakers":null,"maxSpeakers":null,` +
 		`"confidence":null,"turnLevelConfidence":null,"exclusive":null,"transcription":null,"webhook":null}`)
-	if err == nil {
-		err = r.is(http.StatusOK)
+	r.expect(http.StatusOK)
+	fields := r.text("jobId", "status")
+	if fields["status"] != protocol.JobCreated {
+		differs("%s", r)
 	}
-	if err != nil {
-		return "", err
-	}
-	fields, err := r.text("jobId", "status")
-	if err == nil && fields["status"] != protocol.JobCreated {
-		err = differs("%s", r)
-	}
-	return fields["jobId"], err
+	return fields["jobId"]
 }
 
-func jobCreated(ctx context.Context, p *prober) (string, error) {
-	_, err := p.newJob(ctx)
-	return "200, created", err
+func jobCreated(p *prober) string {
+	p.newJob()
+	return "200, created"
 }
 
-func jobTranscription(ctx context.Context, p *prober) (string, error) {
-	r, err := p.diarize(ctx, `{"url":"media://`+p.prefix+`/none","transcription":true,"transcriptionConfig":{"model":null}}`)
-	if err != nil {
-		return "", err
-	}
+func jobTranscription(p *prober) string {
+	r := p.diarize(`{"url":"media://` + p.prefix + `/none","transcription":true,"transcriptionConfig":{"model":null}}`)
 	if r.status == http.StatusOK {
-		_, err = r.text("jobId", "status")
-		return "200", err
+		r.text("jobId", "status")
+		return "200"
 	}
 	var refused protocol.ValidationErrorResponse
-	if err = r.invalid(); err == nil && (json.Unmarshal(r.body, &refused) != nil ||
-		!slices.ContainsFunc(refused.Errors, func(e protocol.ValidationError) bool { return e.Field == "transcription" })) {
-		err = differs("%s", r)
+	r.expectInvalid()
+	if json.Unmarshal(r.body, &refused) != nil ||
+		!slices.ContainsFunc(refused.Errors, func(e protocol.ValidationError) bool { return e.Field == "transcription" }) {
+		differs("%s", r)
 	}
-	return "400", err
+	return "400"
 }
 
-func jobFails(ctx context.Context, p *prober) (string, error) {
-	id, err := p.newJob(ctx)
-	if err != nil {
-		return "", err
-	}
+func jobFails(p *prober) string {
+	id := p.newJob()
 	for deadline := time.Now().Add(jobWait + p.Slack); ; {
-		r, err := p.do(ctx, request{method: "GET", path: "/v1/jobs/" + id})
-		if err == nil {
-			err = r.is(http.StatusOK)
-		}
-		if err != nil {
-			return "", err
-		}
-		fields, err := r.isJSON()
-		if err != nil {
-			return "", err
-		}
+		r := p.do(request{method: "GET", path: "/v1/jobs/" + id})
+		r.expect(http.StatusOK)
+		fields := r.object()
 		status, output := textOf(fields, "status"), fields["output"]
 		switch {
 		case status == protocol.JobFailed:
 			var e protocol.JobError
 			if json.Unmarshal(output, &e) != nil || e.Error == "" {
-				return "", differs("%s", r)
+				differs("%s", r)
 			}
-			return "failed: " + protocol.Clean(e.Error, 80), nil
+			return "failed: " + protocol.Clean(e.Error, 80)
 		case output != nil, !slices.Contains([]string{protocol.JobPending, protocol.JobCreated, protocol.JobRunning}, status), time.Now().After(deadline):
-			return "", differs("%s", r)
+			differs("%s", r)
 		}
-		if err := protocol.Sleep(ctx, 250*time.Millisecond); err != nil {
-			return "", err
-		}
+		p.sleep(250 * time.Millisecond)
 	}
 }

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -39,112 +38,87 @@ func (p *prober) operations() []request {
 	}
 }
 
-func testBody(ctx context.Context, p *prober) (string, error) {
-	r, err := p.do(ctx, request{method: "GET", path: "/v1/test"})
-	if err != nil {
-		return "", err
-	}
-	if err := r.ok(); err != nil {
-		return "", err
-	}
-	fields, err := r.text("status", "message")
-	return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"]), err
+func testBody(p *prober) string {
+	r := p.do(request{method: "GET", path: "/v1/test"})
+	r.expectSuccess()
+	fields := r.text("status", "message")
+	return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"])
 }
 
-func testSuccess(ctx context.Context, p *prober) (string, error) {
-	r, err := p.do(ctx, request{method: "GET", path: "/v1/test"})
-	if err != nil {
-		return "", err
+func testSuccess(p *prober) string {
+	r := p.do(request{method: "GET", path: "/v1/test"})
+	fields := r.object()
+	if r.status != http.StatusOK || textOf(fields, "status") != protocol.StatusOK {
+		differs("%s", r)
 	}
-	fields, err := r.isJSON()
-	if err == nil && (r.status != http.StatusOK || textOf(fields, "status") != protocol.StatusOK) {
-		err = differs("%s", r)
-	}
-	return "200 OK", err
+	return "200 OK"
 }
 
-func keyRequired(ctx context.Context, p *prober) (string, error) {
+func keyRequired(p *prober) string {
 	for _, a := range p.operations() {
 		a.auth = "-"
-		r, err := p.do(ctx, a)
-		if err != nil {
-			return "", err
-		}
+		r := p.do(a)
 		if r.status < 400 {
-			return "", differs("without a key, %s", r)
+			differs("without a key, %s", r)
 		}
 	}
-	return "all five refuse", nil
+	return "all five refuse"
 }
 
-func keyMissing(ctx context.Context, p *prober) (string, error) { return p.unauthorized(ctx, "-") }
+func keyMissing(p *prober) string { return p.unauthorized("-") }
 
-func keyUnknown(ctx context.Context, p *prober) (string, error) {
-	return p.unauthorized(ctx, "Bearer hubbub-conform-"+strings.Repeat("x", 20))
+func keyUnknown(p *prober) string {
+	return p.unauthorized("Bearer hubbub-conform-" + strings.Repeat("x", 20))
 }
 
-func keyExpired(ctx context.Context, p *prober) (string, error) {
+func keyExpired(p *prober) string {
 	if p.ExpiredKey == "" {
-		return "", skipped("it needs an expired key: --expired-key KEY")
+		skipped("it needs an expired key: --expired-key KEY")
 	}
-	return p.unauthorized(ctx, "Bearer "+p.ExpiredKey)
+	return p.unauthorized("Bearer " + p.ExpiredKey)
 }
 
 // unauthorized requests every operation with an invalid credential.
-func (p *prober) unauthorized(ctx context.Context, auth string) (string, error) {
+func (p *prober) unauthorized(auth string) string {
 	for _, a := range p.operations() {
 		a.auth = auth
-		if err := p.expectUnauthorized(ctx, a); err != nil {
-			return "", err
-		}
+		p.expectUnauthorized(a)
 	}
-	return "401 from all five", nil
+	return "401 from all five"
 }
 
-func keyMalformed(ctx context.Context, p *prober) (string, error) {
+func keyMalformed(p *prober) string {
 	for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
-		if err := p.expectUnauthorized(ctx, request{method: "GET", path: "/v1/test", auth: auth}); err != nil {
-			return "", differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
+		if err := try(func() { p.expectUnauthorized(request{method: "GET", path: "/v1/test", auth: auth}) }); err != nil {
+			differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
 		}
 	}
-	return "401 without a key or scheme, with other schemes, and with two keys", nil
+	return "401 without a key or scheme, with other schemes, and with two keys"
 }
 
 // expectUnauthorized requires a 401 with its body and header.
-func (p *prober) expectUnauthorized(ctx context.Context, a request) error {
-	r, err := p.do(ctx, a)
-	if err != nil {
-		return err
-	}
-	if err := r.apiError(http.StatusUnauthorized); err != nil {
-		return err
-	}
+func (p *prober) expectUnauthorized(a request) {
+	r := p.do(a)
+	r.expectAPIError(http.StatusUnauthorized)
 	if h := r.header.Get("WWW-Authenticate"); !strings.HasPrefix(strings.ToLower(h), "bearer") {
-		return differs("%s, with WWW-Authenticate %q", r, h)
+		differs("%s, with WWW-Authenticate %q", r, h)
 	}
-	return nil
 }
 
-func keyUnpaid(ctx context.Context, p *prober) (string, error) {
+func keyUnpaid(p *prober) string {
 	if p.UnpaidKey == "" {
-		return "", skipped("it needs a key of an account without a subscription: --unpaid-key KEY")
+		skipped("it needs a key of an account without a subscription: --unpaid-key KEY")
 	}
 	for i, a := range p.operations() {
 		a.auth = "Bearer " + p.UnpaidKey
-		r, err := p.do(ctx, a)
-		if err != nil {
-			return "", err
-		}
+		r := p.do(a)
 		if i == 0 {
-			err = r.ok()
+			r.expectSuccess()
 		} else {
-			err = r.apiError(http.StatusPaymentRequired)
-		}
-		if err != nil {
-			return "", err
+			r.expectAPIError(http.StatusPaymentRequired)
 		}
 	}
-	return "402 from four operations, and /v1/test succeeds", nil
+	return "402 from four operations, and /v1/test succeeds"
 }
 
 // decode decodes a field, and reports whether it has that type and is not null.

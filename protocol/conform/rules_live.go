@@ -1,12 +1,11 @@
 package conform
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -42,392 +41,272 @@ var liveRules = []Rule{
 }
 
 // creations are the responses of two creations, for several rules.
-func (p *prober) creations(ctx context.Context) ([]*response, error) {
-	return p.createdOnce.get(func() (out []*response, err error) {
-		for range 2 {
-			r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: "{}"})
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, r)
-		}
-		return out, nil
+func (p *prober) creations() []*response {
+	return p.createdOnce.get(func() []*response {
+		creation := request{method: "POST", path: "/v1/live", body: "{}"}
+		return []*response{p.do(creation), p.do(creation)}
 	})
 }
 
 // created are the ids and addresses of two streams.
-func (p *prober) created(ctx context.Context) (ids, addresses []string, err error) {
-	made, err := p.creations(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, r := range made {
+func (p *prober) created() (ids, addresses []string) {
+	for _, r := range p.creations() {
 		if r.status/100 != 2 {
-			return nil, nil, skipped("it needs a stream, and none could be created: %s", r)
+			skipped("it needs a stream, and none could be created: %s", r)
 		}
 		var live protocol.LiveStream
 		_ = json.Unmarshal(r.body, &live) // rules test what is missing
 		ids, addresses = append(ids, live.ID), append(addresses, live.URL)
 	}
-	return ids, addresses, nil
+	return ids, addresses
 }
 
-func liveCreate(ctx context.Context, p *prober) (string, error) {
-	made, err := p.creations(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := made[0].ok(); err != nil {
-		return "", err
-	}
-	fields, err := made[0].text("id", "url")
-	return "id " + fields["id"], err
+func liveCreate(p *prober) string {
+	made := p.creations()[0]
+	made.expectSuccess()
+	return "id " + made.text("id", "url")["id"]
 }
 
-func liveSuccess(ctx context.Context, p *prober) (string, error) {
-	made, err := p.creations(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "200", made[0].is(http.StatusOK)
+func liveSuccess(p *prober) string {
+	p.creations()[0].expect(http.StatusOK)
+	return "200"
 }
 
-func liveID(ctx context.Context, p *prober) (string, error) {
-	ids, _, err := p.created(ctx)
-	if err != nil {
-		return "", err
-	}
+func liveID(p *prober) string {
+	ids, _ := p.created()
 	if !uuid.MatchString(ids[0]) || ids[0] == ids[1] {
-		return "", differs("two streams have the ids %q and %q", ids[0], ids[1])
+		differs("two streams have the ids %q and %q", ids[0], ids[1])
 	}
-	return ids[0], nil
+	return ids[0]
 }
 
-func liveAddress(ctx context.Context, p *prober) (string, error) {
-	_, addresses, err := p.created(ctx)
-	if err != nil {
-		return "", err
-	}
+func liveAddress(p *prober) string {
+	_, addresses := p.created()
 	u, err := url.Parse(addresses[0])
 	if err != nil || u.Host == "" {
-		return "", differs("the url is not an address")
+		differs("the url is not an address")
 	}
 	if !u.Query().Has("token") || u.Query().Get("token") == "" {
-		return "", differs("the address %s://%s%s has no token in its query", u.Scheme, u.Host, u.Path)
+		differs("the address %s://%s%s has no token in its query", u.Scheme, u.Host, u.Path)
 	}
 	if u.Scheme == "ws" && strings.HasPrefix(p.Client.BaseURL(), "http://") {
-		return "", skipped("the service is used without TLS (http://)")
+		skipped("the service is used without TLS (http://)")
 	}
 	if u.Scheme != "wss" {
-		return "", differs("the address begins with %s://", u.Scheme)
+		differs("the address begins with %s://", u.Scheme)
 	}
-	return "wss://" + u.Host + u.Path, nil
+	return "wss://" + u.Host + u.Path
 }
 
-func liveToken(ctx context.Context, p *prober) (string, error) {
-	_, addresses, err := p.created(ctx)
-	if err != nil {
-		return "", err
-	}
+func liveToken(p *prober) string {
+	_, addresses := p.created()
 	var tokens []string
 	for _, a := range addresses {
 		u, err := url.Parse(a)
 		if err != nil {
-			return "", differs("the url is not an address")
+			differs("the url is not an address")
 		}
 		tokens = append(tokens, u.Query().Get("token"))
 	}
 	// A character of base64 has 6 bits.
 	const shortest = (128 + 5) / 6
 	if len(tokens[0]) < shortest {
-		return "", differs("a token has %d characters: at most %d bits", len(tokens[0]), 6*len(tokens[0]))
+		differs("a token has %d characters: at most %d bits", len(tokens[0]), 6*len(tokens[0]))
 	}
 	if tokens[0] == tokens[1] {
-		return "", differs("two streams have the same token")
+		differs("two streams have the same token")
 	}
-	return fmt.Sprintf("%d characters, different for each stream", len(tokens[0])), nil
+	return fmt.Sprintf("%d characters, different for each stream", len(tokens[0]))
 }
 
 // inputOf is the input in the status of a stream that was created with a body.
-func (p *prober) inputOf(ctx context.Context, body string) (string, error) {
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: body})
-	if err != nil {
-		return "", err
-	}
-	if err := r.ok(); err != nil {
-		return "", err
-	}
+func (p *prober) inputOf(body string) string {
+	r := p.do(request{method: "POST", path: "/v1/live", body: body})
+	r.expectSuccess()
 	var made protocol.LiveStream
 	_ = json.Unmarshal(r.body, &made) // rules test what is missing
-	fields, err := p.status(ctx, made.ID)
-	if err != nil {
-		return "", err
-	}
-	return string(fields["input"]), nil
+	return string(p.status(made.ID)["input"])
 }
 
-func liveEmptyBody(ctx context.Context, p *prober) (string, error) {
+func liveEmptyBody(p *prober) string {
 	for _, body := range []string{"", "{}"} {
-		input, err := p.inputOf(ctx, body)
-		if err != nil {
-			return "", err
-		}
+		input := p.inputOf(body)
 		if !sameJSON(input, "{}") {
-			return "", differs("after the body %q, input is %s", body, input)
+			differs("after the body %q, input is %s", body, input)
 		}
 	}
-	return "input is {}", nil
+	return "input is {}"
 }
 
-func liveInput(ctx context.Context, p *prober) (string, error) {
+func liveInput(p *prober) string {
 	const body = ` {"name":"test","room":{"seats":[1,2.5,null]},"ü":"\u00e9","flag":true} `
-	input, err := p.inputOf(ctx, body)
-	if err != nil {
-		return "", err
-	}
+	input := p.inputOf(body)
 	if !sameJSON(input, body) {
-		return "", differs("%s was returned as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
+		differs("%s was returned as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
 	}
-	return "it was returned", nil
+	return "it was returned"
 }
 
 func sameJSON(a, b string) bool {
-	norm := func(s string) []byte {
-		var v any
-		if json.Unmarshal([]byte(s), &v) != nil {
-			return []byte("not JSON: " + s)
-		}
-		out, err := json.Marshal(v)
-		if err != nil {
-			return nil
-		}
-		return out
-	}
-	return bytes.Equal(norm(a), norm(b))
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // expectInvalid requires a 400 with its body for each request body.
-func (p *prober) expectInvalid(ctx context.Context, path string, bodies ...string) (string, error) {
+func (p *prober) expectInvalid(path string, bodies ...string) string {
 	for _, body := range bodies {
-		r, err := p.do(ctx, request{method: "POST", path: path, body: body})
-		if err != nil {
-			return "", err
-		}
-		if err := r.invalid(); err != nil {
-			return "", err
-		}
+		p.do(request{method: "POST", path: path, body: body}).expectInvalid()
 	}
-	return fmt.Sprintf("400 for %d of them", len(bodies)), nil
+	return fmt.Sprintf("400 for %d of them", len(bodies))
 }
 
-func liveArray(ctx context.Context, p *prober) (string, error) {
-	return p.expectInvalid(ctx, "/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
+func liveArray(p *prober) string {
+	return p.expectInvalid("/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
 }
 
-func liveInvalid(ctx context.Context, p *prober) (string, error) {
-	return p.expectInvalid(ctx, "/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
+func liveInvalid(p *prober) string {
+	return p.expectInvalid("/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
 }
 
-func liveWords(ctx context.Context, p *prober) (string, error) {
-	r, err := p.do(ctx, request{method: "POST", path: "/v1/live", body: `{"words":true}`})
-	if err == nil {
-		err = r.ok()
-	}
-	if err != nil {
-		return "", err
-	}
-	fields, err := r.isJSON()
-	switch words, ok := fields["words"]; {
-	case err != nil:
-		return "", err
+func liveWords(p *prober) string {
+	r := p.do(request{method: "POST", path: "/v1/live", body: `{"words":true}`})
+	r.expectSuccess()
+	words, ok := r.object()["words"]
+	switch {
 	case !ok:
-		return "no words", nil
-	case string(words) == "true":
-		return "words", nil
+		return "no words"
+	case string(words) != "true":
+		differs("%s", r)
 	}
-	return "", differs("%s", r)
+	return "words"
 }
 
-func liveVoiceprints(ctx context.Context, p *prober) (string, error) {
-	return p.expectInvalid(ctx, "/v1/live",
+func liveVoiceprints(p *prober) string {
+	return p.expectInvalid("/v1/live",
 		`{"voiceprints":{}}`, `{"voiceprints":[]}`, `{"voiceprints":["x"]}`, `{"voiceprints":[{"voiceprint":"x"}]}`,
 		`{"voiceprints":[{"label":"Sam"}]}`, `{"voiceprints":[{"label":"","voiceprint":"x"}]}`,
 		`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
 		`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
 }
 
-func liveUnknown(ctx context.Context, p *prober) (string, error) {
+func liveUnknown(p *prober) string {
 	for _, id := range []string{unknownID, "no-uuid"} {
-		if err := p.refused(ctx, request{method: "GET", path: "/v1/live/" + id}, http.StatusNotFound); err != nil {
-			return "", err
-		}
+		p.expectError(request{method: "GET", path: "/v1/live/" + id}, http.StatusNotFound)
 	}
-	return "404", nil
+	return "404"
 }
 
-func liveForeign(ctx context.Context, p *prober) (string, error) {
+func liveForeign(p *prober) string {
 	if p.OtherKey == "" {
-		return "", skipped("it needs a key of another account: --other-key KEY")
+		skipped("it needs a key of another account: --other-key KEY")
 	}
-	ids, _, err := p.created(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "404", p.refused(ctx, request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey}, http.StatusNotFound)
+	ids, _ := p.created()
+	p.expectError(request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey}, http.StatusNotFound)
+	return "404"
 }
 
 // firstStatus requests the status of a stream that was not opened.
-func (p *prober) firstStatus(ctx context.Context) (*response, error) {
-	ids, _, err := p.created(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.do(ctx, request{method: "GET", path: "/v1/live/" + ids[1]})
+func (p *prober) firstStatus() *response {
+	ids, _ := p.created()
+	return p.do(request{method: "GET", path: "/v1/live/" + ids[1]})
 }
 
-func statusShape(ctx context.Context, p *prober) (string, error) {
-	r, err := p.firstStatus(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := r.ok(); err != nil {
-		return "", err
-	}
-	fields, err := r.text("id", "status")
-	if err != nil {
-		return "", err
-	}
-	ids, _, _ := p.created(ctx) // firstStatus succeeded with it
+func statusShape(p *prober) string {
+	r := p.firstStatus()
+	r.expectSuccess()
+	fields := r.text("id", "status")
+	ids, _ := p.created()
 	if fields["id"] != ids[1] {
-		return "", differs("requested %s: %s", ids[1], r)
+		differs("requested %s: %s", ids[1], r)
 	}
-	all, _ := r.isJSON() // text succeeded with it
+	all := r.object()
 	if _, ok := decode[map[string]any](all, "input"); !ok {
-		return "", differs("%s: input is not an object", r)
+		differs("%s: input is not an object", r)
 	}
 	for _, name := range []string{"startedAt", "completedAt"} {
 		if raw, there := all[name]; there && string(raw) != "null" && textOf(all, name) == "" {
-			return "", differs("%s: %s is neither a string nor null", r, name)
+			differs("%s: %s is neither a string nor null", r, name)
 		}
 	}
-	return r.excerpt(), nil
+	return r.excerpt()
 }
 
-func statusSuccess(ctx context.Context, p *prober) (string, error) {
-	r, err := p.firstStatus(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "200", r.is(http.StatusOK)
+func statusSuccess(p *prober) string {
+	p.firstStatus().expect(http.StatusOK)
+	return "200"
 }
 
-func statusCreated(ctx context.Context, p *prober) (string, error) {
-	r, err := p.firstStatus(ctx)
-	if err != nil {
-		return "", err
+func statusCreated(p *prober) string {
+	r := p.firstStatus()
+	if textOf(r.object(), "status") != protocol.StatusCreated {
+		differs("%s", r)
 	}
-	fields, err := r.isJSON()
-	if err == nil && textOf(fields, "status") != protocol.StatusCreated {
-		err = differs("%s", r)
-	}
-	return "created", err
+	return "created"
 }
 
-func statusNull(ctx context.Context, p *prober) (string, error) {
-	r, err := p.firstStatus(ctx)
-	if err != nil {
-		return "", err
-	}
-	fields, err := r.isJSON()
-	if err != nil {
-		return "", err
-	}
+func statusNull(p *prober) string {
+	r := p.firstStatus()
+	fields := r.object()
 	for _, name := range []string{"startedAt", "completedAt"} {
 		if string(fields[name]) != "null" {
-			return "", differs("before it was opened: %s", r)
+			differs("before it was opened: %s", r)
 		}
 	}
-	return "both are null", nil
+	return "both are null"
 }
 
-func statusRunning(ctx context.Context, p *prober) (string, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return "", err
-	}
+func statusRunning(p *prober) string {
+	e := p.conversation()
 	if e.during == nil {
-		return "", skipped("the conversation ended too early: %s", e.end)
+		skipped("the conversation ended too early: %s", e.end)
 	}
 	return statusIs(e.during, protocol.StatusRunning, false)
 }
 
-func statusDone(ctx context.Context, p *prober) (string, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return "", err
-	}
-	return statusIs(e.after, protocol.StatusDone, true)
-}
+func statusDone(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }
 
 // statusIs requires a status and startedAt, and that completedAt is present or null.
-func statusIs(fields map[string]json.RawMessage, status string, completed bool) (string, error) {
+func statusIs(fields map[string]json.RawMessage, status string, completed bool) string {
 	got := fmt.Sprintf("status %s, startedAt %s, completedAt %s", fields["status"], fields["startedAt"], fields["completedAt"])
 	if textOf(fields, "status") != status || textOf(fields, "startedAt") == "" || (textOf(fields, "completedAt") != "") != completed {
-		return "", differs("%s", got)
+		differs("%s", got)
 	}
-	return got, nil
+	return got
 }
 
-func statusClosed(ctx context.Context, p *prober) (string, error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return "", err
-	}
+func statusClosed(p *prober) string {
+	s := p.open()
 	defer s.close()
 	_ = s.chunk(make([]float32, protocol.ChunkSamples))
-	s.closeWith(ctx, websocket.CloseNormalClosure)
-	fields, err := p.finalStatus(ctx, s.id)
-	if err != nil {
-		return "", err
-	}
-	return statusIs(fields, protocol.StatusDone, true)
+	s.closeWith(p.ctx, websocket.CloseNormalClosure)
+	return statusIs(p.finalStatus(s.id), protocol.StatusDone, true)
 }
 
-func statusLost(ctx context.Context, p *prober) (string, error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return "", err
-	}
+func statusLost(p *prober) string {
+	s := p.open()
 	_ = s.chunk(make([]float32, protocol.ChunkSamples))
 	s.close()
-	fields, err := p.finalStatus(ctx, s.id)
-	if err != nil {
-		return "", err
-	}
-	return statusIs(fields, protocol.StatusError, true)
+	return statusIs(p.finalStatus(s.id), protocol.StatusError, true)
 }
 
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
-func statusTimes(ctx context.Context, p *prober) (string, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return "", err
-	}
+func statusTimes(p *prober) string {
+	e := p.conversation()
 	var at []time.Time
 	for _, name := range []string{"startedAt", "completedAt"} {
 		text := textOf(e.after, name)
 		if text == "" {
-			return "", skipped("%s is missing: see status/done", name)
+			skipped("%s is missing: see status/done", name)
 		}
 		parsed, err := time.Parse(time.RFC3339, text)
 		if err != nil || !instant.MatchString(text) {
-			return "", differs("%s is %q", name, protocol.Clean(text, 60))
+			differs("%s is %q", name, protocol.Clean(text, 60))
 		}
 		at = append(at, parsed)
 	}
 	if at[1].Before(at[0]) {
-		return "", differs("completedAt %v is before startedAt %v", at[1], at[0])
+		differs("completedAt %v is before startedAt %v", at[1], at[0])
 	}
-	return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt")), nil
+	return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt"))
 }

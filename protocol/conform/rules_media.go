@@ -2,7 +2,6 @@ package conform
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -48,10 +47,7 @@ type object struct {
 
 // locationBody is the body with a media location.
 func locationBody(location string) string {
-	raw, err := json.Marshal(protocol.MediaLocation{URL: location})
-	if err != nil { // strings always marshal
-		panic(err)
-	}
+	raw, _ := json.Marshal(protocol.MediaLocation{URL: location}) // strings always marshal
 	return string(raw)
 }
 
@@ -61,244 +57,180 @@ func media(operation, location string) request {
 }
 
 // mediaAddress is the address in a response.
-func mediaAddress(r *response) (string, error) {
+func mediaAddress(r *response) string {
 	var at protocol.MediaLocation
 	_ = json.Unmarshal(r.body, &at)
 	u, err := url.Parse(at.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", differs("%s, without an absolute address in url", r)
+		differs("%s, without an absolute address in url", r)
 	}
-	return at.URL, nil
+	return at.URL
 }
 
 // upload uploads the content of an object. The response need not be a success.
-func (p *prober) upload(ctx context.Context, o *object) (err error) {
-	if o.in, err = p.do(ctx, media("input", o.location)); err != nil {
-		return err
-	}
+func (p *prober) upload(o *object) {
+	o.in = p.do(media("input", o.location))
 	if o.in.status == http.StatusNotFound || o.in.status == http.StatusMethodNotAllowed || o.in.status == http.StatusNotImplemented {
-		return notOffered("%s: media cannot be uploaded", o.in)
+		notOffered("%s: media cannot be uploaded", o.in)
 	}
-	if err = o.in.ok(); err != nil {
-		return err
-	}
-	if o.to, err = mediaAddress(o.in); err != nil {
-		return err
-	}
-	o.put, err = p.do(ctx, request{method: "PUT", address: o.to, body: o.content})
-	return err
+	o.in.expectSuccess()
+	o.to = mediaAddress(o.in)
+	o.put = p.do(request{method: "PUT", address: o.to, body: o.content})
 }
 
 // store is an upload that must succeed.
-func (p *prober) store(ctx context.Context, location, content string) error {
+func (p *prober) store(location, content string) {
 	o := &object{location: location, content: content}
-	if err := p.upload(ctx, o); err != nil {
-		return err
-	}
-	return o.put.ok()
+	p.upload(o)
+	o.put.expectSuccess()
 }
 
 // download downloads what is stored at the location of an object.
-func (p *prober) download(ctx context.Context, o *object) (err error) {
-	if o.out, err = p.do(ctx, media("output", o.location)); err != nil {
-		return err
-	}
-	if err = o.out.ok(); err != nil {
-		return err
-	}
-	if o.from, err = mediaAddress(o.out); err != nil {
-		return err
-	}
-	o.get, err = p.do(ctx, request{method: "GET", address: o.from})
-	return err
+func (p *prober) download(o *object) {
+	o.out = p.do(media("output", o.location))
+	o.out.expectSuccess()
+	o.from = mediaAddress(o.out)
+	o.get = p.do(request{method: "GET", address: o.from})
 }
 
 // fetch is the body of a download.
-func (p *prober) fetch(ctx context.Context, location string) (string, error) {
+func (p *prober) fetch(location string) string {
 	o := &object{location: location}
-	if err := p.download(ctx, o); err != nil {
-		return "", err
-	}
-	return string(o.get.body), nil
+	p.download(o)
+	return string(o.get.body)
 }
 
 // storeObject uploads and downloads the object of several rules.
-func (p *prober) storeObject(ctx context.Context) (*object, error) {
-	return p.objectOnce.get(func() (*object, error) {
+func (p *prober) storeObject() *object {
+	return p.objectOnce.get(func() *object {
 		o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
-		if err := p.upload(ctx, o); err != nil {
-			return nil, err
+		p.upload(o)
+		if o.put.status/100 == 2 { // else its rule reports it
+			p.download(o)
 		}
-		if err := o.put.ok(); err != nil {
-			return o, nil // reported by its rule
-		}
-		return o, p.download(ctx, o)
+		return o
 	})
 }
 
 // storedObject is that object, if its upload succeeded.
-func (p *prober) storedObject(ctx context.Context) (*object, error) {
-	o, err := p.storeObject(ctx)
-	if err == nil && o.out == nil {
-		err = skipped("it needs a stored object, and the upload failed: %s", o.put)
+func (p *prober) storedObject() *object {
+	o := p.storeObject()
+	if o.out == nil {
+		skipped("it needs a stored object, and the upload failed: %s", o.put)
 	}
-	return o, err
+	return o
 }
 
-func mediaPattern(ctx context.Context, p *prober) (string, error) {
+func mediaPattern(p *prober) string {
 	var bodies []string
 	for _, bad := range []string{"", "media://", "x", "http://x", "MEDIA://x", "media:/x", " media://x", "media://a b", "media://a?b", "media://a%20b", "media://\u00e4", "media://x\n"} {
 		bodies = append(bodies, locationBody(bad))
 	}
-	return p.expectInvalid(ctx, "/v1/media/output", bodies...)
+	return p.expectInvalid("/v1/media/output", bodies...)
 }
 
-func mediaRequired(ctx context.Context, p *prober) (string, error) {
-	return p.expectInvalid(ctx, "/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
+func mediaRequired(p *prober) string {
+	return p.expectInvalid("/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
 }
 
-func mediaLength(ctx context.Context, p *prober) (string, error) {
+func mediaLength(p *prober) string {
 	name := func(n int) string {
 		return "media://" + p.prefix + "/" + strings.Repeat("x", n-len("media:///")-len(p.prefix))
 	}
-	r, err := p.do(ctx, media("output", name(protocol.MaxMediaURL)))
-	if err != nil {
-		return "", err
-	}
+	r := p.do(media("output", name(protocol.MaxMediaURL)))
 	if r.status == http.StatusBadRequest {
-		return "", differs("with 255 characters: %s", r)
+		differs("with 255 characters: %s", r)
 	}
-	if r, err = p.do(ctx, media("output", name(protocol.MaxMediaURL+1))); err != nil {
-		return "", err
+	r = p.do(media("output", name(protocol.MaxMediaURL+1)))
+	if err := try(r.expectInvalid); err != nil {
+		differs("with 256 characters: %v", err)
 	}
-	if err := r.invalid(); err != nil {
-		return "", differs("with 256 characters: %v", err)
-	}
-	return "255 accepted, 256 refused", nil
+	return "255 accepted, 256 refused"
 }
 
-func mediaOutput(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storedObject(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := o.out.is(http.StatusCreated); err != nil {
-		return "", err
-	}
-	_, err = o.out.text("url")
-	return "201", err
+func mediaOutput(p *prober) string {
+	o := p.storedObject()
+	o.out.expect(http.StatusCreated)
+	o.out.text("url")
+	return "201"
 }
 
-func mediaNotStored(ctx context.Context, p *prober) (string, error) {
-	return "404", p.refused(ctx, media("output", "media://"+p.prefix+"/nothing/here"), http.StatusNotFound)
+func mediaNotStored(p *prober) string {
+	p.expectError(media("output", "media://"+p.prefix+"/nothing/here"), http.StatusNotFound)
+	return "404"
 }
 
-func mediaList(ctx context.Context, p *prober) (string, error) {
+func mediaList(p *prober) string {
 	location := "media://" + p.prefix + "/listed"
-	if err := p.store(ctx, location, "0123456789"); err != nil {
-		return "", err
-	}
+	p.store(location, "0123456789")
 	// The location just before it, so that it is the first one of the response.
 	before := url.Values{"after": {location[:len(location)-1]}}
-	r, err := p.do(ctx, request{method: "GET", path: "/v1/media?" + before.Encode()})
-	if err == nil {
-		err = r.ok()
-	}
-	if err != nil {
-		return "", err
-	}
+	r := p.do(request{method: "GET", path: "/v1/media?" + before.Encode()})
+	r.expectSuccess()
 	var list protocol.MediaList
 	if json.Unmarshal(r.body, &list) != nil || len(list.Media) == 0 || list.Media[0].URL != location || list.Media[0].Size != 10 {
-		return "", differs("%s, without the object of 10 bytes at %s", r, location)
+		differs("%s, without the object of 10 bytes at %s", r, location)
 	}
 	remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
-	if r, err = p.do(ctx, remove); err == nil && r.status != http.StatusNoContent {
-		err = differs("%s to the deletion", r)
+	if r = p.do(remove); r.status != http.StatusNoContent {
+		differs("%s to the deletion", r)
 	}
-	if err != nil {
-		return "", err
-	}
-	return "204, then 404", p.refused(ctx, remove, http.StatusNotFound)
+	p.expectError(remove, http.StatusNotFound)
+	return "204, then 404"
 }
 
-func mediaInput(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storeObject(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := o.in.is(http.StatusCreated); err != nil {
-		return "", err
-	}
-	_, err = o.in.text("url")
-	return "201", err
+func mediaInput(p *prober) string {
+	o := p.storeObject()
+	o.in.expect(http.StatusCreated)
+	o.in.text("url")
+	return "201"
 }
 
-func mediaInputBody(ctx context.Context, p *prober) (string, error) {
-	if _, err := p.storeObject(ctx); err != nil { // uploads may not be offered
-		return "", err
-	}
-	return p.expectInvalid(ctx, "/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
+func mediaInputBody(p *prober) string {
+	p.storeObject() // uploads may not be offered
+	return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
 		locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
 }
 
-func mediaPut(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storeObject(ctx)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status), o.put.ok()
+func mediaPut(p *prober) string {
+	o := p.storeObject()
+	o.put.expectSuccess()
+	return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
 }
 
-func mediaGet(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storedObject(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := o.get.ok(); err != nil {
-		return "", err
-	}
+func mediaGet(p *prober) string {
+	o := p.storedObject()
+	o.get.expectSuccess()
 	if string(o.get.body) != o.content {
-		return "", differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
+		differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
 	}
-	return fmt.Sprintf("%d bytes were returned", len(o.get.body)), nil
+	return fmt.Sprintf("%d bytes were returned", len(o.get.body))
 }
 
-func mediaOneMethod(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storedObject(ctx)
-	if err != nil {
-		return "", err
-	}
+func mediaOneMethod(p *prober) string {
+	o := p.storedObject()
 	for _, wrong := range []request{
 		{method: "GET", address: o.to}, {method: "DELETE", address: o.to},
 		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
 	} {
-		r, err := p.do(ctx, wrong)
-		if err != nil {
-			return "", err
-		}
+		r := p.do(wrong)
 		if r.status < 400 {
 			made := "upload"
 			if wrong.address == o.from {
 				made = "download"
 			}
-			return "", differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
+			differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
 		}
 	}
-	get, err := p.do(ctx, request{method: "GET", address: o.from})
-	if err != nil {
-		return "", err
-	}
+	get := p.do(request{method: "GET", address: o.from})
 	if string(get.body) != o.content {
-		return "", differs("after that the object had changed")
+		differs("after that the object had changed")
 	}
-	return "all other methods are refused", nil
+	return "all other methods are refused"
 }
 
-func mediaSigned(ctx context.Context, p *prober) (string, error) {
-	o, err := p.storedObject(ctx)
-	if err != nil {
-		return "", err
-	}
+func mediaSigned(p *prober) string {
+	o := p.storedObject()
 	// A character in the middle of what follows the host.
 	at := strings.LastIndex(o.from, "/") + 1
 	at += (len(o.from) - at) / 2
@@ -306,90 +238,70 @@ func mediaSigned(ctx context.Context, p *prober) (string, error) {
 	if o.from[at] == other {
 		other = 'B'
 	}
-	r, err := p.do(ctx, request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:]})
-	if err != nil {
-		return "", err
-	}
+	r := p.do(request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:]})
 	if r.status < 400 {
-		return "", differs("with one character changed it returned %d", r.status)
+		differs("with one character changed it returned %d", r.status)
 	}
-	return fmt.Sprintf("with one character changed it returned %d", r.status), nil
+	return fmt.Sprintf("with one character changed it returned %d", r.status)
 }
 
-func mediaNames(ctx context.Context, p *prober) (string, error) {
+func mediaNames(p *prober) string {
 	names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
 	for _, n := range names {
 		o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
-		if err := p.upload(ctx, o); err != nil {
-			return "", err
-		}
-		if err := o.put.ok(); err != nil {
-			return "", differs("for the name %s: %v", n, err)
+		p.upload(o)
+		if err := try(o.put.expectSuccess); err != nil {
+			differs("for the name %s: %v", n, err)
 		}
 	}
 	for _, n := range names {
-		got, err := p.fetch(ctx, "media://"+p.prefix+"/"+n)
-		if err != nil {
-			return "", err
-		}
+		got := p.fetch("media://" + p.prefix + "/" + n)
 		if got != "the object "+n {
-			return "", differs("the object %s is %q, and %q was stored", n, protocol.Clean(got, 60), "the object "+n)
+			differs("the object %s is %q, and %q was stored", n, protocol.Clean(got, 60), "the object "+n)
 		}
 	}
-	return fmt.Sprintf("%d names, %d objects", len(names), len(names)), nil
+	return fmt.Sprintf("%d names, %d objects", len(names), len(names))
 }
 
-func mediaReplace(ctx context.Context, p *prober) (string, error) {
+func mediaReplace(p *prober) string {
 	at := "media://" + p.prefix + "/replaced"
 	for _, content := range []string{"first, and longer", "second"} {
-		if err := p.store(ctx, at, content); err != nil {
-			return "", err
-		}
+		p.store(at, content)
 	}
-	got, err := p.fetch(ctx, at)
-	if err != nil {
-		return "", err
-	}
+	got := p.fetch(at)
 	if got != "second" {
-		return "", differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(got, 60))
+		differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(got, 60))
 	}
-	return "the second upload is returned", nil
+	return "the second upload is returned"
 }
 
-func mediaForeign(ctx context.Context, p *prober) (string, error) {
+func mediaForeign(p *prober) string {
 	if p.OtherKey == "" {
-		return "", skipped("it needs a key of another account: --other-key KEY")
+		skipped("it needs a key of another account: --other-key KEY")
 	}
-	o, err := p.storedObject(ctx)
-	if err != nil {
-		return "", err
-	}
+	o := p.storedObject()
 	a := media("output", o.location)
 	a.auth = "Bearer " + p.OtherKey
-	return "404", p.refused(ctx, a, http.StatusNotFound)
+	p.expectError(a, http.StatusNotFound)
+	return "404"
 }
 
-func mediaRetention(context.Context, *prober) (string, error) {
-	return "", skipped("it takes two days")
+func mediaRetention(*prober) string {
+	skipped("it takes two days")
+	return ""
 }
 
 // results downloads a file of the results of a stream.
-func (p *prober) results(ctx context.Context, file string) (*exchange, []byte, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+func (p *prober) results(file string) (*exchange, []byte) {
+	e := p.conversation()
 	if textOf(e.after, "status") != protocol.StatusDone {
-		return nil, nil, skipped("the stream is not done: see status/done")
+		skipped("the stream is not done: see status/done")
 	}
 	o := &object{location: "media://live/" + e.id + "/" + file}
-	if err := p.download(ctx, o); err != nil {
-		return nil, nil, err
-	}
-	if err := o.out.is(http.StatusCreated); err != nil {
-		return nil, nil, err
-	}
-	return e, o.get.body, o.get.ok()
+	p.download(o)
+	o.out.expect(http.StatusCreated)
+	o.get.expectSuccess()
+	return e, o.get.body
 }
 
 // turnsOf are the turns that the events of a stream describe.
@@ -401,48 +313,40 @@ func turnsOf(e *exchange) []protocol.Turn {
 	return line.Snapshot().Turns()
 }
 
-func resultTurns(ctx context.Context, p *prober) (string, error) {
-	e, body, err := p.results(ctx, "turns.rttm")
-	if err != nil {
-		return "", err
-	}
+func resultTurns(p *prober) string {
+	e, body := p.results("turns.rttm")
 	got, err := protocol.ReadRTTM(bytes.NewReader(body))
 	if err != nil {
-		return "", differs("it is not RTTM: %v", err)
+		differs("it is not RTTM: %v", err)
 	}
 	want := turnsOf(e)
 	if len(got) != len(want) {
-		return "", differs("it has %d turns, and the events have %d", len(got), len(want))
+		differs("it has %d turns, and the events have %d", len(got), len(want))
 	}
 	for i, w := range want {
 		const slack = 0.0015 // three digits, twice rounded
 		if g := got[i].Turn; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
-			return "", differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
+			differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
 		}
 	}
-	return fmt.Sprintf("%d turns", len(got)), nil
+	return fmt.Sprintf("%d turns", len(got))
 }
 
-func resultJSON(ctx context.Context, p *prober) (string, error) {
-	e, body, err := p.results(ctx, "turns.json")
-	if err != nil {
-		return "", err
-	}
+func resultJSON(p *prober) string {
+	e, body := p.results("turns.json")
 	var list []json.RawMessage
 	if !json.Valid(body) {
-		return "", differs("it is not JSON: %s", protocol.Clean(string(body), 100))
+		differs("it is not JSON: %s", protocol.Clean(string(body), 100))
 	}
 	// The form of a turn is not specified.
 	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
-		return "", differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
+		differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
 	}
-	return fmt.Sprintf("%d bytes of JSON", len(body)), nil
+	return fmt.Sprintf("%d bytes of JSON", len(body))
 }
 
-func resultNotYet(ctx context.Context, p *prober) (string, error) {
-	ids, _, err := p.created(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "404", p.refused(ctx, media("output", "media://live/"+ids[1]+"/turns.rttm"), http.StatusNotFound)
+func resultNotYet(p *prober) string {
+	ids, _ := p.created()
+	p.expectError(media("output", "media://live/"+ids[1]+"/turns.rttm"), http.StatusNotFound)
+	return "404"
 }

@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -43,18 +42,15 @@ var longRuns = map[string]string{
 // millisecond after different audio.
 const tolerance = 250 * time.Millisecond
 
-func streamChunk(ctx context.Context, p *prober) (string, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamChunk(p *prober) string {
+	e := p.conversation()
 	if texts := errorMessages(e.messages); len(texts) > 0 {
-		return "", differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
+		differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
 	}
 	if want := len(p.Speech) / protocol.ChunkSamples; e.sent < time.Duration(want)*protocol.ChunkDuration {
-		return "", differs("after %.1f s of audio %s", e.sent.Seconds(), e.end)
+		differs("after %.1f s of audio %s", e.sent.Seconds(), e.end)
 	}
-	return fmt.Sprintf("%.1f s in real time", e.sent.Seconds()), nil
+	return fmt.Sprintf("%.1f s in real time", e.sent.Seconds())
 }
 
 // wrongSizes are sizes of frames that are not chunks, in bytes.
@@ -62,18 +58,15 @@ var wrongSizes = []int{0, 1, 3200, 6396, 6399, 6401, 12800}
 
 // expectErrors sends frames that must each get an error message. texts are the
 // messages, "" for a missing one.
-func (p *prober) expectErrors(ctx context.Context, send ...func(s *stream) error) (texts []string, e *exchange, err error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+func (p *prober) expectErrors(send ...func(s *stream) error) (texts []string, e *exchange) {
+	s := p.open()
 	defer s.close()
 	_ = s.chunk(make([]float32, protocol.ChunkSamples))
 	for i, f := range send {
 		if err := f(s); err != nil {
 			break // the end tells why
 		}
-		s.wait(ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
+		s.wait(p.ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
 		all, _ := s.received()
 		messages := errorMessages(all)
 		if len(messages) <= i {
@@ -83,53 +76,49 @@ func (p *prober) expectErrors(ctx context.Context, send ...func(s *stream) error
 		texts = append(texts, messages[i])
 	}
 	_ = s.chunk(make([]float32, protocol.ChunkSamples))
-	return texts, p.finish(ctx, s), ctx.Err()
+	e = p.finish(s)
+	require(p.ctx.Err())
+	return texts, e
 }
 
 // wrongFrames sends a frame of each wrong size.
-func (p *prober) wrongFrames(ctx context.Context) (texts []string, e *exchange, err error) {
+func (p *prober) wrongFrames() (texts []string, e *exchange) {
 	var send []func(*stream) error
 	for _, n := range wrongSizes {
 		send = append(send, func(s *stream) error { return s.send(websocket.BinaryMessage, make([]byte, n)) })
 	}
-	return p.expectErrors(ctx, send...)
+	return p.expectErrors(send...)
 }
 
-func streamSize(ctx context.Context, p *prober) (string, error) {
-	texts, e, err := p.wrongFrames(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamSize(p *prober) string {
+	texts, e := p.wrongFrames()
 	for i, n := range wrongSizes {
 		if i >= len(texts) {
-			return "", differs("before a frame of %d bytes, %s", n, e.end)
+			differs("before a frame of %d bytes, %s", n, e.end)
 		}
 		if texts[i] == "" {
-			return "", differs("no error message for a frame of %d bytes within %v; %s", n, promptly, e.end)
+			differs("no error message for a frame of %d bytes within %v; %s", n, promptly, e.end)
 		}
 	}
-	return fmt.Sprintf("%q", texts[0]), nil
+	return fmt.Sprintf("%q", texts[0])
 }
 
-func streamSizeText(ctx context.Context, p *prober) (string, error) {
-	texts, e, err := p.wrongFrames(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamSizeText(p *prober) string {
+	texts, e := p.wrongFrames()
 	for i, message := range texts {
 		if message != protocol.ErrChunkSize.Error() {
-			return "", differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
+			differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
 		}
 	}
-	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts)), closedNormally(e)
+	e.expectClosed()
+	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts))
 }
 
-// closedNormally requires that a stream was closed with 1000.
-func closedNormally(e *exchange) error {
+// expectClosed requires that the stream was closed with 1000.
+func (e *exchange) expectClosed() {
 	if e.end.code != websocket.CloseNormalClosure {
-		return differs("after that, %s", e.end)
+		differs("after that, %s", e.end)
 	}
-	return nil
 }
 
 // firstStart is when the first turn began, on the stream's clock.
@@ -142,107 +131,76 @@ func firstStart(e *exchange) (time.Duration, bool) {
 	return 0, false
 }
 
-// expectShift requires that what is sent before some speech moves its first turn
-// by a duration.
-func (p *prober) expectShift(ctx context.Context, by time.Duration, before func(s *stream) error) (string, error) {
-	plain, err := p.control(ctx)
-	if err != nil {
-		return "", err
-	}
-	from, ok := firstStart(plain)
+// expectShift requires that n times what before sends, before some speech, moves its
+// first turn by a duration.
+func (p *prober) expectShift(by time.Duration, n int, before func(s *stream) error) string {
+	from, ok := firstStart(p.control())
 	if !ok {
-		return "", skipped("the clock is not known: %v of speech gave no turn", burst)
+		skipped("the clock is not known: %v of speech gave no turn", burst)
 	}
-	e, err := p.excerpt(ctx, before)
-	if err != nil {
-		return "", err
-	}
+	e := p.excerpt(n, before)
 	to, ok := firstStart(e)
 	if !ok {
-		return "", differs("the speech after it gave no turn, and without it one at %v; %s", from, e.end)
+		differs("the speech after it gave no turn, and without it one at %v; %s", from, e.end)
 	}
 	if d := to - from - by; d.Abs() > tolerance {
-		return "", differs("the first turn begins at %v instead of %v: it moved by %v, not by %v", to, from, to-from, by)
+		differs("the first turn begins at %v instead of %v: it moved by %v, not by %v", to, from, to-from, by)
 	}
-	return fmt.Sprintf("the first turn begins at %v, without it at %v", to, from), nil
+	return fmt.Sprintf("the first turn begins at %v, without it at %v", to, from)
 }
 
-func streamSizeClock(ctx context.Context, p *prober) (string, error) {
-	return p.expectShift(ctx, 0, func(s *stream) error {
-		for range 10 {
-			if err := s.send(websocket.BinaryMessage, make([]byte, 6396)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func streamSizeClock(p *prober) string {
+	return p.expectShift(0, 10, func(s *stream) error { return s.send(websocket.BinaryMessage, make([]byte, 6396)) })
 }
 
-func streamNotFinite(ctx context.Context, p *prober) (string, error) {
+func streamNotFinite(p *prober) string {
 	var send []func(*stream) error
 	for _, v := range notFinite {
 		send = append(send, func(s *stream) error { return s.sendInvalid(v) })
 	}
-	texts, e, err := p.expectErrors(ctx, send...)
-	if err != nil {
-		return "", err
-	}
+	texts, e := p.expectErrors(send...)
 	for i, v := range notFinite {
 		if i >= len(texts) || texts[i] == "" {
-			return "", differs("no error message for a chunk with %v within %v; %s", v, promptly, e.end)
+			differs("no error message for a chunk with %v within %v; %s", v, promptly, e.end)
 		}
 	}
-	return fmt.Sprintf("%q", texts[0]), closedNormally(e)
+	e.expectClosed()
+	return fmt.Sprintf("%q", texts[0])
 }
 
-func streamNotFiniteClock(ctx context.Context, p *prober) (string, error) {
-	const n = 10
-	return p.expectShift(ctx, n*protocol.ChunkDuration, func(s *stream) error {
-		for range n {
-			if err := s.sendInvalid(math.NaN()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func streamNotFiniteClock(p *prober) string {
+	return p.expectShift(10*protocol.ChunkDuration, 10, func(s *stream) error { return s.sendInvalid(math.NaN()) })
 }
 
 // wrongTexts are text frames without a meaning.
 var wrongTexts = []string{"hello", "[]", `{"type":"start"}`, `{"kind":"end_of_stream"}`, `{"type":"END_OF_STREAM"}`, "{}"}
 
-func streamText(ctx context.Context, p *prober) (string, error) {
+func streamText(p *prober) string {
 	var send []func(*stream) error
 	for _, text := range wrongTexts {
 		send = append(send, func(s *stream) error { return s.text(text) })
 	}
-	texts, e, err := p.expectErrors(ctx, send...)
-	if err != nil {
-		return "", err
-	}
+	texts, e := p.expectErrors(send...)
 	for i, text := range wrongTexts {
 		if i >= len(texts) || texts[i] == "" {
-			return "", differs("no error message for the text frame %s within %v; %s", text, promptly, e.end)
+			differs("no error message for the text frame %s within %v; %s", text, promptly, e.end)
 		}
 	}
-	return fmt.Sprintf("%q", texts[0]), closedNormally(e)
+	e.expectClosed()
+	return fmt.Sprintf("%q", texts[0])
 }
 
-func streamPace(ctx context.Context, p *prober) (string, error) {
-	e, err := p.control(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamPace(p *prober) string {
+	e := p.control()
 	if texts := errorMessages(e.messages); len(texts) > 0 {
-		return "", differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
+		differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
 	}
-	return fmt.Sprintf("%v at once", e.sent), closedNormally(e)
+	e.expectClosed()
+	return fmt.Sprintf("%v at once", e.sent)
 }
 
-func streamAhead(ctx context.Context, p *prober) (string, error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamAhead(p *prober) string {
+	s := p.open()
 	defer s.close()
 	silence := make([]float32, protocol.ChunkSamples)
 	for range 80 { // 8 s at once: ahead also over a slow connection
@@ -250,62 +208,50 @@ func streamAhead(ctx context.Context, p *prober) (string, error) {
 			break
 		}
 	}
-	s.waitEnd(ctx, promptly+p.Slack)
+	s.waitEnd(p.ctx, promptly+p.Slack)
 	all, end := s.received()
 	texts := errorMessages(all)
 	switch {
 	case end.code != websocket.ClosePolicyViolation:
-		return "", differs("for 8 s of audio at once it sent the errors %q, and %s", texts, end)
+		differs("for 8 s of audio at once it sent the errors %q, and %s", texts, end)
 	case len(texts) == 0:
-		return "", differs("for 8 s of audio at once it sent no error message, and %s", end)
+		differs("for 8 s of audio at once it sent no error message, and %s", end)
 	}
-	return fmt.Sprintf("%q, close 1008", texts[0]), nil
+	return fmt.Sprintf("%q, close 1008", texts[0])
 }
 
-func streamSilence(ctx context.Context, p *prober) (string, error) {
-	e, err := p.silence(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamSilence(p *prober) string {
+	e := p.silence()
 	if !e.end.over || e.closeTook < 59*time.Second {
-		return "", differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
+		differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
 	}
 	texts := errorMessages(e.messages)
 	if len(texts) == 0 || e.end.code != websocket.ClosePolicyViolation {
-		return "", differs("it sent the errors %q, and %s", texts, e.end)
+		differs("it sent the errors %q, and %s", texts, e.end)
 	}
-	return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0]), nil
+	return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0])
 }
 
 // expectNormalEnd requires a close with 1000 soon after end_of_stream.
-func (p *prober) expectNormalEnd(e *exchange) (string, error) {
+func (p *prober) expectNormalEnd(e *exchange) string {
 	limit := 2*time.Second + p.Slack
 	if e.closeTook < 0 {
-		return "", differs("before end_of_stream, %s", e.end)
+		differs("before end_of_stream, %s", e.end)
 	}
 	if e.end.code != websocket.CloseNormalClosure || e.closeTook > limit {
-		return "", differs("%.1f s after end_of_stream, %s", e.closeTook.Seconds(), e.end)
+		differs("%.1f s after end_of_stream, %s", e.closeTook.Seconds(), e.end)
 	}
-	return fmt.Sprintf("%d ms after end_of_stream", e.closeTook.Milliseconds()), nil
+	return fmt.Sprintf("%d ms after end_of_stream", e.closeTook.Milliseconds())
 }
 
-func streamEnd(ctx context.Context, p *prober) (string, error) {
-	e, err := p.conversation(ctx)
-	if err != nil {
-		return "", err
-	}
-	return p.expectNormalEnd(e)
-}
+func streamEnd(p *prober) string { return p.expectNormalEnd(p.conversation()) }
 
-func streamEndEmpty(ctx context.Context, p *prober) (string, error) {
-	s, err := p.open(ctx)
-	if err != nil {
-		return "", err
-	}
+func streamEndEmpty(p *prober) string {
+	s := p.open()
 	defer s.close()
-	e := p.finish(ctx, s)
+	e := p.finish(s)
 	if len(e.messages) > 0 {
-		return "", differs("without audio it sent %s", strings.TrimSpace(string(e.messages[0].Raw)))
+		differs("without audio it sent %s", strings.TrimSpace(string(e.messages[0].Raw)))
 	}
 	return p.expectNormalEnd(e)
 }

@@ -1,14 +1,12 @@
 package conform
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
-
-	"hubbub/protocol"
 )
 
 var tokenRules = []Rule{
@@ -23,66 +21,47 @@ var tokenRules = []Rule{
 
 // handshake opens an address and returns the response; a connection that was
 // opened is closed again.
-func (p *prober) handshake(ctx context.Context, address string) (*response, error) {
-	conn, resp, err := p.Client.Dial(ctx, address)
+func (p *prober) handshake(address string) *response {
+	conn, resp, err := p.Client.Dial(p.ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("the handshake: %w", err)
+		panic(failure{fmt.Errorf("the handshake: %w", err)})
 	}
 	r := &response{request: "the handshake", status: resp.StatusCode, header: resp.Header}
 	if conn != nil {
 		_ = conn.Close()
-		return r, nil
+		return r
 	}
 	defer resp.Body.Close()
 	body := make([]byte, 4096)
 	n, _ := resp.Body.Read(body) // gorilla has read it with the header
 	r.body = body[:n]
-	return r, nil
+	return r
 }
 
-func tokenOpens(ctx context.Context, p *prober) (string, error) {
-	made, err := p.create(ctx)
-	if err != nil {
-		return "", err
-	}
-	r, err := p.handshake(ctx, made.URL)
-	if err != nil {
-		return "", err
-	}
-	return "101", r.is(http.StatusSwitchingProtocols)
+func tokenOpens(p *prober) string {
+	p.handshake(p.create().URL).expect(http.StatusSwitchingProtocols)
+	return "101"
 }
 
 // openTwice opens one address a second time while its stream is open.
-func (p *prober) openTwice(ctx context.Context) (*response, error) {
-	made, err := p.create(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s, err := p.dial(ctx, made)
-	if err != nil {
-		return nil, err
-	}
+func (p *prober) openTwice() *response {
+	made := p.create()
+	s := p.dial(made)
 	defer s.close()
-	return p.handshake(ctx, made.URL)
+	return p.handshake(made.URL)
 }
 
-func tokenOnce(ctx context.Context, p *prober) (string, error) {
-	r, err := p.openTwice(ctx)
-	if err != nil {
-		return "", err
-	}
+func tokenOnce(p *prober) string {
+	r := p.openTwice()
 	if r.status < 400 {
-		return "", differs("the second handshake returned %d", r.status)
+		differs("the second handshake returned %d", r.status)
 	}
-	return fmt.Sprintf("the second handshake returned %d", r.status), nil
+	return fmt.Sprintf("the second handshake returned %d", r.status)
 }
 
-func tokenUsed(ctx context.Context, p *prober) (string, error) {
-	r, err := p.openTwice(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "401", r.apiError(http.StatusUnauthorized)
+func tokenUsed(p *prober) string {
+	p.openTwice().expectAPIError(http.StatusUnauthorized)
+	return "401"
 }
 
 // withToken is an address with another token, or with none.
@@ -97,112 +76,74 @@ func withToken(address string, token ...string) string {
 	return u.String()
 }
 
-func tokenWrong(ctx context.Context, p *prober) (string, error) {
-	made, err := p.create(ctx)
-	if err != nil {
-		return "", err
-	}
+func tokenWrong(p *prober) string {
+	made := p.create()
 	for what, address := range map[string]string{
 		"a wrong token": withToken(made.URL, strings.Repeat("A", 43)),
 		"an empty one":  withToken(made.URL, ""),
 		"none":          withToken(made.URL),
 	} {
-		r, err := p.handshake(ctx, address)
-		if err != nil {
-			return "", err
-		}
-		if err := r.apiError(http.StatusUnauthorized); err != nil {
-			return "", differs("with %s: %v", what, err)
+		r := p.handshake(address)
+		if err := try(func() { r.expectAPIError(http.StatusUnauthorized) }); err != nil {
+			differs("with %s: %v", what, err)
 		}
 	}
-	return "401", nil
+	return "401"
 }
 
-func tokenOther(ctx context.Context, p *prober) (string, error) {
-	mine, err := p.create(ctx)
-	if err != nil {
-		return "", err
-	}
-	other, err := p.create(ctx)
-	if err != nil {
-		return "", err
-	}
+func tokenOther(p *prober) string {
+	mine, other := p.create(), p.create()
 	m, err1 := url.Parse(mine.URL)
 	o, err2 := url.Parse(other.URL)
 	if err1 != nil || err2 != nil {
-		return "", differs("the url is not an address")
+		differs("the url is not an address")
 	}
 	if m.Host+m.Path == o.Host+o.Path {
-		return "", skipped("all streams have one address, and only the token differs")
+		skipped("all streams have one address, and only the token differs")
 	}
-	r, err := p.handshake(ctx, withToken(other.URL, m.Query().Get("token")))
-	if err != nil {
-		return "", err
-	}
+	r := p.handshake(withToken(other.URL, m.Query().Get("token")))
 	if r.status < 400 {
-		return "", differs("the token of one stream opened another: %d", r.status)
+		differs("the token of one stream opened another: %d", r.status)
 	}
-	return fmt.Sprintf("it returned %d", r.status), nil
+	return fmt.Sprintf("it returned %d", r.status)
 }
 
-func tokenRace(ctx context.Context, p *prober) (string, error) {
-	made, err := p.create(ctx)
-	if err != nil {
-		return "", err
-	}
+func tokenRace(p *prober) string {
+	made := p.create()
 	const clients = 6
-	type outcome struct {
-		r   *response
-		err error
+	var statuses [clients]int
+	var errs [clients]error
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() { errs[i] = try(func() { statuses[i] = p.handshake(made.URL).status }) })
 	}
-	out := make(chan outcome, clients)
-	for range clients {
-		go func() {
-			r, err := p.handshake(ctx, made.URL)
-			out <- outcome{r, err}
-		}()
-	}
+	all.Wait()
 	opened, refused := 0, 0
-	for range clients {
-		o := <-out
-		if o.err != nil {
-			err = o.err
-			continue
-		}
-		switch o.r.status {
+	for i, status := range statuses {
+		require(errs[i])
+		switch status {
 		case http.StatusSwitchingProtocols:
 			opened++
 		case http.StatusUnauthorized:
 			refused++
 		}
 	}
-	if err != nil {
-		return "", err
-	}
 	if opened != 1 || refused != clients-1 {
-		return "", differs("of %d, %d succeeded and %d failed with 401", clients, opened, refused)
+		differs("of %d, %d succeeded and %d failed with 401", clients, opened, refused)
 	}
-	return "one succeeded, five failed with 401", nil
+	return "one succeeded, five failed with 401"
 }
 
 // oldToken uses a token after its lifetime.
-func (p *prober) oldToken(ctx context.Context) (*response, error) {
-	return p.oldTokenOnce.get(func() (*response, error) {
-		made, err := p.create(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := protocol.Sleep(ctx, 10*time.Minute+5*time.Second); err != nil {
-			return nil, err
-		}
-		return p.handshake(ctx, made.URL)
+func (p *prober) oldToken() *response {
+	return p.oldTokenOnce.get(func() *response {
+		made := p.create()
+		p.sleep(10*time.Minute + 5*time.Second)
+		return p.handshake(made.URL)
 	})
 }
 
-func tokenLifetime(ctx context.Context, p *prober) (string, error) {
-	r, err := p.oldToken(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "401 after 10 minutes and 5 s", r.apiError(http.StatusUnauthorized)
+func tokenLifetime(p *prober) string {
+	p.oldToken().expectAPIError(http.StatusUnauthorized)
+	return "401 after 10 minutes and 5 s"
 }
