@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	blockSize    = 64      // entries that are copied and removed together
-	maxBlocks    = 64      // blocks that are kept besides the newest
+	maxEntries   = 4096    // that are kept
 	maxLogBytes  = 4 << 20 // of messages that are kept
 	maxRunChunks = 100     // of one run: 10 s
 	paceWindow   = 50      // chunks over which the pace is measured: 5 s
@@ -80,8 +79,8 @@ type Snapshot struct {
 type Log struct {
 	stamper
 	status   Status
-	entries  ring[Entry]
-	chunks   ring[Record]
+	entries  window[Entry]
+	chunks   window[Record]
 	recent   [paceWindow]Record // chunks of this stream
 	lastPing time.Time          // when the newest ping was sent
 }
@@ -209,59 +208,45 @@ func (l *Log) Version() int64 {
 }
 
 // List is an immutable list.
-type List[T any] struct {
-	full [][]T
-	last []T
-}
+type List[T any] struct{ older, newest []T }
 
 // Len is the number of elements.
-func (l List[T]) Len() int { return len(l.full)*blockSize + len(l.last) }
+func (l List[T]) Len() int { return len(l.older) + len(l.newest) }
 
 // At is the i-th element, counted from the oldest. It must not be changed.
 func (l List[T]) At(i int) *T {
-	if b := i / blockSize; b < len(l.full) {
-		return &l.full[b][i%blockSize]
+	if i < len(l.older) {
+		return &l.older[i]
 	}
-	return &l.last[i-len(l.full)*blockSize]
+	return &l.newest[i-len(l.older)]
 }
 
-// ring holds the newest elements of a list in blocks. Only the newest block ever
-// changes: that one is copied for a list, the others are shared.
-type ring[T any] struct {
-	full     [][]T
-	sizes    []int
-	last     []T
-	lastSize int
-	bytes    int
-	removed  int64
+// window holds the newest elements of a list. Only the newest one ever changes: that
+// one is copied for a List, the others are shared.
+type window[T any] struct {
+	all     []T
+	sizes   []int // of each, in bytes
+	bytes   int
+	removed int64
 }
 
-func (r *ring[T]) add(v T, size int) {
-	if len(r.last) == blockSize {
-		r.full, r.sizes = append(r.full, r.last), append(r.sizes, r.lastSize)
-		r.last, r.lastSize = nil, 0
-	}
-	if r.last == nil {
-		r.last = make([]T, 0, blockSize)
-	}
-	r.last = append(r.last, v)
-	r.lastSize += size
-	r.bytes += size
-	for len(r.full) > 0 && (len(r.full) > maxBlocks || r.bytes > maxLogBytes) {
-		r.bytes -= r.sizes[0]
-		r.removed += int64(len(r.full[0]))
-		// Lists share the old slice.
-		r.full, r.sizes = slices.Clone(r.full[1:]), r.sizes[1:]
+func (w *window[T]) add(v T, size int) {
+	w.all, w.sizes, w.bytes = append(w.all, v), append(w.sizes, size), w.bytes+size
+	for len(w.all) > maxEntries || w.bytes > maxLogBytes {
+		w.bytes -= w.sizes[0]
+		w.all, w.sizes = w.all[1:], w.sizes[1:]
+		w.removed++
 	}
 }
 
-func (r *ring[T]) newest() *T {
-	if len(r.last) == 0 {
+func (w *window[T]) newest() *T {
+	if len(w.all) == 0 {
 		return nil
 	}
-	return &r.last[len(r.last)-1]
+	return &w.all[len(w.all)-1]
 }
 
-func (r *ring[T]) list() List[T] {
-	return List[T]{full: r.full[:len(r.full):len(r.full)], last: slices.Clone(r.last)}
+func (w *window[T]) list() List[T] {
+	n := max(len(w.all)-1, 0)
+	return List[T]{older: w.all[:n:n], newest: slices.Clone(w.all[n:])}
 }

@@ -101,11 +101,10 @@ func TestLogIsBounded(t *testing.T) {
 		l.Record(chunkRecord(int64(i), protocol.ChunkDuration))
 	}
 	s := l.Snapshot()
-	most := (maxBlocks + 1) * blockSize
-	if n := s.Entries.Len(); n > most || n < most-blockSize || s.Removed != int64(2*many+1-n) {
+	if n := s.Entries.Len(); n != maxEntries || s.Removed != int64(2*many+1-n) {
 		t.Errorf("%d entries, %d forgotten", n, s.Removed)
 	}
-	if n := s.Chunks.Len(); n > most || s.Chunks.At(n-1).Chunk != many-1 {
+	if n := s.Chunks.Len(); n != maxEntries || s.Chunks.At(n-1).Chunk != many-1 {
 		t.Errorf("%d chunks", n)
 	}
 	for i := 1; i < s.Entries.Len(); i++ {
@@ -128,7 +127,7 @@ func TestLogIsBounded(t *testing.T) {
 	for s, i := l.Snapshot(), 0; i < s.Entries.Len(); i++ {
 		sum += len(s.Entries.At(i).Raw)
 	}
-	if sum > maxLogBytes+blockSize*MaxRawBytes || sum < maxLogBytes/2 {
+	if sum > maxLogBytes || sum < maxLogBytes/2 {
 		t.Errorf("%d bytes of messages are kept", sum)
 	}
 }
