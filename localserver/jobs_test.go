@@ -180,15 +180,13 @@ func matchesSchema(t *testing.T, body string) {
 	newContract(t, openAPI).matches("the status of a job", value, "components", "schemas", "JobStatus")
 }
 
-// timedSpeech is a words.Timed that gives a text and the times of its words.
+// timedSpeech is a words.Recogniser that gives a text and the times of its words.
 type timedSpeech struct {
 	text  string
 	words []words.Word
 }
 
-func (r timedSpeech) Recognise(context.Context, []byte) (string, error) { return r.text, nil }
-
-func (r timedSpeech) RecogniseTimed(context.Context, []byte) (string, []words.Word, error) {
+func (r timedSpeech) Recognise(context.Context, []byte, bool) (string, []words.Word, error) {
 	return r.text, r.words, nil
 }
 

@@ -15,12 +15,16 @@ import (
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/words"
 )
 
 // speech is a function as a words.Recogniser.
 type speech func(ctx context.Context, wav []byte) (string, error)
 
-func (r speech) Recognise(ctx context.Context, wav []byte) (string, error) { return r(ctx, wav) }
+func (r speech) Recognise(ctx context.Context, wav []byte, _ bool) (string, []words.Word, error) {
+	text, err := r(ctx, wav)
+	return text, nil, err
+}
 
 // threeTurns has a turn of 0.6 s in each second.
 func threeTurns() stream.Diarizer {

@@ -9,12 +9,16 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
+	"hubbub/protocol/words"
 )
 
 // speech is a function as a words.Recogniser.
 type speech func(ctx context.Context) (string, error)
 
-func (r speech) Recognise(ctx context.Context, _ []byte) (string, error) { return r(ctx) }
+func (r speech) Recognise(ctx context.Context, _ []byte, _ bool) (string, []words.Word, error) {
+	text, err := r(ctx)
+	return text, nil, err
+}
 
 // The last words of a stream are waited for, but not those of a recogniser that has
 // failed: it may hang until its interval is over, or longer.

@@ -48,23 +48,17 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Recognise posts the file as a form.
-func (e *endpoint) Recognise(ctx context.Context, wav []byte) (string, error) {
-	text, _, err := e.post(ctx, wav, maxText, [][2]string{{"response_format", "json"}})
-	return text, err
-}
-
-// RecogniseTimed asks for the times of words, once without them if the endpoint
-// refuses that.
-func (e *endpoint) RecogniseTimed(ctx context.Context, wav []byte) (string, []Word, error) {
-	if !e.untimed.Load() {
+// Recognise posts the file as a form. Timed, it asks for the times of words, and once
+// without them if the endpoint refuses that.
+func (e *endpoint) Recognise(ctx context.Context, wav []byte, timed bool) (string, []Word, error) {
+	if timed && !e.untimed.Load() {
 		text, body, err := e.post(ctx, wav, maxVerbose, [][2]string{{"response_format", "verbose_json"}, {"timestamp_granularities[]", "word"}})
 		if refused := (*Error)(nil); !errors.As(err, &refused) || !refused.badRequest {
 			return text, checkWords(wordsIn(body), float64(len(wav)-audiofile.WAVHeaderBytes)/(2*sampleRate)), err
 		}
 	}
-	text, err := e.Recognise(ctx, wav)
-	if err == nil {
+	text, _, err := e.post(ctx, wav, maxText, [][2]string{{"response_format", "json"}})
+	if timed && err == nil {
 		e.untimed.Store(true)
 	}
 	return text, nil, err

@@ -41,9 +41,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// Recognise runs the process. A process that floods its output or does not end is
-// killed.
-func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
+// Recognise runs the process, which knows no times. One that floods its output or does
+// not end is killed.
+func (p *process) Recognise(ctx context.Context, wav []byte, _ bool) (string, []Word, error) {
 	limited, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	flooded := false
@@ -54,12 +54,12 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 	program.OwnProcess(cmd)
 	cmd.WaitDelay = time.Second // for children that keep the output open
 	err := cmd.Run()
-	fail := func(what, hint string) (string, error) {
-		return "", &Error{what: "the recogniser " + p.args[0] + " " + what, hint: hint}
+	fail := func(what, hint string) (string, []Word, error) {
+		return "", nil, &Error{what: "the recogniser " + p.args[0] + " " + what, hint: hint}
 	}
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", nil, ctx.Err()
 	case flooded:
 		return fail(fmt.Sprintf("writes more than %d kB for one turn", maxText>>10), "It must write the words, and nothing else, on standard output.")
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
@@ -71,5 +71,5 @@ func (p *process) Recognise(ctx context.Context, wav []byte) (string, error) {
 		}
 		return fail("failed: "+what, "Try the command by itself: a WAV file on standard input, the words on standard output.")
 	}
-	return clean(text.kept.String()), nil
+	return clean(text.kept.String()), nil, nil
 }

@@ -26,7 +26,7 @@ func TestProcessIsKilledWithItsChildren(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = p.Recognise(t.Context(), nil)
+		_, _, _ = p.Recognise(t.Context(), nil, false)
 	}()
 	f, err := os.OpenFile(fifo, os.O_RDONLY, 0) // waits for the child
 	if err != nil {

@@ -200,7 +200,7 @@ func (q *Queue) recognise(parts [][]int16) string {
 	}
 	var all []string
 	for _, p := range parts {
-		text, err := q.o.Recogniser.Recognise(q.ctx, wav(p))
+		text, _, err := q.o.Recogniser.Recognise(q.ctx, wav(p), false)
 		if err != nil {
 			q.failed(err)
 			return ""

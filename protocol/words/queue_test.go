@@ -19,7 +19,10 @@ import (
 // recogniser is a function as a Recogniser.
 type recogniser func(ctx context.Context, wav []byte) (string, error)
 
-func (r recogniser) Recognise(ctx context.Context, wav []byte) (string, error) { return r(ctx, wav) }
+func (r recogniser) Recognise(ctx context.Context, wav []byte, _ bool) (string, []Word, error) {
+	text, err := r(ctx, wav)
+	return text, nil, err
+}
 
 // demoSpeech is the beginning of the first turn of the demo conversation.
 func demoSpeech(t *testing.T) (samples []int16) {

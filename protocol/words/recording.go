@@ -106,11 +106,7 @@ func (r *Recording) turn(ctx context.Context, t *protocol.Turn) error {
 // part recognises a part of a turn. What may succeed later is tried again.
 func (r *Recording) part(ctx context.Context, samples []int16) (text string, timed []Word, err error) {
 	for try := 0; ; try++ {
-		if r.timed {
-			text, timed, err = recogniseTimed(ctx, r.recogniser, wav(samples))
-		} else {
-			text, err = r.recogniser.Recognise(ctx, wav(samples))
-		}
+		text, timed, err = r.recogniser.Recognise(ctx, wav(samples), r.timed)
 		e := (*Error)(nil)
 		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.inARow > 0 {
 			return text, timed, err

@@ -1,36 +1,12 @@
 package words
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"hubbub/protocol"
 )
-
-// Word is a word and when it was said, in seconds from the beginning of the audio.
-type Word struct {
-	Text       string
-	Start, End float64
-}
-
-// Timed is a Recogniser that may know when each word was said.
-type Timed interface {
-	Recogniser
-	// RecogniseTimed is Recognise with the words, in order; nil = their times are
-	// not known.
-	RecogniseTimed(ctx context.Context, wav []byte) (text string, words []Word, err error)
-}
-
-// recogniseTimed asks a recogniser for times if it may know them.
-func recogniseTimed(ctx context.Context, r Recogniser, wav []byte) (text string, words []Word, err error) {
-	if t, ok := r.(Timed); ok {
-		return t.RecogniseTimed(ctx, wav)
-	}
-	text, err = r.Recognise(ctx, wav)
-	return text, nil, err
-}
 
 // wordJSON is a word of an endpoint.
 type wordJSON struct {

@@ -49,7 +49,7 @@ func TestTimedEndpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			text, words, err := Limit(r, 1).(Timed).RecogniseTimed(t.Context(), wav(make([]int16, sampleRate)))
+			text, words, err := Limit(r, 1).Recognise(t.Context(), wav(make([]int16, sampleRate)), true)
 			if got := fmt.Sprint(text, " ", words); err != nil || got != c.want {
 				t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
 			}
@@ -69,7 +69,7 @@ func TestRefusedTwice(t *testing.T) {
 	r, _ := New(s.URL, "", "")
 	e := r.(*endpoint)
 	defer e.client.CloseIdleConnections()
-	if _, _, err := e.RecogniseTimed(t.Context(), wav(nil)); err == nil || e.untimed.Load() {
+	if _, _, err := e.Recognise(t.Context(), wav(nil), true); err == nil || e.untimed.Load() {
 		t.Errorf("%v, %v", err, e.untimed.Load())
 	}
 }
@@ -111,12 +111,13 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// timed is a function as a Timed recogniser.
+// timed is a function as a Recogniser that is asked for times.
 type timed func(seconds float64) []Word
 
-func (r timed) Recognise(context.Context, []byte) (string, error) { return "", errors.New("not asked") }
-
-func (r timed) RecogniseTimed(_ context.Context, wav []byte) (string, []Word, error) {
+func (r timed) Recognise(_ context.Context, wav []byte, timed bool) (string, []Word, error) {
+	if !timed {
+		return "", nil, errors.New("not asked")
+	}
 	return "one three", r(float64(len(wav)-audiofile.WAVHeaderBytes) / 2 / sampleRate), nil
 }
 

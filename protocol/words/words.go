@@ -21,9 +21,16 @@ import (
 
 // Recogniser turns speech into text. It is called from several goroutines.
 type Recogniser interface {
-	// Recognise returns the words of a WAV file, 16 kHz, mono, 16 bits. Its error
-	// is an *Error, or that of ctx.
-	Recognise(ctx context.Context, wav []byte) (string, error)
+	// Recognise returns the text of a WAV file, 16 kHz, mono, 16 bits, and, if timed,
+	// its words in order; nil = their times are not known. Its error is an *Error, or
+	// that of ctx.
+	Recognise(ctx context.Context, wav []byte, timed bool) (text string, words []Word, err error)
+}
+
+// Word is a word and when it was said, in seconds from the beginning of the audio.
+type Word struct {
+	Text       string
+	Start, End float64
 }
 
 // Error is a failure of a recogniser.
@@ -79,28 +86,12 @@ type limited struct {
 	slots chan struct{}
 }
 
-// take waits for a slot, which the caller gives back.
-func (l *limited) take(ctx context.Context) error {
+func (l *limited) Recognise(ctx context.Context, wav []byte, timed bool) (string, []Word, error) {
 	select {
 	case l.slots <- struct{}{}:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (l *limited) Recognise(ctx context.Context, wav []byte) (string, error) {
-	if err := l.take(ctx); err != nil {
-		return "", err
+		return "", nil, ctx.Err()
 	}
 	defer func() { <-l.slots }()
-	return l.Recogniser.Recognise(ctx, wav)
-}
-
-func (l *limited) RecogniseTimed(ctx context.Context, wav []byte) (string, []Word, error) {
-	if err := l.take(ctx); err != nil {
-		return "", nil, err
-	}
-	defer func() { <-l.slots }()
-	return recogniseTimed(ctx, l.Recogniser, wav)
+	return l.Recogniser.Recognise(ctx, wav, timed)
 }

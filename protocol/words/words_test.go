@@ -29,7 +29,7 @@ func selfProcess(t *testing.T, behaviour, args string) *process {
 
 func TestProcess(t *testing.T) {
 	r := selfProcess(t, "length", `-a 'two words' "it's"`)
-	text, err := r.Recognise(t.Context(), wav(make([]int16, 100)))
+	text, _, err := r.Recognise(t.Context(), wav(make([]int16, 100)), false)
 	if want := "RIFF of 244 bytes, -a|two words|it's"; err != nil || text != want {
 		t.Errorf("got %q, %v, want %q", text, err, want)
 	}
@@ -45,7 +45,7 @@ func TestProcessThatFails(t *testing.T) {
 		if behaviour == "hang" {
 			r.timeout = time.Second
 		}
-		_, err := r.Recognise(t.Context(), nil)
+		_, _, err := r.Recognise(t.Context(), nil, false)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) || e.Hint() == "" {
 			t.Errorf("%s: %v, want %q", behaviour, err, want)
@@ -95,7 +95,7 @@ func TestEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Recognise(t.Context(), wav(make([]int16, 10)))
+	got, _, err := r.Recognise(t.Context(), wav(make([]int16, 10)), false)
 	if want := "/v1/audio/transcriptions Bearer secret turn.wav whisper-1 json 64 bytes"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
@@ -149,7 +149,7 @@ func TestEndpointThatFails(t *testing.T) {
 		if c.name == "hang" {
 			client.Timeout = time.Second
 		}
-		_, err = r.Recognise(t.Context(), nil)
+		_, _, err = r.Recognise(t.Context(), nil, false)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) || !strings.Contains(e.Hint(), c.hint) || e.retryAfter != c.after || e.temporary != regexp.MustCompile(`429|500|cut off|hang`).MatchString(c.name) {
 			t.Errorf("%s: %v, %+v, want %q", c.name, err, e, c.want)
@@ -157,12 +157,12 @@ func TestEndpointThatFails(t *testing.T) {
 	}
 	s.Close()
 	r, _ := New(s.URL, "", "")
-	if _, err := r.Recognise(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "cannot be reached: ") || !strings.Contains(err.Error(), "refused") {
+	if _, _, err := r.Recognise(t.Context(), nil, false); err == nil || !strings.Contains(err.Error(), "cannot be reached: ") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("a closed port: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.Recognise(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, _, err := r.Recognise(ctx, nil, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }
@@ -187,11 +187,11 @@ func TestEndpointThatRedirects(t *testing.T) {
 	}
 	r.(*endpoint).client.Transport = &http.Transport{DisableKeepAlives: true}
 	to = "/here"
-	if text, err := r.Recognise(t.Context(), nil); err != nil || text != "words" {
+	if text, _, err := r.Recognise(t.Context(), nil, false); err != nil || text != "words" {
 		t.Errorf("on the same host: %q, %v", text, err)
 	}
 	for _, to = range []string{strings.Replace(other.URL, "127.0.0.1", "localhost", 1), "/again"} {
-		_, err = r.Recognise(t.Context(), nil)
+		_, _, err = r.Recognise(t.Context(), nil, false)
 		if e := (*Error)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), "returned 307") || !strings.Contains(e.Hint(), "redirects to") {
 			t.Errorf("%s: %v", to, err)
 		}
@@ -218,7 +218,7 @@ func TestPocketsphinx(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.(*process).timeout = 5 * time.Minute // on a busy machine
-	text, err := r.Recognise(t.Context(), wav(demoSpeech(t)))
+	text, _, err := r.Recognise(t.Context(), wav(demoSpeech(t)), false)
 	if err != nil || len(strings.Fields(text)) < 3 {
 		t.Errorf("got %q, %v", text, err)
 	}
@@ -236,7 +236,7 @@ func TestAddressesShowNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := endpoint.Recognise(context.Background(), nil); err == nil || strings.Contains(err.Error(), "hunter2") {
+	if _, _, err := endpoint.Recognise(context.Background(), nil, false); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
 	}
 }

@@ -16,17 +16,18 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/protocoltest"
+	"hubbub/protocol/words"
 )
 
 // slowRecogniser takes a time for each turn.
 type slowRecogniser struct{ takes time.Duration }
 
-func (r slowRecogniser) Recognise(ctx context.Context, _ []byte) (string, error) {
+func (r slowRecogniser) Recognise(ctx context.Context, _ []byte, _ bool) (string, []words.Word, error) {
 	select {
 	case <-time.After(r.takes):
-		return "words", nil
+		return "words", nil, nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", nil, ctx.Err()
 	}
 }
 
