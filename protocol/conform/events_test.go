@@ -85,7 +85,7 @@ func TestEventRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProber(t.Context(), Options{})
-			p.conversationOnce.get(func() *exchange { return &exchange{messages: script(t, tt.script...)} })
+			p.conversation = func() *exchange { return &exchange{messages: script(t, tt.script...)} }
 			var got []string
 			for _, r := range eventRules {
 				var seen string
@@ -133,7 +133,7 @@ func TestSlowRules(t *testing.T) {
 		"no close":    {exchange{messages: closing, end: ending{over: true}, closeTook: 60 * time.Second}, "without a close frame"},
 	} {
 		p := newProber(t.Context(), Options{})
-		p.silenceOnce.get(func() *exchange { return &tt.talk })
+		p.silence = func() *exchange { return &tt.talk }
 		err := try(func() { streamSilence(p) })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
@@ -141,10 +141,10 @@ func TestSlowRules(t *testing.T) {
 	}
 	for status, holds := range map[int]bool{401: true, 101: false, 403: false} {
 		p := newProber(t.Context(), Options{})
-		p.oldTokenOnce.get(func() *response {
+		p.oldToken = func() *response {
 			return &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
 				body: []byte(`{"requestId":"x","message":"used"}`)}
-		})
+		}
 		if err := try(func() { tokenLifetime(p) }); (err == nil) != holds {
 			t.Errorf("%d: %v", status, err)
 		}

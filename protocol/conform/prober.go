@@ -26,26 +26,13 @@ type prober struct {
 	tests      atomic.Int32   // requests to GET /v1/test with the key, for the rate limit
 	background sync.WaitGroup // steps that take long and run beside the rules
 
-	conversationOnce once[*exchange]   // a conversation in real time
-	controlOnce      once[*exchange]   // some seconds of it at once
-	silenceOnce      once[*exchange]   // no audio for a minute
-	objectOnce       once[*object]     // a media object
-	oldTokenOnce     once[*response]   // a token of ten minutes
-	createdOnce      once[[]*response] // streams that were created
-}
-
-// once is a step that is done once, however many rules use its result.
-type once[T any] struct {
-	once sync.Once
-	out  T
-	err  error
-}
-
-// get does the step, or waits for the goroutine that does.
-func (o *once[T]) get(do func() T) T {
-	o.once.Do(func() { o.err = try(func() { o.out = do() }) })
-	require(o.err)
-	return o.out
+	// Steps that are done once, however many rules use their result.
+	conversation func() *exchange   // the speech in real time
+	control      func() *exchange   // some seconds of it at once
+	silence      func() *exchange   // no audio for a minute
+	storeObject  func() *object     // a media object
+	oldToken     func() *response   // a handshake with a token of ten minutes
+	creations    func() []*response // of two streams
 }
 
 func newProber(ctx context.Context, o Options) *prober {
@@ -53,6 +40,12 @@ func newProber(ctx context.Context, o Options) *prober {
 	for _, key := range []string{o.Key, o.OtherKey, o.UnpaidKey, o.ExpiredKey} {
 		p.secrets.Add(key)
 	}
+	p.conversation = sync.OnceValue(p.sendSpeech)
+	p.control = sync.OnceValue(func() *exchange { return p.excerpt(0, nil) })
+	p.silence = sync.OnceValue(p.sendOneChunk)
+	p.storeObject = sync.OnceValue(p.uploadAndDownload)
+	p.oldToken = sync.OnceValue(p.useOldToken)
+	p.creations = sync.OnceValue(p.createTwo)
 	return p
 }
 
@@ -87,27 +80,25 @@ type exchange struct {
 	after     map[string]json.RawMessage
 }
 
-// conversation sends the speech in real time.
-func (p *prober) conversation() *exchange {
-	return p.conversationOnce.get(func() *exchange {
-		s := p.open()
-		defer s.close()
-		var during map[string]json.RawMessage
-		begin := time.Now()
-		for i := range len(p.Speech) / protocol.ChunkSamples {
-			p.sleep(time.Until(begin.Add(time.Duration(i+1) * protocol.ChunkDuration)))
-			if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
-				break // its end says why
-			}
-			if i == min(20, len(p.Speech)/protocol.ChunkSamples/2) {
-				during = p.status(s.id)
-			}
+// sendSpeech sends the speech in real time.
+func (p *prober) sendSpeech() *exchange {
+	s := p.open()
+	defer s.close()
+	var during map[string]json.RawMessage
+	begin := time.Now()
+	for i := range len(p.Speech) / protocol.ChunkSamples {
+		p.sleep(time.Until(begin.Add(time.Duration(i+1) * protocol.ChunkDuration)))
+		if s.chunk(p.Speech[i*protocol.ChunkSamples:(i+1)*protocol.ChunkSamples]) != nil {
+			break // its end says why
 		}
-		e := p.finish(s)
-		e.during = during
-		e.after = p.finalStatus(s.id)
-		return e
-	})
+		if i == min(20, len(p.Speech)/protocol.ChunkSamples/2) {
+			during = p.status(s.id)
+		}
+	}
+	e := p.finish(s)
+	e.during = during
+	e.after = p.finalStatus(s.id)
+	return e
 }
 
 // finish ends a stream with end_of_stream and receives until its close.
@@ -143,26 +134,19 @@ func (p *prober) excerpt(n int, before func(s *stream) error) *exchange {
 	return p.finish(s)
 }
 
-// control is the excerpt with nothing before it.
-func (p *prober) control() *exchange {
-	return p.controlOnce.get(func() *exchange { return p.excerpt(0, nil) })
-}
-
-// silence is a stream with one chunk and then none.
-func (p *prober) silence() *exchange {
-	return p.silenceOnce.get(func() *exchange {
-		s := p.open()
-		defer s.close()
-		began := time.Now()
-		require(s.chunk(make([]float32, protocol.ChunkSamples)))
-		s.waitEnd(p.ctx, 75*time.Second)
-		e := &exchange{}
-		e.messages, e.end = s.received()
-		if e.end.over {
-			e.closeTook = e.end.at.Sub(began)
-		}
-		return e
-	})
+// sendOneChunk sends one chunk and then none.
+func (p *prober) sendOneChunk() *exchange {
+	s := p.open()
+	defer s.close()
+	began := time.Now()
+	require(s.chunk(make([]float32, protocol.ChunkSamples)))
+	s.waitEnd(p.ctx, 75*time.Second)
+	e := &exchange{}
+	e.messages, e.end = s.received()
+	if e.end.over {
+		e.closeTook = e.end.at.Sub(began)
+	}
+	return e
 }
 
 // create creates a stream for other rules. Rules about the creation itself do not

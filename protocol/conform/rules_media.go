@@ -100,16 +100,14 @@ func (p *prober) fetch(location string) string {
 	return string(o.get.body)
 }
 
-// storeObject uploads and downloads the object of several rules.
-func (p *prober) storeObject() *object {
-	return p.objectOnce.get(func() *object {
-		o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
-		p.upload(o)
-		if o.put.status/100 == 2 { // else its rule reports it
-			p.download(o)
-		}
-		return o
-	})
+// uploadAndDownload uploads and downloads the object of several rules.
+func (p *prober) uploadAndDownload() *object {
+	o := &object{location: "media://" + p.prefix + "/object.bin", content: strings.Repeat("hubbub conform ", 200)}
+	p.upload(o)
+	if o.put.status/100 == 2 { // else its rule reports it
+		p.download(o)
+	}
+	return o
 }
 
 // storedObject is that object, if its upload succeeded.
