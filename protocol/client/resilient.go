@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,6 +99,8 @@ type ResilientStream struct {
 	merger        *eventMerger
 	withoutResume bool // the service rejects the field resume
 
+	info CloseInfo // set before over is closed
+
 	mu        sync.Mutex // for all below
 	stream    *Stream    // the newest
 	id        string     // its id
@@ -105,7 +108,6 @@ type ResilientStream struct {
 	start     time.Time  // when chunk 0 would have been sent
 	position  int64      // follows the newest chunk that was sent
 	newLabels []string
-	info      CloseInfo
 }
 
 // Update is an event or a change of the connection.
@@ -183,7 +185,6 @@ func (r *ResilientStream) EndOfStream(ctx context.Context) error {
 	r.buffer.end()
 	select {
 	case <-r.endSent:
-		return nil
 	case <-r.over:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -199,8 +200,6 @@ func (r *ResilientStream) EndOfStream(ctx context.Context) error {
 // Wait blocks until the stream is over and says how it ended.
 func (r *ResilientStream) Wait() CloseInfo {
 	<-r.over
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.info
 }
 
@@ -276,59 +275,47 @@ func (r *ResilientStream) Dropped() int64 {
 func (r *ResilientStream) Gaps() []protocol.Span {
 	r.buffer.mu.Lock()
 	defer r.buffer.mu.Unlock()
-	return r.buffer.gaps[:len(r.buffer.gaps):len(r.buffer.gaps)]
+	return slices.Clip(r.buffer.gaps)
 }
 
 // manage is the manager goroutine.
 func (r *ResilientStream) manage(s *Stream) {
-	var info CloseInfo
 	defer func() {
 		if p := recover(); p != nil {
-			info = internalError("keeping the stream open", p)
+			r.info = internalError("keeping the stream open", p)
 			_ = r.current().Close()
 		}
-		r.mu.Lock()
-		r.info = info
-		r.mu.Unlock()
 		r.cancel()
 		close(r.over)
 		close(r.updates)
 	}()
-	if r.o.Ending != nil {
-		stop := make(chan struct{})
-		defer close(stop)
-		go func() {
-			select {
-			case <-r.o.Ending:
-				r.buffer.admit()
-			case <-stop:
-			}
-		}()
-	}
+	go func() {
+		select {
+		case <-r.o.Ending:
+			r.buffer.admit()
+		case <-r.ctx.Done():
+		}
+	}()
 	for {
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
-			defer func() {
-				if p := recover(); p != nil {
-					s.abort(internalError("sending", p))
-				}
-			}()
+		var sender sync.WaitGroup
+		sender.Go(func() {
+			defer s.recovered("sending")
 			r.sendBuffered(s)
-		}()
+		})
 		r.forwardEvents(s)
-		info = s.Wait()
+		r.info = s.Wait()
 		_ = s.Close() // the pinger
-		<-sent
-		idle := r.client.config.now().Sub(s.lastChunk())
-		if r.o.Limit <= 0 || r.ctx.Err() != nil || !retryAfterLoss(info, s.endOfStreamSent(), idle) {
+		sender.Wait()
+		sending := s.sending()
+		idle := r.client.config.now().Sub(sending.lastBegun)
+		if r.o.Limit <= 0 || r.ctx.Err() != nil || !retryAfterLoss(r.info, !sending.endSent.IsZero(), idle) {
 			r.deliverEvents(r.merger.abandon())
 			return
 		}
-		next, err := r.resume(s, info)
+		next, err := r.resume(s, r.info)
 		if err != nil {
 			r.deliverEvents(r.merger.abandon())
-			info.Err = err
+			r.info.Err = err
 			return
 		}
 		s = next
@@ -419,25 +406,24 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 	tick := time.NewTicker(r.client.config.decidedEvery)
 	defer tick.Stop()
 	for {
+		var events []protocol.Event
 		select {
 		case e, ok := <-s.Events():
 			if !ok {
 				return
 			}
-			if !r.deliverEvents(r.merger.add(s.onCaptureClock(e))) {
-				_ = s.Close()
-				return
-			}
+			events = r.merger.add(s.onCaptureClock(e))
 			r.mu.Lock()
-			r.newLabels = r.merger.newLabels[:len(r.merger.newLabels):len(r.merger.newLabels)]
+			r.newLabels = slices.Clip(r.merger.newLabels)
 			r.mu.Unlock()
 		case <-tick.C:
 			decided := r.decided(s)
-			if !r.deliverEvents(r.merger.advance(decided)) {
-				_ = s.Close()
-				return
-			}
+			events = r.merger.advance(decided)
 			r.buffer.forget(max(decided, r.merger.last) - warmUp.Seconds())
+		}
+		if !r.deliverEvents(events) {
+			_ = s.Close()
+			return
 		}
 	}
 }
@@ -445,9 +431,8 @@ func (r *ResilientStream) forwardEvents(s *Stream) {
 // decided is the time up to which a stream has certainly decided and reported:
 // by its newest event, or by the audio that it has acknowledged.
 func (r *ResilientStream) decided(s *Stream) float64 {
-	acked, _ := s.acknowledged()
 	at := -1.0
-	if acked > 0 {
+	if acked := s.sending().acked; acked > 0 {
 		at = s.captureTime(float64(acked)*protocol.ChunkDuration.Seconds() - (r.o.Latency + eventDelay).Seconds())
 	}
 	return max(at, r.merger.last, r.merger.cut)

@@ -416,7 +416,7 @@ func TestFileLosesNothingOfAnUnknownLatency(t *testing.T) {
 // Audio before a gap that is not decided does not count as decided because audio
 // after the gap has arrived.
 func TestDecidedBeforeAGap(t *testing.T) {
-	s := &Stream{config: defaultConfig(), acked: 101}
+	s := &Stream{config: defaultConfig(), sendingState: sendingState{acked: 101}}
 	for n := range int64(100) {
 		s.clock.add(n, n)
 	}

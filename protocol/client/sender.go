@@ -56,9 +56,9 @@ func (r *ResilientStream) advancePosition(seq int64) {
 // the first chunk, which may have taken long.
 func (r *ResilientStream) pace(s *Stream, n int64) bool {
 	for !r.o.Unpaced && time.Duration(n+1)*protocol.ChunkDuration > maxAhead {
-		_, first := s.acknowledged()
-		now := s.config.now()
-		if at := s.firstChunk().Add(ackTimeout); first.IsZero() && now.After(at) {
+		sending, now := s.sending(), s.config.now()
+		first := sending.firstAcked
+		if at := sending.firstBegun.Add(ackTimeout); first.IsZero() && now.After(at) {
 			first = at
 		}
 		wait := 20 * time.Millisecond

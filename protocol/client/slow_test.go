@@ -223,16 +223,16 @@ func TestManyUnansweredPings(t *testing.T) {
 		t.Fatalf("%d pings are kept", len(s.pings))
 	}
 	s.acknowledge(1<<40, now) // never sent
-	if acked, _ := s.acknowledged(); acked != 0 {
+	if acked := s.sending().acked; acked != 0 {
 		t.Errorf("an answer to no ping acknowledges %d chunks", acked)
 	}
 	s.acknowledge(maxPings, now) // the second without audio, behind maxPings/2
-	if acked, first := s.acknowledged(); acked != 20*(maxPings/2-1) || first != now {
+	if acked, first := s.acked, s.firstAcked; acked != 20*(maxPings/2-1) || first != now {
 		t.Errorf("%d chunks acknowledged, want %d", acked, 20*(maxPings/2-1))
 	}
 	s.acknowledge(1, now)
 	s.acknowledge(4*maxPings, now)
-	if acked, _ := s.acknowledged(); acked != 20*(maxPings-1) || len(s.pings) != 0 {
+	if acked := s.sending().acked; acked != 20*(maxPings-1) || len(s.pings) != 0 {
 		t.Errorf("%d chunks acknowledged, want %d", acked, 20*(maxPings-1))
 	}
 }

@@ -95,19 +95,15 @@ type Stream struct {
 	rtt    atomic.Int64
 	tracer *streamTracer // nil = not traced
 
-	mu          sync.Mutex // for all below
+	mu sync.Mutex // for all below
+	sendingState
 	clock       clockMap
 	sent        int64 // chunks
 	nextSeq     int64
 	pings       []ping    // unanswered, at most maxPings
 	lastPing    uint64    // number of the newest
-	acked       int64     // chunks that the service has acknowledged by a pong
-	firstAcked  time.Time // when it acknowledged the first; zero before
 	progress    time.Time // when the service last acknowledged audio; zero before
-	firstBegun  time.Time // when the first chunk began to be sent; before it, the opening
-	lastBegun   time.Time // the same for the newest chunk
 	realStart   time.Time // when chunk 0 would have been sent; zero before the first
-	endSent     time.Time // when end_of_stream was sent; zero before
 	lastMessage time.Time
 	decided     float64       // newest time of an event, on the service's clock
 	stalled     time.Duration // time spent waiting for the receiver of Events since endSent or failedAt
@@ -117,16 +113,26 @@ type Stream struct {
 	info        CloseInfo     // set before over is closed
 }
 
+// sendingState is how far the sending of a stream is.
+type sendingState struct {
+	acked      int64     // chunks that the service has acknowledged by a pong
+	firstAcked time.Time // when it acknowledged the first; zero before
+	firstBegun time.Time // when the first chunk began to be sent; before it, the opening
+	lastBegun  time.Time // the same for the newest chunk
+	endSent    time.Time // when end_of_stream was sent; zero before
+}
+
 func newStream(conn *websocket.Conn, config config) *Stream {
 	now := config.now()
 	s := &Stream{
-		conn: conn, config: config, opened: now, lastMessage: now, firstBegun: now, lastBegun: now,
-		events:     make(chan protocol.Event, config.eventQueue),
-		aborted:    make(chan struct{}),
-		over:       make(chan struct{}),
-		pingNow:    make(chan struct{}, 1),
-		writeToken: make(chan struct{}, 1),
-		frame:      make([]byte, 0, protocol.ChunkBytes),
+		conn: conn, config: config, opened: now, lastMessage: now,
+		sendingState: sendingState{firstBegun: now, lastBegun: now},
+		events:       make(chan protocol.Event, config.eventQueue),
+		aborted:      make(chan struct{}),
+		over:         make(chan struct{}),
+		pingNow:      make(chan struct{}, 1),
+		writeToken:   make(chan struct{}, 1),
+		frame:        make([]byte, 0, protocol.ChunkBytes),
 	}
 	conn.SetReadLimit(config.maxMessage)
 	conn.SetPongHandler(s.pong)
@@ -206,34 +212,11 @@ func (s *Stream) noteSent(seq int64, begun time.Time) {
 	}
 }
 
-// endOfStreamSent reports whether end_of_stream was sent.
-func (s *Stream) endOfStreamSent() bool {
+// sending is the state of the sending now.
+func (s *Stream) sending() sendingState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.endSent.IsZero()
-}
-
-// firstChunk is when the first chunk began to be sent; before that, when the
-// stream was opened.
-func (s *Stream) firstChunk() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.firstBegun
-}
-
-// lastChunk is the same for the newest chunk.
-func (s *Stream) lastChunk() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lastBegun
-}
-
-// acknowledged is how many chunks the service has acknowledged, and when it did
-// so for the first; zero before.
-func (s *Stream) acknowledged() (chunks int64, first time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.acked, s.firstAcked
+	return s.sendingState
 }
 
 // EndOfStream says that no more audio comes, and returns when that was sent.
