@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"hubbub/protocol"
@@ -49,7 +49,7 @@ func (t *tracer) record(r trace.Record) {
 type streamTracer struct {
 	*tracer
 	stream int
-	socket syscall.RawConn // nil = its state is not known
+	socket net.Conn
 
 	mu     sync.Mutex
 	begun  time.Time // when the newest chunk began to be sent
@@ -66,7 +66,7 @@ func (s *Stream) trace(t *tracer, number int) {
 	if t == nil {
 		return
 	}
-	st := &streamTracer{tracer: t, stream: number, socket: s.socket()}
+	st := &streamTracer{tracer: t, stream: number, socket: s.tcp()}
 	s.tracer = st
 	ping := s.conn.PingHandler()
 	s.conn.SetPingHandler(func(payload string) error {
@@ -86,19 +86,6 @@ func (s *Stream) trace(t *tracer, number int) {
 	})
 }
 
-// socket is the socket of the stream; nil = it is not known.
-func (s *Stream) socket() syscall.RawConn {
-	c, ok := s.tcp().(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
-}
-
 func (t *streamTracer) put(r trace.Record) {
 	if t == nil {
 		return
@@ -108,9 +95,9 @@ func (t *streamTracer) put(r trace.Record) {
 }
 
 // socketNow is the state of the socket; nil when it is not known or was queried
-// within socketEvery. The result is not changed afterwards. w.mu is held.
+// within socketEvery. The result is not changed afterwards. t.mu is held.
 func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
-	if t.socket == nil || now.Sub(t.asked) < socketEvery && !t.asked.IsZero() {
+	if now.Sub(t.asked) < socketEvery && !t.asked.IsZero() {
 		return nil
 	}
 	t.asked = now
@@ -252,10 +239,4 @@ func (t *streamTracer) ended(info CloseInfo) {
 
 // Socket is the state of the stream's TCP socket; false when the system does not
 // report it or the socket is closed.
-func (s *Stream) Socket() (trace.SocketState, bool) {
-	raw := s.socket()
-	if raw == nil {
-		return trace.SocketState{}, false
-	}
-	return trace.QuerySocket(raw)
-}
+func (s *Stream) Socket() (trace.SocketState, bool) { return trace.QuerySocket(s.tcp()) }

@@ -1,17 +1,26 @@
 package trace
 
 import (
+	"net"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// QuerySocket queries the state of a TCP socket.
-func QuerySocket(conn syscall.RawConn) (SocketState, bool) {
+// QuerySocket queries the state of a TCP socket; false when it is not known.
+func QuerySocket(conn net.Conn) (SocketState, bool) {
 	var s SocketState
 	known := false
-	err := conn.Control(func(fd uintptr) {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return s, false
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return s, false
+	}
+	err = raw.Control(func(fd uintptr) {
 		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
 			return

@@ -2,7 +2,7 @@
 
 package trace
 
-import "syscall"
+import "net"
 
 // QuerySocket queries the state of a TCP socket: only on Linux.
-func QuerySocket(syscall.RawConn) (SocketState, bool) { return SocketState{}, false }
+func QuerySocket(net.Conn) (SocketState, bool) { return SocketState{}, false }
