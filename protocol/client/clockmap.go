@@ -6,14 +6,11 @@ import (
 	"hubbub/protocol"
 )
 
-// maxClockSteps bounds what is remembered of dropped audio.
-const maxClockSteps = 1 << 14
-
 // clockMap maps the clock of the service, which counts the chunks that were
 // sent, to the capture clock, which also counts those that were dropped. Its
 // methods are not safe for concurrent use.
 type clockMap struct {
-	steps []clockStep // in order of sent
+	steps []clockStep // in order of sent; at most one for two chunks
 }
 
 // clockStep says that from the sent-th chunk on, the capture is ahead by so many
@@ -26,9 +23,6 @@ func (m *clockMap) add(sent, seq int64) {
 	ahead := seq - sent
 	if n := len(m.steps); n > 0 && m.steps[n-1].ahead == ahead || n == 0 && ahead == 0 {
 		return
-	}
-	if len(m.steps) == maxClockSteps {
-		m.thin()
 	}
 	m.steps = append(m.steps, clockStep{sent: sent, ahead: ahead})
 }
@@ -44,19 +38,6 @@ func (m *clockMap) service(seconds float64) float64 {
 	}
 	s := m.steps[i-1]
 	return protocol.Round1ms(seconds - float64(s.ahead*protocol.ChunkSamples)/protocol.SampleRate)
-}
-
-// thin removes every second step of the older half: old times become less exact,
-// new ones stay as they are.
-func (m *clockMap) thin() {
-	half := len(m.steps) / 2
-	kept := m.steps[:0]
-	for i, s := range m.steps {
-		if i >= half || i%2 == 1 {
-			kept = append(kept, s)
-		}
-	}
-	m.steps = kept
 }
 
 // capture is the time on the capture clock, in seconds, of a time on the

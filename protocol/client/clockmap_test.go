@@ -58,23 +58,6 @@ func TestGapsAgreeWithTheChunks(t *testing.T) {
 	})
 }
 
-func TestGapsAreBounded(t *testing.T) {
-	var g clockMap
-	const n = 10 * maxClockSteps
-	for sent := range int64(n) {
-		g.add(sent, 2*sent) // every second chunk is dropped
-	}
-	if len(g.steps) > maxClockSteps {
-		t.Errorf("%d steps", len(g.steps))
-	}
-	for back := range 1000 { // the present stays exact
-		sent := n - 1 - back
-		if got, want := g.capture(float64(sent)/10+0.05, false), float64(2*sent)/10+0.05; math.Abs(got-want) > 1e-6 {
-			t.Fatalf("chunk %d lies at %g, want %g", sent, got, want)
-		}
-	}
-}
-
 func TestStreamOnTheCapturesClock(t *testing.T) {
 	s := openStream(t, func(t *testing.T, conn *websocket.Conn) { protocoltest.Drain(conn) }, nil)
 	mustSend(t, s, 0)
