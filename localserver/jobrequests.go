@@ -153,7 +153,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, http.StatusServiceUnavailable, "The result of the job could not be read; try again", err)
 		return
 	}
-	respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated, Output: output})
+	respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated), Output: output})
 }
 
 // cancelJob is DELETE /v1/jobs/{id}: it ends a job that is not over.
@@ -183,7 +183,7 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request) {
 		}
 		s.jobs.Cancel(j, was == store.JobCreated || was == store.JobPending)
 		s.log.Info("job canceled", "request", requestID(r.Context()), "job", j.ID)
-		respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: j.Created, UpdatedAt: j.Updated})
+		respond(w, http.StatusOK, protocol.JobStatus{JobID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created), UpdatedAt: protocol.FormatTime(j.Updated)})
 		return
 	}
 }
@@ -207,7 +207,7 @@ func (s *Server) listJobs(w http.ResponseWriter, r *http.Request) {
 	}
 	list := protocol.JobList{Items: []protocol.JobItem{}}
 	for _, j := range found[:min(limit, len(found))] {
-		item := protocol.JobItem{ID: j.ID, Status: string(j.Status), CreatedAt: j.Created.UTC().Format(protocol.TimeFormat)}
+		item := protocol.JobItem{ID: j.ID, Status: string(j.Status), CreatedAt: protocol.FormatTime(j.Created)}
 		if q.Get("progress") == "true" {
 			item.Kind, item.Progress = j.Kind, &j.Progress
 		}

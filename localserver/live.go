@@ -102,9 +102,14 @@ func (s *Server) streamStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	respond(w, http.StatusOK, protocol.LiveStatus{
-		ID: rec.ID, StartedAt: rec.Started, CompletedAt: rec.Completed,
-		Input: rec.Input, Status: string(rec.Status), ResumedBy: rec.ResumedBy, Resumable: s.awaitsResume(ctx, rec)})
+	status := protocol.LiveStatus{ID: rec.ID, Input: rec.Input, Status: string(rec.Status), ResumedBy: rec.ResumedBy, Resumable: s.awaitsResume(ctx, rec)}
+	if rec.Started != nil {
+		status.StartedAt = new(protocol.FormatTime(*rec.Started))
+	}
+	if rec.Completed != nil {
+		status.CompletedAt = new(protocol.FormatTime(*rec.Completed))
+	}
+	respond(w, http.StatusOK, status)
 }
 
 // lookUp returns the record of a stream, or ErrNotFound. Every id that comes

@@ -261,7 +261,7 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		list.Media = append(list.Media, protocol.MediaObject{URL: protocol.MediaScheme + o.Name, Size: o.Size,
-			CreatedAt: o.Written.UTC().Format(protocol.TimeFormat), ExpiresAt: o.Written.Add(store.MediaTTL).UTC().Format(protocol.TimeFormat)})
+			CreatedAt: protocol.FormatTime(o.Written), ExpiresAt: protocol.FormatTime(o.Written.Add(store.MediaTTL))})
 	}
 	respond(w, http.StatusOK, list)
 }

@@ -57,22 +57,21 @@ func InputField(input json.RawMessage, name string) (value any) {
 
 // LiveStatus is the response body of GET /v1/live/{id}.
 type LiveStatus struct {
-	ID string
-	// StartedAt and CompletedAt are nil until they happen. They are sent in UTC,
-	// in whole seconds.
-	StartedAt   *time.Time
-	CompletedAt *time.Time
+	ID string `json:"id"`
+	// StartedAt and CompletedAt are nil until they happen; see FormatTime.
+	StartedAt   *string `json:"startedAt"`
+	CompletedAt *string `json:"completedAt"`
 	// Input is the JSON object that the stream was created with.
-	Input json.RawMessage
+	Input json.RawMessage `json:"input"`
 	// Status is StatusCreated, StatusRunning, StatusDone or StatusError; another
 	// service may have more.
-	Status string
+	Status string `json:"status"`
 	// ResumedBy is the newest stream that has resumed this one; "" = none has, or
 	// the service does not say.
-	ResumedBy string
+	ResumedBy string `json:"resumedBy,omitempty"`
 	// Resumable says that the stream was lost a moment ago and its client may still
 	// resume it.
-	Resumable bool
+	Resumable bool `json:"resumable,omitempty"`
 }
 
 // ResumeAt is where the audio of a stream that resumes another one begins, in
@@ -88,63 +87,8 @@ func (s LiveStatus) ResumeAt() (seconds float64, known bool) {
 	return *input.ResumeAt, true
 }
 
-// TimeFormat is YYYY-MM-DDThh:mm:ssZ for a time in UTC.
-const TimeFormat = "2006-01-02T15:04:05Z"
-
-type statusJSON struct {
-	ID          string          `json:"id"`
-	StartedAt   *string         `json:"startedAt"`
-	CompletedAt *string         `json:"completedAt"`
-	Input       json.RawMessage `json:"input"`
-	Status      string          `json:"status"`
-	ResumedBy   string          `json:"resumedBy,omitempty"`
-	Resumable   bool            `json:"resumable,omitempty"`
-}
-
-// MarshalJSON writes both times always: null until they happen.
-func (s LiveStatus) MarshalJSON() ([]byte, error) {
-	w := statusJSON{ID: s.ID, Input: s.Input, Status: s.Status, ResumedBy: s.ResumedBy, Resumable: s.Resumable,
-		StartedAt: formatTime(s.StartedAt), CompletedAt: formatTime(s.CompletedAt)}
-	if len(w.Input) == 0 {
-		w.Input = json.RawMessage("{}")
-	}
-	return json.Marshal(w)
-}
-
-// UnmarshalJSON accepts any RFC 3339 time. A missing, null or empty one is nil.
-func (s *LiveStatus) UnmarshalJSON(raw []byte) error {
-	var w statusJSON
-	err := json.Unmarshal(raw, &w)
-	if err != nil {
-		return err
-	}
-	*s = LiveStatus{ID: w.ID, Input: w.Input, Status: w.Status, ResumedBy: w.ResumedBy, Resumable: w.Resumable}
-	if s.StartedAt, err = parseTime("startedAt", w.StartedAt); err != nil {
-		return err
-	}
-	s.CompletedAt, err = parseTime("completedAt", w.CompletedAt)
-	return err
-}
-
-func formatTime(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	s := t.UTC().Format(TimeFormat)
-	return &s
-}
-
-func parseTime(field string, s *string) (*time.Time, error) {
-	if s == nil || *s == "" {
-		return nil, nil
-	}
-	t, err := time.Parse(time.RFC3339, *s)
-	if err != nil {
-		return nil, fmt.Errorf("%s %q is not a time like 2006-01-02T15:04:05Z", field, Clean(*s, 40))
-	}
-	t = t.UTC()
-	return &t, nil
-}
+// FormatTime is the form of times in bodies: YYYY-MM-DDThh:mm:ssZ, in UTC.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 // ErrorResponse is the body of every HTTP error but 400: the schema ApiError.
 type ErrorResponse struct {
@@ -181,7 +125,7 @@ type MediaList struct {
 	Limit int64 `json:"limit"`
 }
 
-// MediaObject is a stored object. Times are in UTC, in whole seconds.
+// MediaObject is a stored object.
 type MediaObject struct {
 	URL       string `json:"url"`
 	Size      int64  `json:"size"` // bytes

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The kinds of jobs: the operations that create them.
@@ -247,48 +246,13 @@ type JobAccepted struct {
 
 // JobStatus is the response body of GET /v1/jobs/{id} and DELETE /v1/jobs/{id}.
 type JobStatus struct {
-	JobID     string
-	Status    string
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	JobID     string `json:"jobId"`
+	Status    string `json:"status"`
+	CreatedAt string `json:"createdAt"`
+	UpdatedAt string `json:"updatedAt"`
 	// Output is the result of a job that succeeded, a JobError of one that
 	// failed, else empty.
-	Output json.RawMessage
-}
-
-type jobStatusJSON struct {
-	JobID     string          `json:"jobId"`
-	Status    string          `json:"status"`
-	CreatedAt string          `json:"createdAt"`
-	UpdatedAt string          `json:"updatedAt"`
-	Output    json.RawMessage `json:"output,omitempty"`
-}
-
-// MarshalJSON writes the times in UTC, in whole seconds.
-func (s JobStatus) MarshalJSON() ([]byte, error) {
-	return json.Marshal(jobStatusJSON{s.JobID, s.Status, s.CreatedAt.UTC().Format(TimeFormat), s.UpdatedAt.UTC().Format(TimeFormat), s.Output})
-}
-
-// UnmarshalJSON accepts any RFC 3339 time.
-func (s *JobStatus) UnmarshalJSON(raw []byte) error {
-	var w jobStatusJSON
-	if err := json.Unmarshal(raw, &w); err != nil {
-		return err
-	}
-	*s = JobStatus{JobID: w.JobID, Status: w.Status, Output: w.Output}
-	for field, at := range map[string]struct {
-		text string
-		to   *time.Time
-	}{"createdAt": {w.CreatedAt, &s.CreatedAt}, "updatedAt": {w.UpdatedAt, &s.UpdatedAt}} {
-		t, err := parseTime(field, &at.text)
-		if err != nil {
-			return err
-		}
-		if t != nil {
-			*at.to = *t
-		}
-	}
-	return nil
+	Output json.RawMessage `json:"output,omitempty"`
 }
 
 // JobError is the output of a job that failed.
