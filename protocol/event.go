@@ -5,6 +5,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -284,38 +285,27 @@ func ParseStreamState(e Event) (StreamState, bool) {
 	return *w.Data, true
 }
 
-// CodeMeaning describes a WebSocket close code (RFC 6455, 7.4) in a few words.
+// codeMeanings are the WebSocket close codes (RFC 6455, 7.4) in a few words.
+var codeMeanings = map[int]string{
+	websocket.CloseNormalClosure:           "normal end",
+	websocket.CloseGoingAway:               "the service is shutting down",
+	websocket.CloseProtocolError:           "the service found a protocol error",
+	websocket.CloseUnsupportedData:         "the service does not accept this kind of message",
+	websocket.CloseNoStatusReceived:        "closed without a code",
+	websocket.CloseAbnormalClosure:         "closed without a close frame",
+	websocket.CloseInvalidFramePayloadData: "the service could not parse a message",
+	websocket.ClosePolicyViolation:         "against the service's rules",
+	websocket.CloseMessageTooBig:           "a message was too large for the service",
+	websocket.CloseMandatoryExtension:      "an extension is missing",
+	websocket.CloseInternalServerErr:       "internal error of the service",
+	websocket.CloseServiceRestart:          "the service restarts",
+	websocket.CloseTryAgainLater:           "the service is overloaded",
+}
+
+// CodeMeaning describes a close code in a few words.
 func CodeMeaning(code int) string {
-	switch code {
-	case websocket.CloseNormalClosure:
-		return "normal end"
-	case websocket.CloseGoingAway:
-		return "the service is shutting down"
-	case websocket.CloseProtocolError:
-		return "the service found a protocol error"
-	case websocket.CloseUnsupportedData:
-		return "the service does not accept this kind of message"
-	case websocket.CloseNoStatusReceived:
-		return "closed without a code"
-	case websocket.CloseAbnormalClosure:
-		return "closed without a close frame"
-	case websocket.CloseInvalidFramePayloadData:
-		return "the service could not parse a message"
-	case websocket.ClosePolicyViolation:
-		return "against the service's rules"
-	case websocket.CloseMessageTooBig:
-		return "a message was too large for the service"
-	case websocket.CloseMandatoryExtension:
-		return "an extension is missing"
-	case websocket.CloseInternalServerErr:
-		return "internal error of the service"
-	case websocket.CloseServiceRestart:
-		return "the service restarts"
-	case websocket.CloseTryAgainLater:
-		return "the service is overloaded"
-	}
 	if code >= 3000 && code <= 4999 {
 		return "a code of the service's own"
 	}
-	return "a code without a meaning"
+	return cmp.Or(codeMeanings[code], "a code without a meaning")
 }

@@ -44,29 +44,8 @@ const (
 
 // String is one word, or two, for the reason.
 func (r Reason) String() string {
-	switch r {
-	case Completed:
-		return "completed"
-	case EndedEarly:
-		return "ended early"
-	case Rejected:
-		return "rejected"
-	case Policy:
-		return "refused"
-	case GoingAway:
-		return "going away"
-	case ServerError:
-		return "server error"
-	case ProtocolError:
-		return "protocol error"
-	case Lost:
-		return "connection lost"
-	case TimedOut:
-		return "timed out"
-	case Cancelled:
-		return "cancelled"
-	}
-	return "open"
+	return [...]string{"open", Completed: "completed", EndedEarly: "ended early", Rejected: "rejected", Policy: "refused", GoingAway: "going away",
+		ServerError: "server error", ProtocolError: "protocol error", Lost: "connection lost", TimedOut: "timed out", Cancelled: "cancelled"}[r]
 }
 
 // CloseInfo says how a stream ended.

@@ -93,6 +93,7 @@ type ResilientStream struct {
 	ctx       context.Context // ended by Close
 	cancel    context.CancelFunc
 	endSent   chan struct{} // closed when end_of_stream was sent
+	endOnce   sync.Once     // closes it
 	over      chan struct{} // closed by the manager at its very end
 
 	// Of the manager.

@@ -25,11 +25,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 			r.advancePosition(c.seq)
 		case ended:
 			if s.EndOfStream(r.ctx) == nil {
-				select {
-				case <-r.endSent:
-				default:
-					close(r.endSent)
-				}
+				r.endOnce.Do(func() { close(r.endSent) }) // another stream may have sent it
 			}
 			return
 		default:

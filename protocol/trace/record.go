@@ -117,9 +117,8 @@ type SocketState struct {
 	// those of them that have not been sent. Unread have arrived and were not
 	// read.
 	Unacked, Unsent, Unread int
-	// RTT is TCP's smoothed round-trip time, RTTVar its mean deviation, MinRTT
-	// the shortest one.
-	RTT, RTTVar, MinRTT time.Duration
+	// RTT is TCP's smoothed round-trip time, RTTVar its mean deviation.
+	RTT, RTTVar time.Duration
 	// Retransmits counts retransmitted segments since the connection began; Lost
 	// are the segments that TCP considers lost now.
 	Retransmits, Lost int

@@ -30,7 +30,6 @@ func QuerySocket(conn net.Conn) (SocketState, bool) {
 			Unsent:      int(info.Notsent_bytes),
 			RTT:         time.Duration(info.Rtt) * time.Microsecond,
 			RTTVar:      time.Duration(info.Rttvar) * time.Microsecond,
-			MinRTT:      time.Duration(info.Min_rtt) * time.Microsecond,
 			Retransmits: int(info.Total_retrans),
 			Lost:        int(info.Lost),
 			Window:      int(info.Snd_cwnd),

@@ -117,8 +117,8 @@ func (q *Queue) Close() {
 	q.done.Wait()
 }
 
-// start starts the turns in order. The buffer of started, and its reader, are what
-// limits their number.
+// start starts the turns in order: slots limits how many are recognised at once,
+// started how many wait for those before them.
 func (q *Queue) start() {
 	var running sync.WaitGroup
 	defer close(q.started)
