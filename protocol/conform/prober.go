@@ -55,19 +55,17 @@ func (p *prober) sleep(d time.Duration) { require(protocol.Sleep(p.ctx, d)) }
 // start starts the steps that take long and that rules need. Those report what
 // goes wrong.
 func (p *prober) start(rules []Rule) {
-	long := map[string]func(){
-		"conversation": func() { p.conversation() },
-		"silence":      func() { p.silence() },
-		"oldToken":     func() { p.oldToken() },
-	}
 	for _, r := range rules {
-		name := longRuns[r.Name]
-		if do := long[name]; do != nil && p.runs(r) {
-			delete(long, name)
-			p.background.Go(func() { _ = try(do) })
+		if r.needs != nil && p.runs(r) {
+			p.background.Go(func() { _ = try(func() { r.needs(p) }) })
 		}
 	}
 }
+
+// The steps that take long.
+func conversation(p *prober) { p.conversation() }
+func silence(p *prober)      { p.silence() }
+func oldToken(p *prober)     { p.oldToken() }
 
 // exchange is a stream from its opening to its end, as one side saw it.
 type exchange struct {

@@ -14,17 +14,17 @@ import (
 
 // All of these rules examine one conversation.
 var eventRules = []Rule{
-	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", check: checkEvents(shape)},
-	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", check: checkEvents(someTurns)},
-	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", check: checkEvents(knownTypes)},
-	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", check: checkTurns(maxSpeakers)},
-	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, check: checkTurns(milliseconds)},
-	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, check: checkTurns(received)},
-	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, check: checkTurns(pairs)},
-	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, check: checkTurns(lengths)},
-	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, check: checkTurns(order)},
-	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, check: checkTurns(oneTurn)},
-	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, check: checkTurns(labels)},
+	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", needs: conversation, check: checkEvents(shape)},
+	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", needs: conversation, check: checkEvents(someTurns)},
+	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", needs: conversation, check: checkEvents(knownTypes)},
+	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", needs: conversation, check: checkTurns(maxSpeakers)},
+	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(milliseconds)},
+	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(received)},
+	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(pairs)},
+	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(lengths)},
+	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(order)},
+	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(oneTurn)},
+	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, needs: conversation, check: checkTurns(labels)},
 }
 
 // checkEvents is the check of a rule about the events of the conversation.

@@ -33,11 +33,11 @@ var liveRules = []Rule{
 	{Name: "status/success", Expected: "GET /v1/live/{id} returns 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
 	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: statusCreated},
 	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: statusNull},
-	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, check: statusRunning},
-	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, check: statusDone},
+	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, needs: conversation, check: statusRunning},
+	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, needs: conversation, check: statusDone},
 	{Name: "status/closed", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: statusClosed},
 	{Name: "status/lost", Expected: `a stream whose connection is lost is "error", with completedAt`, Section: "Stream status", Chosen: true, check: statusLost},
-	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", check: statusTimes},
+	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", needs: conversation, check: statusTimes},
 }
 
 // createTwo creates two streams.

@@ -32,8 +32,8 @@ var mediaRules = []Rule{
 }
 
 var resultRules = []Rule{
-	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, check: resultTurns},
-	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, check: resultJSON},
+	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, needs: conversation, check: resultTurns},
+	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, needs: conversation, check: resultJSON},
 	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: resultNotYet},
 }
 

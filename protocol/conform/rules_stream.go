@@ -12,7 +12,7 @@ import (
 )
 
 var streamRules = []Rule{
-	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", check: streamChunk},
+	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", needs: conversation, check: streamChunk},
 	{Name: "stream/chunk-size", Expected: "an audio frame of any other size gets an error message", Section: "Audio frames", check: streamSize},
 	{Name: "stream/chunk-size-text", Expected: `the message is "Invalid chunk size", it is sent at once, and the stream continues`, Section: "Audio frames", Chosen: true, check: streamSizeText},
 	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Section: "Audio frames", Chosen: true, check: streamSizeClock},
@@ -21,21 +21,9 @@ var streamRules = []Rule{
 	{Name: "stream/text", Expected: "a text frame other than end_of_stream gets an error message, and the stream continues", Section: "End of stream", Chosen: true, check: streamText},
 	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are accepted", Section: "Pace", Chosen: true, check: streamPace},
 	{Name: "stream/ahead", Expected: "more than 5 s of audio ahead of real time: error message, close 1008", Section: "Pace", Chosen: true, check: streamAhead},
-	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, check: streamSilence},
-	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, check: streamEnd},
+	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, needs: silence, check: streamSilence},
+	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, needs: conversation, check: streamEnd},
 	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: streamEndEmpty},
-}
-
-// longRuns are the steps that take long, by the rules that need them.
-var longRuns = map[string]string{
-	"status/running": "conversation", "status/done": "conversation", "status/times": "conversation",
-	"stream/chunk": "conversation", "stream/end": "conversation",
-	"stream/silence": "silence", "token/lifetime": "oldToken",
-	"results/turns": "conversation", "results/json": "conversation",
-	"events/shape": "conversation", "events/speech": "conversation", "events/types": "conversation",
-	"events/speakers": "conversation", "events/milliseconds": "conversation", "events/received": "conversation",
-	"events/pairs": "conversation", "events/length": "conversation", "events/order": "conversation",
-	"events/one-turn": "conversation", "events/labels": "conversation",
 }
 
 // tolerance is how far a turn may move: an engine need not decide the same to the

@@ -16,7 +16,7 @@ var tokenRules = []Rule{
 	{Name: "token/wrong", Expected: "a handshake with a wrong, missing or empty token fails with 401, an ApiError", Section: "Stream token", Chosen: true, check: tokenWrong},
 	{Name: "token/other-stream", Expected: "a token opens no other stream", Section: "Stream token", check: tokenOther},
 	{Name: "token/race", Expected: "of six concurrent handshakes with one token exactly one succeeds", Section: "Stream token", Chosen: true, check: tokenRace},
-	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, check: tokenLifetime},
+	{Name: "token/lifetime", Expected: "an unused token is not valid after 10 minutes", Section: "Stream token", Chosen: true, Slow: true, needs: oldToken, check: tokenLifetime},
 }
 
 // handshake opens an address and returns the response; a connection that was
