@@ -18,21 +18,18 @@ type message struct {
 
 func text(e protocol.Event) message { return message{websocket.TextMessage, e.Raw} }
 
-// eventFault is a fault of events on one stream. Only the writer uses it.
-type eventFault struct {
+// streamFault is a fault on one stream. What a fault of events remembers is used by the
+// writer only.
+type streamFault struct {
 	Fault
 	n      int                // events so far
 	starts map[string]float64 // of open turns, by label
 	held   []message
 }
 
-func newEventFault(f Fault) *eventFault {
-	return &eventFault{Fault: f, starts: map[string]float64{}}
-}
-
 // apply returns what to send instead of a message. Error messages remain, and
 // so do messages that another fault has made invalid.
-func (f *eventFault) apply(m message) []message {
+func (f *streamFault) apply(m message) []message {
 	e, err := protocol.ParseEvent(m.raw)
 	isStart, isEnd := e.Type == protocol.TypeSpeakerStart, e.Type == protocol.TypeSpeakerEnd
 	if err != nil || !isStart && !isEnd {
@@ -101,7 +98,7 @@ func (f *eventFault) apply(m message) []message {
 }
 
 // flush returns what a fault still holds at the end of the stream.
-func (f *eventFault) flush() []message {
+func (f *streamFault) flush() []message {
 	held := f.held
 	f.held = nil
 	return held

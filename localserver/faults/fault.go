@@ -6,7 +6,7 @@
 package faults
 
 import (
-	"slices"
+	"net/http"
 	"sync/atomic"
 	"time"
 )
@@ -30,8 +30,7 @@ type place int
 
 const (
 	atRequest place = iota // on an operation's response
-	atSocket               // on an open stream
-	atEvents               // between the stream and its messages
+	atStream               // on an open stream
 )
 
 // value is the kind of value after the equals sign of a fault.
@@ -60,59 +59,61 @@ var kinds = []*kind{
 	{"slow", length, "", atRequest, "", "the response comes after TIME"},
 	{"no-answer", nothing, "", atRequest, "", "the request gets no response; the connection stays open"},
 	{"web-page", nothing, "", atRequest, "", "the response is 200 with a login page, like that of a captive portal"},
-	{"slow-handshake", length, "", atRequest, opHandshake, "the WebSocket opens after TIME"},
-	{"no-handshake", nothing, "", atRequest, opHandshake, "the handshake gets no response"},
-	{"refuse-handshake", status, "403", atRequest, opHandshake, "the handshake is refused, with 403 or STATUS"},
+	{"slow-handshake", length, "", atRequest, "handshake", "the WebSocket opens after TIME"},
+	{"no-handshake", nothing, "", atRequest, "handshake", "the handshake gets no response"},
+	{"refuse-handshake", status, "403", atRequest, "handshake", "the handshake is refused, with 403 or STATUS"},
 
-	{"close", code, "", atSocket, "", "the stream is closed with CODE"},
-	{"ahead", nothing, "", atSocket, "", "error message that the audio is ahead of real time, then close 1008"},
-	{"reset", nothing, "", atSocket, "", "the connection is reset"},
-	{"hang-up", nothing, "", atSocket, "", "the connection ends without a close frame"},
-	{"mute", nothing, "", atSocket, "", "the server reads audio but sends nothing more, not even pongs"},
-	{"no-pong", nothing, "", atSocket, "", "pings get no pong"},
-	{"no-close", nothing, "", atSocket, "", "at the end of the stream the connection ends without a close frame"},
-	{"never-close", nothing, "", atSocket, "", "after end_of_stream the connection stays open, without a close frame"},
-	{"slow-read", length, "", atSocket, "", "each chunk is read TIME late; more than 100ms is slower than real time"},
-	{"chunk-size", every, "10", atSocket, "", "every 10th or Nth chunk is rejected as having a wrong size"},
+	{"close", code, "", atStream, "", "the stream is closed with CODE"},
+	{"ahead", nothing, "", atStream, "", "error message that the audio is ahead of real time, then close 1008"},
+	{"reset", nothing, "", atStream, "", "the connection is reset"},
+	{"hang-up", nothing, "", atStream, "", "the connection ends without a close frame"},
+	{"mute", nothing, "", atStream, "", "the server reads audio but sends nothing more, not even pongs"},
+	{"no-pong", nothing, "", atStream, "", "pings get no pong"},
+	{"no-close", nothing, "", atStream, "", "at the end of the stream the connection ends without a close frame"},
+	{"never-close", nothing, "", atStream, "", "after end_of_stream the connection stays open, without a close frame"},
+	{"slow-read", length, "", atStream, "", "each chunk is read TIME late; more than 100ms is slower than real time"},
+	{"chunk-size", every, "10", atStream, "", "every 10th or Nth chunk is rejected as having a wrong size"},
 
-	{"event-lag", length, "", atEvents, "", "messages and the close after them are delayed by TIME"},
-	{"drop-events", every, "2", atEvents, "", "every 2nd or Nth event is missing"},
-	{"duplicate-events", every, "1", atEvents, "", "every event, or every Nth, is sent twice"},
-	{"no-starts", nothing, "", atEvents, "", "turns end that never started"},
-	{"no-ends", nothing, "", atEvents, "", "turns start and never end"},
-	{"end-before-start", nothing, "", atEvents, "", "turns end half a second before they start"},
-	{"zero-length", nothing, "", atEvents, "", "turns end when they start"},
-	{"future-events", nothing, "", atEvents, "", "timestamps are an hour ahead of the audio"},
-	{"out-of-order", nothing, "", atEvents, "", "each pair of events is swapped"},
-	{"unknown-speaker", nothing, "", atEvents, "", "after each start, a turn of SPEAKER_99 ends that never started"},
-	{"unknown-type", nothing, "", atEvents, "", "before each event, a message of an unknown type"},
-	{"extra-fields", nothing, "", atEvents, "", "events have fields that are not in the specification"},
-	{"broken-json", nothing, "", atEvents, "", "after each event, its first half again, which is not valid JSON"},
-	{"binary-events", nothing, "", atEvents, "", "events are sent in binary frames"},
-	{"hostile-labels", nothing, "", atEvents, "", "labels contain escape sequences and line breaks and are very long"},
+	{"event-lag", length, "", atStream, "", "messages and the close after them are delayed by TIME"},
+	{"drop-events", every, "2", atStream, "", "every 2nd or Nth event is missing"},
+	{"duplicate-events", every, "1", atStream, "", "every event, or every Nth, is sent twice"},
+	{"no-starts", nothing, "", atStream, "", "turns end that never started"},
+	{"no-ends", nothing, "", atStream, "", "turns start and never end"},
+	{"end-before-start", nothing, "", atStream, "", "turns end half a second before they start"},
+	{"zero-length", nothing, "", atStream, "", "turns end when they start"},
+	{"future-events", nothing, "", atStream, "", "timestamps are an hour ahead of the audio"},
+	{"out-of-order", nothing, "", atStream, "", "each pair of events is swapped"},
+	{"unknown-speaker", nothing, "", atStream, "", "after each start, a turn of SPEAKER_99 ends that never started"},
+	{"unknown-type", nothing, "", atStream, "", "before each event, a message of an unknown type"},
+	{"extra-fields", nothing, "", atStream, "", "events have fields that are not in the specification"},
+	{"broken-json", nothing, "", atStream, "", "after each event, its first half again, which is not valid JSON"},
+	{"binary-events", nothing, "", atStream, "", "events are sent in binary frames"},
+	{"hostile-labels", nothing, "", atStream, "", "labels contain escape sequences and line breaks and are very long"},
 }
 
-// The operations that a fault of requests can affect.
-const (
-	opTest        = "test"
-	opLive        = "live"
-	opStatus      = "status"
-	opWatch       = "watch"
-	opMediaList   = "media-list"
-	opMediaDelete = "media-delete"
-	opMediaInput  = "media-input"
-	opMediaOutput = "media-output"
-	opTransfer    = "transfer"
-	opHandshake   = "handshake"
-	opJobCreate   = "job-create"
-	opJobStatus   = "job-status"
-	opJobCancel   = "job-cancel"
-	opJobList     = "job-list"
-	opAll         = "all"
-)
+// operations are what a fault of requests can affect: requests with a method, "" for
+// any, and a path, in which * stands for any text. A later one is more specific.
+var operations = []struct{ name, method, path string }{
+	{"test", "", "/v1/test"},
+	{"live", "", "/v1/live"},
+	{"status", "", "/v1/live/*"},
+	{"watch", "", "/v1/live/*/events"},
+	{"media-list", "", "/v1/media"},
+	{"media-delete", http.MethodDelete, "/v1/media"},
+	{"media-input", "", "/v1/media/input"},
+	{"media-output", "", "/v1/media/output"},
+	{"transfer", "", "/v1/media/objects/*"},
+	{"handshake", "", "/v1/stream/*"},
+	{"job-create", "", "/v1/diarize"},
+	{"job-create", "", "/v1/voiceprint"},
+	{"job-create", "", "/v1/identify"},
+	{"job-status", "", "/v1/jobs/*"},
+	{"job-cancel", http.MethodDelete, "/v1/jobs/*"},
+	{"job-list", "", "/v2/jobs"},
+}
 
-var operations = []string{opTest, opLive, opStatus, opWatch, opMediaList, opMediaDelete, opMediaInput, opMediaOutput, opTransfer, opHandshake,
-	opJobCreate, opJobStatus, opJobCancel, opJobList, opAll}
+// everyOperation stands for all of them.
+const everyOperation = "all"
 
 // Plan is the faults of one server. A nil Plan has none. It is safe for
 // concurrent use.
@@ -144,13 +145,12 @@ func (f *planned) applies() bool {
 	return f.occasions.Add(1) <= f.times || f.times == 0
 }
 
-// next returns the faults at some places that affect the next stream.
-func (p *Plan) next(places ...place) []Fault {
-	var out []Fault
+// next returns the faults that affect the next stream.
+func (p *Plan) next() (faults []*streamFault) {
 	for _, f := range p.faults {
-		if slices.Contains(places, f.kind.place) && f.applies() {
-			out = append(out, f.Fault)
+		if f.kind.place == atStream && f.applies() {
+			faults = append(faults, &streamFault{Fault: f.Fault, starts: map[string]float64{}})
 		}
 	}
-	return out
+	return faults
 }

@@ -47,7 +47,7 @@ func Parse(spec string) (Fault, error) {
 	}
 	f.on = f.kind.on
 	if f.on == "" && f.kind.place == atRequest {
-		f.on = opLive
+		f.on = "live"
 	}
 	for more != "" {
 		var option string
@@ -128,8 +128,8 @@ func (f *Fault) setOption(option string) error {
 		switch {
 		case f.kind.place != atRequest || f.kind.on != "":
 			return hint.Errorf("Write "+f.kind.form()+".", "%s takes no on=", f.kind.name)
-		case !slices.Contains(operations, val):
-			return hint.Errorf("Choose one of "+strings.Join(operations, ", ")+".", "there is no operation %q", val)
+		case !slices.Contains(operationNames(), val):
+			return hint.Errorf("Choose one of "+strings.Join(operationNames(), ", ")+".", "there is no operation %q", val)
 		}
 		f.on = val
 	default:
@@ -145,6 +145,14 @@ func Names() []string {
 		out = append(out, k.name)
 	}
 	return out
+}
+
+// operationNames are the operations that on= can name.
+func operationNames() (names []string) {
+	for _, o := range operations {
+		names = append(names, o.name)
+	}
+	return append(slices.Compact(names), everyOperation)
 }
 
 // form is the syntax of a fault of this kind.

@@ -29,7 +29,7 @@ func (p *Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := operation(r)
 		for _, f := range p.faults {
-			if f.kind.place != atRequest || op == "" || f.on != op && f.on != opAll || !f.applies() {
+			if f.kind.place != atRequest || op == "" || f.on != op && f.on != everyOperation || !f.applies() {
 				continue
 			}
 			if f.inject(w, r, refuse, stopping) {
@@ -42,38 +42,16 @@ func (p *Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{})
 
 // operation returns the operation of a request, "" for those without faults:
 // health, metrics, and unknown paths.
-func operation(r *http.Request) string {
-	switch p := r.URL.Path; {
-	case p == "/v1/test":
-		return opTest
-	case p == "/v1/live":
-		return opLive
-	case p == "/v1/media" && r.Method == http.MethodDelete:
-		return opMediaDelete
-	case p == "/v1/media":
-		return opMediaList
-	case p == "/v1/media/input":
-		return opMediaInput
-	case p == "/v1/media/output":
-		return opMediaOutput
-	case strings.HasPrefix(p, "/v1/live/") && strings.HasSuffix(p, "/events"):
-		return opWatch
-	case strings.HasPrefix(p, "/v1/live/"):
-		return opStatus
-	case strings.HasPrefix(p, "/v1/stream/"):
-		return opHandshake
-	case strings.HasPrefix(p, "/v1/media/objects/"):
-		return opTransfer
-	case p == "/v1/diarize", p == "/v1/voiceprint", p == "/v1/identify":
-		return opJobCreate
-	case p == "/v2/jobs":
-		return opJobList
-	case strings.HasPrefix(p, "/v1/jobs/") && r.Method == http.MethodDelete:
-		return opJobCancel
-	case strings.HasPrefix(p, "/v1/jobs/"):
-		return opJobStatus
+func operation(r *http.Request) (name string) {
+	for _, o := range operations {
+		path := r.URL.Path
+		before, after, wild := strings.Cut(o.path, "*")
+		matches := path == o.path || wild && strings.HasPrefix(path, before) && strings.HasSuffix(path, after)
+		if matches && (o.method == "" || o.method == r.Method) {
+			name = o.name
+		}
 	}
-	return ""
+	return name
 }
 
 // inject makes a request fail as the fault says, and reports whether the request must

@@ -33,13 +33,9 @@ var errOver = errors.New("the stream has ended")
 // delay of messages.
 type Conn struct {
 	*websocket.Conn
-	opened  time.Time
-	mute    []Fault
-	noClose []Fault
-	sizes   []Fault
-	slow    []Fault
-	events  []*eventFault
-	lag     time.Duration
+	opened time.Time
+	faults []*streamFault
+	lag    time.Duration
 
 	chunks int // read so far
 
@@ -64,54 +60,37 @@ func (p *Plan) Stream(conn *websocket.Conn) *Conn {
 	if p == nil {
 		return nil
 	}
-	faults := p.next(atSocket, atEvents)
+	faults := p.next()
 	if len(faults) == 0 {
 		return nil
 	}
-	c := &Conn{Conn: conn, opened: time.Now(), stop: make(chan struct{})}
+	c := &Conn{Conn: conn, opened: time.Now(), faults: faults, stop: make(chan struct{})}
 	for _, f := range faults {
 		switch f.kind.name {
 		case "close", "ahead", "reset", "hang-up":
-			c.goroutines.Go(func() { c.occur(f) })
-		case "mute":
-			c.mute = append(c.mute, f)
-			c.ignorePings(f)
-		case "no-close", "never-close":
-			c.noClose = append(c.noClose, f)
-		case "no-pong":
-			c.ignorePings(f)
-		case "slow-read":
-			c.slow = append(c.slow, f)
-		case "chunk-size":
-			c.sizes = append(c.sizes, f)
+			c.goroutines.Go(func() { c.occur(f.Fault) })
 		case "event-lag":
 			c.lag += f.wait
-		default:
-			c.events = append(c.events, newEventFault(f))
 		}
 	}
 	if c.lag > 0 {
 		c.delayed = make(chan delayed, queuedMessages)
 		c.goroutines.Go(c.deliver)
 	}
-	return c
-}
-
-// ignorePings sends no pongs once a fault has begun.
-func (c *Conn) ignorePings(f Fault) {
 	pong := c.PingHandler()
 	c.SetPingHandler(func(data string) error {
-		if c.begun(f) {
+		if c.affected("mute") || c.affected("no-pong") {
 			return nil
 		}
 		return pong(data)
 	})
+	return c
 }
 
 // Linger is how much longer than usual the server has to wait for the client's
 // close frame.
 func (c *Conn) Linger() time.Duration {
-	for _, f := range c.noClose {
+	for _, f := range c.faults {
 		if f.kind.name == "never-close" {
 			return noCloseTimeout
 		}
@@ -119,18 +98,18 @@ func (c *Conn) Linger() time.Duration {
 	return c.lag
 }
 
-// begun reports whether a fault has begun.
-func (c *Conn) begun(f Fault) bool { return time.Since(c.opened) >= f.after }
-
-// anyBegun reports whether one of some faults has begun.
-func (c *Conn) anyBegun(faults []Fault) bool {
-	for _, f := range faults {
-		if c.begun(f) {
-			return true
+// begun returns the faults that have begun, with a name unless that is "".
+func (c *Conn) begun(name string) (faults []*streamFault) {
+	for _, f := range c.faults {
+		if (name == "" || f.kind.name == name) && time.Since(c.opened) >= f.after {
+			faults = append(faults, f)
 		}
 	}
-	return false
+	return faults
 }
+
+// affected reports whether a fault of a name has begun.
+func (c *Conn) affected(name string) bool { return len(c.begun(name)) > 0 }
 
 // pause waits, and reports whether the stream is still open.
 func (c *Conn) pause(d time.Duration) bool {
@@ -186,7 +165,7 @@ func (c *Conn) NextReader() (int, io.Reader, error) {
 		c.end() // delayed messages cannot be delivered
 		return kind, body, err
 	}
-	if c.anyBegun(c.mute) {
+	if c.affected("mute") {
 		// Continue to read below the WebSocket, which sends nothing then.
 		_ = c.SetReadDeadline(time.Time{})
 		_, err := io.Copy(io.Discard, c.NetConn())
@@ -196,13 +175,13 @@ func (c *Conn) NextReader() (int, io.Reader, error) {
 		return kind, body, nil
 	}
 	c.chunks++
-	for _, f := range c.slow {
-		if c.begun(f) && !c.pause(f.wait) {
+	for _, f := range c.begun("slow-read") {
+		if !c.pause(f.wait) {
 			return 0, nil, errOver
 		}
 	}
-	for _, f := range c.sizes {
-		if c.begun(f) && c.chunks%f.value == 0 {
+	for _, f := range c.begun("chunk-size") {
+		if c.chunks%f.value == 0 {
 			body = io.LimitReader(body, protocol.ChunkBytes-1)
 		}
 	}
@@ -218,14 +197,11 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 
 // WriteMessage sends a message, as changed by the faults.
 func (c *Conn) WriteMessage(kind int, raw []byte) error {
-	if c.anyBegun(c.mute) {
+	if c.affected("mute") {
 		return nil
 	}
 	out := []message{{kind, raw}}
-	for _, f := range c.events {
-		if !c.begun(f.Fault) {
-			continue
-		}
+	for _, f := range c.begun("") {
 		var next []message
 		for _, m := range out {
 			next = append(next, f.apply(m)...)
@@ -289,13 +265,13 @@ func (c *Conn) write(kind int, raw []byte) error {
 // WriteControl sends a ping or a close frame. A close frame waits for all
 // messages before it, and some faults suppress it.
 func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
-	if c.anyBegun(c.mute) {
+	if c.affected("mute") {
 		return nil
 	}
 	if kind != websocket.CloseMessage {
 		return c.Conn.WriteControl(kind, data, deadline)
 	}
-	for _, f := range c.events {
+	for _, f := range c.faults {
 		if err := c.send(f.flush()); err != nil {
 			return err
 		}
@@ -312,7 +288,7 @@ func (c *Conn) WriteControl(kind int, data []byte, deadline time.Time) error {
 			return errOver
 		}
 	}
-	if c.anyBegun(c.noClose) {
+	if c.affected("no-close") || c.affected("never-close") {
 		return nil
 	}
 	return c.Conn.WriteControl(kind, data, deadline)

@@ -177,7 +177,7 @@ func TestTimes(t *testing.T) {
 	t.Parallel()
 	p := plan(t, "drop-events,times=2")
 	for i, want := range []int{1, 1, 0} {
-		if got := len(p.next(atSocket, atEvents)); got != want {
+		if got := len(p.next()); got != want {
 			t.Errorf("stream %d has %d faults, not %d", i, got, want)
 		}
 	}
