@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/sdk/trace"
+
 	"hubbub/localserver/certificate"
 	"hubbub/protocol"
 )
@@ -176,7 +178,7 @@ func TestUnreadableVoicesUseNoToken(t *testing.T) {
 func TestAudioBeforeTheHandshake(t *testing.T) {
 	t.Parallel()
 	book := &logBuffer{}
-	h := serve(t, plain, book.use)
+	h := serve(t, plain, book.use, func(o *setup) { o.Traces = trace.NewTracerProvider() })
 	for _, frames := range []int{1, 100} {
 		res, open := h.raw("GET "+strings.TrimPrefix(h.create().URL, "ws://"+h.Addr().String())+" HTTP/1.1\r\nHost: "+h.Addr().String()+
 			"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "+

@@ -69,7 +69,7 @@ func (s *Server) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.streamQuota.Release(rec.Account)
-	identified(r.Context(), rec.Account)
+	infoOf(r.Context()).who.Account = rec.Account
 	diarizer, labels, err := s.begin(ctx, rec, token, now)
 	if err != nil {
 		s.refuseHandshake(w, r, err)

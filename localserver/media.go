@@ -125,7 +125,7 @@ func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant,
 		refuse(w, r, http.StatusForbidden, "This address is not valid, or has expired")
 		return g, nil, false
 	}
-	identified(r.Context(), g.account)
+	infoOf(r.Context()).who.Account = g.account
 	if !s.transferQuota.Acquire(g.account) {
 		refuse(w, r, http.StatusTooManyRequests, "Too many transfers at once; try again later")
 		return g, nil, false

@@ -139,18 +139,10 @@ func (m *metrics) registerJobs(s *Server, gauge func(name, help string, value fu
 // storeFailed counts a call of the store that failed.
 func (m *metrics) storeFailed(call string) { m.storeErrors.WithLabelValues(call).Inc() }
 
-// instrument counts the requests. It needs the responseRecorder of
-// withAccessLog around it.
-func (m *metrics) instrument(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
-		defer func() {
-			status := cmp.Or(w.(*responseRecorder).status, http.StatusOK)
-			m.requests.WithLabelValues(route(r), methodLabel(r.Method), strconv.Itoa(status)).Inc()
-			m.durations.WithLabelValues(route(r)).Observe(time.Since(began).Seconds())
-		}()
-		next.ServeHTTP(w, r)
-	})
+// observe counts a request that is over.
+func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
+	m.requests.WithLabelValues(route(r), methodLabel(r.Method), strconv.Itoa(cmp.Or(status, http.StatusOK))).Inc()
+	m.durations.WithLabelValues(route(r)).Observe(took.Seconds())
 }
 
 // methodLabel bounds the number of methods in the metrics.
@@ -167,35 +159,27 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// withTraces records a span for each request; that of a stream lasts until the
-// stream ends. It continues the trace that a header traceparent names. It
-// records the route, not the address, because addresses contain tokens.
-func withTraces(provider trace.TracerProvider) middleware {
-	tracer := provider.Tracer("hubbub/localserver")
-	var parent propagation.TraceContext
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx := parent.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-			ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
-			r = r.WithContext(ctx)
-			rec := &responseRecorder{ResponseWriter: w}
-			defer func() {
-				span.SetName(route(r))
-				span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route(r)),
-					attribute.Int("http.response.status_code", rec.status), attribute.String("hubbub.request_id", requestID(ctx)))
-				if id := r.PathValue("id"); id != "" && rec.status < http.StatusBadRequest {
-					name := "hubbub.stream_id"
-					if strings.Contains(route(r), "/jobs/") {
-						name = "hubbub.job_id"
-					}
-					span.SetAttributes(attribute.String(name, id))
-				}
-				if rec.status >= http.StatusInternalServerError {
-					span.SetStatus(codes.Error, "")
-				}
-				span.End()
-			}()
-			next.ServeHTTP(rec, r)
-		})
+// startSpan begins the span of a request; that of a stream lasts until the
+// stream ends. It continues the trace that a header traceparent names.
+func (s *Server) startSpan(r *http.Request) (context.Context, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	return s.options.Traces.Tracer("hubbub/localserver").Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+}
+
+// endSpan ends the span of a request.
+func endSpan(span trace.Span, r *http.Request, status int) {
+	span.SetName(route(r))
+	span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route(r)),
+		attribute.Int("http.response.status_code", status), attribute.String("hubbub.request_id", requestID(r.Context())))
+	if id := r.PathValue("id"); id != "" && status < http.StatusBadRequest {
+		name := "hubbub.stream_id"
+		if strings.Contains(route(r), "/jobs/") {
+			name = "hubbub.job_id"
+		}
+		span.SetAttributes(attribute.String(name, id))
 	}
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
 }

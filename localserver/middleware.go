@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -17,33 +16,54 @@ import (
 	"hubbub/localserver/apikeys"
 )
 
-type middleware func(http.Handler) http.Handler
-
 type requestKey struct{}
 
-// requestInfo is what is known about a request. Its account is written by the
-// goroutine of the request only.
+// requestInfo is what is known about a request. who is written by the goroutine of the
+// request only.
 type requestInfo struct {
-	id      string
-	account string // "" until it is known
+	id  string
+	who apikeys.Principal // zero until it is known
 }
 
-// withRequestID gives every request an id: in the header X-Request-Id, in error
-// bodies and in the log. It ignores an id in the request, because that would
-// let clients write to the log.
-func withRequestID(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := uuid.NewString()
-		w.Header().Set("X-Request-Id", id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &requestInfo{id: id})))
-	})
-}
-
-// identified notes whose request ctx belongs to, for the log.
-func identified(ctx context.Context, account string) {
+// infoOf is what is known about the request that ctx belongs to.
+func infoOf(ctx context.Context) *requestInfo {
 	if info, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
-		info.account = account
+		return info
 	}
+	return &requestInfo{}
+}
+
+// requestID is the id of the request that ctx belongs to.
+func requestID(ctx context.Context) string { return infoOf(ctx).id }
+
+// caller is who sent an authenticated request.
+func caller(ctx context.Context) apikeys.Principal { return infoOf(ctx).who }
+
+// observed gives every request an id, and counts it, logs it and ends its span when it
+// is over.
+//
+// The id is in the header X-Request-Id, in error bodies and in the log. An id in the
+// request is ignored, because that would let clients write to the log. Log and span have
+// the route, not the address, because addresses contain tokens.
+func (s *Server) observed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		info := &requestInfo{id: uuid.NewString()}
+		w.Header().Set("X-Request-Id", info.id)
+		ctx, span := s.startSpan(r)
+		r = r.WithContext(context.WithValue(ctx, requestKey{}, info))
+		rec := &responseRecorder{ResponseWriter: w, request: r}
+		defer func() {
+			took := time.Since(began)
+			s.metrics.observe(r, rec.status, took)
+			s.log.Info("request",
+				"request", info.id, "account", info.who.Account, "method", method(r), "route", route(r),
+				"status", rec.status, "bytes", rec.bytes,
+				"duration", took, "remote", r.RemoteAddr)
+			endSpan(span, r, rec.status)
+		}()
+		next.ServeHTTP(rec, r)
+	})
 }
 
 // completed completes a request although its client seems to be gone: it may only
@@ -60,33 +80,6 @@ func completed(next http.Handler) http.Handler {
 	})
 }
 
-// requestID is the id of the request that ctx belongs to.
-func requestID(ctx context.Context) string {
-	if info, ok := ctx.Value(requestKey{}).(*requestInfo); ok {
-		return info.id
-	}
-	return ""
-}
-
-// withAccessLog logs one line for each request when it is over. It logs the
-// route, not the address, because addresses contain tokens.
-func withAccessLog(log *slog.Logger) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			began := time.Now()
-			rec := &responseRecorder{ResponseWriter: w, request: r}
-			info, _ := r.Context().Value(requestKey{}).(*requestInfo)
-			defer func() {
-				log.Info("request",
-					"request", info.id, "account", info.account, "method", method(r), "route", route(r),
-					"status", rec.status, "bytes", rec.bytes,
-					"duration", time.Since(began), "remote", r.RemoteAddr)
-			}()
-			next.ServeHTTP(rec, r)
-		})
-	}
-}
-
 // route is the pattern that a request matched. There are about a dozen,
 // whatever clients request.
 func route(r *http.Request) string {
@@ -97,29 +90,27 @@ func route(r *http.Request) string {
 }
 
 // withRecovery turns a panic of a handler into a 500 and a line in the log. It
-// needs the responseRecorder of withAccessLog around it, which knows whether a
+// needs the responseRecorder of observed around it, which knows whether a
 // response has begun; if so, it can only close the connection.
-func withRecovery(log *slog.Logger) middleware {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer func() {
-				v := recover()
-				if v == nil {
-					return
-				}
-				if v == http.ErrAbortHandler {
-					panic(v)
-				}
-				log.Error("panic in a handler", "request", requestID(r.Context()),
-					"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-				if w.(*responseRecorder).status != 0 {
-					panic(http.ErrAbortHandler)
-				}
-				refuse(w, r, http.StatusInternalServerError, "Internal error")
-			}()
-			next.ServeHTTP(w, r)
-		})
-	}
+func (s *Server) withRecovery(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler {
+				panic(v)
+			}
+			s.log.Error("panic in a handler", "request", requestID(r.Context()),
+				"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			if w.(*responseRecorder).status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			refuse(w, r, http.StatusInternalServerError, "Internal error")
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // responseRecorder records the status and size of a response.
@@ -179,18 +170,14 @@ const lingerTime = time.Second
 // Unwrap is for http.ResponseController.
 func (w *responseRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-type principalKey struct{}
-
 // authenticated passes on only requests with a valid API key; caller then
 // returns whose it is. The response does not say why a key is not valid.
 func authenticated(keys *apikeys.Keyring, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, ok := bearer(r.Header)
-		if ok {
-			var who apikeys.Principal
-			if who, ok = keys.Identify(key); ok {
-				identified(r.Context(), who.Account)
-				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+		if key, ok := bearer(r.Header); ok {
+			if who, ok := keys.Identify(key); ok {
+				infoOf(r.Context()).who = who
+				next.ServeHTTP(w, r)
 				return
 			}
 		}
@@ -229,10 +216,4 @@ func (s *Server) refreshKeys(ctx context.Context) error {
 	err := s.keys.Refresh(ctx)
 	s.opened.End(s.keys.Revoked)
 	return err
-}
-
-// caller is who sent an authenticated request.
-func caller(ctx context.Context) apikeys.Principal {
-	who, _ := ctx.Value(principalKey{}).(apikeys.Principal)
-	return who
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/certificate"
@@ -202,6 +203,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Traces == nil {
+		o.Traces = noop.NewTracerProvider()
 	}
 	return o, nil
 }

@@ -43,16 +43,7 @@ func (s *Server) newHandler(patterns map[string]http.Handler) http.Handler {
 }
 
 // wrap adds to a handler what is done for every request.
-func (s *Server) wrap(h http.Handler) http.Handler {
-	wraps := []middleware{withRecovery(s.log), s.metrics.instrument, withAccessLog(s.log)}
-	if s.options.Traces != nil {
-		wraps = append(wraps, withTraces(s.options.Traces))
-	}
-	for _, wrap := range append(wraps, withRequestID) {
-		h = wrap(h)
-	}
-	return h
-}
+func (s *Server) wrap(h http.Handler) http.Handler { return s.observed(s.withRecovery(h)) }
 
 // metricsRoute is served at Options.MetricsAddr, if given, or with the others.
 const metricsRoute = "GET /metrics"
