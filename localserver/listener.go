@@ -59,15 +59,13 @@ func (s *Server) listen(ctx context.Context) (err error) {
 // serveListeners starts the accepting of connections at the ports.
 func (s *Server) serveListeners() {
 	s.http = s.newHTTPServer(s.routes())
-	var config *tls.Config
 	if s.tls != nil {
-		config = s.tls.Config()
 		// net/http does not see TLS: a client has chosen HTTP/2 with ALPN.
 		s.http.Protocols = new(http.Protocols)
 		s.http.Protocols.SetHTTP1(true)
 		s.http.Protocols.SetUnencryptedHTTP2(true)
 	}
-	go s.serve(s.http, s.listener, config)
+	go s.serve(s.http, s.listener, s.tls.Config())
 	if s.metricsListener != nil {
 		s.metricsHTTP = s.newHTTPServer(s.newHandler(map[string]http.Handler{metricsRoute: s.metrics.handler()}))
 		go s.serve(s.metricsHTTP, s.metricsListener, nil)
@@ -100,10 +98,6 @@ func (s *Server) URL() string {
 	if s.public != nil {
 		return s.public.String()
 	}
-	scheme := "https"
-	if s.tls == nil {
-		scheme = "http"
-	}
 	host, port, _ := net.SplitHostPort(s.Addr().String())
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -111,7 +105,15 @@ func (s *Server) URL() string {
 			host = "::1"
 		}
 	}
-	return scheme + "://" + net.JoinHostPort(host, port)
+	return s.scheme() + "://" + net.JoinHostPort(host, port)
+}
+
+// scheme is that of the addresses of this server.
+func (s *Server) scheme() string {
+	if s.tls == nil {
+		return "http"
+	}
+	return "https"
 }
 
 // hosts are the names that the certificate has to cover in addition to those of
@@ -126,12 +128,7 @@ func (s *Server) hosts() []string {
 
 // CAPEM is the certificate that a client needs to trust the server, nil
 // without TLS or with a certificate of the operator.
-func (s *Server) CAPEM() []byte {
-	if s.tls == nil {
-		return nil
-	}
-	return s.tls.CAPEM()
-}
+func (s *Server) CAPEM() []byte { return s.tls.CAPEM() }
 
 // knownHost reports whether the Host of a request is one of this server's: an
 // address in numbers, a name of this machine, of the listen or the public
@@ -157,7 +154,7 @@ func (s *Server) knownHost(hostport string) bool {
 	if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
 	}
-	return s.tls != nil && s.tls.Covers(host)
+	return s.tls.Covers(host)
 }
 
 // requestHost is the host for the addresses in a response: that of the request if

@@ -110,10 +110,7 @@ func (s *Server) httpURL(r *http.Request, path string) string {
 	if s.public != nil {
 		return s.public.JoinPath(path).String()
 	}
-	u := url.URL{Scheme: "https", Host: s.requestHost(r), Path: path}
-	if s.tls == nil {
-		u.Scheme = "http"
-	}
+	u := url.URL{Scheme: s.scheme(), Host: s.requestHost(r), Path: path}
 	return u.String()
 }
 

@@ -85,7 +85,8 @@ func Parse(s string) (Config, error) {
 	return Config{}, hint.Add(fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files.")
 }
 
-// Certificate is a self-signed certificate, or one in files of the operator.
+// Certificate is a self-signed certificate, or one in files of the operator. A nil one
+// is that of a server without TLS.
 type Certificate struct {
 	pair  tls.Certificate
 	caPEM []byte // what clients need to trust a self-signed one
@@ -104,7 +105,6 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 		if err != nil {
 			return nil, err
 		}
-		log.Info("TLS certificate loaded", "fingerprint", fingerprint(files.pair.Leaf))
 		return &Certificate{files: files}, nil
 	}
 	c, err := Create(dir, now(), hosts...)
@@ -123,9 +123,13 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 	return c, nil
 }
 
-// CAPEM is what a client needs to trust a self-signed certificate, nil for one of
-// the operator.
-func (c *Certificate) CAPEM() []byte { return bytes.Clone(c.caPEM) }
+// CAPEM is what a client needs to trust a self-signed certificate, nil for others.
+func (c *Certificate) CAPEM() []byte {
+	if c == nil {
+		return nil
+	}
+	return bytes.Clone(c.caPEM)
+}
 
 // writeCA writes what clients need, readable by everybody, since nothing in it
 // is secret.
@@ -240,21 +244,24 @@ func (c *Certificate) valid(names []string, addresses []net.IP, now time.Time) b
 
 // Covers reports whether the certificate is for a host.
 func (c *Certificate) Covers(host string) bool {
+	if c == nil {
+		return false
+	}
 	pair := &c.pair
 	if c.files != nil {
-		var err error
-		if pair, err = c.files.current(nil); err != nil {
-			return false
-		}
+		pair = c.files.current()
 	}
 	return pair.Leaf.VerifyHostname(host) == nil
 }
 
-// Config is the configuration of the listener.
+// Config is the configuration of the listener, nil without TLS.
 func (c *Certificate) Config() *tls.Config {
+	if c == nil {
+		return nil
+	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if c.files != nil {
-		config.GetCertificate = c.files.current
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.files.current(), nil }
 	} else {
 		config.Certificates = []tls.Certificate{c.pair}
 	}
@@ -292,24 +299,25 @@ func loadPair(cert, key string, log *slog.Logger, now func() time.Time) (*pairFi
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			next = "Check the paths of --tls CERT,KEY, and that both files are readable."
 		}
-		return nil, hint.Add(fmt.Errorf("the TLS certificate cannot be used: %s", oneLine(err)), next)
+		return nil, hint.Add(fmt.Errorf("the TLS certificate cannot be used: %s", strings.ReplaceAll(err.Error(), "\n", " ")), next)
 	}
 	return p, nil
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
-
-// load reads both files. The caller holds mu, or is the only user of p.
+// load reads both files unless they are the loaded ones. The caller holds mu, or is the
+// only user of p.
 func (p *pairFiles) load() error {
+	p.checked = p.now()
 	versions, err := p.stat()
-	if err != nil {
+	if err != nil || versions == p.versions {
 		return err
 	}
 	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
 	if err != nil {
 		return err
 	}
-	p.pair, p.versions, p.checked = &pair, versions, p.now()
+	p.pair, p.versions = &pair, versions
+	p.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf))
 	return nil
 }
 
@@ -326,37 +334,18 @@ func (p *pairFiles) stat() (v [2]fileVersion, err error) {
 
 // current is the certificate for the next handshake. It stays the old one while
 // the files do not match, because they are being replaced.
-func (p *pairFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (p *pairFiles) current() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	if now.Sub(p.checked) < fileCheckInterval {
-		return p.pair, nil
+	if p.now().Sub(p.checked) >= fileCheckInterval {
+		if err := p.load(); err != nil {
+			p.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
+		}
 	}
-	p.checked = now
-	versions, err := p.stat()
-	if err == nil && versions == p.versions {
-		return p.pair, nil
-	}
-	if err == nil {
-		err = p.load()
-	}
-	if err != nil {
-		p.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
-		return p.pair, nil
-	}
-	p.log.Info("TLS certificate loaded", "fingerprint", fingerprint(p.pair.Leaf))
-	return p.pair, nil
+	return p.pair
 }
 
 // fingerprint is the SHA-256 fingerprint of a certificate, in hexadecimal.
 func fingerprint(c *x509.Certificate) string {
-	var out strings.Builder
-	for i, b := range sha256.Sum256(c.Raw) {
-		if i > 0 {
-			out.WriteByte(':')
-		}
-		fmt.Fprintf(&out, "%02X", b)
-	}
-	return out.String()
+	return strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(c.Raw)), " ", ":")
 }
