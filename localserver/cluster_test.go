@@ -275,7 +275,7 @@ func TestClusterOfStores(t *testing.T) {
 	promised.holds(t, a, b)
 	for id, want := range map[string]int{s.id: 12, short.id: 4} {
 		eventually(t, "the store can be read", func() bool { // an election may still be in progress
-			_, err := b.journal.Messages(context.Background(), id)
+			_, err := b.store.Messages(context.Background(), id)
 			return err == nil
 		})
 		if stored := b.stored(id); len(stored) != want {

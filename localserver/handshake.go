@@ -111,7 +111,7 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 	if open, ok := s.running.Load(rec.Resume); ok { // its client has lost it
 		open.(*stream.Stream).Supersede(ctx)
 	}
-	snapshot, err := s.snapshots.Snapshot(ctx, rec.Resume)
+	snapshot, err := s.store.Snapshot(ctx, rec.Resume)
 	if err == nil {
 		d, labels, err = s.restore(snapshot, rec.Enrolment)
 	}
@@ -122,7 +122,7 @@ func (s *Server) begin(ctx context.Context, rec store.Stream, token string, now 
 		return nil, nil, err
 	}
 	// Its client may lose this stream, too, as soon as it knows that it is open.
-	if err := s.snapshots.PutSnapshot(ctx, rec.ID, snapshot); err != nil {
+	if err := s.store.PutSnapshot(ctx, rec.ID, snapshot); err != nil {
 		s.log.Warn("the snapshot of a stream could not be stored", "stream", rec.ID, "error", err)
 	}
 	if err := s.records.Resumed(ctx, rec.Resume, rec.ID); err != nil { // its watchers do not follow
@@ -165,7 +165,7 @@ func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Con
 	socket, delay := s.withFaults(conn)
 	config := stream.Config{
 		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced, CloseDelay: delay,
-		Records: s.records, Journal: s.journal, Feed: s.feed, Snapshots: s.snapshots, Outbox: s.outbox, Counters: &s.counters,
+		Store: s.store, Outbox: s.outbox, Counters: &s.counters,
 		Recogniser: s.recogniser(rec), Labels: labels,
 	}
 	if s.options.KeepAudio {
@@ -269,7 +269,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	if open, ok := s.running.Load(id); ok && open.(*stream.Stream).Resumable() {
 		return id // it stores its snapshot when it is superseded
 	}
-	snapshot, err := s.snapshots.Snapshot(ctx, id)
+	snapshot, err := s.store.Snapshot(ctx, id)
 	if err == nil {
 		_, _, err = s.restore(snapshot, nil)
 	}
@@ -288,7 +288,7 @@ func (s *Server) awaitsResume(ctx context.Context, rec store.Stream) bool {
 	if rec.Status != store.Failed || rec.ResumedBy != "" || rec.Completed == nil || s.now().Sub(*rec.Completed) > resumeWindow {
 		return false
 	}
-	_, err := s.snapshots.Snapshot(ctx, rec.ID)
+	_, err := s.store.Snapshot(ctx, rec.ID)
 	return err == nil
 }
 

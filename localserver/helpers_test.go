@@ -261,7 +261,7 @@ func (s *testStream) rest() (events []protocol.Event, code int, text string) {
 // stored are the events in the store.
 func (h *host) stored(id string) (events []string) {
 	h.t.Helper()
-	raw, err := h.journal.Messages(context.Background(), id)
+	raw, err := h.store.Messages(context.Background(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

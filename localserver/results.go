@@ -74,7 +74,7 @@ func (s *Server) result(ctx context.Context, account, id string, f resultFormat)
 // turns returns the turns of a stream from its stored events, in order of their
 // starts.
 func (s *Server) turns(ctx context.Context, id string) ([]protocol.Turn, error) {
-	stored, err := s.journal.Messages(ctx, id)
+	stored, err := s.store.Messages(ctx, id)
 	if err != nil {
 		return nil, err
 	}

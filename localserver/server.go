@@ -74,12 +74,9 @@ type Server struct {
 	faults  *faults.Plan // nil unless configured
 
 	// The store, and its parts as the handlers use them.
-	store     *store.Store
-	records   store.Streams
-	journal   store.Journal
-	feed      store.Feed
-	snapshots store.Snapshots
-	media     store.Media
+	store   *store.Store
+	records store.Streams
+	media   store.Media
 
 	counters    stream.Counters
 	jobCounters jobs.Counters
@@ -184,7 +181,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
 		return err
 	}
-	s.records, s.journal, s.feed, s.snapshots, s.media = s.store, s.store, s.store, s.store, s.store
+	s.records, s.media = s.store, s.store
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}
@@ -206,7 +203,7 @@ func (s *Server) join(ctx context.Context) error {
 	if s.options.DataDir != "" {
 		folder = filepath.Join(s.options.DataDir, outboxFolder)
 	}
-	s.outbox = stream.OpenOutbox(s.journal, s.records, folder, &s.counters.Lost, s.log)
+	s.outbox = stream.OpenOutbox(s.store, folder, &s.counters.Lost, s.log)
 	if err := s.keys.Join(ctx, s.store); err != nil {
 		return err
 	}

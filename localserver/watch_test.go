@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
+	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
@@ -319,7 +321,7 @@ func TestWatchThatDoesNotRead(t *testing.T) {
 	}
 	eventually(t, "the first event", func() bool { return len(h.stored(sender.id)) == 1 })
 	for i := 0; i < len(many); i += 100 {
-		if err := h.journal.Append(context.Background(), sender.id, 1+i, many[i:i+100]); err != nil {
+		if err := h.store.Append(context.Background(), sender.id, 1+i, many[i:i+100]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -442,16 +444,28 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	}
 }
 
+// panickingRecords panic when a record is read for the second time.
+type panickingRecords struct {
+	store.Streams
+	reads atomic.Int64
+}
+
+func (p *panickingRecords) Get(ctx context.Context, id string) (store.Stream, error) {
+	if p.reads.Add(1) > 1 {
+		panic("made for a test")
+	}
+	return p.Streams.Get(ctx, id)
+}
+
 // A panic ends the watcher only.
 func TestWatchPanic(t *testing.T) {
 	t.Parallel()
 	h := serve(t)
 	l := h.create()
-	h.feed = nil
+	h.Server.records = &panickingRecords{Streams: h.store}
 	if got := h.watch(l.ID, "").rest(&seen{}); got.code != websocket.CloseInternalServerErr {
 		t.Errorf("%d %q", got.code, got.text)
 	}
-	h.feed = h.store
 }
 
 // A watcher uses no engine, and does not count as a stream.

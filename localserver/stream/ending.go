@@ -118,9 +118,9 @@ func (s *Stream) finishJournal(ctx context.Context, end *ending) {
 // no further attempt is needed. An end that other nodes have recorded is the end of
 // the stream.
 func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
-	err := s.config.Records.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
+	err := s.config.Store.Finish(ctx, s.config.ID, end.status, s.config.Now().UTC(), end.cause)
 	if errors.Is(err, store.ErrConflict) {
-		rec, unread := s.config.Records.Get(ctx, s.config.ID)
+		rec, unread := s.config.Store.Get(ctx, s.config.ID)
 		switch {
 		case unread != nil:
 			err = unread

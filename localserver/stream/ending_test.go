@@ -111,7 +111,7 @@ func TestEndInAnOutboxWithoutDisk(t *testing.T) {
 		if err := os.WriteFile(filepath.Dir(folder), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.outbox = OpenOutbox(s.memory, s.memory, folder, &lost, discard)
+		s.outbox = OpenOutbox(s.memory, folder, &lost, discard)
 		s.setFail("append", "finish")
 		ended(t, s, s.open(streamtest.OneTurn()), websocket.CloseInternalServerErr)
 		s.setFail()
@@ -148,7 +148,7 @@ func TestEndIsGivenUp(t *testing.T) {
 func TestEndGoesToTheOutbox(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var lost atomic.Int64
-		s.outbox = OpenOutbox(s.memory, s.memory, "", &lost, discard)
+		s.outbox = OpenOutbox(s.memory, "", &lost, discard)
 		s.setFail("append", "finish")
 		c := s.open(streamtest.OneTurn())
 		if d := ended(t, s, c, websocket.CloseNormalClosure); d > 2*time.Second || s.outbox.Len() != 1 {

@@ -275,8 +275,7 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 
 // config is that of a stream in these tests.
 func (s *server) config(id string) Config {
-	return Config{ID: id, Log: discard, Now: time.Now, Records: s.memory, Journal: s.memory, Feed: s.memory,
-		Snapshots: s.memory, Outbox: s.outbox, Counters: &s.counters}
+	return Config{ID: id, Log: discard, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters}
 }
 
 // run carries a stream on a connection to its end.

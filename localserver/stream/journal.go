@@ -32,12 +32,10 @@ const (
 // journal writes the events of one stream to the store, independently of the
 // client: a store that is slow or unavailable does not delay the stream.
 type journal struct {
-	store    store.Journal
-	records  store.Streams
+	store    Store
 	id       string
 	log      *slog.Logger
-	publish  func(store.Progress) error // to the watchers; nil = to none
-	received atomic.Int64               // audio, a time.Duration
+	received atomic.Int64 // audio, a time.Duration
 
 	mu        sync.Mutex
 	waiting   [][]byte
@@ -54,9 +52,9 @@ type journal struct {
 	cancel context.CancelFunc
 }
 
-func newJournal(s store.Journal, records store.Streams, id string, log *slog.Logger) *journal {
+func newJournal(s Store, id string, log *slog.Logger) *journal {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &journal{store: s, records: records, id: id, log: log,
+	return &journal{store: s, id: id, log: log,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ctx: ctx, cancel: cancel}
 }
 
@@ -188,7 +186,7 @@ func (j *journal) write(ctx context.Context) {
 func (j *journal) renew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	if err := j.records.Renew(ctx, j.id); err != nil {
+	if err := j.store.Renew(ctx, j.id); err != nil {
 		j.log.Warn("the record of a stream could not be renewed", "error", err)
 	}
 }
@@ -229,14 +227,11 @@ func (j *journal) writeWaiting(ctx context.Context) (ended bool, err error) {
 // publishProgress tells the watchers the progress of the stream. An error is
 // ignored, because watchers also poll the store, less often.
 func (j *journal) publishProgress(over bool) {
-	if j.publish == nil {
-		return
-	}
 	j.mu.Lock()
 	p := store.Progress{Stored: j.stored, Received: time.Duration(j.received.Load()), Errors: j.errors, Over: over}
 	j.errors = nil
 	j.mu.Unlock()
-	_ = j.publish(p)
+	_ = j.store.PublishProgress(j.id, p)
 }
 
 // fence discards the events that wait and those that follow: this node was

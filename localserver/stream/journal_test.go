@@ -17,7 +17,7 @@ func TestJournalSurvivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.setFail("append")
-		j := newJournal(m, m, testID, discard)
+		j := newJournal(m, testID, discard)
 		go j.run()
 		j.add([]byte("0"))
 		synctest.Wait()
@@ -49,7 +49,7 @@ func TestJournalCountsLostEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.setFail("append")
-		j := newJournal(m, m, testID, discard)
+		j := newJournal(m, testID, discard)
 		go j.run()
 		for range maxWaiting + 7 {
 			j.add([]byte("x"))
@@ -66,8 +66,7 @@ func TestJournalCountsLostEvents(t *testing.T) {
 func TestJournalRenewsAndPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		j := newJournal(m, m, testID, discard)
-		j.publish = func(p store.Progress) error { return m.PublishProgress(testID, p) }
+		j := newJournal(m, testID, discard)
 		go j.run()
 		j.received.Store(int64(time.Second))
 		time.Sleep(3*time.Hour + time.Second)
@@ -97,7 +96,7 @@ func (silentRecords) Renew(ctx context.Context, _ string) error {
 func TestJournalWithoutResponseToARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		j := newJournal(m, silentRecords{m}, testID, discard)
+		j := newJournal(silentRecords{m}, testID, discard)
 		go j.run()
 		time.Sleep(renewInterval + time.Second)
 		j.add([]byte("x"))

@@ -61,12 +61,11 @@ func (p *PendingFinish) valid(stream string) bool {
 // disk before the client gets its close frame, and the next process on the same
 // folder delivers what this one could not.
 type Outbox struct {
-	journal store.Journal
-	records store.Streams
-	folder  string // "" keeps them in memory
-	log     *slog.Logger
-	lost    *atomic.Int64 // events
-	limit   int64         // bytes of events
+	store  Store
+	folder string // "" keeps them in memory
+	log    *slog.Logger
+	lost   *atomic.Int64 // events
+	limit  int64         // bytes of events
 
 	mu      sync.Mutex
 	waiting []*PendingFinish
@@ -82,8 +81,8 @@ type Outbox struct {
 // OpenOutbox returns a running outbox, with what an earlier process left in
 // the folder; "" keeps everything in memory. It adds to lost the events that
 // cannot be delivered. Close ends it.
-func OpenOutbox(journal store.Journal, records store.Streams, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	o := newOutbox(journal, records, folder, lost, log)
+func OpenOutbox(s Store, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	o := newOutbox(s, folder, lost, log)
 	if err := o.load(); err != nil {
 		log.Error("the outbox could not be read completely", "error", err)
 	}
@@ -91,8 +90,8 @@ func OpenOutbox(journal store.Journal, records store.Streams, folder string, los
 	return o
 }
 
-func newOutbox(journal store.Journal, records store.Streams, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	return &Outbox{journal: journal, records: records, folder: folder, lost: lost, log: log, limit: maxOutbox,
+func newOutbox(s Store, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, folder: folder, lost: lost, log: log, limit: maxOutbox,
 		wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -226,7 +225,7 @@ func (o *Outbox) deliver(ctx context.Context, p *PendingFinish) error {
 			batch[i] = []byte(p.Events[i])
 		}
 		call, cancel := context.WithTimeout(ctx, storeTimeout)
-		err := o.journal.Append(call, p.Stream, p.First, batch)
+		err := o.store.Append(call, p.Stream, p.First, batch)
 		cancel()
 		if errors.Is(err, store.ErrConflict) {
 			o.lost.Add(int64(len(p.Events)))
@@ -244,7 +243,7 @@ func (o *Outbox) deliver(ctx context.Context, p *PendingFinish) error {
 	}
 	call, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := o.records.Finish(call, p.Stream, p.Status, p.At, p.Cause)
+	err := o.store.Finish(call, p.Stream, p.Status, p.At, p.Cause)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return nil // ended by an earlier attempt or by another node
 	}

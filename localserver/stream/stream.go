@@ -28,6 +28,14 @@ type Diarizer interface {
 	Flush(out []engine.Event) []engine.Event
 }
 
+// Store is what streams need of the store.
+type Store interface {
+	store.Streams
+	store.Journal
+	store.Feed
+	store.Snapshots
+}
+
 // Config is what a stream needs of its server.
 type Config struct {
 	ID  string
@@ -42,12 +50,9 @@ type Config struct {
 	// frame.
 	CloseDelay time.Duration
 
-	Records   store.Streams
-	Journal   store.Journal
-	Feed      store.Feed
-	Snapshots store.Snapshots
-	Outbox    *Outbox // nil for a store of this server alone
-	Counters  *Counters
+	Store    Store
+	Outbox   *Outbox // nil for a store of this server alone
+	Counters *Counters
 
 	// Recording is where the stream's audio is kept, nil for nowhere.
 	Recording *AudioTarget
@@ -103,7 +108,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		pacer:    newPacer(c.Now, c.Unpaced),
 		diarizer: d,
 		writer:   newWriter(conn, c.Log),
-		journal:  newJournal(c.Journal, c.Records, c.ID, c.Log),
+		journal:  newJournal(c.Store, c.ID, c.Log),
 		chunks:   make(chan chunk, queuedChunks),
 		free:     make(chan []float32, queuedChunks),
 		stop:     make(chan struct{}),
@@ -111,7 +116,6 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		superseded: make(chan struct{}),
 	}
 	s.writer.closeTimeout += c.CloseDelay
-	s.journal.publish = func(p store.Progress) error { return c.Feed.PublishProgress(c.ID, p) }
 	for range queuedChunks {
 		s.free <- nil // allocated when first needed
 	}
@@ -122,7 +126,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		s.audioWriter = startAudioWriter(*c.Recording, c.Now, c.Log)
 	}
 	if _, ok := d.(snapshotter); ok {
-		s.snapshots = startSnapshotWriter(c.Snapshots, c.ID, c.Log)
+		s.snapshots = startSnapshotWriter(c.Store, c.ID, c.Log)
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)
