@@ -107,10 +107,7 @@ func (a *audioWriter) finish(ctx context.Context, keep bool) {
 	}
 	a.keep = keep && !a.full
 	close(a.queue)
-	select {
-	case <-a.done:
-	case <-ctx.Done():
-	}
+	waitFor(ctx, a.done)
 }
 
 // wait waits until the goroutine of run has ended. Each step of its work

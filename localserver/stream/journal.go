@@ -90,6 +90,16 @@ func notify(c chan<- struct{}) {
 	}
 }
 
+// waitFor waits until done is closed, or ctx ends, and reports which.
+func waitFor(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // drain says that no more events follow, and waits until no attempt is left or
 // ctx ends. It reports which; after ctx, run continues.
 func (j *journal) drain(ctx context.Context) bool {
@@ -97,12 +107,7 @@ func (j *journal) drain(ctx context.Context) bool {
 	j.closing = true
 	j.mu.Unlock()
 	notify(j.wake)
-	select {
-	case <-j.done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return waitFor(ctx, j.done)
 }
 
 // finish waits until every event is stored, or ctx ends, and then ends run. An

@@ -155,10 +155,7 @@ func (o *Outbox) Close(ctx context.Context) {
 		return
 	}
 	notify(o.wake)
-	select {
-	case <-o.done:
-	case <-ctx.Done():
-	}
+	waitFor(ctx, o.done)
 	o.cancel()
 	<-o.done
 	o.mu.Lock()

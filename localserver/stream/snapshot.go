@@ -202,11 +202,7 @@ func (w *snapshotWriter) finish() {
 
 // wait waits until every snapshot is written or given up, or ctx ends.
 func (w *snapshotWriter) wait(ctx context.Context) {
-	if w == nil {
-		return
-	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
+	if w != nil {
+		waitFor(ctx, w.done)
 	}
 }

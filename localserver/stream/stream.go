@@ -143,12 +143,8 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	s.log.Info("stream opened")
 	defer context.AfterFunc(ctx, func() { abort(s.conn) })()
 
-	readerDone := make(chan struct{})
-	go func() {
-		defer close(readerDone)
-		s.read()
-	}()
-	go s.writer.run(readerDone)
+	go s.read()
+	go s.writer.run()
 	go s.journal.run()
 
 	end := s.work(drain)
@@ -176,7 +172,7 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 		sent = notRecorded
 	}
 	s.writer.finish(sent)
-	s.writer.close(sent, readerDone)
+	s.writer.close(sent)
 	defer s.audioWriter.wait()
 	defer s.snapshots.wait(context.WithoutCancel(ctx)) // each write has its own deadline
 	if !recorded {

@@ -49,14 +49,13 @@ type WatcherConfig struct {
 // stream publishes tells it when to read. It has three goroutines: reader, writer, and the one that runs it,
 // which ends the others.
 type Watcher struct {
-	config     WatcherConfig
-	log        *slog.Logger
-	conn       Socket
-	writer     *writer
-	readerDone chan struct{} // closed when the reader has returned
-	wake       chan struct{} // progress has arrived
-	newest     atomic.Pointer[store.Progress]
-	errors     chan string // error messages of the stream that were not sent yet
+	config WatcherConfig
+	log    *slog.Logger
+	conn   Socket
+	writer *writer
+	wake   chan struct{} // progress has arrived
+	newest atomic.Pointer[store.Progress]
+	errors chan string // error messages of the stream that were not sent yet
 
 	seen     int    // messages for the client so far, those that it had included
 	stored   int    // messages of the stream so far
@@ -72,7 +71,7 @@ var watcherLeft = ending{cause: "the watcher has left"}
 func NewWatcher(c WatcherConfig, conn Socket) *Watcher {
 	limitBuffers(conn)
 	return &Watcher{config: c, log: c.Log, conn: conn, writer: newWriter(conn, c.Log),
-		readerDone: make(chan struct{}), wake: make(chan struct{}, 1), errors: make(chan string, maxErrors)}
+		wake: make(chan struct{}, 1), errors: make(chan string, maxErrors)}
 }
 
 // Run watches the stream until it ends or the client disconnects. Closing drain
@@ -84,7 +83,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 	began := time.Now()
 	defer context.AfterFunc(ctx, func() { abort(w.conn) })()
 	go w.read()
-	go w.writer.run(w.readerDone)
+	go w.writer.run()
 
 	var end ending
 	if err := recovered.Guard(func() error { end = w.follow(ctx, drain); return nil }); err != nil {
@@ -98,19 +97,19 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 		w.writer.finish(end)
 		select {
 		case <-w.writer.done:
-		case <-w.readerDone:
+		case <-w.writer.readerDone:
 		}
 	} else {
 		w.writer.finish(end)
 	}
-	w.writer.close(end, w.readerDone)
+	w.writer.close(end)
 	w.log.Info("watcher disconnected", "cause", end.cause, "messages", max(w.seen-w.config.From, 0),
 		"duration", time.Since(began).Round(time.Millisecond))
 }
 
 // read reads what the client sends: pongs and its close frame.
 func (w *Watcher) read() {
-	defer close(w.readerDone)
+	defer close(w.writer.readerDone)
 	extendDeadline := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(readTimeout)) }
 	w.conn.SetReadLimit(maxText)
 	w.conn.SetPongHandler(extendDeadline)
@@ -164,7 +163,7 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 			drain, stopping = nil, true
 		case <-w.config.Revoked:
 			return ending{code: keyRevoked.code, text: keyRevoked.text, cause: keyRevoked.cause}
-		case <-w.readerDone:
+		case <-w.writer.readerDone:
 			return watcherLeft
 		case <-ctx.Done():
 			return ending{cause: shutdown.cause}
@@ -280,7 +279,7 @@ func (w *Watcher) send(ctx context.Context, raw []byte) *ending {
 		w.config.Counters.SlowWatchers.Add(1)
 		return &ending{code: websocket.CloseTryAgainLater, text: "the watcher reads too slowly", cause: "the watcher does not read"}
 	case <-w.writer.done:
-	case <-w.readerDone:
+	case <-w.writer.readerDone:
 	case <-ctx.Done():
 	}
 	return &watcherLeft

@@ -38,11 +38,12 @@ const (
 // queue, and then delays its own stream; after writeTimeout it is
 // disconnected. It cannot be told why, since a frame may be half written.
 type writer struct {
-	conn     Socket
-	log      *slog.Logger
-	queue    chan message
-	done     chan struct{} // closed when nothing more is written
-	timedOut atomic.Bool   // the client did not read
+	conn       Socket
+	log        *slog.Logger
+	queue      chan message
+	done       chan struct{} // closed when nothing more is written
+	readerDone chan struct{} // closed by the reader of the socket when nothing more is read
+	timedOut   atomic.Bool   // the client did not read
 
 	closeTimeout time.Duration
 }
@@ -56,7 +57,7 @@ type message struct {
 }
 
 func newWriter(conn Socket, log *slog.Logger) *writer {
-	return &writer{conn: conn, log: log, queue: make(chan message, queuedMessages), done: make(chan struct{}),
+	return &writer{conn: conn, log: log, queue: make(chan message, queuedMessages), done: make(chan struct{}), readerDone: make(chan struct{}),
 		closeTimeout: closeTimeout}
 }
 
@@ -92,9 +93,9 @@ func (w *writer) discard() {
 }
 
 // run writes until the last message or the first failure. After a failure the
-// reader has lastReadTimeout to receive a close frame, until readerDone is
-// closed; then the connection is closed, which ends the reader.
-func (w *writer) run(readerDone <-chan struct{}) {
+// reader has lastReadTimeout to receive a close frame; then the connection is
+// closed, which ends the reader.
+func (w *writer) run() {
 	defer close(w.done)
 	failure := recovered.Guard(w.write)
 	if failure == nil {
@@ -114,7 +115,7 @@ func (w *writer) run(readerDone <-chan struct{}) {
 		select {
 		case <-w.queue: // send must not block on this goroutine, and done is not closed yet
 			continue
-		case <-readerDone:
+		case <-w.readerDone:
 		case <-deadline.C:
 		}
 		abort(w.conn)
@@ -145,21 +146,17 @@ func (w *writer) write() error {
 
 // close waits until the close frame that finish queued was sent and the client has
 // acknowledged it, at most closeTimeout, and closes the connection. Then neither the
-// reader, which closes readerDone, nor the writer is left.
-func (w *writer) close(end ending, readerDone <-chan struct{}) {
+// reader nor the writer is left.
+func (w *writer) close(end ending) {
 	if end.code != 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), w.closeTimeout)
 		defer cancel()
 		// A client that has closed its sending side acknowledges nothing, but reads.
-		for _, done := range []<-chan struct{}{w.done, readerDone} {
-			select {
-			case <-done:
-			case <-ctx.Done():
-			}
-		}
+		waitFor(ctx, w.done)
+		waitFor(ctx, w.readerDone)
 	}
 	_ = w.conn.Close()
-	<-readerDone
+	<-w.readerDone
 	<-w.done
 }
 
