@@ -2,10 +2,10 @@ package localserver
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
@@ -130,15 +130,9 @@ func DefaultMaxStreams() int { return streamsPerCore * cores }
 // Validate reports an option that is out of range or malformed. The error carries a
 // hint.
 func (o Options) Validate() error {
-	_, err := o.withDefaults()
-	return err
-}
-
-// withDefaults validates the options and fills in what was omitted.
-func (o Options) withDefaults() (Options, error) {
-	o.TLS.Mode = cmp.Or(o.TLS.Mode, certificate.SelfSigned)
+	o = o.withDefaults()
 	if _, err := certificate.Parse(o.TLS.String()); err != nil {
-		return o, err
+		return err
 	}
 	addrs := []string{o.Addr}
 	if o.MetricsAddr != "" {
@@ -146,54 +140,52 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, addr := range addrs {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return o, hint.Add(fmt.Errorf("listen address %q is not HOST:PORT", addr),
-				"Give one such as 127.0.0.1:8580; port 0 picks a free one.")
+			return hint.Errorf("Give one such as 127.0.0.1:8580; port 0 picks a free one.", "listen address %q is not HOST:PORT", addr)
 		}
 	}
 	if len(o.APIKeys) == 0 && o.DataDir == "" && o.NATS == "" {
-		return o, hint.Add(errors.New("a server needs an API key"),
-			"Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'.")
+		return hint.Errorf("Give one with --api-key or in HUBBUB_API_KEY, or --data DIR and a key of 'hubbub key create'.",
+			"a server needs an API key")
 	}
 	for _, k := range o.APIKeys {
 		if strings.TrimSpace(k) != k || k == "" || strings.ContainsAny(k, " \t\r\n") {
-			return o, hint.Add(errors.New("an API key is empty or contains white space"),
-				"Choose a key of letters and digits; it is sent in an HTTP header.")
+			return hint.Errorf("Choose a key of letters and digits; it is sent in an HTTP header.", "an API key is empty or contains white space")
 		}
 	}
 	if err := checkPublicURL(o.PublicURL); err != nil {
-		return o, err
+		return err
 	}
-	if o.MaxStreams < 0 {
-		return o, hint.Add(fmt.Errorf("%d streams at most is out of range", o.MaxStreams), "Give 1 or more.")
-	}
-	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams())
-	if o.MaxAccountStreams < 0 || o.MaxAccountStreams > MaxAccountStreams {
-		return o, hint.Add(fmt.Errorf("%d streams of an account at most is out of range", o.MaxAccountStreams),
-			fmt.Sprintf("Give 1 to %d.", MaxAccountStreams))
-	}
-	o.MaxAccountStreams = cmp.Or(o.MaxAccountStreams, min(o.MaxStreams, MaxAccountStreams))
-	if o.RatePerMinute < -1 || o.RatePerMinute > MaxRatePerMinute {
-		return o, hint.Add(fmt.Errorf("%d requests a minute is out of range", o.RatePerMinute),
-			fmt.Sprintf("Give 1 to %d, or -1 for no limit.", MaxRatePerMinute))
-	}
-	o.RatePerMinute = cmp.Or(o.RatePerMinute, DefaultRatePerMinute)
-	for _, list := range [][]string{o.FetchFrom, o.WebhookTo} {
-		if _, err := outbound.ParseHosts(list); err != nil {
-			return o, hint.Add(err, "Give names such as audio.example.org, *.example.org, addresses, or networks such as 10.0.0.0/8.")
+	for _, limit := range []struct {
+		value, least, most int64
+		what, allowed      string
+	}{
+		{int64(o.MaxStreams), 1, math.MaxInt64, "%d streams at most", "1 or more"},
+		{int64(o.MaxAccountStreams), 1, MaxAccountStreams, "%d streams of an account at most", fmt.Sprintf("1 to %d", MaxAccountStreams)},
+		{int64(o.RatePerMinute), -1, MaxRatePerMinute, "%d requests a minute", fmt.Sprintf("1 to %d, or -1 for no limit", MaxRatePerMinute)},
+		{o.MaxMedia, 1, math.MaxInt64, "media of %d bytes at most", "1 or more"},
+		{o.AccountStorage, 1, math.MaxInt64, "%d bytes of media for an account", "1 or more"},
+	} {
+		if limit.value < limit.least || limit.value > limit.most {
+			return hint.Errorf("Give "+limit.allowed+".", limit.what+" is out of range", limit.value)
 		}
 	}
+	for _, list := range [][]string{o.FetchFrom, o.WebhookTo} {
+		if _, err := outbound.ParseHosts(list); err != nil {
+			return hint.Add(err, "Give names such as audio.example.org, *.example.org, addresses, or networks such as 10.0.0.0/8.")
+		}
+	}
+	return o.Engine.Validate()
+}
+
+// withDefaults fills in what was omitted.
+func (o Options) withDefaults() Options {
+	o.TLS.Mode = cmp.Or(o.TLS.Mode, certificate.SelfSigned)
+	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams())
+	o.MaxAccountStreams = cmp.Or(o.MaxAccountStreams, min(o.MaxStreams, MaxAccountStreams))
+	o.RatePerMinute = cmp.Or(o.RatePerMinute, DefaultRatePerMinute)
 	o.Jobs = cmp.Or(o.Jobs, cores)
-	if o.MaxMedia < 0 {
-		return o, hint.Add(fmt.Errorf("media of %d bytes at most is out of range", o.MaxMedia), "Give 1 or more.")
-	}
 	o.MaxMedia = cmp.Or(o.MaxMedia, DefaultMaxMedia)
-	if o.AccountStorage < 0 {
-		return o, hint.Add(fmt.Errorf("%d bytes of media for an account is out of range", o.AccountStorage), "Give 1 or more.")
-	}
 	o.AccountStorage = cmp.Or(o.AccountStorage, DefaultAccountStorage)
-	if err := o.Engine.Validate(); err != nil {
-		return o, err
-	}
 	if o.NewDiarizer == nil {
 		config := o.Engine
 		o.NewDiarizer = func() (stream.Diarizer, error) { return engine.New(config) }
@@ -207,7 +199,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Traces == nil {
 		o.Traces = noop.NewTracerProvider()
 	}
-	return o, nil
+	return o
 }
 
 // wordsAtOnce is how many turns are recognised at the same time.
@@ -220,8 +212,8 @@ func checkPublicURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") ||
 		u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return hint.Add(fmt.Errorf("public address %s cannot be used by clients", protocol.ShownAddress(s)),
-			"Give one such as https://hubbub.example.org, without a user name, query or fragment.")
+		return hint.Errorf("Give one such as https://hubbub.example.org, without a user name, query or fragment.",
+			"public address %s cannot be used by clients", protocol.ShownAddress(s))
 	}
 	return nil
 }

@@ -126,9 +126,10 @@ func Start(ctx context.Context, o Options) (*Server, error) { return start(ctx, 
 
 // start is Start with another wall clock.
 func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err error) {
-	if o, err = o.withDefaults(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	o = o.withDefaults()
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
 		keys:     apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
