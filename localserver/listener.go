@@ -186,17 +186,20 @@ func (s *Server) ofKnownHost(next http.Handler) http.Handler {
 // in the log and in the metrics.
 func (s *Server) rejectUnread(conn net.Conn, status int, message string) {
 	r := &http.Request{URL: &url.URL{}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
-	res := bufferedResponse{headRecorder: headRecorder{header: http.Header{}}}
+	res := bufferedResponse{header: http.Header{}}
 	s.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { refuse(w, r, status, message) })).ServeHTTP(&res, r)
 	res.send(conn)
 }
 
 // bufferedResponse is a response that is not written to a connection yet.
 type bufferedResponse struct {
-	headRecorder
-	body bytes.Buffer
+	header http.Header
+	status int
+	body   bytes.Buffer
 }
 
+func (b *bufferedResponse) Header() http.Header         { return b.header }
+func (b *bufferedResponse) WriteHeader(status int)      { b.status = status }
 func (b *bufferedResponse) Write(p []byte) (int, error) { return b.body.Write(p) }
 
 // send writes the response to a connection, which takes no further request.

@@ -38,12 +38,11 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	var enrolment protocol.Enrolment
 	input, invalid := protocol.ValidateInput(body)
-	if invalid != nil {
-		respond(w, http.StatusBadRequest, invalid)
-		return
+	if invalid == nil {
+		enrolment, input, invalid = protocol.ParseEnrolment(input)
 	}
-	enrolment, input, invalid := protocol.ParseEnrolment(input)
 	if invalid == nil {
 		invalid = checkVoiceprints(enrolment)
 	}

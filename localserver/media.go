@@ -70,14 +70,21 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 	} else {
 		_, err = s.media.StatMedia(ctx, account, name, s.now())
 	}
+	if s.mediaFound(w, r, err, "The location could not be looked up; try again") {
+		s.grantMedia(w, r, http.MethodGet, name)
+	}
+}
+
+// mediaFound reports whether a call of the store has found an object; otherwise it has
+// responded.
+func (s *Server) mediaFound(w http.ResponseWriter, r *http.Request, err error, failed string) bool {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		refuse(w, r, http.StatusNotFound, "Nothing is stored at this location")
 	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The location could not be looked up; try again", err)
-	default:
-		s.grantMedia(w, r, http.MethodGet, name)
+		s.failed(w, r, http.StatusServiceUnavailable, failed, err)
 	}
+	return err == nil
 }
 
 // location reads the body of the media operations; if ok is false it has
@@ -273,12 +280,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	account := caller(r.Context()).Account
 	err := s.media.DeleteMedia(ctx, account, name, s.now())
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusNotFound, "Nothing is stored at this location")
-	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be deleted; try again", err)
-	default:
+	if s.mediaFound(w, r, err, "The object could not be deleted; try again") {
 		s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
 		w.WriteHeader(http.StatusNoContent)
 	}

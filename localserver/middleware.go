@@ -154,7 +154,7 @@ func (w *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // and discards that, because closing a connection with unread data would reset it
 // before the client has read the response.
 func (w *responseRecorder) refuseEarly(conn net.Conn) {
-	res := bufferedResponse{headRecorder: headRecorder{header: w.Header().Clone()}}
+	res := bufferedResponse{header: w.Header().Clone()}
 	refuse(&res, w.request, http.StatusBadRequest, "Nothing may be sent before the response to the handshake")
 	w.status, w.bytes = res.status, int64(res.body.Len())
 	_ = conn.SetDeadline(time.Now().Add(lingerTime))

@@ -111,7 +111,7 @@ func (s *Server) jsonErrors(mux *http.ServeMux) http.Handler {
 			return
 		case pattern == "":
 			// Only the ServeMux knows which methods a path has.
-			p := headRecorder{header: http.Header{}}
+			p := bufferedResponse{header: http.Header{}}
 			h.ServeHTTP(&p, r)
 			if p.status == http.StatusMethodNotAllowed {
 				w.Header()["Allow"] = p.header["Allow"]
@@ -144,13 +144,3 @@ func method(r *http.Request) string {
 	const longest = 16
 	return strings.ToUpper(r.Method[:min(len(r.Method), longest)])
 }
-
-// headRecorder records the head of a response.
-type headRecorder struct {
-	header http.Header
-	status int
-}
-
-func (h *headRecorder) Header() http.Header         { return h.header }
-func (h *headRecorder) WriteHeader(status int)      { h.status = status }
-func (h *headRecorder) Write(b []byte) (int, error) { return len(b), nil }

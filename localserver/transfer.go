@@ -155,12 +155,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 			defer func() { _ = object.Close() }() // what remains is swept
 		}
 	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		refuse(w, r, http.StatusNotFound, "Nothing is stored at this location")
-		return
-	case err != nil:
-		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be read; try again", err)
+	if !s.mediaFound(w, r, err, "The object could not be read; try again") {
 		return
 	}
 	h := w.Header()
