@@ -3,6 +3,7 @@ package apikeys
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -43,11 +44,7 @@ func (r *revocations) refresh() error {
 	if named == nil {
 		return err
 	}
-	for name, record := range named {
-		if record.Revoked == nil {
-			delete(named, name)
-		}
-	}
+	maps.DeleteFunc(named, func(_ string, record Record) bool { return record.Revoked == nil })
 	r.names = named
 	if err == nil { // otherwise the records are read again: a repaired one does not change the folder
 		r.mtime, r.read = at, now

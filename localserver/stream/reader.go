@@ -50,16 +50,8 @@ type reader struct {
 }
 
 func (r *reader) run() {
-	r.conn.SetReadLimit(maxFrame)
-	r.conn.SetPongHandler(func(string) error { return r.extendDeadline() })
 	warned := false
-	for {
-		_ = r.extendDeadline() // fails only with the connection, and then so does NextReader
-		kind, body, err := r.conn.NextReader()
-		if err != nil {
-			r.end(endingOf(err))
-			return
-		}
+	r.end(endingOf(frames(r.conn, maxFrame, func(kind int, body io.Reader) {
 		switch {
 		case r.ended:
 			if !warned && r.input == endOfStream {
@@ -71,11 +63,23 @@ func (r *reader) run() {
 		default:
 			r.textFrame(body)
 		}
-	}
+	})))
 }
 
-func (r *reader) extendDeadline() error {
-	return r.conn.SetReadDeadline(time.Now().Add(readTimeout))
+// frames gives every frame of a client to take, until the connection ends with an
+// error. Frames of more than limit bytes and silence for readTimeout end it.
+func frames(conn Socket, limit int64, take func(kind int, body io.Reader)) error {
+	extendDeadline := func(string) error { return conn.SetReadDeadline(time.Now().Add(readTimeout)) }
+	conn.SetReadLimit(limit)
+	conn.SetPongHandler(extendDeadline)
+	for {
+		_ = extendDeadline("") // fails only with the connection, and then so does NextReader
+		kind, body, err := conn.NextReader()
+		if err != nil {
+			return err
+		}
+		take(kind, body)
+	}
 }
 
 // end ends the input, once.

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -110,15 +111,7 @@ func (w *Watcher) Run(ctx context.Context, drain <-chan struct{}) {
 // read reads what the client sends: pongs and its close frame.
 func (w *Watcher) read() {
 	defer close(w.writer.readerDone)
-	extendDeadline := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(readTimeout)) }
-	w.conn.SetReadLimit(maxText)
-	w.conn.SetPongHandler(extendDeadline)
-	for {
-		_ = extendDeadline("") // fails only with the connection, and then so does NextReader
-		if _, _, err := w.conn.NextReader(); err != nil {
-			return
-		}
-	}
+	_ = frames(w.conn, maxText, func(int, io.Reader) {})
 }
 
 // subscribe receives the progress of the stream until stop.
