@@ -139,7 +139,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
 		}
 	}()
-	paced := !r.src.Info().Kind.Live() && r.o.Pace == Realtime
+	paced := !r.src.Info().Kind.Live() && r.o.Pace != Fast
 	var pace pacer
 	device, _ := r.src.(reopener)
 	var next anchor // the chunk after the newest one

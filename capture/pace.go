@@ -5,25 +5,17 @@ import (
 	"time"
 )
 
-// Pace is how fast an input of known audio is delivered. It has no effect on a
-// microphone, which delivers in real time.
-type Pace int
+// Pace is how fast an input of known audio is delivered, as the command line spells it.
+// It has no effect on a microphone, which delivers in real time.
+type Pace string
 
 const (
 	// Realtime delivers every chunk when its last sample would have been
-	// captured, counted from the first chunk.
-	Realtime Pace = iota
+	// captured, counted from the first chunk. It is the default.
+	Realtime Pace = "realtime"
 	// Fast delivers as fast as chunks are received.
-	Fast
+	Fast Pace = "fast"
 )
-
-// String returns the value of the command-line flag.
-func (p Pace) String() string {
-	if p == Fast {
-		return "fast"
-	}
-	return "realtime"
-}
 
 // pacer delays chunks to real time. Every deadline is counted from the start, not
 // from the previous chunk: a sleep that is too long shortens the next one, so
@@ -42,10 +34,8 @@ func (p *pacer) wait(ctx context.Context, position time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -157,13 +157,6 @@ func (f *liveFlags) recognises() bool { return f.voices && (f.server == "" || f.
 
 func (f *liveFlags) fast() bool { return f.pace.value == "fast" }
 
-func (f *liveFlags) capturePace() capture.Pace {
-	if f.fast() {
-		return capture.Fast
-	}
-	return capture.Realtime
-}
-
 // ownRecogniser is the recogniser of the user; nil = there is none, or the service
 // is asked for words.
 func (f *liveFlags) ownRecogniser() (words.Recogniser, error) {
@@ -308,7 +301,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer stream.Close()
 	tracer.SetWaiting(stream.Waiting)
 	annotations := protocol.NewAnnotationsStore(f.settings.Names)
-	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, f.capturePace())
+	info := recording.NewInfo("hubbub "+version, source.Info(), server.name, server.latency, capture.Pace(f.pace.value))
 	recorder := recording.NewRecorder(source.Info(), info, annotations)
 	if f.record != "" {
 		if err := recorder.Start(f.record, 0, nil); err != nil {
@@ -319,7 +312,7 @@ func (a *App) live(ctx context.Context, f *liveFlags) (err error) {
 	defer func() { err = cmp.Or(err, correct()) }()
 	var live *session.Live
 	defer func() { err = cmp.Or(err, recorder.Close(live.Gaps())) }()
-	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: f.capturePace(), Tap: recorder.Audio})
+	chunks := capture.Start(input, source, capture.ChunkReaderOptions{Pace: capture.Pace(f.pace.value), Tap: recorder.Audio})
 	defer chunks.Close()
 	transcriber := session.NewTranscriber(recogniser)
 	defer transcriber.Close()

@@ -42,14 +42,14 @@ func Contains(dir string, file fs.FileInfo) bool {
 
 // Info is session.json: what audio and events do not contain.
 type Info struct {
-	Version int       `json:"version"`
-	Program string    `json:"program"`
-	Started time.Time `json:"started"`
-	Source  string    `json:"source"`  // display name
-	Name    string    `json:"name"`    // in RTTM
-	Server  string    `json:"server"`  // display name; without credentials
-	Latency float64   `json:"latency"` // seconds; 0 = unknown
-	Pace    string    `json:"pace"`
+	Version int          `json:"version"`
+	Program string       `json:"program"`
+	Started time.Time    `json:"started"`
+	Source  string       `json:"source"`  // display name
+	Name    string       `json:"name"`    // in RTTM
+	Server  string       `json:"server"`  // display name; without credentials
+	Latency float64      `json:"latency"` // seconds; 0 = unknown
+	Pace    capture.Pace `json:"pace"`
 	// Watched is the id of a stream that another client sent: its recording has
 	// no audio.
 	Watched string `json:"watched,omitempty"`
@@ -70,7 +70,7 @@ func NewInfo(program string, source capture.Info, server string, latency time.Du
 		Name:    source.Base,
 		Server:  server,
 		Latency: latency.Seconds(),
-		Pace:    pace.String(),
+		Pace:    pace,
 	}
 }
 

@@ -262,7 +262,7 @@ func (r *Recording) place(e *protocol.Event, a *arrival) (position float64) {
 		position = e.Timestamp + r.Info.Latency
 	}
 	// At the pace of a file that was processed fast, arrivals mean nothing.
-	if a != nil && r.Info.Pace != capture.Fast.String() {
+	if a != nil && r.Info.Pace != capture.Fast {
 		position = a.Position
 	}
 	return position
