@@ -12,56 +12,6 @@ import (
 	"hubbub/capture/audiofile"
 )
 
-// decoded is a source with a decoder: a file, a stream of bytes, or the demo.
-type decoded struct {
-	info       Info
-	conv       *converter
-	noticeList *audiofile.Notices
-	pump       *pump     // of a stream; nil = the input is read directly
-	file       io.Closer // nil = there is none, or it is closed
-}
-
-func (d *decoded) Info() Info        { return d.info }
-func (d *decoded) notices() []string { return d.noticeList.All() }
-
-func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if d.pump != nil {
-		d.pump.ctx = ctx // ends also the wait for bytes
-	}
-	n, err := d.conv.read(dst)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = audiofile.Named(d.info.Name, err)
-	}
-	return n, err
-}
-
-func (d *decoded) Close() error {
-	if d.file == nil {
-		return nil
-	}
-	f := d.file
-	d.file = nil
-	return f.Close()
-}
-
-// newDecoded adds the format of dec to info, and selects its channels.
-func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofile.Notices) (*decoded, error) {
-	conv, err := newConverter(dec, selected, n)
-	if err != nil {
-		return nil, audiofile.Named(info.Name, err)
-	}
-	f := dec.Format()
-	info.Tracks = len(conv.mixer.tracks)
-	info.Rate, info.Channels, info.Duration, info.Notice = f.Rate, f.Channels, f.Duration(), f.Notice
-	if f.Mono {
-		info.Channels = 1
-	}
-	return &decoded{info: info, conv: conv, noticeList: n}, nil
-}
-
 // openFile opens a file of any supported format. A path that is not a regular
 // file, such as a named pipe, is read like standard input.
 func openFile(ctx context.Context, path string, selected Channels) (Source, error) {
