@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hubbub/capture/audiofile"
@@ -56,7 +58,7 @@ func OpenRecording(ctx context.Context, path string, selected Channels, stall ti
 	source, failed = openStream(ctx, newPump(d, d), Info{Kind: File, Name: path, Base: baseName(path)}, selected, &d.notices)
 	if failed != nil {
 		_ = d.Close()
-		if reason := d.failure(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
+		if reason := d.end(); reason != nil && ctx.Err() == nil && !errors.As(failed, new(channelsError)) {
 			return nil, fail("Check whether the file is complete, and whether it is audio at all.", "%w; ffmpeg cannot decode it either: %w", err, reason)
 		}
 		return nil, failed
@@ -82,19 +84,15 @@ func decodable(path string) bool {
 
 // ffmpegProcess decodes a file; it is a reader of the WAV that it writes.
 type ffmpegProcess struct {
-	cmd   *exec.Cmd
-	out   io.ReadCloser
-	kill  context.CancelFunc
-	log   decoderLog
-	stall time.Duration
+	out     io.ReadCloser
+	kill    context.CancelFunc
+	log     decoderLog
+	stall   time.Duration
+	stalled atomic.Bool
 	// notices has one if the process ended normally and reported an error: it skips
 	// what is damaged or missing.
 	notices audiofile.Notices
-
-	wait    sync.Once
-	mu      sync.Mutex
-	err     error // of the process, after its end
-	stalled bool
+	end     func() error // waits for the end of the process, and returns why it failed
 }
 
 func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, error) {
@@ -104,16 +102,16 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 	d := &ffmpegProcess{stall: stall, log: decoderLog{errors: program.Tail{Max: program.MaxComplaint}, described: make(chan struct{})}}
 	ctx, kill := context.WithCancel(context.Background())
 	d.kill = kill
+	cmd := exec.CommandContext(ctx, ffmpeg, args...)
 	if shell, err := exec.LookPath("sh"); err == nil && runtime.GOOS != "windows" {
-		d.cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
-	} else {
-		d.cmd = exec.CommandContext(ctx, ffmpeg, args...)
+		cmd = exec.CommandContext(ctx, shell, append([]string{"-c", decoderLimits + `exec "$0" "$@"`, ffmpeg}, args...)...)
 	}
-	program.OwnProcess(d.cmd)
-	d.cmd.Stderr, d.cmd.WaitDelay = &d.log, time.Second
+	program.OwnProcess(cmd)
+	cmd.Stderr, cmd.WaitDelay = &d.log, time.Second
+	d.end = sync.OnceValue(func() error { return d.outcome(cmd.Wait()) })
 	var err error
-	if d.out, err = d.cmd.StdoutPipe(); err == nil {
-		err = d.cmd.Start()
+	if d.out, err = cmd.StdoutPipe(); err == nil {
+		err = cmd.Start()
 	}
 	if err != nil {
 		kill()
@@ -125,9 +123,7 @@ func startDecoder(ffmpeg, path string, stall time.Duration) (*ffmpegProcess, err
 // Read reads the output. A process that delivers nothing for too long is killed.
 func (d *ffmpegProcess) Read(b []byte) (int, error) {
 	late := time.AfterFunc(d.stall, func() {
-		d.mu.Lock()
-		d.stalled = true
-		d.mu.Unlock()
+		d.stalled.Store(true)
 		d.kill()
 	})
 	n, err := d.out.Read(b)
@@ -135,45 +131,30 @@ func (d *ffmpegProcess) Read(b []byte) (int, error) {
 	if n > 0 || err == nil {
 		return n, nil
 	}
-	d.finish()
-	if failure := d.failure(); failure != nil {
-		return 0, failure
+	return 0, cmp.Or(d.end(), io.EOF)
+}
+
+// outcome is why a process failed that has ended with err.
+func (d *ffmpegProcess) outcome(err error) error {
+	switch {
+	case d.stalled.Load():
+		return fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
+	case strings.Contains(d.log.errors.String(), "matches no streams"):
+		return errors.New("it contains no audio")
+	case err != nil && d.log.errors.Any():
+		return errors.New(d.log.last())
+	case err != nil:
+		return fmt.Errorf("ffmpeg failed: %w", err)
+	case d.log.errors.Any():
+		d.notices.Add("parts of the audio may be missing, ffmpeg reports: " + d.log.last())
 	}
-	return 0, io.EOF
-}
-
-// finish waits for the end of the process.
-func (d *ffmpegProcess) finish() {
-	d.wait.Do(func() {
-		err := d.cmd.Wait()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		switch {
-		case d.stalled:
-			d.err = fmt.Errorf("ffmpeg delivered nothing for %v", d.stall)
-		case strings.Contains(d.log.errors.String(), "matches no streams"):
-			d.err = errors.New("it contains no audio")
-		case err != nil && d.log.errors.Any():
-			d.err = errors.New(d.log.last())
-		case err != nil:
-			d.err = fmt.Errorf("ffmpeg failed: %w", err)
-		case d.log.errors.Any():
-			d.notices.Add("parts of the audio may be missing, ffmpeg reports: " + d.log.last())
-		}
-	})
-}
-
-// failure is why the process failed; nil before its end.
-func (d *ffmpegProcess) failure() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
+	return nil
 }
 
 // Close ends the process.
 func (d *ffmpegProcess) Close() error {
 	d.kill()
-	d.finish()
+	_ = d.end()
 	return nil
 }
 
@@ -225,13 +206,11 @@ func (l *decoderLog) take(line string) {
 
 // length is the length of the audio according to ffmpeg; 0 = unknown.
 func (l *decoderLog) length(ctx context.Context) time.Duration {
-	late := time.NewTimer(describeTime)
-	defer late.Stop()
 	select {
 	case <-l.described:
 		return l.estimate
 	case <-ctx.Done():
-	case <-late.C:
+	case <-time.After(describeTime):
 	}
 	return 0
 }

@@ -69,9 +69,8 @@ type pump struct {
 	blocks chan []byte
 	ended  chan struct{} // closed after err is set
 	err    error
-	stop   chan struct{}
-	once   sync.Once
-	file   io.Closer
+	closed chan struct{}
+	close  func() error
 	block  []byte // unread rest
 }
 
@@ -79,9 +78,15 @@ type pump struct {
 // ends a blocked read where the system supports it.
 func newPump(r io.Reader, file io.Closer) *pump {
 	p := &pump{
-		ctx: context.Background(), blocks: make(chan []byte, 4), ended: make(chan struct{}),
-		stop: make(chan struct{}), file: file,
+		ctx: context.Background(), blocks: make(chan []byte, 4), ended: make(chan struct{}), closed: make(chan struct{}),
 	}
+	p.close = sync.OnceValue(func() error {
+		close(p.closed)
+		if file == nil {
+			return nil
+		}
+		return file.Close()
+	})
 	go p.run(r)
 	return p
 }
@@ -101,22 +106,19 @@ func (p *pump) run(r io.Reader) {
 			idle = 0
 			select {
 			case p.blocks <- b[:n]:
-			case <-p.stop:
-				p.err = os.ErrClosed
-				return
+			case <-p.closed:
 			}
 		} else if idle++; err == nil && idle > 100 {
 			err = io.ErrNoProgress
 		}
+		select {
+		case <-p.closed:
+			err = os.ErrClosed
+		default:
+		}
 		if err != nil {
 			p.err = err
 			return
-		}
-		select {
-		case <-p.stop:
-			p.err = os.ErrClosed
-			return
-		default:
 		}
 	}
 }
@@ -145,13 +147,4 @@ func (p *pump) Read(b []byte) (int, error) {
 }
 
 // Close ends the goroutine without waiting for it.
-func (p *pump) Close() error {
-	var err error
-	p.once.Do(func() {
-		close(p.stop)
-		if p.file != nil {
-			err = p.file.Close()
-		}
-	})
-	return err
-}
+func (p *pump) Close() error { return p.close() }
