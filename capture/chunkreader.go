@@ -55,6 +55,7 @@ type ChunkReader struct {
 	seq     int64           // number of the next chunk; of the reader's goroutine
 	silence silenceDetector // likewise
 	drift   drift           // likewise; of the device since it was opened
+	pacer   pacer           // likewise
 
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
@@ -139,8 +140,6 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
 		}
 	}()
-	paced := !r.src.Info().Kind.Live() && r.o.Pace != Fast
-	var pace pacer
 	device, _ := r.src.(reopener)
 	var next anchor // the chunk after the newest one
 	for {
@@ -166,18 +165,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			continue
 		}
 		if valid > 0 {
-			position := time.Duration(r.seq)*ChunkDuration + time.Duration(valid)*time.Second/SampleRate
-			if paced {
-				if err := pace.wait(ctx, position); err != nil {
-					return err
-				}
-			}
-			c := Chunk{Samples: samples, Valid: valid}
-			if n := r.src.Info().tracks(); n > 1 {
-				c.Tracks, c.Samples = separate(samples, n)
-			}
-			c.Level = measure(c.Samples[:valid])
-			if err := r.deliver(ctx, c, position); err != nil {
+			if err := r.deliver(ctx, samples, valid); err != nil {
 				return err
 			}
 		}
@@ -232,26 +220,22 @@ func (r *ChunkReader) readChunk(ctx context.Context) (samples []float32, valid i
 	return samples, valid, nil
 }
 
-// deliver numbers a chunk and passes it to the tap, then to the receiver of Chunks. position is
-// that of its end.
-func (r *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Duration) error {
-	c.Seq = r.seq
+// deliver passes the next chunk, of samples interleaved by track, to the tap, then to the
+// receiver of Chunks, at the pace.
+func (r *ChunkReader) deliver(ctx context.Context, samples []float32, valid int) error {
+	info, position := r.src.Info(), time.Duration(r.seq)*ChunkDuration+time.Duration(valid)*time.Second/SampleRate
+	if !info.Kind.Live() && r.o.Pace != Fast {
+		if err := r.pacer.wait(ctx, position); err != nil {
+			return err
+		}
+	}
+	c := Chunk{Seq: r.seq, Samples: samples, Valid: valid}
+	if n := info.tracks(); n > 1 {
+		c.Tracks, c.Samples = separate(samples, n)
+	}
+	c.Level = measure(c.Samples[:valid])
 	r.seq++
-	r.mu.Lock()
-	r.stats.Position = position
-	r.stats.Level = c.Level
-	silent := r.stats.Silence
-	if r.src.Info().Kind == Mic {
-		r.stats.Silence = r.silence.add(c, r.stats.Outage != nil)
-	}
-	changed := silent != r.stats.Silence
-	if source := r.src.Info().Source; source != "" && source != r.stats.Source {
-		r.stats.Source, changed = source, true
-	}
-	r.mu.Unlock()
-	if changed {
-		r.notify()
-	}
+	r.note(c, position, info)
 	if r.o.Tap != nil {
 		r.o.Tap(c)
 	}
@@ -260,5 +244,23 @@ func (r *ChunkReader) deliver(ctx context.Context, c Chunk, position time.Durati
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// note keeps what Stats says of the newest chunk, which ends at a position.
+func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
+	r.mu.Lock()
+	silent := r.stats.Silence
+	r.stats.Position, r.stats.Level = position, c.Level
+	if info.Kind == Mic {
+		r.stats.Silence = r.silence.add(c, r.stats.Outage != nil)
+	}
+	changed := silent != r.stats.Silence
+	if info.Source != "" && info.Source != r.stats.Source {
+		r.stats.Source, changed = info.Source, true
+	}
+	r.mu.Unlock()
+	if changed {
+		r.notify()
 	}
 }

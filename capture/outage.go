@@ -150,11 +150,7 @@ func (r *ChunkReader) fill(ctx context.Context, to int64) error {
 		skip = missing - fillPart
 	}
 	for r.seq < to-skip {
-		c := Chunk{Samples: make([]float32, ChunkSamples), Valid: ChunkSamples}
-		if n := r.src.Info().tracks(); n > 1 {
-			c.Tracks = make([]float32, n*ChunkSamples)
-		}
-		if err := r.deliver(ctx, c, time.Duration(r.seq+1)*ChunkDuration); err != nil {
+		if err := r.deliver(ctx, make([]float32, r.src.Info().tracks()*ChunkSamples), ChunkSamples); err != nil {
 			return err
 		}
 	}
