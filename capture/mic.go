@@ -99,35 +99,10 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 }
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
-	type opened struct {
-		dev            device.Device
-		rate, channels int
-		err            error
-	}
 	owner, stop := context.WithCancel(context.Background())
 	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop, timeout: max(config.stall, startAfter)}
-	ready := make(chan opened, 1)
-	go func() {
-		defer close(m.ended)
-		defer func() {
-			if r := recover(); r != nil {
-				m.err = fmt.Errorf("the audio library failed: %v", r)
-				select {
-				case ready <- opened{err: m.err}:
-				default:
-				}
-			}
-		}()
-		s, err := m.open(owner, want, m.selected != Mix)
-		if err != nil {
-			ready <- opened{err: err}
-			return
-		}
-		o := opened{dev: s.Device()}
-		o.rate, o.channels = s.Format()
-		ready <- o
-		m.err = m.capture(owner, s)
-	}()
+	ready := make(chan struct{}, 1)
+	go m.own(owner, want, ready)
 	ctx, cancel := context.WithTimeout(ctx, device.Timeout)
 	defer cancel()
 	select {
@@ -137,21 +112,41 @@ func openMicWith(ctx context.Context, want string, config micConfig) (Source, er
 			return nil, fail("Restart the sound server, or give --input FILE.", "cannot open the microphone: the sound system does not respond")
 		}
 		return nil, ctx.Err()
-	case o := <-ready:
-		if o.err != nil {
+	case _, opened := <-ready:
+		if !opened {
 			stop()
-			return nil, o.err
+			return nil, m.err
 		}
-		m.device = o.dev
-		m.info = Info{Kind: m.kind, Name: o.dev.Name, Base: "live", Rate: o.rate, Channels: o.channels}
-		var err error
-		if m.mixer, err = newMixer(o.rate, o.channels, m.selected); err != nil {
-			_ = m.Close()
-			return nil, audiofile.Named(o.dev.Name, err)
-		}
-		m.info.Tracks = len(m.mixer.tracks)
-		return m, nil
 	}
+	var err error
+	if m.mixer, err = newMixer(m.info.Rate, m.info.Channels, m.selected); err != nil {
+		_ = m.Close()
+		return nil, audiofile.Named(m.info.Name, err)
+	}
+	m.info.Tracks = len(m.mixer.tracks)
+	return m, nil
+}
+
+// own opens the device, says on ready that it is open, and reads it until ctx ends. ready is
+// closed without that if the device does not open.
+func (m *microphone) own(ctx context.Context, want string, ready chan<- struct{}) {
+	defer close(m.ended)
+	defer close(ready)
+	defer func() {
+		if r := recover(); r != nil {
+			m.err = fmt.Errorf("the audio library failed: %v", r)
+		}
+	}()
+	s, err := m.open(ctx, want, m.selected != Mix)
+	if err != nil {
+		m.err = err
+		return
+	}
+	m.device = s.Device()
+	m.info = Info{Kind: m.kind, Name: m.device.Name, Base: "live"}
+	m.info.Rate, m.info.Channels = s.Format()
+	ready <- struct{}{}
+	m.err = m.capture(ctx, s)
 }
 
 // capture reads the device until ctx ends or a read fails, then closes it.
@@ -165,8 +160,7 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 		if lost {
 			m.lost.Add(1)
 		}
-		if err != nil {
-			failed = err
+		if failed = err; err != nil {
 			break
 		}
 		select {
@@ -225,14 +219,12 @@ func (m *microphone) arrival() (int64, time.Duration) {
 }
 
 func (m *microphone) wait(ctx context.Context) (block, error) {
-	timer := time.NewTimer(m.timeout)
-	defer timer.Stop()
 	select {
 	case b := <-m.blocks:
 		return b, nil
 	case <-ctx.Done():
 		return block{}, ctx.Err()
-	case <-timer.C:
+	case <-time.After(m.timeout):
 		return block{}, m.stallError()
 	case <-m.ended:
 	}
@@ -263,11 +255,9 @@ func (m *microphone) Close() error {
 	if m.stalled {
 		wait = stalledCloseWait
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
 	case <-m.ended:
-	case <-t.C:
+	case <-time.After(wait):
 		m.noticeList.Add("the microphone driver did not respond; the device was not closed")
 	}
 	return nil
@@ -318,11 +308,9 @@ func (m *microphone) openOther(ctx context.Context, open func() (Source, error))
 // time.
 func (m *microphone) release(ctx context.Context) {
 	_ = m.Close()
-	t := time.NewTimer(releaseWait)
-	defer t.Stop()
 	select {
 	case <-m.ended:
-	case <-t.C:
+	case <-time.After(releaseWait):
 	case <-ctx.Done():
 	}
 }

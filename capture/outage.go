@@ -96,8 +96,7 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	}()
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
-	limit := time.NewTimer(OutageLimit)
-	defer limit.Stop()
+	limit := time.After(OutageLimit)
 	for {
 		select {
 		case src, ok := <-found:
@@ -114,7 +113,7 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 			if err := r.fill(ctx, from.due(device.elapsed())-1); err != nil {
 				return err
 			}
-		case <-limit.C:
+		case <-limit:
 			return fmt.Errorf("%w; it did not come back within %.0f minutes", lost, OutageLimit.Minutes())
 		case <-ctx.Done():
 			return ctx.Err()
