@@ -27,14 +27,11 @@ func (r *Recent) Add(position int64, samples []float32) {
 }
 
 func (r *Recent) put(s int16) {
-	if i := r.end % r.size; i < int64(len(r.samples)) {
-		r.samples[i] = s
-	} else {
-		for int64(len(r.samples)) < i {
-			r.samples = append(r.samples, 0)
-		}
-		r.samples = append(r.samples, s)
+	i := r.end % r.size
+	for int64(len(r.samples)) <= i {
+		r.samples = append(r.samples, 0)
 	}
+	r.samples[i] = s
 	r.end++
 }
 

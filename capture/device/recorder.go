@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"sync"
 	"time"
 
 	"hubbub/capture/audiofile"
@@ -69,18 +70,22 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 	p := &process{dev: dev, channels: channels, block: make([]byte, 2*BlockLength(audiofile.SampleRate)*channels)}
 	p.samples = make([]float32, len(p.block)/2)
 	ctx, p.kill = context.WithCancel(ctx)
-	p.cmd = exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
+	cmd := exec.CommandContext(ctx, r.name, r.args(ctx, dev, channels)...)
 	if r.env != nil {
-		p.cmd.Env = append(p.cmd.Environ(), r.env(ctx, dev.id)...)
+		cmd.Env = append(cmd.Environ(), r.env(ctx, dev.id)...)
 	}
-	program.OwnProcess(p.cmd)
+	program.OwnProcess(cmd)
 	if r.progress != nil { // which is in English
-		p.cmd.Env = append(p.cmd.Environ(), "LC_ALL=C")
+		cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	}
 	p.complaint = complaints{recorder: r, moved: p.kill, tail: program.Tail{Max: program.MaxComplaint}}
-	p.cmd.Stderr, p.cmd.WaitDelay = &p.complaint, time.Second
-	if p.out, err = p.cmd.StdoutPipe(); err == nil {
-		err = p.cmd.Start()
+	cmd.Stderr, cmd.WaitDelay = &p.complaint, time.Second
+	p.wait = sync.OnceValue(func() error {
+		defer time.AfterFunc(time.Second, p.kill).Stop()
+		return cmd.Wait()
+	})
+	if p.out, err = cmd.StdoutPipe(); err == nil {
+		err = cmd.Start()
 	}
 	if err != nil {
 		p.kill()
@@ -92,7 +97,7 @@ func (r *Recorder) openWithin(ctx context.Context, want string, monitor, all boo
 		return p, nil
 	}
 	late.Stop()
-	reason := p.ended(r.name)
+	reason := p.ended()
 	if !p.complaint.tail.Any() && ctx.Err() != nil {
 		reason = fmt.Errorf("%s delivers nothing", r.name)
 	}
@@ -143,17 +148,17 @@ func only(list []Device, monitor bool) (kept []Device) {
 
 // process is a running recorder.
 type process struct {
-	dev       Device
-	channels  int
-	cmd       *exec.Cmd
-	kill      context.CancelFunc
+	dev      Device
+	channels int
+	kill     context.CancelFunc
+	// wait gives a process that has closed its output a moment to end by itself, so that
+	// its exit code and last words are its own.
+	wait      func() error
 	out       io.ReadCloser
 	complaint complaints
 	block     []byte
 	pending   bool // block has not been read yet
 	samples   []float32
-	waited    bool
-	waitErr   error
 }
 
 func (p *process) Device() Device     { return p.dev }
@@ -162,7 +167,7 @@ func (p *process) Format() (int, int) { return audiofile.SampleRate, p.channels 
 func (p *process) Read() ([]float32, bool, error) {
 	if !p.pending {
 		if _, err := io.ReadFull(p.out, p.block); err != nil {
-			return nil, false, p.ended(p.cmd.Args[0])
+			return nil, false, p.ended()
 		}
 	}
 	p.pending = false
@@ -173,15 +178,15 @@ func (p *process) Read() ([]float32, bool, error) {
 }
 
 // ended is why the process delivers no more audio. It does not outlive this.
-func (p *process) ended(name string) error {
-	p.wait()
-	switch text := p.complaint.tail.Last(); {
+func (p *process) ended() error {
+	err, text := p.wait(), p.complaint.tail.Last()
+	switch {
 	case text != "":
-		return fmt.Errorf("%s ended: %s", name, text)
-	case p.waitErr != nil:
-		return fmt.Errorf("%s ended: %w", name, p.waitErr)
+		return fmt.Errorf("%s ended: %s", p.dev.HostAPI, text)
+	case err != nil:
+		return fmt.Errorf("%s ended: %w", p.dev.HostAPI, err)
 	}
-	return errors.New(name + " ended")
+	return errors.New(p.dev.HostAPI + " ended")
 }
 
 // complaints keeps what a recorder says has failed. When it says that its audio is of another
@@ -217,20 +222,8 @@ func (c *complaints) Write(b []byte) (int, error) {
 	}
 }
 
-// wait gives a process that has closed its output a moment to end by itself, so
-// that its exit code and last words are its own.
-func (p *process) wait() {
-	if p.waited {
-		return
-	}
-	p.waited = true
-	late := time.AfterFunc(time.Second, p.kill)
-	p.waitErr = p.cmd.Wait()
-	late.Stop()
-}
-
 func (p *process) Close() error {
 	p.kill()
-	p.wait()
+	_ = p.wait()
 	return nil
 }
