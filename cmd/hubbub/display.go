@@ -11,15 +11,11 @@ import (
 
 // displayFlags say how a session is displayed.
 type displayFlags struct {
-	output     choice
-	accessible bool
-	ascii      bool
-	theme      choice
-	mouse      bool
-	page       string // address of the page for an audience; "" = none
-	progress   bool   // not a flag: the session may run faster than real time
-	voicesDir  string // not a flag: folder of the voiceprints that are used; "" = none
-	settings   settings.Tables
+	options  session.DisplayOptions // those that need no conversion
+	output   choice
+	theme    choice
+	page     string // address of the page for an audience; "" = none
+	settings settings.Tables
 }
 
 // newDisplayFlags offers these outputs, tui first.
@@ -30,10 +26,10 @@ func newDisplayFlags(outputs ...string) displayFlags {
 func (f *displayFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.output.add(cmd, "output", "o", "output `FORMAT`: "+session.OneOf(f.output.allowed)+" (default: tui on a terminal, else lines)")
-	flags.BoolVar(&f.accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
-	flags.BoolVar(&f.ascii, "ascii", false, "use only ASCII characters")
+	flags.BoolVar(&f.options.Accessible, "accessible", false, "append lines instead of redrawing the screen, for screen readers")
+	flags.BoolVar(&f.options.ASCII, "ascii", false, "use only ASCII characters")
 	f.theme.add(cmd, "theme", "", "`COLOURS`: dark, light, contrast for high contrast, colour-blind, or auto to ask the terminal")
-	flags.BoolVar(&f.mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
+	flags.BoolVar(&f.options.Mouse, "mouse", true, "react to clicks and the scroll wheel; --mouse=false leaves the mouse to the terminal")
 	flags.StringVar(&f.page, "page", "", "serve the session as a page for an audience at `ADDRESS`: PORT on this machine, or HOST:PORT")
 }
 
@@ -46,19 +42,16 @@ func (f *displayFlags) complete(cmd *cobra.Command) error {
 		}
 		f.page = address
 	}
-	if f.accessible && f.output.value != "" && f.output.value != "tui" {
+	if f.options.Accessible && f.output.value != "" && f.output.value != "tui" {
 		return excludeEachOther(cmd, "accessible", "output", " "+f.output.value)
 	}
 	return nil
 }
 
 func (a *App) newDisplay(f displayFlags) (session.Display, error) {
+	f.options.Output, f.options.Allowed, f.options.Theme, f.options.Keys = f.output.value, f.output.allowed, f.theme.value, f.settings.Keys
 	d, err := session.NewDisplay(
-		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }},
-		session.DisplayOptions{
-			Output: f.output.value, Allowed: f.output.allowed, Accessible: f.accessible,
-			ASCII: f.ascii, Mouse: f.mouse, Theme: f.theme.value, Progress: f.progress, Voices: f.voicesDir, Keys: f.settings.Keys,
-		})
+		session.Streams{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Interrupted: func() { a.interrupted.Store(true) }}, f.options)
 	if err != nil {
 		return nil, err
 	}

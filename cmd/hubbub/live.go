@@ -168,13 +168,13 @@ func (f *liveFlags) ownRecogniser() (words.Recogniser, error) {
 
 // liveDisplay is the display, which shows where the voices are that are recognised.
 func (a *App) liveDisplay(f *liveFlags) (session.Display, error) {
-	f.progress = f.fast()
+	f.options.Progress = f.fast()
 	if f.recognises() {
 		store, err := voices.Default()
 		if err != nil {
 			return nil, err
 		}
-		f.voicesDir = store.Dir
+		f.options.Voices = store.Dir
 	}
 	return a.newDisplay(f.displayFlags)
 }
