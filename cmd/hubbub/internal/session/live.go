@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"hubbub/capture"
@@ -64,23 +63,20 @@ type Live struct {
 	voices   *voiceMemory // nil = voices are not learnt
 	mics     *microphones
 
-	mu     sync.Mutex // guards what follows
-	conn   display.ConnState
-	reason string
-	over   bool
+	connection
 	// ended: the input ended by itself or by its user's key, not by the context of run.
 	ended bool
 
-	unawaited chan struct{} // closed by SkipWords
-	skipWords func()
+	words     context.Context // ends when no turn waits for its words any more
+	skipWords context.CancelFunc
 }
 
 // NewLive is a session that begins now.
 func NewLive(p LiveParts) *Live {
-	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), conn: display.Open, mics: newMicrophones(p.Chunks)}
+	l := &Live{LiveParts: p, timeline: protocol.NewTimeline(), started: time.Now(), mics: newMicrophones(p.Chunks)}
+	l.conn = display.Open
 	l.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: l.isOver, gaps: l.Gaps}
-	l.unawaited = make(chan struct{})
-	l.skipWords = sync.OnceFunc(func() { close(l.unawaited) })
+	l.words, l.skipWords = context.WithCancel(context.Background())
 	if p.Voices != nil {
 		l.voices = newVoiceMemory(p.Voices, p.Annotations, l.state)
 	}
@@ -90,19 +86,11 @@ func NewLive(p LiveParts) *Live {
 // SkipWords displays the turns that wait for their words without them. It reports false when
 // it has done that before, or there are no words.
 func (l *Live) SkipWords() bool {
-	select {
-	case <-l.unawaited:
+	if l.words.Err() != nil {
 		return false
-	default:
-		l.skipWords()
-		return l.Transcriber != nil || l.Stream.Words()
 	}
-}
-
-func (l *Live) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.over
+	l.skipWords()
+	return l.Transcriber != nil || l.Stream.Words()
 }
 
 // end ends the input. What was captured is still sent and decided.
@@ -182,11 +170,11 @@ func (l *Live) receive(d Display) error {
 	input := l.Chunks.Stats()
 	wait := time.NewTicker(waitNotice)
 	defer wait.Stop()
-	unawaited := l.unawaited
+	skipped := l.words.Done()
 	for updates := l.Stream.Updates(); updates != nil || out.waiting(); {
 		select {
-		case <-unawaited:
-			unawaited = nil
+		case <-skipped:
+			skipped = nil
 			out.skipWords()
 		case u, more := <-updates:
 			if !more {
@@ -273,13 +261,4 @@ func (l *Live) setDraining(interrupt context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn, l.ended = display.Draining, interrupt.Err() == nil
-}
-
-func (l *Live) setOver(cause error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.conn, l.over = display.Closed, true
-	if cause != nil {
-		l.conn, l.reason = display.Failed, cause.Error()
-	}
 }

@@ -7,6 +7,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"hubbub/capture"
@@ -52,6 +53,30 @@ type controls struct {
 	memory display.VoiceMemory    // learns voices; nil: there is no audio
 	record func() (string, error) // starts and stops recordings; nil: the session is one
 	mics   display.Microphones    // to choose from; nil: there is none
+}
+
+// connection is that of a Live or a Watched. Its lock guards also what follows it there.
+type connection struct {
+	mu     sync.Mutex
+	conn   display.ConnState
+	reason string // why conn is Failed
+	over   bool   // the session is
+}
+
+func (c *connection) isOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
+}
+
+// setOver ends the session; without a cause, normally.
+func (c *connection) setOver(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn, c.over = display.Closed, true
+	if cause != nil {
+		c.conn, c.reason = display.Failed, cause.Error()
+	}
 }
 
 // Run displays a session until its source has ended and, on a screen, its user

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"hubbub/capture"
@@ -40,20 +39,18 @@ type Watched struct {
 	started  time.Time
 	record   recordSwitch
 
-	mu    sync.Mutex // guards what follows
-	ended bool       // by this side
-	clock streamClock
-	conn  display.ConnState
-	// status is the stream's; "" = unknown. reason is why conn is Failed.
-	status, reason string
-	over           bool
-	undecided      []protocol.Span // by the sender's streams
+	connection
+	ended     bool // by this side
+	clock     streamClock
+	status    string          // of the stream; "" = unknown
+	undecided []protocol.Span // by the sender's streams
 }
 
 // NewWatched is a session that begins now.
 func NewWatched(p WatchedParts) *Watched {
 	w := &Watched{WatchedParts: p, source: WatchedSource(p.ID), timeline: protocol.NewTimeline(),
-		started: time.Now(), clock: streamClock{now: time.Now}, conn: display.Open}
+		started: time.Now(), clock: streamClock{now: time.Now}}
+	w.conn = display.Open
 	w.record = recordSwitch{rec: p.Recorder, wanted: p.Record, over: w.isOver, position: w.position, gaps: w.Gaps}
 	return w
 }
@@ -62,12 +59,6 @@ func NewWatched(p WatchedParts) *Watched {
 func WatchedSource(id string) capture.Info {
 	id = protocol.Clean(id, 64)
 	return capture.Info{Kind: otherClient, Name: "stream " + id, Base: id}
-}
-
-func (w *Watched) isOver() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.over
 }
 
 func (w *Watched) end() {
@@ -175,16 +166,6 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 	w.clock.set(s.Timestamp)
 }
 
-func (w *Watched) setOver(failed error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.conn, w.over = display.Closed, true
-	w.clock.jump()
-	if failed != nil {
-		w.conn, w.reason = display.Failed, failed.Error()
-	}
-}
-
 func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Annotations }
@@ -194,6 +175,9 @@ func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over {
+		w.clock.jump()
+	}
 	// An event may be newer than the position of the clock.
 	timeline := w.timeline.Snapshot()
 	position := max(w.clock.position(), timeline.Decided)
