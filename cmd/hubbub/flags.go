@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -155,10 +156,18 @@ func addOutput(cmd *cobra.Command, output *choice) {
 	output.add(cmd, "output", "o", "output `FORMAT`: text or json")
 }
 
-// addData adds --data, the data folder of a server.
-func addData(cmd *cobra.Command, data *string) {
-	cmd.Flags().Var((*folder)(data), "data", "data `DIR` of the server (its --data)")
+// onData adds --data, the data folder of a server, and runs do with it if check does not reject it.
+func onData(cmd *cobra.Command, check func(data string) error, do func(ctx context.Context, data string, args []string) error) *cobra.Command {
+	var data folder
+	cmd.Flags().Var(&data, "data", "data `DIR` of the server (its --data)")
 	_ = cmd.MarkFlagDirname("data")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(string(data)); err != nil {
+			return err
+		}
+		return do(cmd.Context(), string(data), args)
+	}
+	return cmd
 }
 
 // completeChoices offers a flag's words to the shell.

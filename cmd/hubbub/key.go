@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func newKey(a *App) *cobra.Command {
 }
 
 func newKeyCreate(a *App) *cobra.Command {
-	var account, data string
+	var account string
 	plan := choice{apikeys.PlanPro, []string{apikeys.PlanPro, apikeys.PlanNone}}
 	expires := durationFlag{value: 30 * 24 * time.Hour, min: time.Second, max: maxKeyLifetime}
 	cmd := &cobra.Command{
@@ -45,26 +46,26 @@ the account until it expires. Treat it as a secret.`,
 		Example: `  hubbub key create --account team-a --data /var/lib/hubbub
   hubbub key create --account trial --plan none --expires 24h --data /var/lib/hubbub`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if account == "" || data == "" {
-				return usage.Error("a key needs an account and a data folder", "Give them with --account and --data.")
-			}
-			key, err := apikeys.Create(data, apikeys.Spec{
-				Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(a.Stdout, key)
-			return err
-		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&account, "account", "", "`NAME` of the account; accounts do not see the streams and media of each other")
 	plan.add(cmd, "plan", "", "`PLAN`: pro, or none for a key without a subscription")
 	flags.Var(&expires, "expires", "lifetime of the key, a `TIME` such as 24h")
-	addData(cmd, &data)
-	return cmd
+	check := func(data string) error {
+		if account == "" || data == "" {
+			return usage.Error("a key needs an account and a data folder", "Give them with --account and --data.")
+		}
+		return nil
+	}
+	return onData(cmd, check, func(_ context.Context, data string, _ []string) error {
+		key, err := apikeys.Create(data, apikeys.Spec{Account: account, Plan: plan.value, Expires: expires.value}, time.Now())
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.Stdout, key)
+		return err
+	})
 }
 
 // dataFolder checks that a folder was given and is there.
@@ -79,7 +80,6 @@ func dataFolder(data string) error {
 }
 
 func newKeyList(a *App) *cobra.Command {
-	var data string
 	var output choice
 	cmd := &cobra.Command{
 		Use:   "list --data DIR",
@@ -88,24 +88,19 @@ func newKeyList(a *App) *cobra.Command {
 what they are valid for, not the keys themselves. A key is listed until 30 days
 after it has expired.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := dataFolder(data); err != nil {
-				return err
-			}
-			records, unread := apikeys.List(data)
-			if err := a.printKeys(records, output.value); err != nil {
-				return err
-			}
-			if unread != nil {
-				first, _, _ := strings.Cut(unread.Error(), "\n")
-				return hint.Add(errors.New(first), "Check the files in the folder apikeys of the data folder.")
-			}
-			return nil
-		},
 	}
-	addData(cmd, &data)
 	addOutput(cmd, &output)
-	return cmd
+	return onData(cmd, dataFolder, func(_ context.Context, data string, _ []string) error {
+		records, unread := apikeys.List(data)
+		if err := a.printKeys(records, output.value); err != nil {
+			return err
+		}
+		if unread != nil {
+			first, _, _ := strings.Cut(unread.Error(), "\n")
+			return hint.Add(errors.New(first), "Check the files in the folder apikeys of the data folder.")
+		}
+		return nil
+	})
 }
 
 func (a *App) printKeys(records []apikeys.Record, format string) error {
@@ -127,8 +122,7 @@ func (a *App) printKeys(records []apikeys.Record, format string) error {
 }
 
 func newKeyRevoke(a *App) *cobra.Command {
-	var data string
-	cmd := &cobra.Command{
+	return onData(&cobra.Command{
 		Use:   "revoke ID --data DIR",
 		Short: "Revoke one API key",
 		Long: `Revoke one API key, given by its ID ('hubbub key list', or the claim jti of a key
@@ -142,29 +136,22 @@ streams and watchers that it opened. It cannot be undone.`,
 			}
 			return usage.Error("hubbub key revoke needs the ID of an API key", "'hubbub key list' lists them.")
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := dataFolder(data); err != nil {
-				return err
-			}
-			record, known, err := apikeys.Revoke(data, args[0], time.Now())
-			if err != nil {
-				return err
-			}
-			if !known {
-				a.notice("no API key with this ID was created in %s; it is revoked all the same", data)
-			}
-			_, err = fmt.Fprintln(a.Stdout, protocol.Clean(record.ID, 256))
+	}, dataFolder, func(_ context.Context, data string, args []string) error {
+		record, known, err := apikeys.Revoke(data, args[0], time.Now())
+		if err != nil {
 			return err
-		},
-	}
-	addData(cmd, &data)
-	return cmd
+		}
+		if !known {
+			a.notice("no API key with this ID was created in %s; it is revoked all the same", data)
+		}
+		_, err = fmt.Fprintln(a.Stdout, protocol.Clean(record.ID, 256))
+		return err
+	})
 }
 
 func newKeyRotate(a *App) *cobra.Command {
-	var data string
 	algorithm := choice{apikeys.EdDSA, []string{apikeys.EdDSA, apikeys.HS256}}
-	cmd := &cobra.Command{
+	cmd := onData(&cobra.Command{
 		Use:   "rotate --data DIR",
 		Short: "Create a new signing key",
 		Long: `Create a new signing key in the data folder and print its ID. New API keys are
@@ -172,26 +159,21 @@ signed with it. API keys of older signing keys remain valid. To revoke all API
 keys of one signing key, delete DIR/keys/ID.pem: the server with this data folder
 notices it within about two seconds and informs the other nodes of its cluster.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := dataFolder(data); err != nil {
-				return err
-			}
-			id, err := apikeys.CreateSigningKey(data, algorithm.value, time.Now())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(a.Stdout, id)
+	}, dataFolder, func(_ context.Context, data string, _ []string) error {
+		id, err := apikeys.CreateSigningKey(data, algorithm.value, time.Now())
+		if err != nil {
 			return err
-		},
-	}
+		}
+		_, err = fmt.Fprintln(a.Stdout, id)
+		return err
+	})
 	cmd.Flags().SortFlags = false
-	addData(cmd, &data)
 	algorithm.add(cmd, "algorithm", "", "signing algorithm `NAME`: EdDSA or HS256")
 	return cmd
 }
 
 func newKeyWebhook(a *App) *cobra.Command {
-	var account, data string
+	var account string
 	cmd := &cobra.Command{
 		Use:   "webhook --account NAME --data DIR",
 		Short: "Print the secret that signs the webhooks of an account",
@@ -199,24 +181,22 @@ func newKeyWebhook(a *App) *cobra.Command {
 receives them verifies the signature with it. It stays the same until the file
 webhook.secret of the data folder is deleted.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := apikeys.CheckAccount(account); err != nil {
-				return usage.Error(err.Error(), "Give the name of the account with --account.")
-			}
-			if err := dataFolder(data); err != nil {
-				return err
-			}
-			root, err := apikeys.WebhookRoot(data)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(a.Stdout, apikeys.WebhookSecret(root, account))
-			return err
-		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&account, "account", "", "`NAME` of the account")
-	addData(cmd, &data)
-	return cmd
+	check := func(data string) error {
+		if err := apikeys.CheckAccount(account); err != nil {
+			return usage.Error(err.Error(), "Give the name of the account with --account.")
+		}
+		return dataFolder(data)
+	}
+	return onData(cmd, check, func(_ context.Context, data string, _ []string) error {
+		root, err := apikeys.WebhookRoot(data)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.Stdout, apikeys.WebhookSecret(root, account))
+		return err
+	})
 }

@@ -32,11 +32,16 @@ func newStore(a *App) *cobra.Command {
 	return cmd
 }
 
-var errNoData = usage.Error("a store needs a data folder", "Give it with --data.")
+// storeFolder checks that a folder was given.
+func storeFolder(data string) error {
+	if data == "" {
+		return usage.Error("a store needs a data folder", "Give it with --data.")
+	}
+	return nil
+}
 
 func newStoreBackup(a *App) *cobra.Command {
-	var data string
-	cmd := &cobra.Command{
+	return onData(&cobra.Command{
 		Use:   "backup FILE --data DIR",
 		Short: "Write everything in a data folder to a file, also while its server runs",
 		Long: `Write the data folder of a server to a new file: streams, events, voiceprints, jobs
@@ -45,23 +50,17 @@ interrupted; whatever it had acknowledged when the backup began is in it. The
 file is verified before it gets its name. Only its owner can read it: it contains
 the secrets of the server.`,
 		Args: exactArgs("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case data == "":
-				return errNoData
-			case args[0] == "":
-				return usage.Error("hubbub store backup needs FILE", "Give the name of a new file.")
-			}
-			size, err := backUp(cmd.Context(), data, args[0])
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Stdout, "%d bytes written to %s\n", size, args[0])
+	}, storeFolder, func(ctx context.Context, data string, args []string) error {
+		if args[0] == "" {
+			return usage.Error("hubbub store backup needs FILE", "Give the name of a new file.")
+		}
+		size, err := backUp(ctx, data, args[0])
+		if err != nil {
 			return err
-		},
-	}
-	addData(cmd, &data)
-	return cmd
+		}
+		_, err = fmt.Fprintf(a.Stdout, "%d bytes written to %s\n", size, args[0])
+		return err
+	})
 }
 
 // backUp writes a backup to a new file, which has its name only when it is
@@ -89,8 +88,7 @@ func backUp(ctx context.Context, data, file string) (size int64, err error) {
 }
 
 func newStoreRestore(a *App) *cobra.Command {
-	var data string
-	cmd := &cobra.Command{
+	cmd := onData(&cobra.Command{
 		Use:   "restore FILE --data DIR",
 		Short: "Make a data folder from a backup",
 		Long: `Verify a file of 'hubbub store backup' and make a data folder from it. The folder
@@ -98,53 +96,42 @@ must be empty or not exist. Start a server with it afterwards. Streams that were
 open at the time of the backup read error. After an error the folder is as
 before.`,
 		Args: exactArgs("FILE"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if data == "" {
-				return errNoData
-			}
-			if err := backup.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(a.Stdout, "%s restored to %s\n", args[0], data)
+	}, storeFolder, func(_ context.Context, data string, args []string) error {
+		if err := backup.Restore(args[0], data, slog.New(slog.DiscardHandler)); err != nil {
 			return err
-		},
-	}
-	cmd.Flags().Var((*folder)(&data), "data", "new data `DIR`")
-	_ = cmd.MarkFlagDirname("data")
+		}
+		_, err := fmt.Fprintf(a.Stdout, "%s restored to %s\n", args[0], data)
+		return err
+	})
+	cmd.Flags().Lookup("data").Usage = "new data `DIR`"
 	return cmd
 }
 
 func newStoreCheck(a *App) *cobra.Command {
-	var data string
 	var output choice
-	cmd := &cobra.Command{
+	cmd := onData(&cobra.Command{
 		Use:   "check --data DIR",
 		Short: "Verify the checksums of everything that is stored",
 		Long: `Read everything that a stopped server has stored in its data folder, verify the
 checksum of each record, and print one line for each stream of the store. Nothing
 is changed. The exit code is 1 if something is damaged.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if data == "" {
-				return errNoData
+	}, storeFolder, func(_ context.Context, data string, _ []string) error {
+		reports, err := datafolder.Check(data)
+		if err != nil {
+			return err
+		}
+		if err := a.printStreams(reports, output.value); err != nil {
+			return err
+		}
+		for _, r := range reports {
+			if r.Damaged > 0 {
+				return hint.Add(errors.New("some of the store is damaged"),
+					"The server starts with what is intact. Damaged media are deleted by 'hubbub store purge'.")
 			}
-			reports, err := datafolder.Check(data)
-			if err != nil {
-				return err
-			}
-			if err := a.printStreams(reports, output.value); err != nil {
-				return err
-			}
-			for _, r := range reports {
-				if r.Damaged > 0 {
-					return hint.Add(errors.New("some of the store is damaged"),
-						"The server starts with what is intact. Damaged media are deleted by 'hubbub store purge'.")
-				}
-			}
-			return nil
-		},
-	}
-	addData(cmd, &data)
+		}
+		return nil
+	})
 	addOutput(cmd, &output)
 	return cmd
 }
@@ -161,9 +148,8 @@ func (a *App) printStreams(reports []datafolder.Report, format string) error {
 }
 
 func newStorePurge(a *App) *cobra.Command {
-	var data string
 	var all bool
-	cmd := &cobra.Command{
+	cmd := onData(&cobra.Command{
 		Use:   "purge --data DIR",
 		Short: "Delete the stored media",
 		Long: `Delete all media objects, and with them the results of jobs, from the data folder
@@ -172,19 +158,14 @@ With --all also delete the jobs, the streams, their events and their voiceprints
 and make signed media addresses invalid. API keys, signing keys and the
 certificate remain.`,
 		Args: noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if data == "" {
-				return errNoData
-			}
-			freed, err := datafolder.Purge(data, all)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Stdout, "%d bytes freed\n", freed)
+	}, storeFolder, func(_ context.Context, data string, _ []string) error {
+		freed, err := datafolder.Purge(data, all)
+		if err != nil {
 			return err
-		},
-	}
-	addData(cmd, &data)
+		}
+		_, err = fmt.Fprintf(a.Stdout, "%d bytes freed\n", freed)
+		return err
+	})
 	cmd.Flags().BoolVar(&all, "all", false, "also delete the jobs, the streams, their events and their voiceprints")
 	return cmd
 }
