@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
 	"hubbub/localserver/engine/evaluation"
@@ -40,15 +38,7 @@ func (ev *evaluator) exportDecoder(ctx context.Context, sets []set) error {
 	if err := os.MkdirAll(ev.decoderDir, 0o755); err != nil {
 		return err
 	}
-	ev.total = count(sets)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(ev.jobs)
-	for _, s := range sets {
-		for _, r := range s.recordings {
-			group.Go(func() error { return ev.exportRecording(ctx, r) })
-		}
-	}
-	return group.Wait()
+	return ev.eachRecording(ctx, sets, func(ctx context.Context, _, _ int, r recording) error { return ev.exportRecording(ctx, r) })
 }
 
 func (ev *evaluator) exportRecording(ctx context.Context, r recording) error {

@@ -140,7 +140,7 @@ func (ev *evaluator) measureEnrolment(ctx context.Context, out io.Writer) error 
 	case err != nil:
 		return err
 	case ev.json:
-		return writeNamesJSON(out, rows)
+		return writeJSON(out, namesTable{engine.Version(), engine.WeightsVersion(), rows})
 	}
 	if err := writeNames(out, rows); err != nil {
 		return err

@@ -259,7 +259,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if s.json {
-		return writeJSON(stdout, tables)
+		return writeJSON(stdout, jsonTables(tables))
 	}
 	if err := writeText(stdout, tables, s); err != nil || s.against == "" {
 		return err

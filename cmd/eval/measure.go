@@ -77,42 +77,46 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 		for _, w := range all {
 			ev.stored[w.rec.audio] = w
 		}
-		ev.done = 0
 	}
-	ev.total = count(sets)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(ev.jobs)
-	for i, s := range sets {
-		for j, r := range s.recordings {
-			group.Go(func() error {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				var samples []float32
-				if ev.stored == nil {
-					var err error
-					if samples, err = decode(ctx, r.audio); err != nil {
-						return err // it names the file
-					}
-					amplify(samples, ev.gain)
-				}
-				for k, d := range ev.latencies {
-					o, err := ev.evaluate(ctx, r, samples, d)
-					if err != nil {
-						return fmt.Errorf("%s: %w", r.audio, err)
-					}
-					tables[k].results[i].outcomes[j] = o
-				}
-				ev.report(r.name)
-				return nil
-			})
+	err := ev.eachRecording(ctx, sets, func(ctx context.Context, i, j int, r recording) (err error) {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-	}
-	err := group.Wait()
+		var samples []float32
+		if ev.stored == nil {
+			if samples, err = decode(ctx, r.audio); err != nil {
+				return err // it names the file
+			}
+			amplify(samples, ev.gain)
+		}
+		for k, d := range ev.latencies {
+			o, err := ev.evaluate(ctx, r, samples, d)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.audio, err)
+			}
+			tables[k].results[i].outcomes[j] = o
+		}
+		ev.report(r.name)
+		return nil
+	})
 	if ev.progress != nil {
 		fmt.Fprint(ev.progress, "\r\x1b[K")
 	}
 	return tables, err
+}
+
+// eachRecording calls do for every recording, as many at once as --jobs says. i is the number of the set, j that of
+// the recording in it.
+func (ev *evaluator) eachRecording(ctx context.Context, sets []set, do func(ctx context.Context, i, j int, r recording) error) error {
+	ev.done, ev.total = 0, count(sets)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(ev.jobs)
+	for i, s := range sets {
+		for j, r := range s.recordings {
+			group.Go(func() error { return do(ctx, i, j, r) })
+		}
+	}
+	return group.Wait()
 }
 
 func (ev *evaluator) report(name string) {
@@ -138,12 +142,7 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 	if err != nil {
 		return o, err
 	}
-	report, err := evaluation.Score(r.ref, hyp, r.uem, ev.options)
-	if err != nil {
-		return o, err
-	}
-	o.score = report.Files[0]
-	if o.labels, err = evaluation.Labels(r.ref, hyp, r.uem); err != nil {
+	if err := o.rate(r, hyp, ev.options); err != nil {
 		return o, err
 	}
 	if ev.out != "" {
@@ -154,6 +153,17 @@ func (ev *evaluator) evaluate(ctx context.Context, r recording, samples []float3
 		return o, writeRTTM(filepath.Join(dir, r.name+".rttm"), r.name, hyp)
 	}
 	return o, nil
+}
+
+// rate scores a hypothesis.
+func (o *outcome) rate(r recording, hyp []evaluation.Turn, options evaluation.Options) error {
+	report, err := evaluation.Score(r.ref, hyp, r.uem, options)
+	if err != nil {
+		return err
+	}
+	o.score = report.Files[0]
+	o.labels, err = evaluation.Labels(r.ref, hyp, r.uem)
+	return err
 }
 
 // percentile is the smallest of sorted lags that p per cent do not exceed (nearest

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"slices"
 	"text/tabwriter"
-
-	"hubbub/localserver/engine"
 )
 
 // namesTable is what --enrolment measures, as --json writes it.
@@ -114,10 +111,4 @@ func withError(format string, x []float64) string {
 		return fmt.Sprintf(format, 100*mean)
 	}
 	return fmt.Sprintf(format+" ± %.1f", 100*mean, 100*err)
-}
-
-func writeNamesJSON(out io.Writer, rows []namesRow) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(namesTable{engine.Version(), engine.WeightsVersion(), rows})
 }

@@ -32,12 +32,8 @@ func (ev *evaluator) try(p clustering.Params, all []windows, sets int) (trial, e
 		if err != nil {
 			return t, err
 		}
-		report, err := evaluation.Score(w.rec.ref, hyp, w.rec.uem, ev.options)
-		if err != nil {
-			return t, err
-		}
-		o := outcome{score: report.Files[0]}
-		if o.labels, err = evaluation.Labels(w.rec.ref, hyp, w.rec.uem); err != nil {
+		var o outcome
+		if err := o.rate(w.rec, hyp, ev.options); err != nil {
 			return t, err
 		}
 		outcomes[w.set] = append(outcomes[w.set], o)

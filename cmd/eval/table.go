@@ -161,8 +161,8 @@ func jsonTables(tables []table) (list []jsonTable) {
 	return list
 }
 
-func writeJSON(w io.Writer, tables []table) error {
+func writeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(jsonTables(tables))
+	return e.Encode(value)
 }

@@ -5,9 +5,8 @@ import (
 	"encoding/gob"
 	"fmt"
 	"os"
+	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
@@ -72,19 +71,16 @@ func (ev *evaluator) runNetworks(ctx context.Context, sets []set, hop int) ([]wi
 			return all, err
 		}
 	}
-	var all []windows
+	bySet := make([][]windows, len(sets))
 	for i, s := range sets {
-		for _, r := range s.recordings {
-			all = append(all, windows{set: i, rec: r})
-		}
+		bySet[i] = make([]windows, len(s.recordings))
 	}
-	ev.total = len(all)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(ev.jobs)
-	for i := range all {
-		group.Go(func() error { return ev.infer(ctx, &all[i], hop) })
-	}
-	if err := group.Wait(); err != nil {
+	err := ev.eachRecording(ctx, sets, func(ctx context.Context, i, j int, r recording) error {
+		bySet[i][j] = windows{set: i, rec: r}
+		return ev.infer(ctx, &bySet[i][j], hop)
+	})
+	all := slices.Concat(bySet...)
+	if err != nil {
 		return nil, err
 	}
 	if ev.windowsFile != "" {
@@ -133,19 +129,11 @@ func (ev *evaluator) infer(ctx context.Context, w *windows, hop int) error {
 
 // storedWindows is the record of one recording in a file of --windows.
 type storedWindows struct {
-	Recording    string
-	SampleCount  int
-	StepCount    int
-	WindowByStep map[int]*storedWindow
-	Networks     string // evaluator.networks
-}
-
-// storedWindow is a clustering.Window under the names that the file has.
-type storedWindow struct {
-	First      int
-	Speech     []float32
-	Speakers   []clustering.LocalSpeaker
-	Multiscale []clustering.MultiscaleEmbedding
+	Recording   string
+	SampleCount int
+	StepCount   int
+	Windows     map[int]*clustering.Window // by step
+	Of          string                     // evaluator.networks
 }
 
 // saveWindows writes a file of --windows.
@@ -157,10 +145,10 @@ func saveWindows(path string, all []windows, networks string) error {
 	defer file.Close()
 	e := gob.NewEncoder(file)
 	for _, w := range all {
-		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*storedWindow{}, networks}
+		s := storedWindows{w.rec.name, w.samples, len(w.steps), map[int]*clustering.Window{}, networks}
 		for i, step := range w.steps {
 			if step != nil {
-				s.WindowByStep[i] = &storedWindow{step.First, step.SpeechProbability, step.Speakers, step.Multiscale}
+				s.Windows[i] = step
 			}
 		}
 		if err := e.Encode(s); err != nil {
@@ -185,12 +173,12 @@ func loadWindows(path string, sets []set, networks string) (all []windows, ok bo
 	for i, s := range sets {
 		for _, r := range s.recordings {
 			var stored storedWindows
-			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.Networks != networks {
+			if err := d.Decode(&stored); err != nil || stored.Recording != r.name || stored.Of != networks {
 				return nil, false, nil
 			}
 			w := windows{set: i, rec: r, samples: stored.SampleCount, steps: make([]*clustering.Window, stored.StepCount)}
-			for at, step := range stored.WindowByStep {
-				w.steps[at] = &clustering.Window{First: step.First, SpeechProbability: step.Speech, Speakers: step.Speakers, Multiscale: step.Multiscale}
+			for at, step := range stored.Windows {
+				w.steps[at] = step
 			}
 			all = append(all, w)
 		}
