@@ -120,17 +120,15 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 	if s.Second != "" {
 		return openPair(ctx, s.Input, s.Second)
 	}
-	recorder, name := device.FindRecorder(s.Input)
+	system, name, _ := strings.Cut(s.Input, ":")
+	recorder := device.FindRecorder(system)
 	switch {
 	case s.Input == "":
 		return openDefault(ctx, s.Channels, openMic)
-	case s.Input == "mic":
-		return openMic(ctx, "", s.Channels)
-	case strings.HasPrefix(s.Input, "mic:"):
-		return openMic(ctx, strings.TrimPrefix(s.Input, "mic:"), s.Channels)
-	case s.Input == "speakers" || strings.HasPrefix(s.Input, "speakers:"):
-		output := strings.TrimPrefix(strings.TrimPrefix(s.Input, "speakers"), ":")
-		return openMicWith(ctx, output, micConfig{Speakers, device.OpenMonitor, s.Channels, stallAfter, elapsed})
+	case system == "mic":
+		return openMic(ctx, name, s.Channels)
+	case system == "speakers":
+		return openMicWith(ctx, name, micConfig{Speakers, device.OpenMonitor, s.Channels, stallAfter, elapsed})
 	case recorder != nil:
 		return openMicWith(ctx, name, micConfig{Mic, recorder.Open, s.Channels, stallAfter, elapsed})
 	case s.Input == "-":
@@ -146,8 +144,8 @@ func Open(ctx context.Context, s Spec) (Source, error) {
 
 // IsDevice reports whether an input is a device, not a file or standard input.
 func IsDevice(input string) bool {
-	recorder, _ := device.FindRecorder(input)
-	return recorder != nil || input == "mic" || strings.HasPrefix(input, "mic:") || input == "speakers" || strings.HasPrefix(input, "speakers:")
+	system, _, _ := strings.Cut(input, ":")
+	return system == "mic" || system == "speakers" || device.FindRecorder(system) != nil
 }
 
 // baseName is the RTTM name of a path: the file name without its extension and

@@ -16,7 +16,7 @@ var monitorRecorders = []string{"pw-record", "parec"}
 func OpenMonitor(ctx context.Context, want string, all bool) (Stream, error) {
 	var first error
 	for _, name := range monitorRecorders {
-		r, _ := FindRecorder(name)
+		r := FindRecorder(name)
 		if !r.here() {
 			continue
 		}

@@ -22,7 +22,8 @@ func TestRecordersOfVirtualMicrophone(t *testing.T) {
 	playTone(t, server, "paplay", "--device=mic")
 	for _, input := range []string{"parec", "arecord", "arecord:pulse", "ffmpeg", "sox", "sox:virtmic"} {
 		t.Run(input, func(t *testing.T) {
-			r, device := FindRecorder(input)
+			name, device, _ := strings.Cut(input, ":")
+			r := FindRecorder(name)
 			if _, err := exec.LookPath(r.name); err != nil {
 				t.Skip(err)
 			}
@@ -50,7 +51,7 @@ func TestRemovedMicrophone(t *testing.T) {
 	}
 	pactl("load-module", "module-rescue-streams")
 	desk := pactl("load-module", "module-remap-source", "master=mic.monitor", "source_name=desk", "source_properties=device.description=Büro")
-	r, _ := FindRecorder("parec")
+	r := FindRecorder("parec")
 	s, err := r.openWithin(t.Context(), "büro", false, false, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestPipeWire(t *testing.T) {
 		t.Fatalf("%+v", devices)
 	}
 	playTone(t, server, "pw-play", "--target", "mic")
-	r, _ := FindRecorder("pw-record")
+	r := FindRecorder("pw-record")
 	for _, c := range []struct {
 		name     string
 		open     func() (Stream, error)

@@ -53,7 +53,8 @@ func TestRecorderFailures(t *testing.T) {
 		{"pw-record", "pw-record is not installed"},
 		{"sox", "sox is not installed"},
 	} {
-		r, device := FindRecorder(c.input)
+		name, device, _ := strings.Cut(c.input, ":")
+		r := FindRecorder(name)
 		_, err := r.Open(t.Context(), device, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || hint.Of(err) == "" {
 			t.Errorf("%s: %v, want %q; hint %q", c.input, err, c.want, hint.Of(err))
@@ -73,7 +74,7 @@ func TestRecorderFailures(t *testing.T) {
 // with its children.
 func TestRecorderOfNothing(t *testing.T) {
 	dir := capturetest.Programs(t, map[string]string{"pactl": capturetest.Pactl, "parec": "echo $$ > \"${0%/*}/pid\"; sleep 1000"})
-	r, _ := FindRecorder("parec")
+	r := FindRecorder("parec")
 	_, err := r.openWithin(t.Context(), "", false, false, 200*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "delivers nothing") {
 		t.Error(err)

@@ -104,15 +104,14 @@ func ffmpegArgs(_ context.Context, d Device, channels int) []string {
 		"-ac", strconv.Itoa(channels), "-ar", strconv.Itoa(audiofile.SampleRate), "-f", "s16le", "-flush_packets", "1", "-"}
 }
 
-// FindRecorder is the recorder that an input names, as NAME or NAME:DEVICE; nil = none.
-func FindRecorder(input string) (r *Recorder, device string) {
-	name, device, _ := strings.Cut(input, ":")
+// FindRecorder is the recorder of that name; nil = none.
+func FindRecorder(name string) *Recorder {
 	for _, r := range recorders {
 		if r.name == name {
-			return r, device
+			return r
 		}
 	}
-	return nil, ""
+	return nil
 }
 
 // here reports whether the recorder is for this system and installed.
