@@ -59,21 +59,17 @@ func (a *App) Main() int {
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
-		select {
-		case <-signals:
-			a.interrupted.Store(true)
-			cancel()
-		case <-done:
-			return
-		}
-		for {
+		for first := true; ; first = false {
 			select {
-			case <-signals:
-				if handle := a.second.Load(); handle == nil || !(*handle)() {
-					os.Exit(exitInterrupted)
-				}
 			case <-done:
 				return
+			case <-signals:
+			}
+			if handle := a.second.Load(); first {
+				a.interrupted.Store(true)
+				cancel()
+			} else if handle == nil || !(*handle)() {
+				os.Exit(exitInterrupted)
 			}
 		}
 	}()

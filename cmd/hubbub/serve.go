@@ -198,8 +198,7 @@ func (a *App) serve(ctx context.Context, o localserver.Options, drain time.Durat
 	if _, err := fmt.Fprintf(a.Stdout, "ready %s\n", server.URL()); err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Wait() }()
+	failed := awaitEnd(server, nil)
 	select {
 	case err := <-failed:
 		return err
