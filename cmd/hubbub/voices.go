@@ -50,7 +50,7 @@ learn them again.`,
 	cmd.AddCommand(add,
 		newLearnVoices(a),
 		&cobra.Command{Use: "rename NAME NEW", Short: "Give a person's voiceprint another name", Args: exactArgs("NAME", "NEW"),
-			RunE: func(_ *cobra.Command, args []string) error { return renameVoice(args[0], args[1]) }},
+			RunE: onStore(renameVoice)},
 		&cobra.Command{Use: "remove NAME", Short: "Delete a person's voiceprint", Args: exactArgs("NAME"),
 			RunE: onStore(removeVoice)},
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file; - is standard output", Args: exactArgs("FILE"),
@@ -60,11 +60,11 @@ learn them again.`,
 	return cmd
 }
 
-func (a *App) exportVoices(s voices.Store, path string) error {
-	if path == "-" {
+func (a *App) exportVoices(s voices.Store, args []string) error {
+	if args[0] == "-" {
 		return s.Write(a.Stdout)
 	}
-	return s.Export(path)
+	return s.Export(args[0])
 }
 
 func newLearnVoices(a *App) *cobra.Command {
@@ -123,44 +123,40 @@ func (a *App) listVoices() error {
 	return w.Flush()
 }
 
-// onStore runs do with the user's store and the argument of a command.
-func onStore(do func(store voices.Store, arg string) error) func(*cobra.Command, []string) error {
+// onStore runs do with the user's store and the arguments of a command.
+func onStore(do func(store voices.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error {
 		store, err := voices.Default()
 		if err != nil {
 			return err
 		}
-		return do(store, args[0])
+		return do(store, args)
 	}
 }
 
-func (a *App) importVoices(store voices.Store, path string) error {
-	if err := store.Import(path); err != nil {
+func (a *App) importVoices(store voices.Store, args []string) error {
+	if err := store.Import(args[0]); err != nil {
 		return err
 	}
-	a.notice("the voiceprints of %s are stored in %s\nDelete one with `hubbub voices remove`.", path, store.Dir)
+	a.notice("the voiceprints of %s are stored in %s\nDelete one with `hubbub voices remove`.", args[0], store.Dir)
 	return nil
 }
 
-func removeVoice(store voices.Store, name string) error {
-	removed, err := store.Remove(name)
+func removeVoice(store voices.Store, args []string) error {
+	removed, err := store.Remove(args[0])
 	if err == nil && !removed {
-		err = noVoice(name)
+		err = noVoice(args[0])
 	}
 	return err
 }
 
-func renameVoice(from, to string) error {
-	if err := checkName(to); err != nil {
+func renameVoice(store voices.Store, args []string) error {
+	if err := checkName(args[1]); err != nil {
 		return err
 	}
-	store, err := voices.Default()
-	if err != nil {
-		return err
-	}
-	renamed, err := store.Rename(from, to)
+	renamed, err := store.Rename(args[0], args[1])
 	if err == nil && !renamed {
-		err = noVoice(from)
+		err = noVoice(args[0])
 	}
 	return err
 }
