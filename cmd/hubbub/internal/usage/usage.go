@@ -10,24 +10,19 @@ import (
 	"hubbub/protocol/hint"
 )
 
-type usageError struct {
-	msg  string
-	hint string
-}
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.msg }
-func (e *usageError) Hint() string  { return e.hint }
+func (e usageError) Unwrap() error { return e.error }
 
 // Error is wrong usage, and what to do about it.
-func Error(msg, hint string) error { return &usageError{msg, hint} }
+func Error(msg, fix string) error { return usageError{hint.Add(errors.New(msg), fix)} }
 
 // Of makes wrong usage of an error and its hint.
 func Of(err error) error { return Error(err.Error(), hint.Of(err)) }
 
 // Is reports whether an error is, or wraps, one of wrong usage.
 func Is(err error) bool {
-	var u *usageError
-	return errors.As(err, &u)
+	return errors.As(err, new(usageError))
 }
 
 // PlainReason replaces the words of package strconv in the error of a flag.
