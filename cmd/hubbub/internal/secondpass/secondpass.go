@@ -104,14 +104,12 @@ func joinTracks(tracks []*offline.Result, person bool) *offline.Result {
 	all := &offline.Result{}
 	for i, r := range tracks {
 		all.Speakers += r.Speakers
-		for _, t := range r.Turns {
-			t.Speaker += i * apart
-			all.Turns = append(all.Turns, t)
+		for _, turns := range [][]offline.Turn{r.Turns, r.Exclusive} {
+			for k := range turns {
+				turns[k].Speaker += i * apart
+			}
 		}
-		for _, t := range r.Exclusive {
-			t.Speaker += i * apart
-			all.Exclusive = append(all.Exclusive, t)
-		}
+		all.Turns, all.Exclusive = append(all.Turns, r.Turns...), append(all.Exclusive, r.Exclusive...)
 	}
 	byStart := func(a, b offline.Turn) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Speaker, b.Speaker))
