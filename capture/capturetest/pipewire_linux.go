@@ -1,7 +1,6 @@
 package capturetest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,23 +20,9 @@ const virtualMicrophone = `context.modules = [ { name = libpipewire-module-loopb
 func PipeWire(t *testing.T) *Server {
 	t.Helper()
 	Need(t, "dbus-run-session", "pipewire", "wireplumber", "pw-record", "pw-play", "pw-dump", "pw-cli")
-	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	config := filepath.Join(dir, "pipewire", "pipewire.conf.d")
-	noCards := filepath.Join(dir, "alsa.conf")
-	for path, text := range map[string]string{filepath.Join(config, "microphone.conf"): virtualMicrophone, noCards: ""} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := folder(t, map[string]string{"pipewire/pipewire.conf.d/microphone.conf": virtualMicrophone, "alsa.conf": ""})
 	s := &Server{Vars: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state"),
-		"ALSA_CONFIG_PATH=" + noCards, "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + filepath.Join(dir, "none")}}
+		"ALSA_CONFIG_PATH=" + filepath.Join(dir, "alsa.conf"), "DBUS_SYSTEM_BUS_ADDRESS=unix:path=" + filepath.Join(dir, "none")}}
 	s.Cmd = s.Command("dbus-run-session", "--", "sh", "-c", `pipewire &
 while ! pw-cli info 0 >/dev/null 2>&1; do sleep 0.1; done
 wireplumber`)

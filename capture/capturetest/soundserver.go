@@ -4,6 +4,7 @@ package capturetest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,19 +75,10 @@ func (s *Server) Command(name string, args ...string) *exec.Cmd {
 // SoundServer starts a PulseAudio in a temporary folder; the end of the test kills it.
 func SoundServer(t *testing.T) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for name, text := range map[string]string{
+	dir := folder(t, map[string]string{
 		".asoundrc":   "pcm.!default { type pulse }\nctl.!default { type pulse }\n",
 		"client.conf": "autospawn = no\nenable-shm = no\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	s := &Server{Vars: []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "PULSE_CLIENTCONFIG=" + filepath.Join(dir, "client.conf")}}
 	s.Cmd = s.Command("pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "--realtime=no", "--high-priority=no", "--disable-shm=yes",
 		"-L", "module-native-protocol-unix",
@@ -97,6 +89,23 @@ func SoundServer(t *testing.T) *Server {
 		return err == nil && strings.Contains(string(out), "virtmic")
 	})
 	return s
+}
+
+// folder makes a temporary folder with files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hubbub") // short, because it contains a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // start starts the server, which the end of the test kills, and waits until it is ready.

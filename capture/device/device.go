@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,26 +118,21 @@ func pickDevice(all []Device, want string) (Device, error) {
 		return Device{}, fail("Connect a microphone (`hubbub devices` lists them), or use a file with --input FILE.", "%w", errNoMicrophone)
 	}
 	want = strings.TrimSpace(want)
+	preferred := slices.IndexFunc(all, func(d Device) bool { return d.Default })
 	if want == "" {
-		for _, d := range all {
-			if d.Default {
-				return d, nil
-			}
+		if preferred >= 0 {
+			return all[preferred], nil
 		}
 		return Device{}, fail("Choose one with --input mic:NAME: "+listDevices(all), "no capture device is the default")
 	}
 	if n, err := strconv.Atoi(want); err == nil {
-		for _, d := range all {
-			if d.Number == n {
-				return d, nil
-			}
+		if i := slices.IndexFunc(all, func(d Device) bool { return d.Number == n }); i >= 0 {
+			return all[i], nil
 		}
 	}
 	api := ""
-	for _, d := range all {
-		if d.Default {
-			api = d.HostAPI
-		}
+	if preferred >= 0 {
+		api = all[preferred].HostAPI
 	}
 	lower := strings.ToLower(want)
 	equal := func(d Device) bool { return strings.ToLower(d.Name) == lower }
