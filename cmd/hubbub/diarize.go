@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -243,46 +242,42 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 		return err
 	}
 	result.Recognise(d.people, voiceprint.Matching{Threshold: float64(d.flags.threshold.value) / 100})
-	turns := result.Turns
+	c := recording.Content{Info: export.Info{Name: result.Info.Base, Length: result.Length.Seconds()}, Turns: result.Turns}
 	if d.flags.exclusive {
-		turns = result.Exclusive
+		c.Turns = result.Exclusive
 	}
-	notices := result.Notices
+	if strings.EqualFold(filepath.Ext(file), ".wav") {
+		c.Audio = file
+	}
+	notices := append([]string{result.Info.Notice}, result.Notices...)
 	if d.words != nil {
-		notice, err := secondpass.Transcribe(ctx, file, d.words, turns, &d.progress)
+		notice, err := secondpass.Transcribe(ctx, file, d.words, c.Turns, &d.progress)
 		if err != nil {
 			return err
 		}
-		if notice != "" {
-			notices = append(notices, notice)
-		}
+		notices = append(notices, notice)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n := result.Info.Notice; n != "" {
-		d.line("hubbub: %s: %s", file, n)
-	}
 	for _, n := range notices {
-		d.line("hubbub: %s: %s", file, n)
+		if n != "" {
+			d.line("hubbub: %s: %s", file, n)
+		}
 	}
 	if want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.Info.Tracks); result.Speakers < want {
 		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
-	if err := d.write(i, file, path, turns, result.Info.Base, result.Length); err != nil {
+	if err := d.write(i, path, c); err != nil {
 		return err
 	}
-	return d.summary(file, turns, result.Length)
+	return d.summary(file, c)
 }
 
 // write writes a result: into its file, or to standard output once all earlier
 // files are finished.
-func (d *diarizer) write(i int, file, path string, turns []protocol.Turn, name string, length time.Duration) error {
+func (d *diarizer) write(i int, path string, c recording.Content) error {
 	var b bytes.Buffer
-	audio := recording.Content{Info: export.Info{Name: name, Length: length.Seconds()}, Turns: turns}
-	if strings.EqualFold(filepath.Ext(file), ".wav") {
-		audio.Audio = file
-	}
-	if err := d.render(&b, audio, filepath.Dir(path)); err != nil {
+	if err := d.render(&b, c, filepath.Dir(path)); err != nil {
 		return err
 	}
 	if path != "" {
@@ -333,13 +328,13 @@ func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 }
 
 // summary prints the summary of a file where a user sees it.
-func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Duration) error {
+func (d *diarizer) summary(file string, c recording.Content) error {
 	if !session.IsTerminal(d.Stderr) {
 		return nil
 	}
 	d.line("%s", file)
 	var lanes protocol.Snapshot
-	for _, t := range turns {
+	for _, t := range c.Turns {
 		i := slices.IndexFunc(lanes.Lanes, func(l protocol.Lane) bool { return l.Speaker == t.Speaker })
 		if i < 0 {
 			i = len(lanes.Lanes)
@@ -349,7 +344,7 @@ func (d *diarizer) summary(file string, turns []protocol.Turn, length time.Durat
 		l.Turns = append(l.Turns, t)
 		l.Talk += t.End - t.Start
 	}
-	return tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: length.Seconds()}, tui.Options{})
+	return tui.Summary(d.Stderr, display.State{Timeline: lanes, Position: c.Info.Length}, tui.Options{})
 }
 
 // line prints a line on standard error, above the progress.
