@@ -129,10 +129,7 @@ func measure(samples []float32) Level {
 	var peak float32
 	for _, x := range samples {
 		sum += float64(x) * float64(x)
-		if x < 0 {
-			x = -x
-		}
-		peak = max(peak, x)
+		peak = max(peak, x, -x)
 	}
 	return Level{RMS: float32(math.Sqrt(sum / float64(len(samples)))), Peak: peak}
 }
