@@ -88,8 +88,8 @@ func newBindings() []binding {
 		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
 		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: action((*model).openWire)},
 
-		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: action((*model).closeWire)},
-		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).wireBack)},
+		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: action(func(m *model) { m.wire = nil })},
+		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).back)},
 		{keys: []string{" "}, name: "pause", hint: "pause", help: "pause the view", on: wireScreen, do: action((*model).toggleWirePause)},
 		{keys: []string{"enter"}, name: "raw", hint: "raw", help: "raw JSON, and back", on: wireScreen, do: onWire((*wire.View).ToggleRaw)},
 		{keys: []string{"up", "k"}, name: "previous message", help: "select a message", short: "select", on: wireScreen, do: wireBy(-1, false)},
@@ -105,8 +105,8 @@ func newBindings() []binding {
 		{keys: []string{"c"}, name: "copy", hint: "copy", help: "copy as NDJSON", on: wireScreen, do: (*model).copyWire},
 		{keys: []string{"C"}, name: "file", help: "all of it, to a file", short: "file", on: wireScreen, needs: func(o Options) bool { return o.SaveWire != nil }, do: (*model).saveWire},
 
-		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: action((*model).closeList)},
-		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: action((*model).listBack)},
+		{keys: []string{"t", "l"}, name: "timeline", hint: "timeline", help: "close the list", on: listScreen, do: action(func(m *model) { m.list = nil })},
+		{keys: []string{"esc"}, name: "back", help: "back", on: listScreen, do: action((*model).back)},
 		{keys: []string{"up", "k"}, name: "previous turn", help: "select a turn", short: "select", on: listScreen, do: listBy(-1, false)},
 		{keys: []string{"down", "j"}, name: "next turn", on: listScreen, do: listBy(1, false)},
 		{keys: []string{"pgup"}, name: "page up", shown: "pgup pgdn", help: "a page up, down", short: "page", on: listScreen, do: listBy(-1, true)},
@@ -122,7 +122,7 @@ func newBindings() []binding {
 		{keys: []string{"enter"}, name: "use", hint: "use", help: "use that microphone", on: microphoneScreen, do: (*model).useMicrophone},
 		{keys: []string{"up", "k"}, name: "previous microphone", hint: "select", help: "select a microphone", on: microphoneScreen, do: microphoneBy(-1)},
 		{keys: []string{"down", "j"}, name: "next microphone", on: microphoneScreen, do: microphoneBy(1)},
-		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).microphonesBack)},
+		{keys: []string{"esc", "i"}, name: "back", hint: "back", help: "back", on: microphoneScreen, do: action((*model).back)},
 
 		{keys: []string{":"}, name: "command", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
@@ -327,13 +327,24 @@ func (m *model) nextHelpPage() {
 
 // back closes what is over the timeline, one layer at a time.
 func (m *model) back() {
-	switch {
+	switch on := m.screen(); {
 	case m.help > 0:
 		m.help = 0
-	case m.presenter:
+	case on == microphoneScreen:
+		m.closeMicrophones()
+	case on == wireScreen && m.wire.CloseRaw():
+	case on == timelineScreen && m.presenter:
 		m.presenter = false
 	case m.notice != "":
 		m.notice = ""
+	case on == wireScreen:
+		if !m.wire.Reset() {
+			m.wire = nil
+		}
+	case on == listScreen:
+		if !m.list.reset() {
+			m.list = nil
+		}
 	default:
 		m.selected = ""
 	}

@@ -227,23 +227,18 @@ func latest(s *display.Session) float64 { return max(s.Position, s.Length) }
 
 func (m *model) openList() { m.list = &listView{} }
 
-func (m *model) closeList() { m.list = nil }
-
-// listBack undoes one layer at a time: the help, the selection, the filter, the list.
-func (m *model) listBack() {
-	v := m.list
+// reset follows the newest turn again, or else shows all again. It reports whether
+// there was something to do.
+func (v *listView) reset() bool {
 	switch {
-	case m.help > 0:
-		m.help = 0
-	case m.notice != "":
-		m.notice = ""
 	case v.Selected != 0:
 		v.Selected = 0
-	case v.filter != (listFilter{}):
+	case v.filter != listFilter{}:
 		v.filter = listFilter{}
 	default:
-		m.closeList()
+		return false
 	}
+	return true
 }
 
 // listBy selects the row above (-1) or below (1), or goes a page.
@@ -305,7 +300,7 @@ func (m *model) jumpToRow() {
 		return
 	}
 	if m.layout().side == 0 {
-		m.closeList()
+		m.list = nil
 	}
 	m.goTo(r.at)
 	if m.still() {

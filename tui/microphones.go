@@ -55,15 +55,6 @@ func (m *model) closeMicrophones() {
 	m.o.Microphones.Measure("")
 }
 
-// microphonesBack closes the help, then the choice.
-func (m *model) microphonesBack() {
-	if m.help > 0 {
-		m.help = 0
-		return
-	}
-	m.closeMicrophones()
-}
-
 func (m *model) microphonesListed(msg listedMsg) {
 	v := m.microphones
 	if v == nil {

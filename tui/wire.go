@@ -17,26 +17,10 @@ func (m *model) openWire() {
 	m.wire.Refresh(m.o.Wire, m.now())
 }
 
-func (m *model) closeWire() { m.wire = nil }
-
 func (m *model) wireFrame() wire.Screen {
 	return wire.Screen{
 		W: m.w, H: m.h, Glyphs: m.glyphs, Position: m.state.Position, Server: m.state.Server, Latency: m.state.Latency,
 		Key: m.keyOf,
-	}
-}
-
-// wireBack closes what is over the list, one layer at a time, then the view.
-func (m *model) wireBack() {
-	switch {
-	case m.help > 0:
-		m.help = 0
-	case m.wire.CloseRaw():
-	case m.notice != "":
-		m.notice = ""
-	case m.wire.Reset():
-	default:
-		m.closeWire()
 	}
 }
 
