@@ -181,26 +181,15 @@ func (v *View) SelectedNDJSON() (text []byte, records int) {
 // still has, else the newest.
 func (v *View) ndjson(rows []row) (text []byte, records int) {
 	var b bytes.Buffer
-	add := func(r *trace.Record) {
-		b.WriteString(r.Line())
-		b.WriteByte('\n')
-		records++
-	}
-	chunks, k := v.snapshot.Chunks, 0
 	for _, r := range rows {
-		if r.run == nil {
-			add(r.record)
-			continue
+		chunks := v.chunks(r)
+		if len(chunks) == 0 {
+			chunks = []row{r}
 		}
-		for k < chunks.Len() && chunks.At(k).Number < r.run.First {
-			k++
-		}
-		first := k
-		for ; k < chunks.Len() && chunks.At(k).Number <= r.record.Number; k++ {
-			add(chunks.At(k))
-		}
-		if k == first {
-			add(r.record)
+		for _, c := range chunks {
+			b.WriteString(c.record.Line())
+			b.WriteByte('\n')
+			records++
 		}
 	}
 	return b.Bytes(), records

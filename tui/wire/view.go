@@ -7,6 +7,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -233,39 +234,40 @@ func (v *View) visibleRows() []row {
 	}
 	words := strings.Fields(strings.ToLower(v.filter.text))
 	out := make([]row, 0, v.snapshot.Entries.Len())
-	for r := range v.allRows {
-		if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || len(words) > 0 && !cache.match(r, words) {
-			continue
+	for i := range v.snapshot.Entries.Len() {
+		for _, r := range v.unfold(entryRow(v.snapshot.Entries.At(i))) {
+			if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || len(words) > 0 && !cache.match(r, words) {
+				continue
+			}
+			out = append(out, r)
 		}
-		out = append(out, r)
 	}
 	cache.version, cache.filter, cache.rows = v.snapshot.Version, v.filter, out
 	return out
 }
 
-// allRows iterates over the rows without a filter. Unfolded, a run is chunk by
-// chunk, unless the log no longer has its chunks.
-func (v *View) allRows(yield func(row) bool) {
-	entries, chunks, next := v.snapshot.Entries, v.snapshot.Chunks, 0
-	for i := range entries.Len() {
-		e := entries.At(i)
-		if e.Run.Chunks > 0 && v.unfolded {
-			for next < chunks.Len() && chunks.At(next).Number < e.Run.First {
-				next++
-			}
-			if next < chunks.Len() && chunks.At(next).Number == e.Run.First {
-				for ; next < chunks.Len() && chunks.At(next).Number <= e.Number; next++ {
-					if !yield(row{record: chunks.At(next)}) {
-						return
-					}
-				}
-				continue
-			}
-		}
-		if !yield(entryRow(e)) {
-			return
+// unfold is a row, or when runs are unfolded the chunks of one, unless the log no longer
+// has its first.
+func (v *View) unfold(r row) []row {
+	if v.unfolded {
+		if chunks := v.chunks(r); len(chunks) > 0 && chunks[0].ID() == r.ID() {
+			return chunks
 		}
 	}
+	return []row{r}
+}
+
+// chunks are those of a run that the log still has; none of another row.
+func (v *View) chunks(r row) (rows []row) {
+	all := v.snapshot.Chunks
+	if r.run == nil {
+		return nil
+	}
+	from := sort.Search(all.Len(), func(i int) bool { return all.At(i).Number >= r.run.First })
+	for i := from; i < all.Len() && all.At(i).Number <= r.record.Number; i++ {
+		rows = append(rows, row{record: all.At(i)})
+	}
+	return rows
 }
 
 // match reports whether a row has all words, in what is visible or in the raw message.
