@@ -139,7 +139,7 @@ func TestJoinFresh(t *testing.T) {
 		at += 2
 	}
 	s := display.State{Timeline: line.Snapshot(), Position: at, Sent: at, Conn: display.Open}
-	m := newModel(t.Context(), Options{Snapshot: func() display.State { return s }, Annotations: store}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	m := newModel(t.Context(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }, Annotations: store}}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
 	m.w, m.h = 110, 30
 	m.refresh()
 	press(m, "J")
@@ -230,7 +230,7 @@ func TestExportFromTheScreen(t *testing.T) {
 	screenHasNot(t, m, "exporting") // there is none
 	var got protocol.Annotations
 	fail := errors.New("no room on the disk")
-	m = newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }}, m.theme, m.glyphs)
+	m = newModel(m.ctx, Options{Controls: display.Controls{Snapshot: m.o.Snapshot, Export: func(a protocol.Annotations) (string, error) { got = a; return "wrote x.html", fail }}}, m.theme, m.glyphs)
 	m.refresh()
 	press(m, "b", "enter")
 	cmd := press(m, "e")

@@ -80,12 +80,12 @@ func BenchmarkTerminal(b *testing.B) {
 		ctx, cancel := context.WithTimeout(context.Background(), long)
 		in, keep := io.Pipe()
 		out, begin := &sink{}, time.Now()
-		o := Options{Input: in, Output: out, Snapshot: func() display.State {
+		o := Options{Input: in, Output: out, Controls: display.Controls{Snapshot: func() display.State {
 			// A new chunk every 100 ms, as from a microphone. Building a sample
 			// state costs more than showing it: they are built before.
 			all := prepared()
 			return all[min(int(time.Since(begin)/(100*time.Millisecond)), len(all)-1)]
-		}}
+		}}}
 		m, p := newProgram(ctx, o)
 		m.theme = canvas.NewTheme(termenv.TrueColor, true, false)
 		go p.Send(tea.WindowSizeMsg{Width: 120, Height: 34})
@@ -133,11 +133,11 @@ func BenchmarkEventToScreen(b *testing.B) {
 	out := &outputWatcher{seen: make(chan time.Time, 1)}
 	box := make(chan Msg, 64)
 	base := tuitest.State(nil, 3600, 1)
-	_, p := newProgram(ctx, Options{Input: in, Output: out, Messages: box, Snapshot: func() display.State {
+	_, p := newProgram(ctx, Options{Input: in, Output: out, Messages: box, Controls: display.Controls{Snapshot: func() display.State {
 		s := base
 		s.Timeline = timeline.Snapshot()
 		return s
-	}})
+	}}})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -160,13 +160,12 @@ func (k Keymap) conflict(s KeySetting) error {
 // everything are options with which all bindings are available, those of a
 // replay or those of other sessions.
 func everything(replay bool) Options {
-	o := Options{
+	o := Options{SaveWire: func([]byte) (string, error) { return "", nil }, Controls: display.Controls{
 		Memory: struct{ display.VoiceMemory }{}, Microphones: struct{ display.Microphones }{},
-		Export:   func(protocol.Annotations) (string, error) { return "", nil },
-		Record:   func() (string, error) { return "", nil },
-		Wire:     func() trace.Snapshot { return trace.Snapshot{} },
-		SaveWire: func([]byte) (string, error) { return "", nil },
-	}
+		Export: func(protocol.Annotations) (string, error) { return "", nil },
+		Record: func() (string, error) { return "", nil },
+		Wire:   func() trace.Snapshot { return trace.Snapshot{} },
+	}}
 	if replay {
 		o.Player = struct{ display.Player }{}
 	}

@@ -148,10 +148,10 @@ func TestSpeakersThatDoNotFitAreReached(t *testing.T) {
 }
 
 func TestEveryKeyIsBoundOnce(t *testing.T) {
-	for _, o := range []Options{{}, {Player: &tuitest.Player{}, Wire: noWire}} {
+	for _, o := range []display.Controls{{}, {Player: &tuitest.Player{}, Wire: noWire}} {
 		seen := map[string][]screen{}
 		for _, b := range newBindings() {
-			if b.needs != nil && !b.needs(o) {
+			if b.needs != nil && !b.needs(Options{Controls: o}) {
 				continue
 			}
 			for _, k := range b.keys {
@@ -171,7 +171,7 @@ func TestHelpListsEveryKeyAtEverySize(t *testing.T) {
 		for _, size := range [][2]int{{40, 8}, {80, 24}, {200, 50}, {45, 12}} {
 			m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), size[0], size[1])
 			// With everything that a session can have.
-			full := newModel(m.ctx, Options{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}, m.theme, canvas.NewGlyphs(ascii, false))
+			full := newModel(m.ctx, Options{Controls: display.Controls{Snapshot: m.o.Snapshot, Export: noExport, Player: &tuitest.Player{}, Wire: noWire, Microphones: &fakeMicrophones{}}}, m.theme, canvas.NewGlyphs(ascii, false))
 			full.w, full.h = size[0], size[1]
 			full.refresh()
 			m = full
@@ -247,7 +247,7 @@ func TestPlaybackKeys(t *testing.T) {
 	p := &tuitest.Player{}
 	s := tuitest.State(tuitest.FourSpeakers, 300, 1)
 	s.Playback = &display.Playback{Paused: true, Speed: 2}
-	m := newModel(t.Context(), Options{Snapshot: func() display.State { return s }, Player: p}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
+	m := newModel(t.Context(), Options{Controls: display.Controls{Snapshot: func() display.State { return s }, Player: p}}, canvas.NewTheme(0, true, false), canvas.NewGlyphs(false, false))
 	m.refresh()
 	screenHas(t, m, "PAUSED")
 	press(m, "p", "space", ",", ".", ">", "<", ">")

@@ -239,10 +239,10 @@ func TestEveryKeyHasAName(t *testing.T) {
 		on   screen
 		name string
 	}
-	for _, o := range []Options{{}, {Player: &tuitest.Player{}}} {
+	for _, o := range []display.Controls{{}, {Player: &tuitest.Player{}}} {
 		seen := map[command]bool{}
 		for _, b := range newBindings() {
-			if b.needs != nil && !b.needs(o) || b.digit != nil || b.keys[0] == ":" {
+			if b.needs != nil && !b.needs(Options{Controls: o}) || b.digit != nil || b.keys[0] == ":" {
 				continue
 			}
 			c := command{b.on, b.name}

@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 func runSample(spec string) int {
 	people, at, speed, length := 4, 42.0, 1.0, 3600.0
 	crash, finish, cancel := false, false, time.Duration(0)
-	o := Options{Annotations: protocol.NewAnnotationsStore(protocol.Annotations{}), Mouse: true}
+	o := Options{Mouse: true}
+	o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	o.Export = func(protocol.Annotations) (string, error) { return "wrote meeting.html and 5 more in ./hubbub-1", nil }
 	for _, f := range strings.Fields(spec) {
 		k, v, _ := strings.Cut(f, "=")

@@ -10,17 +10,16 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"hubbub/protocol"
 	"hubbub/protocol/recovered"
-	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 )
 
-// Options are what Run needs. Snapshot and Output are required.
+// Options are what Run needs. Snapshot and Output are required. A screen without a store
+// of annotations has one of its own; while that has changes that are not saved, quitting
+// asks for confirmation.
 type Options struct {
-	// Snapshot returns the newest State at once, without waiting for anything.
-	Snapshot func() display.State
+	display.Controls
 	// Messages wake the screen; nil = only the tick does.
 	Messages <-chan Msg
 	// ASCII omits every glyph beyond ASCII; so does the locale C or POSIX. In the
@@ -31,36 +30,14 @@ type Options struct {
 	// Output is the terminal, Input what is typed; nil = standard input.
 	Output io.Writer
 	Input  io.Reader
-	// Annotations are what users add to the session: names, merges, mutes,
-	// bookmarks. The screen changes them; whoever provides the store saves them
-	// and reports that with MarkSaved. While there are unsaved changes, quitting
-	// asks for confirmation. nil = a store of the screen's own.
-	Annotations *protocol.AnnotationsStore
-	// Export writes the session into files and returns one line that says where
-	// they are. It runs on its own goroutine, one at a time; without an error it
-	// marks the annotations as saved. nil = the screen has no export.
-	Export func(protocol.Annotations) (string, error)
-	// Record starts a recording, or stops the one that runs, and returns one line
-	// that says where it is. It runs on its own goroutine, one at a time. nil =
-	// the screen has no recording.
-	Record func() (string, error)
-	// Microphones are the devices to choose from; nil = there is no choice.
-	Microphones display.Microphones
-	// Wire returns what went over the connection, at once. It is called while
-	// the wire view is open. nil = there is no wire view.
-	Wire func() trace.Snapshot
 	// SaveWire writes lines into a file and returns its name. It runs on its own
 	// goroutine. nil = the wire view cannot save.
 	SaveWire func(ndjson []byte) (string, error)
 	// Voices is the folder of the voiceprints that speakers are compared with;
 	// "" = none are used.
 	Voices string
-	// Memory learns voices; nil = the screen does not offer it.
-	Memory display.VoiceMemory
 	// Keys are the keys of the commands.
 	Keys Keymap
-	// Player is what the playback keys control; nil = not a recording.
-	Player display.Player
 	// Mouse starts with the mouse on; a key turns it off, to select text.
 	Mouse bool
 }

@@ -107,7 +107,7 @@ func TestRunEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		box := make(chan Msg, 4)
 		keys, out, done := run(t, ctx, Options{
-			Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) },
+			Controls: display.Controls{Snapshot: func() display.State { return tuitest.State(tuitest.FourSpeakers, 60, 1) }},
 			Messages: box,
 		})
 		eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
@@ -135,7 +135,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var broken atomic.Bool
-			keys, out, done := run(t, context.Background(), Options{
+			keys, out, done := run(t, context.Background(), Options{Controls: display.Controls{
 				Snapshot: func() display.State {
 					s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 					if broken.Load() && c.broken != nil {
@@ -144,7 +144,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 					return s
 				},
 				Export: func(protocol.Annotations) (string, error) { panic("a made-up panic") },
-			})
+			}})
 			eventually(t, "the screen appears", func() bool { return strings.Contains(out.String(), "SPEAKER_00") })
 			broken.Store(true)
 			if c.export {

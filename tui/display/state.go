@@ -180,6 +180,27 @@ type VoiceMemory interface {
 	Never() error
 }
 
+// Controls are what the user of a display sees of a session and does with it. What is nil
+// is not offered. Export, Record and what the interfaces say so of may wait: the screen
+// calls them on goroutines of their own, one at a time. Their texts are one line.
+type Controls struct {
+	// Snapshot returns the newest State at once.
+	Snapshot func() State
+	// Annotations are what users add to the session: names, merges, mutes, bookmarks. The
+	// display changes them; whoever provides the store saves them.
+	Annotations *protocol.AnnotationsStore
+	// Export writes the session into files and says where they are. Without an error the
+	// display marks the annotations as saved.
+	Export func(protocol.Annotations) (string, error)
+	// Record starts a recording, or stops the one that runs, and says where it is.
+	Record      func() (string, error)
+	Player      Player      // of a recording
+	Memory      VoiceMemory // learns voices
+	Microphones Microphones // to choose from
+	// Wire returns what went over the connection, at once.
+	Wire func() trace.Snapshot
+}
+
 // unknownLatency stands for State.Latency when that is 0, in seconds.
 const unknownLatency = 1.0
 

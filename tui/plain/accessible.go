@@ -17,7 +17,7 @@ type Accessible struct {
 	mu     sync.Mutex // guards the fields below
 	w      io.Writer
 	err    error
-	o      CommandOptions // of the commands, if there are any
+	o      display.Controls // of the commands, if there are any
 	detail detail
 
 	previous *display.State // nil = none yet
@@ -43,7 +43,7 @@ func NewAccessible(w io.Writer) *Accessible {
 
 // use makes the display use the names of the commands, judge the connection by its
 // records, and mention the command for another microphone if there is one.
-func (a *Accessible) use(o CommandOptions) {
+func (a *Accessible) use(o display.Controls) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.o = o

@@ -15,7 +15,7 @@ import (
 func TestAccessible(t *testing.T) {
 	var b bytes.Buffer
 	a := NewAccessible(&b)
-	a.use(CommandOptions{Microphones: struct{ display.Microphones }{}})
+	a.use(display.Controls{Microphones: struct{ display.Microphones }{}})
 	s := display.State{Source: "meeting.wav", Server: "built-in server"}
 	say := func(f func()) {
 		if err := a.State(s); err != nil {
@@ -85,7 +85,7 @@ func TestAccessibleDetail(t *testing.T) {
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	log := tuitest.LateLog(time.Second, time.Millisecond, time.Second)
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
+	c := NewCommandLine(a, display.Controls{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
 		shot := log.Snapshot()
 		// The stream of the log is one of now.
 		shift := time.Since(time.Unix(1_000_000, 0))
@@ -154,7 +154,7 @@ func TestWatchingInWords(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+tuitest.Stream, tuitest.Stream, true, display.Level{}, nil
 	a := NewAccessible(&b)
-	c := NewCommandLine(a, CommandOptions{Snapshot: func() display.State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
+	c := NewCommandLine(a, display.Controls{Snapshot: func() display.State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
 	if err := a.State(s); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.use(CommandOptions{Annotations: protocol.NewAnnotationsStore(annotations)})
+	a.use(display.Controls{Annotations: protocol.NewAnnotationsStore(annotations)})
 	for range 2 {
 		if err := a.State(s); err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestAccessibleSaysWhatThereIs(t *testing.T) {
 	s.InputProblem = `"desk + speakers" delivers only silence: is it muted?`
 	s.Recording = &display.Recording{}
 	a := NewAccessible(&b)
-	NewCommandLine(a, CommandOptions{})
+	NewCommandLine(a, display.Controls{})
 	_ = a.State(s)
 	for _, want := range []string{"Warning: " + s.InputProblem + "\n", "Recording.\n"} {
 		if !strings.Contains(b.String(), want) {

@@ -10,7 +10,6 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
-	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 	"hubbub/tui/wire"
 )
@@ -18,31 +17,18 @@ import (
 // ErrQuit is what CommandLine.Run returns when the user quits.
 var ErrQuit = errors.New("quit")
 
-// CommandOptions are what the commands of a CommandLine act on. Their meaning is
-// that of Options.
-type CommandOptions struct {
-	Snapshot    func() display.State
-	Annotations *protocol.AnnotationsStore
-	Export      func(protocol.Annotations) (string, error)
-	Player      display.Player
-	Memory      display.VoiceMemory
-	Record      func() (string, error)
-	Microphones display.Microphones
-	Wire        func() trace.Snapshot
-}
-
 // CommandLine executes the commands of the accessible display: words, and a line
 // of answer for each. They do what the keys of the screen do. It is for one
 // goroutine.
 type CommandLine struct {
 	out       *Accessible
-	o         CommandOptions
+	o         display.Controls
 	quitAsked bool            // quit has asked for confirmation
 	offered   map[string]bool // labels whose voice the user was asked about
 }
 
 // NewCommandLine answers on out, and makes it use the names of o.Annotations.
-func NewCommandLine(out *Accessible, o CommandOptions) *CommandLine {
+func NewCommandLine(out *Accessible, o display.Controls) *CommandLine {
 	if o.Annotations == nil {
 		o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
 	}
@@ -56,29 +42,29 @@ type command struct {
 	words []string // the help shows the first
 	args  string   // as the help shows them
 	help  string
-	needs func(CommandOptions) bool // nil = always available
+	needs func(display.Controls) bool // nil = always available
 	do    func(c *CommandLine, args string) error
 }
 
 func commands() []command {
-	player := func(o CommandOptions) bool { return o.Player != nil }
+	player := func(o display.Controls) bool { return o.Player != nil }
 	return []command{
 		{words: []string{"help", "?", "h"}, help: "lists all commands", do: (*CommandLine).help},
 		{words: []string{"who", "w"}, help: "lists the speakers with their numbers, and who is speaking", do: (*CommandLine).who},
 		{words: []string{"last", "l"}, args: "[COUNT]", help: "lists the latest turns, five or COUNT", do: (*CommandLine).last},
 		{words: []string{"status", "s"}, help: "reports the connection and the input level", do: (*CommandLine).status},
-		{words: []string{"wire"}, args: "[COUNT]", help: "reports the connection in detail, with the latest messages, five or COUNT", needs: func(o CommandOptions) bool { return o.Wire != nil }, do: (*CommandLine).wire},
+		{words: []string{"wire"}, args: "[COUNT]", help: "reports the connection in detail, with the latest messages, five or COUNT", needs: func(o display.Controls) bool { return o.Wire != nil }, do: (*CommandLine).wire},
 		{words: []string{"name", "rename"}, args: "WHO NAME", help: "names a speaker; WHO is a number, a label or a name", do: (*CommandLine).name},
-		{words: []string{"remember"}, args: "WHO", help: "learns the voice of a named speaker, so that later sessions recognise it", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).remember},
-		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o CommandOptions) bool { return o.Memory != nil }, do: (*CommandLine).never},
+		{words: []string{"remember"}, args: "WHO", help: "learns the voice of a named speaker, so that later sessions recognise it", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*CommandLine).remember},
+		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*CommandLine).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first speaker into the second", do: (*CommandLine).merge},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a speaker from the shares, or includes them again", do: (*CommandLine).mute},
 		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).bookmark},
 		{words: []string{"bookmarks", "marks"}, help: "lists all bookmarks", do: (*CommandLine).bookmarks},
 		{words: []string{"undo", "u"}, help: "reverts the newest change", do: (*CommandLine).undo},
-		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o CommandOptions) bool { return o.Export != nil }, do: (*CommandLine).export},
-		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o CommandOptions) bool { return o.Record != nil }, do: (*CommandLine).record},
-		{words: []string{"microphone", "mic"}, args: "[NUMBER]", help: "lists the microphones, or continues with another one", needs: func(o CommandOptions) bool { return o.Microphones != nil }, do: (*CommandLine).microphone},
+		{words: []string{"export", "e"}, help: "writes the session into files", needs: func(o display.Controls) bool { return o.Export != nil }, do: (*CommandLine).export},
+		{words: []string{"record", "rec"}, help: "starts a recording, or stops the one that runs", needs: func(o display.Controls) bool { return o.Record != nil }, do: (*CommandLine).record},
+		{words: []string{"microphone", "mic"}, args: "[NUMBER]", help: "lists the microphones, or continues with another one", needs: func(o display.Controls) bool { return o.Microphones != nil }, do: (*CommandLine).microphone},
 		{words: []string{"pause", "p"}, help: "pauses or resumes the recording", needs: player, do: (*CommandLine).pause},
 		{words: []string{"play"}, help: "resumes the recording", needs: player, do: (*CommandLine).play},
 		{words: []string{"seek", "go"}, args: "TIME", help: "goes to a position of the recording, 1:30 or 90", needs: player, do: (*CommandLine).seek},

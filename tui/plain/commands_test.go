@@ -19,7 +19,7 @@ func commandsAt(position float64) (*CommandLine, *bytes.Buffer, *protocol.Annota
 	var b bytes.Buffer
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	s := tuitest.State(tuitest.FourSpeakers, position, 1)
-	c := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return s }, Annotations: store})
+	c := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return s }, Annotations: store})
 	return c, &b, store
 }
 
@@ -151,7 +151,7 @@ func TestWireCommand(t *testing.T) {
 		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
-		k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
+		k := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
 			if err := k.Run(line); err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ func TestWireCommand(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	k := NewCommandLine(NewAccessible(&b), CommandOptions{Snapshot: func() display.State { return display.State{} }})
+	k := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return display.State{} }})
 	_ = k.Run("wire")
 	if !strings.Contains(b.String(), "There is no command wire") {
 		t.Errorf("%s", b.String())

@@ -40,10 +40,7 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (a *accessible) open(v view) error {
 	a.view = v
-	c := v.controls()
-	a.commands = plain.NewCommandLine(a.out, plain.CommandOptions{
-		Snapshot: v.state, Annotations: v.annotations(), Export: v.export, Player: c.player, Memory: c.memory, Record: c.record, Microphones: c.mics, Wire: a.trace,
-	})
+	a.commands = plain.NewCommandLine(a.out, controlsOf(v, a.trace))
 	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
 	}

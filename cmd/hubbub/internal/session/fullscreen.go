@@ -38,15 +38,12 @@ func (f *fullScreen) Traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (f *fullScreen) open(v view) error {
 	f.view = v
+	f.options.Messages = f.mailbox
+	f.options.Controls = controlsOf(v, f.options.Wire)
 	f.options.Snapshot = func() display.State {
 		crash.TestHook("display")
 		return v.state()
 	}
-	f.options.Messages = f.mailbox
-	f.options.Annotations = v.annotations()
-	f.options.Export = v.export
-	c := v.controls()
-	f.options.Player, f.options.Memory, f.options.Record, f.options.Microphones = c.player, c.memory, c.record, c.mics
 	if watchNotice(v.state()) != "" { // in full at the end: the line has keys, too
 		f.post(tui.Msg{Kind: tui.MsgNotice, Text: "others can watch: " + f.options.Keys.Key("help") + " shows the stream"})
 	}

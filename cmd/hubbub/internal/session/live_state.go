@@ -18,13 +18,13 @@ import (
 func (l *Live) about() capture.Info                     { return l.Source }
 func (l *Live) annotations() *protocol.AnnotationsStore { return l.Annotations }
 
-func (l *Live) controls() controls {
-	c := controls{record: l.record.toggle}
+func (l *Live) controls() display.Controls {
+	c := display.Controls{Record: l.record.toggle}
 	if l.voices != nil {
-		c.memory = l.voices
+		c.Memory = l.voices
 	}
 	if l.Chunks.Switchable() {
-		c.mics = l.mics
+		c.Microphones = l.mics
 	}
 	return c
 }

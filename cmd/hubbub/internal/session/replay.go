@@ -127,7 +127,7 @@ func (r *Replay) about() capture.Info {
 
 func (r *Replay) notices() []string                       { return r.rec.Warnings }
 func (r *Replay) annotations() *protocol.AnnotationsStore { return r.store }
-func (r *Replay) controls() controls                      { return controls{player: r.play} }
+func (r *Replay) controls() display.Controls              { return display.Controls{Player: r.play} }
 
 func (r *Replay) export(annotations protocol.Annotations) (string, error) {
 	return r.rec.Content(annotations).Export(r.rec.Dir)

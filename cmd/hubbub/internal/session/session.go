@@ -14,6 +14,7 @@ import (
 	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol"
 	"hubbub/protocol/recovered"
+	"hubbub/protocol/trace"
 	"hubbub/tui/display"
 )
 
@@ -43,16 +44,16 @@ type view interface {
 	// export writes the session so far into files and returns one line that says
 	// where they are.
 	export(protocol.Annotations) (string, error)
-	// controls are what its user can do with it; they do not change.
-	controls() controls
+	// controls are what its user can do with it, besides the above; they do not change.
+	controls() display.Controls
 }
 
-// controls are what a user can do with a session.
-type controls struct {
-	player display.Player         // nil: the session cannot be paused
-	memory display.VoiceMemory    // learns voices; nil: there is no audio
-	record func() (string, error) // starts and stops recordings; nil: the session is one
-	mics   display.Microphones    // to choose from; nil: there is none
+// controlsOf are the controls of a session for a display. wire returns what went over the
+// connection; nil = there is none.
+func controlsOf(v view, wire func() trace.Snapshot) display.Controls {
+	c := v.controls()
+	c.Snapshot, c.Annotations, c.Export, c.Wire = v.state, v.annotations(), v.export, wire
+	return c
 }
 
 // connection is that of a Live or a Watched. Its lock guards also what follows it there.

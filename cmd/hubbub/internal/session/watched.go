@@ -169,7 +169,7 @@ func (w *Watched) setStatus(s protocol.StreamState) {
 func (w *Watched) staysOpen() bool                         { return true }
 func (w *Watched) about() capture.Info                     { return w.source }
 func (w *Watched) annotations() *protocol.AnnotationsStore { return w.Annotations }
-func (w *Watched) controls() controls                      { return controls{record: w.record.toggle} }
+func (w *Watched) controls() display.Controls              { return display.Controls{Record: w.record.toggle} }
 
 func (w *Watched) state() display.State {
 	conn, gaps := w.Stream.Status(), w.Gaps()
