@@ -60,14 +60,14 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 	if strings.ContainsAny(source, `/\`) { // the end of a path says more than its beginning
 		source = canvas.Fit(source, x-used, x-used-canvas.Width(m.glyphs.Ellipsis), m.glyphs.Ellipsis)
 	}
-	segments := []canvas.Segment{canvas.NewSegment(source, canvas.Plain, 0)}
+	segments := canvas.Line{canvas.NewSegment(source, canvas.Plain, 0)}
 	if n := display.TerminalSafe(m.state.SourceNotice); n != "" && n != display.TerminalSafe(m.state.Source) {
-		segments = append(segments, canvas.NewSegment(n, canvas.Warn, 0))
+		segments.Add(n, canvas.Warn, 0)
 	}
 	if m.state.Conn == display.Reconnecting {
-		segments = []canvas.Segment{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}
+		segments = canvas.Line{canvas.NewSegment(retryText(m.state), canvas.Bad.Bold(), 0)}
 	}
-	c.Segments(used, 0, x-used, segments, 2, m.glyphs)
+	c.Line(used, 0, x-used, segments, 2)
 }
 
 // retryText says that there is no connection, and when the next attempt is.

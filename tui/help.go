@@ -127,14 +127,14 @@ func (m *model) helpBox(shown []binding) helpBox {
 func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	x, y := (m.w-k.w)/2, (m.h-k.h)/2
 	c.Clear(x-1, y, k.w+2, k.h)
-	c.Box(x, y, k.w, k.h, " keys ", m.glyphs)
+	c.Box(x, y, k.w, k.h, " keys ")
 	if m.screen() == wireScreen {
 		c.TextRight(x+k.w-2, y, " "+m.keyOf("help")+" explains the figures ", canvas.Dim)
 	}
 	if text := m.streamText(); canvas.Width(text)+4 <= k.w {
 		c.Text(x+2, y+k.h-1, k.w-4, text, canvas.Dim)
 	}
-	c.Text(x+2, y+k.h-2, k.w-4, canvas.Fit(m.voicesText(), k.w-4, (k.w-4)/2, m.glyphs.Ellipsis), canvas.Dim)
+	c.Fitted(x+2, y+k.h-2, k.w-4, m.voicesText(), (k.w-4)/2, canvas.Dim)
 	columnWidth := k.key + 2 + k.text + 3
 	for i, b := range shown {
 		at, row := x+2+i/k.rows*columnWidth, y+k.top+i%k.rows
@@ -183,7 +183,7 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 		c.TextRight(m.w-1, 0, text, canvas.Dim)
 	}
 	rows, columns := m.helpRows(), m.helpColumns(shown)
-	c.Text(1, 1+rows, m.w-2, canvas.Fit(m.voicesText(), m.w-2, (m.w-2)/2, m.glyphs.Ellipsis), canvas.Dim)
+	c.Fitted(1, 1+rows, m.w-2, m.voicesText(), (m.w-2)/2, canvas.Dim)
 	columnWidth := (m.w - 1) / columns
 	shown = shown[min((m.help-1)*rows*columns, len(shown)):]
 	for i, b := range shown[:min(len(shown), rows*columns)] {

@@ -29,7 +29,7 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 		c.TextRight(end, y, display.Clock(e.At), canvas.Plain)
 		if e.Lane < 0 {
 			c.Text(3, y, l.name, m.glyphs.Bookmark+" bookmark", canvas.Brand)
-			c.Text(x+2, y, l.w-x-3, canvas.Fit(display.TerminalSafe(e.Note), l.w-x-3, 0, m.glyphs.Ellipsis), canvas.Brand)
+			c.Fitted(x+2, y, l.w-x-3, display.TerminalSafe(e.Note), 0, canvas.Brand)
 			continue
 		}
 		p, length := s.Speakers[e.Lane], e.Turn.End-e.Turn.Start
@@ -40,7 +40,7 @@ func (m *model) drawLatest(c *canvas.Canvas, l layout, s *display.Session) {
 		if p.Recognised {
 			c.Set(2, y, m.glyphs.Recognised, style)
 		}
-		c.Text(3, y, l.name, canvas.Fit(p.Name, l.name, 3, m.glyphs.Ellipsis), style)
+		c.Fitted(3, y, l.name, p.Name, 3, style)
 		c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)
 		c.Text(x+9, y, l.w-x-10, display.ThinBar(length*latestScale, m.glyphs), style)
 	}

@@ -145,7 +145,7 @@ func (l *layout) setGutter(s *display.Session) {
 
 // draw draws the screen.
 func (m *model) draw() string {
-	c := canvas.New(m.w, m.h)
+	c := canvas.New(m.w, m.h, m.glyphs)
 	s := m.session()
 	l := m.layoutOf(s)
 	switch {
@@ -185,7 +185,7 @@ func (m *model) drawTimelineScreen(c *canvas.Canvas, l layout, s *display.Sessio
 	}
 	if l.problemY > 0 {
 		p, width := m.problem(0), l.right()-2
-		c.Text(1, l.problemY, width, canvas.Fit(p.Text, width, 0, m.glyphs.Ellipsis), p.Style)
+		c.Fitted(1, l.problemY, width, p.Text, 0, p.Style)
 	}
 	m.drawLanes(c, l, w, s)
 	m.drawInputLevel(c, l, w, s)

@@ -156,7 +156,7 @@ func (m *model) drawList(c *canvas.Canvas, l layout, s *display.Session) {
 		title, style = p.Text, p.Style
 	}
 	c.TextRight(x+w, y-1, n, canvas.Dim)
-	c.Text(x+1, y-1, w-len(n)-2, canvas.Fit(title, w-len(n)-2, 0, m.glyphs.Ellipsis), style)
+	c.Fitted(x+1, y-1, w-len(n)-2, title, 0, style)
 	if len(rows) == 0 {
 		text := "no turn has ended yet"
 		if v.filter != (listFilter{}) {
@@ -196,7 +196,7 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 	c.TextRight(x-2, y, display.Clock(r.at), timeStyle)
 	if r.label == "" {
 		text := strings.TrimSpace(m.glyphs.Bookmark + " " + r.note)
-		c.Text(x, y, end-x, canvas.Fit(text, end-x, 0, m.glyphs.Ellipsis), canvas.Brand)
+		c.Fitted(x, y, end-x, text, 0, canvas.Brand)
 		return
 	}
 	nameStyle := style
@@ -204,7 +204,7 @@ func (m *model) drawListRow(c *canvas.Canvas, x, y, w int, s *display.Session, r
 		nameStyle = style.Bold()
 	}
 	name := min(max((end-x)/2, 10), 24)
-	c.Text(x, y, name, canvas.Fit(shown, name, 3, m.glyphs.Ellipsis), nameStyle)
+	c.Fitted(x, y, name, shown, 3, nameStyle)
 	x += name + 1
 	length := r.turn.End - r.turn.Start
 	c.TextRight(x+7, y, fmt.Sprintf("%.1f s", length), canvas.Dim)

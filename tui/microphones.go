@@ -143,7 +143,7 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 	w, h := min(m.w, microphonesWidth), min(max(len(v.list), 1)+5, m.h-1)
 	x, y := (m.w-w)/2, (m.h-1-h)/2
 	c.Clear(max(x-1, 0), y, w+2, h)
-	c.Box(x, y, w, h, " microphones ", m.glyphs)
+	c.Box(x, y, w, h, " microphones ")
 	rows, first := h-5, y+2
 	if rows < 1 || rows < len(v.list) { // no blank rows
 		rows, first = h-3, y+1
@@ -168,7 +168,7 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 		case v.list[v.selected].Used && onlyPortAudio(v.list):
 			text = "Devices connected later need a restart, or a recorder (parec, ffmpeg)."
 		}
-		c.Text(x+2, y+h-2, w-4, canvas.Fit(text, w-4, 0, m.glyphs.Ellipsis), style)
+		c.Fitted(x+2, y+h-2, w-4, text, 0, style)
 	}
 }
 
@@ -192,9 +192,9 @@ func (m *model) drawMicrophone(c *canvas.Canvas, x, y, w, i int) {
 	if w >= 60 {
 		cells = 14
 		name = w - 2 - cells - 3 - levelWidth - systemWidth
-		c.Text(x+2+name, y, systemWidth-1, canvas.Fit(display.TerminalSafe(d.System), systemWidth-1, 0, m.glyphs.Ellipsis), canvas.Dim)
+		c.Fitted(x+2+name, y, systemWidth-1, display.TerminalSafe(d.System), 0, canvas.Dim)
 	}
-	c.Text(x+2, y, name-1, canvas.Fit(display.TerminalSafe(d.Name), name-1, (name-1)/2, m.glyphs.Ellipsis), style)
+	c.Fitted(x+2, y, name-1, display.TerminalSafe(d.Name), (name-1)/2, style)
 	level, known := v.level, selected && v.known
 	switch {
 	case d.Used:

@@ -64,7 +64,7 @@ func (m *model) drawPresenter(c *canvas.Canvas) {
 // drawPresenterState draws the position and, only if there are any, the problems
 // of the connection.
 func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
-	var segments []canvas.Segment
+	var segments canvas.Line
 	if s.Conn != display.Open && s.Conn != display.Draining || s.Finished {
 		segments = append(segments, m.connSegment())
 	}
@@ -72,10 +72,10 @@ func (m *model) drawPresenterState(c *canvas.Canvas, s *display.Session) {
 		segments = append(segments, p)
 	}
 	if s.Dropped > 0 {
-		segments = append(segments, canvas.NewSegment(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0))
+		segments.Add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
 	c.TextRight(m.w-1, m.h-2, display.Clock(s.Position), canvas.Dim)
-	c.Segments(1, m.h-2, m.w-10, segments, 3, m.glyphs)
+	c.Line(1, m.h-2, m.w-10, segments, 3)
 }
 
 // drawLargeName draws a name as large as possible, on one line or two. A name
@@ -101,7 +101,7 @@ func (m *model) drawLargeName(c *canvas.Canvas, p display.Speaker, y, height int
 	rows := canvas.BigTextRows(scale)
 	top := y + max((height-rows*len(lines))/2, 0)
 	for i, line := range lines {
-		c.BigText((m.w-line.Width()*scale)/2, top+i*rows, scale, line, p.Style, m.glyphs)
+		c.BigText((m.w-line.Width()*scale)/2, top+i*rows, scale, line, p.Style)
 	}
 }
 
@@ -141,7 +141,7 @@ func largestText(name string, w, h, step int) (best []canvas.BigText, scale int)
 func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 	width := m.w - 4
 	sum, x := 0.0, 0
-	var segments []canvas.Segment
+	var segments canvas.Line
 	for _, p := range s.Speakers {
 		if p.Muted {
 			continue
@@ -156,7 +156,7 @@ func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 			}
 			c.Set(2+x, y, m.glyphs.Block[n], p.Style)
 		}
-		segments = append(segments, canvas.NewSegment(fmt.Sprintf("%s %.0f%%", p.Marked(m.glyphs), 100*p.Share), p.Style, 0))
+		segments.Add(fmt.Sprintf("%s %.0f%%", p.Marked(m.glyphs), 100*p.Share), p.Style, 0)
 	}
 	const gap = 3
 	for row := range 2 {
@@ -168,7 +168,7 @@ func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 		if n == 0 && len(segments) > 0 { // too long for a row of its own
 			n = 1
 		}
-		c.Segments(2, y+1+row, width, segments[:n], gap, m.glyphs)
+		c.Line(2, y+1+row, width, segments[:n], gap)
 		segments = segments[n:]
 	}
 }

@@ -201,10 +201,11 @@ func (m *model) questionKey(name string) (cmd tea.Cmd, taken bool) {
 func (m *model) drawQuestion(c *canvas.Canvas, y int) {
 	shortest := m.question.forms[len(m.question.forms)-1]
 	room := m.w - 2
-	var answers, keys []canvas.Segment
+	var answers, keys canvas.Line
 	for _, a := range m.question.answers {
 		text := a.key + " " + a.text
-		answers, keys = append(answers, canvas.NewSegment(text, canvas.Plain, 0)), append(keys, canvas.NewSegment(a.key, canvas.Plain, 0))
+		answers.Add(text, canvas.Plain, 0)
+		keys.Add(a.key, canvas.Plain, 0)
 		room -= canvas.Width(text) + 2
 	}
 	if room < min(canvas.Width(shortest), 30) {
@@ -217,7 +218,7 @@ func (m *model) drawQuestion(c *canvas.Canvas, y int) {
 			break
 		}
 	}
-	c.Segments(1, y, m.w-2, append([]canvas.Segment{canvas.NewSegment(text, m.question.style.Bold(), 0)}, answers...), 2, m.glyphs)
+	c.Line(1, y, m.w-2, append(canvas.Line{canvas.NewSegment(text, m.question.style.Bold(), 0)}, answers...), 2)
 }
 
 // drawPrompt draws the text input or the choice, if there is one.
@@ -264,7 +265,7 @@ func (m *model) drawInput(c *canvas.Canvas, y int) {
 	x += c.Text(x, y, max(right-x, 0), after, canvas.Plain) + 1
 	if t.complete != nil {
 		matches := strings.Join(t.complete(t.before+t.after), "  ")
-		c.Text(x, y, max(right-x, 0), canvas.Fit(matches, max(right-x, 0), 0, m.glyphs.Ellipsis), canvas.Dim)
+		c.Fitted(x, y, max(right-x, 0), matches, 0, canvas.Dim)
 	}
 }
 
@@ -292,12 +293,12 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 		name, style = s.Speakers[i].Name, s.Speakers[i].Style
 	}
 	upDown := shownKey("up", m.glyphs.ASCII) + " " + shownKey("down", m.glyphs.ASCII)
-	c.Segments(1, y, m.w-2, []canvas.Segment{
+	c.Line(1, y, m.w-2, canvas.Line{
 		canvas.NewSegment(m.choicePrompt(name), style.Bold(), 0),
 		canvas.NewSegment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
 		canvas.NewSegment("enter yes", canvas.Dim, 1),
 		canvas.NewSegment("esc no", canvas.Dim, 1),
-	}, 2, m.glyphs)
+	}, 2)
 }
 
 // The commands by name: what the keys of the present screen do, for users who

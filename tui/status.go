@@ -76,16 +76,13 @@ func (m *model) inputProblem(separator string) string {
 // drawState draws where the audio goes, and whether it arrives.
 func (m *model) drawState(c *canvas.Canvas, l layout) {
 	s := m.state
-	segments := []canvas.Segment{m.connSegment()}
-	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, canvas.NewSegment(text, style, rank))
-	}
+	segments := canvas.Line{m.connSegment()}
 	// Losing audio must not be overlooked.
 	if s.Dropped > 0 {
-		add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
+		segments.Add(fmt.Sprintf(" %d dropped ", s.Dropped), canvas.Bad.Bold().Reverse(), 0)
 	}
 	if s.Overflows > 0 {
-		add(display.Count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
+		segments.Add(display.Count(s.Overflows, "overflow"), canvas.Warn.Bold(), 1)
 	}
 	if l.problemY == 0 && (m.list == nil || l.side > 0) { // else the title of the list says it
 		if p := m.problem(0); p.Text != "" {
@@ -100,29 +97,29 @@ func (m *model) drawState(c *canvas.Canvas, l layout) {
 		if s.Source != "" && l.w >= 110 && !s.Watching {
 			path = display.TerminalSafe(s.Source) + " " + m.glyphs.Arrow + " " + path
 		}
-		add(path, canvas.Dim, 5)
+		segments.Add(path, canvas.Dim, 5)
 	}
 	if !s.Started.IsZero() {
-		add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
+		segments.Add(display.Clock(m.elapsed.Seconds())+" elapsed", canvas.Dim, 7)
 	}
 	switch {
 	case s.Playback != nil:
-		add("recording of "+display.Clock(s.Length), canvas.Dim, 3)
+		segments.Add("recording of "+display.Clock(s.Length), canvas.Dim, 3)
 	case s.Watching:
-		add("no sound, nothing sent from here", canvas.Dim, 3)
+		segments.Add("no sound, nothing sent from here", canvas.Dim, 3)
 	default:
-		add(display.Count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
+		segments.Add(display.Count(m.counters.ChunksSent, "chunk")+" sent", canvas.Dim, 3)
 		if s.Conn == display.Open && s.ChunksSent > 0 {
 			segments = append(segments, display.AheadSegment(m.counters.Ahead))
 		}
 		if s.Dropped == 0 {
-			add("0 dropped", canvas.Dim, 6)
+			segments.Add("0 dropped", canvas.Dim, 6)
 		}
 		if s.Stream != "" {
-			add("stream "+display.TerminalSafe(s.Stream), canvas.Dim, 8)
+			segments.Add("stream "+display.TerminalSafe(s.Stream), canvas.Dim, 8)
 		}
 	}
-	c.Segments(1, l.stateY, l.w-2, segments, 3, m.glyphs)
+	c.Line(1, l.stateY, l.w-2, segments, 3)
 }
 
 // drawLastLine draws the prompt, or for a while the newest notice, then as many
@@ -135,7 +132,7 @@ func (m *model) drawLastLine(c *canvas.Canvas, l layout, s *display.Session) {
 	x := 1
 	if m.notice != "" {
 		room := l.w - 2
-		x += c.Text(1, l.keysY, room, canvas.Fit(m.notice, room, 0, m.glyphs.Ellipsis), m.noticeStyle) + 3
+		x += c.Fitted(1, l.keysY, room, m.notice, 0, m.noticeStyle) + 3
 		if x+canvas.Width(scope)+1 > l.w {
 			return
 		}
@@ -175,35 +172,32 @@ func (m *model) drawSmall(c *canvas.Canvas, s *display.Session) {
 	if m.drawPrompt(c, s, 0) {
 		return
 	}
-	segments := []canvas.Segment{canvas.NewSegment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}
-	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, canvas.NewSegment(text, style, rank))
-	}
+	segments := canvas.Line{canvas.NewSegment(display.Clock(m.state.Position), canvas.Plain.Bold(), 0)}
 	switch {
 	case m.state.Conn == display.Failed:
-		segments = append([]canvas.Segment{m.connSegment()}, segments...)
+		segments = append(canvas.Line{m.connSegment()}, segments...)
 	case m.state.Finished:
-		add("finished", canvas.Brand, 2)
+		segments.Add("finished", canvas.Brand, 2)
 	case m.state.Conn != display.Open:
-		add(m.state.Conn.String(), canvas.Warn, 2)
+		segments.Add(m.state.Conn.String(), canvas.Warn, 2)
 	}
 	if m.still() {
-		add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 1)
+		segments.Add(map[bool]string{true: "FROZEN", false: "PAUSED"}[m.frozen != nil], canvas.Warn.Bold().Reverse(), 1)
 	}
 	if m.state.Dropped > 0 {
-		add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 3)
+		segments.Add(fmt.Sprintf("%d dropped", m.state.Dropped), canvas.Bad.Bold(), 3)
 	}
 	if p := m.problem(1); p.Text != "" {
 		segments = append(segments, p)
 	}
 	for _, p := range s.Speakers {
 		if p.Open && !p.Muted {
-			add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
+			segments.Add(m.glyphs.Speaking+" "+p.Name, p.Style, 4)
 		}
 	}
 	if m.notice != "" { // the response to a key
-		add(m.notice, m.noticeStyle, 0)
+		segments.Add(m.notice, m.noticeStyle, 0)
 	}
-	add(fmt.Sprintf("needs %dx%d", minWidth, minHeight), canvas.Dim, 5)
-	c.Segments(0, 0, m.w, segments, 2, m.glyphs)
+	segments.Add(fmt.Sprintf("needs %dx%d", minWidth, minHeight), canvas.Dim, 5)
+	c.Line(0, 0, m.w, segments, 2)
 }

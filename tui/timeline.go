@@ -70,7 +70,7 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Sessio
 		}
 		nameStyle = style.Reverse()
 	}
-	c.Text(3, y, l.name, canvas.Fit(p.Name, l.name, 3, m.glyphs.Ellipsis), nameStyle)
+	c.Fitted(3, y, l.name, p.Name, 3, nameStyle)
 	end := 3 + l.name + 1 + l.talk
 	c.TextRight(end, y, display.TalkText(p.TalkTime), timeStyle)
 	if l.pitch > 1 {

@@ -167,7 +167,7 @@ func (b BigText) point(x, y int) bool {
 }
 
 // BigText draws large text with its top left point in a cell.
-func (c *Canvas) BigText(x, y, scale int, text BigText, s Style, g *Glyphs) {
+func (c *Canvas) BigText(x, y, scale int, text BigText, s Style) {
 	for row := range BigTextRows(scale) {
 		for column := range text.Width() * scale {
 			upper := text.point(column/scale, 2*row/scale)
@@ -175,11 +175,11 @@ func (c *Canvas) BigText(x, y, scale int, text BigText, s Style, g *Glyphs) {
 			glyph := ""
 			switch {
 			case upper && lower:
-				glyph = g.Block[Subcells]
+				glyph = c.glyphs.Block[Subcells]
 			case upper:
-				glyph = g.UpperHalf
+				glyph = c.glyphs.UpperHalf
 			case lower:
-				glyph = g.LowerHalf
+				glyph = c.glyphs.LowerHalf
 			}
 			if glyph != "" {
 				c.Set(x+column, y+row, glyph, s)

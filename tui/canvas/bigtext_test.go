@@ -25,8 +25,8 @@ func TestBigTextIsDrawn(t *testing.T) {
 	if !ok {
 		t.Fatal("the font lacks a letter")
 	}
-	c := New(text.Width(), BigTextRows(1))
-	c.BigText(0, 0, 1, text, Plain, NewGlyphs(false, false))
+	c := New(text.Width(), BigTextRows(1), NewGlyphs(false, false))
+	c.BigText(0, 0, 1, text, Plain)
 	want := strings.Join([]string{"", " ▀█▀", "  █", "  █", " ▀▀▀    ▀"}, "\n")
 	if got := strings.Join(plainLines(c), "\n"); got != want {
 		t.Errorf("drawn\n%s\nwant\n%s", got, want)

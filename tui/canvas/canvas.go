@@ -15,6 +15,7 @@ import (
 // effect, so that a rendered screen is never larger than its terminal.
 type Canvas struct {
 	Width, Height int
+	glyphs        *Glyphs
 	cells         []cell
 }
 
@@ -26,9 +27,9 @@ type cell struct {
 	variable     bool // terminals disagree about the width of text
 }
 
-// New returns an empty canvas.
-func New(width, height int) *Canvas {
-	return &Canvas{Width: width, Height: height, cells: make([]cell, width*height)}
+// New returns an empty canvas that is drawn on with some glyphs.
+func New(width, height int, g *Glyphs) *Canvas {
+	return &Canvas{Width: width, Height: height, glyphs: g, cells: make([]cell, width*height)}
 }
 
 func (c *Canvas) contains(x, y int) bool { return x >= 0 && y >= 0 && x < c.Width && y < c.Height }
@@ -59,6 +60,11 @@ func (c *Canvas) Text(x, y, width int, s string, st Style) int {
 		used += w
 	}
 	return used
+}
+
+// Fitted writes s as Text does, shortened by Fit.
+func (c *Canvas) Fitted(x, y, width int, s string, tail int, st Style) int {
+	return c.Text(x, y, width, Fit(s, width, tail, c.glyphs.Ellipsis), st)
 }
 
 // TextRight writes s so that it ends before x, and returns the number of cells
@@ -115,8 +121,8 @@ func (c *Canvas) Clear(x, y, width, height int) {
 }
 
 // Box draws a frame with a title in its upper edge.
-func (c *Canvas) Box(x, y, width, height int, title string, g *Glyphs) {
-	right, bottom := x+width-1, y+height-1
+func (c *Canvas) Box(x, y, width, height int, title string) {
+	g, right, bottom := c.glyphs, x+width-1, y+height-1
 	for i := x + 1; i < right; i++ {
 		c.Set(i, y, g.BoxH, Faint)
 		c.Set(i, bottom, g.BoxH, Faint)
@@ -144,10 +150,16 @@ type Segment struct {
 // NewSegment returns a segment with a rank.
 func NewSegment(text string, style Style, rank int) Segment { return Segment{text, style, rank} }
 
-// Segments writes segments with gap cells between them. While they do not fit into
+// Line is a line of segments.
+type Line []Segment
+
+// Add adds a segment at the end.
+func (l *Line) Add(text string, style Style, rank int) { *l = append(*l, Segment{text, style, rank}) }
+
+// Line writes segments with gap cells between them. While they do not fit into
 // width, the segment with the highest rank is omitted; what is still too long is cut
 // at its end.
-func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyphs) {
+func (c *Canvas) Line(x, y, width int, segments Line, gap int) {
 	kept := slices.Clone(segments)
 	for {
 		total, worst := -gap, -1
@@ -163,7 +175,7 @@ func (c *Canvas) Segments(x, y, width int, segments []Segment, gap int, g *Glyph
 		kept = slices.Delete(kept, worst, worst+1)
 	}
 	for end := x + width; len(kept) > 0 && x < end; kept = kept[1:] {
-		x += c.Text(x, y, end-x, Fit(kept[0].Text, end-x, 0, g.Ellipsis), kept[0].Style) + gap
+		x += c.Fitted(x, y, end-x, kept[0].Text, 0, kept[0].Style) + gap
 	}
 }
 

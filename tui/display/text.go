@@ -199,7 +199,7 @@ func RecordedText(dir string, length float64, bytes int64, turns, speakers int) 
 
 // HealthSegments are the lag of the newest event, with the largest one if withMax
 // is set, and the time since the service last sent something.
-func HealthSegments(h trace.Health, rank int, withMax bool) (segments []canvas.Segment) {
+func HealthSegments(h trace.Health, rank int, withMax bool) (segments canvas.Line) {
 	if h == (trace.Health{}) {
 		return nil
 	}
@@ -212,7 +212,7 @@ func HealthSegments(h trace.Health, rank int, withMax bool) (segments []canvas.S
 		if withMax {
 			text += ", max " + Duration(h.MaxLag)
 		}
-		segments = append(segments, canvas.NewSegment(text, style, rank))
+		segments.Add(text, style, rank)
 	}
 	reply := "no reply yet"
 	if h.Reply >= 0 {

@@ -78,13 +78,13 @@ func (p painter) draw(c *canvas.Canvas) {
 	p.drawHeader(c)
 	verdict, figures := p.verdict(), p.figures()
 	if l.figuresY > 0 {
-		c.Segments(1, l.figuresY, p.W-2, figures, 3, p.Glyphs)
+		c.Line(1, l.figuresY, p.W-2, figures, 3)
 	} else {
 		verdict = append(verdict, figures...)
 	}
-	c.Segments(1, l.verdictY, p.W-2, verdict, 3, p.Glyphs)
+	c.Line(1, l.verdictY, p.W-2, verdict, 3)
 	if l.socketY > 0 {
-		c.Segments(1, l.socketY, p.W-2, p.socket(), 3, p.Glyphs)
+		c.Line(1, l.socketY, p.W-2, p.socket(), 3)
 	}
 	if l.chartY > 0 {
 		p.drawGapChart(c, l.chartY)
@@ -120,13 +120,13 @@ func (p painter) drawHeader(c *canvas.Canvas) {
 		x -= c.TextRight(x, 0, " "+text+" ", canvas.Warn.Bold().Reverse()) + 2
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
-	segments := []canvas.Segment{
+	segments := canvas.Line{
 		canvas.NewSegment("wire view", canvas.Plain, 0),
 		canvas.NewSegment("to "+display.TerminalSafe(p.Server), canvas.Dim, 4),
 		canvas.NewSegment(fmt.Sprintf("sent %d, %s", s.Messages[0], display.Bytes(s.Bytes[0])), canvas.Dim, 2),
 		canvas.NewSegment(fmt.Sprintf("received %d, %s", s.Messages[1], display.Bytes(s.Bytes[1])), canvas.Dim, 3),
 	}
-	c.Segments(used, 0, x-used, segments, 2, p.Glyphs)
+	c.Line(used, 0, x-used, segments, 2)
 }
 
 // warnIf is the style of a figure that is a warning, or not.
@@ -138,46 +138,43 @@ func warnIf(warning bool) canvas.Style {
 }
 
 // verdict says whether the stream is healthy.
-func (p painter) verdict() []canvas.Segment {
+func (p painter) verdict() canvas.Line {
 	s := p.status
 	stream := p.stream()
 	h, open := s.Health(p.at, p.Latency)
 	if !open {
-		return []canvas.Segment{stream}
+		return canvas.Line{stream}
 	}
 	if h.Problem != "" {
 		stream.Rank = 3
-		return append([]canvas.Segment{stream, canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)}, display.HealthSegments(h, 4, true)...)
+		return append(canvas.Line{stream, canvas.NewSegment(h.Problem+": "+h.Cause, canvas.Warn.Bold(), 0)}, display.HealthSegments(h, 4, true)...)
 	}
-	return append([]canvas.Segment{stream, canvas.NewSegment("service on time", canvas.Good, 1)}, display.HealthSegments(h, 1, true)...)
+	return append(canvas.Line{stream, canvas.NewSegment("service on time", canvas.Good, 1)}, display.HealthSegments(h, 1, true)...)
 }
 
 // figures are the figures of the audio and of the pings.
-func (p painter) figures() []canvas.Segment {
+func (p painter) figures() canvas.Line {
 	s := p.status
-	var segments []canvas.Segment
-	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, canvas.NewSegment(text, style, rank))
-	}
+	var segments canvas.Line
 	if s.Pace > 0 && !s.Over {
-		add(fmt.Sprintf("pace %.2f", s.Pace), warnIf(s.Pace < 0.97), 3)
+		segments.Add(fmt.Sprintf("pace %.2f", s.Pace), warnIf(s.Pace < 0.97), 3)
 	}
 	if s.Chunks > 0 && !s.Over {
 		segments = append(segments, display.AheadSegment(s.Ahead))
 	}
 	if s.Waiting >= 0 && !s.Over {
-		add(fmt.Sprintf("queue %d", s.Waiting), warnIf(s.Waiting > 2), 4)
+		segments.Add(fmt.Sprintf("queue %d", s.Waiting), warnIf(s.Waiting > 2), 4)
 	}
 	if s.Socket != nil {
-		add(fmt.Sprintf("%d retransmitted", s.Socket.Retransmits), warnIf(s.Socket.Retransmits > 0), 5)
+		segments.Add(fmt.Sprintf("%d retransmitted", s.Socket.Retransmits), warnIf(s.Socket.Retransmits > 0), 5)
 	}
 	if waiting := p.at.Sub(s.Unanswered); !s.Unanswered.IsZero() && waiting > trace.MaxPong && !s.Over {
-		add("no pong for "+display.Duration(waiting), canvas.Warn.Bold(), 2)
+		segments.Add("no pong for "+display.Duration(waiting), canvas.Warn.Bold(), 2)
 	} else if s.Ping > 0 {
-		add("ping "+display.Millis(s.Ping), warnIf(s.Ping > trace.MaxPong), 6)
+		segments.Add("ping "+display.Millis(s.Ping), warnIf(s.Ping > trace.MaxPong), 6)
 	}
 	if s.Faults > 0 {
-		add(display.Count(s.Faults, "fault"), canvas.Bad.Bold(), 1)
+		segments.Add(display.Count(s.Faults, "fault"), canvas.Bad.Bold(), 1)
 	}
 	return segments
 }
@@ -205,32 +202,29 @@ func (p painter) stream() canvas.Segment {
 }
 
 // socket is the state of the socket, and the gaps between chunks.
-func (p painter) socket() []canvas.Segment {
+func (p painter) socket() canvas.Line {
 	s := p.status
-	var segments []canvas.Segment
-	add := func(text string, style canvas.Style, rank int) {
-		segments = append(segments, canvas.NewSegment(text, style, rank))
-	}
+	var segments canvas.Line
 	if t := s.Socket; t != nil {
 		unsent := ""
 		if t.Unsent > 0 {
 			unsent = fmt.Sprintf(" (%s not sent)", display.Bytes(int64(t.Unsent)))
 		}
-		add(fmt.Sprintf("%s unacknowledged%s", display.Bytes(int64(t.Unacked)), unsent), warnIf(t.Unsent > 0), 1)
-		add("RTT "+display.Millis(t.RTT), canvas.Dim, 4)
+		segments.Add(fmt.Sprintf("%s unacknowledged%s", display.Bytes(int64(t.Unacked)), unsent), warnIf(t.Unsent > 0), 1)
+		segments.Add("RTT "+display.Millis(t.RTT), canvas.Dim, 4)
 		if t.Lost > 0 {
-			add(fmt.Sprintf("%d lost", t.Lost), warnIf(true), 2)
+			segments.Add(fmt.Sprintf("%d lost", t.Lost), warnIf(true), 2)
 		}
 		if t.Unread > 0 {
-			add(display.Bytes(int64(t.Unread))+" unread", canvas.Dim, 5)
+			segments.Add(display.Bytes(int64(t.Unread))+" unread", canvas.Dim, 5)
 		}
 	}
 	if s.MaxGap > 0 {
-		add("largest gap "+display.Millis(s.MaxGap), warnIf(s.MaxGap > trace.StallGap), 2)
-		add("longest write "+display.Millis(s.MaxTook), warnIf(s.MaxTook > trace.StallGap), 6)
+		segments.Add("largest gap "+display.Millis(s.MaxGap), warnIf(s.MaxGap > trace.StallGap), 2)
+		segments.Add("longest write "+display.Millis(s.MaxTook), warnIf(s.MaxTook > trace.StallGap), 6)
 	}
 	if len(segments) == 0 {
-		add("nothing was sent yet", canvas.Dim, 0)
+		segments.Add("nothing was sent yet", canvas.Dim, 0)
 	}
 	return segments
 }
@@ -349,7 +343,7 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 		}
 		x += 9
 	}
-	c.Text(x, y, p.W-1-x, canvas.Fit(text, p.W-1-x, 0, p.Glyphs.Ellipsis), style)
+	c.Fitted(x, y, p.W-1-x, text, 0, style)
 }
 
 // drawRaw draws the selected record in full.

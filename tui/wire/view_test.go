@@ -22,7 +22,7 @@ func sampleView(t *testing.T, w, h int) (v *View, s Screen, shows func(want stri
 	s = Screen{W: w, H: h, Glyphs: canvas.NewGlyphs(false, false), Position: 42, Server: "built-in server", Key: func(command string) string { return command }}
 	return v, s, func(want string) {
 		t.Helper()
-		c := canvas.New(w, h)
+		c := canvas.New(w, h, s.Glyphs)
 		v.Draw(c, s)
 		c.Text(0, h-1, w, v.FilterText(), canvas.Plain)
 		if text := ansi.Strip(c.Render(canvas.NewTheme(termenv.Ascii, true, true))); !strings.Contains(text, want) {
