@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,8 @@ type command struct {
 	do    func(c *CommandLine, args string) error
 }
 
+func (k command) available(o display.Controls) bool { return k.needs == nil || k.needs(o) }
+
 func commands() []command {
 	player := func(o display.Controls) bool { return o.Player != nil }
 	return []command{
@@ -85,20 +88,16 @@ func (c *CommandLine) Run(line string) error {
 		return nil
 	}
 	for _, k := range commands() {
-		if k.needs != nil && !k.needs(c.o) {
+		if !slices.Contains(k.words, strings.ToLower(word)) || !k.available(c.o) {
 			continue
 		}
-		for _, w := range k.words {
-			if strings.EqualFold(w, word) {
-				if k.words[0] != "quit" {
-					c.quitAsked = false
-				}
-				if err := k.do(c, strings.TrimSpace(args)); err != nil {
-					return err
-				}
-				return c.correctVoices()
-			}
+		if k.words[0] != "quit" {
+			c.quitAsked = false
 		}
+		if err := k.do(c, strings.TrimSpace(args)); err != nil {
+			return err
+		}
+		return c.correctVoices()
 	}
 	return c.printf("There is no command %s. Type help for all of them.", word)
 }
@@ -119,7 +118,7 @@ func setDetail(d detail, answer string) func(*CommandLine, string) error {
 
 func (c *CommandLine) help(string) error {
 	for _, k := range commands() {
-		if k.needs == nil || k.needs(c.o) {
+		if k.available(c.o) {
 			_ = c.printf("%s: %s.", strings.TrimSpace(k.words[0]+" "+k.args), k.help)
 		}
 	}
@@ -244,80 +243,6 @@ func (c *CommandLine) wire(args string) error {
 	return c.out.failure()
 }
 
-// find is the speaker that a number, a label or a name at the start of args
-// means, and the rest of args. Names may have several words.
-func find(s *display.Session, args string) (p display.Speaker, rest string, found bool) {
-	word, rest, _ := strings.Cut(args, " ")
-	if n, err := strconv.Atoi(word); err == nil && n >= 1 && n <= len(s.Speakers) {
-		return s.Speakers[n-1], strings.TrimSpace(rest), true
-	}
-	longest := 0
-	for _, q := range s.Speakers {
-		for _, name := range []string{q.Name, q.Label} {
-			n := len(name)
-			if n > longest && len(args) >= n && strings.EqualFold(args[:n], name) && (len(args) == n || args[n] == ' ') {
-				p, rest, longest, found = q, strings.TrimSpace(args[n:]), n, true
-			}
-		}
-	}
-	return p, rest, found
-}
-
-// notFound reports that no speaker matches args.
-func (c *CommandLine) notFound(args string) error {
-	if args == "" {
-		return c.printf("Who? Type a number, a label or a name; who lists them.")
-	}
-	return c.printf("No speaker is called %s; who lists all.", args)
-}
-
-// refused answers that a change of the annotations is not possible.
-func (c *CommandLine) refused(err error) error { return c.printf("Nothing changed: %s.", err) }
-
-func (c *CommandLine) name(args string) error {
-	p, name, found := find(c.session(), args)
-	switch {
-	case !found:
-		return c.notFound(args)
-	case name == "":
-		return c.printf("Which name? Type name %s and the name.", p.Name)
-	}
-	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
-		return c.refused(err)
-	}
-	_ = c.printf("%s is now %s.", p.Name, c.session().Name(p.Label))
-	return c.offerToRemember(p)
-}
-
-func (c *CommandLine) merge(args string) error {
-	s := c.session()
-	from, rest, found := find(s, args)
-	if !found {
-		return c.notFound(args)
-	}
-	rest = strings.TrimSpace(strings.TrimPrefix(rest, "into "))
-	into, more, found := find(s, rest)
-	if !found || more != "" {
-		return c.notFound(rest)
-	}
-	if from.Label == into.Label {
-		return c.printf("%s cannot be merged with itself.", from.Name)
-	}
-	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
-		return c.refused(err)
-	}
-	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
-}
-
-func (c *CommandLine) mute(args string) error {
-	p, rest, found := find(c.session(), args)
-	if !found || rest != "" {
-		return c.notFound(args)
-	}
-	_ = c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil })
-	return c.printf("%s.", display.MuteText(p.Name, !p.Muted))
-}
-
 func (c *CommandLine) bookmark(note string) error {
 	at := c.o.Snapshot().Position
 	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, note) }); err != nil {
@@ -349,34 +274,35 @@ func (c *CommandLine) export(string) error {
 	a, revision := c.o.Annotations.Load()
 	text, err := c.o.Export(a)
 	if err != nil {
-		return c.failed(err)
+		return c.result("", err)
 	}
 	c.o.Annotations.MarkSaved(revision)
 	return c.printf("%s", display.TerminalSafe(text))
 }
 
-// failed answers that something went wrong, and what to do.
-func (c *CommandLine) failed(err error) error {
-	_ = c.out.Error(err.Error())
-	if next := hint.Of(err); next != "" {
-		_ = c.printf("%s", display.TerminalSafe(next))
+// result answers what was done, if anything, or what went wrong and what to do.
+func (c *CommandLine) result(text string, err error) error {
+	switch next := hint.Of(err); {
+	case err != nil:
+		_ = c.out.Error(err.Error())
+		if next != "" {
+			_ = c.printf("%s", display.TerminalSafe(next))
+		}
+	case text != "":
+		_ = c.printf("%s.", display.TerminalSafe(text))
 	}
 	return c.out.failure()
 }
 
 func (c *CommandLine) record(string) error {
-	text, err := c.o.Record()
-	if err != nil {
-		return c.failed(err)
-	}
-	return c.printf("%s.", display.TerminalSafe(text))
+	return c.result(c.o.Record())
 }
 
 // microphone lists the devices, and continues with the one of a number.
 func (c *CommandLine) microphone(args string) error {
 	list, err := c.o.Microphones.List()
 	if err != nil {
-		return c.failed(err)
+		return c.result("", err)
 	}
 	if args == "" {
 		for i, d := range list {
@@ -392,11 +318,7 @@ func (c *CommandLine) microphone(args string) error {
 	if err != nil || n < 1 || n > len(list) {
 		return c.printf("%s is not the number of a microphone; microphone lists them.", args)
 	}
-	text, err := c.o.Microphones.Use(list[n-1].Input)
-	if err != nil {
-		return c.failed(err)
-	}
-	return c.printf("%s.", display.TerminalSafe(text))
+	return c.result(c.o.Microphones.Use(list[n-1].Input))
 }
 
 func (c *CommandLine) pause(string) error {
@@ -460,53 +382,4 @@ func (c *CommandLine) quit(string) error {
 		return c.printf("%s.", text)
 	}
 	return ErrQuit
-}
-
-// offerToRemember offers once to remember the voice of a speaker who got a name.
-func (c *CommandLine) offerToRemember(was display.Speaker) error {
-	s := c.session()
-	name := s.Name(was.Label)
-	if c.o.Memory == nil || !c.o.Memory.Asks() || c.offered[was.Label] || name == s.Match(was.Label) {
-		return c.out.failure()
-	}
-	c.offered[was.Label] = true
-	return c.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)
-}
-
-func (c *CommandLine) remember(args string) error {
-	s := c.session()
-	p, rest, found := find(s, args)
-	switch {
-	case !found || rest != "":
-		return c.notFound(args)
-	case s.Annotations.Name(p.Label) == p.Label:
-		return c.printf("%s has no name yet. Type name %s and the name.", p.Name, p.Name)
-	}
-	text, err := c.o.Memory.Remember(p.Label)
-	if err != nil {
-		return c.failed(err)
-	}
-	return c.printf("%s.", display.TerminalSafe(text))
-}
-
-func (c *CommandLine) never(string) error {
-	if err := c.o.Memory.Never(); err != nil {
-		return c.failed(err)
-	}
-	return c.printf("hubbub does not ask again. remember still learns a voice.")
-}
-
-// correctVoices applies changed names to what was learnt in this session.
-func (c *CommandLine) correctVoices() error {
-	if c.o.Memory == nil {
-		return c.out.failure()
-	}
-	text, err := c.o.Memory.Correct()
-	switch {
-	case err != nil:
-		return c.failed(err)
-	case text != "":
-		return c.printf("%s.", display.TerminalSafe(text))
-	}
-	return c.out.failure()
 }
