@@ -93,15 +93,13 @@ func (m *model) listRows(s *display.Session) []listRow {
 	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width && display.EqualTurns(c.timeline, s.Timeline) {
 		return c.rows
 	}
-	words := strings.Fields(strings.ToLower(v.filter.text))
 	who := ""
 	if v.filter.who != "" {
 		who = s.Annotations.Root(v.filter.who)
 	}
 	var rows []listRow
 	add := func(r listRow) {
-		text := strings.ToLower(r.name + " " + r.note + " " + r.turn.Text)
-		if who != "" && r.label != who || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+		if who != "" && r.label != who || !display.HasWords(r.name+" "+r.note+" "+r.turn.Text, v.filter.text) {
 			return
 		}
 		rows = append(rows, r)

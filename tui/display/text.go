@@ -79,6 +79,17 @@ func Times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+// HasWords reports whether a text has all words, in any case.
+func HasWords(text, words string) bool {
+	text = strings.ToLower(text)
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
 // Clock is a position or length in seconds as m:ss, or h:mm:ss from one hour on.
 // It counts complete seconds.
 func Clock(seconds float64) string {

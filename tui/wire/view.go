@@ -6,9 +6,7 @@ package wire
 
 import (
 	"fmt"
-	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"hubbub/protocol"
@@ -217,32 +215,23 @@ type rowCache struct {
 	version int64
 	filter  filter
 	rows    []row
-	matches map[int64]bool // by record number, whether it matches the filter's text
 }
-
-// maxMatches bounds the matches that are cached.
-const maxMatches = 1 << 14
 
 // visibleRows are the rows that the filter leaves, oldest first.
 func (v *View) visibleRows() []row {
-	cache := &v.rows
-	if cache.filter != v.filter || len(cache.matches) > maxMatches || cache.matches == nil {
-		cache.matches, cache.version = map[int64]bool{}, -1
+	if c := v.rows; c.rows != nil && c.filter == v.filter && c.version == v.snapshot.Version {
+		return c.rows
 	}
-	if cache.version == v.snapshot.Version {
-		return cache.rows
-	}
-	words := strings.Fields(strings.ToLower(v.filter.text))
 	out := make([]row, 0, v.snapshot.Entries.Len())
 	for i := range v.snapshot.Entries.Len() {
 		for _, r := range v.unfold(entryRow(v.snapshot.Entries.At(i))) {
-			if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || len(words) > 0 && !cache.match(r, words) {
+			if v.filter.direction != "" && r.record.Dir != v.filter.direction || !v.filter.kinds.includes(r) || !r.matches(v.filter.text) {
 				continue
 			}
 			out = append(out, r)
 		}
 	}
-	cache.version, cache.filter, cache.rows = v.snapshot.Version, v.filter, out
+	v.rows = rowCache{v.snapshot.Version, v.filter, out}
 	return out
 }
 
@@ -270,20 +259,13 @@ func (v *View) chunks(r row) (rows []row) {
 	return rows
 }
 
-// match reports whether a row has all words, in what is visible or in the raw message.
-func (c *rowCache) match(r row, words []string) bool {
-	if r.run == nil { // a run still grows
-		if ok, known := c.matches[r.record.Number]; known {
-			return ok
-		}
+// matches reports whether a row has all words, in what is visible or in the raw message.
+func (r row) matches(words string) bool {
+	if words == "" {
+		return true
 	}
 	text, _ := rowText(r)
-	text = strings.ToLower(string(r.record.Dir) + " " + string(r.record.Kind) + " " + text + " " + string(r.record.Raw))
-	ok := !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-	if r.run == nil {
-		c.matches[r.record.Number] = ok
-	}
-	return ok
+	return display.HasWords(string(r.record.Dir)+" "+string(r.record.Kind)+" "+text+" "+string(r.record.Raw), words)
 }
 
 // ToNewest shows the newest rows.
