@@ -101,39 +101,9 @@ func (a *Accessible) State(s display.State) error {
 		s.Health, _ = status.Health(time.Now(), s.Latency)
 	}
 	a.previous = &s
-	if s.Source != "" && s.Source != old.Source {
-		switch source := display.TerminalSafe(s.Source); {
-		case s.Watching:
-			_ = a.line("Watching %s. There is no sound here.", source)
-		case s.Playback != nil:
-			_ = a.line("Replaying %s.", source)
-		default:
-			_ = a.line("Listening to %s.", source)
-		}
-	}
-	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
-		_ = a.line("Notice: %s.", display.TerminalSafe(s.SourceNotice))
-	}
-	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
-		text := inputWarning(s)
-		if a.o.Microphones != nil {
-			text += " Microphone lists others."
-		}
-		_ = a.line("%s", text)
-	}
-	switch r, before := s.Recording, old.Recording; {
-	case r == nil:
-	case r.Stopped != "" && (before == nil || before.Stopped == ""):
-		_ = a.line("Warning: %s.", display.TerminalSafe(r.Stopped))
-	case before == nil:
-		free := ""
-		if r.Free > 0 {
-			free = ", " + display.Bytes(r.Free) + " free"
-		}
-		_ = a.line("Recording%s.", free)
-	}
-	if s.Playback != nil { // there is no connection
-	} else if first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server {
+	a.reportInput(old, s)
+	a.reportRecording(old.Recording, s.Recording)
+	if s.Playback == nil && (first || s.Conn != old.Conn || s.ConnReason != old.ConnReason && s.Conn != display.Reconnecting || s.Server != old.Server) {
 		_ = a.line("%s", connSentence(s))
 	}
 	if s.Stream != old.Stream && s.Stream != "" && !s.Watching {
@@ -156,6 +126,45 @@ func (a *Accessible) State(s display.State) error {
 		_ = a.line("Finished after %s.", display.Clock(s.Position))
 	}
 	return a.err
+}
+
+// reportInput reports where the audio comes from, and what is wrong with it.
+func (a *Accessible) reportInput(old, s display.State) {
+	if s.Source != "" && s.Source != old.Source {
+		switch source := display.TerminalSafe(s.Source); {
+		case s.Watching:
+			_ = a.line("Watching %s. There is no sound here.", source)
+		case s.Playback != nil:
+			_ = a.line("Replaying %s.", source)
+		default:
+			_ = a.line("Listening to %s.", source)
+		}
+	}
+	if s.SourceNotice != "" && s.SourceNotice != old.SourceNotice {
+		_ = a.line("Notice: %s.", display.TerminalSafe(s.SourceNotice))
+	}
+	if s.InputProblem != "" && s.InputProblem != old.InputProblem {
+		text := inputWarning(s)
+		if a.o.Microphones != nil {
+			text += " Microphone lists others."
+		}
+		_ = a.line("%s", text)
+	}
+}
+
+// reportRecording reports that a recording has begun, or failed.
+func (a *Accessible) reportRecording(before, r *display.Recording) {
+	switch {
+	case r == nil:
+	case r.Stopped != "" && (before == nil || before.Stopped == ""):
+		_ = a.line("Warning: %s.", display.TerminalSafe(r.Stopped))
+	case before == nil:
+		free := ""
+		if r.Free > 0 {
+			free = ", " + display.Bytes(r.Free) + " free"
+		}
+		_ = a.line("Recording%s.", free)
+	}
 }
 
 // inputWarning is the problem of the input as a sentence.
