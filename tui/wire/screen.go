@@ -244,10 +244,28 @@ func (p painter) drawGapChart(c *canvas.Canvas, y int) {
 	if cells < 10 {
 		return
 	}
+	longest, lost := p.gaps(cells)
+	for i, gap := range longest {
+		style := canvas.Good
+		if gap > trace.StallGap {
+			style = canvas.Warn.Bold()
+		}
+		switch n := min(max(int(gap*canvas.Subcells/time.Second), 1), canvas.Subcells); {
+		case lost[i]:
+			c.Set(x+i, y, p.Glyphs.Gap, canvas.Bad.Bold())
+		case gap > 0:
+			c.Set(x+i, y, p.Glyphs.Rise[n], style)
+		}
+	}
+}
+
+// gaps are the longest time without a chunk in each cell of the chart, and whether chunks
+// or a stream were lost in it.
+func (p painter) gaps(cells int) (longest []time.Duration, lost []bool) {
 	cell := chartSpan / time.Duration(cells)
 	newest := p.at.UnixNano() / int64(cell)
 	column := func(t time.Time) int { return cells - 1 - int(newest-t.UnixNano()/int64(cell)) }
-	longest, lost := make([]time.Duration, cells), make([]bool, cells)
+	longest, lost = make([]time.Duration, cells), make([]bool, cells)
 	chunks := p.snapshot.Chunks
 	for i := chunks.Len() - 1; i >= 0; i-- {
 		r := chunks.At(i)
@@ -278,18 +296,7 @@ func (p painter) drawGapChart(c *canvas.Canvas, y int) {
 			lost[k] = true
 		}
 	}
-	for i, gap := range longest {
-		style := canvas.Good
-		if gap > trace.StallGap {
-			style = canvas.Warn.Bold()
-		}
-		switch n := min(max(int(gap*canvas.Subcells/time.Second), 1), canvas.Subcells); {
-		case lost[i]:
-			c.Set(x+i, y, p.Glyphs.Gap, canvas.Bad.Bold())
-		case gap > 0:
-			c.Set(x+i, y, p.Glyphs.Rise[n], style)
-		}
-	}
+	return longest, lost
 }
 
 func (p painter) drawList(c *canvas.Canvas, l layout, rows []row) {
