@@ -41,7 +41,7 @@ func press(m *model, keys ...string) (last tea.Cmd) {
 		for typ, name := range map[tea.KeyType]string{
 			tea.KeyLeft: "left", tea.KeyRight: "right", tea.KeyShiftLeft: "shift+left", tea.KeyHome: "home", tea.KeyEnd: "end",
 			tea.KeyEnter: "enter", tea.KeyBackspace: "backspace", tea.KeyShiftRight: "shift+right",
-			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeySpace: "space", tea.KeyEsc: "esc", tea.KeyTab: "tab",
+			tea.KeyPgUp: "pgup", tea.KeyPgDown: "pgdown", tea.KeyUp: "up", tea.KeyDown: "down", tea.KeyCtrlC: "ctrl+c", tea.KeyCtrlZ: "ctrl+z", tea.KeySpace: "space", tea.KeyEsc: "esc", tea.KeyTab: "tab",
 		} {
 			if k == name {
 				msg = tea.KeyMsg{Type: typ}

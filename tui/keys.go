@@ -26,6 +26,7 @@ type binding struct {
 	digit func(*model, int)  // instead of do, for keys that are digits: 0 is key 1
 	needs func(Options) bool // nil = always available
 
+	always   bool   // also while text is typed or a question is asked
 	opposite string // key of the binding after it, if that has no help; "" = none
 }
 
@@ -48,7 +49,7 @@ func newBindings() []binding {
 	hasWire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
-		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt},
+		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
 		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: action((*model).nextHelpPage)},
 		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: action((*model).back)},
 		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
@@ -126,7 +127,7 @@ func newBindings() []binding {
 
 		{keys: []string{":"}, name: "command", help: "command by name", short: "command", on: anyScreen, do: action((*model).askCommand)},
 		{keys: []string{"M"}, name: "mouse", help: "mouse off, to copy", short: "mouse", on: anyScreen, do: (*model).toggleMouse},
-		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }},
+		{keys: []string{"ctrl+z"}, name: "suspend", help: "suspend", on: anyScreen, do: func(*model) tea.Cmd { return tea.Suspend }, always: true},
 	}
 }
 
@@ -194,7 +195,9 @@ func (b binding) keyText(ascii bool) string {
 // key handles a key message. Keys in quick succession can arrive as one message
 // with several runes.
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
-	if m.input != nil && msg.Type != tea.KeyCtrlC {
+	b := m.byKey[anyScreen][msg.String()]
+	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character
+	if m.input != nil && !always {
 		m.dirty = true
 		return m.inputKey(msg)
 	}
@@ -218,14 +221,14 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 			cmds = append(cmds, m.inputKey(tea.KeyMsg{Type: tea.KeyRunes, Runes: msg.Runes[i:]}))
 			break
 		}
-		if m.question != nil && name != "ctrl+c" {
+		if m.question != nil && !always {
 			m.dirty = true
 			cmd, taken := m.questionKey(name)
 			if cmds = append(cmds, cmd); taken {
 				continue
 			}
 		}
-		if m.choice != nil && name != "ctrl+c" {
+		if m.choice != nil && !always {
 			m.dirty = true
 			m.choiceKey(name)
 			continue

@@ -312,12 +312,20 @@ func TestHelpAfterAResize(t *testing.T) {
 	screenHasNot(t, m, "name a speaker")
 }
 
-// TestInterruptWhileTyping: ctrl+c always interrupts.
+// TestInterruptWhileTyping: ctrl+c always interrupts, and ctrl+z suspends.
 func TestInterruptWhileTyping(t *testing.T) {
-	for _, begin := range []string{"b", ":", "r"} {
+	for _, begin := range []string{"b", ":", "r", "m"} {
 		m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 100, 30)
 		press(m, "1", begin)
 		typeText(m, "Ann")
+		before := ansi.Strip(m.View())
+		if msg := runCommand(press(m, "ctrl+z")); msg != tea.Suspend() {
+			t.Errorf("after %s ctrl+z does not suspend, but %v", begin, msg)
+		}
+		m.Update(tea.ResumeMsg{})
+		if after := ansi.Strip(m.View()); after != before {
+			t.Errorf("after %s and ctrl+z the prompt has changed:\n%s", begin, after)
+		}
 		if cmd := press(m, "ctrl+c"); cmd == nil || !m.interrupted {
 			t.Errorf("after %s ctrl+c does not interrupt", begin)
 		}
