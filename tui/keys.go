@@ -50,7 +50,7 @@ func newBindings() []binding {
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
-		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: action((*model).nextHelpPage)},
+		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: view(action((*model).nextHelpPage))},
 		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: action((*model).back)},
 		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
 		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", needs: player, do: action((*model).togglePause)},
@@ -78,16 +78,16 @@ func newBindings() []binding {
 		{keys: []string{"x"}, name: "mute", help: "mute a lane", short: "mute", do: withLane("mute", (*model).toggleMute)},
 		{keys: []string{"o"}, name: "solo", help: "one lane only", short: "solo", do: withLane("only", (*model).toggleSolo)},
 		{keys: []string{"s"}, name: "sort", help: "sort by talk time", short: "sort", do: action((*model).toggleSort)},
-		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: action(func(m *model) { m.presenter = !m.presenter })},
+		{keys: []string{"f"}, name: "presenter", hint: "presenter", help: "presenter view", do: view(action(func(m *model) { m.presenter = !m.presenter }))},
 		{keys: []string{"b"}, name: "bookmark", hint: "bookmark", help: "set a bookmark", do: action((*model).addBookmark)},
 		{keys: []string{"["}, name: "previous bookmark", help: "to bookmarks", short: "bookmarks", do: action(func(m *model) { m.jumpToBookmark(-1) })},
 		{keys: []string{"]"}, name: "next bookmark", do: action(func(m *model) { m.jumpToBookmark(1) })},
 		{keys: []string{"B"}, name: "remove bookmark", help: "remove that bookmark", short: "remove it", do: action((*model).removeBookmark)},
-		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: action((*model).openList)},
+		{keys: []string{"t", "l"}, name: "turns", hint: "turns", help: "list of turns", do: view(action((*model).openList))},
 		{keys: []string{"e"}, name: "export", hint: "export", help: "export", needs: func(o Options) bool { return o.Export != nil }, do: (*model).export},
 		{keys: []string{"R"}, name: "record", help: "record, stop", short: "record", needs: func(o Options) bool { return o.Record != nil }, do: (*model).record},
-		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: (*model).openMicrophones},
-		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: action((*model).openWire)},
+		{keys: []string{"i"}, name: "microphone", help: "choose the microphone", short: "microphone", needs: func(o Options) bool { return o.Microphones != nil }, do: view((*model).openMicrophones)},
+		{keys: []string{"w"}, name: "wire", hint: "wire", help: "wire view", needs: hasWire, do: view(action((*model).openWire))},
 
 		{keys: []string{"w"}, name: "timeline", hint: "timeline", help: "the timeline", on: wireScreen, do: action(func(m *model) { m.wire = nil })},
 		{keys: []string{"esc"}, name: "back", help: "back", on: wireScreen, do: action((*model).back)},
@@ -254,6 +254,17 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 // action is a binding's function that needs no command.
 func action(f func(*model)) func(*model) tea.Cmd {
 	return func(m *model) tea.Cmd { f(m); return nil }
+}
+
+// view is the function of a key that opens a view, unless the screen is too small for it.
+func view(open func(*model) tea.Cmd) func(*model) tea.Cmd {
+	return func(m *model) tea.Cmd {
+		if m.layout().small {
+			m.notify("no room for this view", canvas.Warn)
+			return nil
+		}
+		return open(m)
+	}
 }
 
 func scrollBy(part float64) func(*model) tea.Cmd {

@@ -382,4 +382,14 @@ func TestSmallScreen(t *testing.T) {
 	press(m, "b", "enter")
 	press(m, "q")
 	screenHas(t, m, "q again quits")
+	m = wireModel(tuitest.Log(false), 100, 30)
+	press(m, "w")
+	m.Update(tea.WindowSizeMsg{Width: 39, Height: 12})
+	for _, key := range []string{"?", "t", "f", "w"} {
+		press(m, "esc", key)
+		screenHas(t, m, "no room for this view")
+		if m.screen() != timelineScreen || m.help > 0 || m.presenter {
+			t.Errorf("%s opens a view that is not drawn", key)
+		}
+	}
 }
