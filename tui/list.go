@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -74,9 +75,15 @@ func (r listRow) text() string {
 	return fmt.Sprintf("%s to %s  %s%s\n", display.ClockTenths(r.turn.Start), display.ClockTenths(r.turn.End), r.name, said)
 }
 
+// listInterval is how often new turns are added to the rows: those of a fast replay that
+// change more often cannot be read.
+const listInterval = 200 * time.Millisecond
+
 // listCache keeps the rows: sorting hours of turns on every redraw would cost too
 // much.
 type listCache struct {
+	at       time.Time
+	stale    bool // there are other turns since
 	filter   listFilter
 	revision int64 // of the annotations
 	width    int   // of the lines of text
@@ -90,14 +97,17 @@ func (m *model) listRows(s *display.Session) []listRow {
 	_, revision := m.annotations.Load()
 	_, _, width, _ := m.listLayout(m.layout())
 	width = max(width-textIndent(s), 10)
-	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width && display.EqualTurns(c.timeline, s.Timeline) {
-		return c.rows
+	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width {
+		c.stale = !display.EqualTurns(c.timeline, s.Timeline)
+		if age := m.now().Sub(c.at); !c.stale || age >= 0 && age < listInterval {
+			return c.rows
+		}
 	}
 	who := ""
 	if v.filter.who != "" {
 		who = s.Annotations.Root(v.filter.who)
 	}
-	var rows []listRow
+	rows := make([]listRow, 0, len(v.cache.rows)+64)
 	add := func(r listRow) {
 		if who != "" && r.label != who || !display.HasWords(r.name+" "+r.note+" "+r.turn.Text, v.filter.text) {
 			return
@@ -120,7 +130,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
-	v.cache = listCache{v.filter, revision, width, s.Timeline, rows}
+	v.cache = listCache{m.now(), false, v.filter, revision, width, s.Timeline, rows}
 	return rows
 }
 

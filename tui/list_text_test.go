@@ -99,7 +99,8 @@ func TestListFindsAndCopiesWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A text that arrives late appears without an event of the service.
+// A text that arrives late appears without an event of the service, at the latest a fifth
+// of a second later.
 func TestListShowsLateText(t *testing.T) {
 	s := saidState()
 	text := s.Timeline.Lanes[0].Turns[0].Text
@@ -111,6 +112,8 @@ func TestListShowsLateText(t *testing.T) {
 	screenHasNot(t, m, "the quick brown fox")
 	s.Timeline.Texts++
 	m.later(s)
+	screenHasNot(t, m, "the quick brown fox")
+	m.tickLater()
 	screenHas(t, m, "the quick brown fox")
 	if got := ansi.Strip(m.View()); !strings.Contains(strings.Join(strings.Fields(got), " "), text) {
 		t.Errorf("the text is not whole:\n%s", got)

@@ -211,6 +211,9 @@ func (m *model) refreshTimeline() {
 	if elapsed := m.elapsedAt(now); elapsed != m.elapsed {
 		m.elapsed, m.dirty = elapsed, true
 	}
+	if m.list != nil && m.list.cache.stale {
+		m.dirty = true
+	}
 	if m.notice != "" && now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice, m.dirty = "", true
 	}
