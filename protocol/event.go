@@ -54,6 +54,12 @@ type Event struct {
 	Received time.Time
 }
 
+// IsTurn reports whether the event is the start or the end of a turn, and could be
+// parsed.
+func (e Event) IsTurn() bool {
+	return e.Err == "" && (e.Type == TypeSpeakerStart || e.Type == TypeSpeakerEnd)
+}
+
 // eventJSON is the JSON form of an Event.
 type eventJSON struct {
 	Type    string         `json:"type"`

@@ -117,7 +117,7 @@ func (t *Timeline) Apply(e Event) (finished []Turn) {
 	case e.Type == TypeText:
 		t.setText(e.Transcript)
 		return nil
-	case e.Type != TypeSpeakerStart && e.Type != TypeSpeakerEnd:
+	case !e.IsTurn():
 		t.counts.Unknown++
 		return nil
 	case !(e.Timestamp >= 0 && e.Timestamp <= MaxTimestamp): // also NaN

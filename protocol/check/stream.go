@@ -66,7 +66,7 @@ func (st *stream) add(e protocol.Event) {
 		if len(st.faults) < 3 {
 			st.faults = append(st.faults, protocol.Clean(e.Message, 200))
 		}
-	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
+	case e.IsTurn():
 		st.turns.Apply(e)
 		if st.events++; st.events == 1 {
 			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)

@@ -91,7 +91,7 @@ func (m *eventMerger) add(e protocol.Event) (out []protocol.Event) {
 		}
 		e.Raw = protocol.NewTextEvent(e.Transcript).Raw
 	}
-	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+	if !e.IsTurn() {
 		return append(out, e)
 	}
 	if m.streams > 1 {

@@ -74,7 +74,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 		e = protocol.Event{Raw: protocol.OneLine([]byte(text)), Err: text + ", which services do not send"}
 	}
 	e.Received = s.config.now()
-	if e.Err == "" && (e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd) {
+	if e.IsTurn() {
 		s.mu.Lock()
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
 		s.mu.Unlock()

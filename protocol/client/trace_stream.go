@@ -173,7 +173,7 @@ func (t *streamTracer) event(e protocol.Event, size int, session float64) {
 		r.Kind, r.Fault, r.Text = trace.KindError, true, e.Err
 	case e.Type == protocol.TypeError:
 		r.Kind, r.Fault = trace.KindError, true
-	case e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd:
+	case e.IsTurn():
 		r.Text = fmt.Sprintf("%s at %.3f s", protocol.Label(e.Speaker), e.Timestamp)
 		if session != e.Timestamp {
 			r.Text += fmt.Sprintf(" (session %.3f s)", session)

@@ -250,7 +250,7 @@ func (t *trackLabels) label(track int, theirs string) string {
 // event is an event of a track in the session; without rooms, turns of a track that
 // overlap or touch in time are one.
 func (t *trackLabels) event(track int, e protocol.Event) (protocol.Event, bool) {
-	if e.Err != "" || e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+	if !e.IsTurn() {
 		return e, true
 	}
 	key := trackLabel{track, protocol.Label(e.Speaker)}

@@ -36,9 +36,7 @@ func checkEvents(check func([]message) string) func(*prober) string {
 // without any the rule is skipped.
 func checkTurns(check func(turns []message) string) func(*prober) string {
 	return checkEvents(func(all []message) string {
-		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool {
-			return m.Err != "" || m.Type != protocol.TypeSpeakerStart && m.Type != protocol.TypeSpeakerEnd
-		})
+		turns := slices.DeleteFunc(slices.Clone(all), func(m message) bool { return !m.IsTurn() })
 		if len(turns) == 0 {
 			skipped("there were no events: see events/speech")
 		}

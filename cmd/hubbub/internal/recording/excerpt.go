@@ -22,9 +22,8 @@ func (x excerpt) place(at float64) float64 {
 // turn's start or end belongs to the part in which it arrives. A start before the
 // part is at its beginning: its turn may reach into it.
 func (x excerpt) event(e protocol.Event) (protocol.Event, bool) {
-	turn := e.Err == "" && (e.Type == protocol.TypeSpeakerStart || e.Type == protocol.TypeSpeakerEnd)
 	switch {
-	case !turn:
+	case !e.IsTurn():
 		return e, math.IsInf(x.until, 1)
 	case e.Type == protocol.TypeSpeakerStart && e.Timestamp >= x.until:
 		return e, false
