@@ -19,6 +19,7 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
+	"hubbub/tui/display"
 	"hubbub/tui/plain"
 )
 
@@ -213,15 +214,11 @@ func (a *App) refine(ctx context.Context, rec *recording.Recording) ([]protocol.
 
 // printChanges lists changed turns on standard error.
 func (a *App) printChanges(changes []secondpass.Change) error {
-	switch len(changes) {
-	case 0:
+	if len(changes) == 0 {
 		a.notice("the second pass changed no turns")
 		return nil
-	case 1:
-		a.notice("the second pass changed 1 turn (- removed, + added):")
-	default:
-		a.notice("the second pass changed %d turns (- removed, + added):", len(changes))
 	}
+	a.notice("the second pass changed %s (- removed, + added):", display.Count(int64(len(changes)), "turn"))
 	p, err := plain.NewPrinter(a.Stderr, plain.FormatLines, "")
 	if err != nil {
 		return err
