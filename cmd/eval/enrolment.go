@@ -13,6 +13,7 @@ import (
 
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
@@ -140,7 +141,7 @@ func (ev *evaluator) measureEnrolment(ctx context.Context, out io.Writer) error 
 	case err != nil:
 		return err
 	case ev.json:
-		return writeJSON(out, namesTable{engine.Version(), engine.WeightsVersion(), rows})
+		return protocol.WriteJSON(out, namesTable{engine.Version(), engine.WeightsVersion(), rows})
 	}
 	if err := writeNames(out, rows); err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
@@ -259,7 +260,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if s.json {
-		return writeJSON(stdout, jsonTables(tables))
+		return protocol.WriteJSON(stdout, jsonTables(tables))
 	}
 	if err := writeText(stdout, tables, s); err != nil || s.against == "" {
 		return err

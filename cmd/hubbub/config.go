@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"hubbub/cmd/hubbub/internal/keyring"
 	"hubbub/cmd/hubbub/internal/session"
 	"hubbub/cmd/hubbub/internal/settings"
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 	"hubbub/tui"
 )
@@ -109,9 +109,7 @@ func (a *App) config(format string) error {
 	}
 	all = append(all, apiKey(flags.Lookup("server").Value.String()))
 	if format == "json" {
-		enc := json.NewEncoder(a.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return protocol.WriteJSON(a.Stdout, struct {
 			File     string           `json:"file"`
 			Exists   bool             `json:"exists"`
 			Settings []settings.Value `json:"settings"`

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hubbub/cmd/hubbub/internal/session"
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
@@ -97,9 +97,7 @@ func printJSONList[T any](w io.Writer, list []T) error {
 	if list == nil {
 		list = []T{}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return protocol.WriteJSON(w, list)
 }
 
 // writeReport writes the file of --report, which only its owner reads; "" = none.
