@@ -243,16 +243,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		ev.progress = stderr
 	}
-	if s.cohort != "" {
+	switch {
+	case s.cohort != "":
 		return ev.writeCohort(ctx, stdout)
-	}
-	if s.enrolment != "" {
+	case s.enrolment != "":
 		return ev.measureEnrolment(ctx, stdout)
-	}
-	if s.decoderDir != "" {
+	case s.decoderDir != "":
 		return ev.exportDecoder(ctx, sets)
-	}
-	if s.tunes() {
+	case s.tunes():
 		return ev.sweep(ctx, sets, stdout)
 	}
 	tables, err := ev.measure(ctx, sets)
