@@ -15,9 +15,7 @@ type member struct {
 	clock   deviceClock // empty while the device is lost
 	samples int64       // so far, with those of silence
 	lost    error       // why the device delivers nothing; nil = it delivers
-	found   chan Source // receives the device that takes its place
-	stop    context.CancelFunc
-	ended   sync.WaitGroup // the attempts
+	again   reopening   // while it is lost
 
 	mu     sync.Mutex // guards what follows, which the reader alone changes
 	device timedSource
@@ -28,7 +26,7 @@ type member struct {
 // delivered anything.
 func (m *member) read(ctx context.Context, dst []float32) (int, error) {
 	select {
-	case src := <-m.found:
+	case src := <-m.again.found:
 		m.replace(src)
 	default:
 	}
@@ -59,19 +57,12 @@ func (m *member) read(ctx context.Context, dst []float32) (int, error) {
 // lose begins to reopen the device.
 func (m *member) lose(reason error) {
 	m.lost, m.clock = reason, deviceClock{}
-	ctx, stop := context.WithCancel(context.Background())
-	m.stop = stop
-	m.ended.Go(func() {
-		if src := reopenDevice(ctx, m.device); src != nil {
-			m.found <- src
-		}
-	})
+	m.again.start(context.Background(), m.device)
 }
 
 // replace continues with a device that was found.
 func (m *member) replace(src Source) {
-	m.stop()
-	m.ended.Wait()
+	m.again.stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before += m.device.overflows()
@@ -80,13 +71,7 @@ func (m *member) replace(src Source) {
 
 func (m *member) close() error {
 	if m.lost != nil {
-		m.stop()
-		m.ended.Wait()
-	}
-	select {
-	case src := <-m.found:
-		m.replace(src)
-	default:
+		m.again.stop()
 	}
 	return m.device.Close()
 }

@@ -1,10 +1,10 @@
 package capture
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -80,29 +80,15 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 		r.endOutage(o.began(), began)
 	}
 	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
-	attempts, stop := context.WithCancel(ctx)
-	found := make(chan Source, 1) // nil = the attempts were stopped
-	go func() {
-		defer close(found)
-		if src := reopenDevice(attempts, device); src != nil {
-			found <- src
-		}
-	}()
-	defer func() {
-		stop()
-		for src := range found {
-			_ = src.Close()
-		}
-	}()
+	var again reopening
+	again.start(ctx, device)
+	defer again.stop()
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
 	for {
 		select {
-		case src, ok := <-found:
-			if !ok {
-				return cmp.Or(ctx.Err(), lost)
-			}
+		case src := <-again.found:
 			r.replaceSource(src)
 			return r.resume(ctx, from.due(device.elapsed()), began)
 		case x := <-r.exchanges: // chosen by the user
@@ -121,25 +107,45 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	}
 }
 
-// reopenDevice tries until the device delivers audio; nil when ctx ends first.
-func reopenDevice(ctx context.Context, device reopener) (src Source) {
-	defer func() {
-		if recover() != nil { // of the native library: the outage lasts
-			src = nil
-		}
-	}()
+// reopening tries to reopen a device, on a goroutine that stop ends.
+type reopening struct {
+	found  chan Source // receives the device that takes its place
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+func (a *reopening) start(ctx context.Context, device reopener) {
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.found = make(chan Source, 1)
+	a.ended.Go(func() { a.run(ctx, device) })
+}
+
+// stop closes a device that was found and not received.
+func (a *reopening) stop() {
+	a.cancel()
+	a.ended.Wait()
+	select {
+	case src := <-a.found:
+		_ = src.Close()
+	default:
+	}
+}
+
+// run tries until the device delivers audio or ctx ends.
+func (a *reopening) run(ctx context.Context, device reopener) {
+	defer func() { _ = recover() }() // of the native library: the outage lasts
 	begun := time.Now()
 	for ctx.Err() == nil {
 		src, err := device.reopen(ctx, time.Since(begun) >= defaultAfter)
 		if err == nil {
-			return src
+			a.found <- src
+			return
 		}
 		select {
 		case <-time.After(reopenInterval):
 		case <-ctx.Done():
 		}
 	}
-	return nil
 }
 
 // fill delivers silence from the next chunk up to chunk to.

@@ -92,7 +92,7 @@ func openPair(ctx context.Context, first, second string) (Source, error) {
 }
 
 func newPair(first, second timedSource) *pair {
-	a, b := &member{device: first, found: make(chan Source, 1)}, &member{device: second, found: make(chan Source, 1)}
+	a, b := &member{device: first}, &member{device: second}
 	a.other, b.other = b, a
 	return &pair{first: a, second: b, now: first.elapsed, track: signal.NewInterpolator(), echo: signal.NewEchoSuppressor(), in: make([]float32, ChunkSamples)}
 }
@@ -186,9 +186,9 @@ func (p *pair) overflows() int64  { return p.first.overflows() + p.second.overfl
 // reopen waits until one of the devices, which both reopen themselves, is back.
 func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
 	select {
-	case src := <-p.first.found:
+	case src := <-p.first.again.found:
 		p.first.replace(src)
-	case src := <-p.second.found:
+	case src := <-p.second.again.found:
 		p.second.replace(src)
 	case <-ctx.Done():
 		return nil, ctx.Err()
