@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hubbub/protocol"
 	"hubbub/protocol/client"
 )
 
@@ -61,10 +62,11 @@ func (r Report) Text(w io.Writer) error {
 // sent is still decided.
 func Run(ctx context.Context, o Options) Report {
 	t := &tally{streams: o.Streams}
-	ended := make(chan struct{})
+	running, end := context.WithCancel(context.Background())
+	defer end()
 	var progress, streams sync.WaitGroup
 	if o.Progress != nil {
-		progress.Go(func() { showProgress(t, o.Progress, ended) })
+		progress.Go(func() { protocol.Every(running, time.Second, func() { o.Progress(t.report()) }) })
 	}
 	start := time.Now()
 	for i := range o.Streams {
@@ -74,22 +76,9 @@ func Run(ctx context.Context, o Options) Report {
 		})
 	}
 	streams.Wait()
-	close(ended)
+	end()
 	progress.Wait()
 	return t.report()
-}
-
-func showProgress(t *tally, show func(Report), ended <-chan struct{}) {
-	every := time.NewTicker(time.Second)
-	defer every.Stop()
-	for {
-		select {
-		case <-every.C:
-			show(t.report())
-		case <-ended:
-			return
-		}
-	}
 }
 
 // maxLag is the longest lag that is told apart, in milliseconds.

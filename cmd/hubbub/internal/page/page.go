@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hubbub/protocol"
 	"hubbub/protocol/export"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/recovered"
@@ -122,7 +123,12 @@ func Listen(address string, state func() State) (*Server, error) {
 			s.serving = fmt.Errorf("the page was not served to the end: %w", err)
 		}
 	})
-	s.done.Go(func() { s.failed = recovered.Guard(s.refresh) })
+	s.done.Go(func() {
+		s.failed = recovered.Guard(func() error {
+			protocol.Every(s.ctx, refreshInterval, s.refresh)
+			return nil
+		})
+	})
 	return s, nil
 }
 
@@ -147,18 +153,9 @@ func shownAddress(host string, at net.Addr) string {
 func (s *Server) URL() string { return s.url }
 
 // refresh updates what clients see while there are any.
-func (s *Server) refresh() error {
-	tick := time.NewTicker(refreshInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return nil
-		case <-tick.C:
-			if s.clients.Load() > 0 {
-				s.board.refresh()
-			}
-		}
+func (s *Server) refresh() {
+	if s.clients.Load() > 0 {
+		s.board.refresh()
 	}
 }
 

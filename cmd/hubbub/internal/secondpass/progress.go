@@ -1,6 +1,7 @@
 package secondpass
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"hubbub/protocol"
 )
 
 // Progress shows on a terminal how much of several files is processed, and the
@@ -31,22 +34,14 @@ func (p *Progress) Show(w io.Writer, files int) (stop func()) {
 		return func() {}
 	}
 	p.w = w
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				p.Clear()
-				return
-			case <-tick.C:
-				p.draw()
-			}
-		}
-	}()
-	return func() { close(quit); <-ended }
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() { protocol.Every(ctx, 200*time.Millisecond, p.draw) })
+	return func() {
+		cancel()
+		ended.Wait()
+		p.Clear()
+	}
 }
 
 // begin adds a file of this length, 0 = unknown.

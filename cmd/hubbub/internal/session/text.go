@@ -87,15 +87,7 @@ const eraseLine = "\r\x1b[K"
 // showProgress updates one line on a terminal, until ctx ends, while a file is
 // processed faster than real time.
 func showProgress(ctx context.Context, w io.Writer, v view) {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	defer fmt.Fprint(w, eraseLine)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	protocol.Every(ctx, 200*time.Millisecond, func() {
 		st := v.state()
 		line := display.Clock(st.Sent)
 		if st.Length > 0 {
@@ -105,5 +97,6 @@ func showProgress(ctx context.Context, w io.Writer, v view) {
 			line += fmt.Sprintf(", %.0f times real time", st.Sent/d)
 		}
 		fmt.Fprint(w, eraseLine+line)
-	}
+	})
+	fmt.Fprint(w, eraseLine)
 }
