@@ -87,7 +87,7 @@ func TestDamagedRecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadAll(t.Context(), source); err != nil {
+		if _, err := rest(t.Context(), source); err != nil {
 			t.Error(err)
 		}
 		got := strings.Join(source.(*decoded).notices(), "\n")

@@ -66,7 +66,7 @@ func DemoSpeech(ctx context.Context, seconds int) ([]float32, error) {
 		return nil, err
 	}
 	defer source.Close()
-	speech, err := ReadAll(ctx, source)
+	speech, err := rest(ctx, source)
 	n := min(len(speech), seconds*SampleRate)
 	return speech[:n-n%ChunkSamples], err
 }

@@ -66,8 +66,18 @@ type Source interface {
 	Close() error
 }
 
-// ReadAll reads what is left of a source.
-func ReadAll(ctx context.Context, source Source) (all []float32, err error) {
+// Decode reads an input to its end: 16 kHz, mono or interleaved tracks.
+func Decode(ctx context.Context, s Spec) ([]float32, error) {
+	source, err := Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	return rest(ctx, source)
+}
+
+// rest reads what is left of a source.
+func rest(ctx context.Context, source Source) (all []float32, err error) {
 	block := make([]float32, SampleRate)
 	for {
 		n, err := source.Read(ctx, block)

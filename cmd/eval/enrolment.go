@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hubbub/capture"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
@@ -83,7 +84,7 @@ func (ev *evaluator) makeVoiceprints(ctx context.Context, folder string, names [
 		key := file + ", weights " + engine.WeightsVersion()
 		text, has := texts[key]
 		if !has || text != "" && !voiceprint.Current(text) {
-			samples, err := decode(ctx, file)
+			samples, err := capture.Decode(ctx, capture.Spec{Input: file})
 			if err != nil {
 				return nil, err
 			}

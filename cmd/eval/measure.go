@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"hubbub/capture"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/evaluation"
 )
@@ -84,7 +85,7 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 		}
 		var samples []float32
 		if ev.stored == nil {
-			if samples, err = decode(ctx, r.audio); err != nil {
+			if samples, err = capture.Decode(ctx, capture.Spec{Input: r.audio}); err != nil {
 				return err // it names the file
 			}
 			amplify(samples, ev.gain)

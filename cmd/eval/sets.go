@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
-	"hubbub/capture"
 	"hubbub/localserver/engine/evaluation"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
@@ -49,7 +47,7 @@ func findSets(dir string, names []string) ([]set, error) {
 		if err != nil {
 			return nil, err
 		}
-		sort.Strings(references)
+		slices.Sort(references)
 		s := set{name: name}
 		for _, path := range references {
 			base := strings.TrimSuffix(path, ".rttm")
@@ -182,16 +180,6 @@ func writeRTTM(path, name string, turns []evaluation.Turn) error {
 		err = e
 	}
 	return err
-}
-
-// decode reads a whole recording as 16 kHz mono, as the program does.
-func decode(ctx context.Context, path string) ([]float32, error) {
-	source, err := capture.Open(ctx, capture.Spec{Input: path})
-	if err != nil {
-		return nil, err
-	}
-	defer source.Close()
-	return capture.ReadAll(ctx, source)
 }
 
 // amplify changes the level of samples by decibels.

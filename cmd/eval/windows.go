@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"hubbub/capture"
 	"hubbub/localserver/engine"
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/evaluation"
@@ -99,7 +100,7 @@ func (ev *evaluator) networks(hop int) string {
 
 // infer runs the networks over one recording.
 func (ev *evaluator) infer(ctx context.Context, w *windows, hop int) error {
-	samples, err := decode(ctx, w.rec.audio)
+	samples, err := capture.Decode(ctx, capture.Spec{Input: w.rec.audio})
 	if err != nil {
 		return err
 	}

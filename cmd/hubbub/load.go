@@ -99,7 +99,10 @@ func (f *loadFlags) tooMany(address string) bool {
 
 // load decodes the file once, runs all streams and prints the report.
 func (a *App) load(ctx context.Context, f *loadFlags) error {
-	samples, err := decodeAll(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
+	samples, err := capture.Decode(ctx, capture.Spec{Input: f.input, Stdin: a.Stdin})
+	if err == nil && len(samples) == 0 {
+		err = hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
+	}
 	if err != nil {
 		return err
 	}
@@ -126,18 +129,4 @@ func (a *App) load(ctx context.Context, f *loadFlags) error {
 	}
 	return hint.Add(fmt.Errorf("%d of %d streams failed, the first one: %w", report.Failed, report.Streams, report.Cause),
 		cmp.Or(hint.Of(report.Cause), "Try fewer streams, or see the server's log."))
-}
-
-// decodeAll reads a source to its end: 16 kHz, mono.
-func decodeAll(ctx context.Context, spec capture.Spec) ([]float32, error) {
-	src, err := capture.Open(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	all, err := capture.ReadAll(ctx, src)
-	if err == nil && len(all) == 0 {
-		err = hint.Add(errors.New("the input contains no audio"), "Give a file with some seconds of speech.")
-	}
-	return all, err
 }

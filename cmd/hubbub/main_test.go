@@ -139,12 +139,7 @@ func demoFile(t testing.TB) string {
 }
 
 var decodeDemo = sync.OnceValues(func() ([]float32, error) {
-	source, err := capture.Open(context.Background(), capture.Spec{Input: "../../capture/demo/demo.flac"})
-	if err != nil {
-		return nil, err
-	}
-	defer source.Close()
-	return capture.ReadAll(context.Background(), source)
+	return capture.Decode(context.Background(), capture.Spec{Input: "../../capture/demo/demo.flac"})
 })
 
 // demoSamples is the demo as samples: read only.
