@@ -71,27 +71,31 @@ func relative(dir, file string) string {
 // Export writes all formats into a new folder in dir, and returns one line that
 // says where they are. It replaces nothing: a display has no one to ask.
 func (c Content) Export(dir string) (string, error) {
-	for n := 1; n < 1000; n++ {
-		name := "export"
-		if n > 1 {
-			name = fmt.Sprintf("export-%d", n)
-		}
-		to := filepath.Join(dir, name)
-		switch err := os.Mkdir(to, 0o777); {
-		case errors.Is(err, fs.ErrExist):
-			continue
-		case err != nil:
-			return "", fmt.Errorf("cannot export: %w", err)
-		}
-		d := c.Document(to, "auto")
-		for _, f := range export.Formats() {
-			if err := WriteExport(filepath.Join(to, f.File()), f, d, false); err != nil {
-				return "", err
-			}
-		}
-		return fmt.Sprintf("exported %s into %s", strings.Join(export.FormatNames(), ", "), to), nil
+	to, err := Numbered(filepath.Join(dir, "export"), "", func(to string) error { return os.Mkdir(to, 0o777) })
+	if err != nil {
+		return "", fmt.Errorf("cannot export: %w", err)
 	}
-	return "", fmt.Errorf("cannot export: %s has too many exports already", dir)
+	d := c.Document(to, "auto")
+	for _, f := range export.Formats() {
+		if err := WriteExport(filepath.Join(to, f.File()), f, d, false); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("exported %s into %s", strings.Join(export.FormatNames(), ", "), to), nil
+}
+
+// Numbered creates NAME.EXTENSION, or NAME-2.EXTENSION and so on, the first that does not exist, and returns its
+// name. The error of create for one that exists is fs.ErrExist.
+func Numbered(name, extension string, create func(name string) error) (string, error) {
+	for n := 1; ; n++ {
+		numbered := name + extension
+		if n > 1 {
+			numbered = fmt.Sprintf("%s-%d%s", name, n, extension)
+		}
+		if err := create(numbered); !errors.Is(err, fs.ErrExist) || n == 999 {
+			return numbered, err
+		}
+	}
 }
 
 // WriteExport writes one file, or nothing. Without replace it is an error when

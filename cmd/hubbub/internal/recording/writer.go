@@ -132,7 +132,7 @@ func (w *Writer) createFiles() error {
 	for _, name := range files {
 		switch _, err := os.Lstat(w.Path(name)); {
 		case err == nil:
-			return hint.Add(fmt.Errorf("%s %w", w.dir, ErrExists), "Choose another folder; nothing there was changed.")
+			return hint.Add(existsError(w.dir), "Choose another folder; nothing there was changed.")
 		case !errors.Is(err, fs.ErrNotExist):
 			return cannotRecord(err)
 		}
@@ -324,8 +324,11 @@ func (w *Writer) Close(gaps []protocol.Span) error {
 	return cmp.Or(annotations, info)
 }
 
-// ErrExists is in the error of newWriter for a folder that has a recording.
-var ErrExists = errors.New("holds a recording already")
+// existsError is an fs.ErrExist: the folder has a recording.
+type existsError string
+
+func (e existsError) Error() string        { return string(e) + " holds a recording already" }
+func (e existsError) Is(target error) bool { return target == fs.ErrExist }
 
 const failureHint = "Free disk space, or record into another folder; what was written before is readable."
 

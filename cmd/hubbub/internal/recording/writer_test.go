@@ -2,6 +2,7 @@ package recording
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,8 +61,8 @@ func TestWriterThatCannotBegin(t *testing.T) {
 	if err := w.Close(nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := newWriter(dir, source, info, nil); !errors.Is(err, ErrExists) {
-		t.Errorf("%v, want %v", err, ErrExists)
+	if _, err := newWriter(dir, source, info, nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("%v, want %v", err, fs.ErrExist)
 	}
 	if r, err := Read(t.Context(), dir); err != nil || len(r.Warnings) > 0 {
 		t.Errorf("%v, %q", err, r.Warnings)

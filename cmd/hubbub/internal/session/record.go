@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -46,18 +45,12 @@ func (r *recordSwitch) toggle() (string, error) {
 	if base == "" {
 		base = "hubbub-" + time.Now().Format("20060102-150405")
 	}
-	dir := base
-	for n := 2; ; n++ {
-		err := r.rec.Start(dir, position, r.gaps)
-		if err == nil {
-			r.dirs = append(r.dirs, dir)
-			return "recording into " + dir, nil
-		}
-		if !errors.Is(err, recording.ErrExists) || n > 999 {
-			return "", err
-		}
-		dir = fmt.Sprintf("%s-%d", base, n)
+	dir, err := recording.Numbered(base, "", func(dir string) error { return r.rec.Start(dir, position, r.gaps) })
+	if err != nil {
+		return "", err
 	}
+	r.dirs = append(r.dirs, dir)
+	return "recording into " + dir, nil
 }
 
 // notices say where the recordings are that the user started.

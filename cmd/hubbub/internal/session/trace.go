@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"hubbub/cmd/hubbub/internal/recording"
 	"hubbub/protocol/hint"
 	"hubbub/protocol/trace"
 	"hubbub/tui/plain"
@@ -83,24 +84,18 @@ func printTrace(ctx context.Context, w io.Writer) (context.Context, *Tracer) {
 // saveTrace writes records into a new file in the current folder and returns its
 // name.
 func saveTrace(ndjson []byte) (string, error) {
-	base := "hubbub-wire-" + time.Now().Format("20060102-150405")
-	for i := 1; ; i++ {
-		name := base + ".ndjson"
-		if i > 1 {
-			name = fmt.Sprintf("%s-%d.ndjson", base, i)
-		}
-		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, os.ErrExist) && i < 100 {
-			continue
-		}
-		if err != nil {
-			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder that can be written to.")
-		}
-		_, err = file.Write(ndjson)
-		if err := errors.Join(err, file.Close()); err != nil {
-			_ = os.Remove(name)
-			return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder with room.")
-		}
-		return "." + string(filepath.Separator) + name, nil
+	var file *os.File
+	name, err := recording.Numbered("hubbub-wire-"+time.Now().Format("20060102-150405"), ".ndjson", func(name string) (err error) {
+		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		return err
+	})
+	if err != nil {
+		return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder that can be written to.")
 	}
+	_, err = file.Write(ndjson)
+	if err := errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(name)
+		return "", hint.Add(fmt.Errorf("cannot write the records: %w", err), "Start hubbub in a folder with room.")
+	}
+	return "." + string(filepath.Separator) + name, nil
 }
