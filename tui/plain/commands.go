@@ -55,12 +55,14 @@ func commands() []command {
 		{words: []string{"help", "?", "h"}, help: "lists all commands", do: (*CommandLine).help},
 		{words: []string{"who", "w"}, help: "lists the speakers with their numbers, and who is speaking", do: (*CommandLine).who},
 		{words: []string{"last", "l"}, args: "[COUNT]", help: "lists the latest turns, five or COUNT", do: (*CommandLine).last},
+		{words: []string{"search", "find"}, args: "WORDS", help: "lists the turns and bookmarks with all these words", do: (*CommandLine).search},
 		{words: []string{"status", "s"}, help: "reports the connection and the input level", do: (*CommandLine).status},
 		{words: []string{"wire"}, args: "[COUNT]", help: "reports the connection in detail, with the latest messages, five or COUNT", needs: func(o display.Controls) bool { return o.Wire != nil }, do: (*CommandLine).wire},
 		{words: []string{"name", "rename"}, args: "WHO NAME", help: "names a speaker; WHO is a number, a label or a name", do: (*CommandLine).name},
 		{words: []string{"remember"}, args: "WHO", help: "learns the voice of a named speaker, so that later sessions recognise it", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*CommandLine).remember},
 		{words: []string{"never"}, help: "never offers to remember a voice again", needs: func(o display.Controls) bool { return o.Memory != nil }, do: (*CommandLine).never},
 		{words: []string{"merge"}, args: "WHO WHOM", help: "merges the first speaker into the second", do: (*CommandLine).merge},
+		{words: []string{"move"}, args: "WHO TIME WHOM", help: "gives the turn of the first speaker at that time to the second", do: (*CommandLine).move},
 		{words: []string{"mute"}, args: "WHO", help: "excludes a speaker from the shares, or includes them again", do: (*CommandLine).mute},
 		{words: []string{"bookmark", "b", "mark"}, args: "[NOTE]", help: "sets a bookmark at the present position", do: (*CommandLine).bookmark},
 		{words: []string{"bookmarks", "marks"}, help: "lists all bookmarks", do: (*CommandLine).bookmarks},
@@ -165,15 +167,42 @@ func (c *CommandLine) last(args string) error {
 	if len(entries) == 0 {
 		return c.printf("No turn has ended yet.")
 	}
-	for i := len(entries) - 1; i >= 0; i-- { // the newest is last
-		e := entries[i]
-		text := "."
-		if e.Turn.Text != "" {
-			text = ": " + display.TerminalSafe(e.Turn.Text)
-		}
-		_ = c.printf("%s, %s to %s%s", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End), text)
+	for _, e := range slices.Backward(entries) { // the newest is last
+		c.entry(s, e)
 	}
 	return c.out.failure()
+}
+
+// entry prints a turn or a bookmark.
+func (c *CommandLine) entry(s *display.Session, e display.Entry) {
+	line, text := "Bookmark, "+display.Clock(e.At), display.TerminalSafe(e.Note)
+	if e.Lane >= 0 {
+		line = fmt.Sprintf("%s, %s to %s", s.Speakers[e.Lane].Name, display.Clock(e.Turn.Start), display.Clock(e.Turn.End))
+		text = display.TerminalSafe(e.Turn.Text)
+	}
+	if text == "" {
+		_ = c.printf("%s.", line)
+	} else {
+		_ = c.printf("%s: %s", line, text)
+	}
+}
+
+func (c *CommandLine) search(words string) error {
+	if words == "" {
+		return c.printf("Which words? Type search and the words.")
+	}
+	s, found := c.session(), int64(0)
+	for _, e := range slices.Backward(s.Latest(math.MaxInt)) {
+		text := e.Note
+		if e.Lane >= 0 {
+			text = s.Speakers[e.Lane].Name + " " + e.Turn.Text
+		}
+		if display.HasWords(text, words) {
+			c.entry(s, e)
+			found++
+		}
+	}
+	return c.printf("%s found.", display.Count(found, "result"))
 }
 
 func (c *CommandLine) status(string) error {
@@ -350,10 +379,14 @@ func faster(steps int) func(*CommandLine, string) error {
 func (c *CommandLine) seek(args string) error {
 	at, ok := parseClock(args)
 	if !ok {
-		return c.printf("%q is not a time; type 90, 1:30 or 1:02:03.", args)
+		return c.noTime(args)
 	}
 	c.o.Player.Seek(at)
 	return c.printf("At %s.", display.Clock(c.o.Snapshot().Position))
+}
+
+func (c *CommandLine) noTime(text string) error {
+	return c.printf("%q is not a time; type 90, 1:30 or 1:02:03.", text)
 }
 
 // parseClock reads seconds, m:ss or h:mm:ss.

@@ -65,6 +65,16 @@ func TestCommands(t *testing.T) {
 		{"mark another", "Bookmark at 1:00.\n"},
 		{"undo", "Undone: note of the bookmark at 1:00.\n"},
 		{"last 2", "SPEAKER_0"},
+		{"search", "Which words?"},
+		{"search note A", "Bookmark, 1:00: a note\n1 result found.\n"},
+		{"search Löwe", "Anna Löwe, 0:49 to 0:50.\nAnna Löwe, 0:58 to 0:58.\n6 results found.\n"},
+		{"move 2 0:46 anna löwe", "The turn at 0:45 is Anna Löwe's now. Undo reverts it.\n"},
+		{"last 5", "Anna Löwe, 0:45 to 0:49.\n"},
+		{"undo", "Undone: the turn at 0:45 given to Anna Löwe.\n"},
+		{"move 2 x 1", "\"x\" is not a time; type 90, 1:30 or 1:02:03.\n"},
+		{"move 2 0:44 1", "anna has no turn at 0:44 that is over; last lists turns.\n"},
+		{"move 2 0:45 2", "It is anna's turn already.\n"},
+		{"move 2 0:45", "Who?"},
 		{"last x", "x is not a number from 1 to 1000.\n"},
 		{"status", "Connected to built-in server.\n1:00 of audio from demo conversation, 0 chunks dropped.\n"},
 		{"status", "Names and bookmarks are not saved yet.\n"},
@@ -121,7 +131,7 @@ func TestPlaybackCommands(t *testing.T) {
 
 // Whatever is typed: no panic, whole lines, nothing that moves the terminal.
 func TestCommandsSurviveAnything(t *testing.T) {
-	words := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"name", "merge", "who", "1", "2", "SPEAKER_01", "undo", "mute", "mark", "last", "into", "-1", "9999999999999999999"}))
+	words := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"name", "merge", "who", "1", "2", "SPEAKER_01", "undo", "mute", "mark", "last", "into", "move", "search", "0:05", "-1", "9999999999999999999"}))
 	rapid.Check(t, func(t *rapid.T) {
 		c, b, _ := commandsAt(30)
 		for range rapid.IntRange(1, 6).Draw(t, "lines") {

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,38 @@ func (c *CommandLine) merge(args string) error {
 		return c.refused(err)
 	}
 	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
+}
+
+func (c *CommandLine) move(args string) error {
+	s := c.session()
+	from, rest, found := find(s, args)
+	if !found {
+		return c.notFound(args)
+	}
+	clock, rest, _ := strings.Cut(rest, " ")
+	at, ok := parseClock(clock)
+	if !ok {
+		return c.noTime(clock)
+	}
+	to, more, found := find(s, strings.TrimSpace(rest))
+	switch {
+	case !found || more != "":
+		return c.notFound(rest)
+	case to.Label == from.Label:
+		return c.printf("It is %s's turn already.", from.Name)
+	}
+	for _, t := range slices.Backward(from.Turns) {
+		if t.Start >= at+1 || t.End <= at { // times are shown in whole seconds
+			continue
+		}
+		if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) {
+			return a.MoveTurn(from.Label, t.Start, t.End, to.Label)
+		}); err != nil {
+			return c.refused(err)
+		}
+		return c.printf("The turn at %s is %s's now. Undo reverts it.", display.Clock(t.Start), to.Name)
+	}
+	return c.printf("%s has no turn at %s that is over; last lists turns.", from.Name, clock)
 }
 
 func (c *CommandLine) mute(args string) error {
