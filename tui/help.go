@@ -126,7 +126,6 @@ func (m *model) helpBox(shown []binding) helpBox {
 
 func (m *model) drawHelpBox(c *canvas.Canvas, shown []binding, k helpBox) {
 	x, y := (m.w-k.w)/2, (m.h-k.h)/2
-	c.Clear(x-1, y, k.w+2, k.h)
 	c.Box(x, y, k.w, k.h, " keys ")
 	if m.screen() == wireScreen {
 		c.TextRight(x+k.w-2, y, " "+m.keyOf("help")+" explains the figures ", canvas.Dim)

@@ -142,7 +142,6 @@ func (m *model) drawMicrophones(c *canvas.Canvas) {
 	v := m.microphones
 	w, h := min(m.w, microphonesWidth), min(max(len(v.list), 1)+5, m.h-1)
 	x, y := (m.w-w)/2, (m.h-1-h)/2
-	c.Clear(max(x-1, 0), y, w+2, h)
 	c.Box(x, y, w, h, " microphones ")
 	rows, first := h-5, y+2
 	if rows < 1 || rows < len(v.list) { // no blank rows

@@ -120,8 +120,20 @@ func (c *Canvas) Clear(x, y, width, height int) {
 	}
 }
 
-// Box draws a frame with a title in its upper edge.
+// leastBeside is how many columns can be read beside a box.
+const leastBeside = 10
+
+// Box blanks a rectangle and what is too narrow to be read beside it, and draws a frame
+// around it with a title in its upper edge.
 func (c *Canvas) Box(x, y, width, height int, title string) {
+	left, end := x-1, x+width+1
+	if left < leastBeside {
+		left = 0
+	}
+	if c.Width-end < leastBeside {
+		end = c.Width
+	}
+	c.Clear(left, y, end-left, height)
 	g, right, bottom := c.glyphs, x+width-1, y+height-1
 	for i := x + 1; i < right; i++ {
 		c.Set(i, y, g.BoxH, Faint)

@@ -98,9 +98,17 @@ func TestSegmentsAreOmittedByRank(t *testing.T) {
 
 func TestBox(t *testing.T) {
 	c := New(9, 3, NewGlyphs(true, false))
+	c.Text(0, 1, 9, "behind it", Plain)
 	c.Box(0, 0, 9, 3, " keys ")
 	if got := strings.Join(plainLines(c), "\n"); got != "+- keys-+\n|       |\n+-------+" {
 		t.Errorf("the box is\n%s", got)
+	}
+	// What is beside it stays where it can be read.
+	c = New(40, 3, NewGlyphs(true, false))
+	c.Text(0, 1, 40, "abcdefghijklmnopqrstuvwxyzabcdefghijklmn", Plain)
+	c.Box(6, 0, 9, 3, "")
+	if got, want := plainLines(c)[1], "      |       | qrstuvwxyzabcdefghijklmn"; got != want {
+		t.Errorf("the row is %q, want %q", got, want)
 	}
 }
 
