@@ -373,7 +373,13 @@ func (m *model) reassign() {
 			if m.update(func(a protocol.Annotations) (protocol.Annotations, error) {
 				return a.MoveTurn(r.label, r.turn.Start, r.turn.End, to)
 			}) {
-				m.notify("the turn at "+display.Clock(r.at)+" is "+m.session().Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
+				s := m.session()
+				rows := m.listRows(s)
+				is := slices.IndexFunc(rows, func(x listRow) bool { return x.label == to && x.at <= r.at && x.turn.End > r.at })
+				if m.list.Selected != 0 && is >= 0 { // the turn stays selected
+					m.list.Selected = rows[is].ID()
+				}
+				m.notify("the turn at "+display.Clock(r.at)+" is "+s.Name(to)+"'s now, "+m.keyOf("undo")+" undoes it", canvas.Plain)
 			}
 		},
 	}, other.Label)

@@ -163,6 +163,12 @@ func TestListReassignsATurn(t *testing.T) {
 	if m.annotations.Unsaved() == false {
 		t.Error("undo is no change")
 	}
+	for _, lane := range []string{"1", "2", "3", "4"} { // the turn stays selected
+		press(m, ">", lane)
+		if got, _ := m.selectedRow(); got.at > r.at || got.turn.End <= r.at || got.label != m.session().Speakers[lane[0]-'1'].Label {
+			t.Errorf("after the turn at %v was given to lane %s, that of %s at %v is selected", r.at, lane, got.name, got.at)
+		}
+	}
 }
 
 func TestCursorOfAFrozenView(t *testing.T) {
