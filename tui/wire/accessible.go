@@ -61,9 +61,8 @@ func Latest(s trace.Snapshot, n int) (lines []string) {
 		if !messageRecords.includes(r) && !faultRecords.includes(r) {
 			continue
 		}
-		text, _ := rowText(r)
 		direction := map[trace.Direction]string{trace.Outgoing: "sent ", trace.Incoming: "received "}[r.record.Dir]
-		lines = append(lines, fmt.Sprintf("%s, %s%s: %s.", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, text))
+		lines = append(lines, fmt.Sprintf("%s, %s%s: %s.", r.record.At.Local().Format("15:04:05"), direction, r.record.Kind, rowText(r)))
 	}
 	slices.Reverse(lines)
 	return lines

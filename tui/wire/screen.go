@@ -319,7 +319,7 @@ func (p painter) drawList(c *canvas.Canvas, l layout, rows []row) {
 
 // drawRow draws time, direction, kind, size and text of a row.
 func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
-	text, style := rowText(r)
+	style := rowStyle(r)
 	if selected {
 		c.Set(0, y, p.Glyphs.Selected, canvas.Brand.Bold())
 		style = style.Bold()
@@ -350,7 +350,7 @@ func (p painter) drawRow(c *canvas.Canvas, y int, r row, selected bool) {
 		}
 		x += 9
 	}
-	c.Fitted(x, y, p.W-1-x, text, 0, style)
+	c.Fitted(x, y, p.W-1-x, rowText(r), 0, style)
 }
 
 // drawRaw draws the selected record in full.

@@ -14,43 +14,45 @@ import (
 	"hubbub/tui/display"
 )
 
-// rowText is the text of a row, without what its columns show.
-func rowText(r row) (text string, style canvas.Style) {
-	rec := r.record
-	switch {
+// rowStyle is the style of a row's text.
+func rowStyle(r row) canvas.Style {
+	switch rec := r.record; {
 	case rec.Fault:
-		style = canvas.Bad
-	case r.warning():
-		style = canvas.Warn
+		return canvas.Bad
+	case r.warning(), rec.Kind == trace.KindClose && rec.Code != 1000:
+		return canvas.Warn
 	case rec.Kind == trace.KindChunk || rec.Kind == trace.KindPing || rec.Kind == trace.KindPong:
-		style = canvas.Dim
+		return canvas.Dim
 	}
+	return canvas.Plain
+}
+
+// rowText is the text of a row, without what its columns show.
+func rowText(r row) (text string) {
+	rec := r.record
 	recordText := display.TerminalSafe(rec.Text)
 	switch rec.Kind {
 	case trace.KindChunk:
 		if recordText != "" {
-			return recordText, style
+			return recordText
 		}
 		if r.run != nil && r.run.Chunks > 1 {
-			return runText(rec, r.run), style
+			return runText(rec, r.run)
 		}
-		return chunkText(rec), style
+		return chunkText(rec)
 	case trace.KindEvent, trace.KindError, trace.KindMessage:
-		return eventText(rec, recordText), style
+		return eventText(rec, recordText)
 	case trace.KindPong:
 		if rec.Took > 0 {
-			return "round trip " + display.Millis(rec.Took), style
+			return "round trip " + display.Millis(rec.Took)
 		}
-		return recordText, style
+		return recordText
 	case trace.KindClose:
 		text = fmt.Sprintf("%d %s", rec.Code, protocol.CodeMeaning(rec.Code))
 		if recordText != "" {
 			text += fmt.Sprintf(" %q", recordText)
 		}
-		if rec.Code != 1000 && style == canvas.Plain {
-			style = canvas.Warn
-		}
-		return text, style
+		return text
 	case trace.KindEnd:
 		text = rec.Type
 		if rec.Code != 0 {
@@ -59,7 +61,7 @@ func rowText(r row) (text string, style canvas.Style) {
 		if recordText != "" {
 			text += ", " + recordText
 		}
-		return text, style
+		return text
 	}
 	if rec.Code != 0 { // of HTTP
 		text = fmt.Sprintf("%d %s  ", rec.Code, http.StatusText(rec.Code))
@@ -67,7 +69,7 @@ func rowText(r row) (text string, style canvas.Style) {
 	if rec.Took > 0 {
 		text += display.Millis(rec.Took) + "  "
 	}
-	return text + recordText, style
+	return text + recordText
 }
 
 func chunkText(r *trace.Record) string {

@@ -261,11 +261,10 @@ func (v *View) chunks(r row) (rows []row) {
 
 // matches reports whether a row has all words, in what is visible or in the raw message.
 func (r row) matches(words string) bool {
-	if words == "" {
+	if words == "" { // the common case
 		return true
 	}
-	text, _ := rowText(r)
-	return display.HasWords(string(r.record.Dir)+" "+string(r.record.Kind)+" "+text+" "+string(r.record.Raw), words)
+	return display.HasWords(string(r.record.Dir)+" "+string(r.record.Kind)+" "+rowText(r)+" "+string(r.record.Raw), words)
 }
 
 // ToNewest shows the newest rows.
