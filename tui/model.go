@@ -6,7 +6,7 @@
 // screen means keeping an old State.
 //
 // Where to look: model.go has the Bubble Tea model, keys.go the key bindings,
-// keymap.go those that users set, layout.go the regions of the screen,
+// keymap.go those that users set, mouse.go the mouse, layout.go the regions of the screen,
 // viewport.go which stretch of time is shown. Each region has a file of its own:
 // header.go, timeline.go, minimap.go, latest.go, list.go, microphones.go,
 // status.go, prompt.go, help.go, presenter.go. annotate.go has names, merges and

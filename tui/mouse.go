@@ -1,0 +1,83 @@
+package tui
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+
+	"hubbub/tui/canvas"
+)
+
+// toggleMouse leaves the mouse to the terminal, so that text can be selected, or
+// takes it back.
+func (m *model) toggleMouse() tea.Cmd {
+	m.mouse = !m.mouse
+	if m.mouse {
+		m.notify("mouse on: click a turn, the wheel scrolls", canvas.Dim)
+		return tea.EnableMouseCellMotion
+	}
+	m.notify("mouse free for copying", canvas.Dim)
+	return tea.DisableMouse
+}
+
+// click handles the mouse: the wheel scrolls, with ctrl it zooms; a click
+// selects a lane and describes a turn, or goes to a position of the minimap.
+// Dragging does nothing.
+func (m *model) click(msg tea.MouseMsg) {
+	if msg.Action != tea.MouseActionPress || m.help > 0 || m.input != nil || m.microphones != nil {
+		return
+	}
+	if m.wire != nil {
+		m.clickWire(msg)
+		return
+	}
+	if m.presenter || m.list != nil && m.clickList(msg) {
+		return
+	}
+	by := 0
+	switch msg.Button {
+	case tea.MouseButtonWheelUp, tea.MouseButtonWheelLeft:
+		by = -1
+	case tea.MouseButtonWheelDown, tea.MouseButtonWheelRight:
+		by = 1
+	case tea.MouseButtonLeft:
+		m.clickAt(msg.X, msg.Y)
+	default:
+		return
+	}
+	m.dirty = true
+	switch {
+	case by == 0:
+	case msg.Ctrl:
+		zoomBy(by)(m)
+	default:
+		scrollBy(0.1 * float64(by))(m)
+	}
+}
+
+func (m *model) clickAt(x, y int) {
+	s := m.session()
+	l := m.layoutOf(s)
+	if l.small {
+		return
+	}
+	w := m.view.window(l.cells(), s.Position)
+	column := x - l.gutter
+	onTimeline := column >= 0 && column < w.cells
+	if l.mapH > 0 && y == l.mapY {
+		if onTimeline {
+			m.goTo(mapPosition(column, s.State, w.cells))
+		}
+		return
+	}
+	i := m.view.top + (y-l.lanesY)/l.pitch
+	if y < l.lanesY || y >= l.lanesY+l.visible*l.pitch || i >= len(s.Speakers) {
+		return
+	}
+	if m.choice != nil {
+		m.selected = s.Speakers[i].Label
+		return
+	}
+	m.selectLane(s, i)
+	if onTimeline {
+		m.describeTurn(s, i, w.at(column), w.at(column+1))
+	}
+}
