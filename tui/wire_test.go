@@ -129,8 +129,13 @@ func TestWireHelpExplainsTheFigures(t *testing.T) {
 			pages++
 		}
 		for _, f := range wire.Figures {
-			if !strings.Contains(text, f.Name) || pages < 10 && !strings.Contains(text, strings.Fields(f.Text)[0]) {
+			if !strings.Contains(text, f.Name) {
 				t.Errorf("%v: the help does not explain %q", size, f.Name)
+			}
+			for word := range strings.FieldsSeq(f.Text) {
+				if !strings.Contains(text, word) {
+					t.Errorf("%v: the help does not contain %q of %q", size, word, f.Text)
+				}
 			}
 		}
 		if size[0] >= 80 && pages != 2 {

@@ -40,7 +40,7 @@ func figuresLines(w int) (figures, texts []string, width int) {
 	}
 	for _, f := range Figures {
 		figure := f.Name
-		for _, line := range canvas.Wrap(f.Text, max(w-width-5, 10)) {
+		for _, line := range canvas.WrapWords(f.Text, max(w-width-5, 10)) {
 			figures, texts = append(figures, figure), append(texts, line)
 			figure = ""
 		}
