@@ -44,7 +44,7 @@ func (m *model) selectLane(s *display.Session, i int) {
 	p := s.Speakers[i]
 	m.selected = p.Label
 	if m.layout().pitch == 1 && m.choice == nil {
-		m.notify(fmt.Sprintf("%s  %s  %.0f%%  %s", p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(int64(p.TurnCount), "turn")), p.Style)
+		m.notify(fmt.Sprintf("%s  %s  %.0f%%  %s", p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(p.TurnCount, "turn")), p.Style)
 	}
 }
 

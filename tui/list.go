@@ -339,7 +339,7 @@ func (m *model) copyRows() tea.Cmd {
 	for _, r := range rows {
 		b.WriteString(r.text())
 	}
-	return m.copyText(b.String(), display.Count(int64(len(rows)), "row"), "select one row, or export with "+m.keyOf("export"))
+	return m.copyText(b.String(), display.Count(len(rows), "row"), "select one row, or export with "+m.keyOf("export"))
 }
 
 // reassign asks whose turn the selected one is.

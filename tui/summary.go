@@ -55,10 +55,10 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 		longest, turns = max(longest, p.TalkTime), turns+p.TurnCount
 		nameWidth = max(nameWidth, min(canvas.Width(p.Name), longestName))
 		talkWidth = max(talkWidth, len(display.TalkText(p.TalkTime)))
-		turnsWidth = max(turnsWidth, len(display.Count(int64(p.TurnCount), "turn")))
+		turnsWidth = max(turnsWidth, len(display.Count(p.TurnCount, "turn")))
 	}
 	bar := max(min(summaryBar, width-2-nameWidth-2-talkWidth-2-len("100%")-2-turnsWidth-2), 1)
-	totals := []string{display.Clock(s.Position), display.Count(int64(len(s.Speakers)), "speaker"), display.Count(int64(turns), "turn")}
+	totals := []string{display.Clock(s.Position), display.Count(len(s.Speakers), "speaker"), display.Count(turns, "turn")}
 	fmt.Fprintf(b, "%s  %s\n", t.Paint("hubbub", canvas.Brand.Bold()), strings.Join(totals, "  "))
 
 	for _, p := range s.Speakers {
@@ -78,7 +78,7 @@ func writeSummary(w io.Writer, width int, s *display.Session, t *canvas.Theme, g
 		fmt.Fprintf(b, "  %s%s  %*s  %s  %s  %s\n",
 			t.Paint(name, p.Style), pad,
 			talkWidth, display.TalkText(p.TalkTime), t.Paint(share, canvas.Dim),
-			t.Paint(fmt.Sprintf("%*s", turnsWidth, display.Count(int64(p.TurnCount), "turn")), canvas.Dim),
+			t.Paint(fmt.Sprintf("%*s", turnsWidth, display.Count(p.TurnCount, "turn")), canvas.Dim),
 			t.Paint(display.ThinBar(part*float64(bar), g), p.Style))
 	}
 	if s.Dropped > 0 {

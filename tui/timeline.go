@@ -78,7 +78,7 @@ func (m *model) drawName(c *canvas.Canvas, l layout, y, i int, s *display.Sessio
 		if p.Muted {
 			share = "muted"
 		}
-		c.Text(3, y+1, l.name, display.Count(int64(p.TurnCount), "turn"), canvas.Dim)
+		c.Text(3, y+1, l.name, display.Count(p.TurnCount, "turn"), canvas.Dim)
 		c.TextRight(end, y+1, share, canvas.Dim)
 	}
 }

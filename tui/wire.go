@@ -64,7 +64,7 @@ func (m *model) wireFiguresPages() int {
 // copyWire sends the selected row to the terminal's clipboard.
 func (m *model) copyWire() tea.Cmd {
 	text, n := m.wire.SelectedNDJSON()
-	return m.copyText(string(text), display.Count(int64(n), "record"), m.keyOf("file")+" writes a file")
+	return m.copyText(string(text), display.Count(n, "record"), m.keyOf("file")+" writes a file")
 }
 
 // saveWire writes all rows into a file.
@@ -77,6 +77,6 @@ func (m *model) saveWire() tea.Cmd {
 	m.notify("writing", canvas.Dim)
 	return runAsync(func() (string, error) {
 		name, err := m.o.SaveWire(text)
-		return fmt.Sprintf("wrote %s to %s", display.Count(int64(n), "record"), name), err
+		return fmt.Sprintf("wrote %s to %s", display.Count(n, "record"), name), err
 	}, nil)
 }

@@ -64,7 +64,7 @@ func ErrorText(err error, g *canvas.Glyphs) string {
 }
 
 // Count is "1 chunk", "2 chunks".
-func Count(n int64, noun string) string {
+func Count[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -72,7 +72,7 @@ func Count(n int64, noun string) string {
 }
 
 // Times is "once", "2 times".
-func Times(n int64) string {
+func Times[N int | int64](n N) string {
 	if n == 1 {
 		return "once"
 	}
@@ -205,7 +205,7 @@ const (
 
 // RecordedText says in one line where a recording is and what it contains.
 func RecordedText(dir string, length float64, bytes int64, turns, speakers int) string {
-	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(int64(turns), "turn"), Count(int64(speakers), "speaker"), Bytes(bytes))
+	return fmt.Sprintf("recorded %s into %s: %s of %s, %s", Clock(length), dir, Count(turns, "turn"), Count(speakers, "speaker"), Bytes(bytes))
 }
 
 // HealthSegments are the lag of the newest event, with the largest one if withMax

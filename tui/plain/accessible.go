@@ -240,13 +240,13 @@ func (a *Accessible) Summary(s display.State) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := display.NewSession(s, a.o.Annotations)
-	_ = a.line("%s of audio, %s.", display.Clock(s.Position), display.Count(int64(len(all.Speakers)), "speaker"))
+	_ = a.line("%s of audio, %s.", display.Clock(s.Position), display.Count(len(all.Speakers), "speaker"))
 	for _, p := range all.Speakers {
 		share := fmt.Sprintf("%.0f percent", 100*p.Share)
 		if p.Muted {
 			share = "muted"
 		}
-		_ = a.line("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(int64(p.TurnCount), "turn"))
+		_ = a.line("%s: %s, %s, %s.", p.Name, display.TalkText(p.TalkTime), share, display.Count(p.TurnCount, "turn"))
 	}
 	if s.Dropped > 0 {
 		_ = a.line("Warning: %s dropped, %.1f seconds of audio are missing.", display.Count(s.Dropped, "chunk"), 0.1*float64(s.Dropped))

@@ -133,9 +133,9 @@ func (c *CommandLine) who(string) error {
 		return c.printf("Nobody has spoken yet.")
 	}
 	for i, p := range s.Speakers {
-		text := fmt.Sprintf("%d: %s, %s, %.0f percent, %s", i+1, p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(int64(p.TurnCount), "turn"))
+		text := fmt.Sprintf("%d: %s, %s, %.0f percent, %s", i+1, p.Name, display.TalkText(p.TalkTime), 100*p.Share, display.Count(p.TurnCount, "turn"))
 		if p.Muted {
-			text = fmt.Sprintf("%d: %s, muted, %s, %s", i+1, p.Name, display.TalkText(p.TalkTime), display.Count(int64(p.TurnCount), "turn"))
+			text = fmt.Sprintf("%d: %s, muted, %s, %s", i+1, p.Name, display.TalkText(p.TalkTime), display.Count(p.TurnCount, "turn"))
 		}
 		if s.Speaking(p) {
 			text += ", speaking now"
@@ -191,7 +191,7 @@ func (c *CommandLine) search(words string) error {
 	if words == "" {
 		return c.printf("Which words? Type search and the words.")
 	}
-	s, found := c.session(), int64(0)
+	s, found := c.session(), 0
 	for _, e := range slices.Backward(s.Latest(math.MaxInt)) {
 		text := e.Note
 		if e.Lane >= 0 {

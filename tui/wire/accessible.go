@@ -29,7 +29,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 	if s.Chunks > 0 {
 		text := fmt.Sprintf("Audio goes out at %.2f times real time, %s", s.Pace, display.Ahead(s.Ahead))
 		if s.Waiting >= 0 {
-			text += ", " + display.Count(int64(s.Waiting), "chunk") + " in the queue"
+			text += ", " + display.Count(s.Waiting, "chunk") + " in the queue"
 		}
 		add("%s.", text)
 	}
@@ -42,7 +42,7 @@ func Sentences(s trace.Status, now time.Time) (out []string) {
 		add("A ping takes %s.", display.Millis(s.Ping))
 	}
 	if t := s.Socket; t != nil {
-		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", display.Millis(t.RTT), display.Count(int64(t.Retransmits), "segment"), display.Bytes(int64(t.Unacked)))
+		add("The TCP round-trip time is %s, %s retransmitted, %s unacknowledged.", display.Millis(t.RTT), display.Count(t.Retransmits, "segment"), display.Bytes(int64(t.Unacked)))
 	}
 	if s.Lag >= 0 {
 		add("The last event came %s after its audio, the slowest %s.", display.Millis(s.Lag), display.Millis(s.MaxLag))

@@ -73,7 +73,7 @@ func (l *Live) notices() []string {
 	source := l.Chunks.Stats()
 	out := source.Notices
 	if n := l.Stream.Status().Losses; n > 0 {
-		text := "the stream was lost " + display.Times(int64(n))
+		text := "the stream was lost " + display.Times(n)
 		if lost := l.undecided(); lost > noticeableGap {
 			text += fmt.Sprintf("; %.1f s of its audio were not decided", lost)
 		}

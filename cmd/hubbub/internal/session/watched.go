@@ -207,7 +207,7 @@ func (w *Watched) notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := w.Stream.Status().Losses; n > 0 && w.conn != display.Failed {
-		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(int64(n))))
+		out = append(out, fmt.Sprintf("the connection was lost %s and resumed; no event is missing", display.Times(n)))
 	}
 	return append(out, faultNotices(w.timeline.Snapshot().Counts)...)
 }
