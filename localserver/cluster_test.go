@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"hubbub/localserver/store"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
 	"hubbub/protocol/hint"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // clusterNode starts a node that knows one NATS server; the client discovers
@@ -334,6 +337,25 @@ func (h *host) eventuallyUnavailable(acknowledged chan<- string) {
 	eventually(h.t, "not ready", func() bool {
 		return h.do("GET", "/readyz", "", nil).StatusCode == http.StatusServiceUnavailable
 	})
+}
+
+// Nodes that are started at once on new NATS servers race for each part of the store,
+// and NATS does not respond to all that create the same part.
+func TestClusterIsNew(t *testing.T) {
+	nats := natsCluster(t)
+	var nodes errgroup.Group
+	for _, n := range nats {
+		nodes.Go(func() error {
+			s, err := store.Open(t.Context(), store.Options{URL: n.url})
+			if err != nil {
+				return err
+			}
+			return s.Close()
+		})
+	}
+	if err := nodes.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // The error about an unreachable cluster does not contain its credentials.

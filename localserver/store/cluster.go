@@ -20,10 +20,9 @@ const (
 	clusterReplicas = 3
 	// A server that does not respond to two pings is given up, and the next one is
 	// tried: well within the timeout of a lease.
-	clusterPing    = time.Second
-	clusterDial    = 2 * time.Second
-	clusterRedial  = 200 * time.Millisecond
-	clusterAttempt = 5 * time.Second // to set up
+	clusterPing   = time.Second
+	clusterDial   = 2 * time.Second
+	clusterRedial = 200 * time.Millisecond
 )
 
 // connect connects to the NATS servers at o.URL.
@@ -88,7 +87,7 @@ func (s *Store) openCluster(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		attempt, done := context.WithTimeout(ctx, clusterAttempt)
+		attempt, done := context.WithTimeout(ctx, attemptTimeout)
 		err := s.setUp(attempt, jetstream.FileStorage)
 		done()
 		switch {

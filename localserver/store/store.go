@@ -33,6 +33,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // startTimeout bounds the set-up of the store.
@@ -164,7 +165,8 @@ func (s *Store) lockFolder(dir string) (err error) {
 // temporary one that is removed at the end, also that of a process that was killed.
 func (s *Store) Folder() string { return s.folder }
 
-// setUp creates the buckets and NATS streams, or finds them.
+// setUp creates the buckets and NATS streams, or finds them: all at once, because on a
+// cluster a creation may get no response when another node makes the same one.
 func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error {
 	steps := []func(context.Context, jetstream.StorageType) error{
 		s.setUpStreams, s.setUpJournal, s.setUpSnapshots, s.setUpMedia, s.setUpCounters, s.setUpJobs,
@@ -172,12 +174,11 @@ func (s *Store) setUp(ctx context.Context, storage jetstream.StorageType) error 
 	if s.Shared() {
 		steps = append(steps, s.setUpLeases, s.setUpQuotas, s.setUpKeys)
 	}
+	var group errgroup.Group
 	for _, step := range steps {
-		if err := step(ctx, storage); err != nil {
-			return err
-		}
+		group.Go(func() error { return step(ctx, storage) })
 	}
-	return nil
+	return group.Wait()
 }
 
 // Shared reports whether other nodes may use this store.
