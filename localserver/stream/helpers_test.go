@@ -228,6 +228,7 @@ func (m *memory) record(id string) store.Stream {
 type server struct {
 	*memory
 	t        testing.TB
+	log      *slog.Logger
 	counters Counters
 	outbox   *Outbox
 	ctx      context.Context
@@ -238,7 +239,7 @@ type server struct {
 
 // newServer must be followed by close, and the test must run in a bubble.
 func newServer(t testing.TB) *server {
-	s := &server{memory: newMemory(), t: t, drain: make(chan struct{})}
+	s := &server{memory: newMemory(), t: t, log: discard, drain: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -275,7 +276,7 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 
 // config is that of a stream in these tests.
 func (s *server) config(id string) Config {
-	return Config{ID: id, Log: discard, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters}
+	return Config{ID: id, Log: s.log, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters}
 }
 
 // run carries a stream on a connection to its end.
@@ -302,7 +303,7 @@ func (s *server) watch(from int) *client {
 
 func (s *server) watcher(from int) func(*websocket.Conn) {
 	return func(conn *websocket.Conn) {
-		NewWatcher(WatcherConfig{ID: testID, From: from, Log: discard, Feed: s.memory, Counters: &s.counters,
+		NewWatcher(WatcherConfig{ID: testID, From: from, Log: s.log, Feed: s.memory, Counters: &s.counters,
 			Record: func(ctx context.Context) (store.Stream, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
 	}
 }

@@ -153,11 +153,13 @@ func (j *journal) run() {
 	}
 }
 
+// write is run's loop. Of consecutive errors it logs the first one.
 func (j *journal) write(ctx context.Context) {
 	renew := time.NewTicker(renewInterval)
 	defer renew.Stop()
 	progress := time.NewTicker(progressInterval)
 	defer progress.Stop()
+	failing := false
 	for {
 		ended, err := j.writeWaiting(ctx)
 		if ended {
@@ -165,8 +167,13 @@ func (j *journal) write(ctx context.Context) {
 		}
 		wake := j.wake
 		var retry <-chan time.Time
-		if err != nil {
-			j.log.Warn("events wait for the store", "error", err)
+		switch {
+		case err != nil && !failing:
+			j.log.Warn("events wait for the store; it is retried", "error", err)
+		case err == nil && failing:
+			j.log.Info("events are stored again")
+		}
+		if failing = err != nil; failing {
 			wake = nil // one attempt per retryInterval, however many events arrive
 			retry = time.After(retryInterval)
 		}

@@ -156,9 +156,8 @@ func (w *snapshotWriter) run() {
 		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 		err := w.store.PutSnapshot(ctx, w.id, snapshot)
 		cancel()
-		w.failed.Store(err != nil)
-		if err != nil {
-			w.log.Warn("the snapshot of a stream could not be stored", "error", err)
+		if failed := w.failed.Swap(err != nil); err != nil && !failed {
+			w.log.Warn("the snapshot of a stream could not be stored; it is retried", "error", err)
 		}
 	}
 }

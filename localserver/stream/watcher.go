@@ -50,13 +50,14 @@ type WatcherConfig struct {
 // stream publishes tells it when to read. It has three goroutines: reader, writer, and the one that runs it,
 // which ends the others.
 type Watcher struct {
-	config WatcherConfig
-	log    *slog.Logger
-	conn   Socket
-	writer *writer
-	wake   chan struct{} // progress has arrived
-	newest atomic.Pointer[store.Progress]
-	errors chan string // error messages of the stream that were not sent yet
+	config  WatcherConfig
+	log     *slog.Logger
+	conn    Socket
+	writer  *writer
+	wake    chan struct{} // progress has arrived
+	newest  atomic.Pointer[store.Progress]
+	errors  chan string // error messages of the stream that were not sent yet
+	failing bool        // the last attempt to read the store has failed
 
 	seen     int    // messages for the client so far, those that it had included
 	stored   int    // messages of the stream so far
@@ -180,7 +181,7 @@ func (w *Watcher) forwardRecord(ctx context.Context) *ending {
 	case errors.Is(err, store.ErrNotFound): // it has expired
 		return &ending{code: websocket.CloseNormalClosure, text: "no longer kept", cause: "no longer kept"}
 	case err != nil:
-		w.log.Warn("the record of a watched stream could not be read", "error", err)
+		w.retried("the record of a watched stream could not be read; it is retried", err)
 		return nil
 	}
 	complete, end := w.forward(ctx, string(rec.Status))
@@ -213,7 +214,7 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 		if err != nil {
 			// The reported progress stays where it is, so that the client does
 			// not take an unavailable store for silence.
-			w.log.Warn("the events of a watched stream could not be read", "error", err)
+			w.retried("the events of a watched stream could not be read; it is retried", err)
 			return false, nil
 		}
 		if len(messages) == 0 {
@@ -236,6 +237,7 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 			w.received = max(w.received, time.Duration(e.Timestamp*float64(time.Second)))
 		}
 	}
+	w.failing = false
 	if progress != nil && w.stored >= progress.Stored {
 		w.received = max(w.received, progress.Received)
 	}
@@ -246,6 +248,14 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 	}
 	w.sendState(status)
 	return true, nil
+}
+
+// retried logs an error of the store, of consecutive ones the first.
+func (w *Watcher) retried(what string, err error) {
+	if !w.failing {
+		w.log.Warn(what, "error", err)
+	}
+	w.failing = true
 }
 
 // isText reports whether a message says what was said in a turn.

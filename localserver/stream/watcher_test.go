@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +126,36 @@ func TestWatchWithoutProgress(t *testing.T) {
 		sender.end()
 		if code, text := w.end(); code != websocket.CloseNormalClosure || text != "done" || !slices.Equal(w.own(), sender.own()) {
 			t.Errorf("code %d %q, got %q, sent %q", code, text, w.own(), sender.own())
+		}
+	})
+}
+
+// An outage of the store is in the log once for each stream and each watcher, however
+// long it lasts.
+func TestOutageInTheLog(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		var log bytes.Buffer
+		s.log = slog.New(slog.NewTextHandler(&log, nil))
+		sender := s.open(speaking("a", 0), func(c *Config) { c.Unpaced = true })
+		w := s.watch(0)
+		for range 2 {
+			s.setFail("append", "get", "since", "put snapshot")
+			for range 30 {
+				sender.chunks(1)
+				time.Sleep(pollInterval)
+			}
+			s.setFail()
+			time.Sleep(pollInterval)
+		}
+		sender.endOfStream()
+		sender.end()
+		w.end()
+		synctest.Wait()
+		for text, want := range map[string]int{"events wait for the store": 2, "events are stored again": 2,
+			"of a watched stream could not be read": 2, "the snapshot of a stream could not be stored": 1} { // it does not change
+			if n := strings.Count(log.String(), text); n != want {
+				t.Errorf("%q is logged %d times, want %d:\n%s", text, n, want, log.String())
+			}
 		}
 	})
 }
