@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/engine"
-	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/localserver/stream/streamtest"
 	"hubbub/protocol"
@@ -230,21 +228,6 @@ func TestWatchNeedsAKeyOfTheAccount(t *testing.T) {
 	}
 }
 
-// Watchers of a stream that fails get the reason, in a normal close frame.
-func TestWatchOfAFailedStream(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	s := h.open()
-	w, got := h.watch(s.id, ""), &seen{}
-	s.chunks(2)
-	w.until(got, "the start", func() bool { return len(got.events) == 1 })
-	_ = s.NetConn().Close()
-	w.rest(got).ends(t, "watcher", "error", "error: connection lost")
-	if want := h.stored(s.id); !slices.Equal(got.events, want) || len(want) != 2 {
-		t.Errorf("got %q, stored %q", got.events, want)
-	}
-}
-
 // Watchers get the error messages of the stream, of its frames and of its end,
 // and count them as no events.
 func TestWatchErrors(t *testing.T) {
@@ -441,30 +424,6 @@ func TestWatchWhileTheServerStops(t *testing.T) {
 	}
 	if err := <-down; err != nil {
 		t.Error(err)
-	}
-}
-
-// panickingRecords panic when a record is read for the second time.
-type panickingRecords struct {
-	store.Streams
-	reads atomic.Int64
-}
-
-func (p *panickingRecords) Get(ctx context.Context, id string) (store.Stream, error) {
-	if p.reads.Add(1) > 1 {
-		panic("made for a test")
-	}
-	return p.Streams.Get(ctx, id)
-}
-
-// A panic ends the watcher only.
-func TestWatchPanic(t *testing.T) {
-	t.Parallel()
-	h := serve(t)
-	l := h.create()
-	h.Server.records = &panickingRecords{Streams: h.store}
-	if got := h.watch(l.ID, "").rest(&seen{}); got.code != websocket.CloseInternalServerErr {
-		t.Errorf("%d %q", got.code, got.text)
 	}
 }
 

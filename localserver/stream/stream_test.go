@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -71,30 +72,45 @@ func TestInvalidFramesAreRejected(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		d, gate := streamtest.OneTurn(), make(chan struct{})
 		d.OnFlush = func(int) []engine.Event { <-gate; return nil }
+		finish := sync.OnceFunc(func() { close(gate) })
+		defer finish()
 		c := s.open(d)
 		nan := make([]byte, protocol.ChunkBytes)
 		binary.LittleEndian.PutUint32(nan, math.Float32bits(float32(math.NaN())))
-		for _, body := range [][]byte{nil, {1}, quiet[1:], append(quiet, 0), nan} {
+		for _, body := range [][]byte{nil, {1}, quiet[1:], append(quiet, 0), append(quiet, quiet...), make([]byte, 20<<20), nan} {
 			if err := c.WriteMessage(websocket.BinaryMessage, body); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.text("hello")
-		c.text(strings.Repeat("x", maxText+1))
 		synctest.Wait()
-		events := c.received()
-		if len(events) != 8 { // the chunk with NaN counts as silence and starts the turn
-			t.Fatalf("%s", brief(events))
+		const size = "Invalid chunk size "
+		if got := brief(c.received()); got != strings.Repeat(size, 6)+protocol.ErrSampleValue.Error()+" +00@20ms" { // the last one counts as silence
+			t.Fatal(got)
 		}
+		for text, message := range map[string]string{
+			"": "JSON", "hello": "JSON", "[]": "JSON", "null": "JSON", `{}`: "type", `{"type":1}`: "string",
+			`{"type":"END_OF_STREAM"}`: "Unknown", `{"TYPE":"end_of_stream"}`: "type", "\xff\xfe": "JSON",
+			protocol.EndOfStreamMessage + strings.Repeat(" ", maxText): "too long", strings.Repeat("x", 1<<20): "too long",
+		} {
+			c.text(text)
+			synctest.Wait()
+			if events := c.received(); !strings.Contains(events[len(events)-1].Message, message) {
+				t.Errorf("%.30q: %s", text, brief(events[len(events)-1:]))
+			}
+		}
+		before := len(c.received())
 		c.chunks(1)
 		c.endOfStream()
 		c.text("late") // rejected once
-		c.text("later")
+		c.chunks(100)  // neither an error of pace nor audio
 		synctest.Wait()
-		close(gate)
+		finish()
 		code, _ := c.end()
-		if got := brief(c.received()[8:]); code != 1000 || s.counters.FrameErrors.Load() != 8 || got != errAfterEnd+" -00@200ms" {
-			t.Errorf("code %d, %d frame errors, %s", code, s.counters.FrameErrors.Load(), got)
+		if got := brief(c.received()[before:]); code != 1000 || got != errAfterEnd+" -00@200ms" {
+			t.Errorf("code %d, %s", code, got)
+		}
+		if n := &s.counters; n.FrameErrors.Load() != 19 || n.Chunks.Load() != 2 {
+			t.Errorf("%d frame errors, %d chunks", n.FrameErrors.Load(), n.Chunks.Load())
 		}
 	})
 }
@@ -230,9 +246,12 @@ func TestStatusByHowTheClientEnds(t *testing.T) {
 		status store.Status
 		cause  string
 	}{
-		"close 1000": {func(c *client) { c.sendClose(websocket.CloseNormalClosure) }, store.Done, "closed by the client"},
-		"close 1001": {func(c *client) { c.sendClose(websocket.CloseGoingAway) }, store.Failed, "closed by the client with code 1001"},
-		"cut":        {func(c *client) { _ = c.NetConn().Close() }, store.Failed, "connection lost"},
+		"close 1000":    {func(c *client) { c.sendClose(websocket.CloseNormalClosure) }, store.Done, "closed by the client"},
+		"close 1001":    {func(c *client) { c.sendClose(websocket.CloseGoingAway) }, store.Failed, "closed by the client with code 1001"},
+		"no code":       {func(c *client) { c.sendClose(websocket.CloseNoStatusReceived) }, store.Failed, "closed by the client with code 1005"},
+		"cut":           {func(c *client) { _ = c.NetConn().Close() }, store.Failed, "connection lost"},
+		"broken frame":  {func(c *client) { _, _ = c.NetConn().Write([]byte{0xff, 0xff, 0xff, 0xff}) }, store.Failed, "connection lost"},
+		"end, then cut": {func(c *client) { c.endOfStream(); _ = c.NetConn().Close() }, store.Done, "end of stream"},
 		"half a frame": {func(c *client) {
 			_, _ = c.NetConn().Write(frame(0x82, quiet)[:5000])
 			_ = c.NetConn().Close()
@@ -247,7 +266,7 @@ func TestStatusByHowTheClientEnds(t *testing.T) {
 				s.running.Wait()
 				<-cl.done
 				expectRecord(t, s, c.status, c.cause)
-				if stored := s.stored(testID); len(stored) != 2 {
+				if stored := s.stored(testID); len(stored) != 2 || !strings.Contains(stored[1], `"timestamp":0.2,`) {
 					t.Errorf("stored %q", stored)
 				}
 			})
