@@ -390,6 +390,36 @@ func TestNodesExchangeSigningKeys(t *testing.T) {
 	})
 }
 
+// hungKeys do not respond.
+type hungKeys struct{ sharedKeys }
+
+func (*hungKeys) PublishedKeys(ctx context.Context, seen uint64) ([]store.SharedKey, uint64, error) {
+	<-ctx.Done()
+	return nil, seen, ctx.Err()
+}
+
+// A request with a key of another node does not wait for an exchange.
+func TestKnownKeysDuringAnExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dir := &sharedKeys{}, t.TempDir()
+		key := mustCreate(t, dir, "a", PlanPro, time.Hour, time.Now())
+		a, none := ringOf(dir, time.Now), ringOf("", time.Now)
+		if err := errors.Join(a.Join(t.Context(), s), none.Join(t.Context(), s)); err != nil {
+			t.Fatal(err)
+		}
+		none.signed.others.store = &hungKeys{}
+		ctx, cancel := context.WithTimeout(t.Context(), RefreshTimeout)
+		defer cancel()
+		go func() { _ = none.Refresh(ctx) }()
+		synctest.Wait()
+		began := time.Now()
+		if !accepts(none, key) || time.Since(began) != 0 {
+			t.Errorf("the key was looked up for %v", time.Since(began))
+		}
+		<-ctx.Done()
+	})
+}
+
 // Whatever text is given as an API key, it is refused unless it was signed
 // here.
 func FuzzAPIKey(f *testing.F) {

@@ -55,9 +55,14 @@ type exchange struct {
 	version   uint64
 	refreshed time.Time
 	published []store.SharedKey
-	foreign   map[string]signingKey // of the other data folders, by id
 
-	names atomic.Pointer[map[string]bool] // of the records of revoked keys; requests do not wait for an exchange
+	known atomic.Pointer[knownKeys] // requests do not wait for an exchange
+}
+
+// knownKeys are what is published, except the keys of the own data folder.
+type knownKeys struct {
+	signing map[string]signingKey // of the other data folders, by id
+	revoked map[string]bool       // by the names of their records
 }
 
 // Join makes the keyring accept API keys signed in the data folder of any
@@ -66,6 +71,7 @@ type exchange struct {
 // respond now is no error.
 func (k *Keyring) Join(ctx context.Context, s store.SharedKeys) error {
 	e := &exchange{store: s, folder: k.signed.folder, local: &k.revoked, now: k.signed.now, log: k.signed.log}
+	e.known.Store(&knownKeys{})
 	if e.folder != "" {
 		var err error
 		if e.origin, err = folderOrigin(e.folder); err != nil {
@@ -134,10 +140,7 @@ func (e *exchange) obsolete(raw []byte) bool {
 }
 
 // revoked reports whether the revocation of a key was published.
-func (e *exchange) revoked(name string) bool {
-	names := e.names.Load()
-	return names != nil && (*names)[name]
-}
+func (e *exchange) revoked(name string) bool { return e.known.Load().revoked[name] }
 
 // refresh reads the published keys if they have changed since the last time.
 func (e *exchange) refresh(ctx context.Context) error {
@@ -146,14 +149,14 @@ func (e *exchange) refresh(ctx context.Context) error {
 	if err != nil || version == e.version {
 		return err
 	}
-	e.published, e.version, e.foreign = published, version, map[string]signingKey{}
-	names := map[string]bool{}
+	e.published, e.version = published, version
+	known := &knownKeys{signing: map[string]signingKey{}, revoked: map[string]bool{}}
 	for _, p := range published {
 		switch p.Origin {
 		case e.origin:
 			continue // the folder itself is the authority
 		case revokedOrigin:
-			names[p.ID] = true
+			known.revoked[p.ID] = true
 			continue
 		}
 		key, err := parseSigningKey(p.ID, p.Raw)
@@ -161,9 +164,9 @@ func (e *exchange) refresh(ctx context.Context) error {
 			e.log.Warn("a signing key of another node cannot be used", "key", p.ID, "error", err)
 			continue
 		}
-		e.foreign[key.id] = key
+		known.signing[key.id] = key
 	}
-	e.names.Store(&names)
+	e.known.Store(known)
 	return nil
 }
 
@@ -171,15 +174,16 @@ func (e *exchange) refresh(ctx context.Context) error {
 // new key, so it causes a refresh, but at most one per RefreshInterval for all
 // unknown ids.
 func (e *exchange) find(id string) (signingKey, bool) {
+	if key, ok := e.known.Load().signing[id]; ok {
+		return key, true
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key, ok := e.foreign[id]
-	if !ok && time.Since(e.refreshed) > RefreshInterval {
+	if time.Since(e.refreshed) > RefreshInterval {
 		ctx, cancel := context.WithTimeout(context.Background(), RefreshTimeout)
 		defer cancel()
-		if err := e.refresh(ctx); err == nil {
-			key, ok = e.foreign[id]
-		}
+		_ = e.refresh(ctx) // after an error the id remains unknown
 	}
+	key, ok := e.known.Load().signing[id]
 	return key, ok
 }
