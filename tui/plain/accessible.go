@@ -12,12 +12,18 @@ import (
 )
 
 // Accessible is the display for a screen reader: appended lines and nothing
-// else. It reports each change once. Any goroutine may use it.
+// else. It reports each change once, and executes commands. Any goroutine may use it; Run
+// is for one.
 type Accessible struct {
+	o display.Controls
+
+	// Of Run.
+	quitAsked bool            // quit has asked for confirmation
+	offered   map[string]bool // labels whose voice the user was asked about
+
 	mu     sync.Mutex // guards the fields below
 	w      io.Writer
 	err    error
-	o      display.Controls // of the commands, if there are any
 	detail detail
 
 	previous *display.State // nil = none yet
@@ -36,23 +42,12 @@ const (
 	verbose        // also the lag, whenever it has changed by a second
 )
 
-// NewAccessible writes to w.
-func NewAccessible(w io.Writer) *Accessible {
-	return &Accessible{w: w, matches: map[string]string{}}
-}
-
-// use makes the display use the names of the commands, judge the connection by its
-// records, and mention the command for another microphone if there is one.
-func (a *Accessible) use(o display.Controls) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.o = o
-}
-
-func (a *Accessible) setDetail(d detail) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.detail = d
+// NewAccessible writes to w. Without annotations it has some of its own.
+func NewAccessible(w io.Writer, o display.Controls) *Accessible {
+	if o.Annotations == nil {
+		o.Annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
+	}
+	return &Accessible{o: o, w: w, offered: map[string]bool{}, matches: map[string]string{}}
 }
 
 // Turn reports a finished turn, unless quiet: "SPEAKER_00, 0:01 to 0:03", with a
@@ -63,13 +58,11 @@ func (a *Accessible) Turn(t protocol.Turn) error {
 	if a.detail == quiet {
 		return a.err
 	}
-	name := t.Speaker
-	if store := a.o.Annotations; store != nil {
-		annotations, _ := store.Load()
-		owner := annotations.Owner(t)
-		if name = annotations.Name(owner); name == owner && owner == t.Speaker {
-			name = cmp.Or(t.Match, name)
-		}
+	annotations, _ := a.o.Annotations.Load()
+	owner := annotations.Owner(t)
+	name := annotations.Name(owner)
+	if name == owner && owner == t.Speaker {
+		name = cmp.Or(t.Match, name)
 	}
 	text := display.TerminalSafe(t.Text)
 	if text != "" {

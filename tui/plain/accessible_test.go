@@ -14,8 +14,7 @@ import (
 
 func TestAccessible(t *testing.T) {
 	var b bytes.Buffer
-	a := NewAccessible(&b)
-	a.use(display.Controls{Microphones: struct{ display.Microphones }{}})
+	a := NewAccessible(&b, display.Controls{Microphones: struct{ display.Microphones }{}})
 	s := display.State{Source: "meeting.wav", Server: "built-in server"}
 	say := func(f func()) {
 		if err := a.State(s); err != nil {
@@ -81,11 +80,10 @@ Warning: 4 chunks dropped, 0.4 seconds of audio are missing.
 // and all of them report a service that is late, and gaps.
 func TestAccessibleDetail(t *testing.T) {
 	var b bytes.Buffer
-	a := NewAccessible(&b)
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	log := tuitest.LateLog(time.Second, time.Millisecond, time.Second)
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
-	c := NewCommandLine(a, display.Controls{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
+	a := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return s }, Annotations: store, Wire: func() trace.Snapshot {
 		shot := log.Snapshot()
 		// The stream of the log is one of now.
 		shift := time.Since(time.Unix(1_000_000, 0))
@@ -110,14 +108,14 @@ func TestAccessibleDetail(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"a turn begins", func() { _ = c.Run("name 1 Anna"); lane("SPEAKER_00", true) }, "SPEAKER_00 is now Anna.\nAnna is speaking.\n"},
+		{"a turn begins", func() { _ = a.Run("name 1 Anna"); lane("SPEAKER_00", true) }, "SPEAKER_00 is now Anna.\nAnna is speaking.\n"},
 		{"it goes on", func() {}, ""},
 		{"it ends", func() {
 			lane("SPEAKER_00", false)
 			_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 59, End: 60})
 		}, "Anna, 0:59 to 1:00\n"},
 		{"quiet", func() {
-			_ = c.Run("quiet")
+			_ = a.Run("quiet")
 			lane("SPEAKER_00", true)
 			_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_00", Start: 59, End: 60})
 		}, "Quiet: problems only. Normal reports turns again.\n"},
@@ -130,12 +128,12 @@ func TestAccessibleDetail(t *testing.T) {
 		{"an outage", func() { s.InputLost, s.Gaps = true, append(s.Gaps, protocol.Span{Start: 20, End: 22}) }, ""},
 		{"it goes on", func() { s.Gaps[1].End = 23 }, ""},
 		{"it is over", func() { s.InputLost = false }, "Warning: for 3.0 seconds from 0:20 on the speakers are unknown.\n"},
-		{"verbose", func() { _ = c.Run("verbose"); log = tuitest.LateLog(3*time.Second, time.Millisecond, time.Second) },
+		{"verbose", func() { _ = a.Run("verbose"); log = tuitest.LateLog(3*time.Second, time.Millisecond, time.Second) },
 			"Verbose: turns, problems and lag.\nLag 3.0 seconds.\n"},
 		{"a little more", func() { log = tuitest.LateLog(3600*time.Millisecond, time.Millisecond, time.Second) }, ""},
 		{"a second more", func() { log = tuitest.LateLog(4200*time.Millisecond, time.Millisecond, time.Second) }, "Lag 4.2 seconds.\n"},
 		{"normal", func() {
-			_ = c.Run("normal")
+			_ = a.Run("normal")
 			log = tuitest.LateLog(time.Second, time.Millisecond, time.Second)
 			lane("SPEAKER_01", true)
 		},
@@ -153,12 +151,11 @@ func TestWatchingInWords(t *testing.T) {
 	var b bytes.Buffer
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	s.Source, s.Stream, s.Watching, s.Level, s.Levels = "stream "+tuitest.Stream, tuitest.Stream, true, display.Level{}, nil
-	a := NewAccessible(&b)
-	c := NewCommandLine(a, display.Controls{Snapshot: func() display.State { return s }, Annotations: protocol.NewAnnotationsStore(protocol.Annotations{})})
+	a := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return s }})
 	if err := a.State(s); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Run("status"); err != nil {
+	if err := a.Run("status"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Watching stream " + tuitest.Stream + ". There is no sound here.\n", "Somebody else sends it"} {
@@ -174,10 +171,10 @@ func TestWatchingInWords(t *testing.T) {
 
 	b.Reset()
 	s.Watching, s.Source = false, "microphone"
-	if err := c.Run("status"); err != nil {
+	if err := a.Run("status"); err != nil {
 		t.Fatal(err)
 	}
-	if err := NewAccessible(&b).State(s); err != nil {
+	if err := NewAccessible(&b, display.Controls{}).State(s); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "Others watch it as stream "+tuitest.Stream+".\n"); n != 2 {
@@ -187,12 +184,12 @@ func TestWatchingInWords(t *testing.T) {
 
 // TestNamesAreSpoken: what is said of turns and at the end has the names.
 func TestAccessibleUsesNames(t *testing.T) {
-	c, b, _ := commandsAt(60)
-	_ = c.Run("name 1 Anna")
-	_ = c.Run("merge 3 1")
+	a, b, _ := commandsAt(60)
+	_ = a.Run("name 1 Anna")
+	_ = a.Run("merge 3 1")
 	b.Reset()
-	_ = c.out.Turn(protocol.Turn{Speaker: "SPEAKER_02", Start: 1, End: 3})
-	_ = c.out.Summary(c.o.Snapshot())
+	_ = a.Turn(protocol.Turn{Speaker: "SPEAKER_02", Start: 1, End: 3})
+	_ = a.Summary(a.o.Snapshot())
 	got := b.String()
 	if !strings.HasPrefix(got, "Anna, 0:01 to 0:03\n1:00 of audio, 3 speakers.\nAnna: ") || strings.Contains(got, "SPEAKER_02") {
 		t.Errorf("%s", got)
@@ -203,14 +200,13 @@ func TestAccessibleUsesNames(t *testing.T) {
 // not.
 func TestAccessibleAnnouncesRecognised(t *testing.T) {
 	var b bytes.Buffer
-	a := NewAccessible(&b)
 	s := display.State{Conn: display.Open, Source: "mic", Server: "built-in server"}
 	s.Timeline.Lanes = []protocol.Lane{{Speaker: "SPEAKER_00", Open: true}, {Speaker: "SPEAKER_01"}}
 	annotations, err := protocol.Annotations{}.Rename("SPEAKER_01", "Anna")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.use(display.Controls{Annotations: protocol.NewAnnotationsStore(annotations)})
+	a := NewAccessible(&b, display.Controls{Annotations: protocol.NewAnnotationsStore(annotations)})
 	for range 2 {
 		if err := a.State(s); err != nil {
 			t.Fatal(err)
@@ -249,7 +245,7 @@ func TestAccessibleSaysProblemsOnce(t *testing.T) {
 		s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 		change(&s)
 		var b strings.Builder
-		a := NewAccessible(&b)
+		a := NewAccessible(&b, display.Controls{})
 		for range 2 {
 			_ = a.State(s)
 		}
@@ -266,8 +262,7 @@ func TestAccessibleSaysWhatThereIs(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 1, 1)
 	s.InputProblem = `"desk + speakers" delivers only silence: is it muted?`
 	s.Recording = &display.Recording{}
-	a := NewAccessible(&b)
-	NewCommandLine(a, display.Controls{})
+	a := NewAccessible(&b, display.Controls{})
 	_ = a.State(s)
 	for _, want := range []string{"Warning: " + s.InputProblem + "\n", "Recording.\n"} {
 		if !strings.Contains(b.String(), want) {

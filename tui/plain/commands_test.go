@@ -15,11 +15,11 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-func commandsAt(position float64) (*CommandLine, *bytes.Buffer, *protocol.AnnotationsStore) {
+func commandsAt(position float64) (*Accessible, *bytes.Buffer, *protocol.AnnotationsStore) {
 	var b bytes.Buffer
 	store := protocol.NewAnnotationsStore(protocol.Annotations{})
 	s := tuitest.State(tuitest.FourSpeakers, position, 1)
-	c := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return s }, Annotations: store})
+	c := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return s }, Annotations: store})
 	return c, &b, store
 }
 
@@ -161,7 +161,7 @@ func TestWireCommand(t *testing.T) {
 		{true, []string{"The stream is over: refused, the service closed the stream", "received close: 1008 against the service's rules"}},
 	} {
 		var b strings.Builder
-		k := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
+		k := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return display.State{} }, Wire: tuitest.Log(c.end).Snapshot})
 		for _, line := range []string{"wire", "wire 0", "help"} {
 			if err := k.Run(line); err != nil {
 				t.Fatal(err)
@@ -177,7 +177,7 @@ func TestWireCommand(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	k := NewCommandLine(NewAccessible(&b), display.Controls{Snapshot: func() display.State { return display.State{} }})
+	k := NewAccessible(&b, display.Controls{Snapshot: func() display.State { return display.State{} }})
 	_ = k.Run("wire")
 	if !strings.Contains(b.String(), "There is no command wire") {
 		t.Errorf("%s", b.String())
@@ -243,7 +243,7 @@ func TestReplayInWords(t *testing.T) {
 	c.o.Snapshot = func() display.State { return s }
 	for _, end := range []float64{60, 61, 62} {
 		s.Position, s.Gaps = end, []protocol.Span{{Start: 58, End: min(end, 61.5)}}
-		_ = c.out.State(s)
+		_ = c.State(s)
 	}
 	for _, say := range []string{"status", "play", "faster", "seek 90:00", "last 100"} {
 		if err := c.Run(say); err != nil {

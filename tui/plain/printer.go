@@ -1,5 +1,5 @@
 // Package plain has the displays of a session without a screen: Printer writes one
-// record per line for programs, Accessible and its CommandLine are for screen readers.
+// record per line for programs, Accessible is for screen readers.
 package plain
 
 import (

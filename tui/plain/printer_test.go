@@ -10,6 +10,7 @@ import (
 
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
+	"hubbub/tui/display"
 	"hubbub/tui/tuitest"
 )
 
@@ -94,7 +95,7 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	if err := p.Turn(tuitest.ThreeTurns[1]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("the second call gives %v", err)
 	}
-	if err := NewAccessible(w).Error("x"); !errors.Is(err, ErrOutputClosed) {
+	if err := NewAccessible(w, display.Controls{}).Error("x"); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("the accessible display gives %v", err)
 	}
 }

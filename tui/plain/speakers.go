@@ -31,123 +31,123 @@ func find(s *display.Session, args string) (p display.Speaker, rest string, foun
 }
 
 // notFound reports that no speaker matches args.
-func (c *CommandLine) notFound(args string) error {
+func (a *Accessible) notFound(args string) error {
 	if args == "" {
-		return c.printf("Who? Type a number, a label or a name; who lists them.")
+		return a.printf("Who? Type a number, a label or a name; who lists them.")
 	}
-	return c.printf("No speaker is called %s; who lists all.", args)
+	return a.printf("No speaker is called %s; who lists all.", args)
 }
 
 // refused answers that a change of the annotations is not possible.
-func (c *CommandLine) refused(err error) error { return c.printf("Nothing changed: %s.", err) }
+func (a *Accessible) refused(err error) error { return a.printf("Nothing changed: %s.", err) }
 
-func (c *CommandLine) name(args string) error {
-	p, name, found := find(c.session(), args)
+func (a *Accessible) name(args string) error {
+	p, name, found := find(a.session(), args)
 	switch {
 	case !found:
-		return c.notFound(args)
+		return a.notFound(args)
 	case name == "":
-		return c.printf("Which name? Type name %s and the name.", p.Name)
+		return a.printf("Which name? Type name %s and the name.", p.Name)
 	}
-	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
-		return c.refused(err)
+	if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Rename(p.Label, name) }); err != nil {
+		return a.refused(err)
 	}
-	_ = c.printf("%s is now %s.", p.Name, c.session().Name(p.Label))
-	return c.offerToRemember(p)
+	_ = a.printf("%s is now %s.", p.Name, a.session().Name(p.Label))
+	return a.offerToRemember(p)
 }
 
-func (c *CommandLine) merge(args string) error {
-	s := c.session()
+func (a *Accessible) merge(args string) error {
+	s := a.session()
 	from, rest, found := find(s, args)
 	if !found {
-		return c.notFound(args)
+		return a.notFound(args)
 	}
 	rest = strings.TrimSpace(strings.TrimPrefix(rest, "into "))
 	into, more, found := find(s, rest)
 	if !found || more != "" {
-		return c.notFound(rest)
+		return a.notFound(rest)
 	}
 	if from.Label == into.Label {
-		return c.printf("%s cannot be merged with itself.", from.Name)
+		return a.printf("%s cannot be merged with itself.", from.Name)
 	}
-	if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
-		return c.refused(err)
+	if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Merge(from.Label, into.Label) }); err != nil {
+		return a.refused(err)
 	}
-	return c.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
+	return a.printf("Merged %s into %s. Undo reverts it.", from.Name, into.Name)
 }
 
-func (c *CommandLine) move(args string) error {
-	s := c.session()
+func (a *Accessible) move(args string) error {
+	s := a.session()
 	from, rest, found := find(s, args)
 	if !found {
-		return c.notFound(args)
+		return a.notFound(args)
 	}
 	clock, rest, _ := strings.Cut(rest, " ")
 	at, ok := parseClock(clock)
 	if !ok {
-		return c.noTime(clock)
+		return a.noTime(clock)
 	}
 	to, more, found := find(s, strings.TrimSpace(rest))
 	switch {
 	case !found || more != "":
-		return c.notFound(rest)
+		return a.notFound(rest)
 	case to.Label == from.Label:
-		return c.printf("It is %s's turn already.", from.Name)
+		return a.printf("It is %s's turn already.", from.Name)
 	}
 	for _, t := range slices.Backward(from.Turns) {
 		if t.Start >= at+1 || t.End <= at { // times are shown in whole seconds
 			continue
 		}
-		if err := c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) {
+		if err := a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) {
 			return a.MoveTurn(from.Label, t.Start, t.End, to.Label)
 		}); err != nil {
-			return c.refused(err)
+			return a.refused(err)
 		}
-		return c.printf("The turn at %s is %s's now. Undo reverts it.", display.Clock(t.Start), to.Name)
+		return a.printf("The turn at %s is %s's now. Undo reverts it.", display.Clock(t.Start), to.Name)
 	}
-	return c.printf("%s has no turn at %s that is over; last lists turns.", from.Name, clock)
+	return a.printf("%s has no turn at %s that is over; last lists turns.", from.Name, clock)
 }
 
-func (c *CommandLine) mute(args string) error {
-	p, rest, found := find(c.session(), args)
+func (a *Accessible) mute(args string) error {
+	p, rest, found := find(a.session(), args)
 	if !found || rest != "" {
-		return c.notFound(args)
+		return a.notFound(args)
 	}
-	_ = c.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil })
-	return c.printf("%s.", display.MuteText(p.Name, !p.Muted))
+	_ = a.o.Annotations.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Mute(p.Label, !p.Muted), nil })
+	return a.printf("%s.", display.MuteText(p.Name, !p.Muted))
 }
 
 // offerToRemember offers once to remember the voice of a speaker who got a name.
-func (c *CommandLine) offerToRemember(was display.Speaker) error {
-	s := c.session()
+func (a *Accessible) offerToRemember(was display.Speaker) error {
+	s := a.session()
 	name := s.Name(was.Label)
-	if c.o.Memory == nil || !c.o.Memory.Asks() || c.offered[was.Label] || name == s.Match(was.Label) {
-		return c.out.failure()
+	if a.o.Memory == nil || !a.o.Memory.Asks() || a.offered[was.Label] || name == s.Match(was.Label) {
+		return a.failure()
 	}
-	c.offered[was.Label] = true
-	return c.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)
+	a.offered[was.Label] = true
+	return a.printf("Remember the voice of %s, on this machine only? Type remember %s, or never, to stop being asked.", name, name)
 }
 
-func (c *CommandLine) remember(args string) error {
-	s := c.session()
+func (a *Accessible) remember(args string) error {
+	s := a.session()
 	p, rest, found := find(s, args)
 	switch {
 	case !found || rest != "":
-		return c.notFound(args)
+		return a.notFound(args)
 	case s.Annotations.Name(p.Label) == p.Label:
-		return c.printf("%s has no name yet. Type name %s and the name.", p.Name, p.Name)
+		return a.printf("%s has no name yet. Type name %s and the name.", p.Name, p.Name)
 	}
-	return c.result(c.o.Memory.Remember(p.Label))
+	return a.result(a.o.Memory.Remember(p.Label))
 }
 
-func (c *CommandLine) never(string) error {
-	return c.result("hubbub does not ask again. remember still learns a voice", c.o.Memory.Never())
+func (a *Accessible) never(string) error {
+	return a.result("hubbub does not ask again. remember still learns a voice", a.o.Memory.Never())
 }
 
 // correctVoices applies changed names to what was learnt in this session.
-func (c *CommandLine) correctVoices() error {
-	if c.o.Memory == nil {
-		return c.out.failure()
+func (a *Accessible) correctVoices() error {
+	if a.o.Memory == nil {
+		return a.failure()
 	}
-	return c.result(c.o.Memory.Correct())
+	return a.result(a.o.Memory.Correct())
 }

@@ -21,13 +21,12 @@ import (
 // accessible is the display for screen readers: appended sentences, and commands
 // typed as words where standard input is not the audio.
 type accessible struct {
-	streams  Streams
-	writer   *accessibleWriter // that of out
-	view     view
-	out      *plain.Accessible
-	commands *plain.CommandLine
-	trace    func() trace.Snapshot // nil = there is no connection
-	faults   faultReports
+	streams Streams
+	writer  *accessibleWriter // that of out
+	view    view
+	out     *plain.Accessible     // without controls until open
+	trace   func() trace.Snapshot // nil = there is no connection
+	faults  faultReports
 }
 
 func (a *accessible) Attended() bool { return true }
@@ -40,7 +39,7 @@ func (a *accessible) Traced(ctx context.Context) (context.Context, *Tracer) {
 
 func (a *accessible) open(v view) error {
 	a.view = v
-	a.commands = plain.NewCommandLine(a.out, controlsOf(v, a.trace))
+	a.out = plain.NewAccessible(a.writer, controlsOf(v, a.trace))
 	if err := a.out.State(v.state()); err != nil || !IsTerminal(a.streams.Stdin) || v.about().Kind == capture.Stdin {
 		return err
 	}
@@ -61,7 +60,7 @@ func (a *accessible) run(ctx context.Context) error {
 				lines = nil
 				continue
 			}
-			switch err := a.commands.Run(line); {
+			switch err := a.out.Run(line); {
 			case errors.Is(err, plain.ErrQuit):
 				return nil
 			case err != nil:

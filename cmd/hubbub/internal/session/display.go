@@ -104,7 +104,7 @@ func NewDisplay(s Streams, o DisplayOptions) (Display, error) {
 	switch {
 	case o.Accessible:
 		w := &accessibleWriter{w: s.Stdout}
-		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w)}, nil
+		return &accessible{streams: s, writer: w, out: plain.NewAccessible(w, display.Controls{})}, nil
 	case output != "tui":
 		s.progress = o.Progress && !screen && IsTerminal(s.Stderr)
 		return &textDisplay{streams: s, format: plain.Format(output)}, nil
