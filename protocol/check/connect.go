@@ -35,7 +35,7 @@ func (c *checker) lookUp(ctx context.Context, s *Stage) error {
 	c.probe, c.proxy = probe, probe.Proxy
 	addresses, err := probe.LookUp(ctx)
 	if err != nil {
-		return c.proxyError(err)
+		return err
 	}
 	s.Seen = probe.Host() + " is " + strings.Join(addresses[:min(len(addresses), 4)], ", ")
 	if len(addresses) == 1 && addresses[0] == probe.Host() {
@@ -48,19 +48,10 @@ func (c *checker) lookUp(ctx context.Context, s *Stage) error {
 func (c *checker) connect(ctx context.Context, s *Stage) error {
 	to, err := c.probe.Dial(ctx)
 	if err != nil {
-		return c.proxyError(err)
+		return err
 	}
 	s.Seen = "connected to " + to
 	return nil
-}
-
-// proxyError attributes an error to the proxy, if there is one.
-func (c *checker) proxyError(err error) error {
-	if c.proxy == "" {
-		return err
-	}
-	return hint.Errorf("The environment sets this proxy in HTTPS_PROXY or HTTP_PROXY: correct its address, or exclude the service with NO_PROXY.",
-		"the proxy cannot be reached: %w", err)
 }
 
 func (c *checker) tls(ctx context.Context, s *Stage) error {
@@ -152,9 +143,7 @@ func (c *checker) keyError(info client.ResponseInfo, err error) error {
 	case info.Status/100 == 2 && strings.Contains(strings.ToLower(info.Type), "html"):
 		return hint.Errorf("A captive portal may be in between: open a web page in a browser and log in to this network. Otherwise check --server.",
 			"the response is a web page, not the service's: %w", err)
-	case info.Status == 0 && timedOut(err) && c.proxy != "":
-		return hint.Errorf("Check scheme, address and port of the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.", "through the proxy %s: %w", c.proxy, err)
-	case info.Status == 0 && timedOut(err):
+	case info.Status == 0 && timedOut(err) && c.proxy == "":
 		return hint.Add(err, "The port accepts connections, but nothing responds: check that --server is the HTTP service, or wait until it is less busy; --timeout waits longer.")
 	}
 	return err
@@ -211,7 +200,7 @@ func (c *checker) open(ctx context.Context, s *Stage) error {
 	case errors.As(err, &response) && response.Status == http.StatusBadGateway:
 		return hint.Add(err, client.HintWebSocket)
 	case response == nil && c.proxy != "":
-		return hint.Errorf(client.HintWebSocket, "through the proxy %s: %w", c.proxy, err)
+		return hint.Add(err, client.HintWebSocket)
 	}
 	return err
 }

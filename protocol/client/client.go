@@ -90,7 +90,7 @@ func New(o Options) (*Client, error) {
 	c.http = &http.Client{
 		Timeout: c.timeout,
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
+			Proxy:                  proxyOfEnvironment,
 			DialContext:            c.dialer().DialContext,
 			TLSClientConfig:        conf.Clone(), // net/http adds HTTP/2 to it
 			TLSHandshakeTimeout:    c.timeout,
@@ -139,7 +139,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	req.Header.Set("User-Agent", c.userAgent)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return explainNetwork(ctx, c.base, c.timeout, err)
+		return c.explain(ctx, c.base, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -176,7 +176,7 @@ func TestProxyThatIsGone(t *testing.T) {
 	client := newTestClient(t, Options{BaseURL: "https://nowhere.example"})
 	client.http.Transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", testKey), Host: "127.0.0.1:1"})
 	_, err := client.Test(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "the proxy for nowhere.example:443 cannot be used") || !strings.Contains(hint.Of(err), "HTTPS_PROXY") {
+	if err == nil || !strings.Contains(err.Error(), "the proxy cannot be reached: 127.0.0.1:1 refuses connections") || !strings.Contains(hint.Of(err), "HTTPS_PROXY") {
 		t.Fatalf("%v; %s", err, hint.Of(err))
 	}
 	checkText(t, err)

@@ -66,7 +66,7 @@ func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *ht
 		return nil, resp, nil
 	}
 	if err != nil {
-		return nil, nil, explainNetwork(ctx, u, c.timeout, err)
+		return nil, nil, c.explain(ctx, u, err)
 	}
 	return conn, resp, nil
 }
@@ -122,7 +122,7 @@ func (c *Client) streamURL(address string) (*url.URL, error) {
 
 func (c *Client) handshakeError(ctx context.Context, u *url.URL, resp *http.Response, err error, exchange *exchangeTracer) error {
 	if resp == nil || !errors.Is(err, websocket.ErrBadHandshake) {
-		err = explainNetwork(ctx, u, c.timeout, err)
+		err = c.explain(ctx, u, err)
 		var op *net.OpError
 		dialing := errors.As(err, &op) && op.Op == "dial"
 		switch {

@@ -89,6 +89,25 @@ func (e *ResponseError) Hint() string {
 	return "Check the address (--server) and the API key (--api-key)."
 }
 
+// explain is explainNetwork for a connection that goes through the proxy of the
+// environment, if there is one. An error names it, unless the certificate of the
+// service is the cause.
+func (c *Client) explain(ctx context.Context, u *url.URL, err error) error {
+	err = explainNetwork(ctx, u, c.timeout, err)
+	var known *proxyError
+	var certificate *tls.CertificateVerificationError
+	proxy, _ := c.proxy(u)
+	if proxy == nil || ctx.Err() == context.Canceled || errors.As(err, &known) || errors.As(err, &certificate) {
+		return err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
+		return proxyUnreachable(explainNetwork(ctx, proxy, c.timeout, op.Err))
+	}
+	return hint.Errorf("Check the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.",
+		"through the proxy %s: %w", hostPort(proxy), err)
+}
+
 // explainNetwork turns an error of the connection to the host of u into one line
 // that says what happened and a hint that says what to do. It keeps the cause for
 // errors.Is, but shows no more of an address than host and port: the address of a
@@ -121,15 +140,10 @@ func hostPort(u *url.URL) string {
 
 func networkCause(u *url.URL, timeout time.Duration, err error) (what, hint string) {
 	where := hostPort(u)
-	var op *net.OpError
 	var dns *net.DNSError
-	var refused *tunnelError
-	if errors.As(err, &refused) {
-		return refused.what, refused.fix
-	}
-	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
-		return "the proxy for " + where + " cannot be used: " + lastCause(op.Err),
-			"Check HTTPS_PROXY, or exclude the service with NO_PROXY."
+	var proxy *proxyError
+	if errors.As(err, &proxy) {
+		return proxy.what, proxy.fix
 	}
 	if what, hint = tlsCause(u, err); what != "" {
 		return what, hint

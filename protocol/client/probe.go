@@ -34,9 +34,9 @@ type Probe struct {
 // Probe returns a new Probe. Close ends it.
 func (c *Client) Probe() (*Probe, error) {
 	p := &Probe{client: c}
-	proxy, err := c.http.Transport.(*http.Transport).Proxy(&http.Request{URL: c.base})
-	if err != nil { // its text may contain the password of the proxy
-		return nil, hint.Errorf("Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.", "the address of the proxy cannot be parsed")
+	proxy, err := c.proxy(c.base)
+	if err != nil {
+		return nil, explainNetwork(context.Background(), c.base, c.timeout, err)
 	}
 	if proxy != nil {
 		p.proxy, p.Proxy = proxy, hostPort(proxy)
@@ -59,6 +59,14 @@ func (p *Probe) peer() *url.URL {
 	return p.client.base
 }
 
+func (p *Probe) explain(ctx context.Context, err error) error {
+	err = explainNetwork(ctx, p.peer(), p.client.timeout, err)
+	if p.proxy != nil {
+		return proxyUnreachable(err)
+	}
+	return err
+}
+
 // Host is the name that LookUp resolves.
 func (p *Probe) Host() string { return protocol.Clean(p.peer().Hostname(), 253) }
 
@@ -67,7 +75,7 @@ func (p *Probe) Host() string { return protocol.Clean(p.peer().Hostname(), 253) 
 func (p *Probe) LookUp(ctx context.Context) ([]string, error) {
 	addresses, err := net.DefaultResolver.LookupHost(ctx, p.peer().Hostname())
 	if err != nil {
-		return nil, explainNetwork(ctx, p.peer(), p.client.timeout, err)
+		return nil, p.explain(ctx, err)
 	}
 	return addresses, nil
 }
@@ -76,7 +84,7 @@ func (p *Probe) LookUp(ctx context.Context) ([]string, error) {
 func (p *Probe) Dial(ctx context.Context) (string, error) {
 	conn, err := p.client.dialer().DialContext(ctx, "tcp", hostPort(p.peer()))
 	if err != nil {
-		return "", explainNetwork(ctx, p.peer(), p.client.timeout, err)
+		return "", p.explain(ctx, err)
 	}
 	p.conn = conn
 	return conn.RemoteAddr().String(), nil
@@ -158,8 +166,7 @@ func (p *Probe) tunnel(ctx context.Context) error {
 		resp, err = http.ReadResponse(bufio.NewReader(p.conn), req)
 	}
 	if err != nil {
-		return hint.Errorf("Check HTTPS_PROXY, or exclude the service with NO_PROXY.", "the proxy opens no tunnel to %s: %w",
-			target, explainNetwork(ctx, p.proxy, p.client.timeout, err))
+		return p.client.explain(ctx, p.client.base, err)
 	}
 	_ = resp.Body.Close()
 	if refused := tunnelRefused(p.proxy, target, resp); refused != nil {
@@ -168,24 +175,19 @@ func (p *Probe) tunnel(ctx context.Context) error {
 	return nil
 }
 
-// tunnelError is the refusal of a proxy to open a tunnel.
-type tunnelError struct{ what, fix string }
-
-func (e *tunnelError) Error() string { return e.what }
-
 // tunnelRefused reads the response of a proxy to CONNECT; nil = there is a tunnel.
-func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *tunnelError {
+func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *proxyError {
 	switch {
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return &tunnelError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "Add its user name and password to HTTPS_PROXY."}
+		return &proxyError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "Add its user name and password to HTTPS_PROXY."}
 	}
 	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
 	if resp.StatusCode >= 500 {
 		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
 	}
-	return &tunnelError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
+	return &proxyError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
 }
 
 func issuerName(c *x509.Certificate) string {

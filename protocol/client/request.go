@@ -70,7 +70,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, explainNetwork(req.Context(), req.URL, c.timeout, err)
+		return nil, c.explain(req.Context(), req.URL, err)
 	}
 	return resp, nil
 }
@@ -91,7 +91,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	begun := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		err = explainNetwork(ctx, c.base, c.timeout, err)
+		err = c.explain(ctx, c.base, err)
 		exchange.failed(err)
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	exchange.responded(resp, text)
 	switch {
 	case err != nil:
-		return explainNetwork(ctx, c.base, c.timeout, err)
+		return c.explain(ctx, c.base, err)
 	case len(text) > limit:
 		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
