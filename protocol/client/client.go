@@ -100,10 +100,7 @@ func New(o Options) (*Client, error) {
 			IdleConnTimeout:        30 * time.Second,
 			ForceAttemptHTTP2:      true,
 			OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
-				if refused := tunnelRefused(proxy, protocol.Clean(req.Host, 260), resp); refused != nil {
-					return refused
-				}
-				return nil
+				return tunnelRefused(proxy, req.Host, resp)
 			},
 		},
 		// A redirection could send the key to another host, or turn a POST into

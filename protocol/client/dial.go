@@ -76,19 +76,35 @@ func (c *Client) Dial(ctx context.Context, address string) (*websocket.Conn, *ht
 func (c *Client) dialStream(ctx context.Context, u *url.URL, head http.Header) (*websocket.Conn, *http.Response, error) {
 	conf := c.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"} // WebSocket over HTTP/2 is not supported here
+	proxy, err := c.proxy(u)
+	if err != nil {
+		return nil, nil, err
+	}
 	opened := func() bool { return true }
 	dialer := &websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment,
 		NetDialContext: func(dialing context.Context, network, address string) (net.Conn, error) {
-			conn, err := c.dialer().DialContext(dialing, network, address)
-			if err == nil {
-				opened = context.AfterFunc(ctx, func() {
-					if errors.Is(ctx.Err(), context.Canceled) { // a deadline is the library's
-						_ = conn.Close()
-					}
-				})
+			peer := address
+			if proxy != nil {
+				peer = hostPort(proxy)
 			}
-			return conn, err
+			conn, err := c.dialer().DialContext(dialing, network, peer)
+			switch {
+			case err != nil && proxy != nil:
+				return nil, unreachable(err)
+			case err != nil:
+				return nil, err
+			}
+			opened = context.AfterFunc(ctx, func() {
+				if errors.Is(ctx.Err(), context.Canceled) { // a deadline is the library's
+					_ = conn.Close()
+				}
+			})
+			if proxy == nil {
+				return conn, nil
+			}
+			deadline, _ := dialing.Deadline()
+			_ = conn.SetDeadline(deadline)
+			return c.tunnel(dialing, conn, proxy, address)
 		},
 		TLSClientConfig:  conf,
 		HandshakeTimeout: c.timeout,

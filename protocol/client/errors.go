@@ -95,14 +95,16 @@ func (e *ResponseError) Hint() string {
 func (c *Client) explain(ctx context.Context, u *url.URL, err error) error {
 	err = explainNetwork(ctx, u, c.timeout, err)
 	var known *proxyError
+	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
 	proxy, _ := c.proxy(u)
-	if proxy == nil || ctx.Err() == context.Canceled || errors.As(err, &known) || errors.As(err, &certificate) {
+	switch {
+	case proxy == nil, ctx.Err() == context.Canceled, errors.As(err, &known):
 		return err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "proxyconnect" { // set by net/http
+	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return proxyUnreachable(explainNetwork(ctx, proxy, c.timeout, op.Err))
+	case errors.As(err, &certificate):
+		return err
 	}
 	return hint.Errorf("Check the proxy in HTTPS_PROXY or HTTP_PROXY, or exclude the service with NO_PROXY.",
 		"through the proxy %s: %w", hostPort(proxy), err)

@@ -1,12 +1,10 @@
 package client
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -118,11 +116,9 @@ func (p *Probe) TLS(ctx context.Context) (TLSInfo, error) {
 		_ = p.conn.SetDeadline(deadline)
 	}
 	if p.proxy != nil {
-		if p.proxy.Scheme != "http" {
-			return TLSInfo{}, ErrNoTLS
-		}
-		if err := p.tunnel(ctx); err != nil {
-			return TLSInfo{}, err
+		var err error
+		if p.conn, err = p.client.tunnel(ctx, p.conn, p.proxy, hostPort(base)); err != nil {
+			return TLSInfo{}, p.client.explain(ctx, base, err)
 		}
 	}
 	conf := p.client.tls.Clone()
@@ -150,44 +146,6 @@ func (p *Probe) TLS(ctx context.Context) (TLSInfo, error) {
 		return info, explainNetwork(ctx, base, p.client.timeout, &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err})
 	}
 	return info, nil
-}
-
-// tunnel asks the proxy for a tunnel to the service (RFC 9110, 9.3.6).
-func (p *Probe) tunnel(ctx context.Context) error {
-	target := hostPort(p.client.base)
-	req := (&http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}).WithContext(ctx)
-	if u := p.proxy.User; u != nil {
-		password, _ := u.Password()
-		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)))
-	}
-	err := req.Write(p.conn)
-	var resp *http.Response
-	if err == nil {
-		resp, err = http.ReadResponse(bufio.NewReader(p.conn), req)
-	}
-	if err != nil {
-		return p.client.explain(ctx, p.client.base, err)
-	}
-	_ = resp.Body.Close()
-	if refused := tunnelRefused(p.proxy, target, resp); refused != nil {
-		return hint.Add(refused, refused.fix)
-	}
-	return nil
-}
-
-// tunnelRefused reads the response of a proxy to CONNECT; nil = there is a tunnel.
-func tunnelRefused(proxy *url.URL, target string, resp *http.Response) *proxyError {
-	switch {
-	case resp.StatusCode/100 == 2:
-		return nil
-	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return &proxyError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(proxy)), "Add its user name and password to HTTPS_PROXY."}
-	}
-	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
-	if resp.StatusCode >= 500 {
-		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
-	}
-	return &proxyError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(proxy), target, resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
 }
 
 func issuerName(c *x509.Certificate) string {

@@ -1,12 +1,20 @@
 package client
 
 import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/net/proxy"
 
+	"hubbub/protocol"
 	"hubbub/protocol/hint"
 )
 
@@ -52,4 +60,71 @@ func (e *proxyError) Error() string { return e.what }
 func proxyUnreachable(err error) error {
 	return hint.Errorf("The environment sets this proxy in HTTPS_PROXY or HTTP_PROXY: correct its address, or exclude the service with NO_PROXY.",
 		"the proxy cannot be reached: %w", err)
+}
+
+// tunnel makes a connection to a proxy one to target, a host and port. After an
+// error the connection is closed.
+func (c *Client) tunnel(ctx context.Context, conn net.Conn, via *url.URL, target string) (net.Conn, error) {
+	password, _ := via.User.Password()
+	switch via.Scheme {
+	case "socks5", "socks5h":
+		var auth *proxy.Auth
+		if via.User != nil {
+			auth = &proxy.Auth{User: via.User.Username(), Password: password}
+		}
+		dialer, err := proxy.SOCKS5("tcp", hostPort(via), auth, connected{conn})
+		if err == nil {
+			_, err = dialer.(proxy.ContextDialer).DialContext(ctx, "tcp", target)
+		}
+		return conn, err
+	case "https":
+		conf := c.tls.Clone()
+		conf.ServerName = via.Hostname()
+		secure := tls.Client(conn, conf)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, unreachable(err)
+		}
+		conn = secure
+	}
+	// RFC 9110, 9.3.6
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
+	if via.User != nil {
+		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(via.User.Username()+":"+password)))
+	}
+	err := req.Write(conn)
+	var resp *http.Response
+	if err == nil {
+		resp, err = http.ReadResponse(bufio.NewReader(conn), req)
+	}
+	if err == nil {
+		err = tunnelRefused(via, target, resp)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// unreachable marks an error of the connection to a proxy as net/http does.
+func unreachable(err error) error { return &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err} }
+
+// connected is a dialer that has its connection.
+type connected struct{ conn net.Conn }
+
+func (c connected) Dial(_, _ string) (net.Conn, error) { return c.conn, nil }
+
+// tunnelRefused reads the response of a proxy to CONNECT; nil = there is a tunnel.
+func tunnelRefused(via *url.URL, target string, resp *http.Response) error {
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode == http.StatusProxyAuthRequired:
+		return &proxyError{fmt.Sprintf("the proxy %s requires a user name and password (407)", hostPort(via)), "Add its user name and password to HTTPS_PROXY."}
+	}
+	fix := "Ask the operator of the proxy to allow it, or exclude the service with NO_PROXY."
+	if resp.StatusCode >= 500 {
+		fix = "The proxy may not reach the service: check address and port (--server), or exclude the service with NO_PROXY."
+	}
+	return &proxyError{fmt.Sprintf("the proxy %s opens no tunnel to %s: it returned %d %s", hostPort(via), protocol.Clean(target, 260), resp.StatusCode, http.StatusText(resp.StatusCode)), fix}
 }

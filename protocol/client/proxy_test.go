@@ -1,12 +1,19 @@
 package client
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"encoding/hex"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"hubbub/protocol/hint"
 	"hubbub/protocol/protocoltest"
@@ -72,6 +79,71 @@ func TestProxyThatDoesNotRespond(t *testing.T) {
 				t.Errorf("%v; %s", err, hint.Of(err))
 			}
 			checkText(t, err)
+		}
+	}
+}
+
+// Every kind of proxy carries the requests, the stream, and the steps of a probe.
+func TestKindsOfProxies(t *testing.T) {
+	address, ca := protocoltest.ServeTLS(t, protocoltest.Service{Stream: func(c *websocket.Conn) { protocoltest.UntilEnd(c) }}.Handler(), nil)
+	cert, proxyCA := protocoltest.Certificate(t, nil)
+	connect := func(c net.Conn) (io.Reader, string, string) {
+		r := bufio.NewReader(c)
+		req, err := http.ReadRequest(r)
+		if err != nil || req.Method != http.MethodConnect || req.Header.Get("Proxy-Authorization") == "" {
+			return r, "", "HTTP/1.1 403 Forbidden\r\n\r\n"
+		}
+		return r, req.Host, "HTTP/1.1 200 OK\r\n\r\n"
+	}
+	socks := func(c net.Conn) (io.Reader, string, string) { // RFC 1928, without authentication
+		b := make([]byte, 4+10) // greeting with two methods; then a request with an IPv4 address
+		_, _ = io.ReadFull(c, b[:4])
+		_, _ = c.Write([]byte{5, 0})
+		if _, err := io.ReadFull(c, b[4:]); err != nil || hex.EncodeToString(b[:12]) != "05020002"+"05010001"+"7f000001" {
+			return c, "", "\x05\x01\x00\x01\x00\x00\x00\x00\x00\x00"
+		}
+		return c, strings.TrimPrefix(address, "https://"), "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+	}
+	for scheme, accept := range map[string]func(net.Conn) (from io.Reader, to, response string){
+		"http": connect, "https": connect, "socks5": socks, "socks5h": socks,
+	} {
+		proxy := protocoltest.Listen(t, func(c net.Conn) {
+			if scheme == "https" {
+				c = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{cert}})
+			}
+			from, to, response := accept(c)
+			_, _ = io.WriteString(c, response)
+			on, err := net.Dial("tcp", to)
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, on); _ = c.Close() }()
+			_, _ = io.Copy(on, from)
+			_ = on.Close()
+		})
+		client := newTestClient(t, Options{BaseURL: address, CACert: append(ca[:len(ca):len(ca)], proxyCA...)})
+		via := &url.URL{Scheme: scheme, User: url.UserPassword("u", "hidden"), Host: proxy}
+		if info, err := probeTo(t, client, via); err != nil || !info.Verified {
+			t.Errorf("%s: %+v, %v", scheme, info, err)
+		}
+		live, err := client.CreateStream(context.Background(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", scheme, err)
+			continue
+		}
+		stream, err := client.OpenStream(context.Background(), live.URL)
+		if err != nil {
+			t.Errorf("%s: %v", scheme, err)
+			continue
+		}
+		if _, ok := stream.tcp().(*net.TCPConn); !ok {
+			t.Errorf("%s: no TCP connection below TLS", scheme)
+		}
+		_ = stream.Close()
+
+		via.Host = "127.0.0.1:1"
+		if _, err := client.OpenStream(context.Background(), live.URL); err == nil || !strings.HasPrefix(err.Error(), "the proxy cannot be reached: 127.0.0.1:1 ") {
+			t.Errorf("%s: %v", scheme, err)
 		}
 	}
 }

@@ -324,8 +324,12 @@ func (s *Stream) abort(cause CloseInfo) {
 
 // tcp is the connection below TLS.
 func (s *Stream) tcp() net.Conn {
-	if t, ok := s.conn.NetConn().(*tls.Conn); ok {
-		return t.NetConn()
+	conn := s.conn.NetConn()
+	for {
+		t, ok := conn.(*tls.Conn)
+		if !ok {
+			return conn
+		}
+		conn = t.NetConn() // of the service, or of a proxy
 	}
-	return s.conn.NetConn()
 }
