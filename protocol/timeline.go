@@ -57,6 +57,7 @@ type Counts struct {
 	Malformed  int64 // could not be parsed
 	Degenerate int64 // not a valid step: repeated, without a start, empty, out of order, out of range
 	Refused    int64 // valid, but beyond MaxLabels or MaxTurns
+	Unended    int64 // turns that EndOpen ended
 }
 
 // Snapshot is a Timeline at one moment. It never changes.
@@ -206,6 +207,7 @@ func (t *Timeline) EndOpen(at float64) []Turn {
 			continue
 		}
 		l.Open = false
+		t.counts.Unended++
 		if !(at >= 0 && at <= MaxTimestamp) {
 			continue
 		}

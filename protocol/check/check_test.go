@@ -229,6 +229,7 @@ func TestCheckWrongEvents(t *testing.T) {
 	}{
 		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 3600, "SPEAKER_00"), 8, "s later than all audio"},
 		{protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.05, "SPEAKER_00"), 7, "impossible time: 1"},
+		{protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.05, "SPEAKER_00"), 7, "end did not arrive: 1"},
 	} {
 		r := runCheck(t, serve(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
 			_, _, _ = conn.ReadMessage()

@@ -187,8 +187,16 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 		s.Millis = millis(st.first.Sub(st.sent[0]))
 		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.sent[0]).Seconds(), st.events)
 		s.Details = map[string]any{"events": st.events}
-		if n := st.turns.Snapshot().Counts.Degenerate; n > 0 {
-			s.notice(fmt.Sprintf("events that contradict others or have an impossible time: %d", n), "Turns will be wrong or missing: run `hubbub conform`, and show this to the operator of the service.")
+		st.turns.EndOpen(float64(len(c.Speech)) / protocol.SampleRate)
+		counts, fault := st.turns.Snapshot().Counts, ""
+		switch {
+		case counts.Degenerate > 0:
+			fault = fmt.Sprintf("events that contradict others or have an impossible time: %d", counts.Degenerate)
+		case counts.Unended > 0 && st.Wait().Err == nil:
+			fault = fmt.Sprintf("turns whose end did not arrive: %d", counts.Unended)
+		}
+		if fault != "" {
+			s.notice(fault, "Turns will be wrong or missing: run `hubbub conform`, and show this to the operator of the service.")
 		}
 		return nil
 	}

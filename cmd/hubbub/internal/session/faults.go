@@ -52,6 +52,7 @@ func faultNotices(c protocol.Counts) (out []string) {
 		{c.Errors, 1, "errors that the service reported: %d"},
 		{c.Malformed, 1, "messages of the service that could not be read: %d"},
 		{c.Degenerate, 0, "events that contradict others or have an impossible time: %d"},
+		{c.Unended, 0, "turns whose end did not arrive: %d"},
 		{c.Refused, 0, fmt.Sprintf("events that are not shown, because a session has at most %d labels and %d turns: %%d", protocol.MaxLabels, protocol.MaxTurns)},
 	} {
 		if count.n > count.reported {

@@ -23,10 +23,11 @@ func TestFaultyMessagesAreReported(t *testing.T) {
 			protocoltest.Send(conn, protocol.NewErrorEvent("Invalid chunk size"))
 		}
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerEnd, 0.1, "SPEAKER_00"))
+		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0.1, "SPEAKER_01"))
 		protocoltest.OneTurn(conn)
 	}}
 	reports := []string{"a message of the service cannot be read: binary message of 3 bytes, which services do not send\n", "Invalid chunk size\n"}
-	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n"}
+	counts := []string{"errors that the service reported: 4\n", "messages of the service that could not be read: 3\n", "events that contradict others or have an impossible time: 1\n", "turns whose end did not arrive: 1\n"}
 	for output, want := range map[string][]string{"lines": slices.Concat(reports, counts), "events": counts, "": slices.Concat(reports, counts)} {
 		var out, errs lockedBuffer
 		d, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: output, Accessible: output == "", Allowed: []string{"tui", "lines", "events"}})

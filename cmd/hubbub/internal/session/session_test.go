@@ -439,7 +439,7 @@ func TestText(t *testing.T) {
 	if want := "SPEAKER x 1 1.000 1.000 <NA> <NA> A <NA> <NA>\n"; out.String() != want {
 		t.Errorf("standard output %q", out.String())
 	}
-	if want := "hubbub: the service reports: something happened\n"; errs.String() != want {
+	if want := "hubbub: the service reports: something happened\nhubbub: turns whose end did not arrive: 1\n"; errs.String() != want {
 		t.Errorf("standard error %q, want %q", errs.String(), want)
 	}
 	if _, err := NewDisplay(Streams{Stdout: &out, Stderr: &errs}, DisplayOptions{Output: "tui", Allowed: []string{"tui", "lines", "rttm"}}); err == nil {
