@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -262,7 +261,7 @@ func (a *App) learnVoices(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	learnt, err := voices.FromRecording(ctx, dir, nil)
+	learnt, err := voices.FromRecording(ctx, dir, "")
 	if err != nil {
 		return err
 	}
@@ -276,28 +275,24 @@ func (a *App) learnOutdated(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byRecording := map[string][]string{}
 	var left []string
+	var learnt []voices.Voice
 	for _, v := range list {
 		switch {
 		case !v.Outdated():
 		case v.Recording == "" || !onDisk(v.Recording):
 			left = append(left, v.Name)
 		default:
-			byRecording[v.Recording] = append(byRecording[v.Recording], v.Name)
-		}
-	}
-	var learnt []voices.Voice
-	for _, dir := range slices.Sorted(maps.Keys(byRecording)) {
-		for _, name := range byRecording[dir] {
-			again, err := voices.FromRecording(ctx, dir, []string{name})
+			again, err := voices.FromRecording(ctx, v.Recording, cmp.Or(v.Recorded, v.Name))
 			if ctx.Err() != nil {
 				return err
 			}
 			if err != nil {
 				a.notice("%v", err)
-				left = append(left, name)
+				left = append(left, v.Name)
+				continue
 			}
+			again[0].Name, again[0].Recorded = v.Name, v.Recorded
 			learnt = append(learnt, again...)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // FromRecording makes the voices of the named speakers of a recording from the audio
-// in which each of them talks alone; with only, of these, who must all be there.
-func FromRecording(ctx context.Context, dir string, only []string) (learnt []Voice, err error) {
+// in which each of them talks alone; with only, of that one, who must be there.
+func FromRecording(ctx context.Context, dir, only string) (learnt []Voice, err error) {
 	rec, err := recording.Read(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func FromRecording(ctx context.Context, dir string, only []string) (learnt []Voi
 	doc := rec.Content(rec.Annotations).Document("", "")
 	for i, p := range doc.Speakers {
 		name := rec.Annotations.Name(p.Label)
-		if name == p.Label || only != nil && !slices.Contains(only, name) {
+		if name == p.Label || only != "" && name != only {
 			continue
 		}
 		if slices.ContainsFunc(learnt, func(v Voice) bool { return v.Name == name }) {
@@ -51,8 +51,8 @@ func FromRecording(ctx context.Context, dir string, only []string) (learnt []Voi
 		learnt = append(learnt, New(name, v, place))
 	}
 	switch {
-	case only != nil && len(learnt) < len(only):
-		return nil, hint.Add(fmt.Errorf("%s no longer names all of %s", dir, strings.Join(only, ", ")), "Name speakers with r in `hubbub replay`.")
+	case len(learnt) == 0 && only != "":
+		return nil, hint.Add(fmt.Errorf("no speaker of %s has the name %s any more", dir, protocol.Clean(only, 100)), "Name speakers with r in `hubbub replay`.")
 	case len(learnt) == 0:
 		return nil, hint.Add(fmt.Errorf("no speaker of %s has a name", dir), "Name speakers with r in `hubbub replay`.")
 	}

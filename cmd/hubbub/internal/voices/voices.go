@@ -38,6 +38,8 @@ type Voice struct {
 	Voiceprint string    `json:"voiceprint"`
 	// Recording is the folder of the recording that it was learnt from; "" = none.
 	Recording string `json:"recording,omitempty"`
+	// Recorded is the speaker's name in that recording; "" = Name.
+	Recorded string `json:"recorded,omitempty"`
 }
 
 // New is a voice added now. recording is "" if it was not learnt from one.
@@ -189,6 +191,9 @@ func (s Store) Rename(from, to string) (renamed bool, err error) {
 		}
 		if _, taken, err := s.Get(to); err != nil || taken {
 			return cmp.Or(err, hint.Add(fmt.Errorf("there is a voiceprint of %s already", to), "Remove that one first with `hubbub voices remove`, or choose another name."))
+		}
+		if v.Recording != "" { // where `voices learn --outdated` finds the speaker by name
+			v.Recorded = cmp.Or(v.Recorded, v.Name)
 		}
 		v.Name = to
 		if err = v.Check(); err != nil {
