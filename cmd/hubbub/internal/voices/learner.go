@@ -21,8 +21,9 @@ type Learner struct {
 	asks  atomic.Bool
 	make  func(samples []float32) (voiceprint.Voiceprint, error) // voiceprint.Make
 
-	mu     sync.Mutex
-	learnt map[string]learnt // by label
+	mu      sync.Mutex
+	learnt  map[string]learnt // by label
+	deleted map[string]Voice  // by label: learnt before, and deleted by Correct
 }
 
 // learnt is a voice that was learnt in this session.
@@ -33,7 +34,7 @@ type learnt struct {
 
 // NewLearner is the learner of a session that begins now.
 func NewLearner(s Store) *Learner {
-	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]learnt{}}
+	l := &Learner{store: s, make: voiceprint.Make, learnt: map[string]learnt{}, deleted: map[string]Voice{}}
 	l.asks.Store(s.Asks())
 	return l
 }
@@ -69,6 +70,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	if err := l.put(label, New(name, v, "")); err != nil {
 		return "", err
 	}
+	delete(l.deleted, label)
 	return fmt.Sprintf("a voiceprint of %s is stored in %s; no audio is stored", name, l.store.Dir), nil
 }
 
@@ -116,35 +118,50 @@ func (l *Learner) forget(label string) error {
 
 // Correct applies the present names to what was learnt: a voice gets the new name
 // of its speaker, and is deleted if the speaker has none, or was merged into
-// another one that was learnt. It returns one line that says what has changed, ""
-// for nothing.
+// another one that was learnt. When that is undone, the voice is stored again. It
+// returns one line that says what has changed, "" for nothing.
 func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var done []string
 	var failed error
-	moved := map[string]Voice{}
-	for _, label := range slices.Sorted(maps.Keys(l.learnt)) {
-		v, root, name := l.learnt[label].voice, annotations.Root(label), annotations.Name(label)
-		_, same := l.learnt[root]
-		merged := root != label && same
-		if name == v.Name && !merged {
+	before, moved := maps.Clone(l.learnt), map[string]Voice{}
+	// name is the name under which the voice of a label is to be stored; "" = not at all.
+	name := func(label string) string {
+		root, name := annotations.Root(label), annotations.Name(label)
+		_, same := before[root]
+		if merged := root != label && same; merged || name == root || protocol.CheckVoiceprintLabel(name) != nil {
+			return ""
+		}
+		return name
+	}
+	for _, label := range slices.Sorted(maps.Keys(l.deleted)) {
+		if v := l.deleted[label]; name(label) == v.Name {
+			moved[label] = v
+			done = append(done, "the voiceprint of "+v.Name+" is stored again")
+		}
+	}
+	for _, label := range slices.Sorted(maps.Keys(before)) {
+		v, is := l.learnt[label].voice, name(label)
+		if is == v.Name {
 			continue
 		}
 		if err := l.forget(label); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		was := v.Name
-		if v.Name = name; name == root || merged || protocol.CheckVoiceprintLabel(name) != nil {
-			done = append(done, "the voiceprint of "+was+" is no longer stored")
+		if is == "" {
+			l.deleted[label] = v
+			done = append(done, "the voiceprint of "+v.Name+" is no longer stored")
 			continue
 		}
+		done = append(done, fmt.Sprintf("the voiceprint of %s is stored as %s now", v.Name, is))
+		v.Name = is
 		moved[label] = v
-		done = append(done, fmt.Sprintf("the voiceprint of %s is stored as %s now", was, name))
 	}
 	// After all are forgotten: two speakers may have exchanged their names.
 	for _, label := range slices.Sorted(maps.Keys(moved)) {
+		delete(l.deleted, label)
 		failed = errors.Join(failed, l.put(label, moved[label]))
 	}
 	return strings.Join(done, "; "), failed

@@ -94,10 +94,19 @@ func TestLearner(t *testing.T) {
 	name("SPEAKER_01", "Ben")
 	name("SPEAKER_00", "Eva")
 	correct("Anna Ben Eva", "the voiceprint of Ben is stored as Eva now; the voiceprint of Eva is stored as Ben now")
+	apart := annotations
 	annotations, _ = annotations.Merge("SPEAKER_01", "SPEAKER_00")
+	together := annotations
 	correct("Anna Eva", "the voiceprint of Ben is no longer stored")
+	annotations = apart
+	correct("Anna Ben Eva", "the voiceprint of Ben is stored again") // the merge was undone
+	annotations = together
+	name("SPEAKER_00", "Mia")
+	correct("Anna Mia", "the voiceprint of Eva is stored as Mia now; the voiceprint of Ben is no longer stored")
 	name("SPEAKER_00", "")
-	correct("Anna", "the voiceprint of Eva is no longer stored")
+	correct("Anna", "the voiceprint of Mia is no longer stored")
+	correct("Anna", "")
+	name("SPEAKER_00", "Eva") // which is no undoing
 	correct("Anna", "")
 }
 
