@@ -54,7 +54,7 @@ learn them again.`,
 			RunE: onStore(removeVoice)},
 		&cobra.Command{Use: "export FILE", Short: "Write all voiceprints to a new file; - is standard output", Args: exactArgs("FILE"),
 			RunE: onStore(a.exportVoices)},
-		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file", Args: exactArgs("FILE"),
+		&cobra.Command{Use: "import FILE", Short: "Add the voiceprints of an exported file; - is standard input", Args: exactArgs("FILE"),
 			RunE: onStore(a.importVoices)})
 	return cmd
 }
@@ -134,11 +134,22 @@ func onStore(do func(store voices.Store, args []string) error) func(*cobra.Comma
 }
 
 func (a *App) importVoices(store voices.Store, args []string) error {
-	if err := store.Import(args[0]); err != nil {
+	path := args[0]
+	file, name := a.Stdin, path
+	if path == "-" {
+		name = "standard input"
+	} else {
+		var err error
+		if file, err = os.Open(path); err != nil {
+			return hint.Add(err, "Name a file that `hubbub voices export` has written.")
+		}
+		defer file.Close()
+	}
+	list, err := voices.ReadExport(file, name)
+	if err != nil {
 		return err
 	}
-	a.notice("the voiceprints of %s are stored in %s\nDelete one with `hubbub voices remove`.", args[0], store.Dir)
-	return nil
+	return a.storeVoices(store, list)
 }
 
 func removeVoice(store voices.Store, args []string) error {
@@ -265,7 +276,7 @@ func (a *App) learnVoices(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return a.storeLearnt(store, learnt)
+	return a.storeVoices(store, learnt)
 }
 
 // learnOutdated learns every outdated voice again whose recording still exists, and
@@ -297,7 +308,7 @@ func (a *App) learnOutdated(ctx context.Context) error {
 		}
 	}
 	if len(learnt) > 0 {
-		if err := a.storeLearnt(store, learnt); err != nil {
+		if err := a.storeVoices(store, learnt); err != nil {
 			return err
 		}
 	}
@@ -315,12 +326,12 @@ func onDisk(path string) bool {
 	return err == nil
 }
 
-func (a *App) storeLearnt(store voices.Store, learnt []voices.Voice) error {
-	if err := store.Put(learnt...); err != nil {
+func (a *App) storeVoices(store voices.Store, list []voices.Voice) error {
+	if err := store.Put(list...); err != nil {
 		return err
 	}
 	var names []string
-	for _, v := range learnt {
+	for _, v := range list {
 		names = append(names, v.Name)
 	}
 	a.notice("the voiceprints of %s are stored in %s; no audio is stored\nDelete one with `hubbub voices remove`.", strings.Join(names, ", "), store.Dir)

@@ -43,15 +43,9 @@ func (s Store) Export(path string) error {
 	return nil
 }
 
-// Import adds the voices of an exported file, all or none.
-func (s Store) Import(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return hint.Add(err, "Name a file that `hubbub voices export` has written.")
-	}
-	defer file.Close()
+// ReadExport reads the voices of an exported file. The name is for errors.
+func ReadExport(file io.Reader, name string) (list []Voice, err error) {
 	raw, err := io.ReadAll(io.LimitReader(file, maxFile))
-	var list []Voice
 	if err == nil {
 		err = json.Unmarshal(raw, &list)
 	}
@@ -59,12 +53,12 @@ func (s Store) Import(path string) error {
 		err = errors.New("the list is empty")
 	}
 	if err != nil {
-		return hint.Add(fmt.Errorf("%s has no voiceprints: %w", path, err), "Name a file that `hubbub voices export` has written.")
+		return nil, hint.Add(fmt.Errorf("%s has no voiceprints: %w", name, err), "Name a file that `hubbub voices export` has written.")
 	}
 	for _, v := range list {
 		if v.Check() == nil && v.Outdated() {
-			return hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
+			return nil, hint.Add(fmt.Errorf("the voiceprint of %s was made by another engine version", v.Name), "Make it again from speech with `hubbub voices add`, and export it again.")
 		}
 	}
-	return s.Put(list...)
+	return list, nil
 }
