@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -25,11 +26,8 @@ func (a *attempt) transcribe(path string, out *protocol.Diarization) error {
 	err := a.read(path, MaxLength, 0.5, 1, func(position int64, samples []float32) error {
 		return recording.Audio(a.ctx, position, samples)
 	})
-	if err != nil {
-		return err
-	}
-	failed, first, err := recording.Finish(a.ctx)
-	if err != nil {
+	failed, first, e := recording.Finish(a.ctx)
+	if err := cmp.Or(err, e); err != nil {
 		return err
 	}
 	if failed > 0 {

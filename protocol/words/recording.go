@@ -6,7 +6,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"hubbub/protocol"
 )
@@ -15,79 +18,119 @@ import (
 // words.
 const maxFailures = 3
 
+// errLeftOut is the error of the turns after these.
+var errLeftOut = errors.New("the recogniser failed before")
+
 // retryPauses are the pauses before a failed request is repeated, unless the
 // recogniser asks for a longer one.
 var retryPauses = []time.Duration{time.Second, 4 * time.Second}
 
 // Recording gives the words to the turns of a recording, whose audio is read a second
-// time. Turns must be in order of their starts.
+// time, at most two at once. Turns must be in order of their starts. Finish ends the
+// goroutines.
 type Recording struct {
 	recogniser Recogniser
 	audio      *audio
 	turns      []protocol.Turn
 	timed      bool
-	words      []protocol.Turn
-	next       int // the first turn that was not recognised
-	inARow     int // failures
-	failed     int
-	err        error // the first
+	words      [][]protocol.Turn // by turn
+	next       int               // the first turn that was not begun
+	slots      *semaphore.Weighted
+	running    sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	inARow int        // failures
+	failed int
+	err    error // the first
 }
 
 // NewRecording is a recording with turns, which get their Text. If timed, it also
 // finds when each word was said.
 func NewRecording(r Recogniser, turns []protocol.Turn, timed bool) *Recording {
-	return &Recording{recogniser: r, audio: newAudio(), turns: turns, timed: timed}
+	return &Recording{recogniser: r, audio: newAudio(), turns: turns, timed: timed,
+		words: make([][]protocol.Turn, len(turns)), slots: semaphore.NewWeighted(atOnce)}
 }
 
-// Audio takes the samples from a position on, at 16 kHz, and recognises the turns that
-// are complete with them. It waits for the recogniser; the error is that of ctx.
+// Audio takes the samples from a position on, at 16 kHz, and begins to recognise the
+// turns that are complete with them. It waits for a slow recogniser; the error is that
+// of ctx.
 func (r *Recording) Audio(ctx context.Context, position int64, samples []float32) error {
 	r.audio.Add(position, samples)
 	return r.recognise(ctx, float64(position+int64(len(samples)))/sampleRate-margin)
 }
 
 // Finish recognises the turns at the end. It returns how many turns have no words
-// because the recogniser failed, and its first failure.
+// because the recogniser failed, and its first failure. Once ctx has ended it begins no
+// turn any more, and waits for those that it has begun.
 func (r *Recording) Finish(ctx context.Context) (failed int, first, err error) {
 	err = r.recognise(ctx, protocol.MaxTimestamp)
-	return r.failed, r.err, err
+	r.running.Wait()
+	return r.failed, r.err, cmp.Or(err, ctx.Err())
 }
 
 // Words are the words of all turns with their times, in order of their starts, of a
 // timed recording. Where the recogniser gives no times, the words of a part of a turn
 // share its time according to their numbers of characters.
 func (r *Recording) Words() []protocol.Turn {
-	slices.SortStableFunc(r.words, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
-	return r.words
+	words := slices.Concat(r.words...)
+	slices.SortStableFunc(words, func(a, b protocol.Turn) int { return cmp.Compare(a.Start, b.Start) })
+	return words
 }
 
-// recognise recognises the turns that end before a time in seconds.
+// recognise begins the turns that end before a time in seconds.
 func (r *Recording) recognise(ctx context.Context, until float64) error {
 	for ; r.next < len(r.turns) && r.turns[r.next].End <= until; r.next++ {
-		if r.inARow == maxFailures {
-			r.failed++
+		slots := int64(1)
+		if r.failures() > 0 { // one turn at a time finds out whether that is over
+			slots = atOnce
+		}
+		if err := r.slots.Acquire(ctx, slots); err != nil {
+			return err
+		}
+		if r.failures() >= maxFailures {
+			r.slots.Release(slots)
+			r.count(errLeftOut)
 			continue
 		}
-		if err := r.turn(ctx, &r.turns[r.next]); ctx.Err() != nil {
-			return ctx.Err()
-		} else if err != nil {
-			r.err, r.failed, r.inARow = cmp.Or(r.err, err), r.failed+1, r.inARow+1
-		}
+		i := r.next
+		from, parts := r.audio.take(r.turns[i].Start, r.turns[i].End)
+		r.running.Go(func() {
+			defer r.slots.Release(slots)
+			r.turn(ctx, i, from, parts)
+		})
 	}
 	return nil
 }
 
-// turn recognises one turn: all of it, or none.
-func (r *Recording) turn(ctx context.Context, t *protocol.Turn) error {
+// failures are those in a row.
+func (r *Recording) failures() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.inARow
+}
+
+// count counts the failure of a turn, or with nil the success of a part of one.
+func (r *Recording) count(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.inARow = 0
+		return
+	}
+	r.err, r.failed, r.inARow = cmp.Or(r.err, err), r.failed+1, r.inARow+1
+}
+
+// turn recognises one turn: all of it, or none. Its audio begins at from.
+func (r *Recording) turn(ctx context.Context, i int, from float64, parts [][]int16) {
+	t := &r.turns[i]
 	var all []string
 	var words []protocol.Turn
-	from, parts := r.audio.take(t.Start, t.End)
 	for _, part := range parts {
 		text, timed, err := r.part(ctx, part)
+		r.count(err)
 		if err != nil {
-			return err
+			return
 		}
-		r.inARow = 0
 		to := from + float64(len(part))/sampleRate
 		if text != "" {
 			all = append(all, text)
@@ -98,9 +141,7 @@ func (r *Recording) turn(ctx context.Context, t *protocol.Turn) error {
 		words = append(words, place(timed, from, *t)...)
 		from = to
 	}
-	t.Text = strings.Join(all, " ")
-	r.words = append(r.words, words...)
-	return nil
+	t.Text, r.words[i] = strings.Join(all, " "), words
 }
 
 // part recognises a part of a turn. What may succeed later is tried again.
@@ -108,7 +149,7 @@ func (r *Recording) part(ctx context.Context, samples []int16) (text string, tim
 	for try := 0; ; try++ {
 		text, timed, err = r.recogniser.Recognise(ctx, wav(samples), r.timed)
 		e := (*Error)(nil)
-		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.inARow > 0 {
+		if !errors.As(err, &e) || !e.temporary || try == len(retryPauses) || r.failures() > 0 {
 			return text, timed, err
 		}
 		if err := protocol.Sleep(ctx, min(max(retryPauses[try], e.retryAfter), maxInterval)); err != nil {

@@ -190,6 +190,9 @@ func TestRecordingsTryAgain(t *testing.T) {
 			if err := rec.Audio(t.Context(), 0, make([]float32, 4*sampleRate)); err != nil {
 				t.Fatal(err)
 			}
+			if _, _, err := rec.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			if turns[0].Text != c.want || calls != c.calls || time.Since(began) != c.pauses {
 				t.Errorf("%+v: %q after %d calls and %v", c, turns[0].Text, calls, time.Since(began))
 			}

@@ -23,16 +23,13 @@ func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 	recording := words.NewRecording(r, turns, false)
 	for c := range chunks.Chunks() {
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
-			return "", err
+			break
 		}
 		p.addWords(capture.ChunkDuration)
-	}
-	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
-		return "", err
 	}
 	failed, first, err := recording.Finish(ctx)
 	if failed > 0 {
 		notice = fmt.Sprintf("%d of %d turns have no words: %v. %s", failed, len(turns), first, hint.Of(first))
 	}
-	return notice, err
+	return notice, errors.Join(err, chunks.Err())
 }
