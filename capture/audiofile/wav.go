@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,9 @@ const (
 	tagExtensible = 0xFFFE
 )
 
+// loudest is the largest float sample that can be sound. The engine limits samples to it.
+const loudest = 16
+
 // wavDecoder reads the samples of a WAV file or stream, or raw ones.
 type wavDecoder struct {
 	r        io.Reader
@@ -33,6 +37,7 @@ type wavDecoder struct {
 	left     int64 // bytes of audio left; -1 = until the end
 	strict   bool  // missing audio is a notice
 	raw      bool  // without a header; an incomplete frame is a notice
+	loud     bool  // a sample was beyond loudest
 	notices  *Notices
 	position int64 // frames decoded
 	buf      []byte
@@ -222,6 +227,10 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 		d.have += n
 		if complete := d.have / frame * frame; complete > 0 {
 			k := d.convert(dst, d.buf[:complete])
+			if d.float && !d.loud && slices.ContainsFunc(dst[:k], func(v float32) bool { return v > loudest || v < -loudest }) {
+				d.loud = true
+				d.notices.Add(fmt.Sprintf("float samples are more than %d times full scale, which is 1, and are limited: divide samples of 16 bits by 32768", loudest))
+			}
 			d.position += int64(complete / frame)
 			d.have = copy(d.buf, d.buf[complete:d.have])
 			return k, nil

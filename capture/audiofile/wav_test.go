@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +134,22 @@ func TestWAVFormats(t *testing.T) {
 				capturetest.Same(t, name, d.samples, want, f.within)
 				capturetest.Same(t, name+", as a stream", mustDecode(t, name, b, true, 77).samples, want, f.within)
 			}
+		}
+	}
+}
+
+// TestLoudFloats: samples of 16 bits that were stored as floats without a division are
+// noticed, once; sound somewhat above full scale is not.
+func TestLoudFloats(t *testing.T) {
+	tone := capturetest.Tone(SampleRate, 440, 4001)
+	for _, scale := range []float32{4, 32768, -32768} {
+		x := slices.Clone(tone)
+		for i := range x {
+			x[i] *= scale
+		}
+		d := mustDecode(t, "loud", wavShape{tag: tagFloat, bits: 32, channels: 1, rate: SampleRate, dataSize: -1}.bytes(x), false, 1000)
+		if got := strings.Count(d.notices, "more than 16 times full scale"); (got == 1) != (scale != 4) {
+			t.Errorf("scale %g: %q", scale, d.notices)
 		}
 	}
 }

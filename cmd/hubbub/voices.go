@@ -212,6 +212,11 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err := a.readVoice(ctx, m, source); err != nil {
 		return err
 	}
+	for _, n := range append([]string{source.Info().Notice}, capture.Notices(source)...) {
+		if n != "" {
+			a.notice("%s", n)
+		}
+	}
 	seconds := m.Seconds()
 	v, err := m.Voiceprint()
 	if err != nil {
