@@ -264,7 +264,10 @@ func (d *diarizer) file(ctx context.Context, i int, file, path string) error {
 			d.line("hubbub: %s: %s", file, n)
 		}
 	}
-	if want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.Info.Tracks); result.Speakers < want {
+	switch want := max(d.options.Speakers, d.options.MinSpeakers) * max(1, result.Info.Tracks); {
+	case result.Speakers == 0:
+		d.line("hubbub: %s: no speech was found", file)
+	case result.Speakers < want:
 		d.line("hubbub: %s: only %d of %d speakers could be told apart", file, result.Speakers, want)
 	}
 	if err := d.write(i, path, c); err != nil {

@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 	skipShort(t)
 	dir := t.TempDir()
 	audio := map[string]string{"DEMO": demoFile(t)}
-	for name, samples := range map[string][]float32{"TALK": talk(t), "SHORT": demoSamples(t)[:4*capture.SampleRate]} {
+	for name, samples := range map[string][]float32{"TALK": talk(t), "SHORT": demoSamples(t)[:4*capture.SampleRate], "SILENCE": make([]float32, 2*capture.SampleRate)} {
 		audio[name] = filepath.Join(dir, strings.ToLower(name)+".wav")
 		writeWAV(t, audio[name], samples)
 	}
