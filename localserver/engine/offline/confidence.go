@@ -9,7 +9,7 @@ func (r *Result) Confidence() []float64 {
 	out := make([]float64, r.frames)
 	for i := range out {
 		f, of := r.scores.at(i)
-		set := r.scores.active(i, &r.params)
+		set, _ := r.scores.active(i, &r.params)
 		if set == 0 {
 			out[i] = 1 - float64(f.Speech)
 			continue

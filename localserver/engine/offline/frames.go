@@ -47,18 +47,18 @@ func (s *scores) at(i int) (decoder.Frame, []float32) {
 }
 
 // active is the set of speakers of frame i, bit k for speaker k: as many as talk, the
-// most likely ones.
-func (s *scores) active(i int, p *Params) (set uint32) {
+// most likely ones. alone is the set of the most likely one.
+func (s *scores) active(i int, p *Params) (set, alone uint32) {
 	f, of := s.at(i)
 	first, second := decoder.Likely(of)
 	if first < 0 || float64(f.Speech) <= p.SpeechThreshold {
-		return 0
+		return 0, 0
 	}
-	set = 1 << first
+	alone = 1 << first
 	if second >= 0 && float64(f.SpeakerCount) > 1+p.OverlapThreshold && of[second] > secondProbability {
-		set |= 1 << second
+		return alone | 1<<second, alone
 	}
-	return set
+	return alone, alone
 }
 
 // turns makes turns of the sets of speakers in all frames, in order of their

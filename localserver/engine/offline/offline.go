@@ -17,7 +17,6 @@ package offline
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/decoder"
@@ -187,10 +186,13 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 		frames = min(frames, int(r.samples/frameSamples))
 	}
 	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, frames)
-	result := &Result{frames: frames, scores: s, params: r.params, Turns: turns(frames, false, func(i int) uint32 { return s.active(i, &r.params) })}
-	alone := r.params
-	alone.OverlapThreshold = math.Inf(1) // never two
-	result.Exclusive = turns(frames, true, func(i int) uint32 { return s.active(i, &alone) })
+	result := &Result{frames: frames, scores: s, params: r.params}
+	alone := make([]uint32, frames)
+	result.Turns = turns(frames, false, func(i int) (set uint32) {
+		set, alone[i] = s.active(i, &r.params)
+		return set
+	})
+	result.Exclusive = turns(frames, true, func(i int) uint32 { return alone[i] })
 	result.label()
 	for _, k := range result.order {
 		result.Embeddings = append(result.Embeddings, clustering.TimedEmbedding{Embedding: centroids[k], Duration: speakers[k].duration})
