@@ -36,6 +36,9 @@ const (
 	windowFrames = 250 // 5 s
 	hopFrames    = 25  // distance of two windows, 0.5 s
 	hopSamples   = hopFrames * frameSamples
+	// clusteringShare is the part of the clustering in the time of Finish; the decoder
+	// takes the rest.
+	clusteringShare = 0.35
 )
 
 // Networks gives the windows of a recording that Add takes.
@@ -103,6 +106,9 @@ type Result struct {
 // Recording takes the audio of one recording and diarizes it. One goroutine may
 // use it.
 type Recording struct {
+	// Progress is told by Finish which part of its work is done, 0 to 1. nil = nobody is.
+	Progress func(share float64)
+
 	options    Options
 	params     Params
 	stream     *inference.Stream
@@ -188,16 +194,34 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	s := newScores(inputs{r.windows, r.multiscale, centroids}, r.decoder, frames)
 	result := &Result{frames: frames, scores: s, params: r.params}
 	alone := make([]uint32, frames)
+	var stop error
 	result.Turns = turns(frames, false, func(i int) (set uint32) {
-		set, alone[i] = s.active(i, &r.params)
+		if i%pageFrames == 0 && stop == nil {
+			r.report(clusteringShare + (1-clusteringShare)*float64(i)/float64(frames))
+			stop = ctx.Err()
+		}
+		if stop == nil {
+			set, alone[i] = s.active(i, &r.params)
+		}
 		return set
 	})
+	if stop != nil {
+		return nil, stop
+	}
 	result.Exclusive = turns(frames, true, func(i int) uint32 { return alone[i] })
 	result.label()
 	for _, k := range result.order {
 		result.Embeddings = append(result.Embeddings, clustering.TimedEmbedding{Embedding: centroids[k], Duration: speakers[k].duration})
 	}
+	r.report(1)
 	return result, nil
+}
+
+// report says how much of Finish is done.
+func (r *Recording) report(share float64) {
+	if r.Progress != nil {
+		r.Progress(share)
+	}
 }
 
 // label numbers the speakers in order of first speech.

@@ -267,16 +267,24 @@ func TestPushChunks(t *testing.T) {
 	}
 }
 
+// TestCancel: Finish can be interrupted at its beginning and while it decodes.
 func TestCancel(t *testing.T) {
-	r, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Push(make([]float32, 10*hopSamples))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := r.Finish(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+	for _, after := range []float64{0, clusteringShare} {
+		r, err := New(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Push(make([]float32, 3*pageFrames*frameSamples))
+		ctx, cancel := context.WithCancel(context.Background())
+		last := 0.0
+		r.Progress = func(share float64) {
+			if last = share; share >= after {
+				cancel()
+			}
+		}
+		if _, err := r.Finish(ctx); !errors.Is(err, context.Canceled) || last != after {
+			t.Errorf("at %g: %v, last %g", after, err, last)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.E
 func (r *Recording) items() iter.Seq[cluster] {
 	return func(yield func(cluster) bool) {
 		for i := range r.windows {
+			if i%1000 == 0 {
+				r.report(clusteringShare * float64(i) / float64(len(r.windows)))
+			}
 			for j := range r.windows[i].clusters {
 				c := &r.windows[i].clusters[j]
 				if c.fresh > 0 && c.duration >= r.params.MinCluster && !yield(c.embedding.cluster(c.fresh)) {

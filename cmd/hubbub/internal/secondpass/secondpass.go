@@ -75,14 +75,22 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 		}
 	}
 	p.end(stated, result.Length)
+	err = errors.Join(ctx.Err(), chunks.Err())
 	if result.Length > maxLength {
-		return nil, tooLong
+		err = tooLong
 	}
-	if err := errors.Join(ctx.Err(), chunks.Err()); err != nil {
+	if err != nil {
+		p.addCompared(result.Length) // nothing of this file is left to do
 		return nil, err
 	}
 	results := make([]*offline.Result, tracks)
+	compared := time.Duration(0)
 	for i, pass := range passes {
+		pass.Progress = func(share float64) {
+			now := time.Duration((float64(i) + share) / float64(tracks) * float64(result.Length))
+			p.addCompared(now - compared)
+			compared = now
+		}
 		if results[i], err = pass.Finish(ctx); err != nil {
 			return nil, err
 		}
