@@ -28,7 +28,8 @@ const startAfter = 5 * time.Second
 const micQueue = 50
 
 // closeWait is how long Close waits for a device, stalledCloseWait for one that
-// has stalled: the user should see the error within 2 s.
+// has stalled or not delivered anything yet: the user should see the error, or the end
+// of the program, within 2 s.
 const (
 	closeWait        = time.Second
 	stalledCloseWait = 200 * time.Millisecond
@@ -55,13 +56,13 @@ type microphone struct {
 	source     atomic.Value // of a device.Follower, a string
 	noticeList audiofile.Notices
 
-	mixer   *mixer
-	out     []float32
-	next    int
-	timeout time.Duration // of the next wait
-	newest  time.Duration // when the newest block was read
-	stalled bool
-	failure error // repeated by every later Read
+	mixer     *mixer
+	out       []float32
+	next      int
+	timeout   time.Duration // of the next wait
+	closeWait time.Duration // of Close; 0 after one that was in vain
+	newest    time.Duration // when the newest block was read
+	failure   error         // repeated by every later Read
 }
 
 // micConfig is how a microphone is opened and read.
@@ -100,7 +101,8 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
 	owner, stop := context.WithCancel(context.Background())
-	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop, timeout: max(config.stall, startAfter)}
+	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop,
+		timeout: max(config.stall, startAfter), closeWait: stalledCloseWait}
 	ready := make(chan struct{}, 1)
 	go m.own(owner, want, ready)
 	ctx, cancel := context.WithTimeout(ctx, device.Timeout)
@@ -205,7 +207,7 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 			m.failure = err
 			return 0, err
 		}
-		m.timeout, m.newest = m.stall, b.at
+		m.timeout, m.closeWait, m.newest = m.stall, closeWait, b.at
 		m.out = m.mixer.push(b.samples, m.out)
 	}
 	n := copy(dst, m.out[m.next:])
@@ -244,21 +246,20 @@ const lostHint = "Connect it again and restart; the recording so far is complete
 // stallError stops a device that delivers nothing.
 func (m *microphone) stallError() error {
 	m.stop()
-	m.stalled = true
+	m.closeWait = stalledCloseWait
 	return fail(lostHint, "the microphone %q stopped delivering audio: it was suspended or unplugged, or its driver stalled", m.info.Name)
 }
 
 // Close stops the device and waits until it is closed, for a limited time.
 func (m *microphone) Close() error {
 	m.stop()
-	wait := closeWait
-	if m.stalled {
-		wait = stalledCloseWait
-	}
 	select {
 	case <-m.ended:
-	case <-time.After(wait):
-		m.noticeList.Add("the microphone driver did not respond; the device was not closed")
+	case <-time.After(m.closeWait):
+		m.closeWait = 0
+		if m.newest > 0 { // the first read of a device may take seconds
+			m.noticeList.Add("the microphone driver did not respond; the device was not closed")
+		}
 	}
 	return nil
 }

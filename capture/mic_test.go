@@ -143,6 +143,27 @@ func TestMicThatStalls(t *testing.T) {
 	}
 }
 
+// TestMicThatHasNotStarted: an interrupt does not wait for the first block, and there is nothing to report.
+func TestMicThatHasNotStarted(t *testing.T) {
+	d := &fakeDevice{rate: SampleRate, channels: 1, stallAt: 1, release: make(chan struct{})}
+	src := openFake(t, d, time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := src.Read(ctx, make([]float32, ChunkSamples)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	_, _ = src.Close(), src.Close() // of the reader, and of the program
+	if took := time.Since(begun); took >= closeWait {
+		t.Errorf("closing took %v", took)
+	}
+	if notices := src.(noticer).notices(); len(notices) != 0 {
+		t.Errorf("notices %q", notices)
+	}
+	close(d.release)
+	<-src.(*microphone).ended
+}
+
 func TestStallIsReportedWithinTwoSeconds(t *testing.T) {
 	// The last block came up to 100 ms before the device went away.
 	if worst := stallAfter + stalledCloseWait + ChunkDuration; worst > 2*time.Second {
