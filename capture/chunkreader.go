@@ -37,8 +37,9 @@ type Stats struct {
 	// Gaps are the outages so far, with the one that lasts. The slice is shared:
 	// read only.
 	Gaps []Gap
-	// Silence is set while a device delivers only silence.
+	// Silence is set while the device Silent, one of two perhaps, delivers only silence.
 	Silence Silence
+	Silent  string
 	// Drift is 1 while a device delivers more audio than real time, -1 for less.
 	Drift int
 }
@@ -47,15 +48,14 @@ type Stats struct {
 // waits until each chunk is received. If the receiver of a microphone's chunks is
 // too slow, the device overflows, which Stats counts.
 type ChunkReader struct {
-	src     Source
-	o       ChunkReaderOptions
-	end     context.CancelFunc
-	chunks  chan Chunk
-	notice  chan struct{}   // see Changed
-	seq     int64           // number of the next chunk; of the reader's goroutine
-	silence silenceDetector // likewise
-	drift   drift           // likewise; of the device since it was opened
-	pacer   pacer           // likewise
+	src    Source
+	o      ChunkReaderOptions
+	end    context.CancelFunc
+	chunks chan Chunk
+	notice chan struct{} // see Changed
+	seq    int64         // number of the next chunk; of the reader's goroutine
+	drift  drift         // likewise; of the device since it was opened
+	pacer  pacer         // likewise
 
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
@@ -252,8 +252,8 @@ func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
 	r.mu.Lock()
 	silent := r.stats.Silence
 	r.stats.Position, r.stats.Level = position, c.Level
-	if info.Kind == Mic {
-		r.stats.Silence = r.silence.add(c, r.stats.Outage != nil)
+	if s, ok := r.src.(silencer); ok {
+		r.stats.Silent, r.stats.Silence = s.silent()
 	}
 	changed := silent != r.stats.Silence
 	if info.Source != "" && info.Source != r.stats.Source {

@@ -56,6 +56,7 @@ type microphone struct {
 	source     atomic.Value // of a device.Follower, a string
 	noticeList audiofile.Notices
 
+	silence   silenceDetector
 	mixer     *mixer
 	out       []float32
 	next      int
@@ -209,10 +210,21 @@ func (m *microphone) Read(ctx context.Context, dst []float32) (int, error) {
 		}
 		m.timeout, m.closeWait, m.newest = m.stall, closeWait, b.at
 		m.out = m.mixer.push(b.samples, m.out)
+		if m.kind == Mic {
+			m.silence.add(measure(m.out))
+		}
 	}
 	n := copy(dst, m.out[m.next:])
 	m.next += n
 	return n, nil
+}
+
+// silent names the device if it delivers only silence.
+func (m *microphone) silent() (device string, s Silence) {
+	if m.failure != nil {
+		return "", NotSilent
+	}
+	return m.info.Name, m.silence.state()
 }
 
 // arrival is when the newest samples were read, and how many of them Read has not returned yet.

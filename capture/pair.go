@@ -37,6 +37,7 @@ type timedSource interface {
 	noticer
 	overflower
 	reopener
+	silencer
 	arrival() (unread int64, at time.Duration)
 }
 
@@ -197,6 +198,14 @@ func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
 }
 
 func (p *pair) elapsed() time.Duration { return p.now() }
+
+// silent is the first device that delivers only silence. It is judged before the echo is suppressed.
+func (p *pair) silent() (device string, s Silence) {
+	if device, s = p.first.device.silent(); s != NotSilent {
+		return device, s
+	}
+	return p.second.device.silent()
+}
 
 // missing is the device whose track is silence, and why; nil = there is none.
 func (p *pair) missing() (device string, err error) {

@@ -32,6 +32,7 @@ func (s *simulated) notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }
+func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
 func (s *simulated) reopen(context.Context, bool) (Source, error) {
 	return nil, errors.New("no such device")
 }
@@ -137,6 +138,35 @@ func TestPairSilencesEcho(t *testing.T) {
 	}
 	if share := float64(heard) / float64(all); share > 0.02 {
 		t.Errorf("%.1f %% of the echo are heard", 100*share)
+	}
+}
+
+// TestPairSilence: a muted microphone is reported while the far side plays, by its own name; a far side that plays
+// nothing is not.
+func TestPairSilence(t *testing.T) {
+	for _, muted := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			open := func(name string, kind Kind, silent bool) timedSource {
+				d := speaking(0, 0)
+				if silent {
+					d.tone = nil
+				}
+				m, err := openMicWith(t.Context(), name, micConfig{kind: kind, stall: stallAfter, now: elapsed,
+					open: func(context.Context, string, bool) (device.Stream, error) { return namedDevice{name, d}, nil }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return m.(timedSource)
+			}
+			r := Start(t.Context(), newPair(open("desk", Mic, muted), open("output", Speakers, !muted)), ChunkReaderOptions{})
+			for range 10 * silenceAfter / 8 {
+				<-r.Chunks()
+			}
+			if s := r.Stats(); s.Silence != NotSilent != muted || muted && s.Silent != "desk" {
+				t.Errorf("muted %t: silence %v of %q", muted, s.Silence, s.Silent)
+			}
+			r.Close()
+		})
 	}
 }
 

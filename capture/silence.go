@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	// silenceAfter is how long a device may be silent, in chunks: 8 s.
+	// silenceAfter is how long a device may be silent, in blocks: 8 s.
 	silenceAfter = int64(8 * time.Second / ChunkDuration)
 	// noiseFloor is the RMS level that a microphone exceeds when somebody speaks:
 	// -60 dB of full scale.
@@ -27,23 +27,22 @@ const (
 
 // silenceDetector detects the silence of a device.
 type silenceDetector struct {
-	zero  int64 // chunks of digital silence up to now
-	quiet int64 // chunks since the device was opened, none above the noise floor
-	above bool  // one was above it
+	zero  int64 // blocks of digital silence up to now
+	quiet int64 // blocks since the device was opened
+	above bool  // one was above the noise floor
 }
 
-// add takes the next chunk; one of an outage belongs to no device.
-func (s *silenceDetector) add(c Chunk, outage bool) Silence {
-	if outage {
-		*s = silenceDetector{}
-		return NotSilent
-	}
-	s.above = s.above || c.Level.RMS > noiseFloor
+// add takes the level of the next block of 100 ms.
+func (s *silenceDetector) add(l Level) {
+	s.above = s.above || l.RMS > noiseFloor
 	s.quiet++
 	s.zero++
-	if c.Level.Peak > digitalSilence {
+	if l.Peak > digitalSilence {
 		s.zero = 0
 	}
+}
+
+func (s *silenceDetector) state() Silence {
 	switch {
 	case s.zero >= silenceAfter:
 		return Muted

@@ -103,6 +103,11 @@ func Notices(s Source) []string {
 	return nil
 }
 
+// silencer is a device, or two, of which one may deliver only silence. Its reader asks.
+type silencer interface {
+	silent() (device string, s Silence)
+}
+
 // overflower is a source that counts the audio losses of its device.
 type overflower interface{ overflows() int64 }
 

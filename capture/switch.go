@@ -59,6 +59,5 @@ func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began
 	old := r.src
 	r.replaceSource(x.next)
 	x.old <- old
-	r.silence = silenceDetector{}
 	return r.resume(ctx, from.due(x.next.elapsed()), began)
 }

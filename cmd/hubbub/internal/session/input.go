@@ -26,9 +26,9 @@ func inputProblem(s capture.Stats) string {
 	case s.Drift < 0:
 		return fmt.Sprintf("%q delivers less audio than real time: is its sample rate wrong?", name)
 	case s.Silence == capture.Muted:
-		return fmt.Sprintf("%q delivers only silence: is it muted?", name)
+		return fmt.Sprintf("%q delivers only silence: is it muted?", display.TerminalSafe(s.Silent))
 	case s.Silence == capture.Quiet:
-		return fmt.Sprintf("almost no sound from %q: is it muted?", name)
+		return fmt.Sprintf("almost no sound from %q: is it muted?", display.TerminalSafe(s.Silent))
 	}
 	return ""
 }
@@ -67,7 +67,7 @@ func reportInput(was, is capture.Stats, d Display) error {
 		return d.notice(text, false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
-		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(is.Device)), false)
+		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(was.Silent)), false)
 	}
 	return nil
 }

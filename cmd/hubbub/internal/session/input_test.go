@@ -23,7 +23,7 @@ func (d *noticed) notice(text string, _ bool) error {
 // TestReportInput: what has changed at a microphone is reported, and a device that was
 // chosen instead of a silent one is not reported as delivering sound.
 func TestReportInput(t *testing.T) {
-	silent := capture.Stats{Device: "desk", Silence: capture.Muted}
+	silent := capture.Stats{Device: "desk", Silence: capture.Muted, Silent: "desk"}
 	for _, c := range []struct {
 		was, is capture.Stats
 		want    string
@@ -32,6 +32,7 @@ func TestReportInput(t *testing.T) {
 		{silent, silent, ""},
 		{silent, capture.Stats{Device: "desk"}, `there is sound from "desk" now`},
 		{silent, capture.Stats{Device: "headset"}, ""},
+		{capture.Stats{}, capture.Stats{Device: "desk + output", Silence: capture.Quiet, Silent: "desk"}, `almost no sound from "desk": is it muted? hubbub devices lists all`},
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute}}, `no audio from "desk" since 1:00: reopening it until 3:00`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "desk + output", Outage: &capture.Outage{Since: time.Minute, Device: "desk"}}, `no audio from "desk" since 1:00: reopening it; the other device goes on`},
 		{capture.Stats{Device: "desk + output", Outage: &capture.Outage{Device: "desk"}}, capture.Stats{Device: "desk + output", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"desk" delivers audio again; 2.0 s of audio from 1:00 on are missing`},
