@@ -100,8 +100,9 @@ func (l *Live) end() { l.EndInput() }
 func (l *Live) run(ctx context.Context, d Display) error {
 	defer l.mics.close()
 	defer context.AfterFunc(ctx, func() {
-		if l.waitsForService() { // the input ended before: this interrupts the wait for the service
+		if l.inputEnded() { // before: this interrupts the wait for the service and for words
 			_ = l.Stream.Close()
+			l.skipWords()
 		}
 	})()
 	sent := make(chan error, 1)
@@ -200,7 +201,7 @@ func (l *Live) receive(d Display) error {
 		case <-wait.C:
 			switch {
 			case updates == nil:
-				out.keep(d.notice("waiting for the words of the last turns; ctrl+c twice displays them without", false))
+				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
 			case l.draining():
 				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))
 			}
@@ -249,9 +250,9 @@ func (l *Live) draining() bool {
 	return l.conn == display.Draining
 }
 
-// waitsForService reports whether the input had ended by itself, so that an interrupt
-// ends the wait for the service.
-func (l *Live) waitsForService() bool {
+// inputEnded reports whether the input has ended, and not because of an interrupt: that
+// ends the wait then.
+func (l *Live) inputEnded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conn == display.Draining && l.ended

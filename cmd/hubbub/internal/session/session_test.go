@@ -276,11 +276,11 @@ func TestInterruptOfTheWait(t *testing.T) {
 func TestWhatAnInterruptEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var l Live
-	if l.setDraining(ctx); !l.waitsForService() {
+	if l.setDraining(ctx); !l.inputEnded() {
 		t.Error("it does not end the wait")
 	}
 	cancel()
-	if l.setDraining(ctx); l.waitsForService() {
+	if l.setDraining(ctx); l.inputEnded() {
 		t.Error("it ends the wait for the turns of the input that it has ended")
 	}
 }

@@ -71,8 +71,15 @@ func TestWordsAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestSkippedWords: an interrupt displays the turns that wait for their words.
+// TestSkippedWords: an interrupt displays the turns that wait for their words: the second one, or the first one after the
+// end of the input.
 func TestSkippedWords(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		testSkippedWords(t, ended)
+	}
+}
+
+func testSkippedWords(t *testing.T, ended bool) {
 	s, _ := live(t, protocoltest.Service{Stream: func(conn *websocket.Conn) {
 		protocoltest.UntilEnd(conn)
 		protocoltest.Send(conn, protocol.NewSpeakerEvent(protocol.TypeSpeakerStart, 0, "SPEAKER_00"))
@@ -82,13 +89,20 @@ func TestSkippedWords(t *testing.T) {
 	s.Transcriber = NewTranscriber(slowRecogniser{time.Hour})
 	defer s.Transcriber.Close()
 	d := newStub(false)
-	var first, second bool
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first, second := ended, false
 	d.onRun = func() {
 		waitFor(t, func() bool { return len(s.state().Timeline.Turns()) > 0 })
-		first, second = s.SkipWords(), s.SkipWords()
+		if ended {
+			waitFor(t, s.inputEnded)
+			cancel()
+		} else {
+			first, second = s.SkipWords(), s.SkipWords()
+		}
 	}
 	begun := time.Now()
-	if err := Run(t.Context(), s, d); err != nil {
+	if err := Run(ctx, s, d); err != nil {
 		t.Fatal(err)
 	}
 	if !first || second || len(d.turns) != 1 || d.turns[0].Text != "" || time.Since(begun) > wordsWait/2 {
