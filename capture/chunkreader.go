@@ -40,6 +40,9 @@ type Stats struct {
 	// Silence is set while the device Silent, one of two perhaps, delivers only silence.
 	Silence Silence
 	Silent  string
+	// StandsIn names a device that does not come back, and in whose place another one
+	// is used meanwhile.
+	StandsIn string
 	// Drift is 1 while a device delivers more audio than real time, -1 for less.
 	Drift int
 }
@@ -88,7 +91,7 @@ func (r *ChunkReader) Close() {
 // of Start ends or Close is called.
 func (r *ChunkReader) Chunks() <-chan Chunk { return r.chunks }
 
-// Changed receives after Outage, Silence, Drift or Source of Stats has changed.
+// Changed receives after Outage, Silence, StandsIn, Drift or Source of Stats has changed.
 func (r *ChunkReader) Changed() <-chan struct{} { return r.notice }
 
 func (r *ChunkReader) notify() {
@@ -149,6 +152,13 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 				if err := r.accept(ctx, x, next, r.seq); err != nil {
 					return err
 				}
+			case back := <-r.returned():
+				x := exchange{back, make(chan Source, 1)}
+				err := r.accept(ctx, x, next, r.seq)
+				_ = (<-x.old).Close()
+				if err != nil {
+					return err
+				}
 			default:
 			}
 		}
@@ -185,6 +195,14 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			next = anchor{r.seq, device.elapsed()}
 		}
 	}
+}
+
+// returned receives the device for which another one stands in.
+func (r *ChunkReader) returned() <-chan *microphone {
+	if m, ok := r.src.(*microphone); ok {
+		return m.returned()
+	}
+	return nil
 }
 
 // excess reports whether the newest chunk of a device is too much for real time.
@@ -250,12 +268,13 @@ func (r *ChunkReader) deliver(ctx context.Context, samples []float32, valid int)
 // note keeps what Stats says of the newest chunk, which ends at a position.
 func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
 	r.mu.Lock()
-	silent := r.stats.Silence
+	silent, standsIn := r.stats.Silence, r.stats.StandsIn
 	r.stats.Position, r.stats.Level = position, c.Level
-	if s, ok := r.src.(silencer); ok {
+	if s, ok := r.src.(microphones); ok {
 		r.stats.Silent, r.stats.Silence = s.silent()
+		r.stats.StandsIn = s.standsIn()
 	}
-	changed := silent != r.stats.Silence
+	changed := silent != r.stats.Silence || standsIn != r.stats.StandsIn
 	if info.Source != "" && info.Source != r.stats.Source {
 		r.stats.Source, changed = info.Source, true
 	}

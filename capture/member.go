@@ -27,7 +27,13 @@ type member struct {
 func (m *member) read(ctx context.Context, dst []float32) (int, error) {
 	select {
 	case src := <-m.again.found:
+		m.again.stop()
 		m.replace(src)
+	case src := <-m.device.returned():
+		old := m.device
+		m.replace(src)
+		m.clock = deviceClock{}
+		_ = old.Close()
 	default:
 	}
 	n := len(dst)
@@ -62,7 +68,6 @@ func (m *member) lose(reason error) {
 
 // replace continues with a device that was found.
 func (m *member) replace(src Source) {
-	m.again.stop()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before += m.device.overflows()

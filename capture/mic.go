@@ -50,7 +50,10 @@ type microphone struct {
 	blocks chan block
 	ended  chan struct{} // closed by the owner after err is set
 	err    error
+	owner  context.Context // ended by stop
 	stop   context.CancelFunc
+	wanted *device.Device   // the device that this one stands in for; nil = none
+	back   chan *microphone // receives that when it delivers audio again
 
 	lost       atomic.Int64
 	source     atomic.Value // of a device.Follower, a string
@@ -102,7 +105,7 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
 	owner, stop := context.WithCancel(context.Background())
-	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop,
+	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), owner: owner, stop: stop,
 		timeout: max(config.stall, startAfter), closeWait: stalledCloseWait}
 	ready := make(chan struct{}, 1)
 	go m.own(owner, want, ready)
@@ -282,17 +285,68 @@ func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error)
 	if errors.Is(m.failure, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays
 		return nil, m.failure
 	}
-	again := func(want string) (*microphone, error) {
-		return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, want, m.micConfig) })
+	wanted := m.device
+	if m.wanted != nil {
+		wanted = *m.wanted
 	}
-	next, err := again(m.device.Key())
-	if err != nil && orDefault && ctx.Err() == nil {
-		next, err = again("")
+	names := slices.Compact([]string{wanted.Key(), m.device.Key()})
+	if orDefault {
+		names = append(names, "")
 	}
-	if err != nil {
-		return nil, err
+	var err error
+	for _, name := range names {
+		var next *microphone
+		if next, err = m.openAgain(ctx, name); err == nil {
+			if next.device.Key() != wanted.Key() {
+				next.standIn(wanted)
+			}
+			return next, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return next, nil
+	return nil, err
+}
+
+// standIn tries the device in whose place this one is used, until it delivers audio again.
+func (m *microphone) standIn(wanted device.Device) {
+	m.wanted, m.back = &wanted, make(chan *microphone)
+	go func() {
+		for {
+			select {
+			case <-time.After(defaultAfter):
+			case <-m.owner.Done():
+				return
+			}
+			next, err := m.openAgain(m.owner, wanted.Key())
+			if err != nil {
+				continue
+			}
+			select {
+			case m.back <- next:
+			case <-m.owner.Done():
+				_ = next.Close()
+			}
+			return
+		}
+	}()
+}
+
+// returned receives the device that this one stands in for; nil = there is none.
+func (m *microphone) returned() <-chan *microphone { return m.back }
+
+// standsIn names the device that this one stands in for; "" = none.
+func (m *microphone) standsIn() string {
+	if m.wanted == nil {
+		return ""
+	}
+	return m.wanted.Name
+}
+
+// openAgain opens a device of the same kind that can take the place of this one.
+func (m *microphone) openAgain(ctx context.Context, name string) (*microphone, error) {
+	return m.openOther(ctx, func() (Source, error) { return openMicWith(ctx, name, m.micConfig) })
 }
 
 // openOther opens a device that can take the place of this one, and waits for its

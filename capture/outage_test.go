@@ -171,16 +171,18 @@ func TestOutage(t *testing.T) {
 }
 
 // TestOutageTakesTheDefault: after 5 s the default device takes the place of one
-// that does not come back, and Stats names it.
+// that does not come back, and Stats names it. When that delivers audio again, it is used again.
 func TestOutageTakesTheDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := 0
+		begun, desk := time.Now(), speaking(0, 0)
 		x := startOutage(t, func(want string) (device.Stream, error) {
-			switch opened++; {
-			case opened == 1:
+			switch at := time.Since(begun); {
+			case at == 0:
 				return namedDevice{"headset", speaking(31, 0)}, nil
 			case want == "":
-				return namedDevice{"desk", speaking(0, 0)}, nil
+				return namedDevice{"desk", desk}, nil
+			case want == "headset" && at > 25*time.Second:
+				return namedDevice{"headset", speaking(0, 0)}, nil
 			}
 			return nil, errors.New("no such device")
 		})
@@ -189,10 +191,14 @@ func TestOutageTakesTheDefault(t *testing.T) {
 			t.Errorf("after 4.9 s of outage: %+v", st)
 		}
 		wait(12 * time.Second)
-		if st := x.Stats(); st.Outage != nil || st.Device != "desk" || len(st.Gaps) != 1 {
+		if st := x.Stats(); st.Outage != nil || st.Device != "desk" || st.StandsIn != "headset" || len(st.Gaps) != 1 {
 			t.Errorf("%+v", st)
 		}
-		x.check(t, 19.9)
+		wait(12 * time.Second)
+		if st := x.Stats(); st.Outage != nil || st.Device != "headset" || st.StandsIn != "" || desk.closed.Load() != 1 {
+			t.Errorf("%+v, the desk was closed %d times", st, desk.closed.Load())
+		}
+		x.check(t, 31.9)
 		x.end()
 		<-x.done
 	})

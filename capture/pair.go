@@ -37,7 +37,8 @@ type timedSource interface {
 	noticer
 	overflower
 	reopener
-	silencer
+	microphones
+	returned() <-chan *microphone
 	arrival() (unread int64, at time.Duration)
 }
 
@@ -205,6 +206,11 @@ func (p *pair) silent() (device string, s Silence) {
 		return device, s
 	}
 	return p.second.device.silent()
+}
+
+// standsIn is the first device for which another one stands in.
+func (p *pair) standsIn() string {
+	return cmp.Or(p.first.device.standsIn(), p.second.device.standsIn())
 }
 
 // missing is the device whose track is silence, and why; nil = there is none.

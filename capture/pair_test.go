@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,6 +34,8 @@ func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }
 func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
+func (s *simulated) standsIn() string                { return "" }
+func (s *simulated) returned() <-chan *microphone    { return nil }
 func (s *simulated) reopen(context.Context, bool) (Source, error) {
 	return nil, errors.New("no such device")
 }
@@ -168,6 +171,56 @@ func TestPairSilence(t *testing.T) {
 			r.Close()
 		})
 	}
+}
+
+// TestPairReturns: when the default device stands in for one of two, the first one is used again when it is back.
+func TestPairReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, desk := time.Now(), speaking(0, 0)
+		open := func(name string, find func(want string) *fakeDevice) timedSource {
+			m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: func() time.Duration { return time.Since(begun) },
+				open: func(_ context.Context, want string, _ bool) (device.Stream, error) {
+					if d := find(want); d != nil {
+						return namedDevice{cmp.Or(want, "desk"), d}, nil
+					}
+					return nil, errors.New("no such device")
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.(timedSource)
+		}
+		p := newPair(open("headset", func(want string) *fakeDevice {
+			switch at := time.Since(begun); {
+			case want == "":
+				return desk
+			case at == 0:
+				return speaking(31, 0)
+			case at > 25*time.Second:
+				return speaking(0, 0)
+			}
+			return nil
+		}), open("output", func(string) *fakeDevice { return speaking(0, 0) }))
+		p.echo = nil
+		r := Start(t.Context(), p, ChunkReaderOptions{})
+		go func() {
+			for range r.Chunks() {
+			}
+		}()
+		wait(20 * time.Second)
+		if s := r.Stats(); s.Device != "desk + output" || s.StandsIn != "headset" {
+			t.Errorf("%+v", s)
+		}
+		wait(12 * time.Second)
+		s := r.Stats()
+		if s.Device != "headset + output" || s.StandsIn != "" || s.Outage != nil || desk.closed.Load() != 1 {
+			t.Errorf("%+v, the desk was closed %d times", s, desk.closed.Load())
+		}
+		if late := 32*time.Second - s.Position; late > 500*time.Millisecond {
+			t.Errorf("the audio is %v late", late)
+		}
+		r.Close()
+	})
 }
 
 // TestPairFailsWithinABlock: when a device fails, what was read of both comes with the

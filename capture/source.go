@@ -103,9 +103,11 @@ func Notices(s Source) []string {
 	return nil
 }
 
-// silencer is a device, or two, of which one may deliver only silence. Its reader asks.
-type silencer interface {
+// microphones are one or two. Their reader asks which of them delivers only silence, and for which
+// device another one stands in.
+type microphones interface {
 	silent() (device string, s Silence)
+	standsIn() (device string)
 }
 
 // overflower is a source that counts the audio losses of its device.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hubbub/capture"
 	"hubbub/protocol"
@@ -65,6 +66,9 @@ func reportInput(was, is capture.Stats, d Display) error {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
 		}
 		return d.notice(text, false)
+	}
+	if was.StandsIn != "" && is.StandsIn == "" && is.Outage == nil && strings.Contains(is.Device, was.StandsIn) { // and no other was chosen
+		return d.notice(fmt.Sprintf("%q is used again", display.TerminalSafe(was.StandsIn)), false)
 	}
 	if was.Silence != capture.NotSilent && problem == "" && is.Device == was.Device { // another one may be silent, too
 		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(was.Silent)), false)

@@ -36,6 +36,8 @@ func TestReportInput(t *testing.T) {
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Outage: &capture.Outage{Since: time.Minute}}, `no audio from "desk" since 1:00: reopening it until 3:00`},
 		{capture.Stats{Device: "desk + output"}, capture.Stats{Device: "desk + output", Outage: &capture.Outage{Since: time.Minute, Device: "desk"}}, `no audio from "desk" since 1:00: reopening it; the other device goes on`},
 		{capture.Stats{Device: "desk + output", Outage: &capture.Outage{Device: "desk"}}, capture.Stats{Device: "desk + output", Gaps: []capture.Gap{{Start: 60, End: 62}}}, `"desk" delivers audio again; 2.0 s of audio from 1:00 on are missing`},
+		{capture.Stats{Device: "desk + output", StandsIn: "headset"}, capture.Stats{Device: "headset + output"}, `"headset" is used again`},
+		{capture.Stats{Device: "desk", StandsIn: "headset"}, capture.Stats{Device: "other"}, ""},
 		{capture.Stats{}, capture.Stats{Source: "desk"}, ""},
 		{capture.Stats{Device: "desk"}, capture.Stats{Device: "desk", Drift: 1}, `"desk" delivers more audio than real time: is its sample rate wrong? hubbub devices lists all`},
 		{capture.Stats{Source: "desk"}, capture.Stats{Source: "headset"}, `the sound server records "headset" instead of "desk" now`},
