@@ -209,6 +209,10 @@ const unknownLatency = 1.0
 // with the jitter of a network.
 const healthJitter = 0.5
 
+// pacedAhead is how far the audio may run ahead of real time where a service limits that,
+// in seconds.
+const pacedAhead = 5.0
+
 // DecidedUntil is the position in seconds up to which turns are committed: the
 // service has had the audio and its latency has passed, or an event proves it.
 // Audio that waits to be sent, or that the service may not have received yet, is
@@ -222,11 +226,16 @@ func (s State) DecidedUntil() float64 {
 	if latency <= 0 {
 		latency = unknownLatency
 	}
+	// A service without pace gets more audio than time passes.
+	pace := 1.0
+	if ahead := s.Ahead.Seconds(); ahead > pacedAhead && s.Sent > ahead {
+		pace = s.Sent / (s.Sent - ahead)
+	}
 	late := latency
-	if unconfirmed := s.Health.Unconfirmed.Seconds(); unconfirmed > healthJitter {
+	if unconfirmed := pace * s.Health.Unconfirmed.Seconds(); unconfirmed > healthJitter {
 		late += unconfirmed
 	}
-	if lag := s.Health.Lag.Seconds(); lag > latency+healthJitter {
+	if lag := pace * s.Health.Lag.Seconds(); lag > latency+healthJitter {
 		late = max(late, lag)
 	}
 	return max(min(s.Position, max(s.Timeline.Decided, s.Sent-late)), 0)

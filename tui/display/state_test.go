@@ -2,7 +2,29 @@ package display
 
 import (
 	"testing"
+	"time"
+
+	"hubbub/protocol/trace"
 )
+
+// TestDecidedUntil: what was sent while an event was on its way is not decided, also at 100 times real time.
+func TestDecidedUntil(t *testing.T) {
+	for _, c := range []struct {
+		sent, want              float64
+		unconfirmed, lag, ahead time.Duration
+	}{
+		{1000, 999, 100 * time.Millisecond, time.Second, 0},
+		{1000, 997, 2 * time.Second, time.Second, 0},
+		{1000, 992, 0, 8 * time.Second, 3 * time.Second},
+		{1000, 930, 0, 700 * time.Millisecond, 990 * time.Second},
+		{1000, 909, 900 * time.Millisecond, 0, 990 * time.Second},
+	} {
+		s := State{Position: c.sent, Sent: c.sent, Conn: Open, Ahead: c.ahead, Health: trace.Health{Unconfirmed: c.unconfirmed, Lag: c.lag}}
+		if got := s.DecidedUntil(); got < c.want-0.01 || got > c.want+0.01 {
+			t.Errorf("%+v: %.2f", c, got)
+		}
+	}
+}
 
 func TestHistory(t *testing.T) {
 	var h History
