@@ -82,7 +82,7 @@ func newMixer(rate, channels int, selected Channels) (*mixer, error) {
 // push appends to out what complete frames of input give, interleaved by track.
 func (m *mixer) push(in, out []float32) []float32 {
 	for i := range in {
-		if !(in[i] >= -maxSample && in[i] <= maxSample) {
+		if !(in[i] >= -audiofile.MaxSample && in[i] <= audiofile.MaxSample) {
 			m.invalid++
 			in[i] = 0
 		}

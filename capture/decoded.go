@@ -9,10 +9,6 @@ import (
 	"hubbub/capture/audiofile"
 )
 
-// maxSample is the largest plausible float sample; the resampler would spread a
-// larger, damaged one over its neighbours.
-const maxSample = 1e6
-
 // blockFrames is the number of frames that are decoded at a time.
 const blockFrames = 4096
 

@@ -25,8 +25,13 @@ const (
 	tagExtensible = 0xFFFE
 )
 
-// loudest is the largest float sample that can be sound. The engine limits samples to it.
-const loudest = 16
+const (
+	// MaxSample is the largest plausible float sample. A larger one is damaged; the resampler
+	// would spread it over its neighbours.
+	MaxSample = 1e6
+	// loudest is the largest float sample that can be sound. The engine limits samples to it.
+	loudest = 16
+)
 
 // wavDecoder reads the samples of a WAV file or stream, or raw ones.
 type wavDecoder struct {
@@ -227,7 +232,7 @@ func (d *wavDecoder) Read(dst []float32) (int, error) {
 		d.have += n
 		if complete := d.have / frame * frame; complete > 0 {
 			k := d.convert(dst, d.buf[:complete])
-			if d.float && !d.loud && slices.ContainsFunc(dst[:k], func(v float32) bool { return v > loudest || v < -loudest }) {
+			if d.float && !d.loud && slices.ContainsFunc(dst[:k], func(v float32) bool { return max(v, -v) > loudest && max(v, -v) <= MaxSample }) {
 				d.loud = true
 				d.notices.Add(fmt.Sprintf("float samples are more than %d times full scale, which is 1, and are limited: divide samples of 16 bits by 32768", loudest))
 			}
