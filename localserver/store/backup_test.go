@@ -176,6 +176,60 @@ func (d *during) Write(p []byte) (int, error) {
 	return d.Writer.Write(p)
 }
 
+// restoredAfter makes a backup, calls f when it contains a text, and restores it.
+func (s *Store) restoredAfter(t *testing.T, text string, f func()) *Store {
+	t.Helper()
+	var raw bytes.Buffer
+	out := &during{&raw, text, f}
+	if err := s.Backup(t.Context(), out); err != nil || out.f != nil {
+		t.Fatal(err)
+	}
+	file, to := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "new")
+	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, to)
+}
+
+// Media that are replaced, deleted or swept while a backup is made are in it as they were
+// or as they are.
+func TestBackupOfReplacedMedia(t *testing.T) {
+	s, _ := filled(t, t.TempDir())
+	ctx := t.Context()
+	restored := s.restoredAfter(t, "streams/KV_secrets", func() { // behind the records of media, before their bytes
+		w, err := s.CreateMedia(ctx, "a", "replaced", time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Commit([]byte("the newest object")); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DeleteMedia(ctx, "a", "small", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SweepMedia(ctx, time.Now().Add(2*readGrace)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for name, size := range map[string]int{"replaced": 750_000, "small": 1} {
+		r, err := restored.OpenMedia(ctx, "a", name, time.Now())
+		if err != nil {
+			t.Error(name, err)
+			continue
+		}
+		if body, err := io.ReadAll(r); err != nil || len(body) != size {
+			t.Errorf("%s: %d bytes, %v", name, len(body), err)
+		}
+		_ = r.Close()
+	}
+	if n, err := s.SweepMedia(ctx, time.Now().Add(2*readGrace)); n != 2 || err != nil {
+		t.Errorf("%d blobs are removed after the backup, %v", n, err)
+	}
+}
+
 // A job that ends while a backup is made has ended in it, or is in its queue.
 func TestBackupOfEndingJob(t *testing.T) {
 	dir := t.TempDir()
@@ -197,20 +251,7 @@ func TestBackupOfEndingJob(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "backup")
-	var raw bytes.Buffer
-	out := &during{&raw, "streams/KV_sessions", end} // behind the records of jobs, before the events
-	if err := s.Backup(ctx, out); err != nil || out.f != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	to := filepath.Join(t.TempDir(), "new")
-	if err := backup.Restore(file, to, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	restored := open(t, to)
+	restored := s.restoredAfter(t, "streams/KV_sessions", end) // behind the records of jobs, before the events
 	j, _, err := restored.Job(ctx, "a", "j1", noon)
 	if err != nil {
 		t.Fatal(err)

@@ -121,6 +121,8 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if s.dir == "" {
 		return errNotInFolder
 	}
+	s.media.backups.Add(1) // the records of media are read before their bytes
+	defer s.media.backups.Add(-1)
 	return backup.Write(ctx, s.conn, s.dir, w)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hubbub/localserver/store/datafolder"
@@ -89,6 +90,7 @@ type mediaStore struct {
 	names  bucket
 	quota  int64 // bytes that an account may use, 0 = no limit
 
+	backups atomic.Int32 // that are being made: each one may read any blob
 	mu      sync.Mutex
 	readers map[string]int // of this process, by blob
 }

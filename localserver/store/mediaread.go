@@ -79,10 +79,10 @@ const readersSuffix = "-readers"
 
 // hasReaders reports whether a blob is being read, here or on another node. A
 // node that was killed while it read is counted as a reader; the sweep removes
-// the blob then.
+// the blob then. A backup is a reader of every blob.
 func (s *Store) hasReaders(ctx context.Context, blob string) bool {
 	s.media.mu.Lock()
-	here := s.media.readers[blob] > 0
+	here := s.media.readers[blob] > 0 || s.media.backups.Load() > 0
 	s.media.mu.Unlock()
 	if here || !s.Shared() {
 		return here

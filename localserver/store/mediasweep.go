@@ -74,7 +74,7 @@ func (s *Store) sweepBlob(ctx context.Context, key string, now time.Time) (remov
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
-	if err != nil || now.Before(u.Until) {
+	if err != nil || now.Before(u.Until) || s.media.backups.Load() > 0 {
 		return false, err
 	}
 	blob := key[strings.LastIndexByte(key, '.')+1:]
