@@ -291,6 +291,8 @@ func TestNewClientRefuses(t *testing.T) {
 		{"https://", "k", "no host name", "https://HOST"},
 		{"https:///v1", "k", "no host name", "https://HOST"},
 		{"https://user:" + testKey + "@example.org", "k", "user name or password", "--api-key"},
+		{"http://127.0.0.1:99999", "k", "no port from 1 to 65535", "https://HOST"},
+		{"http://127.0.0.1:0", "k", "no port from 1 to 65535", "https://HOST"},
 		{"https://example.org:" + testKey, "k", "cannot be parsed", "https://HOST"},
 		{"https://example.org?x=1", "k", "after ? or #", "https://HOST"},
 		{"https://example.org#x", "k", "after ? or #", "https://HOST"},
