@@ -69,7 +69,7 @@ the files that are finished.`,
   hubbub diarize meeting.wav --speakers 3 --output rttm > meeting.rttm
   hubbub diarize *.mp3 --out turns --output vtt`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || slices.Contains(args, "") {
 				return usage.Error("hubbub diarize needs at least one file", "Usage: "+cmd.UseLine())
 			}
 			return nil

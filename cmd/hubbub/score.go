@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -69,6 +71,9 @@ scored from its first to its last turn.`,
 // readTurns reads an RTTM file.
 func readTurns(path string) ([]evaluation.Turn, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no such file: %s", path)
+	}
 	if err != nil {
 		return nil, hint.Add(err, "Give two RTTM files: the reference, then the hypothesis.")
 	}
