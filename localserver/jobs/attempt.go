@@ -175,7 +175,11 @@ func (a *attempt) run() {
 	default: // of the store or the machine
 		a.repeat("a job could not be completed; it is run again", err)
 	}
-	log.Info("job ended", "status", string(a.job.Status), "cause", a.job.Error, "duration", time.Since(began))
+	ended := "job ended"
+	if a.job.Attempt != a.id || !a.job.Status.Over() { // it runs again, or another worker has it
+		ended = "attempt of a job ended"
+	}
+	log.Info(ended, "status", string(a.job.Status), "cause", a.job.Error, "duration", time.Since(began))
 }
 
 func (a *attempt) register(active bool) {
@@ -292,8 +296,10 @@ func (a *attempt) abandon() {
 	ctx, cancel := a.call()
 	defer cancel()
 	j, _, err := a.Store.Job(ctx, a.job.Account, a.job.ID, a.Now())
-	if err == nil && j.Status.Over() {
+	if err == nil {
 		a.job = j
+	}
+	if err == nil && j.Status.Over() {
 		if j.Status == store.JobCanceled {
 			a.Counters.Canceled.Add(1)
 		}
