@@ -115,7 +115,7 @@ func (s *stream) chunkSent(at time.Time) {
 // receive measures the lag of events until the stream is over.
 func (s *stream) receive(conn *client.Stream) {
 	for e := range conn.Events() {
-		if e.Type != protocol.TypeSpeakerStart && e.Type != protocol.TypeSpeakerEnd {
+		if !e.IsTurn() {
 			continue
 		}
 		if sent, ok := s.sentAt(e.Timestamp); ok {

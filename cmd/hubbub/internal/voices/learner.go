@@ -64,7 +64,7 @@ func (l *Learner) Learn(label, name string, samples []float32) (string, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.forget(label); err != nil { // one of an earlier attempt
+	if _, err := l.forget(label); err != nil { // one of an earlier attempt
 		return "", err
 	}
 	if err := l.put(label, New(name, v, "")); err != nil {
@@ -91,11 +91,12 @@ func (l *Learner) put(label string, v Voice) error {
 	return nil
 }
 
-// forget restores what was stored before a label was learnt.
-func (l *Learner) forget(label string) error {
+// forget restores what was stored before a label was learnt. It reports whether the voice
+// was still stored: one that was removed or replaced from elsewhere stays so.
+func (l *Learner) forget(label string) (stored bool, err error) {
 	entry, found := l.learnt[label]
 	if !found {
-		return nil
+		return false, nil
 	}
 	for other, e := range l.learnt {
 		if other != label && e.before != nil && e.voice.Name == entry.voice.Name && e.before.Voiceprint == entry.voice.Voiceprint {
@@ -103,17 +104,21 @@ func (l *Learner) forget(label string) error {
 			e.before = entry.before
 			l.learnt[other] = e
 			delete(l.learnt, label)
-			return nil
+			return true, nil
 		}
 	}
-	if _, err := l.store.Remove(entry.voice.Name); err != nil {
-		return err
+	now, found, err := l.store.Get(entry.voice.Name)
+	if stored = found && now.Voiceprint == entry.voice.Voiceprint; stored {
+		_, err = l.store.Remove(entry.voice.Name)
+	}
+	if err != nil {
+		return false, err
 	}
 	delete(l.learnt, label)
-	if entry.before != nil {
-		return l.store.Put(*entry.before)
+	if stored && entry.before != nil {
+		err = l.store.Put(*entry.before)
 	}
-	return nil
+	return stored, err
 }
 
 // Correct applies the present names to what was learnt: a voice gets the new name
@@ -146,8 +151,9 @@ func (l *Learner) Correct(annotations protocol.Annotations) (string, error) {
 		if is == v.Name {
 			continue
 		}
-		if err := l.forget(label); err != nil {
-			failed = errors.Join(failed, err)
+		stored, err := l.forget(label)
+		failed = errors.Join(failed, err)
+		if err != nil || !stored {
 			continue
 		}
 		if is == "" {

@@ -108,6 +108,12 @@ func TestLearner(t *testing.T) {
 	correct("Anna", "")
 	name("SPEAKER_00", "Eva") // which is no undoing
 	correct("Anna", "")
+	learn("SPEAKER_00", "Eva")
+	if _, err := store.Remove("Eva"); err != nil { // by another process
+		t.Fatal(err)
+	}
+	name("SPEAKER_00", "Mia")
+	correct("Anna", "")
 }
 
 // TestLearnerOfOneName learns two labels under one name, one after the other: each is corrected without the other.
