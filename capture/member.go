@@ -17,7 +17,7 @@ type member struct {
 	lost    error       // why the device delivers nothing; nil = it delivers
 	again   reopening   // while it is lost
 
-	mu     sync.Mutex // guards what follows, which the reader alone changes
+	mu     sync.Mutex // guards what follows, which the reader changes, and reopen of the pair
 	device timedSource
 	before int64 // overflows of devices that were replaced
 }
@@ -97,4 +97,16 @@ func (m *member) overflows() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.before + m.device.overflows()
+}
+
+func (m *member) silent() (device string, s Silence) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.device.silent()
+}
+
+func (m *member) standsIn() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.device.standsIn()
 }

@@ -202,15 +202,15 @@ func (p *pair) elapsed() time.Duration { return p.now() }
 
 // silent is the first device that delivers only silence. It is judged before the echo is suppressed.
 func (p *pair) silent() (device string, s Silence) {
-	if device, s = p.first.device.silent(); s != NotSilent {
+	if device, s = p.first.silent(); s != NotSilent {
 		return device, s
 	}
-	return p.second.device.silent()
+	return p.second.silent()
 }
 
 // standsIn is the first device for which another one stands in.
 func (p *pair) standsIn() string {
-	return cmp.Or(p.first.device.standsIn(), p.second.device.standsIn())
+	return cmp.Or(p.first.standsIn(), p.second.standsIn())
 }
 
 // missing is the device whose track is silence, and why; nil = there is none.

@@ -173,6 +173,22 @@ func TestPairSilence(t *testing.T) {
 	}
 }
 
+// TestPairIsAskedInAnOutage: the reader asks a pair for its state while another goroutine reopens it. The race detector
+// judges this.
+func TestPairIsAskedInAnOutage(t *testing.T) {
+	p := newPair(&simulated{}, &simulated{})
+	p.first.again.found = make(chan Source, 1)
+	p.first.again.found <- &simulated{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = p.reopen(t.Context(), false)
+	}()
+	_, _ = p.silent()
+	_ = p.standsIn()
+	<-done
+}
+
 // TestPairReturns: when the default device stands in for one of two, the first one is used again when it is back.
 func TestPairReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
