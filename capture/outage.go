@@ -89,8 +89,7 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	for {
 		select {
 		case src := <-again.found:
-			r.replaceSource(src)
-			return r.resume(ctx, from.due(device.elapsed()), began)
+			return r.resume(ctx, src, from.due(device.elapsed()), began)
 		case x := <-r.exchanges: // chosen by the user
 			return r.accept(ctx, x, from, began)
 		case <-tick.C:
@@ -170,35 +169,38 @@ func (r *ChunkReader) setOutage(o *Outage) {
 	r.notify()
 }
 
-// replaceSource continues with another device.
-func (r *ChunkReader) replaceSource(src Source) {
+// resume delivers silence from the next chunk up to chunk due, the first one of a new
+// device, continues with that, and remembers the gap since chunk began. Stats has the
+// device and the end of the outage at once: the outage is not the new device's.
+func (r *ChunkReader) resume(ctx context.Context, src Source, due, began int64) error {
+	err := r.fill(ctx, due)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if o, ok := r.src.(overflower); ok && src != r.src {
 		r.overflowsBefore += o.overflows()
 	}
 	r.src, r.drift = src, drift{}
-}
-
-// resume delivers silence from the next chunk up to chunk due, the first one of a new
-// device, and remembers the gap since chunk began.
-func (r *ChunkReader) resume(ctx context.Context, due, began int64) error {
-	if err := r.fill(ctx, due); err != nil {
-		return err
+	if err == nil {
+		r.addGap(began, r.seq)
 	}
-	r.endOutage(began, r.seq)
-	return nil
+	r.mu.Unlock()
+	r.notify()
+	return err
 }
 
 // endOutage remembers the gap from chunk began up to chunk end.
 func (r *ChunkReader) endOutage(began, end int64) {
 	r.mu.Lock()
+	r.addGap(began, end)
+	r.mu.Unlock()
+	r.notify()
+}
+
+// addGap is endOutage for a caller that holds mu.
+func (r *ChunkReader) addGap(began, end int64) {
 	r.stats.Outage = nil
 	if len(r.stats.Gaps) < maxGaps && end > began {
 		r.stats.Gaps = append(r.stats.Gaps, Gap{chunkSeconds(began), chunkSeconds(end)})
 	}
-	r.mu.Unlock()
-	r.notify()
 }
 
 // notePartial notes that one of two devices is lost, or is back, since a chunk.

@@ -57,7 +57,7 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64) error {
 	x.next.discard()
 	old := r.src
-	r.replaceSource(x.next)
+	err := r.resume(ctx, x.next, from.due(x.next.elapsed()), began)
 	x.old <- old
-	return r.resume(ctx, from.due(x.next.elapsed()), began)
+	return err
 }
