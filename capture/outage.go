@@ -91,6 +91,7 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 		case src := <-again.found:
 			return r.resume(ctx, src, from.due(device.elapsed()), began)
 		case x := <-r.exchanges: // chosen by the user
+			again.stop() // Switch closes the device that is being reopened
 			return r.accept(ctx, x, from, began)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to

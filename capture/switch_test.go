@@ -94,3 +94,28 @@ func TestSwitchInAnOutage(t *testing.T) {
 		<-x.done
 	})
 }
+
+// TestSwitchFromAStalledDevice: the device that the user replaces is closed when it is not being reopened any more. The
+// race detector judges this.
+func TestSwitchFromAStalledDevice(t *testing.T) {
+	stalled := speaking(0, 2)
+	src := openFake(t, stalled, 200*time.Millisecond)
+	r := Start(t.Context(), src, ChunkReaderOptions{})
+	chosen := openFake(t, speaking(0, 0), time.Minute)
+	r.open = func(context.Context, Spec) (Source, error) { return chosen, nil }
+	for c := range r.Chunks() {
+		if c.Seq == 6 { // it has been closed once, to be reopened
+			break
+		}
+	}
+	go func() {
+		for range r.Chunks() {
+		}
+	}()
+	if err := r.Switch(t.Context(), "mic:other"); err != nil {
+		t.Error(err)
+	}
+	close(stalled.release)
+	r.Close()
+	<-src.(*microphone).ended
+}
