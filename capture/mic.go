@@ -333,8 +333,14 @@ func (m *microphone) standIn(wanted device.Device) {
 	}()
 }
 
-// returned receives the device that this one stands in for; nil = there is none.
-func (m *microphone) returned() <-chan *microphone { return m.back }
+// returned receives the device that this one stands in for; nil = there is none, or this one
+// is lost, too, and whoever reopens it finds that device.
+func (m *microphone) returned() <-chan *microphone {
+	if m.failure != nil {
+		return nil
+	}
+	return m.back
+}
 
 // standsIn names the device that this one stands in for; "" = none.
 func (m *microphone) standsIn() string {

@@ -239,6 +239,25 @@ func TestPairReturns(t *testing.T) {
 	})
 }
 
+// TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
+func TestPairLosesTheStandIn(t *testing.T) {
+	standIn := openFake(t, speaking(2, 0), time.Minute).(*microphone)
+	standIn.back = make(chan *microphone)
+	m := &member{device: standIn, other: &member{}}
+	x := make([]float32, ChunkSamples)
+	for m.lost == nil {
+		if _, err := m.read(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.device.returned() != nil {
+		t.Error("the lost device gives way while it is reopened")
+	}
+	if err := m.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPairFailsWithinABlock: when a device fails, what was read of both comes with the
 // error, and silence takes the place of the rest.
 func TestPairFailsWithinABlock(t *testing.T) {
