@@ -74,6 +74,9 @@ func (s *Server) createJob(kind string) http.HandlerFunc {
 		case errors.Is(err, store.ErrTooLarge):
 			refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 			return
+		case errors.Is(err, store.ErrFull):
+			s.failed(w, r, http.StatusServiceUnavailable, "Too many jobs of the account are waiting, or the store is full; try again later", err)
+			return
 		case err != nil:
 			s.failed(w, r, http.StatusServiceUnavailable, "The job could not be queued; try again later", err)
 			return

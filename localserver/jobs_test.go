@@ -384,3 +384,22 @@ func TestJobIsReturned(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 }
+
+// A client that has too many jobs learns why no more are taken.
+func TestTooManyJobs(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(o *setup) { o.Jobs = -1 })
+	for n := 0; ; n++ {
+		err := h.store.CreateJob(t.Context(), store.Job{ID: uuid.NewString(), Account: "default", Status: store.JobCreated, Created: time.Now()})
+		if store.Full(err) && n == 2000 {
+			break
+		}
+		if err != nil || n == 2000 {
+			t.Fatalf("%d jobs: %v", n, err)
+		}
+	}
+	e := h.do("POST", "/v1/diarize", testKey, strings.NewReader(`{"url":"media://x"}`)).apiError(t, http.StatusServiceUnavailable)
+	if !strings.Contains(e.Message, "Too many jobs") {
+		t.Error(e.Message)
+	}
+}
