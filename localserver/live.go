@@ -84,6 +84,9 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 	if err := s.records.Create(ctx, rec, token); errors.Is(err, store.ErrTooLarge) {
 		refuse(w, r, http.StatusRequestEntityTooLarge, bodyTooLarge)
 		return
+	} else if store.Full(err) {
+		s.failed(w, r, http.StatusServiceUnavailable, storeFull, err)
+		return
 	} else if err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, "The stream could not be created; try again", err)
 		return

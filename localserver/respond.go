@@ -19,6 +19,9 @@ const maxBody = 256 << 10
 // bodyTooLarge is the message for a body that is too large, or that is when it is stored.
 const bodyTooLarge = "The request body is too large"
 
+// storeFull is the message for new streams and media that a full store refuses.
+const storeFull = "The store is full; try again later"
+
 // limitBody makes reading the body of a route fail after limit bytes.
 func limitBody(next http.HandlerFunc, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

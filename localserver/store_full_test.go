@@ -41,7 +41,9 @@ func TestStoreIsFull(t *testing.T) {
 			break
 		}
 	}
-	h.do("POST", "/v1/live", testKey, strings.NewReader(`{"note":"`+strings.Repeat("x", 200<<10)+`"}`)).apiError(t, http.StatusServiceUnavailable)
+	if e := h.do("POST", "/v1/live", testKey, strings.NewReader(`{"note":"`+strings.Repeat("x", 200<<10)+`"}`)).apiError(t, http.StatusServiceUnavailable); e.Message != storeFull {
+		t.Error(e.Message)
+	}
 	h.do("GET", "/readyz", "", nil).apiError(t, http.StatusServiceUnavailable)
 	if res := h.do("GET", "/v1/test", testKey, nil); res.StatusCode != http.StatusOK {
 		t.Errorf("test: %d", res.StatusCode)

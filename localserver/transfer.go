@@ -80,7 +80,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, store.ErrUsed):
 		refuse(w, r, http.StatusForbidden, addressUsed)
 	case errors.Is(err, store.ErrFull):
-		s.failed(w, r, http.StatusServiceUnavailable, "The store is full; try again later", err)
+		s.failed(w, r, http.StatusServiceUnavailable, storeFull, err)
 	default:
 		s.failed(w, r, http.StatusServiceUnavailable, "The object could not be stored; try again", err)
 	}
