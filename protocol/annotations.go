@@ -353,6 +353,7 @@ type AnnotationsStore struct {
 	before   []Annotations // for Undo, oldest first
 	revision int64
 	saved    int64
+	saves    func(Annotations) bool // see SavedBy
 	changes  chan struct{}
 }
 
@@ -424,9 +425,18 @@ func (s *AnnotationsStore) MarkSaved(revision int64) {
 	s.saved = max(s.saved, revision)
 }
 
-// Unsaved reports whether there are changes that are not saved.
+// SavedBy says that a writer saves all changes before the program ends, of annotations
+// for which saves is true; nil = none does.
+func (s *AnnotationsStore) SavedBy(saves func(Annotations) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saves = saves
+}
+
+// Unsaved reports whether there are changes that are not saved, and that no writer is
+// about to save.
 func (s *AnnotationsStore) Unsaved() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.saved != s.revision
+	return s.saved != s.revision && (s.saves == nil || !s.saves(s.now))
 }

@@ -31,6 +31,7 @@ type AnnotationsSaver struct {
 func SaveAnnotations(dir string, store *protocol.AnnotationsStore, from float64) *AnnotationsSaver {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &AnnotationsSaver{path: filepath.Join(dir, NotesFile), store: store, from: from, cancel: cancel, done: make(chan struct{})}
+	store.SavedBy(s.holds)
 	if annotations, revision := store.Load(); annotations.Empty() || exists(s.path) {
 		s.saved = revision
 	} else {
@@ -50,6 +51,12 @@ func SaveAnnotations(dir string, store *protocol.AnnotationsStore, from float64)
 	return s
 }
 
+// holds reports whether the recording can hold all of the annotations.
+func (s *AnnotationsSaver) holds(a protocol.Annotations) bool {
+	_, whole := a.Since(s.from)
+	return whole
+}
+
 func (s *AnnotationsSaver) save() {
 	annotations, revision := s.store.Load()
 	own, whole := annotations.Since(s.from)
@@ -60,13 +67,17 @@ func (s *AnnotationsSaver) save() {
 	if err == nil && whole {
 		s.store.MarkSaved(revision)
 	}
-	if s.err = err; err == nil {
-		s.saved = revision
+	if s.err = err; err != nil {
+		s.store.SavedBy(nil)
+		return
 	}
+	s.saved = revision
+	s.store.SavedBy(s.holds)
 }
 
 // Close saves the last changes and reports whether everything is saved.
 func (s *AnnotationsSaver) Close() error {
+	defer s.store.SavedBy(nil)
 	s.cancel()
 	<-s.done
 	if _, revision := s.store.Load(); revision != s.saved {

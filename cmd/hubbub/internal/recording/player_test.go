@@ -218,6 +218,9 @@ func TestSaveAnnotations(t *testing.T) {
 	k.cancel() // as if it were busy with the first change
 	<-k.done
 	rename("Bea")
+	if store.Unsaved() {
+		t.Error("a change that the end saves counts as unsaved")
+	}
 	_, revision := store.Load()
 	store.MarkSaved(revision) // by an export
 	if err := k.Close(); err != nil {
@@ -234,6 +237,11 @@ func TestSaveAnnotations(t *testing.T) {
 	gone := protocol.NewAnnotationsStore(protocol.Annotations{})
 	k = SaveAnnotations(filepath.Join(dir, "gone"), gone, 0)
 	_ = gone.Update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(1, "") })
+	for deadline := time.Now().Add(time.Minute); !gone.Unsaved(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a change that could not be saved counts as saved")
+		}
+	}
 	if err := k.Close(); err == nil || !gone.Unsaved() {
 		t.Errorf("annotations that cannot be saved are no error")
 	}
