@@ -60,7 +60,8 @@ func reportInput(was, is capture.Stats, d Display) error {
 		}
 		text := fmt.Sprintf("%q delivers audio again", display.TerminalSafe(back))
 		if is.Device != was.Device {
-			text = fmt.Sprintf("%q is used instead of %q", display.TerminalSafe(is.Device), display.TerminalSafe(was.Device))
+			replaced, by := replacedDevice(was.Device, is.Device)
+			text = fmt.Sprintf("%q is used instead of %q", display.TerminalSafe(by), display.TerminalSafe(replaced))
 		}
 		if !d.statesGaps() {
 			text += fmt.Sprintf("; %.1f s of audio from %s on are missing", is.Gaps[n-1].End-is.Gaps[n-1].Start, display.Clock(is.Gaps[n-1].Start))
@@ -74,6 +75,18 @@ func reportInput(was, is capture.Stats, d Display) error {
 		return d.notice(fmt.Sprintf("there is sound from %q now", display.TerminalSafe(was.Silent)), false)
 	}
 	return nil
+}
+
+// replacedDevice is what is different in two inputs: of two devices, often one.
+func replacedDevice(was, is string) (replaced, by string) {
+	first, second, _ := strings.Cut(was, " + ")
+	if by, ok := strings.CutSuffix(is, " + "+second); ok {
+		return first, by
+	}
+	if by, ok := strings.CutPrefix(is, first+" + "); ok {
+		return second, by
+	}
+	return was, is
 }
 
 // Gaps are the stretches that no stream has decided, and those in which the device
