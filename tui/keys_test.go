@@ -295,6 +295,12 @@ func TestMouse(t *testing.T) {
 	if w := m.window(); w.at(0) > w.cellDur {
 		t.Errorf("a click at the minimap's start goes to %v", w.at(0))
 	}
+	press(m, "esc", "1", "m")
+	click(0, l.lanesY, tea.MouseButtonLeft, tea.MouseActionPress)
+	screenHas(t, m, "merge SPEAKER_00 into SPEAKER_01?") // nobody is merged with themselves
+	click(0, l.lanesY+2*l.pitch, tea.MouseButtonLeft, tea.MouseActionPress)
+	screenHas(t, m, "merge SPEAKER_00 into SPEAKER_02?")
+	press(m, "esc")
 	press(m, "M")
 	screenHas(t, m, "mouse on")
 }

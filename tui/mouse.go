@@ -73,7 +73,9 @@ func (m *model) clickAt(x, y int) {
 		return
 	}
 	if m.choice != nil {
-		m.selected = s.Speakers[i].Label
+		if label := s.Speakers[i].Label; label != m.choice.except {
+			m.selected = label
+		}
 		return
 	}
 	m.selectLane(s, i)
