@@ -325,7 +325,7 @@ func (m *model) jumpToRow() {
 // copyRows sends the selected row to the terminal's clipboard; without a
 // selection, all rows.
 func (m *model) copyRows() tea.Cmd {
-	rows := m.listRows(m.session())
+	rows, instead := m.listRows(m.session()), "export with "+m.keyOf("export")
 	if m.list.Selected != 0 {
 		r, ok := m.selectedRow()
 		if !ok {
@@ -333,13 +333,15 @@ func (m *model) copyRows() tea.Cmd {
 		}
 		r.line = 0
 		rows = []listRow{r}
+	} else {
+		instead = "select one, or " + instead
 	}
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r listRow) bool { return r.line > 0 })
 	var b strings.Builder
 	for _, r := range rows {
 		b.WriteString(r.text())
 	}
-	return m.copyText(b.String(), display.Count(len(rows), "row"), "select one row, or export with "+m.keyOf("export"))
+	return m.copyText(b.String(), display.Count(len(rows), "row"), instead)
 }
 
 // reassign asks whose turn the selected one is.

@@ -121,7 +121,7 @@ func TestListMouse(t *testing.T) {
 func TestListCopies(t *testing.T) {
 	t.Setenv("TMUX", "")
 	t.Setenv("STY", "")
-	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 80, 24)
+	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 110, 24)
 	var out strings.Builder
 	m.o.Output = &out
 	runCommand(press(m, "t", "up", "y"))
@@ -131,9 +131,9 @@ func TestListCopies(t *testing.T) {
 	if !strings.Contains(out.String(), base64.StdEncoding.EncodeToString([]byte(text))) {
 		t.Errorf("%q does not copy %q", out.String(), text)
 	}
-	screenHas(t, m, "1 row sent")
+	screenHas(t, m, "1 row sent to the terminal's clipboard (OSC 52, not every terminal takes it; export with ")
 	runCommand(press(m, "end", "y"))
-	screenHas(t, m, fmt.Sprintf("%d rows sent", len(rows)))
+	screenHas(t, m, fmt.Sprintf("%d rows sent to the terminal's clipboard (OSC 52, not every terminal takes it; select one, or export with ", len(rows)))
 }
 
 // One turn is given to another speaker, and back by undo; exports and replays
