@@ -117,7 +117,7 @@ func TestWatchEnds(t *testing.T) {
 	failed := start(t, "watch", id, "--server", url, "--api-key", "k", "--insecure", "--output", "lines")
 	failed.line(`SPEAKER_00$`)
 	way.cut()
-	if code := failed.exit(); code != exitFailed || !strings.Contains(failed.errors(), "the stream is over: error: connection lost") {
+	if code := failed.exit(); code != exitFailed || !strings.Contains(failed.errors(), "the stream is over: error: connection lost\nThe turns that the service kept are displayed") {
 		t.Errorf("a stream that failed: exit code %d", code)
 	}
 }

@@ -156,7 +156,7 @@ func streamOutcome(end client.CloseInfo) error {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("the stream is over: %s", cmp.Or(end.Text, "the service does not say how")),
-		"The turns up to there are complete; the sender knows the cause.")
+		"The turns that the service kept are displayed; the sender knows the cause.")
 }
 
 func (w *Watched) setStatus(s protocol.StreamState) {
