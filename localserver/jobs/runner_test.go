@@ -311,14 +311,9 @@ func r2(r *Runner, node string) *Runner {
 	return &Runner{Options: o, ctx: r.ctx, active: map[string]context.CancelCauseFunc{}}
 }
 
-// TestCanceledWhileItWaits: a job that is canceled before a worker has taken it leaves the
-// queue, and its webhook is queued.
-func TestCanceledWhileItWaits(t *testing.T) {
-	t.Parallel()
-	s := openStore(t)
-	j := newJob("a", "x")
-	j.Hook = &store.JobHook{URL: "https://x.example/"}
-	id := submit(t, s, j)
+// cancelRecord writes what a request to cancel writes, and returns it.
+func cancelRecord(t *testing.T, s Store, id string) store.Job {
+	t.Helper()
 	j, revision, err := s.Job(t.Context(), "a", id, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +322,18 @@ func TestCanceledWhileItWaits(t *testing.T) {
 	if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
 		t.Fatal(err)
 	}
-	runner(t, s, "n1", 0, nil).Cancel(j, true)
+	return j
+}
+
+// TestCanceledWhileItWaits: a job that is canceled before a worker has taken it leaves the
+// queue, and its webhook is queued.
+func TestCanceledWhileItWaits(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	j := newJob("a", "x")
+	j.Hook = &store.JobHook{URL: "https://x.example/"}
+	id := submit(t, s, j)
+	runner(t, s, "n1", 0, nil).Cancel(cancelRecord(t, s, id), true)
 	for q, want := range map[store.Queue]int{store.RunQueue: 0, store.HookQueue: 1} {
 		if n, err := s.Queued(t.Context(), q); n != want || err != nil {
 			t.Errorf("%s: %d queued (%v)", q, n, err)
@@ -485,14 +491,7 @@ func TestLostResponse(t *testing.T) {
 			t.Fatal("the response was not lost")
 		}
 		if want == store.JobCanceled {
-			j, revision, err := s.Job(t.Context(), "a", id, time.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
-			j.Status = store.JobCanceled
-			if _, err := s.UpdateJob(t.Context(), j, revision); err != nil {
-				t.Fatal(err)
-			}
+			cancelRecord(t, s, id)
 		}
 		a.finish(store.JobSucceeded, "output", "")
 		if j, _, err := s.Job(t.Context(), "a", id, time.Now()); err != nil || j.Status != want {
