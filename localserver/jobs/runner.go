@@ -186,7 +186,7 @@ func (r *Runner) leaveQueue(j store.Job, entry uint64) {
 		err = r.Store.QueueHook(ctx, j)
 	}
 	if err == nil {
-		err = r.Store.RemoveJob(ctx, entry)
+		err = r.Store.RemoveEntry(ctx, entry)
 	}
 	if err != nil { // it is delivered again, and nothing else happens then
 		r.Logger.Warn("a finished job is still in the queue", "job", j.ID, "error", err)

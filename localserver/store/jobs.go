@@ -119,8 +119,8 @@ type Jobs interface {
 	// RestoreJob writes the record of a job that was queued and has none, and
 	// returns its revision. ErrConflict says that it has one.
 	RestoreJob(ctx context.Context, j Job) (uint64, error)
-	// RemoveJob removes an entry from its queue, as Delivery.Done does.
-	RemoveJob(ctx context.Context, entry uint64) error
+	// RemoveEntry removes an entry from its queue, as Delivery.Done does.
+	RemoveEntry(ctx context.Context, entry uint64) error
 
 	// Next waits for the next delivery of a queue until ctx ends. Each delivery
 	// belongs to one receiver at a time, of all nodes.
@@ -162,7 +162,7 @@ type Delivery struct {
 func (d *Delivery) Extend() error { return d.msg.InProgress() }
 
 // Done removes the delivery from the queue.
-func (d *Delivery) Done(ctx context.Context) error { return d.store.RemoveJob(ctx, d.Job.Entry) }
+func (d *Delivery) Done(ctx context.Context) error { return d.store.RemoveEntry(ctx, d.Job.Entry) }
 
 // Return gives the delivery back; it is delivered again after a pause.
 func (d *Delivery) Return(pause time.Duration) error { return d.msg.NakWithDelay(pause) }
@@ -357,9 +357,9 @@ func (s *Store) QueueHook(ctx context.Context, j Job) error {
 	return s.report("queue webhook", err)
 }
 
-// RemoveJob removes an entry from its queue and overwrites its bytes. It may have been
+// RemoveEntry removes an entry from its queue and overwrites its bytes. It may have been
 // removed before, or be unknown: records of earlier versions do not name it.
-func (s *Store) RemoveJob(ctx context.Context, entry uint64) error {
+func (s *Store) RemoveEntry(ctx context.Context, entry uint64) error {
 	if entry == 0 {
 		return nil
 	}
@@ -373,7 +373,7 @@ func (s *Store) RemoveJob(ctx context.Context, entry uint64) error {
 		}
 		return err
 	})
-	return s.report("remove job from queue", err)
+	return s.report("remove queue entry", err)
 }
 
 // Next waits for the next delivery.

@@ -251,7 +251,7 @@ func TestRequestIsErased(t *testing.T) {
 		}
 		if d.Job.ID == "j1" {
 			err = d.Done(t.Context())
-		} else if err = s.RemoveJob(t.Context(), j.Entry); err == nil {
+		} else if err = s.RemoveEntry(t.Context(), j.Entry); err == nil {
 			err = d.Done(t.Context())
 		}
 		if err != nil {
@@ -260,7 +260,7 @@ func TestRequestIsErased(t *testing.T) {
 	}
 	j, _, err := s.Job(t.Context(), "a", "j3", noon)
 	if err == nil {
-		err = s.RemoveJob(t.Context(), j.Entry)
+		err = s.RemoveEntry(t.Context(), j.Entry)
 	}
 	if n, failed := s.Queued(t.Context(), RunQueue); n != 1 || err != nil || failed != nil {
 		t.Errorf("%d queued (%v, %v)", n, err, failed)
