@@ -105,12 +105,9 @@ func (ev *evaluator) infer(ctx context.Context, w *windows, hop int) error {
 		return err
 	}
 	amplify(samples, ev.gain)
-	stream, err := inference.New(hop)
+	stream := inference.New(hop)
 	if ev.offline {
-		stream, err = offline.Networks()
-	}
-	if err != nil {
-		return err
+		stream = offline.Networks()
 	}
 	w.samples = len(samples)
 	for at := 0; at < len(samples); at += chunkSamples {

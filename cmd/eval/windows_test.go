@@ -16,10 +16,7 @@ func TestEmbeddingsOfPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	const hop = 5 * 16000 // a window has 5 s: none is in two
-	stream, err := inference.New(hop)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := inference.New(hop)
 	type segment struct {
 		speaker   string
 		embedding clustering.Embedding

@@ -205,10 +205,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 		return err
 	}
 	defer source.Close()
-	m, err := voiceprint.NewMaker()
-	if err != nil {
-		return err
-	}
+	m := voiceprint.NewMaker()
 	if err := a.readVoice(ctx, m, source); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"hubbub/localserver/engine/inference"
+	"hubbub/localserver/engine/weights"
 	"hubbub/protocol/hint"
 )
 
@@ -14,13 +14,7 @@ import (
 func Version() string { return "11-neural" }
 
 // WeightsVersion names the embedded weights.
-func WeightsVersion() string {
-	v, err := inference.Version()
-	if err != nil {
-		return "damaged: " + err.Error()
-	}
-	return v
-}
+func WeightsVersion() string { return weights.Default().Version() }
 
 // Config is what a stream may choose. The zero value means the defaults.
 type Config struct {

@@ -111,15 +111,7 @@ type activitySource interface {
 // New returns an engine for one stream. An error names the field of c that is out
 // of range.
 func New(c Config) (*Engine, error) {
-	c, err := c.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	windows, err := inference.New(hopSamples)
-	if err != nil {
-		return nil, err
-	}
-	return NewWith(c, clustering.Default(), windows)
+	return NewWith(c, clustering.Default(), inference.New(hopSamples))
 }
 
 // NewWith is New with other parameters and another source of windows, for
@@ -129,12 +121,8 @@ func NewWith(c Config, p clustering.Params, windows WindowSource) (*Engine, erro
 	if err != nil {
 		return nil, err
 	}
-	d, err := decoder.Live()
-	if err != nil {
-		return nil, err
-	}
 	clusterer := clustering.New(p, c.MaxSpeakers)
-	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, decoder: frameDecoder{clusterer: clusterer, decoder: d.New(), params: p}}), nil
+	return newEngine(c, &pipeline{windows: windows, clusterer: clusterer, decoder: frameDecoder{clusterer: clusterer, decoder: decoder.Live().New(), params: p}}), nil
 }
 
 // Enrol makes the engine recognise people where they talk: the events of their

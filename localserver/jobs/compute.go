@@ -110,11 +110,8 @@ func (a *attempt) process(path string, request protocol.JobRequest) (any, error)
 
 // voiceprint makes the voiceprint of the only speaker.
 func (a *attempt) voiceprint(path string) (any, error) {
-	maker, err := voiceprint.NewMaker()
-	if err != nil {
-		return nil, err
-	}
-	err = a.read(path, voiceprint.MaxSeconds*time.Second, 0, 1, func(_ int64, samples []float32) error {
+	maker := voiceprint.NewMaker()
+	err := a.read(path, voiceprint.MaxSeconds*time.Second, 0, 1, func(_ int64, samples []float32) error {
 		maker.Push(samples)
 		return nil
 	})

@@ -52,17 +52,9 @@ var exchanges = [2]int{1, 3}
 // Live and Recording are the embedded networks of the live engine and of the second
 // pass, read once.
 var (
-	Live      = sync.OnceValues(func() (*Model, error) { return load(weights.LiveDecoder) })
-	Recording = sync.OnceValues(func() (*Model, error) { return load(weights.RecordingDecoder) })
+	Live      = sync.OnceValue(func() *Model { return New(weights.LiveDecoder()) })
+	Recording = sync.OnceValue(func() *Model { return New(weights.RecordingDecoder()) })
 )
-
-func load(read func() (*weights.File, error)) (*Model, error) {
-	f, err := read()
-	if err != nil {
-		return nil, err
-	}
-	return New(f)
-}
 
 // Model is the network. It is immutable and may be shared.
 type Model struct {
@@ -74,27 +66,22 @@ type Model struct {
 	scale     float32 // of the speaker's score in the output
 }
 
-// New takes the tensors dec.* of a weights file. An error names the first tensor
-// that is missing or has another shape.
-func New(f *weights.File) (*Model, error) {
-	r := weights.Reader{File: f}
+// New takes the tensors dec.* of a weights file.
+func New(f *weights.File) *Model {
 	dense := func(name string, in, out int) *nn.Matrix {
-		return nn.Dense(in, out, r.Tensor(name+".w", out, in), r.Tensor(name+".b", out))
+		return nn.Dense(in, out, f.Tensor(name+".w", out, in), f.Tensor(name+".b", out))
 	}
-	m := &Model{in: dense("dec.in", inputs, channels), out: dense("dec.out", channels, Split), scale: r.Tensor("dec.scale", 1)[0]}
+	m := &Model{in: dense("dec.in", inputs, channels), out: dense("dec.out", channels, Split), scale: f.Tensor("dec.scale", 1)[0]}
 	for i := range dilations {
 		name := fmt.Sprintf("dec.blk%d", i)
-		w := r.Tensor(name+".a.w", channels, channels, 3)
-		m.dilated[i] = nn.NewMatrix(3, channels, channels, r.Tensor(name+".a.b", channels), func(tap, k, o int) float32 { return w[(o*channels+k)*3+tap] })
+		w := f.Tensor(name+".a.w", channels, channels, 3)
+		m.dilated[i] = nn.NewMatrix(3, channels, channels, f.Tensor(name+".a.b", channels), func(tap, k, o int) float32 { return w[(o*channels+k)*3+tap] })
 		m.pointwise[i] = dense(name+".b", channels, channels)
 	}
 	for i := range exchanges {
 		m.exchange[i] = dense(fmt.Sprintf("dec.exchange%d", i), 2*channels, channels)
 	}
-	if r.Err != nil {
-		return nil, fmt.Errorf("decoder network: %w", r.Err)
-	}
-	return m, nil
+	return m
 }
 
 // Frame is what the segmentation says of a frame of 20 ms.

@@ -9,15 +9,6 @@ import (
 	"hubbub/localserver/engine/weights"
 )
 
-func model(t testing.TB) *Model {
-	t.Helper()
-	m, err := Recording()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // example is the input of three speakers and what PyTorch makes of it.
 func example(t testing.TB) (in Input, want []float32) {
 	t.Helper()
@@ -25,19 +16,12 @@ func example(t testing.TB) (in Input, want []float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := weights.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := weights.Reader{File: f}
-	read := func(name string) []float32 { return r.Tensor(name, f.Shape(name)...) }
+	f := weights.MustRead(data)
+	read := func(name string) []float32 { return f.Tensor(name, f.Shape(name)...) }
 	for v := read("frames"); len(v) > 0; v = v[2:] {
 		in.Frames = append(in.Frames, Frame{v[0], v[1]})
 	}
 	in.Speakers, in.Scores, in.Cosines, want = people, read("scores"), read("cosines"), read("probabilities")
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
 	return in, want
 }
 
@@ -45,7 +29,7 @@ const people = 3 // in the example
 
 func TestParity(t *testing.T) {
 	in, want := example(t)
-	model(t).New().Decode(&in)
+	Recording().New().Decode(&in)
 	worst := 0.0
 	for i := range want {
 		worst = max(worst, math.Abs(float64(in.Scores[i])-float64(want[i])))
@@ -60,7 +44,7 @@ func TestParity(t *testing.T) {
 // whose context is missing.
 func TestParts(t *testing.T) {
 	in, _ := example(t)
-	d := model(t).New()
+	d := Recording().New()
 	const skip = 4 // steps
 	part := Input{people, slices.Clone(in.Frames[skip*Split:]), slices.Clone(in.Scores[skip*Split*people:]), in.Cosines[skip*people*Scales:]}
 	d.Decode(&in)
@@ -84,7 +68,7 @@ func TestOrder(t *testing.T) {
 		}
 		return out
 	}
-	d := model(t).New()
+	d := Recording().New()
 	turned := Input{people, slices.Clone(in.Frames), turn(in.Scores, 1), turn(in.Cosines, Scales)}
 	d.Decode(&in)
 	d.Decode(&turned)
@@ -99,7 +83,7 @@ func TestOrder(t *testing.T) {
 // TestFewSpeakers: nobody talks where there is nobody, and one speaker sees nobody
 // else. What was decoded before does not matter.
 func TestFewSpeakers(t *testing.T) {
-	d := model(t).New()
+	d := Recording().New()
 	var in Input
 	d.Decode(&in)
 	in.Reset(0, 1)
@@ -126,7 +110,7 @@ func TestFewSpeakers(t *testing.T) {
 
 // BenchmarkDecode is a minute of five speakers.
 func BenchmarkDecode(b *testing.B) {
-	d := model(b).New()
+	d := Recording().New()
 	var in Input
 	in.Reset(5, 1500)
 	for b.Loop() {

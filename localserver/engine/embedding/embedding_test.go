@@ -4,18 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"hubbub/localserver/engine/weights"
 )
-
-func model(t testing.TB, f *weights.File) *Model {
-	t.Helper()
-	m, err := New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 // sameTrunk compares every frame that the stream still holds.
 func sameTrunk(t *testing.T, s *Stream, want image, tol float64) {
@@ -37,7 +26,7 @@ func sameTrunk(t *testing.T, s *Stream, want image, tol float64) {
 // gives for the frames so far.
 func TestStreamIsTheNetwork(t *testing.T) {
 	f := randomFile(t)
-	ref, m := reference{t, f}, model(t, f)
+	ref, m := reference{t, f}, New(f)
 	x := frames(1, 150)
 	for _, steps := range [][]int{{1, 2, 5, 50, 13}, {25, 24, 61}, {130, 7}} {
 		s, n := m.NewStream(40), 0
@@ -54,7 +43,7 @@ func TestStreamIsTheNetwork(t *testing.T) {
 }
 
 func TestChunkingDoesNotMatter(t *testing.T) {
-	m, x, r := model(t, randomFile(t)), frames(2, 500), rand.New(rand.NewPCG(1, 1))
+	m, x, r := New(randomFile(t)), frames(2, 500), rand.New(rand.NewPCG(1, 1))
 	a, b := m.NewStream(60), m.NewStream(60)
 	for n := 0; n < 500; {
 		k := min(1+r.IntN(60), 500-n)
@@ -87,7 +76,7 @@ func sameVector(t *testing.T, got []float32, want []float64, tol float64) {
 
 func TestHeadIsTheNetwork(t *testing.T) {
 	f := randomFile(t)
-	ref, m := reference{t, f}, model(t, f)
+	ref, m := reference{t, f}, New(f)
 	x := frames(3, 201)
 	s := m.NewStream(50)
 	s.Append(x)
@@ -125,7 +114,7 @@ func TestHeadIsTheNetwork(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	s := model(t, randomFile(t)).NewStream(125)
+	s := New(randomFile(t)).NewStream(125)
 	x, mask, v := frames(5, 50), make([]float32, 125), make([]float32, Size)
 	for i := range mask {
 		mask[i] = 1

@@ -57,13 +57,11 @@ type Model struct {
 	fc     *nn.Matrix
 }
 
-// New takes the tensors emb.* of a weights file. An error names the first tensor
-// that is missing or has another shape.
-func New(f *weights.File) (*Model, error) {
-	r := weights.Reader{File: f}
+// New takes the tensors emb.* of a weights file.
+func New(f *weights.File) *Model {
 	m := &Model{}
 	conv := func(name string, in, out nn.Plane, size, fs, ts int) *nn.Conv2D {
-		return nn.NewConv2D(in, out, size, fs, ts, r.Tensor(name+".w", out.C, in.C, size, size), r.Tensor(name+".b", out.C))
+		return nn.NewConv2D(in, out, size, fs, ts, f.Tensor(name+".w", out.C, in.C, size, size), f.Tensor(name+".b", out.C))
 	}
 	in := nn.Plane{Bands: bands, C: 1, Padded: true}
 	m.planes[0] = nn.Plane{Bands: bands / 2, C: 16, Padded: true}
@@ -80,18 +78,15 @@ func New(f *weights.File) (*Model, error) {
 		}
 		m.planes[i+1], m.blocks[i] = out, b
 	}
-	w1, b1 := r.Tensor("emb.att1.w", attentionSize, TrunkSize), r.Tensor("emb.att1.b", attentionSize)
+	w1, b1 := f.Tensor("emb.att1.w", attentionSize, TrunkSize), f.Tensor("emb.att1.b", attentionSize)
 	m.att1 = nn.NewMatrix(1, TrunkSize, attentionSize, b1, func(_, k, n int) float32 { return w1[n*TrunkSize+exported(k)] })
-	w2, b2 := r.Tensor("emb.att2.w", TrunkSize, attentionSize), r.Tensor("emb.att2.b", TrunkSize)
+	w2, b2 := f.Tensor("emb.att2.w", TrunkSize, attentionSize), f.Tensor("emb.att2.b", TrunkSize)
 	m.att2 = nn.NewMatrix(1, attentionSize, TrunkSize, permuted(b2), func(_, k, n int) float32 { return w2[exported(n)*attentionSize+k] })
-	wf, bf := r.Tensor("emb.fc.w", Size, 2*TrunkSize), r.Tensor("emb.fc.b", Size)
+	wf, bf := f.Tensor("emb.fc.w", Size, 2*TrunkSize), f.Tensor("emb.fc.b", Size)
 	m.fc = nn.NewMatrix(1, 2*TrunkSize, Size, bf, func(_, k, n int) float32 {
 		return wf[n*2*TrunkSize+k/TrunkSize*TrunkSize+exported(k%TrunkSize)]
 	})
-	if r.Err != nil {
-		return nil, fmt.Errorf("embedding network: %w", r.Err)
-	}
-	return m, nil
+	return m
 }
 
 // exported is the inverse of Column.

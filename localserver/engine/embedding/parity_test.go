@@ -10,30 +10,23 @@ import (
 )
 
 // vectors are the stored outputs of PyTorch for a synthetic signal.
-func vectors(t *testing.T) *weights.Reader {
+func vectors(t *testing.T) *weights.File {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/parity.hubw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := weights.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &weights.Reader{File: p}
+	return weights.MustRead(data)
 }
 
 func TestParity(t *testing.T) {
-	f, err := weights.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := weights.Default()
 	p := vectors(t)
-	if p.File.Version() != f.Version() {
-		t.Fatalf("vectors of version %s, weights of version %s", p.File.Version(), f.Version())
+	if p.Version() != f.Version() {
+		t.Fatalf("vectors of version %s, weights of version %s", p.Version(), f.Version())
 	}
-	m := model(t, f)
-	x := p.Tensor("frames", p.File.Shape("frames")...)
+	m := New(f)
+	x := p.Tensor("frames", p.Shape("frames")...)
 	check := func(what string, worst float64) {
 		t.Helper()
 		t.Logf("%-10s within %.1e", what, worst)
@@ -79,9 +72,6 @@ func TestParity(t *testing.T) {
 	}
 	T := len(x)/bands/Step + 1
 	trunk, masks, want := p.Tensor("trunk", TrunkSize, T), p.Tensor("masks", 2, T), p.Tensor("embeddings", 2, Size)
-	if p.Err != nil {
-		t.Fatal(p.Err)
-	}
 	for k, s := range []*Stream{s, hops} {
 		worst := 0.0
 		for j := s.First(); j < s.Len(); j++ {

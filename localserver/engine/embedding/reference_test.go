@@ -18,13 +18,7 @@ type reference struct {
 	f *weights.File
 }
 
-func (r reference) tensor(name string) []float32 {
-	v, err := r.f.Tensor(name, r.f.Shape(name)...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return v
-}
+func (r reference) tensor(name string) []float32 { return r.f.Tensor(name, r.f.Shape(name)...) }
 
 type image struct {
 	c, f, t int
@@ -182,15 +176,7 @@ func randomFile(t testing.TB) *weights.File {
 	add("emb.att2.b", TrunkSize)
 	add("emb.fc.w", Size, 2*TrunkSize)
 	add("emb.fc.b", Size)
-	data, err := weightstest.Encode("random", ts, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := weights.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return weights.MustRead(weightstest.Encode("random", ts))
 }
 
 // frames is something like speech for the network: correlated, with pauses.

@@ -72,16 +72,15 @@ type band struct {
 }
 
 // New takes the tensors feat.window, feat.mel and feat.prior.
-func New(f *weights.File) (*FrontEnd, error) {
-	r := weights.Reader{File: f}
+func New(f *weights.File) *FrontEnd {
 	e := &FrontEnd{}
-	for i, v := range r.Tensor("feat.window", Window) {
+	for i, v := range f.Tensor("feat.window", Window) {
 		e.window[i] = float64(v)
 	}
-	for i, v := range r.Tensor("feat.prior", Bands) {
+	for i, v := range f.Tensor("feat.prior", Bands) {
 		e.prior[i] = float64(v)
 	}
-	mel := r.Tensor("feat.mel", half+1, Bands)
+	mel := f.Tensor("feat.mel", half+1, Bands)
 	for b := range e.bands {
 		from, to := half+1, 0
 		for k := range half + 1 {
@@ -96,7 +95,7 @@ func New(f *weights.File) (*FrontEnd, error) {
 		}
 		e.bands[b] = band{from, w}
 	}
-	return e, r.Err
+	return e
 }
 
 // Stream is the front end of one stream; one goroutine may use it.

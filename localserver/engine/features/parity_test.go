@@ -14,26 +14,11 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := weights.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := weights.Reader{File: p}
-	signal := r.Tensor("signal", p.Shape("signal")...)
+	p := weights.MustRead(data)
+	signal := p.Tensor("signal", p.Shape("signal")...)
 	n := Frames(len(signal))
-	logmel, want := r.Tensor("logmel", n, Bands), r.Tensor("frames", n, Bands)
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	f, err := weights.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := e.NewStream()
+	logmel, want := p.Tensor("logmel", n, Bands), p.Tensor("frames", n, Bands)
+	s := New(weights.Default()).NewStream()
 	var worst, worstMel float64
 	var got []float32
 	for at := 0; at < len(signal); at += Hop { // so that energies can be looked at frame by frame

@@ -4,7 +4,6 @@
 package inference
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"unsafe"
@@ -36,37 +35,16 @@ const (
 
 // networks are shared by all streams.
 type networks struct {
-	version      string
 	features     *features.FrontEnd
 	embedding    *embedding.Model
 	segmentation *segmentation.Model
 }
 
 // load reads the embedded weights once.
-var load = sync.OnceValues(func() (*networks, error) {
-	f, err := weights.Default()
-	if err != nil {
-		return nil, err
-	}
-	n := &networks{version: f.Version()}
-	if n.features, err = features.New(f); err != nil {
-		return nil, fmt.Errorf("front end: %w", err)
-	}
-	if n.embedding, err = embedding.New(f); err != nil {
-		return nil, err
-	}
-	n.segmentation, err = segmentation.New(f)
-	return n, err
+var load = sync.OnceValue(func() *networks {
+	f := weights.Default()
+	return &networks{features.New(f), embedding.New(f), segmentation.New(f)}
 })
-
-// Version is the version of the embedded weights.
-func Version() (string, error) {
-	n, err := load()
-	if err != nil {
-		return "", err
-	}
-	return n.version, nil
-}
 
 // Stream runs the networks over one stream. It allocates nothing after its first
 // seconds. One goroutine may use it.
@@ -98,21 +76,16 @@ type localSpeaker struct {
 	segments []clustering.Segment // maxSegments fit, because they may not move before their embeddings are computed
 }
 
-// New returns a stream that gives a window every hop samples. An error says that
-// the embedded weights cannot be used.
-func New(hop int) (*Stream, error) { return newStream(hop, 0) }
+// New returns a stream that gives a window every hop samples.
+func New(hop int) *Stream { return newStream(hop, 0) }
 
 // NewOffline is New for a whole recording: a window ends so far before the newest
 // sample that the networks see what follows it. Only the last window ends at the
 // newest sample.
-func NewOffline(hop int) (*Stream, error) { return newStream(hop, receptiveSteps) }
+func NewOffline(hop int) *Stream { return newStream(hop, receptiveSteps) }
 
-func newStream(hop, lookAhead int) (*Stream, error) {
-	n, err := load()
-	if err != nil {
-		return nil, err
-	}
-	ages := liveAges
+func newStream(hop, lookAhead int) *Stream {
+	n, ages := load(), liveAges
 	if lookAhead > 0 {
 		ages = offlineAges
 	}
@@ -121,7 +94,7 @@ func newStream(hop, lookAhead int) (*Stream, error) {
 	for k := range s.speakers {
 		s.speakers[k].segments = make([]clustering.Segment, 0, maxSegments)
 	}
-	return s, nil
+	return s
 }
 
 // Bytes is the memory of the stream beyond the shared weights.

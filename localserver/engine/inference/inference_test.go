@@ -22,10 +22,7 @@ func noise(n int) []float32 {
 
 func TestWindowsCoverTheNewestSeconds(t *testing.T) {
 	const hop = 3200
-	s, err := New(hop)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(hop)
 	x := noise(16000 * 8)
 	for at := 0; at < len(x); at += 1600 {
 		w := s.Push(x[at:at+1600], false)
@@ -76,10 +73,7 @@ func check(t *testing.T, w *clustering.Window, l *clustering.LocalSpeaker) {
 }
 
 func TestNothingIsAllocatedInTheSteadyState(t *testing.T) {
-	s, err := New(3200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(3200)
 	x := noise(16000 * 12)
 	for at := 0; at < len(x); at += 1600 {
 		s.Push(x[at:at+1600], false)
@@ -122,10 +116,7 @@ func TestPosteriors(t *testing.T) {
 
 // TestSegments cuts the speech of one local speaker in a window of 250 frames.
 func TestSegments(t *testing.T) {
-	s, err := New(3200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(3200)
 	s.Push(noise(16000*5), true)
 	type span struct {
 		from, to int
@@ -183,20 +174,14 @@ func TestSegments(t *testing.T) {
 
 // More samples than a window has give one window, the newest one.
 func TestMuchAtOnce(t *testing.T) {
-	s, err := New(3200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(3200)
 	if w := s.Push(noise(16000*12), true); w == nil || w.First < 300 || len(w.SpeechProbability) != windowSteps*framesPerStep {
 		t.Errorf("%+v", w)
 	}
 }
 
 func BenchmarkSecond(b *testing.B) {
-	s, err := New(3200)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := New(3200)
 	x := noise(16000 * 4)
 	at := 0
 	b.ReportAllocs()

@@ -36,14 +36,7 @@ func collect(t *testing.T, s *Stream, x []float32) (list []clustering.Multiscale
 // and what is known of it live in the end is nearly what the whole recording says.
 func TestMultiscale(t *testing.T) {
 	x := enginetest.Demo(t)[:20*16000]
-	live, err := New(3200)
-	if err != nil {
-		t.Fatal(err)
-	}
-	offline, err := NewOffline(8000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	live, offline := New(3200), NewOffline(8000)
 	a, twice := collect(t, live, x)
 	b, once := collect(t, offline, x)
 	steps := 20 * 25

@@ -42,7 +42,7 @@ const (
 )
 
 // Networks gives the windows of a recording that Add takes.
-func Networks() (*inference.Stream, error) { return inference.NewOffline(hopSamples) }
+func Networks() *inference.Stream { return inference.NewOffline(hopSamples) }
 
 // Options are what is known of a recording. Zero means "not known".
 type Options struct {
@@ -129,15 +129,7 @@ func NewWith(o Options, p Params) (*Recording, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	s, err := Networks()
-	if err != nil {
-		return nil, err
-	}
-	d, err := decoder.Recording()
-	if err != nil {
-		return nil, err
-	}
-	return &Recording{options: o, params: p, stream: s, decoder: d.New(), pending: make([]float32, 0, hopSamples)}, nil
+	return &Recording{options: o, params: p, stream: Networks(), decoder: decoder.Recording().New(), pending: make([]float32, 0, hopSamples)}, nil
 }
 
 // Push takes the next samples of the recording, any number. Samples that are no

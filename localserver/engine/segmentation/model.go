@@ -53,17 +53,15 @@ type Model struct {
 	l1, l2    *nn.Matrix
 }
 
-// New takes the tensors seg.* of a weights file. An error names the first tensor
-// that is missing or has another shape.
-func New(f *weights.File) (*Model, error) {
-	r := weights.Reader{File: f}
+// New takes the tensors seg.* of a weights file.
+func New(f *weights.File) *Model {
 	m := &Model{}
 	conv := func(name string, in, out, kernel, stride, dilation int) *nn.Conv1D {
-		return nn.NewConv1D(in, out, kernel, stride, dilation, r.Tensor(name+".w", out, in, kernel), r.Tensor(name+".b", out))
+		return nn.NewConv1D(in, out, kernel, stride, dilation, f.Tensor(name+".w", out, in, kernel), f.Tensor(name+".b", out))
 	}
 	m.c1 = conv("seg.c1", bands, channels, 5, 2, 1)
 	m.c2 = conv("seg.c2", channels, channels, 5, 2, 1)
-	w, b := r.Tensor("seg.proj.w", channels, embedding.TrunkSize), r.Tensor("seg.proj.b", channels)
+	w, b := f.Tensor("seg.proj.w", channels, embedding.TrunkSize), f.Tensor("seg.proj.b", channels)
 	column := make([]int, embedding.TrunkSize) // the exported column at each index of a trunk step
 	for i := range column {
 		column[embedding.Column(i)] = i
@@ -72,17 +70,14 @@ func New(f *weights.File) (*Model, error) {
 	for i, d := range dilations {
 		name := fmt.Sprintf("seg.blk%d", i)
 		m.dilated[i] = conv(name+".a", channels, channels, 3, 1, d)
-		m.pointwise[i] = nn.NewConv1D(channels, channels, 1, 1, 1, r.Tensor(name+".b.w", channels, channels), r.Tensor(name+".b.b", channels))
+		m.pointwise[i] = nn.NewConv1D(channels, channels, 1, 1, 1, f.Tensor(name+".b.w", channels, channels), f.Tensor(name+".b.b", channels))
 	}
 	gru := func(name string) *nn.GRU {
-		return nn.NewGRU(channels, hidden, r.Tensor(name+".wih", 3*hidden, channels), r.Tensor(name+".whh", 3*hidden, hidden),
-			r.Tensor(name+".bih", 3*hidden), r.Tensor(name+".bhh", 3*hidden))
+		return nn.NewGRU(channels, hidden, f.Tensor(name+".wih", 3*hidden, channels), f.Tensor(name+".whh", 3*hidden, hidden),
+			f.Tensor(name+".bih", 3*hidden), f.Tensor(name+".bhh", 3*hidden))
 	}
 	m.forwards, m.backwards = gru("seg.gru.fw"), gru("seg.gru.bw")
-	m.l1 = nn.Dense(2*hidden, dense, r.Tensor("seg.l1.w", dense, 2*hidden), r.Tensor("seg.l1.b", dense))
-	m.l2 = nn.Dense(dense, outputs, r.Tensor("seg.l2.w", outputs, dense), r.Tensor("seg.l2.b", outputs))
-	if r.Err != nil {
-		return nil, fmt.Errorf("segmentation network: %w", r.Err)
-	}
-	return m, nil
+	m.l1 = nn.Dense(2*hidden, dense, f.Tensor("seg.l1.w", dense, 2*hidden), f.Tensor("seg.l1.b", dense))
+	m.l2 = nn.Dense(dense, outputs, f.Tensor("seg.l2.w", outputs, dense), f.Tensor("seg.l2.b", outputs))
+	return m
 }

@@ -19,27 +19,9 @@ type pair struct {
 	seg *Stream
 }
 
-// models are both networks, with the embedded weights.
-func models(t testing.TB) (*embedding.Model, *Model) {
-	t.Helper()
-	f, err := weights.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := embedding.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e, m
-}
-
 func newPair(t testing.TB, window int) (pair, *Model) {
 	t.Helper()
-	e, m := models(t)
+	e, m := embedding.New(weights.Default()), New(weights.Default())
 	return pair{e.NewStream(window), m.NewStream(window)}, m
 }
 
@@ -60,12 +42,8 @@ func TestParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := weights.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := weights.Reader{File: file}
-	x := r.Tensor("frames", file.Shape("frames")...)
+	r := weights.MustRead(data)
+	x := r.Tensor("frames", r.Shape("frames")...)
 	check := func(what string, worst float64) {
 		t.Helper()
 		t.Logf("%-14s within %.1e", what, worst)
@@ -96,9 +74,6 @@ func TestParity(t *testing.T) {
 	}
 	T := s.Len()
 	stream, gru, want := r.Tensor("seg.stream", T, channels), r.Tensor("seg.gru", Window, 2*hidden), r.Tensor("seg.logp", Split*Window, Classes)
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
 	hops, _ := newPair(t, Window)
 	for at := 0; at < len(x); at += 50 * bands {
 		hops.push(x[at:min(at+50*bands, len(x))])
@@ -208,11 +183,7 @@ func relu(x [][]float64) [][]float64 {
 // TestBlocksAgainstDefinition compares the stream before the recurrent layer, at
 // several lengths, with a plain implementation of the network.
 func TestBlocksAgainstDefinition(t *testing.T) {
-	f, err := weights.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := weights.Reader{File: f}
+	r := weights.Default()
 	conv := func(x [][]float64, name string, in, out, kernel, stride, dilation int) [][]float64 {
 		shape := []int{out, in, kernel}
 		if kernel == 1 {
@@ -254,9 +225,6 @@ func TestBlocksAgainstDefinition(t *testing.T) {
 				}
 			}
 		}
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
 		last := p.seg.x[len(dilations)]
 		if last.Len() != len(x) {
 			t.Fatalf("%d frames, want %d", last.Len(), len(x))
@@ -295,7 +263,7 @@ func TestFramesAreKeptUntilUpdate(t *testing.T) {
 
 // TestModelsAreShared runs streams of one pair of models at once (under -race).
 func TestModelsAreShared(t *testing.T) {
-	e, m := models(t)
+	e, m := embedding.New(weights.Default()), New(weights.Default())
 	x := frames(9, 300)
 	results := make(chan []float32)
 	for range 3 {

@@ -47,16 +47,12 @@ var (
 )
 
 // Make makes a voiceprint from audio of one person: 16 kHz, mono, at most
-// MaxSeconds. The error is one of those above, or says that the networks cannot
-// be loaded.
+// MaxSeconds. The error is one of those above.
 func Make(samples []float32) (Voiceprint, error) {
 	if len(samples) > MaxSeconds*features.SampleRate {
 		return Voiceprint{}, ErrTooLong
 	}
-	m, err := NewMaker()
-	if err != nil {
-		return Voiceprint{}, err
-	}
+	m := NewMaker()
 	m.Push(samples)
 	return m.Voiceprint()
 }
@@ -72,13 +68,9 @@ type Maker struct {
 	speech    int // frames with speech
 }
 
-// NewMaker returns a Maker. An error says that the networks cannot be loaded.
-func NewMaker() (*Maker, error) {
-	w, err := inference.New(hopSamples)
-	if err != nil {
-		return nil, err
-	}
-	return &Maker{windows: w, clusterer: clustering.New(clustering.Default(), clustering.MaxSpeakers)}, nil
+// NewMaker returns a Maker.
+func NewMaker() *Maker {
+	return &Maker{windows: inference.New(hopSamples), clusterer: clustering.New(clustering.Default(), clustering.MaxSpeakers)}
 }
 
 // Push takes the next samples. Those beyond MaxSeconds are left out; those that are
@@ -152,26 +144,22 @@ func (m *Maker) Voiceprint() (Voiceprint, error) {
 	case usable < MinSpeech:
 		return Voiceprint{}, fmt.Errorf("%w: %.1f s can be used, %d s are needed", ErrTooShort, usable, MinSpeech)
 	}
-	v, err := m.embed()
-	if err == nil && clustering.CohortSimilarity(&v.embeddings[recorded]) < voiceLike {
+	v := m.embed()
+	if clustering.CohortSimilarity(&v.embeddings[recorded]) < voiceLike {
 		return Voiceprint{}, ErrNoSpeech
 	}
-	return v, err
+	return v, nil
 }
 
 // embed makes the voiceprint of audio that is known to be of one person.
-func (m *Maker) embed() (v Voiceprint, err error) {
+func (m *Maker) embed() Voiceprint {
 	var embeddings [conditions]clustering.Embedding
 	var duration float64
 	for k, through := range [conditions]func([]float32) []float32{recorded: unchanged, telephone: simulateTelephone, farField: simulateFarField} {
-		w, err := inference.New(hopSamples)
-		if err != nil {
-			return v, err
-		}
-		one := clustering.New(clustering.Default(), 1)
+		windows, one := inference.New(hopSamples), clustering.New(clustering.Default(), 1)
 		samples := append(through(m.samples), make([]float32, padding)...)
 		for ; len(samples) >= stepSamples; samples = samples[stepSamples:] {
-			if w := w.Push(samples[:stepSamples], false); w != nil {
+			if w := windows.Push(samples[:stepSamples], false); w != nil {
 				one.Add(w)
 			}
 		}
@@ -182,5 +170,5 @@ func (m *Maker) embed() (v Voiceprint, err error) {
 			embeddings[k] = embeddings[recorded]
 		}
 	}
-	return newVoiceprint(embeddings, duration), nil
+	return newVoiceprint(embeddings, duration)
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/inference"
+	"hubbub/localserver/engine/weights"
 )
 
 const (
@@ -140,15 +140,4 @@ func Current(text string) bool {
 	return err == nil && made == version()
 }
 
-func version() string {
-	v, err := inference.Version()
-	if err != nil {
-		return "damaged"
-	}
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r > '~' || r == ':' {
-			return '_'
-		}
-		return r
-	}, v)
-}
+func version() string { return weights.Default().Version() }

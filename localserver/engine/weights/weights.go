@@ -1,4 +1,6 @@
-// Package weights reads the file that holds the engine's trained networks.
+// Package weights reads the files that hold the engine's trained networks. They are
+// a part of the program: one that cannot be read, or that lacks what a network needs,
+// was built wrongly, and reading it panics.
 //
 // Layout, all integers little endian:
 //
@@ -8,8 +10,7 @@
 //	data      the tensors, row-major; offset counts from the first data byte
 //	32 bytes  SHA-256 of everything before
 //
-// dtype is "f16" (IEEE binary16) or "f32". "meta" is not read. A file that is
-// truncated, changed by one bit, or of another version of the format is refused.
+// dtype is "f16" (IEEE binary16) or "f32". "meta" is not read.
 package weights
 
 import (
@@ -18,20 +19,17 @@ import (
 	_ "embed" // the networks in the binary
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
-
-	"hubbub/protocol/hint"
 )
 
 //go:embed engine.hubw
 var embedded []byte
 
-// Default returns the networks that are built into the program, parsed once.
-var Default = sync.OnceValues(func() (*File, error) { return Parse(embedded) })
+// Default returns the networks that are built into the program, read once.
+var Default = sync.OnceValue(func() *File { return MustRead(embedded) })
 
 //go:embed decoder-live.hubw
 var liveDecoder []byte
@@ -41,38 +39,13 @@ var recordingDecoder []byte
 
 // LiveDecoder and RecordingDecoder return the decoder of the live engine and that of
 // the second pass. They belong to the networks of Default.
-func LiveDecoder() (*File, error)      { return Parse(liveDecoder) }
-func RecordingDecoder() (*File, error) { return Parse(recordingDecoder) }
+func LiveDecoder() *File      { return MustRead(liveDecoder) }
+func RecordingDecoder() *File { return MustRead(recordingDecoder) }
 
-const (
-	magic       = "HUBBUBW1"
-	magicFamily = "HUBBUBW"
-	sumSize     = sha256.Size
-	// maxHeader (bytes) and maxValues bound what a damaged length can allocate.
-	maxHeader = 1 << 20
-	maxValues = 1 << 24
-)
+const magic = "HUBBUBW1"
 
-// The errors of Parse and Tensor.
-var (
-	// ErrFormat: not a weights file, or one of an unknown version of the format.
-	ErrFormat = errors.New("unknown weights format")
-	// ErrDamaged: truncated, or changed since it was written.
-	ErrDamaged = errors.New("damaged weights")
-	// ErrContent: intact, but without a tensor that the network needs.
-	ErrContent = errors.New("unfit weights")
-)
-
-func refuse(kind error, format string, args ...any) error {
-	next := "Rebuild the program from a clean checkout, or export the weights again."
-	if kind == ErrFormat {
-		next = "Use weights that were exported for this version of the program."
-	}
-	return hint.Errorf(next, "%w: %s", kind, fmt.Sprintf(format, args...))
-}
-
-// File is a parsed weights file. It is immutable and may be shared by any number
-// of goroutines.
+// File is a file that was read. It is immutable and may be shared by any number of
+// goroutines.
 type File struct {
 	version string
 	tensors map[string]tensor
@@ -84,7 +57,7 @@ type tensor struct {
 }
 
 type header struct {
-	Version json.RawMessage `json:"version"`
+	Version string `json:"version"`
 	Tensors []struct {
 		Name   string `json:"name"`
 		Dtype  string `json:"dtype"`
@@ -93,99 +66,39 @@ type header struct {
 	} `json:"tensors"`
 }
 
-// Parse reads a whole file. It copies what it keeps; data may be read-only. The
-// error is an ErrFormat or an ErrDamaged.
-func Parse(data []byte) (*File, error) {
-	if len(data) < len(magic) || !bytes.HasPrefix(data, []byte(magic)) {
-		if bytes.HasPrefix(data, []byte(magicFamily)) && len(data) >= len(magic) {
-			return nil, refuse(ErrFormat, "format %q, this program reads %q", data[:len(magic)], magic)
-		}
-		return nil, refuse(ErrFormat, "does not begin with %q", magic)
+// MustRead reads a whole file. It panics if the file is damaged or of another format.
+func MustRead(data []byte) *File {
+	body := data[:max(0, len(data)-sha256.Size)]
+	if sum := sha256.Sum256(body); !bytes.HasPrefix(body, []byte(magic)) || !bytes.Equal(sum[:], data[len(body):]) {
+		panic("the networks in the program are damaged: build it again from a clean checkout")
 	}
-	if len(data) < len(magic)+4+sumSize {
-		return nil, refuse(ErrDamaged, "only %d bytes", len(data))
-	}
-	body := data[:len(data)-sumSize]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], data[len(body):]) {
-		return nil, refuse(ErrDamaged, "the checksum over %d bytes does not match", len(body))
-	}
-	// The checksum is right, so what is wrong from here on was written so.
-	n := int(binary.LittleEndian.Uint32(body[len(magic):]))
-	if n > maxHeader || n > len(body)-len(magic)-4 {
-		return nil, refuse(ErrDamaged, "header of %d bytes in a file of %d", n, len(data))
-	}
+	rest := body[len(magic)+4:]
+	n := binary.LittleEndian.Uint32(body[len(magic):])
 	var h header
-	if err := json.Unmarshal(body[len(magic)+4:][:n], &h); err != nil {
-		return nil, refuse(ErrDamaged, "header: %v", err)
+	if err := json.Unmarshal(rest[:n], &h); err != nil {
+		panic(fmt.Sprintf("the header of the networks cannot be read: %v", err))
 	}
-	f := &File{version: versionText(h.Version), tensors: make(map[string]tensor, len(h.Tensors))}
-	if f.version == "" {
-		return nil, refuse(ErrDamaged, "header names no version")
-	}
-	if err := f.read(h, body[len(magic)+4+n:]); err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// versionText is the text of a JSON string or number.
-func versionText(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	var n json.Number
-	if json.Unmarshal(v, &n) == nil {
-		return n.String()
-	}
-	return ""
-}
-
-func (f *File) read(h header, data []byte) error {
-	total := 0
+	f := &File{version: h.Version, tensors: make(map[string]tensor, len(h.Tensors))}
 	for _, t := range h.Tensors {
-		if _, twice := f.tensors[t.Name]; twice || t.Name == "" {
-			return refuse(ErrDamaged, "tensor %q twice or without a name", t.Name)
-		}
 		count := 1
 		for _, d := range t.Shape {
-			if d <= 0 || d > maxValues || count > maxValues/d {
-				return refuse(ErrDamaged, "tensor %s has the shape %v", t.Name, t.Shape)
-			}
 			count *= d
 		}
-		width := map[string]int{"f16": 2, "f32": 4}[t.Dtype]
-		if width == 0 {
-			return refuse(ErrDamaged, "tensor %s is of type %q", t.Name, t.Dtype)
-		}
-		if t.Offset < 0 || t.Offset > len(data) || count*width > len(data)-t.Offset {
-			return refuse(ErrDamaged, "tensor %s lies outside the file", t.Name)
-		}
-		if total += count; total > maxValues {
-			return refuse(ErrDamaged, "more than %d values", maxValues)
-		}
-		values := make([]float32, count)
-		decode(values, data[t.Offset:], width)
-		for i, v := range values {
-			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return refuse(ErrDamaged, "tensor %s holds %v at %d", t.Name, v, i)
-			}
-		}
-		f.tensors[t.Name] = tensor{slices.Clone(t.Shape), values}
+		f.tensors[t.Name] = tensor{t.Shape, decode(rest[n:][t.Offset:], t.Dtype, count)}
 	}
-	return nil
+	return f
 }
 
-func decode(dst []float32, src []byte, width int) {
-	if width == 2 {
-		for i := range dst {
-			dst[i] = fromHalf(binary.LittleEndian.Uint16(src[2*i:]))
+func decode(src []byte, dtype string, count int) []float32 {
+	values := make([]float32, count)
+	for i := range values {
+		if dtype == "f16" {
+			values[i] = fromHalf(binary.LittleEndian.Uint16(src[2*i:]))
+		} else {
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
-		return
 	}
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-	}
+	return values
 }
 
 // fromHalf converts an IEEE binary16.
@@ -209,38 +122,11 @@ func (f *File) Version() string { return f.version }
 func (f *File) Shape(name string) []int { return slices.Clone(f.tensors[name].shape) }
 
 // Tensor returns the values of a tensor, row-major, which the caller must not
-// change. The error, when the file has none of that name and shape, is an
-// ErrContent.
-func (f *File) Tensor(name string, shape ...int) ([]float32, error) {
-	t, ok := f.tensors[name]
-	if !ok {
-		return nil, refuse(ErrContent, "no tensor %s", name)
+// change. It panics if the file has none of that name and shape.
+func (f *File) Tensor(name string, shape ...int) []float32 {
+	t := f.tensors[name]
+	if t.values == nil || !slices.Equal(t.shape, shape) {
+		panic(fmt.Sprintf("the networks have no tensor %s of the shape %v", name, shape))
 	}
-	if !slices.Equal(t.shape, shape) {
-		return nil, refuse(ErrContent, "tensor %s has the shape %v, the network needs %v", name, t.shape, shape)
-	}
-	return t.values, nil
-}
-
-// Reader reads many tensors and keeps the first error, so that a network can be
-// filled without a check after every tensor.
-type Reader struct {
-	File *File
-	Err  error
-}
-
-// Tensor is File.Tensor; after an error it returns zeros of that shape.
-func (r *Reader) Tensor(name string, shape ...int) []float32 {
-	v, err := r.File.Tensor(name, shape...)
-	if err == nil {
-		return v
-	}
-	if r.Err == nil {
-		r.Err = err
-	}
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return make([]float32, n)
+	return t.values
 }
