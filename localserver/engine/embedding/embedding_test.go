@@ -125,18 +125,14 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		s.Embed(s.Len()-125, mask, v)
 		s.Flush()
 	}
-	for range 20 {
-		step()
+	steps := func() {
+		for range 20 {
+			step()
+		}
 	}
-	size := s.Bytes()
-	if n := testing.AllocsPerRun(20, step); n != 0 {
-		t.Errorf("%v allocations for a step", n)
-	}
-	for range 20 {
-		step()
-	}
-	if s.Bytes() != size || size > 2<<20 {
-		t.Errorf("the stream takes %d bytes, then %d", size, s.Bytes())
+	steps()
+	if n := testing.AllocsPerRun(1, steps); n != 0 { // also if the memory grows once in a while
+		t.Errorf("%v allocations in 20 steps", n)
 	}
 }
 

@@ -157,15 +157,3 @@ func (s *Stream) Flush() {
 	}
 	s.waiting = s.waiting[:0]
 }
-
-// Bytes is the memory of the stream.
-func (s *Stream) Bytes() int {
-	n := s.in.Bytes() + s.attention.Bytes() + 4*(cap(s.scratch)+cap(s.pooled)+cap(s.outputs)+3*TrunkSize)
-	for _, t := range s.outs {
-		n += t.Bytes()
-	}
-	for _, t := range s.mids {
-		n += t.Bytes()
-	}
-	return n
-}

@@ -114,11 +114,6 @@ func (e *FrontEnd) NewStream() *Stream {
 	return &Stream{e: e, pending: make([]float32, 0, Window), channel: newChannel()}
 }
 
-// Bytes is the memory of the stream.
-func (s *Stream) Bytes() int {
-	return 4*cap(s.pending) + 8*(4*half+fftSize+half+1+2*Bands)
-}
-
 // Push takes any number of samples and appends the frames that they complete to
 // dst, Bands values each. NaNs count as silence. Samples beyond 24 dB above
 // full scale are limited to it.

@@ -6,7 +6,6 @@ package inference
 import (
 	"math"
 	"sync"
-	"unsafe"
 
 	"hubbub/localserver/engine/clustering"
 	"hubbub/localserver/engine/embedding"
@@ -95,17 +94,6 @@ func newStream(hop, lookAhead int) *Stream {
 		s.speakers[k].segments = make([]clustering.Segment, 0, maxSegments)
 	}
 	return s
-}
-
-// Bytes is the memory of the stream beyond the shared weights.
-func (s *Stream) Bytes() int {
-	n := s.features.Bytes() + s.embedding.Bytes() + s.segmentation.Bytes() + 4*(cap(s.frames)+cap(s.logp)+cap(s.window.SpeechProbability)) +
-		cap(s.window.Multiscale)*int(unsafe.Sizeof(clustering.MultiscaleEmbedding{}))
-	for i := range s.speakers {
-		l := &s.speakers[i]
-		n += 4*cap(l.activity) + cap(l.single) + cap(l.segments)*(16+4*clustering.Dim)
-	}
-	return n
 }
 
 // Channel is what the features have learnt of the channel.

@@ -35,9 +35,6 @@ func (t *Track) Final() int { return t.final }
 // First is the oldest frame that can still be read.
 func (t *Track) First() int { return max(t.first, 0) }
 
-// Bytes is the memory of the track.
-func (t *Track) Bytes() int { return 4 * cap(t.buf) }
-
 // Frame is frame i, First() <= i < Len(), valid until the next step of the stream.
 func (t *Track) Frame(i int) []float32 { return t.From(i)[:t.size:t.size] }
 

@@ -64,7 +64,6 @@ func BenchmarkStages(b *testing.B) {
 			for _, s := range stages {
 				b.ReportMetric(s.cost.Seconds()*1e3/(float64(b.N)*float64(hop)/100), s.name+"-ms/s")
 			}
-			b.ReportMetric(float64(p.emb.Bytes()+p.seg.Bytes()), "bytes/stream")
 		})
 	}
 }

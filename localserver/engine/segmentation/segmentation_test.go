@@ -312,17 +312,13 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		p.push(x)
 		dst = p.seg.Window(p.seg.Len()-Window, p.seg.Len(), dst[:0])
 	}
-	for range 20 {
-		step()
+	steps := func() {
+		for range 20 {
+			step()
+		}
 	}
-	size := p.seg.Bytes()
-	if n := testing.AllocsPerRun(20, step); n != 0 {
-		t.Errorf("%v allocations for a step", n)
-	}
-	for range 20 {
-		step()
-	}
-	if p.seg.Bytes() != size || size > 3<<20 {
-		t.Errorf("the stream takes %d bytes, then %d", size, p.seg.Bytes())
+	steps()
+	if n := testing.AllocsPerRun(1, steps); n != 0 { // also if the memory grows once in a while
+		t.Errorf("%v allocations in 20 steps", n)
 	}
 }

@@ -135,15 +135,3 @@ func appendLogSoftmax(dst, v []float32) []float32 {
 	}
 	return dst
 }
-
-// Bytes is the memory of the stream.
-func (s *Stream) Bytes() int {
-	n := s.in.Bytes() + s.a.Bytes() + s.c.Bytes() + s.gates.Bytes() + 4*(cap(s.gru)+cap(s.dense)+cap(s.out)+len(s.scratch))
-	for _, t := range s.x {
-		n += t.Bytes()
-	}
-	for _, t := range s.mids {
-		n += t.Bytes()
-	}
-	return n
-}
