@@ -107,7 +107,7 @@ func TestRateHeadersAreOnEveryResponse(t *testing.T) {
 func TestRequestsThatCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	h := serve(t, limitOf(0))
-	h.rate = limits.NewRate(failingCounters{}, true, func() bool { return false }, time.Now, h.log)
+	h.rate = limits.NewRate(failingCounters{}, func() bool { return false }, time.Now, h.log)
 	e := h.do("GET", "/v1/test", testKey, nil).apiError(t, 503)
 	if strings.Contains(e.Message, "inner") {
 		t.Error(e.Message)

@@ -186,12 +186,14 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}
-	s.rate = limits.NewRate(s.store, s.store.Shared(), func() bool { return s.membership != nil && !s.membership.monitor.Fresh() }, s.now, s.log)
+	var counters store.Counters // nil: this node counts by itself
 	if s.store.Shared() {
+		counters = s.store
 		err = s.join(ctx)
 	} else {
 		err = s.expireOrphans(ctx)
 	}
+	s.rate = limits.NewRate(counters, func() bool { return !s.membership.monitor.Fresh() }, s.now, s.log)
 	if err != nil {
 		return fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}

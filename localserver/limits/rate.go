@@ -17,11 +17,11 @@ import (
 const RateWindow = time.Minute
 
 const (
-	// countTimeout is how long a node waits for a shared store: longer than a
-	// NATS cluster takes to elect its leaders.
+	// countTimeout is how long a node waits for the store: longer than a
+	// NATS cluster takes to elect its leaders. lostTimeout is how long it waits
+	// for one that has not responded for a while.
 	countTimeout = 15 * time.Second
-	// ownCountTimeout is how long it waits for a store of its own.
-	ownCountTimeout = 5 * time.Second
+	lostTimeout  = 5 * time.Second
 	// countPause is how long after a failure the store is not called.
 	countPause = time.Second
 	// maxWindows is the number of windows from which on unused ones are removed.
@@ -30,17 +30,14 @@ const (
 
 // Rate bounds the requests of each account to each operation in any minute.
 //
-// The requests are counted in the store, so that the count is exact over all
-// nodes. Concurrent requests are counted in one call. Once the limit is reached,
-// the store is not called until the oldest request leaves the window.
-//
-// If the store does not respond, a node that shares it refuses the request,
-// because other nodes may be counting; a node with a store of its own counts by
-// itself.
+// A node with a store of its own counts by itself. Requests to several nodes are
+// counted in the store that they share, so that the count is exact. Concurrent
+// requests are counted in one call. Once the limit is reached, the store is not called
+// until the oldest request leaves the window. If it does not respond, requests are
+// refused, because other nodes may be counting.
 type Rate struct {
-	store       store.Counters
-	shared      bool
-	unavailable func() bool // reports whether a shared store has not responded for a while
+	store       store.Counters // nil for a node that counts by itself
+	unavailable func() bool    // reports whether the store has not responded for a while
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -75,11 +72,10 @@ type Counted struct {
 // errNotCounted is the error of a request that may or may not be within the limit.
 var errNotCounted = errors.New("the store does not respond")
 
-// NewRate returns a Rate that counts in a store. shared says that other nodes count
-// there as well, and unavailable reports whether it has not responded for a while.
-func NewRate(counters store.Counters, shared bool, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
-	return &Rate{store: counters, shared: shared, unavailable: unavailable,
-		now: now, log: log, windows: map[string]*window{}}
+// NewRate returns a Rate that counts in the store of several nodes, or by itself if
+// there is none. unavailable reports whether the store has not responded for a while.
+func NewRate(shared store.Counters, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
+	return &Rate{store: shared, unavailable: unavailable, now: now, log: log, windows: map[string]*window{}}
 }
 
 // Take counts one request, and with it all others of the account to the operation
@@ -113,22 +109,27 @@ func (r *Rate) Take(ctx context.Context, operation, account string, limit int) C
 func (r *Rate) count(ctx context.Context, key string, win *window, batch []*Counted, limit int) {
 	now := r.now()
 	win.prune(now)
+	if r.store == nil {
+		for _, c := range batch {
+			win.take(c, now, limit)
+		}
+		return
+	}
 	if now.Before(win.full) && win.full.Sub(now) <= RateWindow { // beyond, the clock was set back
 		for _, c := range batch {
 			c.Used, c.Reset = limit, win.full
 		}
 		return
 	}
-	var err error
 	if r.storeUsable(now) {
-		timeout := ownCountTimeout
-		if r.shared && !r.unavailable() {
-			timeout = countTimeout
+		timeout := countTimeout
+		if r.unavailable() {
+			timeout = lostTimeout
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		var got store.Count
-		if got, err = r.store.Take(ctx, key, now, len(batch), limit, RateWindow); err == nil {
+		got, err := r.store.Take(ctx, key, now, len(batch), limit, RateWindow)
+		if err == nil {
 			win.distribute(got, batch, now)
 			return
 		}
@@ -138,11 +139,7 @@ func (r *Rate) count(ctx context.Context, key string, win *window, batch []*Coun
 		r.mu.Unlock()
 	}
 	for _, c := range batch {
-		if r.shared {
-			c.Reset, c.Err = now.Add(countPause), errNotCounted
-		} else {
-			win.take(c, now, limit)
-		}
+		c.Reset, c.Err = now.Add(countPause), errNotCounted
 	}
 }
 
@@ -196,9 +193,10 @@ func (r *Rate) removeUnused() {
 	}
 }
 
-// prune removes the uses that have left the window.
+// prune removes the uses that have left the window, and those of before the clock was
+// set back by more than that.
 func (win *window) prune(now time.Time) {
-	win.uses = slices.DeleteFunc(win.uses, func(at time.Time) bool { return now.Sub(at) >= RateWindow })
+	win.uses = slices.DeleteFunc(win.uses, func(at time.Time) bool { return now.Sub(at).Abs() >= RateWindow })
 }
 
 // take counts one request without the store.
