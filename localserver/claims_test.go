@@ -16,7 +16,7 @@ import (
 // lossyStreams is a store whose responses to some calls of Begin are lost,
 // whether the calls are carried out or not.
 type lossyStreams struct {
-	store.Streams
+	records
 	mu      sync.Mutex
 	lost    int  // how many responses will be lost
 	carried bool // whether those calls are carried out
@@ -28,16 +28,16 @@ func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Cla
 	d.lost--
 	d.mu.Unlock()
 	if !lost {
-		return d.Streams.Begin(ctx, id, token, by, at)
+		return d.records.Begin(ctx, id, token, by, at)
 	}
 	if d.carried {
-		if rec, err := d.Streams.Begin(ctx, id, token, by, at); err != nil {
+		if rec, err := d.records.Begin(ctx, id, token, by, at); err != nil {
 			return rec, err
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	return d.Streams.Begin(gone, id, token, by, at)
+	return d.records.Begin(gone, id, token, by, at)
 }
 
 // A handshake that fails with 503 does not cost the token, whether the store
@@ -47,7 +47,7 @@ func TestUnknownOutcomeKeepsTheToken(t *testing.T) {
 	for name, carried := range map[string]bool{"carried out": true, "not carried out": false} {
 		t.Run(name, func(t *testing.T) {
 			h := serve(t)
-			d := &lossyStreams{Streams: h.store, lost: 2, carried: carried}
+			d := &lossyStreams{records: h.store, lost: 2, carried: carried}
 			h.Server.records = d
 			again, later := h.create(), h.create()
 			// One client retries before the claim is withdrawn, with a wrong token

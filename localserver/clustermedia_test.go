@@ -225,7 +225,7 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	t.Helper()
 	ctx := t.Context()
 	used := func() int64 {
-		_, used, err := b.media.ListMedia(ctx, "default", time.Now())
+		_, used, err := b.Server.store.ListMedia(ctx, "default", time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	}
 	put := func(name, body string) {
 		t.Helper()
-		w, err := b.media.CreateMedia(ctx, "default", name, time.Now)
+		w, err := b.Server.store.CreateMedia(ctx, "default", name, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,10 +245,13 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "nothing but x", func() bool { objects, _, _ := b.media.ListMedia(ctx, "default", time.Now()); return len(objects) == 1 })
+	eventually(t, "nothing but x", func() bool {
+		objects, _, _ := b.Server.store.ListMedia(ctx, "default", time.Now())
+		return len(objects) == 1
+	})
 	before := used()
 	put("read", "0123456789")
-	r, err := a.media.OpenMedia(ctx, "default", "read", time.Now())
+	r, err := a.Server.store.OpenMedia(ctx, "default", "read", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +266,7 @@ func replacedOnOtherNode(t *testing.T, a, b *host) {
 	eventually(t, "the new object alone", func() bool { return used() == before+3 })
 	put("read", "x") // nobody reads it
 	eventually(t, "the newest object alone", func() bool { return used() == before+1 })
-	if err := a.media.DeleteMedia(ctx, "default", "read", time.Now()); err != nil {
+	if err := a.Server.store.DeleteMedia(ctx, "default", "read", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "no object", func() bool { return used() == before })

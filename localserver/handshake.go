@@ -169,7 +169,7 @@ func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Con
 		Recogniser: s.recogniser(rec), Labels: labels,
 	}
 	if s.options.KeepAudio {
-		config.Recording = &stream.AudioTarget{Media: s.media, Account: rec.Account,
+		config.Recording = &stream.AudioTarget{Media: s.store, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
 	var remove func()

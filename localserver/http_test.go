@@ -281,7 +281,7 @@ func TestPanicOfAHandler(t *testing.T) {
 }
 
 // failingStreams is a store that fails.
-type failingStreams struct{ store.Streams }
+type failingStreams struct{ records }
 
 func (failingStreams) Create(context.Context, store.Stream, string) error {
 	return errors.New("inner text")

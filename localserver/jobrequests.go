@@ -147,7 +147,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	reading, stop := context.WithTimeout(r.Context(), resultTimeout)
 	defer stop()
-	output, err := jobs.Output(reading, s.media, j, s.now())
+	output, err := jobs.Output(reading, s.store, j, s.now())
 	switch {
 	case errors.Is(err, store.ErrNotFound): // deleted by `hubbub store purge`
 		refuse(w, r, http.StatusNotFound, "The result of this job is not stored any more")

@@ -68,7 +68,7 @@ func (s *Server) mediaOutput(w http.ResponseWriter, r *http.Request) {
 	if id, _, ok := parseResultName(name); ok {
 		_, err = s.finishedStream(ctx, account, id)
 	} else {
-		_, err = s.media.StatMedia(ctx, account, name, s.now())
+		_, err = s.store.StatMedia(ctx, account, name, s.now())
 	}
 	if s.mediaFound(w, r, err, "The location could not be looked up; try again") {
 		s.grantMedia(w, r, http.MethodGet, name)
@@ -141,7 +141,7 @@ func (s *Server) beginTransfer(w http.ResponseWriter, r *http.Request) (g grant,
 func (s *Server) sweepMedia(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	n, err := s.media.SweepMedia(ctx, s.now())
+	n, err := s.store.SweepMedia(ctx, s.now())
 	if n > 0 {
 		s.log.Info("expired media removed", "objects", n)
 	}
@@ -252,7 +252,7 @@ func (s *Server) listMedia(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	objects, used, err := s.media.ListMedia(ctx, caller(r.Context()).Account, s.now())
+	objects, used, err := s.store.ListMedia(ctx, caller(r.Context()).Account, s.now())
 	if err != nil {
 		s.failed(w, r, http.StatusServiceUnavailable, "The media could not be listed; try again", err)
 		return
@@ -279,7 +279,7 @@ func (s *Server) deleteMedia(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	account := caller(r.Context()).Account
-	err := s.media.DeleteMedia(ctx, account, name, s.now())
+	err := s.store.DeleteMedia(ctx, account, name, s.now())
 	if s.mediaFound(w, r, err, "The object could not be deleted; try again") {
 		s.log.Info("media deleted", "request", requestID(r.Context()), "account", account)
 		w.WriteHeader(http.StatusNoContent)

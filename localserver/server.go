@@ -62,6 +62,16 @@ const (
 	outboxReserve = 2 * time.Second
 )
 
+// records is the part of the store with the records of streams.
+type records interface {
+	Create(ctx context.Context, s store.Stream, token string) error
+	Get(ctx context.Context, id string) (store.Stream, error)
+	Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Stream, error)
+	Withdraw(ctx context.Context, id, attempt string) error
+	Finish(ctx context.Context, id string, outcome store.Status, at time.Time, cause string) error
+	Resumed(ctx context.Context, id, by string) error
+}
+
 // Server is a running service.
 type Server struct {
 	options Options
@@ -73,10 +83,8 @@ type Server struct {
 	keys    *apikeys.Keyring
 	faults  *faults.Plan // nil unless configured
 
-	// The store, and its parts as the handlers use them.
 	store   *store.Store
-	records store.Streams
-	media   store.Media
+	records records
 
 	counters    stream.Counters
 	jobCounters jobs.Counters
@@ -182,11 +190,11 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		Logger: s.log, OnError: s.metrics.storeFailed}); err != nil {
 		return err
 	}
-	s.records, s.media = s.store, s.store
+	s.records = s.store
 	if s.signer.key, err = s.store.Secret(ctx, "media-addresses"); err != nil {
 		return err
 	}
-	var counters store.Counters // nil: this node counts by itself
+	var counters limits.Counters // nil: this node counts by itself
 	if s.store.Shared() {
 		counters = s.store
 		err = s.join(ctx)

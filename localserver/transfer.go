@@ -47,7 +47,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 
 	permit := permit(r.PathValue("sealed"))
 	lookUp, done := context.WithTimeout(ctx, storeTimeout)
-	used, err := s.media.MediaUsed(lookUp, permit)
+	used, err := s.store.MediaUsed(lookUp, permit)
 	done()
 	switch {
 	case err != nil:
@@ -92,7 +92,7 @@ func (s *Server) receive(ctx context.Context, g grant, permit string, length int
 	if length > s.options.MaxMedia {
 		return store.MediaInfo{}, errTooLarge
 	}
-	object, err := s.media.CreateMedia(ctx, g.account, g.name, s.now)
+	object, err := s.store.CreateMedia(ctx, g.account, g.name, s.now)
 	if err != nil {
 		return store.MediaInfo{}, err
 	}
@@ -150,7 +150,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 		kind = format.contentType
 	} else {
 		var object *store.MediaReader
-		if object, err = s.media.OpenMedia(ctx, g.account, g.name, s.now()); err == nil {
+		if object, err = s.store.OpenMedia(ctx, g.account, g.name, s.now()); err == nil {
 			content, info = object, object.MediaInfo
 			defer func() { _ = object.Close() }() // what remains is swept
 		}

@@ -68,7 +68,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	revoked, remove := s.opened.Add(caller(r.Context()).Key)
 	defer remove()
 	stream.NewWatcher(stream.WatcherConfig{
-		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Feed: s.store, Counters: &s.counters,
+		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Store: s.store, Counters: &s.counters,
 		Record: func(ctx context.Context) (store.Stream, error) { return s.record(ctx, rec.ID) },
 	}, conn).Run(s.ctx, s.watchers.Drain())
 }

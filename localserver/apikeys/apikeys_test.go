@@ -261,7 +261,7 @@ func TestSpecIsValidated(t *testing.T) {
 	}
 }
 
-// sharedKeys is a store.SharedKeys in memory that can fail.
+// sharedKeys is a store in memory that can fail.
 type sharedKeys struct {
 	mu      sync.Mutex
 	keys    []store.SharedKey

@@ -44,7 +44,7 @@ const (
 //
 // While the store does not respond, the keys of the last exchange stay valid.
 type exchange struct {
-	store  store.SharedKeys
+	store  SharedKeys
 	folder string // "" when this node has no data folder
 	origin string
 	local  *revocations
@@ -59,6 +59,13 @@ type exchange struct {
 	known atomic.Pointer[knownKeys] // requests do not wait for an exchange
 }
 
+// SharedKeys is what an exchange needs of the store.
+type SharedKeys interface {
+	PublishKey(ctx context.Context, key store.SharedKey) error
+	WithdrawKey(ctx context.Context, key store.SharedKey) error
+	PublishedKeys(ctx context.Context, seen uint64) (keys []store.SharedKey, version uint64, err error)
+}
+
 // knownKeys are what is published, except the keys of the own data folder.
 type knownKeys struct {
 	signing map[string]signingKey // of the other data folders, by id
@@ -69,7 +76,7 @@ type knownKeys struct {
 // node that shares the store. Call it before the keyring is used, and
 // afterwards call Refresh every RefreshInterval. A store that does not
 // respond now is no error.
-func (k *Keyring) Join(ctx context.Context, s store.SharedKeys) error {
+func (k *Keyring) Join(ctx context.Context, s SharedKeys) error {
 	e := &exchange{store: s, folder: k.signed.folder, local: &k.revoked, now: k.signed.now, log: k.signed.log}
 	e.known.Store(&knownKeys{})
 	if e.folder != "" {

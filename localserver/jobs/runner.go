@@ -24,10 +24,24 @@ const (
 	retryPause = time.Second
 )
 
+// Media is what reading the output of a job needs of the store.
+type Media interface {
+	OpenMedia(ctx context.Context, account, name string, now time.Time) (*store.MediaReader, error)
+}
+
 // Store is what a Runner needs of the store.
 type Store interface {
-	store.Jobs
-	store.Media
+	Job(ctx context.Context, account, id string, now time.Time) (store.Job, uint64, error)
+	RestoreJob(ctx context.Context, j store.Job) (revision uint64, err error)
+	UpdateJob(ctx context.Context, j store.Job, revision uint64) (uint64, error)
+	Next(ctx context.Context, q store.Queue) (*store.Delivery, error)
+	More(q store.Queue, most int) ([]*store.Delivery, error)
+	QueueHook(ctx context.Context, j store.Job) error
+	RemoveEntry(ctx context.Context, entry uint64) error
+
+	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error)
+	DeleteMedia(ctx context.Context, account, name string, now time.Time) error
+	Media
 }
 
 // Options configure a Runner. Store, Node and Now are required.

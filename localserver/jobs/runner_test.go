@@ -97,7 +97,13 @@ func newJob(account, name string) store.Job {
 		Request: json.RawMessage(`{"url":"media://` + name + `"}`), Created: time.Now(), Updated: time.Now()}
 }
 
-func submit(t *testing.T, s Store, j store.Job) string {
+// queueing is a store that jobs can be added to.
+type queueing interface {
+	Store
+	CreateJob(ctx context.Context, j store.Job) error
+}
+
+func submit(t *testing.T, s queueing, j store.Job) string {
 	t.Helper()
 	if err := s.CreateJob(t.Context(), j); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ const (
 var hookPauses = []time.Duration{0, time.Minute, 5 * time.Minute}
 
 // Output is the field output of a job; nil = none.
-func Output(ctx context.Context, media store.Media, j store.Job, now time.Time) (json.RawMessage, error) {
+func Output(ctx context.Context, media Media, j store.Job, now time.Time) (json.RawMessage, error) {
 	switch j.Status {
 	case store.JobFailed:
 		return json.Marshal(protocol.JobError{Error: j.Error})

@@ -73,7 +73,7 @@ func TestWebhookWithoutStore(t *testing.T) {
 }
 
 // queuedHook is a job that has succeeded, and the delivery of its webhook.
-func queuedHook(t *testing.T, s Store, url string) (store.Job, *store.Delivery) {
+func queuedHook(t *testing.T, s queueing, url string) (store.Job, *store.Delivery) {
 	t.Helper()
 	j := newJob("a", "x")
 	j.Status, j.Output, j.Hook = store.JobSucceeded, j.ID+"/1", &store.JobHook{URL: url}

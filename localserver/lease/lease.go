@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"hubbub/localserver/store"
 )
 
 const (
@@ -24,6 +22,12 @@ const (
 	stale = 4 * Interval
 )
 
+// Leases is what a Monitor needs of the store.
+type Leases interface {
+	Hold(ctx context.Context, node string) error
+	Holders(ctx context.Context) (map[string]uint64, error)
+}
+
 // Monitor renews this node's lease and monitors those of the others.
 //
 // Only checks in which this node itself could write and read count: when the
@@ -31,7 +35,7 @@ const (
 // is considered dead. Wall clocks are not compared.
 type Monitor struct {
 	node   string
-	leases store.Leases
+	leases Leases
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -51,7 +55,7 @@ type nodeState struct {
 func (n *nodeState) dead() bool { return n.unchanged >= maxUnchanged }
 
 // New returns the Monitor of a node. Check is to be called every Interval.
-func New(node string, leases store.Leases, log *slog.Logger) *Monitor {
+func New(node string, leases Leases, log *slog.Logger) *Monitor {
 	return &Monitor{node: node, leases: leases, log: log,
 		others: map[string]*nodeState{}, died: make(chan struct{}, 1)}
 }

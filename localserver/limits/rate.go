@@ -13,6 +13,11 @@ import (
 	"hubbub/localserver/store"
 )
 
+// Counters is what a Rate needs of the store.
+type Counters interface {
+	Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (store.Count, error)
+}
+
 // RateWindow is the time in which requests are counted.
 const RateWindow = time.Minute
 
@@ -36,8 +41,8 @@ const (
 // until the oldest request leaves the window. If it does not respond, requests are
 // refused, because other nodes may be counting.
 type Rate struct {
-	store       store.Counters // nil for a node that counts by itself
-	unavailable func() bool    // reports whether the store has not responded for a while
+	store       Counters    // nil for a node that counts by itself
+	unavailable func() bool // reports whether the store has not responded for a while
 	now         func() time.Time
 	log         *slog.Logger
 
@@ -74,7 +79,7 @@ var errNotCounted = errors.New("the store does not respond")
 
 // NewRate returns a Rate that counts in the store of several nodes, or by itself if
 // there is none. unavailable reports whether the store has not responded for a while.
-func NewRate(shared store.Counters, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
+func NewRate(shared Counters, unavailable func() bool, now func() time.Time, log *slog.Logger) *Rate {
 	return &Rate{store: shared, unavailable: unavailable, now: now, log: log, windows: map[string]*window{}}
 }
 

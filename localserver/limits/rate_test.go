@@ -107,7 +107,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shared.Close()
-	for name, counters := range map[string]store.Counters{"shared": shared, "by itself": nil} {
+	for name, counters := range map[string]Counters{"shared": shared, "by itself": nil} {
 		now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 		l := NewRate(counters, never, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 		for i := range 4 {
@@ -130,7 +130,7 @@ func TestRateLimitWhenTheClockIsSetBack(t *testing.T) {
 
 // gatedCounters delay every call until gate is closed.
 type gatedCounters struct {
-	store.Counters
+	Counters
 	calls atomic.Int64
 	gate  chan struct{}
 }

@@ -27,16 +27,6 @@ type Count struct {
 	Reset time.Time
 }
 
-// Counters counts uses over all nodes.
-type Counters interface {
-	// Take counts up to n uses of a key, as many as fit below limit in the
-	// window that ends now. limit is at most MaxCounted, window at most two
-	// minutes. After an error, uses may have been counted all the same.
-	Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (Count, error)
-}
-
-var _ Counters = (*Store)(nil)
-
 // setUpCounters creates the buckets of counters and secrets, or finds them.
 // Counters are always in memory, so that a request costs no disk write.
 func (s *Store) setUpCounters(ctx context.Context, storage jetstream.StorageType) error {
@@ -59,10 +49,14 @@ type use struct {
 	call uint64
 }
 
-// Take counts uses. It stores their times, so that the window slides and no
-// window at all contains more than limit. Concurrent nodes agree by
-// compare-and-set, on their own clocks. A call whose response is lost recognizes
-// its own uses, so that none is counted twice.
+// Take counts up to n uses of a key over all nodes, as many as fit below limit in the
+// window that ends now. limit is at most MaxCounted, window at most counterTTL. After an
+// error, uses may have been counted all the same.
+//
+// It stores the times of the uses, so that the window slides and no window at all
+// contains more than limit. Concurrent nodes agree by compare-and-set, on their own
+// clocks. A call whose response is lost recognizes its own uses, so that none is counted
+// twice.
 func (s *Store) Take(ctx context.Context, key string, now time.Time, n, limit int, window time.Duration) (count Count, err error) {
 	key = hashOf(key)
 	limit = min(limit, MaxCounted)

@@ -60,7 +60,7 @@ const (
 // Over reports whether the job has ended.
 func (s JobStatus) Over() bool { return s == JobSucceeded || s == JobFailed || s == JobCanceled }
 
-// Job is the record of one job.
+// Job is the record of one job. Of two concurrent changes, one is ErrConflict.
 type Job struct {
 	// ID is a UUID of version 7: later jobs have larger ones.
 	ID      string `json:"id"`
@@ -101,40 +101,6 @@ type JobHook struct {
 	// Done says that no more requests are made.
 	Done bool `json:"done,omitempty"`
 }
-
-// Jobs stores the records of jobs and distributes them among the nodes. Of two
-// concurrent changes of one record, one is ErrConflict.
-type Jobs interface {
-	// CreateJob queues a job and writes its record. It returns ErrFull when the
-	// queue or the store is full, and ErrTooLarge.
-	CreateJob(ctx context.Context, j Job) error
-	// Job returns the record of an account's job and its revision, or
-	// ErrNotFound.
-	Job(ctx context.Context, account, id string, now time.Time) (Job, uint64, error)
-	// ListJobs returns the jobs of an account that match, newest first.
-	ListJobs(ctx context.Context, account string, now time.Time, match func(Job) bool) ([]Job, error)
-	// UpdateJob replaces a record that has the given revision and returns the
-	// new one. ErrConflict says that another writer came first.
-	UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error)
-	// RestoreJob writes the record of a job that was queued and has none, and
-	// returns its revision. ErrConflict says that it has one.
-	RestoreJob(ctx context.Context, j Job) (uint64, error)
-	// RemoveEntry removes an entry from its queue, as Delivery.Done does.
-	RemoveEntry(ctx context.Context, entry uint64) error
-
-	// Next waits for the next delivery of a queue until ctx ends. Each delivery
-	// belongs to one receiver at a time, of all nodes.
-	Next(ctx context.Context, q Queue) (*Delivery, error)
-	// More returns the deliveries that follow, at most so many, without waiting.
-	More(q Queue, most int) ([]*Delivery, error)
-	// QueueHook queues the notification of a job. A second call for the same job
-	// within two minutes changes nothing.
-	QueueHook(ctx context.Context, j Job) error
-	// Queued returns how many deliveries of a queue wait for a receiver.
-	Queued(ctx context.Context, q Queue) (int, error)
-}
-
-var _ Jobs = (*Store)(nil)
 
 // Queue is one of the two work queues.
 type Queue string
@@ -220,9 +186,10 @@ func jobKey(account, id string) string { return hashOf(account) + "." + id }
 // gone reports whether a job can no longer be read.
 func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Updated) >= JobTTL }
 
-// CreateJob queues a job and writes its record. The queue comes first: a job in
-// it runs, and whoever takes it writes the record if it is missing. So a crash
-// between the two leaves no record of a job that never runs.
+// CreateJob queues a job and writes its record. It returns ErrFull when the queue or the
+// store is full, and ErrTooLarge. The queue comes first: a job in it runs, and whoever
+// takes it writes the record if it is missing. So a crash between the two leaves no
+// record of a job that never runs.
 func (s *Store) CreateJob(ctx context.Context, j Job) error {
 	return s.report("create job", s.createJob(ctx, j))
 }
@@ -261,7 +228,7 @@ func jobRecord(j Job) ([]byte, error) {
 	return raw, wrap("job "+j.ID, err)
 }
 
-// Job returns the record of an account's job.
+// Job returns the record of an account's job and its revision, or ErrNotFound.
 func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j Job, revision uint64, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		j, revision, err = load[Job](ctx, s.jobs, jobKey(account, id))
@@ -273,7 +240,8 @@ func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j J
 	return j, revision, s.report("get job", err)
 }
 
-// RestoreJob writes the record of a job that was queued and has none.
+// RestoreJob writes the record of a job that was queued and has none, and returns its
+// revision. ErrConflict says that it has one.
 func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err error) {
 	raw, err := jobRecord(j)
 	if err == nil {
@@ -285,8 +253,9 @@ func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err err
 	return revision, s.report("restore job", err)
 }
 
-// UpdateJob replaces a record. An attempt whose response was lost counts as
-// written if the record reads as it was to be.
+// UpdateJob replaces a record that has the given revision and returns the new one.
+// ErrConflict says that another writer came first. An attempt whose response was lost
+// counts as written if the record reads as it was to be.
 func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
 	raw, err := jobRecord(j)
 	if err != nil {
@@ -319,7 +288,7 @@ func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, 
 	return next, s.report("update job", err)
 }
 
-// ListJobs returns the jobs of an account.
+// ListJobs returns the jobs of an account that match, newest first.
 func (s *Store) ListJobs(ctx context.Context, account string, now time.Time, match func(Job) bool) ([]Job, error) {
 	var found []Job
 	err := s.jobs.each(ctx, []string{hashOf(account) + ".*"}, 0, func(entry jetstream.KeyValueEntry) error {
@@ -348,7 +317,8 @@ func (s *Store) enqueue(ctx context.Context, q Queue, j Job, raw []byte) (entry 
 	return entry, err
 }
 
-// QueueHook queues the notification of a job.
+// QueueHook queues the notification of a job. A second call for the same job within two
+// minutes changes nothing.
 func (s *Store) QueueHook(ctx context.Context, j Job) error {
 	raw, err := json.Marshal(Job{ID: j.ID, Account: j.Account})
 	if err == nil {
@@ -376,7 +346,8 @@ func (s *Store) RemoveEntry(ctx context.Context, entry uint64) error {
 	return s.report("remove queue entry", err)
 }
 
-// Next waits for the next delivery.
+// Next waits for the next delivery of a queue until ctx ends. Each delivery belongs to
+// one receiver at a time, of all nodes.
 func (s *Store) Next(ctx context.Context, q Queue) (*Delivery, error) {
 	for {
 		wait, cancel := context.WithTimeout(ctx, nextWait)
@@ -412,8 +383,8 @@ func (s *Store) newDelivery(msg jetstream.Msg) (*Delivery, error) {
 	return d, nil
 }
 
-// More returns the deliveries that follow. Those that came before an error are
-// returned with it.
+// More returns the deliveries that follow, at most so many, without waiting. Those that
+// came before an error are returned with it.
 func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
 	for size, n := 0, moreBatch; n == moreBatch && len(list) < most && size < moreBytes && err == nil; {
 		batch, failed := s.queues[q].FetchNoWait(min(moreBatch, most-len(list)))
@@ -432,7 +403,7 @@ func (s *Store) More(q Queue, most int) (list []*Delivery, err error) {
 	return list, s.report("next jobs", err)
 }
 
-// Queued returns how many deliveries wait.
+// Queued returns how many deliveries of a queue wait for a receiver.
 func (s *Store) Queued(ctx context.Context, q Queue) (int, error) {
 	info, err := s.queues[q].Info(ctx)
 	if err != nil {

@@ -16,20 +16,6 @@ import (
 // removed within 48: a stream of 20 hours is complete for a day after its end.
 const eventTTL = 47 * time.Hour
 
-// Journal stores the events of streams, in order.
-type Journal interface {
-	// Append adds messages, each one JSON text without a line break, to the
-	// events of a stream: all of them or none. first is the number of the
-	// first one, counted from 0 in its stream; a batch whose outcome is unknown
-	// may be appended again. ErrConflict says that another node has amended the
-	// events: nothing can follow.
-	Append(ctx context.Context, stream string, first int, messages [][]byte) error
-	// Messages returns everything that was appended.
-	Messages(ctx context.Context, stream string) ([][]byte, error)
-}
-
-var _ Journal = (*Store)(nil)
-
 // setUpJournal creates the NATS stream of events, or finds it.
 func (s *Store) setUpJournal(ctx context.Context, storage jetstream.StorageType) (err error) {
 	s.events, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
@@ -50,8 +36,10 @@ type tail struct {
 	seq   uint64
 }
 
-// Append adds messages to the events of a stream. They are stored as one
-// entry, a line each, so that a batch costs one write.
+// Append adds messages, each one JSON text without a line break, to the events of a
+// stream: all of them or none. first is the number of the first one, counted from 0 in
+// its stream; a batch whose outcome is unknown may be appended again. They are stored as
+// one entry, a line each, so that a batch costs one write.
 //
 // The write names the entry that it follows. So a batch that is appended twice
 // is stored once, however late it arrives, and of two concurrent writers one is
@@ -135,7 +123,7 @@ func (s *Store) publishEntry(ctx context.Context, stream string, end tail, messa
 	return nil
 }
 
-// Messages returns everything that was appended.
+// Messages returns everything that was appended to the events of a stream.
 func (s *Store) Messages(ctx context.Context, stream string) ([][]byte, error) {
 	all, _, err := s.read(ctx, stream)
 	return all, s.report("read events", err)
@@ -181,26 +169,12 @@ type Progress struct {
 	Over bool `json:"over,omitempty"`
 }
 
-// Feed lets any node follow the events that another one writes.
-type Feed interface {
-	// Since reads the events of a stream after an entry, 0 for all of them,
-	// and returns the entry that they reach to. It reads a bounded part; no
-	// messages and no error mean that there are no more so far.
-	Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error)
-	// PublishProgress sends the progress of a stream to all subscribers. It does not
-	// wait for them.
-	PublishProgress(stream string, p Progress) error
-	// SubscribeProgress calls f with all progress that arrives, one call at a time,
-	// until stop. f must not block.
-	SubscribeProgress(stream string, f func(Progress)) (stop func(), err error)
-}
-
-var _ Feed = (*Store)(nil)
-
 // progressSubject is not among the subjects that are stored.
 func progressSubject(stream string) (string, error) { return subject("hubbub", "pulse", stream) }
 
-// Since reads what was appended after an entry.
+// Since reads the events of a stream after an entry, 0 for all of them, and returns
+// the entry that they reach to. It reads a bounded part; no messages and no error mean
+// that there are no more so far.
 func (s *Store) Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error) {
 	from, err := eventSubject(stream)
 	if err != nil {
@@ -223,7 +197,8 @@ func (s *Store) Since(ctx context.Context, stream string, after uint64) (message
 	return messages, last, nil
 }
 
-// PublishProgress sends the progress of a stream to all subscribers.
+// PublishProgress sends the progress of a stream to all subscribers. It does not wait
+// for them.
 func (s *Store) PublishProgress(stream string, p Progress) error {
 	to, err := progressSubject(stream)
 	if err != nil {
@@ -236,7 +211,8 @@ func (s *Store) PublishProgress(stream string, p Progress) error {
 	return wrap("publish progress", s.conn.Publish(to, raw))
 }
 
-// SubscribeProgress calls f with the progress of a stream until stop.
+// SubscribeProgress calls f with all progress of a stream that arrives, one call at a
+// time, until stop. f must not block.
 func (s *Store) SubscribeProgress(stream string, f func(Progress)) (stop func(), err error) {
 	from, err := progressSubject(stream)
 	if err != nil {

@@ -8,28 +8,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// SharedKey is a key that one node has published for all, or the record of a
-// revoked one.
+// SharedKey is a key that one node has published for all, so that each of them can
+// verify API keys that were signed in the data folder of another one; or the record of a
+// revoked API key.
 type SharedKey struct {
 	Origin string `json:"origin"` // the data folder that it belongs to, or a name for those of no folder
 	ID     string `json:"id"`
 	Raw    []byte `json:"raw"`
 }
-
-// SharedKeys distribute the keys with which the nodes of a cluster verify API
-// keys that were signed in the data folder of any of them.
-type SharedKeys interface {
-	// PublishKey makes a key known to all nodes.
-	PublishKey(ctx context.Context, key SharedKey) error
-	// WithdrawKey removes it again.
-	WithdrawKey(ctx context.Context, key SharedKey) error
-	// PublishedKeys returns all keys, and a version that changes whenever one
-	// is published or withdrawn. If the version is still the one that the caller
-	// has seen, it returns no keys.
-	PublishedKeys(ctx context.Context, seen uint64) ([]SharedKey, uint64, error)
-}
-
-var _ SharedKeys = (*Store)(nil)
 
 // setUpKeys creates the bucket of keys, or finds it. Keys do not expire: a key
 // is valid until it is withdrawn.
@@ -51,14 +37,16 @@ func (s *Store) PublishKey(ctx context.Context, key SharedKey) error {
 	}))
 }
 
-// WithdrawKey removes it again.
+// WithdrawKey removes a key that was published.
 func (s *Store) WithdrawKey(ctx context.Context, key SharedKey) error {
 	return wrap("withdraw key", retry(ctx, func(ctx context.Context) error {
 		return s.keys.Purge(ctx, key.name())
 	}))
 }
 
-// PublishedKeys returns all keys, if any has changed.
+// PublishedKeys returns all keys, and a version that changes whenever one is published
+// or withdrawn. If the version is still the one that the caller has seen, it returns no
+// keys.
 func (s *Store) PublishedKeys(ctx context.Context, seen uint64) (keys []SharedKey, version uint64, err error) {
 	err = retry(ctx, func(ctx context.Context) error {
 		keys = nil

@@ -12,23 +12,9 @@ import (
 // as lost is decided by the nodes that monitor it.
 const leaseTTL = time.Hour
 
-// Leases tell the nodes of a cluster which of them are alive. They contain no
-// times, because clocks differ: a live node renews its lease again and again,
-// and the others see the revision change.
-type Leases interface {
-	// Hold renews a node's lease.
-	Hold(ctx context.Context, node string) error
-	// Release removes it: the node has left nothing that others would have to
-	// end.
-	Release(ctx context.Context, node string) error
-	// Holders returns a revision for each node with a lease; it changes
-	// whenever the lease is renewed.
-	Holders(ctx context.Context) (map[string]uint64, error)
-}
-
-var _ Leases = (*Store)(nil)
-
-// setUpLeases creates the bucket of leases, or finds it. Leases are renewed
+// setUpLeases creates the bucket of leases, or finds it. They tell the nodes of a
+// cluster which of them are alive. They contain no times, because clocks differ: a live
+// node renews its lease again and again, and the others see the revision change. That is
 // every second or so, so they are in memory.
 func (s *Store) setUpLeases(ctx context.Context, _ jetstream.StorageType) (err error) {
 	s.leases, err = s.newBucket(ctx, jetstream.KeyValueConfig{
@@ -42,12 +28,13 @@ func (s *Store) Hold(ctx context.Context, node string) error {
 	return wrap("hold lease", s.leases.Put(ctx, node, nil))
 }
 
-// Release removes it.
+// Release removes a node's lease: it has left nothing that others would have to end.
 func (s *Store) Release(ctx context.Context, node string) error {
 	return wrap("release lease", s.leases.Purge(ctx, node))
 }
 
-// Holders returns the revision of each node's lease.
+// Holders returns the revision of each node's lease; it changes whenever the lease is
+// renewed.
 func (s *Store) Holders(ctx context.Context) (map[string]uint64, error) {
 	nodes, err := s.leases.keys(ctx, ">")
 	if err != nil {

@@ -47,37 +47,11 @@ type MediaInfo struct {
 	Written time.Time
 }
 
-// Media stores objects of any size, named within an account. A name is any
-// string and opaque to the store. A write takes effect when it is committed;
-// until then the earlier object of the name remains.
-type Media interface {
-	// MediaUsed reports whether a write that was bound to permit is committed.
-	MediaUsed(ctx context.Context, permit string) (bool, error)
-	// CreateMedia begins to write an object.
-	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*MediaWriter, error)
-	// StatMedia describes an object, or returns ErrNotFound.
-	StatMedia(ctx context.Context, account, name string, now time.Time) (MediaInfo, error)
-	// OpenMedia opens an object for reading, or returns ErrNotFound. ctx
-	// bounds all of the reading.
-	OpenMedia(ctx context.Context, account, name string, now time.Time) (*MediaReader, error)
-	// ListMedia returns the objects of an account that can be read, sorted by
-	// name, and how many bytes of its quota are used.
-	ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaObject, used int64, err error)
-	// DeleteMedia deletes an object, or returns ErrNotFound. Who is reading it
-	// can continue.
-	DeleteMedia(ctx context.Context, account, name string, now time.Time) error
-	// SweepMedia removes expired objects, and the blobs of replaced objects and
-	// of abandoned writes that have expired. It returns how many blobs it
-	// removed. Any node may call it at any time.
-	SweepMedia(ctx context.Context, now time.Time) (int, error)
-}
-
-var _ Media = (*Store)(nil)
-
-// mediaStore is the part of a Store that holds media. The bytes of an object
+// mediaStore is the part of a Store that holds media: objects of any size, named within
+// an account. A name is any string and opaque to the store. The bytes of an object
 // are a blob: a sequence of chunks, a subject each, so that any part can be
 // read on its own. A record under the object's name refers to the blob. A write
-// replaces the record, in one step, when all chunks are stored.
+// replaces the record, in one step, when all chunks are stored and it is committed.
 //
 // A blob without a record, because it is being written or was replaced and may
 // still have readers, has an entry in the same bucket that says until when to
@@ -174,7 +148,7 @@ func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) e
 	return err
 }
 
-// StatMedia describes an object that can be read at the time now.
+// StatMedia describes an object that can be read at the time now, or returns ErrNotFound.
 func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Time) (MediaInfo, error) {
 	rec, err := s.readable(ctx, account, name, now)
 	return rec.info(), s.report("look up media", err)
@@ -192,7 +166,7 @@ func (s *Store) readable(ctx context.Context, account, name string, now time.Tim
 	return rec, err
 }
 
-// MediaUsed reports whether a permit is used up.
+// MediaUsed reports whether a write that was bound to a permit is committed.
 func (s *Store) MediaUsed(ctx context.Context, permit string) (bool, error) {
 	entry, err := s.media.names.Get(ctx, permitPrefix+permit)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {

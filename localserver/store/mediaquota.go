@@ -30,8 +30,8 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("the quota of the account is used up: %d of %d bytes", e.Used, e.Limit)
 }
 
-// ListMedia returns the objects of an account that can be read, and how much of
-// the quota is used.
+// ListMedia returns the objects of an account that can be read, sorted by name, and how
+// many bytes of its quota are used.
 func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaObject, used int64, err error) {
 	a, err := s.accountMedia(ctx, mediaKey(account, ""), 0)
 	if err != nil {
@@ -46,7 +46,8 @@ func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (o
 	return objects, a.used(now, "", 0), nil
 }
 
-// DeleteMedia deletes an object that can be read at the time now.
+// DeleteMedia deletes an object that can be read at the time now, or returns
+// ErrNotFound. Who is reading it can continue.
 func (s *Store) DeleteMedia(ctx context.Context, account, name string, now time.Time) error {
 	return s.report("delete media", s.removeRecord(ctx, mediaKey(account, name), now,
 		func(rec mediaRecord, now time.Time) bool { return !rec.expired(now) }))

@@ -30,8 +30,8 @@ type MediaReader struct {
 
 var _ io.ReadSeeker = (*MediaReader)(nil)
 
-// OpenMedia opens an object that can be read at the time now. The reader must
-// be closed.
+// OpenMedia opens an object that can be read at the time now, or returns ErrNotFound.
+// ctx bounds all of the reading. The reader must be closed.
 func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Time) (*MediaReader, error) {
 	for {
 		rec, err := s.readable(ctx, account, name, now)

@@ -10,7 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// SweepMedia removes expired objects and unreferenced blobs.
+// SweepMedia removes expired objects, and the blobs of replaced objects and of abandoned
+// writes that have expired. It returns how many blobs it removed. Any node may call it
+// at any time.
 func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
 	swept, err = s.sweepMedia(ctx, now)
 	return swept, s.report("sweep media", err)

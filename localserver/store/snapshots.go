@@ -20,17 +20,6 @@ const (
 	snapshotMemory = 32 << 20
 )
 
-// Snapshots stores, for each stream, the newest snapshot of its speakers. The
-// contents are opaque to the store.
-type Snapshots interface {
-	// PutSnapshot replaces the snapshot of a stream.
-	PutSnapshot(ctx context.Context, stream string, snapshot []byte) error
-	// Snapshot returns the snapshot of a stream, or ErrNotFound.
-	Snapshot(ctx context.Context, stream string) ([]byte, error)
-}
-
-var _ Snapshots = (*Store)(nil)
-
 func snapshotSubject(stream string) (string, error) { return subject("hubbub", "voices", stream) }
 
 // setUpSnapshots creates the NATS stream of snapshots, or finds it: a subject for
@@ -49,7 +38,7 @@ func (s *Store) setUpSnapshots(ctx context.Context, storage jetstream.StorageTyp
 	return err
 }
 
-// PutSnapshot replaces the snapshot of a stream.
+// PutSnapshot replaces the snapshot of a stream's speakers, which is opaque to the store.
 func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte) error {
 	to, err := snapshotSubject(stream)
 	if err == nil {
@@ -58,7 +47,7 @@ func (s *Store) PutSnapshot(ctx context.Context, stream string, snapshot []byte)
 	return s.report("write snapshot", err)
 }
 
-// Snapshot returns the snapshot of a stream.
+// Snapshot returns the snapshot of a stream, or ErrNotFound.
 func (s *Store) Snapshot(ctx context.Context, stream string) ([]byte, error) {
 	from, err := snapshotSubject(stream)
 	if err != nil {

@@ -33,7 +33,8 @@ const (
 // Over reports whether the stream has ended.
 func (s Status) Over() bool { return s == Done || s == Failed }
 
-// Stream is the record of one stream.
+// Stream is the record of one stream. Every change of its status is one
+// compare-and-set: of two concurrent callers, one gets ErrConflict.
 type Stream struct {
 	ID      string `json:"id"`
 	Account string `json:"account"`
@@ -66,32 +67,6 @@ type Stream struct {
 	Enrolment json.RawMessage `json:"enrolment,omitempty"`
 }
 
-// Streams stores the records of streams. Every change of status is one
-// compare-and-set: of two concurrent callers, one gets ErrConflict.
-type Streams interface {
-	// Create writes a new record with the status Created, and the hash of the
-	// token that opens it.
-	Create(ctx context.Context, s Stream, token string) error
-	// Get returns a record, or ErrNotFound.
-	Get(ctx context.Context, id string) (Stream, error)
-	// Begin takes a stream from Created to Running and uses up its token, in
-	// one step. It succeeds once, also among concurrent callers; a token that
-	// is wrong, used or expired is ErrToken. An attempt whose outcome is
-	// unknown may be made again.
-	Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Stream, error)
-	// Withdraw undoes an attempt to begin a stream whose outcome is unknown,
-	// and prevents it if it is still in flight: the token is valid again. Only
-	// the node that made the attempt may call it, and only if it runs no stream
-	// for it.
-	Withdraw(ctx context.Context, id, attempt string) error
-	// Finish takes a stream that is not over to Done or Failed.
-	Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error
-	// Resumed notes that another stream continues with the speakers of this one.
-	Resumed(ctx context.Context, id, by string) error
-	// Renew restarts the time to live of a running stream.
-	Renew(ctx context.Context, id string) error
-}
-
 // Claim is one attempt to begin a stream.
 type Claim struct {
 	Node    string // that runs the stream
@@ -103,8 +78,6 @@ type Claim struct {
 func (s Stream) OpenedBy(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(hashOf(token)), []byte(s.Token)) == 1
 }
-
-var _ Streams = (*Store)(nil)
 
 // setUpStreams creates the bucket of records, or finds it.
 func (s *Store) setUpStreams(ctx context.Context, storage jetstream.StorageType) (err error) {
@@ -122,8 +95,8 @@ const maxRecord = 1<<20 - 8<<10
 // character such as < takes six bytes.
 var ErrTooLarge = errors.New("the input is too large")
 
-// Create writes a new record with the status Created, or returns ErrFull or
-// ErrTooLarge.
+// Create writes a new record with the status Created, and the hash of the token that
+// opens it. It returns ErrFull when the store is full, and ErrTooLarge.
 func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return s.report("create stream", err)
@@ -190,8 +163,9 @@ func (s *Store) change(ctx context.Context, id string, step func(*Stream) error)
 	return rec, err
 }
 
-// Begin takes a stream from Created to Running and uses up its token, in one
-// step: of all concurrent callers, one succeeds.
+// Begin takes a stream from Created to Running and uses up its token, in one step: of
+// all concurrent callers, one succeeds. A token that is wrong, used or expired is
+// ErrToken. An attempt whose outcome is unknown may be made again.
 func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Stream, error) {
 	rec, err := s.change(ctx, id, func(rec *Stream) error {
 		switch {
@@ -211,7 +185,9 @@ func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.T
 	return rec, s.report("begin stream", err)
 }
 
-// Withdraw undoes what an attempt has written, or may still write.
+// Withdraw undoes an attempt to begin a stream whose outcome is unknown, and prevents
+// it if it is still in flight: the token is valid again. Only the node that made the
+// attempt may call it, and only if it runs no stream for it.
 func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
 	_, err := s.change(ctx, id, func(rec *Stream) error {
 		switch {
@@ -240,7 +216,7 @@ func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.T
 	return s.report("finish stream", err)
 }
 
-// Resumed notes that the stream by continues with the speakers of stream id.
+// Resumed notes that another stream continues with the speakers of this one.
 func (s *Store) Resumed(ctx context.Context, id, by string) error {
 	_, err := s.change(ctx, id, func(rec *Stream) error {
 		if rec.ResumedBy == by {

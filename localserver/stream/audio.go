@@ -19,9 +19,14 @@ const queuedAudio = 300
 
 var errAudioTooLarge = errors.New("the audio is larger than media may be")
 
+// Media is what the audio of a stream needs of the store.
+type Media interface {
+	CreateMedia(ctx context.Context, account, name string, now func() time.Time) (*store.MediaWriter, error)
+}
+
 // AudioTarget is where the audio of a stream is kept.
 type AudioTarget struct {
-	Media    store.Media
+	Media    Media
 	Account  string
 	Name     string // of the object
 	MaxBytes int64

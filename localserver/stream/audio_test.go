@@ -15,7 +15,7 @@ import (
 
 // blocked is a store that begins to write when gate is closed.
 type blocked struct {
-	store.Media
+	Media
 	gate chan struct{}
 }
 

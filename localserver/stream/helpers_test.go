@@ -27,10 +27,8 @@ const testID = "0b7c1a2e-0000-4000-8000-000000000001"
 
 var discard = slog.New(slog.DiscardHandler)
 
-// memory is a store in memory whose calls can fail. Methods that streams do not
-// call panic.
+// memory is a store in memory whose calls can fail.
 type memory struct {
-	store.Streams
 	fail func(call string) error // nil = never; called with the lock held
 
 	mu        sync.Mutex
@@ -113,8 +111,6 @@ func (m *memory) Finish(_ context.Context, id string, outcome store.Status, at t
 	return nil
 }
 
-func (m *memory) Resumed(context.Context, string, string) error { return nil }
-
 func (m *memory) Renew(context.Context, string) error {
 	defer m.mu.Unlock()
 	return m.enter("renew")
@@ -140,12 +136,6 @@ func (m *memory) Append(_ context.Context, id string, first int, messages [][]by
 		m.events[id] = stored
 	}
 	return failed
-}
-
-func (m *memory) Messages(_ context.Context, id string) ([][]byte, error) {
-	defer m.mu.Unlock()
-	err := m.enter("messages")
-	return slices.Clone(m.events[id]), err
 }
 
 func (m *memory) Since(_ context.Context, id string, after uint64) ([][]byte, uint64, error) {
@@ -303,7 +293,7 @@ func (s *server) watch(from int) *client {
 
 func (s *server) watcher(from int) func(*websocket.Conn) {
 	return func(conn *websocket.Conn) {
-		NewWatcher(WatcherConfig{ID: testID, From: from, Log: s.log, Feed: s.memory, Counters: &s.counters,
+		NewWatcher(WatcherConfig{ID: testID, From: from, Log: s.log, Store: s.memory, Counters: &s.counters,
 			Record: func(ctx context.Context) (store.Stream, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"hubbub/localserver/engine"
-	"hubbub/localserver/store"
 	"hubbub/protocol/recovered"
 )
 
@@ -132,7 +131,7 @@ func (s *Stream) Supersede(ctx context.Context) {
 // a slow store does not delay the stream, and gets the newest snapshot when it
 // is back. All methods may be called on nil, which stores nothing.
 type snapshotWriter struct {
-	store  store.Snapshots
+	store  Store
 	id     string
 	log    *slog.Logger
 	next   time.Time     // of the next regular snapshot
@@ -143,7 +142,7 @@ type snapshotWriter struct {
 	done   chan struct{} // closed when nothing more is written
 }
 
-func startSnapshotWriter(s store.Snapshots, id string, log *slog.Logger) *snapshotWriter {
+func startSnapshotWriter(s Store, id string, log *slog.Logger) *snapshotWriter {
 	w := &snapshotWriter{store: s, id: id, log: log, next: time.Now().Add(snapshotInterval),
 		queue: make(chan []byte, 1), done: make(chan struct{})}
 	go w.run()

@@ -201,13 +201,13 @@ func TestFailedSnapshotIsRepeated(t *testing.T) {
 
 // gated is a store whose snapshots wait.
 type gated struct {
-	store.Snapshots
+	Store
 	gate chan struct{}
 }
 
 func (g gated) PutSnapshot(ctx context.Context, id string, snapshot []byte) error {
 	<-g.gate
-	return g.Snapshots.PutSnapshot(ctx, id, slices.Clone(snapshot))
+	return g.Store.PutSnapshot(ctx, id, slices.Clone(snapshot))
 }
 
 // A stream that another one resumes ends, and its last snapshot is stored.

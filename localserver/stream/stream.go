@@ -28,12 +28,16 @@ type Diarizer interface {
 	Flush(out []engine.Event) []engine.Event
 }
 
-// Store is what streams need of the store.
+// Store is what streams and watchers need of the store.
 type Store interface {
-	store.Streams
-	store.Journal
-	store.Feed
-	store.Snapshots
+	Get(ctx context.Context, id string) (store.Stream, error)
+	Renew(ctx context.Context, id string) error
+	Finish(ctx context.Context, id string, outcome store.Status, at time.Time, cause string) error
+	Append(ctx context.Context, stream string, first int, messages [][]byte) error
+	Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error)
+	PublishProgress(stream string, p store.Progress) error
+	SubscribeProgress(stream string, f func(store.Progress)) (stop func(), err error)
+	PutSnapshot(ctx context.Context, stream string, snapshot []byte) error
 }
 
 // Config is what a stream needs of its server.

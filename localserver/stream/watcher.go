@@ -34,7 +34,7 @@ type WatcherConfig struct {
 	// Words says that the client asked for what is said.
 	Words bool
 	Log   *slog.Logger
-	Feed  store.Feed
+	Store Store
 	// Record returns the current record of the stream, or store.ErrNotFound.
 	Record   func(ctx context.Context) (store.Stream, error)
 	Counters *Counters
@@ -117,7 +117,7 @@ func (w *Watcher) read() {
 
 // subscribe receives the progress of the stream until stop.
 func (w *Watcher) subscribe() (stop func()) {
-	stop, err := w.config.Feed.SubscribeProgress(w.config.ID, func(p store.Progress) {
+	stop, err := w.config.Store.SubscribeProgress(w.config.ID, func(p store.Progress) {
 		for _, message := range p.Errors {
 			select {
 			case w.errors <- message:
@@ -209,7 +209,7 @@ func (w *Watcher) forward(ctx context.Context, status string) (complete bool, en
 	progress := w.newest.Load()
 	for {
 		call, cancel := context.WithTimeout(ctx, storeTimeout)
-		messages, entry, err := w.config.Feed.Since(call, w.config.ID, w.entry)
+		messages, entry, err := w.config.Store.Since(call, w.config.ID, w.entry)
 		cancel()
 		if err != nil {
 			// The reported progress stays where it is, so that the client does
