@@ -216,12 +216,8 @@ func (s *Server) abandon(id, cause string) {
 	defer cancel()
 	at := s.now().UTC()
 	err := s.records.Finish(ctx, id, store.Failed, at, cause)
-	switch {
-	case err == nil, errors.Is(err, store.ErrConflict):
-	case s.outbox != nil:
+	if err != nil && !errors.Is(err, store.ErrConflict) {
 		s.outbox.Add(&stream.PendingFinish{Stream: id, Status: store.Failed, Cause: cause, At: at})
-	default:
-		s.log.Error("the end of a stream could not be stored", "stream", id, "error", err)
 	}
 }
 

@@ -72,12 +72,7 @@ func newMetrics(s *Server) *metrics {
 		}
 		return 0
 	})
-	gauge("hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() float64 {
-		if s.outbox == nil {
-			return 0
-		}
-		return float64(s.outbox.Len())
-	})
+	gauge("hubbub_outbox_streams", "Streams that have ended and whose end is not in the store yet.", func() float64 { return float64(s.outbox.Len()) })
 	gauge("hubbub_store_damaged_bytes", "Bytes of records that were not intact when the store was opened.", func() float64 {
 		return float64(s.store.Damage().Bytes)
 	})

@@ -106,9 +106,8 @@ type Server struct {
 	watcherQuota  *limits.Quota
 	transferQuota *limits.Quota
 
-	// On a shared store only:
 	outbox     *stream.Outbox
-	membership *membership
+	membership *membership // on a shared store only
 
 	http     *http.Server
 	listener net.Listener
@@ -199,6 +198,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		counters = s.store
 		err = s.join(ctx)
 	} else {
+		s.outbox = stream.OpenOutbox(s.store, "", false, &s.counters.Lost, s.log)
 		err = s.expireOrphans(ctx)
 	}
 	s.rate = limits.NewRate(counters, func() bool { return !s.membership.monitor.Fresh() }, s.now, s.log)
@@ -214,7 +214,7 @@ func (s *Server) join(ctx context.Context) error {
 	if s.options.DataDir != "" {
 		folder = filepath.Join(s.options.DataDir, outboxFolder)
 	}
-	s.outbox = stream.OpenOutbox(s.store, folder, &s.counters.Lost, s.log)
+	s.outbox = stream.OpenOutbox(s.store, folder, true, &s.counters.Lost, s.log)
 	if err := s.keys.Join(ctx, s.store); err != nil {
 		return err
 	}

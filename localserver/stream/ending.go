@@ -16,12 +16,6 @@ const (
 	recordTimeout = 1500 * time.Millisecond
 	// recordInterval is the time between two attempts in it.
 	recordInterval = 500 * time.Millisecond
-	// lateTimeout bounds the attempts after that, first for the events, then for
-	// the record, at a store of this server alone. With a shared store the outbox
-	// makes them.
-	lateTimeout = 20 * time.Second
-	// maxRetryInterval bounds the time between two attempts.
-	maxRetryInterval = 5 * time.Second
 	// storeTimeout bounds one call of the store.
 	storeTimeout = 5 * time.Second
 )
@@ -81,7 +75,10 @@ func (s *Stream) recordEnd(ctx context.Context, end *ending) bool {
 	if !s.journal.drain(ctx) {
 		return false
 	}
-	s.finishJournal(ctx, end)
+	if missing := s.journal.missing(); missing > 0 {
+		s.log.Error("events of a stream could not be stored", "events", missing)
+		end.loseEvents()
+	}
 	for !s.finishRecord(ctx, end) {
 		select {
 		case <-ctx.Done():
@@ -92,26 +89,22 @@ func (s *Stream) recordEnd(ctx context.Context, end *ending) bool {
 	return true
 }
 
+// loseEvents turns the end of a stream whose events are not all kept into an error.
+func (e *ending) loseEvents() {
+	if e.status == store.Done {
+		e.status, e.cause = store.Failed, causeEventsLost
+	}
+}
+
 // handOver leaves to the outbox what the store has not taken, before the
 // client gets its close frame. It reports whether the outbox has it durably.
 func (s *Stream) handOver(end *ending) bool {
 	p, complete := s.journal.handOver()
-	if !complete && end.status == store.Done {
-		end.status, end.cause = store.Failed, causeEventsLost
+	if !complete {
+		end.loseEvents()
 	}
 	p.Status, p.Cause, p.At = end.status, end.cause, s.config.Now().UTC()
 	return s.config.Outbox.Add(&p)
-}
-
-// finishJournal turns the end of a stream whose events are not all in the
-// store into an error.
-func (s *Stream) finishJournal(ctx context.Context, end *ending) {
-	if err := s.journal.finish(ctx); err != nil {
-		s.log.Error("events of a stream could not be stored", "error", err)
-		if end.status == store.Done {
-			end.status, end.cause = store.Failed, causeEventsLost
-		}
-	}
 }
 
 // finishRecord writes the end of the stream into its record and reports whether
@@ -138,34 +131,4 @@ func (s *Stream) finishRecord(ctx context.Context, end *ending) bool {
 		s.journal.publishProgress(true)
 	}
 	return recorded
-}
-
-// recordEndLate retries after the client got its close frame. It does so until
-// it succeeds or the server stops; a server that is stopping waits for
-// lateTimeout in all.
-func (s *Stream) recordEndLate(ctx context.Context, drain <-chan struct{}, end *ending) {
-	call, cancel := context.WithTimeout(ctx, lateTimeout)
-	defer cancel()
-	s.finishJournal(call, end)
-	deadline := time.Now().Add(lateTimeout)
-	attempt := func() bool {
-		// A call whose response is lost must not take the time of all others.
-		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-		defer cancel()
-		return s.finishRecord(ctx, end)
-	}
-	for wait := retryInterval; !attempt(); wait = min(2*wait, maxRetryInterval) {
-		stopping := drain
-		if time.Now().Before(deadline) {
-			stopping = nil
-		}
-		select {
-		case <-ctx.Done():
-		case <-stopping:
-		case <-time.After(wait):
-			continue
-		}
-		s.log.Error("the end of a stream was not stored: it will read error after the next start")
-		return
-	}
 }

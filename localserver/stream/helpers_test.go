@@ -231,6 +231,7 @@ type server struct {
 func newServer(t testing.TB) *server {
 	s := &server{memory: newMemory(), t: t, log: discard, drain: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.outbox = OpenOutbox(s.memory, "", false, &s.counters.Lost, discard)
 	return s
 }
 
@@ -238,6 +239,7 @@ func newServer(t testing.TB) *server {
 func (s *server) close() {
 	s.cancel()
 	s.running.Wait()
+	s.outbox.Close(s.ctx)
 }
 
 // accept upgrades the server's end of a connection and gives it to handle.

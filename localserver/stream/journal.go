@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -48,7 +47,7 @@ type journal struct {
 
 	wake   chan struct{}   // something waits, or the stream ends
 	done   chan struct{}   // closed when run has returned
-	ctx    context.Context // canceled when finish gives up
+	ctx    context.Context // canceled by handOver
 	cancel context.CancelFunc
 }
 
@@ -110,18 +109,6 @@ func (j *journal) drain(ctx context.Context) bool {
 	return waitFor(ctx, j.done)
 }
 
-// finish waits until every event is stored, or ctx ends, and then ends run. An
-// error means that some events are not stored.
-func (j *journal) finish(ctx context.Context) error {
-	j.drain(ctx)
-	j.cancel()
-	<-j.done
-	if missing := j.missing(); missing > 0 {
-		return fmt.Errorf("%d events are missing", missing)
-	}
-	return nil
-}
-
 // handOver ends run at once and returns the events that are not known to be
 // stored, and whether no event is lost. It is for the outbox, which continues.
 func (j *journal) handOver() (p PendingFinish, complete bool) {
@@ -145,7 +132,7 @@ func (j *journal) missing() int {
 	return j.lost + len(j.waiting)
 }
 
-// run writes events to the store until finish or handOver.
+// run writes events to the store until drain or handOver.
 func (j *journal) run() {
 	defer close(j.done)
 	if err := recovered.Guard(func() error { j.write(j.ctx); return nil }); err != nil {

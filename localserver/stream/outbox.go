@@ -20,10 +20,9 @@ import (
 
 const (
 	// maxOutbox bounds what waits in an outbox, in bytes of events. A stream
-	// that ends beyond it loses its events, which is counted and recorded.
+	// that ends beyond it loses its events, which is counted and recorded. The
+	// streams need no bound: none begins while the store is unavailable.
 	maxOutbox = 64 << 20
-	// maxOutboxStreams bounds the number of streams in an outbox.
-	maxOutboxStreams = 100_000
 	// outboxFile is the suffix of the files of an outbox, one for each stream.
 	outboxFile = ".json"
 )
@@ -56,13 +55,14 @@ func (p *PendingFinish) valid(stream string) bool {
 		p.Status.Over() && p.First >= 0 && p.Attempted >= 0 && p.Attempted <= len(p.Events)
 }
 
-// Outbox holds the ends of streams that ended while a shared store was
-// unavailable, and delivers them when it is back. With a folder they are on
-// disk before the client gets its close frame, and the next process on the same
-// folder delivers what this one could not.
+// Outbox holds the ends of streams that ended while the store was unavailable, and
+// delivers them when it is back. With a folder they are on disk before the client gets
+// its close frame, and the next process on the same folder delivers what this one could
+// not.
 type Outbox struct {
 	store  Store
 	folder string // "" keeps them in memory
+	memory bool   // which is enough
 	log    *slog.Logger
 	lost   *atomic.Int64 // events
 	limit  int64         // bytes of events
@@ -79,10 +79,10 @@ type Outbox struct {
 }
 
 // OpenOutbox returns a running outbox, with what an earlier process left in
-// the folder; "" keeps everything in memory. It adds to lost the events that
-// cannot be delivered. Close ends it.
-func OpenOutbox(s Store, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	o := newOutbox(s, folder, lost, log)
+// the folder; "" keeps everything in memory, and memory says that this counts as kept.
+// It adds to lost the events that cannot be delivered. Close ends it.
+func OpenOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	o := newOutbox(s, folder, memory, lost, log)
 	if err := o.load(); err != nil {
 		log.Error("the outbox could not be read completely", "error", err)
 	}
@@ -90,8 +90,8 @@ func OpenOutbox(s Store, folder string, lost *atomic.Int64, log *slog.Logger) *O
 	return o
 }
 
-func newOutbox(s Store, folder string, lost *atomic.Int64, log *slog.Logger) *Outbox {
-	return &Outbox{store: s, folder: folder, lost: lost, log: log, limit: maxOutbox,
+func newOutbox(s Store, folder string, memory bool, lost *atomic.Int64, log *slog.Logger) *Outbox {
+	return &Outbox{store: s, folder: folder, memory: memory, lost: lost, log: log, limit: maxOutbox,
 		wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -104,15 +104,9 @@ func (o *Outbox) start() {
 // Add takes the end of a stream. It does not wait for the store. It reports
 // whether all of it is kept: on disk, if the outbox has a folder.
 func (o *Outbox) Add(p *PendingFinish) (durable bool) {
-	durable = true
+	durable = o.folder != "" || o.memory
 	o.mu.Lock()
-	switch {
-	case len(o.waiting) >= maxOutboxStreams:
-		o.mu.Unlock()
-		o.lost.Add(int64(len(p.Events)))
-		o.log.Error("the end of a stream is lost: the outbox is full", "stream", p.Stream)
-		return false
-	case o.bytes+p.size() > o.limit:
+	if o.bytes+p.size() > o.limit {
 		o.lost.Add(int64(len(p.Events)))
 		o.log.Error("events of a stream are lost: the outbox is full", "stream", p.Stream, "events", len(p.Events))
 		p.Events, p.Attempted = nil, 0

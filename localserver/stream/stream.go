@@ -55,7 +55,7 @@ type Config struct {
 	CloseDelay time.Duration
 
 	Store    Store
-	Outbox   *Outbox // nil for a store of this server alone
+	Outbox   *Outbox
 	Counters *Counters
 
 	// Recording is where the stream's audio is kept, nil for nowhere.
@@ -164,14 +164,9 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 		s.journal.publishProgress(false) // before the record says that the stream is over
 	}
 	s.words.finish(ctx, end == endOfStream, s.counters) // before the record says that everything is stored
-	recorded := s.recordEnd(ctx, &end)
-	durable := recorded
-	if !recorded && s.config.Outbox != nil {
-		durable = s.handOver(&end)
-		recorded = true
-	}
+	recorded := s.recordEnd(ctx, &end) || s.handOver(&end)
 	sent := end
-	if end.code == websocket.CloseNormalClosure && !(durable && end.status == store.Done) {
+	if end.code == websocket.CloseNormalClosure && !(recorded && end.status == store.Done) {
 		// A close with 1000 says that the record and the events are stored.
 		sent = notRecorded
 	}
@@ -179,9 +174,6 @@ func (s *Stream) Run(ctx context.Context, drain <-chan struct{}) {
 	s.writer.close(sent)
 	defer s.audioWriter.wait()
 	defer s.snapshots.wait(context.WithoutCancel(ctx)) // each write has its own deadline
-	if !recorded {
-		s.recordEndLate(ctx, drain, &end)
-	}
 	s.counters.ended(end, s.validator.corrections, s.journal.missing())
 	s.log.Info("stream closed", "status", string(end.status), "cause", end.cause,
 		"audio", s.received, "duration", time.Since(began).Round(time.Millisecond),
