@@ -116,7 +116,7 @@ func (s *Server) claim(ctx context.Context, id, token string, now time.Time) err
 	if !ok {
 		attempt = uuid.NewString()
 	}
-	_, err := s.records.Begin(ctx, id, token, store.Claim{Node: s.node, Attempt: attempt}, now)
+	err := s.records.Begin(ctx, id, token, store.Claim{Node: s.node, Attempt: attempt}, now)
 	switch {
 	case err == nil:
 		s.claims.forget(id)

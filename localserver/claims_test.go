@@ -22,7 +22,7 @@ type lossyStreams struct {
 	carried bool // whether those calls are carried out
 }
 
-func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Stream, error) {
+func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) error {
 	d.mu.Lock()
 	lost := d.lost > 0
 	d.lost--
@@ -31,8 +31,8 @@ func (d *lossyStreams) Begin(ctx context.Context, id, token string, by store.Cla
 		return d.records.Begin(ctx, id, token, by, at)
 	}
 	if d.carried {
-		if rec, err := d.records.Begin(ctx, id, token, by, at); err != nil {
-			return rec, err
+		if err := d.records.Begin(ctx, id, token, by, at); err != nil {
+			return err
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)

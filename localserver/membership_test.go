@@ -41,7 +41,7 @@ func TestOrphansAreExpired(t *testing.T) {
 		if err := errors.Join(h.store.Create(ctx, rec, "secret"), h.store.Append(ctx, id, 0, c.stored)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now); err != nil {
+		if err := h.store.Begin(ctx, id, "secret", store.Claim{Node: "dead", Attempt: id}, now); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -66,7 +66,7 @@ const (
 type records interface {
 	Create(ctx context.Context, s store.Stream, token string) error
 	Get(ctx context.Context, id string) (store.Stream, error)
-	Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) (store.Stream, error)
+	Begin(ctx context.Context, id, token string, by store.Claim, at time.Time) error
 	Withdraw(ctx context.Context, id, attempt string) error
 	Finish(ctx context.Context, id string, outcome store.Status, at time.Time, cause string) error
 	Resumed(ctx context.Context, id, by string) error

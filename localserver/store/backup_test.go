@@ -33,7 +33,7 @@ func filled(t *testing.T, dir string) (s *Store, read func(*testing.T, *Store) s
 	for i := range 20 {
 		id := fmt.Sprintf("s%d", i)
 		must(s.Create(ctx, record(id), "token-of-"+id))
-		_, err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon)
+		err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "x"}, noon)
 		must(err)
 		must(s.Append(ctx, id, 0, [][]byte{[]byte("first of " + id), []byte("second")}))
 		must(s.PutSnapshot(ctx, id, []byte("an old one")))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,6 +106,53 @@ func load[T any](ctx context.Context, b bucket, key string) (value T, revision u
 		err = fmt.Errorf("record %s cannot be read: %w", key, err)
 	}
 	return value, entry.Revision(), err
+}
+
+// write writes a value if the newest one has the given revision, 0 if there must be
+// none, and returns the new one. ErrConflict says that another writer came first. An
+// attempt whose response was lost counts as written if the value reads as it was to be.
+func (b bucket) write(ctx context.Context, key string, value []byte, revision uint64) (next uint64, err error) {
+	attempted := false
+	err = retry(ctx, func(ctx context.Context) error {
+		next, err = b.Update(ctx, key, value, revision)
+		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			attempted = true
+			return err
+		}
+		if !attempted {
+			return ErrConflict
+		}
+		entry, err := b.Get(ctx, key)
+		missing := errors.Is(err, jetstream.ErrKeyNotFound)
+		switch {
+		case err != nil && !missing:
+			return err
+		case missing && revision == 0, !missing && entry.Revision() == revision: // the earlier attempt is not complete yet
+			return errRetry
+		case missing || !bytes.Equal(entry.Value(), value):
+			return ErrConflict
+		}
+		next = entry.Revision()
+		return nil
+	})
+	return next, err
+}
+
+// change applies step to the JSON value of a key, the zero value if there is none, and
+// writes it back: see bucket.change. It writes nothing if the step has changed nothing.
+func change[T any](ctx context.Context, b bucket, key string, step func(ctx context.Context, value *T, exists bool) (changed bool, err error)) error {
+	return b.change(ctx, key, func(ctx context.Context, raw []byte) ([]byte, error) {
+		var value T
+		if raw != nil {
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return nil, fmt.Errorf("record %s cannot be read: %w", key, err)
+			}
+		}
+		if changed, err := step(ctx, &value, raw != nil); err != nil || !changed {
+			return nil, err
+		}
+		return json.Marshal(value)
+	})
 }
 
 // change applies step to the newest value of a key, nil if there is none, and writes

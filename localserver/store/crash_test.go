@@ -32,7 +32,7 @@ func writer(dir string) {
 				id := fmt.Sprintf("w%d-%d", w, i)
 				err := s.Create(ctx, record(id), "token-of-"+id)
 				if err == nil && i%2 == 1 {
-					_, err = s.Begin(ctx, id, "token-of-"+id, Claim{"n", "first"}, noon)
+					err = s.Begin(ctx, id, "token-of-"+id, Claim{"n", "first"}, noon)
 				}
 				if err == nil {
 					err = s.Append(ctx, id, 0, [][]byte{[]byte(id)})
@@ -108,7 +108,7 @@ func verify(t *testing.T, dir string, stored map[string]bool) {
 		var n int
 		fmt.Sscanf(id[strings.IndexByte(id, '-')+1:], "%d", &n)
 		used := n%2 == 1
-		if _, err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "second"}, noon); (err != nil) != used {
+		if err := s.Begin(ctx, id, "token-of-"+id, Claim{"n", "second"}, noon); (err != nil) != used {
 			t.Errorf("token of %s, used before: %v; now: %v", id, used, err)
 		}
 	}

@@ -87,7 +87,7 @@ func running(t *testing.T, s *Store, id string) {
 	if err := s.Create(ctx, record(id), "secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, id, "secret", Claim{"n1", id}, noon); err != nil {
+	if err := s.Begin(ctx, id, "secret", Claim{"n1", id}, noon); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -211,11 +211,8 @@ func (s *Store) createJob(ctx context.Context, j Job) error {
 	if raw, err = jobRecord(j); err != nil {
 		return err
 	}
-	err = retry(ctx, func(ctx context.Context) error {
-		_, err := s.jobs.Create(ctx, jobKey(j.Account, j.ID), raw)
-		return err
-	})
-	if errors.Is(err, jetstream.ErrKeyExists) { // an earlier attempt, or who took the job
+	_, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, 0)
+	if errors.Is(err, ErrConflict) { // who took the job has written it
 		err = nil
 	}
 	return err
@@ -245,47 +242,19 @@ func (s *Store) Job(ctx context.Context, account, id string, now time.Time) (j J
 func (s *Store) RestoreJob(ctx context.Context, j Job) (revision uint64, err error) {
 	raw, err := jobRecord(j)
 	if err == nil {
-		revision, err = s.jobs.Create(ctx, jobKey(j.Account, j.ID), raw)
-	}
-	if errors.Is(err, jetstream.ErrKeyExists) {
-		err = ErrConflict
+		revision, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, 0)
 	}
 	return revision, s.report("restore job", err)
 }
 
 // UpdateJob replaces a record that has the given revision and returns the new one.
-// ErrConflict says that another writer came first. An attempt whose response was lost
-// counts as written if the record reads as it was to be.
+// ErrConflict says that another writer came first.
 func (s *Store) UpdateJob(ctx context.Context, j Job, revision uint64) (uint64, error) {
 	raw, err := jobRecord(j)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		revision, err = s.jobs.write(ctx, jobKey(j.Account, j.ID), raw, revision)
 	}
-	key, attempted := jobKey(j.Account, j.ID), false
-	var next uint64
-	err = retry(ctx, func(ctx context.Context) error {
-		next, err = s.jobs.Update(ctx, key, raw, revision)
-		if !errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			attempted = true
-			return err
-		}
-		if !attempted {
-			return ErrConflict
-		}
-		entry, err := s.jobs.Get(ctx, key)
-		if err != nil {
-			return err
-		}
-		switch {
-		case entry.Revision() == revision: // the earlier attempt is not complete yet
-			return errRetry
-		case string(entry.Value()) != string(raw):
-			return ErrConflict
-		}
-		next = entry.Revision()
-		return nil
-	})
-	return next, s.report("update job", err)
+	return revision, s.report("update job", err)
 }
 
 // ListJobs returns the jobs of an account that match, newest first.

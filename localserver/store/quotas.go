@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -101,16 +100,10 @@ func (s *Store) removeEnded(ctx context.Context, open openStreams, now time.Time
 // changeQuota applies step to the open streams of an account, which reports
 // whether it changed them.
 func (s *Store) changeQuota(ctx context.Context, account string, step func(context.Context, openStreams) (bool, error)) error {
-	return s.quotas.change(ctx, hashOf(account), func(ctx context.Context, value []byte) ([]byte, error) {
-		open := openStreams{}
-		if value != nil {
-			if err := json.Unmarshal(value, &open); err != nil {
-				return nil, err
-			}
+	return change(ctx, s.quotas, hashOf(account), func(ctx context.Context, open *openStreams, exists bool) (bool, error) {
+		if !exists {
+			*open = openStreams{}
 		}
-		if changed, err := step(ctx, open); err != nil || !changed {
-			return nil, err
-		}
-		return json.Marshal(open)
+		return step(ctx, *open)
 	})
 }

@@ -25,14 +25,14 @@ func TestAttemptWithUnknownOutcome(t *testing.T) {
 		}
 		begin := func(attempt string, want error) {
 			t.Helper()
-			if _, err := s.Begin(ctx, "s1", "secret", Claim{"n", attempt}, noon); !errors.Is(err, want) {
+			if err := s.Begin(ctx, "s1", "secret", Claim{"n", attempt}, noon); !errors.Is(err, want) {
 				t.Errorf("attempt %s: %v, want %v", attempt, err, want)
 			}
 		}
 		begin("first", nil)
 		begin("first", nil) // its response was lost
 		begin("second", ErrToken)
-		if _, err := s.Begin(ctx, "s1", "wrong", Claim{"n", "first"}, noon); !errors.Is(err, ErrToken) {
+		if err := s.Begin(ctx, "s1", "wrong", Claim{"n", "first"}, noon); !errors.Is(err, ErrToken) {
 			t.Errorf("a wrong token: %v", err)
 		}
 		if err := s.Withdraw(ctx, "s1", "second"); err != nil {
@@ -139,7 +139,7 @@ func TestQuotas(t *testing.T) {
 		if ok, err := s.AcquireStream(ctx, "a", id, noon, 4); err != nil || !ok {
 			continue
 		}
-		if _, err := s.Begin(ctx, id, "secret", Claim{"n", id}, noon); err != nil {
+		if err := s.Begin(ctx, id, "secret", Claim{"n", id}, noon); err != nil {
 			t.Fatal(err)
 		}
 		one = id

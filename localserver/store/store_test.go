@@ -62,11 +62,12 @@ func TestStreamStatus(t *testing.T) {
 		if err := s.Renew(ctx, "s1"); !errors.Is(err, ErrConflict) {
 			t.Fatalf("renewal before the start: %v", err)
 		}
-		rec, err := s.Begin(ctx, "s1", "secret", Claim{"n2", "x"}, noon.Add(time.Second))
-		if err != nil || rec.Status != Running || rec.Node != "n2" || !rec.Started.Equal(noon.Add(time.Second)) {
+		err := s.Begin(ctx, "s1", "secret", Claim{"n2", "x"}, noon.Add(time.Second))
+		rec, unread := s.Get(ctx, "s1")
+		if err != nil || unread != nil || rec.Status != Running || rec.Node != "n2" || !rec.Started.Equal(noon.Add(time.Second)) {
 			t.Fatalf("%+v %v", rec, err)
 		}
-		if _, err := s.Begin(ctx, "s1", "secret", Claim{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
+		if err := s.Begin(ctx, "s1", "secret", Claim{"n3", "y"}, noon); !errors.Is(err, ErrToken) {
 			t.Fatalf("second begin: %v", err)
 		}
 		if err := s.Renew(ctx, "s1"); err != nil {
@@ -95,7 +96,7 @@ func TestExpiredStreamCannotBegin(t *testing.T) {
 	if err := s.Create(ctx, record("s1"), "secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
+	if err := s.Begin(ctx, "s1", "secret", Claim{"n1", "x"}, noon.Add(TokenTTL)); !errors.Is(err, ErrToken) {
 		t.Fatalf("got %v", err)
 	}
 	if err := s.Finish(ctx, "s1", Failed, noon.Add(TokenTTL), "never opened"); err != nil {
@@ -132,8 +133,7 @@ func TestConcurrentSteps(t *testing.T) {
 			}
 		}
 		race("begin", ErrToken, func(i int) error {
-			_, err := s.Begin(ctx, "s1", "secret", Claim{fmt.Sprint("n", i), fmt.Sprint(i)}, noon)
-			return err
+			return s.Begin(ctx, "s1", "secret", Claim{fmt.Sprint("n", i), fmt.Sprint(i)}, noon)
 		})
 		race("finish", ErrConflict, func(int) error { return s.Finish(ctx, "s1", Done, noon, "") })
 	})
@@ -163,7 +163,7 @@ func TestTokenOpensItsStreamOnce(t *testing.T) {
 			{"unused by the wrong stream", "s2", "two", noon, nil},
 		}
 		for _, c := range steps {
-			if _, err := s.Begin(ctx, c.stream, c.token, Claim{"n", c.name}, c.at); !errors.Is(err, c.want) {
+			if err := s.Begin(ctx, c.stream, c.token, Claim{"n", c.name}, c.at); !errors.Is(err, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 			}
 		}
@@ -208,7 +208,7 @@ func TestOrphansAreOfOtherNodesOrExpired(t *testing.T) {
 	}
 	begin := func(id, node string) {
 		t.Helper()
-		if _, err := s.Begin(ctx, id, "secret", Claim{node, id}, noon); err != nil {
+		if err := s.Begin(ctx, id, "secret", Claim{node, id}, noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestErrorHook(t *testing.T) {
 	}
 	_ = s.Create(ctx, record("s1"), "secret")
 	_, _ = s.Get(ctx, "unknown")
-	_, _ = s.Begin(ctx, "s1", "wrong", Claim{"n", "x"}, noon)
+	_ = s.Begin(ctx, "s1", "wrong", Claim{"n", "x"}, noon)
 	_ = s.Renew(ctx, "s1")
 	_, _ = s.Snapshot(ctx, "s1")
 	_, _ = s.StatMedia(ctx, "a", "x", noon)
@@ -338,7 +338,7 @@ func TestErrorHook(t *testing.T) {
 	for call, f := range map[string]func() error{
 		"create stream":   func() error { return s.Create(ctx, record("s2"), "secret") },
 		"get stream":      func() error { _, err := s.Get(ctx, "s1"); return err },
-		"begin stream":    func() error { _, err := s.Begin(ctx, "s1", "secret", Claim{}, noon); return err },
+		"begin stream":    func() error { return s.Begin(ctx, "s1", "secret", Claim{}, noon) },
 		"withdraw stream": func() error { return s.Withdraw(ctx, "s1", "x") },
 		"finish stream":   func() error { return s.Finish(ctx, "s1", Done, noon, "") },
 		"renew stream":    func() error { return s.Renew(ctx, "s1") },

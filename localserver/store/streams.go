@@ -109,25 +109,8 @@ func (s *Store) Create(ctx context.Context, rec Stream, token string) error {
 	if len(raw) > maxRecord {
 		return ErrTooLarge
 	}
-	attempted := false
-	return s.report("create stream", retry(ctx, func(ctx context.Context) error {
-		_, err := s.streams.Create(ctx, rec.ID, raw)
-		if !errors.Is(err, jetstream.ErrKeyExists) {
-			attempted = true
-			return err
-		}
-		if !attempted {
-			return ErrConflict
-		}
-		stored, _, err := load[Stream](ctx, s.streams, rec.ID) // perhaps by an earlier attempt
-		switch {
-		case errors.Is(err, ErrNotFound): // which is not complete yet
-			return errRetry
-		case err == nil && stored.Token != rec.Token:
-			return ErrConflict
-		}
-		return err
-	}))
+	_, err = s.streams.write(ctx, rec.ID, raw, 0)
+	return s.report("create stream", err)
 }
 
 // Get returns a record, or ErrNotFound.
@@ -139,105 +122,86 @@ func (s *Store) Get(ctx context.Context, id string) (rec Stream, err error) {
 	return rec, s.report("get stream", err)
 }
 
-// errUnchanged is a step that leaves the record as it is.
-var errUnchanged = errors.New("nothing to change")
-
-// change applies step to the newest record and writes it back: see bucket.change.
-func (s *Store) change(ctx context.Context, id string, step func(*Stream) error) (rec Stream, err error) {
-	err = s.streams.change(ctx, id, func(_ context.Context, value []byte) ([]byte, error) {
-		if value == nil {
-			return nil, ErrNotFound
+// change applies step to the newest record, and writes it back if the step has changed it.
+func (s *Store) change(ctx context.Context, id string, step func(*Stream) (changed bool, err error)) error {
+	return change(ctx, s.streams, id, func(_ context.Context, rec *Stream, exists bool) (bool, error) {
+		if !exists {
+			return false, ErrNotFound
 		}
-		rec = Stream{}
-		if err := json.Unmarshal(value, &rec); err != nil {
-			return nil, fmt.Errorf("stream %s cannot be read: %w", id, err)
-		}
-		if err := step(&rec); err != nil {
-			return nil, err
-		}
-		return json.Marshal(rec)
+		return step(rec)
 	})
-	if errors.Is(err, errUnchanged) {
-		err = nil
-	}
-	return rec, err
 }
 
 // Begin takes a stream from Created to Running and uses up its token, in one step: of
 // all concurrent callers, one succeeds. A token that is wrong, used or expired is
 // ErrToken. An attempt whose outcome is unknown may be made again.
-func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) (Stream, error) {
-	rec, err := s.change(ctx, id, func(rec *Stream) error {
+func (s *Store) Begin(ctx context.Context, id, token string, by Claim, at time.Time) error {
+	return s.report("begin stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
 		switch {
 		case !rec.OpenedBy(token):
-			return ErrToken
+			return false, ErrToken
 		case rec.Status == Running && rec.Attempt == by.Attempt: // an earlier try of this attempt
-			return errUnchanged
+			return false, nil
 		case rec.Status != Created || !at.Before(rec.Expires):
-			return ErrToken
+			return false, ErrToken
 		}
 		if err := s.admit(ctx, 0, forStreams); err != nil {
-			return err
+			return false, err
 		}
 		rec.Status, rec.Node, rec.Attempt, rec.Started = Running, by.Node, by.Attempt, &at
-		return nil
-	})
-	return rec, s.report("begin stream", err)
+		return true, nil
+	}))
 }
 
 // Withdraw undoes an attempt to begin a stream whose outcome is unknown, and prevents
 // it if it is still in flight: the token is valid again. Only the node that made the
 // attempt may call it, and only if it runs no stream for it.
 func (s *Store) Withdraw(ctx context.Context, id, attempt string) error {
-	_, err := s.change(ctx, id, func(rec *Stream) error {
+	return s.report("withdraw stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
 		switch {
 		case rec.Status == Running && rec.Attempt == attempt:
 			rec.Status, rec.Attempt, rec.Started = Created, "", nil
-			return nil
+			return true, nil
 		case rec.Status == Created:
-			return nil // a new revision: a write of the attempt that is in flight fails
+			return true, nil // a new revision: a write of the attempt that is in flight fails
 		}
-		return errUnchanged
-	})
-	return s.report("withdraw stream", err)
+		return false, nil
+	}))
 }
 
 // Finish takes a stream that is not over to Done or Failed. ErrConflict may
 // also be the late response to an earlier try of the same call.
 func (s *Store) Finish(ctx context.Context, id string, outcome Status, at time.Time, cause string) error {
 	s.tails.Delete(id)
-	_, err := s.change(ctx, id, func(rec *Stream) error {
+	return s.report("finish stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.Status.Over() || !outcome.Over() {
-			return ErrConflict
+			return false, ErrConflict
 		}
 		rec.Status, rec.Completed, rec.Cause, rec.Enrolment = outcome, &at, cause, nil
-		return nil
-	})
-	return s.report("finish stream", err)
+		return true, nil
+	}))
 }
 
 // Resumed notes that another stream continues with the speakers of this one.
 func (s *Store) Resumed(ctx context.Context, id, by string) error {
-	_, err := s.change(ctx, id, func(rec *Stream) error {
+	return s.report("resume stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.ResumedBy == by {
-			return errUnchanged
+			return false, nil
 		}
 		rec.ResumedBy = by
-		return nil
-	})
-	return s.report("resume stream", err)
+		return true, nil
+	}))
 }
 
 // Renew restarts the time to live of a running stream: a bucket counts the
 // age of a value from its last write.
 func (s *Store) Renew(ctx context.Context, id string) error {
-	_, err := s.change(ctx, id, func(rec *Stream) error {
+	return s.report("renew stream", s.change(ctx, id, func(rec *Stream) (bool, error) {
 		if rec.Status != Running {
-			return ErrConflict
+			return false, ErrConflict
 		}
-		return nil
-	})
-	return s.report("renew stream", err)
+		return true, nil
+	}))
 }
 
 // Orphans returns the streams that other nodes have left: running, or created and
