@@ -187,7 +187,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
 	err := s.store.Ping(ctx)
-	if err == nil && s.membership != nil && !s.membership.monitor.Fresh() {
+	if err == nil && s.monitor != nil && !s.monitor.Fresh() {
 		err = errors.New("the lease of this node could not be renewed")
 	}
 	switch {

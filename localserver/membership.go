@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"hubbub/localserver/lease"
 	"hubbub/localserver/store"
 	"hubbub/localserver/stream"
 	"hubbub/protocol"
-	"hubbub/protocol/recovered"
 )
 
 const (
@@ -26,45 +24,38 @@ const (
 // causeNodeDied is the cause in the record of a dead node's stream.
 const causeNodeDied = "the node that ran the stream died"
 
-// membership is a node's part in a cluster: it holds a lease, and ends the
-// streams of dead nodes.
-type membership struct {
-	monitor *lease.Monitor
-	ctx     context.Context
-	cancel  context.CancelFunc
-	tasks   sync.WaitGroup
-}
-
 // joinCluster starts the lease monitor and the reaper. It returns when the
 // node holds its lease.
 func (s *Server) joinCluster(ctx context.Context) error {
-	m := &membership{monitor: lease.New(s.node, s.store, s.log)}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
-	s.membership = m
+	s.monitor = lease.New(s.node, s.store, s.log)
 	// A cluster that is starting may need some attempts.
 	first, cancel := context.WithTimeout(ctx, firstCheckTimeout)
 	defer cancel()
-	for err := m.monitor.Check(first); err != nil; err = m.monitor.Check(first) {
+	for err := s.monitor.Check(first); err != nil; err = s.monitor.Check(first) {
 		select {
 		case <-first.Done():
 			return err
 		case <-time.After(lease.Interval / 10):
 		}
 	}
-	m.tasks.Go(func() { task{lease.Interval, m.monitor.Check}.run(m.ctx, "renewal of the lease", s.log) })
-	m.tasks.Go(s.reap)
-	m.monitor.SignalDeath() // for nodes that died before this one started
+	looked := false // for streams of nodes that died before this one started
+	s.startTask("renewal of the lease", task{lease.Interval, s.monitor.Check})
+	s.startTask("end of the streams of dead nodes", task{lease.Interval, func(ctx context.Context) error {
+		if looked && len(s.monitor.DeadNodes()) == 0 {
+			return nil
+		}
+		err := s.expireDeadNodes(ctx)
+		looked = looked || err == nil
+		return err
+	}})
 	return nil
 }
 
-// leaveCluster ends lease monitor and reaper, and releases the lease: a node
-// that stops properly has ended its streams.
+// leaveCluster releases the lease: a node that stops properly has ended its streams.
 func (s *Server) leaveCluster() {
-	if s.membership == nil {
+	if s.monitor == nil {
 		return
 	}
-	s.membership.cancel()
-	s.membership.tasks.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), lease.Timeout)
 	defer cancel()
 	if err := s.store.Release(ctx, s.node); err != nil {
@@ -72,27 +63,12 @@ func (s *Server) leaveCluster() {
 	}
 }
 
-// reap ends the streams of dead nodes whenever a node has died.
-func (s *Server) reap() {
-	m := s.membership
-	for {
-		select {
-		case <-m.ctx.Done():
-			return
-		case <-m.monitor.Died():
-		}
-		if err := recovered.Guard(s.expireDeadNodes); err != nil && m.ctx.Err() == nil {
-			s.log.Error("the streams of a dead node could not be ended yet", "error", err) // the next check signals again
-		}
-	}
-}
-
-func (s *Server) expireDeadNodes() error {
-	m := s.membership
-	ctx, cancel := context.WithTimeout(m.ctx, reapTimeout)
+// expireDeadNodes ends the streams of dead nodes.
+func (s *Server) expireDeadNodes(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reapTimeout)
 	defer cancel()
-	dead := m.monitor.DeadNodes()
-	left, err := s.store.Running(ctx, m.monitor.Dead)
+	dead := s.monitor.DeadNodes()
+	left, err := s.store.Running(ctx, s.monitor.Dead)
 	if err != nil {
 		return err
 	}
@@ -102,7 +78,7 @@ func (s *Server) expireDeadNodes() error {
 		}
 		s.log.Info("stream of a dead node ended", "stream", rec.ID, "dead", rec.Node)
 	}
-	m.monitor.SetReaped(dead)
+	s.monitor.SetReaped(dead)
 	// Their leases are released at the end; a node that comes back acquires a new one.
 	var errs []error
 	for _, node := range dead {
@@ -114,7 +90,7 @@ func (s *Server) expireDeadNodes() error {
 // current returns the record of a stream as it has to read now: a stream of a
 // dead node is over, also before the reaper has ended it.
 func (s *Server) current(ctx context.Context, rec store.Stream) (store.Stream, error) {
-	if rec.Status != store.Running || s.membership == nil || !s.membership.monitor.Dead(rec.Node) {
+	if rec.Status != store.Running || s.monitor == nil || !s.monitor.Dead(rec.Node) {
 		return rec, nil
 	}
 	if err := s.expire(ctx, rec, causeNodeDied); err != nil {

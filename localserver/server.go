@@ -41,6 +41,7 @@ import (
 	"hubbub/localserver/certificate"
 	"hubbub/localserver/faults"
 	"hubbub/localserver/jobs"
+	"hubbub/localserver/lease"
 	"hubbub/localserver/limits"
 	"hubbub/localserver/outbound"
 	"hubbub/localserver/store"
@@ -106,8 +107,8 @@ type Server struct {
 	watcherQuota  *limits.Quota
 	transferQuota *limits.Quota
 
-	outbox     *stream.Outbox
-	membership *membership // on a shared store only
+	outbox  *stream.Outbox
+	monitor *lease.Monitor // on a shared store only
 
 	http     *http.Server
 	listener net.Listener
@@ -201,7 +202,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		s.outbox = stream.OpenOutbox(s.store, "", false, &s.counters.Lost, s.log)
 		err = s.expireOrphans(ctx)
 	}
-	s.rate = limits.NewRate(counters, func() bool { return !s.membership.monitor.Fresh() }, s.now, s.log)
+	s.rate = limits.NewRate(counters, func() bool { return !s.monitor.Fresh() }, s.now, s.log)
 	if err != nil {
 		return fmt.Errorf("the streams of an earlier run could not be ended: %w", err)
 	}
@@ -231,8 +232,13 @@ func (s *Server) startTasks() {
 		tasks["refresh of API keys"] = task{apikeys.RefreshInterval, s.refreshKeys}
 	}
 	for name, t := range tasks {
-		s.background.Go(func() { t.run(s.ctx, name, s.log) })
+		s.startTask(name, t)
 	}
+}
+
+// startTask starts a background task, until the server ends.
+func (s *Server) startTask(name string, t task) {
+	s.background.Go(func() { t.run(s.ctx, name, s.log) })
 }
 
 // task is work that is done again and again.

@@ -41,8 +41,6 @@ type Monitor struct {
 	mu      sync.Mutex
 	checked time.Time // when a check last succeeded
 	others  map[string]*nodeState
-
-	died chan struct{} // signals that a node has died
 }
 
 // nodeState is what is known about another node.
@@ -56,8 +54,7 @@ func (n *nodeState) dead() bool { return n.unchanged >= maxUnchanged }
 
 // New returns the Monitor of a node. Check is to be called every Interval.
 func New(node string, leases Leases, log *slog.Logger) *Monitor {
-	return &Monitor{node: node, leases: leases, log: log,
-		others: map[string]*nodeState{}, died: make(chan struct{}, 1)}
+	return &Monitor{node: node, leases: leases, log: log, others: map[string]*nodeState{}}
 }
 
 // Check renews this node's lease and reads those of the others.
@@ -94,23 +91,9 @@ func (m *Monitor) update(revisions map[string]uint64) {
 		if n.unchanged++; n.unchanged == maxUnchanged {
 			m.log.Warn("a node of the cluster is dead: it does not renew its lease", "dead", node)
 		}
-		switch {
-		case n.dead() && !n.reaped:
-			m.SignalDeath()
-		case n.reaped && !held:
+		if n.reaped && !held {
 			delete(m.others, node)
 		}
-	}
-}
-
-// Died delivers when a node has died whose streams are not ended yet.
-func (m *Monitor) Died() <-chan struct{} { return m.died }
-
-// SignalDeath makes Died deliver.
-func (m *Monitor) SignalDeath() {
-	select {
-	case m.died <- struct{}{}:
-	default:
 	}
 }
 
