@@ -166,15 +166,12 @@ func (s *Server) runStream(rec store.Stream, request string, conn *websocket.Con
 	config := stream.Config{
 		ID: rec.ID, Log: s.log.With("stream", rec.ID, "request", request), Now: s.now, Unpaced: s.options.Unpaced, CloseDelay: delay,
 		Store: s.store, Outbox: s.outbox, Counters: &s.counters,
-		Recogniser: s.recogniser(rec), Labels: labels,
+		Recogniser: s.recogniser(rec), Labels: labels, Revoked: func() bool { return s.keys.Revoked(rec.Key) },
 	}
 	if s.options.KeepAudio {
 		config.Recording = &stream.AudioTarget{Media: s.store, Account: rec.Account,
 			Name: resultPrefix + rec.ID + "/" + audioFile, MaxBytes: s.options.MaxMedia}
 	}
-	var remove func()
-	config.Revoked, remove = s.opened.Add(rec.Key)
-	defer remove()
 	open := stream.New(config, socket, diarizer)
 	s.running.Store(rec.ID, open)
 	defer s.running.Delete(rec.ID)

@@ -213,7 +213,5 @@ func bearer(h http.Header) (string, bool) {
 func (s *Server) refreshKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apikeys.RefreshTimeout)
 	defer cancel()
-	err := s.keys.Refresh(ctx)
-	s.opened.End(s.keys.Revoked)
-	return err
+	return s.keys.Refresh(ctx)
 }

@@ -78,9 +78,4 @@ func TestRevokedKey(t *testing.T) {
 	if _, code, text := stayingWatcher.rest(); code != websocket.CloseNormalClosure || text != "done" {
 		t.Errorf("the watcher of the other key: %d %q", code, text)
 	}
-	eventually(t, "no stream or watcher is remembered", func() bool {
-		none := true
-		h.opened.End(func(string) bool { none = false; return false })
-		return none
-	})
 }

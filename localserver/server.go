@@ -102,7 +102,6 @@ type Server struct {
 	watchers      *limits.Admission
 	overload      *limits.Overload
 	running       sync.Map // the open streams, *stream.Stream by id
-	opened        apikeys.Opened
 	streamQuota   *limits.Quota // open streams of this node, by account
 	watcherQuota  *limits.Quota
 	transferQuota *limits.Quota

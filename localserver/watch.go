@@ -36,7 +36,7 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 	if !checkUpgrade(w, r) {
 		return
 	}
-	account := caller(r.Context()).Account
+	account, key := caller(r.Context()).Account, caller(r.Context()).Key
 	rec, ok := s.findStream(w, r)
 	if !ok {
 		return
@@ -65,10 +65,8 @@ func (s *Server) watchStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	revoked, remove := s.opened.Add(caller(r.Context()).Key)
-	defer remove()
 	stream.NewWatcher(stream.WatcherConfig{
-		ID: rec.ID, Revoked: revoked, From: from, Words: words, Log: log, Store: s.store, Counters: &s.counters,
+		ID: rec.ID, Revoked: func() bool { return s.keys.Revoked(key) }, From: from, Words: words, Log: log, Store: s.store, Counters: &s.counters,
 		Record: func(ctx context.Context) (store.Stream, error) { return s.record(ctx, rec.ID) },
 	}, conn).Run(s.ctx, s.watchers.Drain())
 }

@@ -266,9 +266,12 @@ func (s *server) dial(handle func(*websocket.Conn)) *websocket.Conn {
 	return conn
 }
 
+// never is an API key that is not revoked.
+func never() bool { return false }
+
 // config is that of a stream in these tests.
 func (s *server) config(id string) Config {
-	return Config{ID: id, Log: s.log, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters}
+	return Config{ID: id, Log: s.log, Now: time.Now, Store: s.memory, Outbox: s.outbox, Counters: &s.counters, Revoked: never}
 }
 
 // run carries a stream on a connection to its end.
@@ -295,7 +298,7 @@ func (s *server) watch(from int) *client {
 
 func (s *server) watcher(from int) func(*websocket.Conn) {
 	return func(conn *websocket.Conn) {
-		NewWatcher(WatcherConfig{ID: testID, From: from, Log: s.log, Store: s.memory, Counters: &s.counters,
+		NewWatcher(WatcherConfig{ID: testID, From: from, Log: s.log, Store: s.memory, Counters: &s.counters, Revoked: never,
 			Record: func(ctx context.Context) (store.Stream, error) { return s.Get(ctx, testID) }}, conn).Run(s.ctx, s.drain)
 	}
 }

@@ -48,8 +48,8 @@ type Config struct {
 	Now func() time.Time
 	// Unpaced allows audio faster than real time.
 	Unpaced bool
-	// Revoked is closed when the API key of the stream is revoked; nil = never.
-	Revoked <-chan struct{}
+	// Revoked reports whether the API key of the stream was revoked.
+	Revoked func() bool
 	// CloseDelay is how much later than usual the client may acknowledge the close
 	// frame.
 	CloseDelay time.Duration

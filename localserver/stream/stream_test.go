@@ -144,7 +144,7 @@ func TestNoAudio(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		c.text("{}") // is not audio
 		code, _ := c.end()
-		if d := time.Since(began); code != websocket.ClosePolicyViolation || d < maxSilence || d > maxSilence+silenceInterval {
+		if d := time.Since(began); code != websocket.ClosePolicyViolation || d < maxSilence || d > maxSilence+checkInterval {
 			t.Errorf("code %d after %v", code, d)
 		}
 		if got := brief(c.received()); !strings.HasSuffix(got, "-00@100ms No audio for 60 s") {

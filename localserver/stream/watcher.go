@@ -38,8 +38,8 @@ type WatcherConfig struct {
 	// Record returns the current record of the stream, or store.ErrNotFound.
 	Record   func(ctx context.Context) (store.Stream, error)
 	Counters *Counters
-	// Revoked is closed when the API key of the watcher is revoked; nil = never.
-	Revoked <-chan struct{}
+	// Revoked reports whether the API key of the watcher was revoked.
+	Revoked func() bool
 }
 
 // Watcher is one connection that watches a stream.
@@ -141,6 +141,8 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 	defer w.subscribe()()
 	poll := time.NewTimer(0)
 	defer poll.Stop()
+	check := time.NewTicker(checkInterval)
+	defer check.Stop()
 	stopping := false
 	for {
 		select {
@@ -155,8 +157,11 @@ func (w *Watcher) follow(ctx context.Context, drain <-chan struct{}) ending {
 		case <-poll.C:
 		case <-drain:
 			drain, stopping = nil, true
-		case <-w.config.Revoked:
-			return ending{code: keyRevoked.code, text: keyRevoked.text, cause: keyRevoked.cause}
+		case <-check.C:
+			if w.config.Revoked() {
+				return ending{code: keyRevoked.code, text: keyRevoked.text, cause: keyRevoked.cause}
+			}
+			continue
 		case <-w.writer.readerDone:
 			return watcherLeft
 		case <-ctx.Done():

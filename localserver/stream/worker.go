@@ -8,13 +8,14 @@ import (
 	"hubbub/protocol/recovered"
 )
 
-// silenceInterval is how often the worker checks whether audio still arrives.
-const silenceInterval = 500 * time.Millisecond
+// checkInterval is how often a stream checks whether audio still arrives, and a stream
+// or watcher whether its API key was revoked.
+const checkInterval = 500 * time.Millisecond
 
 // work gives chunks to the diarizer until there is a reason to end the stream,
 // and returns it.
 func (s *Stream) work(drain <-chan struct{}) ending {
-	tick := time.NewTicker(silenceInterval)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -29,11 +30,12 @@ func (s *Stream) work(drain <-chan struct{}) ending {
 				s.takeSnapshot()
 			}
 		case <-tick.C:
-			if s.pacer.silent() && len(s.chunks) == 0 {
+			switch {
+			case s.config.Revoked():
+				return keyRevoked
+			case s.pacer.silent() && len(s.chunks) == 0:
 				return noAudio
 			}
-		case <-s.config.Revoked:
-			return keyRevoked
 		case <-s.superseded:
 			return s.finishQueued(resumed)
 		case <-drain:
