@@ -207,11 +207,3 @@ func bearer(h http.Header) (string, bool) {
 	key = strings.TrimLeft(key, " ")
 	return key, ok && key != "" && strings.EqualFold(scheme, "Bearer")
 }
-
-// refreshKeys makes new, removed and revoked API keys effective, also if some of
-// them cannot be read.
-func (s *Server) refreshKeys(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, apikeys.RefreshTimeout)
-	defer cancel()
-	return s.keys.Refresh(ctx)
-}

@@ -101,7 +101,7 @@ type Server struct {
 	streams       *limits.Admission // open streams of this node
 	watchers      *limits.Admission
 	overload      *limits.Overload
-	running       sync.Map // the open streams, *stream.Stream by id
+	running       sync.Map      // the open streams, *stream.Stream by id
 	streamQuota   *limits.Quota // open streams of this node, by account
 	watcherQuota  *limits.Quota
 	transferQuota *limits.Quota
@@ -228,7 +228,7 @@ func (s *Server) startTasks() {
 		"withdrawal of token claims": {withdrawInterval, s.withdrawClaims},
 	}
 	if s.store.Shared() || s.options.DataDir != "" {
-		tasks["refresh of API keys"] = task{apikeys.RefreshInterval, s.refreshKeys}
+		tasks["refresh of API keys"] = task{apikeys.RefreshInterval, s.keys.Refresh}
 	}
 	for name, t := range tasks {
 		s.startTask(name, t)

@@ -27,8 +27,8 @@ const (
 	// nodes of a cluster exchange them and their signing keys: a change is known
 	// to all soon after.
 	RefreshInterval = time.Second
-	// RefreshTimeout bounds one exchange.
-	RefreshTimeout = 2 * time.Second
+	// refreshTimeout bounds one exchange.
+	refreshTimeout = 2 * time.Second
 	// revokedOrigin is where revocations are published. They belong to no data
 	// folder: every node that knows of one rejects the key.
 	revokedOrigin = "revoked"
@@ -53,7 +53,6 @@ type exchange struct {
 
 	mu        sync.Mutex
 	version   uint64
-	refreshed time.Time
 	published []store.SharedKey
 
 	known atomic.Pointer[knownKeys] // requests do not wait for an exchange
@@ -151,7 +150,6 @@ func (e *exchange) revoked(name string) bool { return e.known.Load().revoked[nam
 
 // refresh reads the published keys if they have changed since the last time.
 func (e *exchange) refresh(ctx context.Context) error {
-	e.refreshed = time.Now()
 	published, version, err := e.store.PublishedKeys(ctx, e.version)
 	if err != nil || version == e.version {
 		return err
@@ -177,20 +175,8 @@ func (e *exchange) refresh(ctx context.Context) error {
 	return nil
 }
 
-// find returns a signing key of another node. An unknown id may be that of a
-// new key, so it causes a refresh, but at most one per RefreshInterval for all
-// unknown ids.
-func (e *exchange) find(id string) (signingKey, bool) {
-	if key, ok := e.known.Load().signing[id]; ok {
-		return key, true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if time.Since(e.refreshed) > RefreshInterval {
-		ctx, cancel := context.WithTimeout(context.Background(), RefreshTimeout)
-		defer cancel()
-		_ = e.refresh(ctx) // after an error the id remains unknown
-	}
-	key, ok := e.known.Load().signing[id]
+// find returns a signing key of another node.
+func (e *exchange) find(id string) (key signingKey, ok bool) {
+	key, ok = e.known.Load().signing[id]
 	return key, ok
 }

@@ -78,9 +78,11 @@ func (k *Keyring) Revoked(id string) bool {
 }
 
 // Refresh reads which API keys were revoked and, after Join, exchanges
-// revocations and signing keys with the other nodes. Call it every
-// RefreshInterval.
+// revocations and signing keys with the other nodes, also if some of them cannot be
+// read. Call it every RefreshInterval.
 func (k *Keyring) Refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
 	err := k.revoked.refresh()
 	if k.signed.others != nil {
 		err = errors.Join(err, k.signed.others.run(ctx))
