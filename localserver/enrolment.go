@@ -77,15 +77,9 @@ func enrolmentCipher(token string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// enroller is a Diarizer that recognises people: engine.Engine.
-type enroller interface {
-	Enrol(people []voiceprint.Person, m voiceprint.Matching)
-}
-
 // enrol makes a diarizer enrol the people of an enrolment.
 func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
-	r, ok := d.(enroller)
-	if !ok || len(enrolment) == 0 {
+	if len(enrolment) == 0 {
 		return nil
 	}
 	var e protocol.Enrolment
@@ -94,7 +88,7 @@ func enrol(d stream.Diarizer, enrolment json.RawMessage) error {
 	}
 	people, matching, err := jobs.People(e)
 	if err == nil {
-		r.Enrol(people, matching)
+		d.Enrol(people, matching)
 	}
 	return err
 }

@@ -259,7 +259,7 @@ func (s *Server) resumable(ctx context.Context, account string, input json.RawMe
 	if err != nil || rec.Account != account {
 		return ""
 	}
-	if open, ok := s.running.Load(id); ok && open.(*stream.Stream).Resumable() {
+	if _, ok := s.running.Load(id); ok {
 		return id // it stores its snapshot when it is superseded
 	}
 	snapshot, err := s.store.Snapshot(ctx, id)

@@ -10,6 +10,7 @@ import (
 	"hubbub/capture"
 	"hubbub/capture/audiofile"
 	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/voiceprint"
 )
 
 // delay is how far behind the newest sample a turn's start or end is committed, as the
@@ -117,6 +118,11 @@ func (t *scriptedEngine) Push(samples []float32, out []engine.Event) []engine.Ev
 }
 
 func (t *scriptedEngine) Flush(out []engine.Event) []engine.Event { return t.events(t.position, out) }
+
+// It recognises nobody, and its streams are not resumed.
+func (t *scriptedEngine) Enrol([]voiceprint.Person, voiceprint.Matching) {}
+func (t *scriptedEngine) AppendSnapshot(out []byte) []byte               { return out }
+func (t *scriptedEngine) RestoreSnapshot([]byte) error                   { return errors.ErrUnsupported }
 
 func (t *scriptedEngine) events(until time.Duration, out []engine.Event) []engine.Event {
 	for ; t.next < len(t.talk.events) && t.talk.events[t.next].At <= until; t.next++ {

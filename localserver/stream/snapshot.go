@@ -34,12 +34,6 @@ const (
 	matchedBit      = 0x80
 )
 
-// snapshotter is a Diarizer whose state can be stored: engine.Engine.
-type snapshotter interface {
-	AppendSnapshot(out []byte) []byte
-	RestoreSnapshot(snapshot []byte) error
-}
-
 // Labels are the labels that a stream has given to the engine's speakers.
 type Labels [engine.MaxSpeakers]Label
 
@@ -68,11 +62,7 @@ func Restore(d Diarizer, snapshot []byte) (labels Labels, err error) {
 		}
 		seen[label.Number], labels[i] = true, label
 	}
-	s, ok := d.(snapshotter)
-	if !ok {
-		return labels, errSnapshot
-	}
-	if err := recovered.Guard(func() error { return s.RestoreSnapshot(snapshot[head:]) }); err != nil {
+	if err := recovered.Guard(func() error { return d.RestoreSnapshot(snapshot[head:]) }); err != nil {
 		return labels, fmt.Errorf("%w: %w", errSnapshot, err)
 	}
 	return labels, nil
@@ -88,9 +78,6 @@ func (v *validator) restore(labels Labels) {
 
 // takeSnapshot gives the current snapshot to the snapshot writer.
 func (s *Stream) takeSnapshot() {
-	if s.snapshots == nil {
-		return
-	}
 	var snapshot []byte
 	err := recovered.Guard(func() error {
 		snapshot = append(make([]byte, 0, 32<<10), snapshotVersion)
@@ -101,7 +88,7 @@ func (s *Stream) takeSnapshot() {
 			}
 			snapshot = append(snapshot, label)
 		}
-		snapshot = s.diarizer.(snapshotter).AppendSnapshot(snapshot)
+		snapshot = s.diarizer.AppendSnapshot(snapshot)
 		return nil
 	})
 	if err != nil { // the next call of the diarizer will fail as well
@@ -110,10 +97,6 @@ func (s *Stream) takeSnapshot() {
 	}
 	s.snapshots.put(snapshot)
 }
-
-// Resumable reports whether another stream can resume this one while it is
-// open.
-func (s *Stream) Resumable() bool { return s.snapshots != nil }
 
 // Supersede ends the stream because another one resumes it, and waits until its
 // last snapshot is stored, or ctx ends. A client that does not read is disconnected,
@@ -129,7 +112,7 @@ func (s *Stream) Supersede(ctx context.Context) {
 
 // snapshotWriter stores the snapshots of one stream in a goroutine of its own:
 // a slow store does not delay the stream, and gets the newest snapshot when it
-// is back. All methods may be called on nil, which stores nothing.
+// is back.
 type snapshotWriter struct {
 	store  Store
 	id     string
@@ -163,7 +146,7 @@ func (w *snapshotWriter) run() {
 
 // due reports whether a stream that has sent so many labels needs a snapshot.
 func (w *snapshotWriter) due(labels int) bool {
-	if w == nil || labels == w.labels && time.Now().Before(w.next) {
+	if labels == w.labels && time.Now().Before(w.next) {
 		return false
 	}
 	w.labels, w.next = labels, time.Now().Add(snapshotInterval)
@@ -192,15 +175,7 @@ func (w *snapshotWriter) put(snapshot []byte) {
 }
 
 // finish says that no more snapshots follow.
-func (w *snapshotWriter) finish() {
-	if w != nil {
-		close(w.queue)
-	}
-}
+func (w *snapshotWriter) finish() { close(w.queue) }
 
 // wait waits until every snapshot is written or given up, or ctx ends.
-func (w *snapshotWriter) wait(ctx context.Context) {
-	if w != nil {
-		waitFor(ctx, w.done)
-	}
-}
+func (w *snapshotWriter) wait(ctx context.Context) { waitFor(ctx, w.done) }

@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/localserver/store"
 	"hubbub/protocol"
 	"hubbub/protocol/words"
@@ -26,6 +27,12 @@ type Diarizer interface {
 	Push(samples []float32, out []engine.Event) []engine.Event
 	// Flush ends the input and appends to out the remaining events.
 	Flush(out []engine.Event) []engine.Event
+	// Enrol gives it the people whom it recognises, before anything else.
+	Enrol(people []voiceprint.Person, m voiceprint.Matching)
+	// AppendSnapshot appends to out what is known of the speakers. RestoreSnapshot
+	// continues with it, before the first Push.
+	AppendSnapshot(out []byte) []byte
+	RestoreSnapshot(snapshot []byte) error
 }
 
 // Store is what streams and watchers need of the store.
@@ -86,9 +93,9 @@ type Stream struct {
 	validator   validator
 	writer      *writer
 	journal     *journal
-	words       *transcript     // nil unless the client asked for words
-	audioWriter *audioWriter    // nil unless audio is recorded
-	snapshots   *snapshotWriter // nil for a diarizer without snapshots
+	words       *transcript  // nil unless the client asked for words
+	audioWriter *audioWriter // nil unless audio is recorded
+	snapshots   *snapshotWriter
 
 	chunks chan chunk     // from the reader to the worker; closed at the end of the input
 	free   chan []float32 // empty buffers, from the worker to the reader; together there are queuedChunks
@@ -118,6 +125,7 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 		stop:     make(chan struct{}),
 
 		superseded: make(chan struct{}),
+		snapshots:  startSnapshotWriter(c.Store, c.ID, c.Log),
 	}
 	s.writer.closeTimeout += c.CloseDelay
 	for range queuedChunks {
@@ -128,9 +136,6 @@ func New(c Config, conn Socket, d Diarizer) *Stream {
 	}
 	if c.Recording != nil {
 		s.audioWriter = startAudioWriter(*c.Recording, c.Now, c.Log)
-	}
-	if _, ok := d.(snapshotter); ok {
-		s.snapshots = startSnapshotWriter(c.Store, c.ID, c.Log)
 	}
 	if c.Labels != nil {
 		s.validator.restore(*c.Labels)

@@ -2,9 +2,11 @@
 package streamtest
 
 import (
+	"errors"
 	"time"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/voiceprint"
 	"hubbub/protocol"
 )
 
@@ -57,3 +59,14 @@ func ManyTurns() *Diarizer {
 		return []engine.Event{{Kind: kind, At: max(time.Duration(n-1)*protocol.ChunkDuration, 20*time.Millisecond)}}
 	}}
 }
+
+// The diarizer recognises nobody, and has nothing that another one could continue with.
+
+// Enrol is that of stream.Diarizer.
+func (d *Diarizer) Enrol([]voiceprint.Person, voiceprint.Matching) {}
+
+// AppendSnapshot is that of stream.Diarizer.
+func (d *Diarizer) AppendSnapshot(out []byte) []byte { return out }
+
+// RestoreSnapshot is that of stream.Diarizer.
+func (d *Diarizer) RestoreSnapshot([]byte) error { return errors.New("nothing to restore") }
