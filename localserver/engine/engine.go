@@ -135,7 +135,6 @@ func newEngine(c Config, s activitySource) *Engine {
 	return &Engine{
 		latency: int(c.Latency * SampleRate / time.Second),
 		source:  s,
-		turns:   newTurns(decoder.MinTurnFrames, decoder.MaxPauseFrames),
 	}
 }
 

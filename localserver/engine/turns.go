@@ -3,6 +3,8 @@ package engine
 import (
 	"math/bits"
 	"time"
+
+	"hubbub/localserver/engine/decoder"
 )
 
 // speakerSet is a set of speakers that are active in one frame: bit k is speaker
@@ -23,15 +25,12 @@ const frameDuration = frameSamples * time.Second / SampleRate
 // promises: a turn that has begun lasts at least minTurn frames or to the end of
 // the audio.
 type turns struct {
-	minTurn, maxPause int
-	frame             int // the next frame to commit
-	open              speakerSet
-	since             [MaxSpeakers]int // first frame of an open turn
+	frame int // the next frame to commit
+	open  speakerSet
+	since [MaxSpeakers]int // first frame of an open turn
 }
 
-func newTurns(minTurn, maxPause int) turns {
-	return turns{minTurn: minTurn, maxPause: maxPause}
-}
+const minTurn, maxPause = decoder.MinTurnFrames, decoder.MaxPauseFrames
 
 // commit commits one frame: activity[0] is that frame, the rest are the frames
 // after it as far as they are known. activity may not be empty.
@@ -39,7 +38,7 @@ func (t *turns) commit(activity []speakerSet, out []Event) []Event {
 	// Ends come before starts, so that a change of speaker reads as one.
 	for left := t.open &^ activity[0]; left != 0; left &= left - 1 {
 		k := bits.TrailingZeros8(left)
-		if t.frame-t.since[k] >= t.minTurn && !t.resumes(activity, k) {
+		if t.frame-t.since[k] >= minTurn && !t.resumes(activity, k) {
 			out = t.end(k, out)
 		}
 	}
@@ -64,7 +63,7 @@ func (t *turns) finish(out []Event) []Event {
 // resumes reports whether speaker k, silent in activity[0], talks again before the
 // pause is longer than maxPause.
 func (t *turns) resumes(activity []speakerSet, k int) bool {
-	for _, active := range activity[:min(len(activity), t.maxPause+1)] {
+	for _, active := range activity[:min(len(activity), maxPause+1)] {
 		if active>>k&1 != 0 {
 			return true
 		}
@@ -80,14 +79,14 @@ func (t *turns) longEnough(activity []speakerSet, k int) bool {
 		if active>>k&1 != 0 {
 			last = i
 		}
-		if last+1 >= t.minTurn {
+		if last+1 >= minTurn {
 			return true
 		}
-		if i-last > t.maxPause {
+		if i-last > maxPause {
 			return false
 		}
 	}
-	return last+1 >= t.minTurn
+	return last+1 >= minTurn
 }
 
 func (t *turns) start(k int, out []Event) []Event {
@@ -104,7 +103,7 @@ func (t *turns) end(k int, out []Event) []Event {
 // canDivide reports whether speaker k has an open turn that is long enough to end
 // with the last committed frame.
 func (t *turns) canDivide(k int) bool {
-	return t.open>>k&1 != 0 && t.frame-1-t.since[k] >= t.minTurn
+	return t.open>>k&1 != 0 && t.frame-1-t.since[k] >= minTurn
 }
 
 // divide ends the open turn of speaker k at the last committed frame and begins
