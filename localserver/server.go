@@ -82,7 +82,7 @@ type Server struct {
 	public  *url.URL                 // nil unless configured
 	tls     *certificate.Certificate // nil without TLS
 	keys    *apikeys.Keyring
-	faults  *faults.Plan // nil unless configured
+	faults  faults.Plan
 
 	store   *store.Store
 	records records
@@ -140,7 +140,7 @@ func start(ctx context.Context, o Options, now func() time.Time) (_ *Server, err
 	s := &Server{
 		options: o, log: o.Logger, now: now, node: uuid.NewString(),
 		keys:     apikeys.NewKeyring(o.APIKeys, o.DataDir, now, o.Logger),
-		faults:   faults.NewPlan(o.Faults),
+		faults:   faults.Plan(o.Faults),
 		claims:   newClaims(o.Logger),
 		overload: limits.NewOverload(now, o.Logger),
 		streams:  limits.NewAdmission(o.MaxStreams), watchers: limits.NewAdmission(max(watchersPerStream*o.MaxStreams, minWatchers)),

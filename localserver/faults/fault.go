@@ -20,6 +20,8 @@ type Fault struct {
 	after time.Duration // since the stream was opened
 	times int64         // it affects the first so many requests or streams; 0 = all
 	on    string        // the operation, for a fault of requests
+
+	occasions *atomic.Int64 // requests or streams that it could have affected
 }
 
 // String is the text that the fault was parsed from.
@@ -115,41 +117,20 @@ var operations = []struct{ name, method, path string }{
 // everyOperation stands for all of them.
 const everyOperation = "all"
 
-// Plan is the faults of one server. A nil Plan has none. It is safe for
-// concurrent use.
-type Plan struct {
-	faults []*planned
-}
-
-// planned is a fault and how many requests or streams it could have affected.
-type planned struct {
-	Fault
-	occasions atomic.Int64
-}
-
-// NewPlan returns a plan of some faults, nil for none.
-func NewPlan(faults []Fault) *Plan {
-	if len(faults) == 0 {
-		return nil
-	}
-	p := &Plan{}
-	for _, f := range faults {
-		p.faults = append(p.faults, &planned{Fault: f})
-	}
-	return p
-}
+// Plan is the faults of one server. It is safe for concurrent use.
+type Plan []Fault
 
 // applies counts one more request or stream, and reports whether the fault
 // affects it.
-func (f *planned) applies() bool {
+func (f Fault) applies() bool {
 	return f.occasions.Add(1) <= f.times || f.times == 0
 }
 
 // next returns the faults that affect the next stream.
-func (p *Plan) next() (faults []*streamFault) {
-	for _, f := range p.faults {
+func (p Plan) next() (faults []*streamFault) {
+	for _, f := range p {
 		if f.kind.place == atStream && f.applies() {
-			faults = append(faults, &streamFault{Fault: f.Fault, starts: map[string]float64{}})
+			faults = append(faults, &streamFault{Fault: f, starts: map[string]float64{}})
 		}
 	}
 	return faults

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"hubbub/protocol/hint"
@@ -22,7 +23,7 @@ const Form = "NAME[=VALUE][@TIME][,times=N][,on=OPERATION]"
 // many requests or streams it affects; and for a fault of requests, the
 // operation. Its errors carry a hint.
 func Parse(spec string) (Fault, error) {
-	f := Fault{spec: spec}
+	f := Fault{spec: spec, occasions: &atomic.Int64{}}
 	head, more, _ := strings.Cut(spec, ",")
 	head, after, timed := strings.Cut(head, "@")
 	name, val, given := strings.Cut(head, "=")

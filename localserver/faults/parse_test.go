@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		if name, _, _ := strings.Cut(strings.NewReplacer("=", ",", "@", ",").Replace(spec), ","); got.kind.name != name || got.String() != spec {
 			t.Errorf("%s: %+v", spec, got)
 		}
-		got.kind, got.spec = nil, ""
+		got.kind, got.spec, got.occasions = nil, "", nil
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", spec, got, want)
 		}

@@ -22,13 +22,13 @@ type Refuser func(w http.ResponseWriter, r *http.Request, status int, message st
 
 // Wrap puts the faults of requests in front of next. Once stopping is closed,
 // no response is delayed any more.
-func (p *Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{}) http.Handler {
-	if p == nil {
+func (p Plan) Wrap(next http.Handler, refuse Refuser, stopping <-chan struct{}) http.Handler {
+	if len(p) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op := operation(r)
-		for _, f := range p.faults {
+		for _, f := range p {
 			if f.kind.place != atRequest || op == "" || f.on != op && f.on != everyOperation || !f.applies() {
 				continue
 			}
@@ -56,7 +56,7 @@ func operation(r *http.Request) (name string) {
 
 // inject makes a request fail as the fault says, and reports whether the request must
 // not reach the server.
-func (f *planned) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, stopping <-chan struct{}) bool {
+func (f Fault) inject(w http.ResponseWriter, r *http.Request, refuse Refuser, stopping <-chan struct{}) bool {
 	why := fmt.Sprintf("on purpose: --fault %s", f.spec)
 	switch f.kind.name {
 	case "slow", "slow-handshake":
@@ -89,7 +89,7 @@ func (f *planned) inject(w http.ResponseWriter, r *http.Request, refuse Refuser,
 
 // refuse responds with the status that is the fault's name, in the same form as
 // the server.
-func (f *planned) refuse(w http.ResponseWriter, r *http.Request, refuse Refuser, why string) {
+func (f Fault) refuse(w http.ResponseWriter, r *http.Request, refuse Refuser, why string) {
 	s, _ := strconv.Atoi(f.kind.name) // checked by Parse
 	seconds := int((f.wait + time.Second - 1) / time.Second)
 	if seconds > 0 {

@@ -56,10 +56,7 @@ type delayed struct {
 
 // Stream inserts the faults that affect this stream between it and its socket.
 // It returns nil if there are none.
-func (p *Plan) Stream(conn *websocket.Conn) *Conn {
-	if p == nil {
-		return nil
-	}
+func (p Plan) Stream(conn *websocket.Conn) *Conn {
 	faults := p.next()
 	if len(faults) == 0 {
 		return nil

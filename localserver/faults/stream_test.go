@@ -19,9 +19,8 @@ import (
 )
 
 // plan is a plan of faults that are separated by spaces.
-func plan(t *testing.T, specs string) *Plan {
+func plan(t *testing.T, specs string) (faults Plan) {
 	t.Helper()
-	var faults []Fault
 	for _, spec := range strings.Fields(specs) {
 		f, err := Parse(spec)
 		if err != nil {
@@ -29,7 +28,7 @@ func plan(t *testing.T, specs string) *Plan {
 		}
 		faults = append(faults, f)
 	}
-	return NewPlan(faults)
+	return faults
 }
 
 // streamed runs serve on a stream with faults and returns the messages that the
