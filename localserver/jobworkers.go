@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"hubbub/localserver/apikeys"
 	"hubbub/localserver/jobs"
@@ -18,30 +16,6 @@ import (
 	"hubbub/protocol/hint"
 	"hubbub/protocol/words"
 )
-
-const (
-	// lateLag is the lag of a stream's engine from which jobs pause, and lateTime
-	// for how long.
-	lateLag  = 100 * time.Millisecond
-	lateTime = time.Second
-)
-
-// lateness is when a stream of this node was last late.
-type lateness struct{ at atomic.Pointer[time.Time] }
-
-// note takes the lag of a chunk.
-func (l *lateness) note(lag time.Duration) {
-	if lag > lateLag {
-		now := time.Now() // with the monotonic clock
-		l.at.Store(&now)
-	}
-}
-
-// isLate reports whether a stream was late a moment ago.
-func (l *lateness) isLate() bool {
-	at := l.at.Load()
-	return at != nil && time.Since(*at) < lateTime
-}
 
 // webhookRoot returns the root of the webhook secrets: that of the data folder, on
 // a cluster that of all nodes, which is then written to the folder.
@@ -86,6 +60,6 @@ func (s *Server) startJobs(ctx context.Context) error {
 	}
 	s.jobs = jobs.Start(jobs.Options{Store: s.store, Shared: s.store.Shared(), Node: s.node, Workers: max(s.options.Jobs, 0),
 		Words: recogniser, Fetch: s.fetch, Hooks: s.hooks, HookSecret: func(account string) string { return apikeys.WebhookSecret(root, account) },
-		Dir: dir, Busy: s.lateness.isLate, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
+		Dir: dir, Busy: s.overload.Delayed, Now: s.now, Counters: &s.jobCounters, Logger: s.log})
 	return nil
 }

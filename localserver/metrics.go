@@ -50,7 +50,6 @@ func newMetrics(s *Server) *metrics {
 	c.OnChunk = func(t, l time.Duration) {
 		took.Observe(t.Seconds())
 		lag.Observe(l.Seconds())
-		s.lateness.note(l)
 		s.overload.Observe(l)
 	}
 

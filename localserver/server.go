@@ -94,7 +94,6 @@ type Server struct {
 	signer      signer
 	claims      *claims
 	jobs        *jobs.Runner
-	lateness    lateness        // of the open streams
 	fetch       outbound.Policy // addresses that jobs may fetch
 	hooks       outbound.Policy // webhooks that they may call
 

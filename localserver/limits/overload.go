@@ -7,6 +7,10 @@ import (
 )
 
 const (
+	// delayedAfter is when a chunk is delayed, by the streams or by other work: jobs
+	// pause for delayedSpan.
+	delayedAfter = 100 * time.Millisecond
+	delayedSpan  = time.Second
 	// lateAfter is when a chunk is late, counted from its arrival until it was
 	// processed. If the engines have less time than their streams need, the
 	// queue of each stream is full and every chunk waits for 0.8 s or more.
@@ -26,6 +30,7 @@ type Overload struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
+	delayed time.Time                                  // when a chunk was last delayed
 	seconds [lateSpan]struct{ at, chunks, late int64 } // a ring, by the second at
 	on      bool
 }
@@ -39,7 +44,11 @@ func NewOverload(now func() time.Time, log *slog.Logger) *Overload {
 func (o *Overload) Observe(lag time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at := o.now().Unix()
+	now := o.now()
+	if lag > delayedAfter {
+		o.delayed = now
+	}
+	at := now.Unix()
 	second := &o.seconds[at%lateSpan]
 	if second.at != at {
 		second.at, second.chunks, second.late = at, 0, 0
@@ -48,6 +57,13 @@ func (o *Overload) Observe(lag time.Duration) {
 	if lag > lateAfter {
 		second.late++
 	}
+}
+
+// Delayed reports whether a chunk was delayed a moment ago.
+func (o *Overload) Delayed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now().Sub(o.delayed) < delayedSpan
 }
 
 // Current reports whether the engines do not keep up now.
