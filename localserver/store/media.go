@@ -42,9 +42,10 @@ const (
 
 // MediaInfo describes an object.
 type MediaInfo struct {
-	Size    int64 // bytes
-	Sum     string
-	Written time.Time
+	Name    string    `json:"name"`
+	Size    int64     `json:"size"` // bytes, the prefix of its record included
+	Sum     string    `json:"sum"`  // SHA-256 over chunks, then prefix, in hex
+	Written time.Time `json:"written"`
 }
 
 // mediaStore is the part of a Store that holds media: objects of any size, named within
@@ -71,17 +72,12 @@ type mediaStore struct {
 
 // mediaRecord is the value of a name.
 type mediaRecord struct {
-	Name string `json:"name"`
+	MediaInfo
 	Blob string `json:"object"`
 	// Prefix precedes the chunks: the header of a file whose length is known
 	// only at its end.
-	Prefix  []byte    `json:"prefix,omitempty"`
-	Size    int64     `json:"size"` // prefix included
-	Sum     string    `json:"sum"`  // SHA-256 over chunks, then prefix, in hex
-	Written time.Time `json:"written"`
+	Prefix []byte `json:"prefix,omitempty"`
 }
-
-func (r mediaRecord) info() MediaInfo { return MediaInfo{Size: r.Size, Sum: r.Sum, Written: r.Written} }
 
 // expired reports whether the object can no longer be read.
 func (r mediaRecord) expired(now time.Time) bool { return now.Sub(r.Written) >= MediaTTL }
@@ -151,7 +147,7 @@ func (s *Store) setUpMedia(ctx context.Context, storage jetstream.StorageType) e
 // StatMedia describes an object that can be read at the time now, or returns ErrNotFound.
 func (s *Store) StatMedia(ctx context.Context, account, name string, now time.Time) (MediaInfo, error) {
 	rec, err := s.readable(ctx, account, name, now)
-	return rec.info(), s.report("look up media", err)
+	return rec.MediaInfo, s.report("look up media", err)
 }
 
 // readable returns the record of an object that can be read at the time now,

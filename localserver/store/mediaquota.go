@@ -14,12 +14,6 @@ import (
 // reserveStep is how many bytes a write of unknown length asks for at once.
 const reserveStep = 4 << 20
 
-// MediaObject is an object of an account.
-type MediaObject struct {
-	Name string
-	MediaInfo
-}
-
 // QuotaError is a write that would exceed the quota of its account.
 type QuotaError struct {
 	Used  int64 // bytes that the account uses, other writes in progress included
@@ -32,17 +26,17 @@ func (e *QuotaError) Error() string {
 
 // ListMedia returns the objects of an account that can be read, sorted by name, and how
 // many bytes of its quota are used.
-func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaObject, used int64, err error) {
+func (s *Store) ListMedia(ctx context.Context, account string, now time.Time) (objects []MediaInfo, used int64, err error) {
 	a, err := s.accountMedia(ctx, mediaKey(account, ""), 0)
 	if err != nil {
 		return nil, 0, s.report("list media", err)
 	}
 	for _, rec := range a.records {
 		if !rec.expired(now) {
-			objects = append(objects, MediaObject{rec.Name, rec.info()})
+			objects = append(objects, rec.MediaInfo)
 		}
 	}
-	slices.SortFunc(objects, func(a, b MediaObject) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(objects, func(a, b MediaInfo) int { return strings.Compare(a.Name, b.Name) })
 	return objects, a.used(now, "", 0), nil
 }
 

@@ -16,11 +16,10 @@ const lateChunk = 2 * time.Second
 
 // MediaReader reads one object, from any offset. It holds one chunk in memory.
 type MediaReader struct {
-	MediaInfo
+	mediaRecord
 	store *Store
 	ctx   context.Context
 	key   string // of the record
-	rec   mediaRecord
 	mark  string // subject of the reader on a cluster, "" otherwise
 
 	offset int64
@@ -38,7 +37,7 @@ func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Ti
 		if err != nil {
 			return nil, s.report("open media", err)
 		}
-		r := &MediaReader{MediaInfo: rec.info(), store: s, ctx: ctx, key: mediaKey(account, name), rec: rec, chunk: -1}
+		r := &MediaReader{mediaRecord: rec, store: s, ctx: ctx, key: mediaKey(account, name), chunk: -1}
 		if err := r.announce(); err != nil {
 			return nil, s.report("open media", err)
 		}
@@ -56,7 +55,7 @@ func (s *Store) OpenMedia(ctx context.Context, account, name string, now time.Ti
 func (r *MediaReader) announce() (err error) {
 	m := &r.store.media
 	if r.store.Shared() {
-		if r.mark, err = subject("hubbub", "media", r.rec.Blob+readersSuffix, uuid.NewString()); err != nil {
+		if r.mark, err = subject("hubbub", "media", r.Blob+readersSuffix, uuid.NewString()); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, mediaTimeout)
@@ -70,7 +69,7 @@ func (r *MediaReader) announce() (err error) {
 	if m.readers == nil {
 		m.readers = map[string]int{}
 	}
-	m.readers[r.rec.Blob]++
+	m.readers[r.Blob]++
 	return nil
 }
 
@@ -100,8 +99,8 @@ func (s *Store) hasReaders(ctx context.Context, blob string) bool {
 func (r *MediaReader) Close() error {
 	m := &r.store.media
 	m.mu.Lock()
-	if m.readers[r.rec.Blob]--; m.readers[r.rec.Blob] == 0 {
-		delete(m.readers, r.rec.Blob)
+	if m.readers[r.Blob]--; m.readers[r.Blob] == 0 {
+		delete(m.readers, r.Blob)
 	}
 	m.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), mediaTimeout)
@@ -111,25 +110,25 @@ func (r *MediaReader) Close() error {
 			return r.store.report("close media", err)
 		}
 	}
-	if r.store.hasReaders(ctx, r.rec.Blob) {
+	if r.store.hasReaders(ctx, r.Blob) {
 		return nil
 	}
-	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.rec.Blob), allExpired)
+	_, err := r.store.sweepBlob(ctx, entryKey(r.key, r.Blob), allExpired)
 	return r.store.report("close media", err)
 }
 
 // Read reads from the offset, within one chunk.
 func (r *MediaReader) Read(p []byte) (int, error) {
-	if r.offset >= r.rec.Size {
+	if r.offset >= r.Size {
 		return 0, io.EOF
 	}
 	if len(p) == 0 {
 		return 0, nil
 	}
-	prefix := int64(len(r.rec.Prefix))
+	prefix := int64(len(r.Prefix))
 	var n int
 	if r.offset < prefix {
-		n = copy(p, r.rec.Prefix[r.offset:])
+		n = copy(p, r.Prefix[r.offset:])
 	} else {
 		at := r.offset - prefix
 		if err := r.load(at / mediaChunk); err != nil {
@@ -146,7 +145,7 @@ func (r *MediaReader) load(n int64) error {
 	if n == r.chunk {
 		return nil
 	}
-	from, err := chunkSubject(r.rec.Blob, n)
+	from, err := chunkSubject(r.Blob, n)
 	if err != nil {
 		return wrap("read media", err)
 	}
@@ -156,7 +155,7 @@ func (r *MediaReader) load(n int64) error {
 		cancel()
 		switch {
 		case err == nil:
-			if want := min(mediaChunk, r.rec.Size-int64(len(r.rec.Prefix))-n*mediaChunk); int64(len(m.Data)) != want {
+			if want := min(mediaChunk, r.Size-int64(len(r.Prefix))-n*mediaChunk); int64(len(m.Data)) != want {
 				return errors.New("read media: a chunk is damaged")
 			}
 			r.chunk, r.data = n, m.Data
@@ -178,7 +177,7 @@ func (r *MediaReader) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		offset += r.offset
 	case io.SeekEnd:
-		offset += r.rec.Size
+		offset += r.Size
 	}
 	if offset < 0 {
 		return 0, errors.New("read media: a negative offset")

@@ -184,8 +184,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 		return MediaInfo{}, wrap("write media", w.err)
 	}
 	_, _ = w.sum.Write(prefix)
-	rec := mediaRecord{Name: w.name, Blob: w.blob, Prefix: prefix, Size: w.size + int64(len(prefix)),
-		Sum: hex.EncodeToString(w.sum.Sum(nil)), Written: w.now().UTC()}
+	rec := mediaRecord{MediaInfo{w.name, w.size + int64(len(prefix)), hex.EncodeToString(w.sum.Sum(nil)), w.now().UTC()}, w.blob, prefix}
 	ctx, cancel := context.WithTimeout(w.ctx, mediaTimeout)
 	defer cancel()
 	if w.err = w.claim(ctx); w.err != nil {
@@ -200,7 +199,7 @@ func (w *MediaWriter) Commit(prefix []byte) (MediaInfo, error) {
 	// The record protects the blob now. Only up to our own revision: a writer that
 	// has replaced the object meanwhile has written another one.
 	_ = w.store.media.names.remove(ctx, w.entry, w.lease)
-	return rec.info(), nil
+	return rec.MediaInfo, nil
 }
 
 // ErrUsed is a permit that another write has used up.
