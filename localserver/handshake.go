@@ -136,7 +136,7 @@ func (s *Server) refuseHandshake(w http.ResponseWriter, r *http.Request, err err
 	switch {
 	case errors.Is(err, errNotResumed):
 		s.failed(w, r, http.StatusServiceUnavailable, "The earlier stream could not be resumed; try again, or create a new stream", err)
-	case errors.Is(err, limits.ErrFull):
+	case errors.Is(err, store.ErrQuota):
 		s.refuseStream(w, r, err)
 	case errors.Is(err, store.ErrToken), errors.Is(err, store.ErrNotFound):
 		refuse(w, r, http.StatusUnauthorized, "The stream token is not valid")

@@ -94,18 +94,14 @@ func (s *Server) admitStream() error {
 const releaseTimeout = 2 * time.Second
 
 // acquireStream counts a stream against the quota of its account over all nodes
-// that share the store; limits.ErrFull says that the quota is used up. It counts a
+// that share the store; store.ErrQuota says that the quota is used up. It counts a
 // stream once, however many requests try to open it, and only the node that
 // runs it releases it.
 func (s *Server) acquireStream(ctx context.Context, account, id string, now time.Time) error {
 	if !s.store.Shared() {
 		return nil
 	}
-	ok, err := s.store.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
-	if err == nil && !ok {
-		err = limits.ErrFull
-	}
-	return err
+	return s.store.AcquireStream(ctx, account, id, now, s.options.MaxAccountStreams)
 }
 
 func (s *Server) releaseStream(account, id string) {
@@ -119,18 +115,16 @@ func (s *Server) releaseStream(account, id string) {
 	}
 }
 
-// streamAvailable returns limits.ErrFull, or nil if an account may open one more
-// stream now.
+// streamAvailable returns limits.ErrFull or store.ErrQuota, or nil if an account may open
+// one more stream now.
 func (s *Server) streamAvailable(ctx context.Context, account string, now time.Time) error {
-	ok := s.streamQuota.Available(account)
-	var err error
-	if ok && s.store.Shared() {
-		ok, err = s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
+	switch {
+	case !s.streamQuota.Available(account):
+		return limits.ErrFull
+	case s.store.Shared():
+		return s.store.StreamAvailable(ctx, account, now, s.options.MaxAccountStreams)
 	}
-	if err == nil && !ok {
-		err = limits.ErrFull
-	}
-	return err
+	return nil
 }
 
 // overloadedRetry is the Retry-After of an overloaded node, in seconds: it assesses its

@@ -62,7 +62,7 @@ func (s *Server) createStream(w http.ResponseWriter, r *http.Request) {
 		err = s.streamAvailable(ctx, caller(r.Context()).Account, now)
 	}
 	switch {
-	case errors.Is(err, limits.ErrFull), errors.Is(err, errOverloaded), errors.Is(err, limits.ErrStopping):
+	case errors.Is(err, limits.ErrFull), errors.Is(err, store.ErrQuota), errors.Is(err, errOverloaded), errors.Is(err, limits.ErrStopping):
 		s.refuseStream(w, r, err)
 		return
 	case err != nil:

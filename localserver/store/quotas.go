@@ -28,32 +28,21 @@ func (s *Store) setUpQuotas(ctx context.Context, storage jetstream.StorageType) 
 	return err
 }
 
-// errQuota is an account whose quota is used up.
-var errQuota = errors.New("the quota is used up")
+// ErrQuota is an account whose stream quota is used up.
+var ErrQuota = errors.New("the stream quota of the account is used up")
 
 // AcquireStream adds a stream to the open streams of an account, if there are fewer
-// than limit, at most MaxQuota, and reports whether it did. For a stream that is among
+// than limit, at most MaxQuota; else it returns ErrQuota. For a stream that is among
 // them already it changes nothing.
-func (s *Store) AcquireStream(ctx context.Context, account, stream string, now time.Time, limit int) (bool, error) {
-	err := s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
+func (s *Store) AcquireStream(ctx context.Context, account, stream string, now time.Time, limit int) error {
+	return s.report("acquire stream", s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
 		if _, ok := open[stream]; ok {
 			return false, nil
 		}
-		if len(open) >= limit {
-			if err := s.removeEnded(ctx, open, now); err != nil {
-				return false, err
-			}
-		}
-		if len(open) >= limit {
-			return false, errQuota
-		}
+		err := s.makeRoom(ctx, open, now, limit)
 		open[stream] = now.UTC()
-		return true, nil
-	})
-	if errors.Is(err, errQuota) {
-		return false, nil
-	}
-	return err == nil, s.report("acquire stream", err)
+		return true, err
+	}))
 }
 
 // ReleaseStream removes a stream from the open streams of an account. One that is not
@@ -66,19 +55,27 @@ func (s *Store) ReleaseStream(ctx context.Context, account, stream string) error
 	}))
 }
 
-// StreamAvailable reports whether an account has fewer than limit open streams.
-func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Time, limit int) (available bool, err error) {
-	err = s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
+// StreamAvailable returns ErrQuota unless an account has fewer than limit open streams.
+func (s *Store) StreamAvailable(ctx context.Context, account string, now time.Time, limit int) error {
+	return s.report("read stream quota", s.changeQuota(ctx, account, func(ctx context.Context, open openStreams) (bool, error) {
 		before := len(open)
-		if before >= limit {
-			if err := s.removeEnded(ctx, open, now); err != nil {
-				return false, err
-			}
+		err := s.makeRoom(ctx, open, now, limit)
+		return len(open) != before, err
+	}))
+}
+
+// makeRoom returns ErrQuota unless there are fewer than limit open streams, without those
+// that are over.
+func (s *Store) makeRoom(ctx context.Context, open openStreams, now time.Time, limit int) error {
+	if len(open) >= limit {
+		if err := s.removeEnded(ctx, open, now); err != nil {
+			return err
 		}
-		available = len(open) < limit
-		return len(open) != before, nil
-	})
-	return available, s.report("read stream quota", err)
+	}
+	if len(open) >= limit {
+		return ErrQuota
+	}
+	return nil
 }
 
 // removeEnded removes the streams that are over: their node died, or could not

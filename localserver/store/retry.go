@@ -94,7 +94,7 @@ func conflicts(err error) bool {
 func (s *Store) report(call string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrNotFound), errors.Is(err, ErrConflict), errors.Is(err, ErrToken),
-		errors.Is(err, context.Canceled):
+		errors.Is(err, ErrQuota), errors.Is(err, context.Canceled):
 	default:
 		s.onError(call)
 	}

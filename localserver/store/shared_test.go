@@ -113,10 +113,10 @@ func TestQuotas(t *testing.T) {
 	for i := range 9 {
 		all.Go(func() {
 			for range 2 { // the second call changes nothing
-				if ok, err := s.AcquireStream(ctx, "a", fmt.Sprint("s", i), noon, 4); err != nil {
-					t.Error(err)
-				} else if ok {
+				if err := s.AcquireStream(ctx, "a", fmt.Sprint("s", i), noon, 4); err == nil {
 					got.Add(1)
+				} else if !errors.Is(err, ErrQuota) {
+					t.Error(err)
 				}
 			}
 		})
@@ -127,8 +127,8 @@ func TestQuotas(t *testing.T) {
 	}
 	left := func(account string, at time.Time, want bool) {
 		t.Helper()
-		if ok, err := s.StreamAvailable(ctx, account, at, 4); err != nil || ok != want {
-			t.Errorf("quota left for %s: %v %v", account, ok, err)
+		if err := s.StreamAvailable(ctx, account, at, 4); want && err != nil || !want && !errors.Is(err, ErrQuota) {
+			t.Errorf("quota left for %s: %v", account, err)
 		}
 	}
 	left("a", noon, false)
@@ -136,7 +136,7 @@ func TestQuotas(t *testing.T) {
 	one := ""
 	for i := range 9 { // those that have acquired are opened
 		id := fmt.Sprint("s", i)
-		if ok, err := s.AcquireStream(ctx, "a", id, noon, 4); err != nil || !ok {
+		if s.AcquireStream(ctx, "a", id, noon, 4) != nil {
 			continue
 		}
 		if err := s.Begin(ctx, id, "secret", Claim{"n", id}, noon); err != nil {
@@ -149,8 +149,8 @@ func TestQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	left("a", noon, true)
-	if ok, err := s.AcquireStream(ctx, "a", one, noon, 4); err != nil || !ok {
-		t.Errorf("%v %v", ok, err)
+	if err := s.AcquireStream(ctx, "a", one, noon, 4); err != nil {
+		t.Error(err)
 	}
 	left("a", noon, false)
 	if err := s.Finish(ctx, one, Failed, noon, "its node died"); err != nil {
