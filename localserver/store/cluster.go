@@ -25,36 +25,39 @@ const (
 	clusterRedial = 200 * time.Millisecond
 )
 
-// connect connects to the NATS servers at o.URL.
-func (s *Store) connect(o Options) error {
-	log := o.Logger
-	var err error
-	s.conn, err = nats.Connect(o.URL,
-		nats.Name("hubbub"), nats.Timeout(clusterDial),
-		nats.PingInterval(clusterPing), nats.MaxPingsOutstanding(2),
-		nats.MaxReconnects(-1), nats.ReconnectWait(clusterRedial), nats.ReconnectJitter(clusterRedial, clusterRedial),
+// connect connects to the NATS servers at these addresses, "" for the embedded one. It
+// logs failure with later errors of the connection.
+func (s *Store) connect(addresses, failure string, options ...nats.Option) (err error) {
+	s.conn, err = nats.Connect(addresses, append(options, nats.Name("hubbub"), nats.MaxReconnects(-1),
 		// What cannot be sent now fails now: a write that is sent after its
 		// caller has given up would be worse.
-		nats.ReconnectBufSize(-1),
+		nats.ReconnectBufSize(-1), nats.ClosedHandler(s.closed),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { s.log.Warn(failure, "error", err) }))...)
+	if err == nil {
+		s.js, err = jetstream.New(s.conn)
+	}
+	return err
+}
+
+// connectCluster connects to the NATS servers at o.URL.
+func (s *Store) connectCluster(o Options) error {
+	err := s.connect(o.URL, "error of the NATS connection",
+		nats.Timeout(clusterDial), nats.PingInterval(clusterPing), nats.MaxPingsOutstanding(2),
+		nats.ReconnectWait(clusterRedial), nats.ReconnectJitter(clusterRedial, clusterRedial),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil when it was closed on purpose
-				log.Warn("the connection to the NATS cluster was lost", "error", err)
+				s.log.Warn("the connection to the NATS cluster was lost", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(c *nats.Conn) { log.Info("reconnected to the NATS cluster", "server", c.ConnectedServerName()) }),
-		nats.ClosedHandler(s.closed),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("error of the NATS connection", "error", err)
-		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { s.log.Info("reconnected to the NATS cluster", "server", c.ConnectedServerName()) }),
 	)
 	if err != nil {
 		if parse := (*url.Error)(nil); errors.As(err, &parse) {
 			err = errors.New("an address cannot be read") // the error repeats it
 		}
-		return hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
+		err = hint.Add(fmt.Errorf("the NATS cluster at %s cannot be reached: %w", redact(o.URL), err),
 			"Check that its servers run, and that the address and the credentials are right.")
 	}
-	s.js, err = jetstream.New(s.conn)
 	return err
 }
 
@@ -81,7 +84,7 @@ func redact(addresses string) string {
 // leaders, and sets up the store there.
 func (s *Store) openCluster(ctx context.Context, o Options) error {
 	s.replicas = clusterReplicas
-	if err := s.connect(o); err != nil {
+	if err := s.connectCluster(o); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

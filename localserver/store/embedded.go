@@ -38,8 +38,9 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 	if s.embedded, err = embedded.Start(s.folder, o.Logger); err != nil {
 		return err
 	}
-	if err = s.connectEmbedded(); err != nil {
-		return err
+	if err = s.connect("", "the connection to the embedded NATS server failed", nats.InProcessServer(s.embedded),
+		nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0)); err != nil {
+		return fmt.Errorf("the store does not respond: %w", err)
 	}
 	if err = s.forgetDeliveries(ctx); err == nil {
 		err = s.setUp(ctx, storage)
@@ -52,32 +53,14 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) (err error) {
 		o.Logger.Warn("what was left of uploads could not be removed yet", "error", err)
 	}
 	if o.Dir != "" {
-		s.background.Add(1)
-		go s.restartAfterFailure()
+		s.background.Go(s.restartAfterFailure)
 	}
 	return nil
-}
-
-// connectEmbedded connects to the embedded server, without a port.
-func (s *Store) connectEmbedded() (err error) {
-	s.conn, err = nats.Connect("", nats.InProcessServer(s.embedded), nats.Name("hubbub"),
-		nats.MaxReconnects(-1), nats.ReconnectWait(redialPause), nats.ReconnectJitter(0, 0),
-		// What cannot be sent now fails now: see connect.
-		nats.ReconnectBufSize(-1), nats.ClosedHandler(s.closed),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			s.log.Warn("the connection to the embedded NATS server failed", "error", err)
-		}))
-	if err != nil {
-		return fmt.Errorf("the store does not respond: %w", err)
-	}
-	s.js, err = jetstream.New(s.conn)
-	return err
 }
 
 // restartAfterFailure restarts the embedded server after each failed write, as soon as
 // the disk has space, until Close.
 func (s *Store) restartAfterFailure() {
-	defer s.background.Done()
 	tick := time.NewTicker(writeCheckInterval)
 	defer tick.Stop()
 	for {
