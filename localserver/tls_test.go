@@ -33,7 +33,10 @@ func pairIn(t *testing.T, cert, key string) *x509.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair := c.Config().Certificates[0]
+	pair, err := c.Config().GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
 		t.Fatal(err)

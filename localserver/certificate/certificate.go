@@ -85,12 +85,19 @@ func Parse(s string) (Config, error) {
 	return Config{}, hint.Add(fmt.Errorf("unknown TLS mode %q", s), "Choose self-signed, off, or CERT,KEY: two PEM files.")
 }
 
-// Certificate is a self-signed certificate, or one in files of the operator. A nil one
-// is that of a server without TLS.
+// Certificate is a self-signed certificate, or one in files of the operator, which another
+// program renews: a handshake checks whether they have changed, so that no restart is
+// needed. A nil one is that of a server without TLS.
 type Certificate struct {
-	pair  tls.Certificate
-	caPEM []byte // what clients need to trust a self-signed one
-	files *pairFiles
+	caPEM     []byte // what clients need to trust a self-signed one
+	cert, key string // the files, "" for a self-signed one
+	log       *slog.Logger
+	now       func() time.Time
+
+	mu       sync.Mutex
+	pair     *tls.Certificate
+	checked  time.Time
+	versions [2]fileVersion // of the loaded files
 }
 
 // Load returns the certificate of the configured mode for the hosts, nil for Off. A
@@ -101,11 +108,7 @@ func Load(o Config, dir string, hosts []string, now func() time.Time, log *slog.
 	case Off:
 		return nil, nil
 	case Files:
-		files, err := loadPair(o.Cert, o.Key, log, now)
-		if err != nil {
-			return nil, err
-		}
-		return &Certificate{files: files}, nil
+		return loadFiles(o.Cert, o.Key, log, now)
 	}
 	c, err := Create(dir, now(), hosts...)
 	if err != nil {
@@ -225,7 +228,7 @@ func parse(raw []byte) (*Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Certificate{pair: pair, caPEM: pem.EncodeToMemory(
+	return &Certificate{pair: &pair, caPEM: pem.EncodeToMemory(
 		&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})}, nil
 }
 
@@ -244,14 +247,7 @@ func (c *Certificate) valid(names []string, addresses []net.IP, now time.Time) b
 
 // Covers reports whether the certificate is for a host.
 func (c *Certificate) Covers(host string) bool {
-	if c == nil {
-		return false
-	}
-	pair := &c.pair
-	if c.files != nil {
-		pair = c.files.current()
-	}
-	return pair.Leaf.VerifyHostname(host) == nil
+	return c != nil && c.current().Leaf.VerifyHostname(host) == nil
 }
 
 // Config is the configuration of the listener, nil without TLS.
@@ -259,31 +255,13 @@ func (c *Certificate) Config() *tls.Config {
 	if c == nil {
 		return nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	if c.files != nil {
-		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.files.current(), nil }
-	} else {
-		config.Certificates = []tls.Certificate{c.pair}
-	}
-	return config
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current(), nil }}
 }
 
 // fileCheckInterval is how often the files of a certificate are checked for
 // changes, at most.
 const fileCheckInterval = time.Second
-
-// pairFiles is a certificate and its key in files that another program renews.
-// A handshake checks whether they have changed, so that no restart is needed.
-type pairFiles struct {
-	cert, key string
-	log       *slog.Logger
-	now       func() time.Time
-
-	mu       sync.Mutex
-	pair     *tls.Certificate
-	checked  time.Time
-	versions [2]fileVersion // of the loaded files
-}
 
 // fileVersion distinguishes the versions of a file.
 type fileVersion struct {
@@ -291,38 +269,38 @@ type fileVersion struct {
 	mtime time.Time
 }
 
-// loadPair reads both files. Errors carry a hint.
-func loadPair(cert, key string, log *slog.Logger, now func() time.Time) (*pairFiles, error) {
-	p := &pairFiles{cert: cert, key: key, log: log, now: now}
-	if err := p.load(); err != nil {
+// loadFiles reads both files. Errors carry a hint.
+func loadFiles(cert, key string, log *slog.Logger, now func() time.Time) (*Certificate, error) {
+	c := &Certificate{cert: cert, key: key, log: log, now: now}
+	if err := c.load(); err != nil {
 		next := "Give the certificate (with its chain) and its private key, both as PEM: --tls CERT,KEY."
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			next = "Check the paths of --tls CERT,KEY, and that both files are readable."
 		}
 		return nil, hint.Add(fmt.Errorf("the TLS certificate cannot be used: %s", strings.ReplaceAll(err.Error(), "\n", " ")), next)
 	}
-	return p, nil
+	return c, nil
 }
 
 // load reads both files unless they are the loaded ones. The caller holds mu, or is the
-// only user of p.
-func (p *pairFiles) load() error {
-	p.checked = p.now()
-	versions, err := p.stat()
-	if err != nil || versions == p.versions {
+// only user of c.
+func (c *Certificate) load() error {
+	c.checked = c.now()
+	versions, err := c.stat()
+	if err != nil || versions == c.versions {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
 		return err
 	}
-	p.pair, p.versions = &pair, versions
-	p.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf))
+	c.pair, c.versions = &pair, versions
+	c.log.Info("TLS certificate loaded", "fingerprint", fingerprint(pair.Leaf))
 	return nil
 }
 
-func (p *pairFiles) stat() (v [2]fileVersion, err error) {
-	for i, name := range []string{p.cert, p.key} {
+func (c *Certificate) stat() (v [2]fileVersion, err error) {
+	for i, name := range []string{c.cert, c.key} {
 		info, err := os.Stat(name)
 		if err != nil {
 			return v, err
@@ -334,15 +312,15 @@ func (p *pairFiles) stat() (v [2]fileVersion, err error) {
 
 // current is the certificate for the next handshake. It stays the old one while
 // the files do not match, because they are being replaced.
-func (p *pairFiles) current() *tls.Certificate {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now().Sub(p.checked) >= fileCheckInterval {
-		if err := p.load(); err != nil {
-			p.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
+func (c *Certificate) current() *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cert != "" && c.now().Sub(c.checked) >= fileCheckInterval {
+		if err := c.load(); err != nil {
+			c.log.Warn("the changed TLS certificate cannot be used; the old one stays in use", "error", err)
 		}
 	}
-	return p.pair
+	return c.pair
 }
 
 // fingerprint is the SHA-256 fingerprint of a certificate, in hexadecimal.
