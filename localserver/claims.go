@@ -2,7 +2,6 @@ package localserver
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"hubbub/localserver/store"
-	"hubbub/protocol/recovered"
 )
 
 const (
@@ -130,17 +128,10 @@ func (s *Server) claim(ctx context.Context, id, token string, now time.Time) err
 
 // withdrawClaims withdraws the claims of unknown outcome.
 func (s *Server) withdrawClaims(ctx context.Context) error {
-	var last error
 	for _, id := range s.claims.list() {
-		err := recovered.Guard(func() error { s.withdrawClaim(ctx, id); return nil })
-		if err != nil {
-			last = fmt.Errorf("stream %s: %w", id, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
+		s.withdrawClaim(ctx, id)
 	}
-	return last
+	return nil
 }
 
 func (s *Server) withdrawClaim(ctx context.Context, id string) {
