@@ -190,11 +190,8 @@ func (j Job) gone(now time.Time) bool { return j.Status.Over() && now.Sub(j.Upda
 // store is full, and ErrTooLarge. The queue comes first: a job in it runs, and whoever
 // takes it writes the record if it is missing. So a crash between the two leaves no
 // record of a job that never runs.
-func (s *Store) CreateJob(ctx context.Context, j Job) error {
-	return s.report("create job", s.createJob(ctx, j))
-}
-
-func (s *Store) createJob(ctx context.Context, j Job) error {
+func (s *Store) CreateJob(ctx context.Context, j Job) (err error) {
+	defer func() { err = s.report("create job", err) }()
 	if err := s.admit(ctx, recordSpace, forStreams); err != nil {
 		return err
 	}

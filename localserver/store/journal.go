@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -129,27 +130,31 @@ func (s *Store) Messages(ctx context.Context, stream string) ([][]byte, error) {
 	return all, s.report("read events", err)
 }
 
+// read returns all messages of a stream and their tail.
 func (s *Store) read(ctx context.Context, stream string) (all [][]byte, end tail, err error) {
-	from, err := eventSubject(stream)
+	all, last, err := s.readAfter(ctx, stream, 0, math.MaxInt)
 	if err != nil {
 		return nil, tail{}, err
 	}
-	for next := uint64(1); ; {
-		entry, err := s.events.GetMsg(ctx, next, jetstream.WithGetMsgSubject(from))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return all, end, nil
-		}
-		if err != nil {
-			return nil, tail{}, err
-		}
-		all = append(all, splitEntry(entry.Data)...)
-		end = tail{len(all), entry.Sequence}
-		next = entry.Sequence + 1
-	}
+	return all, tail{len(all), last}, nil
 }
 
-// splitEntry returns the messages of an entry.
-func splitEntry(data []byte) [][]byte { return bytes.Split(data, []byte("\n")) }
+// readAfter returns the messages of at most so many entries of a stream after an entry,
+// and the last one of these. Those before an error are returned with it.
+func (s *Store) readAfter(ctx context.Context, stream string, last uint64, most int) (messages [][]byte, _ uint64, err error) {
+	from, err := eventSubject(stream)
+	for n := 0; err == nil && n < most; n++ {
+		entry, failed := s.events.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(from))
+		if errors.Is(failed, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err = failed; err == nil {
+			messages = append(messages, bytes.Split(entry.Data, []byte("\n"))...)
+			last = entry.Sequence
+		}
+	}
+	return messages, last, err
+}
 
 // sinceEntries bounds how many entries of a journal one call of Since reads.
 const sinceEntries = 256
@@ -176,25 +181,11 @@ func progressSubject(stream string) (string, error) { return subject("hubbub", "
 // the entry that they reach to. It reads a bounded part; no messages and no error mean
 // that there are no more so far.
 func (s *Store) Since(ctx context.Context, stream string, after uint64) (messages [][]byte, last uint64, err error) {
-	from, err := eventSubject(stream)
-	if err != nil {
-		return nil, after, s.report("follow events", err)
+	messages, last, err = s.readAfter(ctx, stream, after, sinceEntries)
+	if len(messages) > 0 { // the next call returns the error
+		err = nil
 	}
-	last = after
-	for range sinceEntries {
-		entry, err := s.events.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(from))
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			return messages, last, nil
-		case err != nil && len(messages) > 0: // the next call returns it
-			return messages, last, nil
-		case err != nil:
-			return nil, after, s.report("follow events", err)
-		}
-		messages = append(messages, splitEntry(entry.Data)...)
-		last = entry.Sequence
-	}
-	return messages, last, nil
+	return messages, last, s.report("follow events", err)
 }
 
 // PublishProgress sends the progress of a stream to all subscribers. It does not wait
