@@ -222,15 +222,10 @@ func (s *Server) join(ctx context.Context) error {
 
 // startTasks starts the background tasks.
 func (s *Server) startTasks() {
-	tasks := map[string]task{
-		"removal of expired media":   {sweepInterval, s.sweepMedia},
-		"withdrawal of token claims": {withdrawInterval, s.withdrawClaims},
-	}
+	s.startTask("removal of expired media", task{sweepInterval, s.sweepMedia})
+	s.startTask("withdrawal of token claims", task{withdrawInterval, s.withdrawClaims})
 	if s.store.Shared() || s.options.DataDir != "" {
-		tasks["refresh of API keys"] = task{apikeys.RefreshInterval, s.keys.Refresh}
-	}
-	for name, t := range tasks {
-		s.startTask(name, t)
+		s.startTask("refresh of API keys", task{apikeys.RefreshInterval, s.keys.Refresh})
 	}
 }
 

@@ -46,11 +46,8 @@ type tail struct {
 // is stored once, however late it arrives, and of two concurrent writers one is
 // refused: a node that was considered dead cannot append to what the others
 // have added to its stream (Amend). That is ErrConflict.
-func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) error {
-	return s.report("append events", s.appendEvents(ctx, stream, first, messages))
-}
-
-func (s *Store) appendEvents(ctx context.Context, stream string, first int, messages [][]byte) error {
+func (s *Store) Append(ctx context.Context, stream string, first int, messages [][]byte) (err error) {
+	defer func() { err = s.report("append events", err) }()
 	if len(messages) == 0 {
 		return nil
 	}

@@ -14,11 +14,7 @@ import (
 // writes that have expired. It returns how many blobs it removed. Any node may call it
 // at any time.
 func (s *Store) SweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
-	swept, err = s.sweepMedia(ctx, now)
-	return swept, s.report("sweep media", err)
-}
-
-func (s *Store) sweepMedia(ctx context.Context, now time.Time) (swept int, err error) {
+	defer func() { err = s.report("sweep media", err) }()
 	var expired []string
 	err = s.media.names.each(ctx, []string{namePrefix + ">"}, 0, func(entry jetstream.KeyValueEntry) error {
 		var rec mediaRecord
