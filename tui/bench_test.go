@@ -37,20 +37,9 @@ func BenchmarkView(b *testing.B) {
 			b.ReportMetric(float64(len(hourOfTurns)), "turns")
 			b.ReportAllocs()
 			for b.Loop() {
-				m.dirty = true
 				m.View()
 			}
 		})
-	}
-}
-
-// BenchmarkTick is one tick of a session in which nothing has changed.
-func BenchmarkTick(b *testing.B) {
-	m := testModel(tuitest.State(hourOfTurns, 3590, 1), 120, 34)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Update(tickMsg{})
-		m.View()
 	}
 }
 

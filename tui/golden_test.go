@@ -103,7 +103,7 @@ func TestGoldenScreens(t *testing.T) {
 					s.SourceNotice = "no microphone"
 					c.change(&s)
 					m := testModel(s, size[0], size[1])
-					m.glyphs, m.dirty = canvas.NewGlyphs(ascii, false), true
+					m.glyphs = canvas.NewGlyphs(ascii, false)
 					press(m, c.keys...)
 					if c.name == "frozen" {
 						m.later(tuitest.State(tuitest.Turns(c.people, 200, 7), 87, 1))
@@ -143,7 +143,7 @@ func TestGoldenViews(t *testing.T) {
 				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
 				m := testModel(s, size[0], size[1])
 				m.annotations = protocol.NewAnnotationsStore(tuitest.Annotations(375))
-				m.glyphs, m.dirty = canvas.NewGlyphs(c.ascii, false), true
+				m.glyphs = canvas.NewGlyphs(c.ascii, false)
 				press(m, c.keys...)
 				golden(t, name, plainScreen(m))
 			})
@@ -155,7 +155,7 @@ func TestGoldenViews(t *testing.T) {
 func TestGoldenColours(t *testing.T) {
 	for _, dark := range []bool{true, false} {
 		m := testModel(tuitest.State(tuitest.Turns(8, 200, 7), 75.2, 1), 80, 24)
-		m.theme, m.dirty = canvas.NewTheme(termenv.TrueColor, dark, false), true
+		m.theme = canvas.NewTheme(termenv.TrueColor, dark, false)
 		name := "colours-light"
 		if dark {
 			name = "colours-dark"
@@ -208,7 +208,6 @@ func TestSummaryOfNothing(t *testing.T) {
 func TestPlainThemeWritesNoSequences(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
 	m.theme, m.glyphs = canvas.NewTheme(termenv.TrueColor, true, true), canvas.NewGlyphs(true, true)
-	m.dirty = true
 	if v := m.View(); strings.ContainsRune(v, '\x1b') {
 		t.Errorf("TERM=dumb gets %q", v)
 	}
@@ -216,7 +215,7 @@ func TestPlainThemeWritesNoSequences(t *testing.T) {
 
 func TestNoColorKeepsAttributesOnly(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.Turns(4, 100, 7), 60, 1), 80, 24)
-	m.theme, m.dirty = canvas.NewTheme(termenv.Ascii, true, false), true
+	m.theme = canvas.NewTheme(termenv.Ascii, true, false)
 	for _, seq := range strings.Split(m.View(), "\x1b[")[1:] {
 		params, _, _ := strings.Cut(seq, "m")
 		for _, p := range strings.Split(params, ";") {

@@ -198,7 +198,6 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	b := m.byKey[anyScreen][msg.String()]
 	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character
 	if m.input != nil && !always {
-		m.dirty = true
 		return m.inputKey(msg)
 	}
 	if msg.Paste {
@@ -222,19 +221,16 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 			break
 		}
 		if m.question != nil && !always {
-			m.dirty = true
 			cmd, taken := m.questionKey(name)
 			if cmds = append(cmds, cmd); taken {
 				continue
 			}
 		}
 		if m.choice != nil && !always {
-			m.dirty = true
 			m.choiceKey(name)
 			continue
 		}
 		if b := m.bound(name); b != nil {
-			m.dirty = true
 			if b.name != "quit" && b.name != "command" {
 				m.quitAsked = false
 			}

@@ -143,8 +143,8 @@ func (l *layout) setGutter(s *display.Session) {
 	}
 }
 
-// draw draws the screen.
-func (m *model) draw() string {
+// View draws the screen.
+func (m *model) View() string {
 	c := canvas.New(m.w, m.h, m.glyphs)
 	s := m.session()
 	l := m.layoutOf(s)

@@ -83,7 +83,6 @@ const listInterval = 200 * time.Millisecond
 // much.
 type listCache struct {
 	at       time.Time
-	stale    bool // there are other turns since
 	filter   listFilter
 	revision int64 // of the annotations
 	width    int   // of the lines of text
@@ -98,8 +97,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 	_, _, width, _ := m.listLayout(m.layout())
 	width = max(width-textIndent(s), 10)
 	if c := &v.cache; c.filter == v.filter && c.revision == revision && c.width == width {
-		c.stale = !display.EqualTurns(c.timeline, s.Timeline)
-		if age := m.now().Sub(c.at); !c.stale || age >= 0 && age < listInterval {
+		if age := m.now().Sub(c.at); age >= 0 && age < listInterval || display.EqualTurns(c.timeline, s.Timeline) {
 			return c.rows
 		}
 	}
@@ -130,7 +128,7 @@ func (m *model) listRows(s *display.Session) []listRow {
 		add(listRow{at: k.At, note: display.TerminalSafe(k.Note)})
 	}
 	slices.SortFunc(rows, func(a, b listRow) int { return cmp.Compare(a.ID(), b.ID()) })
-	v.cache = listCache{m.now(), false, v.filter, revision, width, s.Timeline, rows}
+	v.cache = listCache{m.now(), v.filter, revision, width, s.Timeline, rows}
 	return rows
 }
 
@@ -393,7 +391,6 @@ func (m *model) clickList(msg tea.MouseMsg) bool {
 	if msg.X < x || msg.X > x+w {
 		return false
 	}
-	m.dirty = true
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:
 		m.moveListRow(-3, false)

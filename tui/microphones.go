@@ -60,7 +60,6 @@ func (m *model) microphonesListed(msg listedMsg) {
 	if v == nil {
 		return
 	}
-	m.dirty = true
 	if msg.err != nil {
 		m.notify(display.ErrorText(msg.err, m.glyphs), canvas.Bad)
 		m.closeMicrophones()
@@ -89,12 +88,8 @@ func (m *model) measure() {
 // readMeter takes the newest reading.
 func (m *model) readMeter() {
 	v := m.microphones
-	if v == nil || !v.listed || v.using {
-		return
-	}
-	level, known, err := m.o.Microphones.Reading()
-	if level != v.level || known != v.known || (err == nil) != (v.err == nil) {
-		v.level, v.known, v.err, m.dirty = level, known, err, true
+	if v != nil && v.listed && !v.using {
+		v.level, v.known, v.err = m.o.Microphones.Reading()
 	}
 }
 

@@ -61,7 +61,6 @@ type model struct {
 	countersAt  int64          // the second in which it was taken
 	frozen      *display.State // the snapshot that the timeline shows, or nil = the newest
 	annotations *protocol.AnnotationsStore
-	revision    int64 // of the annotations, as drawn
 	cache       speakerCache
 	minimap     minimapCache
 	elapsed     time.Duration // wall clock since the session began, in whole seconds
@@ -98,13 +97,10 @@ type model struct {
 
 	interrupted bool // by ctrl+c
 	quitting    bool // by q or ctrl+c
-
-	drawn string // the screen as drawn last
-	dirty bool   // it looks different now
 }
 
 func newModel(ctx context.Context, o Options, t *canvas.Theme, g *canvas.Glyphs) *model {
-	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, dirty: true, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}}
+	m := &model{ctx: ctx, o: o, theme: t, glyphs: g, now: time.Now, w: 80, h: 24, bookmark: -1, cursor: -1, mouse: o.Mouse, annotations: o.Annotations, separate: map[string]bool{}}
 	m.voices.asked = map[string]bool{}
 	if m.annotations == nil {
 		m.annotations = protocol.NewAnnotationsStore(protocol.Annotations{})
@@ -159,7 +155,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.w, m.h = msg.Width, msg.Height; m.w <= 0 || m.h <= 0 {
 			m.w, m.h = 80, 24
 		}
-		m.dirty = true
 	case tea.KeyMsg:
 		return m, m.key(msg)
 	case tea.MouseMsg:
@@ -169,7 +164,6 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case listedMsg:
 		m.microphonesListed(msg)
 	case tea.ResumeMsg:
-		m.dirty = true
 		if m.mouse { // Bubble Tea has turned it off
 			return m, tea.EnableMouseCellMotion
 		}
@@ -177,54 +171,22 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// View draws only when something has changed: Bubble Tea calls it after every
-// message.
-func (m *model) View() string {
-	if m.dirty {
-		m.drawn, m.dirty = m.draw(), false
-	}
-	return m.drawn
-}
-
-// refresh takes the newest snapshot, and finds out whether the screen looks
-// different.
+// refresh takes the newest snapshot.
 func (m *model) refresh() {
-	dirty, notice := m.dirty, m.notice
-	m.refreshTimeline()
-	if m.wire != nil { // nothing else is visible
-		m.dirty = m.wire.Refresh(m.o.Wire, m.now()) || dirty || m.notice != notice
-	}
-}
-
-func (m *model) refreshTimeline() {
 	s, now := m.o.Snapshot(), m.now()
 	s.Health = m.refreshHealth(s, now)
-	if !s.Equal(m.state) {
-		m.dirty = true
-	}
 	m.state = s
-	if _, revision := m.annotations.Load(); revision != m.revision {
-		m.revision, m.dirty = revision, true
-	}
 	m.readMeter()
 	m.updateCounters(now)
-	if elapsed := m.elapsedAt(now); elapsed != m.elapsed {
-		m.elapsed, m.dirty = elapsed, true
+	m.elapsed = m.elapsedAt(now)
+	if now.Sub(m.noticeAt) > m.noticeFor() {
+		m.notice = ""
 	}
-	if m.list != nil && m.list.cache.stale {
-		m.dirty = true
-	}
-	if m.notice != "" && now.Sub(m.noticeAt) > m.noticeFor() {
-		m.notice, m.dirty = "", true
-	}
-	switch peak := s.Level.Peak; {
-	case peak >= m.peak:
-		if peak > m.peak {
-			m.dirty = true
-		}
+	if peak := s.Level.Peak; peak >= m.peak || now.Sub(m.peakAt) > peakHold {
 		m.peak, m.peakAt = peak, now
-	case now.Sub(m.peakAt) > peakHold:
-		m.peak, m.peakAt, m.dirty = peak, now, true
+	}
+	if m.wire != nil {
+		m.wire.Refresh(m.o.Wire, now)
 	}
 }
 
@@ -244,9 +206,6 @@ func (m *model) refreshHealth(s display.State, now time.Time) trace.Health {
 func (m *model) updateCounters(now time.Time) {
 	s, c := m.state, m.counters
 	if at := now.Unix(); at != m.countersAt || s.Conn != c.Conn || s.Finished != c.Finished || s.Dropped != c.Dropped || s.Overflows != c.Overflows || (s.Health.Problem == "") != (c.Health.Problem == "") {
-		if c.ChunksSent != s.ChunksSent || c.Ahead != s.Ahead || c.Health != s.Health {
-			m.dirty = true
-		}
 		m.counters, m.countersAt = s, at
 	}
 }
@@ -272,7 +231,7 @@ func (m *model) noticeFor() time.Duration {
 
 // notify shows a line for a while, at most until the next key.
 func (m *model) notify(text string, style canvas.Style) {
-	m.notice, m.noticeStyle, m.noticeAt, m.dirty = display.TerminalSafe(text), style, m.now(), true
+	m.notice, m.noticeStyle, m.noticeAt = display.TerminalSafe(text), style, m.now()
 }
 
 // session is what the screen shows: the frozen snapshot, or the newest.

@@ -15,15 +15,15 @@ import (
 	"hubbub/tui/tuitest"
 )
 
-func TestNothingIsDrawnWhenNothingChanges(t *testing.T) {
+// Bubble Tea sends nothing to the terminal while the screen stays the same.
+func TestScreenStaysTheSameWhenNothingChanges(t *testing.T) {
 	s := tuitest.State(tuitest.FourSpeakers, 60, 1)
 	m := testModel(s, 80, 24)
-	m.View()
-	m.drawn = "not drawn again"
+	before := m.View()
 	for range 100 {
 		m.Update(tickMsg{})
-		if m.View() != "not drawn again" {
-			t.Fatal("an unchanged session was drawn")
+		if m.View() != before {
+			t.Fatal("the screen of an unchanged session changes")
 		}
 	}
 	s.Dropped++
@@ -145,7 +145,7 @@ func TestAsciiScreenIsAscii(t *testing.T) {
 	for _, size := range [][2]int{{40, 8}, {80, 24}, {120, 34}, {30, 5}} {
 		for _, help := range []int{0, 1} {
 			m := testModel(tuitest.State(tuitest.Turns(8, 200, 3), 190, 1), size[0], size[1])
-			m.glyphs, m.help, m.dirty = canvas.NewGlyphs(true, false), help, true
+			m.glyphs, m.help = canvas.NewGlyphs(true, false), help
 			for _, r := range ansi.Strip(m.View()) {
 				if r > 0x7e {
 					t.Fatalf("%v: %q (%U) on an ASCII screen", size, r, r)

@@ -43,7 +43,6 @@ func (m *model) click(msg tea.MouseMsg) {
 	default:
 		return
 	}
-	m.dirty = true
 	switch {
 	case by == 0:
 	case msg.Ctrl:

@@ -104,7 +104,7 @@ func TestNamesMoveNothing(t *testing.T) {
 			_, easy := named(8, plainNames)
 			draw := func(store *protocol.AnnotationsStore) (string, layout) {
 				m := testModel(s, size[0], size[1])
-				m.annotations, m.dirty = store, true
+				m.annotations = store
 				press(m, keys...)
 				return m.View(), m.layout()
 			}
@@ -137,7 +137,7 @@ func TestGoldenNames(t *testing.T) {
 	}{{"names", nil}, {"names-presenter", []string{"f"}}, {"names-typed", []string{"1", "r", "left", "left"}}} {
 		s, store := named(8, wideNames)
 		m := testModel(s, 80, 24)
-		m.annotations, m.theme, m.dirty = store, canvas.NewTheme(termenv.Ascii, true, false), true
+		m.annotations, m.theme = store, canvas.NewTheme(termenv.Ascii, true, false)
 		press(m, c.keys...)
 		golden(t, "view-"+c.name+"-80x24", []byte(strings.ReplaceAll(m.View(), "\x1b", "^")+"\n"))
 	}

@@ -79,10 +79,10 @@ func (m *model) neverRemember() tea.Cmd {
 
 // correctVoices applies changed names to what was learnt in this session.
 func (m *model) correctVoices() tea.Cmd {
-	if m.o.Memory == nil || m.voices.busy || m.voices.corrected == m.revision {
+	_, revision := m.annotations.Load()
+	if m.o.Memory == nil || m.voices.busy || m.voices.corrected == revision {
 		return nil
 	}
 	m.voices.busy = true
-	revision := m.revision
 	return runAsync(m.o.Memory.Correct, func(error) { m.voices.busy, m.voices.corrected = false, revision })
 }

@@ -42,7 +42,6 @@ func wireBy(by int, page bool) func(*model) tea.Cmd {
 
 // clickWire handles the mouse: the wheel moves, a click selects.
 func (m *model) clickWire(msg tea.MouseMsg) {
-	m.dirty = true
 	switch msg.Button {
 	case tea.MouseButtonWheelUp:
 		m.wire.Move(-3, m.h)

@@ -244,22 +244,6 @@ func (s State) DecidedUntil() float64 {
 // Connected reports whether there is a stream whose health counts.
 func (s State) Connected() bool { return (s.Conn == Open || s.Conn == Draining) && !s.Finished }
 
-// Equal reports whether two snapshots look the same.
-func (s State) Equal(t State) bool {
-	return s.Position == t.Position && s.Sent == t.Sent && s.Length == t.Length && s.Latency == t.Latency &&
-		s.Level == t.Level && s.Source == t.Source && s.SourceNotice == t.SourceNotice && s.Server == t.Server &&
-		s.InputProblem == t.InputProblem && s.InputLost == t.InputLost &&
-		s.Conn == t.Conn && s.ConnReason == t.ConnReason && equalValues(s.Retry, t.Retry) && len(s.NewLabels) == len(t.NewLabels) &&
-		s.ChunksSent == t.ChunksSent && s.Dropped == t.Dropped && s.Overflows == t.Overflows && s.Ahead == t.Ahead &&
-		s.Started.Equal(t.Started) && s.Finished == t.Finished && s.Stream == t.Stream && s.Page == t.Page && s.Watching == t.Watching &&
-		len(s.Levels) == len(t.Levels) && slices.Equal(s.Gaps, t.Gaps) && equalValues(s.Playback, t.Playback) && equalValues(s.Recording, t.Recording) &&
-		s.Timeline.Decided == t.Timeline.Decided && s.Timeline.Counts == t.Timeline.Counts && EqualTurns(s.Timeline, t.Timeline)
-}
-
-func equalValues[T comparable](a, b *T) bool {
-	return a == b || a != nil && b != nil && *a == *b
-}
-
 // EqualTurns reports whether two timelines have the same turns. The finished turns of
 // a label only grow, so that their number is enough.
 func EqualTurns(a, b protocol.Snapshot) bool {

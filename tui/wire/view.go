@@ -142,26 +142,21 @@ func (v *View) Reset() bool {
 	return true
 }
 
-// Refresh reads the log when it is time, and reports whether the view looks
-// different.
-func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) bool {
+// Refresh reads the log when it is time.
+func (v *View) Refresh(wire func() trace.Snapshot, now time.Time) {
 	if d := now.Sub(v.readAt); d < Interval && d >= 0 {
-		return false
+		return
 	}
 	v.readAt = now
 	s := wire()
 	if v.paused {
-		missed := s.Version - v.snapshot.Version
-		changed := missed != v.missed
-		v.missed = missed
-		return changed
+		v.missed = s.Version - v.snapshot.Version
+		return
 	}
-	changed := s.Version != v.snapshot.Version || now.Unix() != v.at.Unix()
 	v.snapshot, v.at = s, now
 	if old := v.status; now.Unix() != v.statusAt || old.Over != s.Status.Over || old.Faults != s.Status.Faults || old.Streams != s.Status.Streams {
 		v.status, v.statusAt = s.Status, now.Unix()
 	}
-	return changed
 }
 
 // TogglePause keeps the rows that are shown, or reads the log again.
