@@ -60,15 +60,15 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer os.RemoveAll(dir)
 
-	talk := converse(long.Seconds())
+	script := converse(long.Seconds())
 	audio := filepath.Join(dir, "talk.wav")
-	if err := talk.write(audio, long.Seconds()); err != nil {
+	if err := writeAudio(ctx, audio, *long); err != nil {
 		return err
 	}
 	key := rand.Text()
 	server, err := localserver.Start(ctx, localserver.Options{
 		Addr: "127.0.0.1:0", APIKeys: []string{key},
-		NewDiarizer: func() (stream.Diarizer, error) { return &scriptedEngine{talk: talk}, nil },
+		NewDiarizer: func() (stream.Diarizer, error) { return &scriptedEngine{script: script}, nil },
 	})
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer t.close()
-	fmt.Printf("%d people, %d turns in %v, %dx%d, process %d\n", people, len(talk.turns), *long, columns, rows, t.pid)
+	fmt.Printf("%d people, %d turns in %v, %dx%d, process %d\n", people, len(script)/2, *long, columns, rows, t.pid)
 	return monitor(ctx, t, *long, *every)
 }
 

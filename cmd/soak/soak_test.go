@@ -13,13 +13,13 @@ import (
 	"hubbub/localserver/engine"
 )
 
-// TestScriptedEngine pushes the audio of a talk chunk by chunk: all events come, in
+// TestScriptedEngine pushes the audio of a conversation chunk by chunk: all events come, in
 // order and not before their delay, labels are in order of first speech, and no
 // label has two open turns.
 func TestScriptedEngine(t *testing.T) {
 	const long = 300
 	script := converse(long)
-	e := &scriptedEngine{talk: script}
+	e := &scriptedEngine{script: script}
 	open, seen := map[int]bool{}, 0
 	last := time.Duration(0)
 	count := 0
@@ -46,8 +46,8 @@ func TestScriptedEngine(t *testing.T) {
 		check(e.Push(chunk, nil), position-delay)
 	}
 	check(e.Flush(nil), long*time.Second)
-	if count != len(script.events) || seen != people {
-		t.Errorf("%d of %d events, %d of %d people", count, len(script.events), seen, people)
+	if count != len(script) || seen != people {
+		t.Errorf("%d of %d events, %d of %d people", count, len(script), seen, people)
 	}
 }
 
