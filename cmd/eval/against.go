@@ -22,7 +22,7 @@ func readEarlier[T any](path string) (earlier T, err error) {
 
 // writeAgainst prints the differences between this run and an earlier one, set by
 // set, over the recordings that both have.
-func writeAgainst(w io.Writer, now, earlier []jsonTable) error {
+func writeAgainst(w io.Writer, now, earlier []table) error {
 	for i, t := range now[:min(len(now), len(earlier))] {
 		fmt.Fprintf(w, "\nlatency %g s, less the earlier run (%g s, engine %s, weights %s): mean by recording ± its standard error\n",
 			t.Latency, earlier[i].Latency, earlier[i].Engine, earlier[i].Weights)

@@ -96,7 +96,7 @@ func TestASetIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tables []jsonTable
+	var tables []table
 	if err := json.Unmarshal([]byte(text), &tables); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestTheEngineIsBetterThanOneSpeaker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tables []jsonTable
+	var tables []table
 	if err := json.Unmarshal([]byte(text), &tables); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestTheDemoHasFourSpeakers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tables []jsonTable
+	var tables []table
 	if err := json.Unmarshal([]byte(text), &tables); err != nil {
 		t.Fatal(err)
 	}

@@ -218,9 +218,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var earlier []jsonTable
+	var earlier []table
 	if s.against != "" && s.enrolment == "" {
-		if earlier, err = readEarlier[[]jsonTable](s.against); err != nil {
+		if earlier, err = readEarlier[[]table](s.against); err != nil {
 			return err
 		}
 	}
@@ -258,12 +258,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if s.json {
-		return protocol.WriteJSON(stdout, jsonTables(tables))
+		return protocol.WriteJSON(stdout, tables)
 	}
 	if err := writeText(stdout, tables, s); err != nil || s.against == "" {
 		return err
 	}
-	return writeAgainst(stdout, jsonTables(tables), earlier)
+	return writeAgainst(stdout, tables, earlier)
 }
 
 func (s settings) find() ([]set, error) {

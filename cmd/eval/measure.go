@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,23 +30,6 @@ type outcome struct {
 	seconds float64 // of audio
 }
 
-// miscount is the difference between the numbers of labels and of speakers.
-func (o outcome) miscount() int {
-	return max(o.labels.Labels-o.labels.Speakers, o.labels.Speakers-o.labels.Labels)
-}
-
-// result is a set at one latency.
-type result struct {
-	set      string
-	outcomes []outcome
-}
-
-// table is the results of all sets at one latency.
-type table struct {
-	latency time.Duration
-	results []result
-}
-
 // evaluator runs the engine over recordings.
 type evaluator struct {
 	settings
@@ -62,11 +44,10 @@ type evaluator struct {
 
 // measure decodes each recording once and runs every latency over it.
 func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
-	tables := make([]table, len(ev.latencies))
-	for i, d := range ev.latencies {
-		tables[i].latency = d
+	outcomes := make([][][]outcome, len(ev.latencies)) // by latency, set and recording
+	for k := range outcomes {
 		for _, s := range sets {
-			tables[i].results = append(tables[i].results, result{s.name, make([]outcome, len(s.recordings))})
+			outcomes[k] = append(outcomes[k], make([]outcome, len(s.recordings)))
 		}
 	}
 	if ev.offline && ev.windowsFile != "" {
@@ -95,7 +76,7 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.audio, err)
 			}
-			tables[k].results[i].outcomes[j] = o
+			outcomes[k][i][j] = o
 		}
 		ev.report(r.name)
 		return nil
@@ -103,7 +84,14 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 	if ev.progress != nil {
 		fmt.Fprint(ev.progress, "\r\x1b[K")
 	}
-	return tables, err
+	if err != nil {
+		return nil, err
+	}
+	var tables []table
+	for k, d := range ev.latencies {
+		tables = append(tables, newTable(d, sets, outcomes[k]))
+	}
+	return tables, nil
 }
 
 // eachRecording calls do for every recording, as many at once as --jobs says. i is the number of the set, j that of
@@ -175,39 +163,4 @@ func percentile(sorted []time.Duration, p int) float64 {
 	}
 	rank := (len(sorted)*p + 99) / 100
 	return sorted[max(rank, 1)-1].Seconds()
-}
-
-// summary adds up outcomes.
-type summary struct {
-	files   int
-	score   evaluation.Result
-	labels  evaluation.LabelReport
-	lags    []time.Duration
-	cpu     time.Duration
-	seconds float64
-	// exact and close are the files with as many labels as speakers, and with one
-	// more or less at most.
-	exact, close int
-}
-
-func sum(outcomes []outcome) summary {
-	s := summary{files: len(outcomes)}
-	results := make([]evaluation.Result, len(outcomes))
-	for i, o := range outcomes {
-		results[i] = o.score.Result
-		s.labels.Add(o.labels)
-		s.lags = append(s.lags, o.lags...)
-		s.cpu += o.cpu
-		s.seconds += o.seconds
-		switch o.miscount() {
-		case 0:
-			s.exact++
-			s.close++
-		case 1:
-			s.close++
-		}
-	}
-	s.score = evaluation.Sum(results...)
-	slices.Sort(s.lags)
-	return s
 }

@@ -17,7 +17,7 @@ func TestSecondPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tables []jsonTable
+		var tables []table
 		if err := json.Unmarshal([]byte(text), &tables); err != nil {
 			t.Fatal(err)
 		}

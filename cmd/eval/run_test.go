@@ -43,7 +43,7 @@ func TestTheProgramGivesTheTurnsOfTheEngine(t *testing.T) {
 	if a, b := turns(alone), turns(through); a == "" || a != b {
 		t.Errorf("the engine alone:\n%sthe program:\n%s", a, b)
 	}
-	var tables []jsonTable
+	var tables []table
 	if err := json.Unmarshal([]byte(text), &tables); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"hubbub/localserver/engine/clustering"
-	"hubbub/localserver/engine/evaluation"
 	"hubbub/localserver/engine/voiceprint"
 )
 
@@ -16,11 +15,9 @@ import (
 
 // trial is the result of one setting of the parameters.
 type trial struct {
-	der, split                []float64 // by set: DER in per cent, labels per speaker
-	miss, fa, conf, objective float64   // per cent, means over the sets
-	kept, returns             int
-	lost, speakers            int
-	recordings                []outcome
+	sets, recordings []figures
+	kept, returns    int
+	objective        float64 // mean over the sets, with the returns
 }
 
 // try runs one setting over the windows of all recordings.
@@ -37,22 +34,15 @@ func (ev *evaluator) try(p clustering.Params, all []windows, sets int) (trial, e
 			return t, err
 		}
 		outcomes[w.set] = append(outcomes[w.set], o)
-		t.recordings = append(t.recordings, o)
+		t.recordings = append(t.recordings, sum("", []outcome{o}))
 	}
-	n := float64(sets)
 	for _, o := range outcomes {
-		s := sum(o)
-		t.der = append(t.der, 100*s.score.DER)
-		t.split = append(t.split, split(s.labels))
-		t.miss += 100 * s.score.Miss / n
-		t.fa += 100 * s.score.FalseAlarm / n
-		t.conf += 100 * s.score.Confusion / n
-		t.kept += s.labels.Kept
-		t.returns += s.labels.Returns
-		t.lost += s.labels.Lost
-		t.speakers += s.labels.Speakers
-		t.objective += objective(figuresOf("", s)) / n
+		f := sum("", o)
+		t.sets = append(t.sets, f)
+		t.kept += f.Kept
+		t.returns += f.Returns
 	}
+	t.objective = t.mean(objective)
 	// A tenth of the returns under another label costs as much as 1.5 points.
 	if t.returns > 0 {
 		t.objective += 15 * float64(t.returns-t.kept) / float64(t.returns)
@@ -60,12 +50,20 @@ func (ev *evaluator) try(p clustering.Params, all []windows, sets int) (trial, e
 	return t, nil
 }
 
+// mean is a mean over the sets.
+func (t trial) mean(value func(figures) float64) (mean float64) {
+	for _, f := range t.sets {
+		mean += value(f) / float64(len(t.sets))
+	}
+	return mean
+}
+
 // split is the labels per speaker, 1 where no speaker was found.
-func split(l evaluation.LabelReport) float64 {
-	if l.Found == 0 {
+func (f figures) split() float64 {
+	if f.Split == nil {
 		return 1
 	}
-	return l.PerSpeaker()
+	return *f.Split
 }
 
 // objective is what parameters are chosen by, without returns. As much as a point of DER
@@ -73,10 +71,7 @@ func split(l evaluation.LabelReport) float64 {
 // label too many or too few in a third of the recordings. Users notice wrong
 // labels most.
 func objective(f figures) float64 {
-	g := 100*f.DER + 3*f.CountError
-	if f.Split != nil {
-		g += 30 * max(0, *f.Split-1)
-	}
+	g := 100*f.DER + 3*f.CountError + 30*max(0, f.split()-1)
 	if f.Speakers > 0 {
 		g += 30 * float64(f.Lost) / float64(f.Speakers)
 	}
@@ -86,18 +81,9 @@ func objective(f figures) float64 {
 // difference is t less base by recording: means of DER and objective (without returns)
 // with their standard errors.
 func (t trial) difference(base trial) string {
-	is, was := each(t.recordings), each(base.recordings)
-	m, e := difference(is, was, func(f figures) float64 { return 100 * f.DER })
-	g, h := difference(is, was, objective)
+	m, e := difference(t.recordings, base.recordings, func(f figures) float64 { return 100 * f.DER })
+	g, h := difference(t.recordings, base.recordings, objective)
 	return fmt.Sprintf("  by recording DER %+.2f ± %.2f objective %+.2f ± %.2f", m, e, g, h)
-}
-
-// each are the figures of every recording.
-func each(outcomes []outcome) (list []figures) {
-	for _, o := range outcomes {
-		list = append(list, figuresOf(o.name, sum([]outcome{o})))
-	}
-	return list
 }
 
 // meanError is the mean of x and its standard error.
@@ -114,11 +100,15 @@ func meanError(x []float64) (mean, err float64) {
 
 func (t trial) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "objective %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.objective, t.miss, t.fa, t.conf)
-	for i := range t.der {
-		fmt.Fprintf(&b, "  %5.2f/%.2f", t.der[i], t.split[i])
+	fmt.Fprintf(&b, "objective %6.2f  miss %5.2f fa %5.2f conf %5.2f ", t.objective, t.mean(func(f figures) float64 { return 100 * f.Miss }),
+		t.mean(func(f figures) float64 { return 100 * f.FalseAlarm }), t.mean(func(f figures) float64 { return 100 * f.Confusion }))
+	lost, speakers := 0, 0
+	for _, f := range t.sets {
+		fmt.Fprintf(&b, "  %5.2f/%.2f", 100*f.DER, f.split())
+		lost += f.Lost
+		speakers += f.Speakers
 	}
-	fmt.Fprintf(&b, "  lost %d/%d returns %d/%d", t.lost, t.speakers, t.kept, t.returns)
+	fmt.Fprintf(&b, "  lost %d/%d returns %d/%d", lost, speakers, t.kept, t.returns)
 	return b.String()
 }
 

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"text/tabwriter"
+	"time"
 
 	"hubbub/localserver/engine"
+	"hubbub/localserver/engine/evaluation"
 )
 
 const legend = `DER, miss, false alarm and confusion are per cent of the reference speech, overlap counted for each speaker.
@@ -30,7 +33,7 @@ func writeText(w io.Writer, tables []table, s settings) error {
 		if s.skipOverlap {
 			overlap = "overlap skipped"
 		}
-		pass := fmt.Sprintf("latency %v, at most %d labels", t.latency, s.maxSpeakers)
+		pass := fmt.Sprintf("latency %v, at most %d labels", s.latencies[i], s.maxSpeakers)
 		if s.offline {
 			pass = "second pass"
 		}
@@ -38,20 +41,18 @@ func writeText(w io.Writer, tables []table, s settings) error {
 			pass, engine.Version(), engine.WeightsVersion(), s.collar, overlap)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprint(tw, "set\tfiles\tminutes\tDER\tmiss\tfalse\tconf\tsplit\tlabels\tlost\tcount\texact\twithin 1\treturns\tsw/min\tlag p50\tp95\tRTF\t\n")
-		var all []outcome
-		for _, r := range t.results {
+		for _, set := range t.Sets {
 			if s.perFile {
-				for _, o := range r.outcomes {
-					row(tw, r.set+"/"+o.name, sum([]outcome{o}))
+				for _, r := range set.EachRecording {
+					row(tw, set.Name+"/"+r.Name, r)
 				}
 			}
-			if len(r.outcomes) > 1 || !s.perFile {
-				row(tw, r.set, sum(r.outcomes))
+			if set.Files > 1 || !s.perFile {
+				row(tw, set.Name, set)
 			}
-			all = append(all, r.outcomes...)
 		}
-		if len(t.results) > 1 {
-			row(tw, "all", sum(all))
+		if len(t.Sets) > 1 {
+			row(tw, "all", t.All)
 		}
 		if err := tw.Flush(); err != nil {
 			return err
@@ -64,20 +65,19 @@ func writeText(w io.Writer, tables []table, s settings) error {
 	return nil
 }
 
-func row(w io.Writer, name string, s summary) {
-	l := s.labels
+func row(w io.Writer, name string, f figures) {
 	fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t%d/%d\t%d of %d\t%.2f\t%.0f %%\t%.0f %%\t%d of %d\t%s\t%s\t%s\t%.4f\t\n",
-		name, s.files, s.seconds/60, 100*s.score.DER, 100*s.score.Miss, 100*s.score.FalseAlarm, 100*s.score.Confusion,
-		number(l.PerSpeaker()), l.Labels, l.Speakers, l.Lost, l.Speakers, float64(l.CountError)/float64(s.files),
-		100*float64(s.exact)/float64(s.files), 100*float64(s.close)/float64(s.files), l.Kept, l.Returns,
-		number(l.SwitchesPerMinute()), number(percentile(s.lags, 50)), number(percentile(s.lags, 95)), s.factor())
+		name, f.Files, f.Seconds/60, 100*f.DER, 100*f.Miss, 100*f.FalseAlarm, 100*f.Confusion,
+		figure(f.Split), f.Labels, f.Speakers, f.Lost, f.Speakers, f.CountError, 100*f.CountExact, 100*f.CountWithin1,
+		f.Kept, f.Returns, figure(f.Switches), figure(f.LagP50), figure(f.LagP95), f.RTF)
 }
 
-func (s summary) factor() float64 {
-	if s.seconds == 0 {
-		return 0
+// figure is a number of a row, which may be missing.
+func figure(x *float64) string {
+	if x == nil {
+		return "-"
 	}
-	return s.cpu.Seconds() / s.seconds
+	return number(*x)
 }
 
 func number(x float64) string {
@@ -87,7 +87,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// figures are a row of a table as JSON. Rates are fractions, times seconds.
+// figures are a row of a table. Rates are fractions, times seconds.
 type figures struct {
 	Name          string    `json:"name"`
 	Files         int       `json:"files"`
@@ -114,27 +114,49 @@ type figures struct {
 	EachRecording []figures `json:"recordings,omitempty"`
 }
 
-func figuresOf(name string, s summary) figures {
+// sum is the row of some recordings.
+func sum(name string, outcomes []outcome) figures {
+	f := figures{Name: name, Files: len(outcomes)}
+	var labels evaluation.LabelReport
+	var lags []time.Duration
+	var cpu time.Duration
+	exact, oneOff := 0.0, 0.0 // recordings with as many labels as speakers, and with one more or less
+	results := make([]evaluation.Result, len(outcomes))
+	for i, o := range outcomes {
+		results[i] = o.score.Result
+		labels.Add(o.labels)
+		lags = append(lags, o.lags...)
+		cpu += o.cpu
+		f.Seconds += o.seconds
+		switch o.labels.Labels - o.labels.Speakers {
+		case 0:
+			exact++
+		case -1, 1:
+			oneOff++
+		}
+	}
+	slices.Sort(lags)
 	finite := func(x float64) *float64 {
 		if math.IsNaN(x) {
 			return nil
 		}
 		return &x
 	}
-	return figures{
-		Name: name, Files: s.files, Seconds: s.seconds,
-		DER: s.score.DER, Miss: s.score.Miss, FalseAlarm: s.score.FalseAlarm, Confusion: s.score.Confusion, Total: s.score.Total,
-		Split: finite(s.labels.PerSpeaker()), Labels: s.labels.Labels, Speakers: s.labels.Speakers, Lost: s.labels.Lost,
-		CountError: float64(s.labels.CountError) / float64(s.files),
-		CountExact: float64(s.exact) / float64(s.files), CountWithin1: float64(s.close) / float64(s.files), Returns: s.labels.Returns, Kept: s.labels.Kept,
-		Switches: finite(s.labels.SwitchesPerMinute()),
-		LagP50:   finite(percentile(s.lags, 50)), LagP95: finite(percentile(s.lags, 95)), LagMax: finite(percentile(s.lags, 100)),
-		RTF: s.factor(),
+	score := evaluation.Sum(results...)
+	f.DER, f.Miss, f.FalseAlarm, f.Confusion, f.Total = score.DER, score.Miss, score.FalseAlarm, score.Confusion, score.Total
+	f.Split, f.Switches = finite(labels.PerSpeaker()), finite(labels.SwitchesPerMinute())
+	f.Labels, f.Speakers, f.Lost, f.Returns, f.Kept = labels.Labels, labels.Speakers, labels.Lost, labels.Returns, labels.Kept
+	files := float64(f.Files)
+	f.CountError, f.CountExact, f.CountWithin1 = float64(labels.CountError)/files, exact/files, (exact+oneOff)/files
+	f.LagP50, f.LagP95, f.LagMax = finite(percentile(lags, 50)), finite(percentile(lags, 95)), finite(percentile(lags, 100))
+	if f.Seconds > 0 {
+		f.RTF = cpu.Seconds() / f.Seconds
 	}
+	return f
 }
 
-// jsonTable is a table as JSON.
-type jsonTable struct {
+// table is the results of all sets at one latency, as --json writes it.
+type table struct {
 	Latency float64   `json:"latency"`
 	Engine  string    `json:"engine"`
 	Weights string    `json:"weights"`
@@ -142,20 +164,14 @@ type jsonTable struct {
 	All     figures   `json:"all"`
 }
 
-func jsonTables(tables []table) (list []jsonTable) {
-	for _, t := range tables {
-		b := jsonTable{Latency: t.latency.Seconds(), Engine: engine.Version(), Weights: engine.WeightsVersion()}
-		var all []outcome
-		for _, r := range t.results {
-			f := figuresOf(r.set, sum(r.outcomes))
-			for _, o := range r.outcomes {
-				f.EachRecording = append(f.EachRecording, figuresOf(o.name, sum([]outcome{o})))
-			}
-			b.Sets = append(b.Sets, f)
-			all = append(all, r.outcomes...)
+func newTable(latency time.Duration, sets []set, outcomes [][]outcome) table {
+	t := table{Latency: latency.Seconds(), Engine: engine.Version(), Weights: engine.WeightsVersion(), All: sum("all", slices.Concat(outcomes...))}
+	for i, s := range sets {
+		f := sum(s.name, outcomes[i])
+		for _, o := range outcomes[i] {
+			f.EachRecording = append(f.EachRecording, sum(o.name, []outcome{o}))
 		}
-		b.All = figuresOf("all", sum(all))
-		list = append(list, b)
+		t.Sets = append(t.Sets, f)
 	}
-	return list
+	return t
 }
