@@ -52,6 +52,9 @@ type Event struct {
 	Err string
 	// Received is when the message arrived; zero for one that was built here.
 	Received time.Time
+	// Lag is the time from the sending of the audio of a received start or end to its
+	// arrival; negative when no audio was sent.
+	Lag time.Duration
 }
 
 // IsTurn reports whether the event is the start or the end of a turn, and could be

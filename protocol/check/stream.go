@@ -29,9 +29,10 @@ type stream struct {
 	closeTook time.Duration // from end_of_stream to the close
 
 	mu     sync.Mutex
-	sent   []time.Time // when each chunk was sent
-	first  time.Time   // when the first event came
-	event  string      // the first event
+	begun  time.Time // when the first chunk was sent
+	sent   int       // chunks
+	first  time.Time // when the first event came
+	event  string    // the first event
 	events int
 	lags   []float32 // milliseconds
 	faults []string  // error messages, the first few
@@ -71,10 +72,9 @@ func (st *stream) add(e protocol.Event) {
 		if st.events++; st.events == 1 {
 			st.first, st.event = e.Received, fmt.Sprintf("%s of %s at %.3f s", e.Type, protocol.Label(e.Speaker), e.Timestamp)
 		}
-		if n := int64(len(st.sent)); n > 0 {
-			st.early = max(st.early, e.Timestamp-float64(n)*protocol.ChunkDuration.Seconds())
-			at := st.sent[min(max(protocol.ChunkBefore(e.Timestamp), 0), n-1)]
-			st.lags = append(st.lags, float32(e.Received.Sub(at).Seconds()*1000))
+		if e.Lag >= 0 {
+			st.early = max(st.early, e.Timestamp-float64(st.sent)*protocol.ChunkDuration.Seconds())
+			st.lags = append(st.lags, float32(millis(e.Lag)))
 		}
 	}
 }
@@ -141,7 +141,9 @@ func (c *checker) audio(ctx context.Context, s *Stage) error {
 			return err
 		}
 		st.mu.Lock()
-		st.sent = append(st.sent, time.Now())
+		if st.sent++; st.sent == 1 {
+			st.begun = time.Now()
+		}
 		st.mu.Unlock()
 		// Closing the stream ends a write that hangs.
 		timeout := time.AfterFunc(c.Limit, func() { _ = st.Close() })
@@ -184,8 +186,8 @@ func (c *checker) firstEvent(ctx context.Context, s *Stage) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.events > 0 {
-		s.Millis = millis(st.first.Sub(st.sent[0]))
-		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.sent[0]).Seconds(), st.events)
+		s.Millis = millis(st.first.Sub(st.begun))
+		s.Seen = fmt.Sprintf("%s, %.1f s after the first chunk; %d events in all", st.event, st.first.Sub(st.begun).Seconds(), st.events)
 		s.Details = map[string]any{"events": st.events}
 		st.turns.EndOpen(float64(len(c.Speech)) / protocol.SampleRate)
 		counts, fault := st.turns.Snapshot().Counts, ""

@@ -99,6 +99,7 @@ type Stream struct {
 	sendingState
 	clock       clockMap
 	sent        int64 // chunks
+	times       sentTimes
 	nextSeq     int64
 	pings       []ping    // unanswered, at most maxPings
 	lastPing    uint64    // number of the newest
@@ -184,10 +185,10 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		return fmt.Errorf("chunk %d cannot follow chunk %d", seq, next-1)
 	}
 	s.mu.Lock()
-	s.clock.add(s.sent, seq) // before the write: the response may come before that returns
+	s.clock.add(s.sent, seq)         // before the write: the response may come before that returns
+	s.times.add(begun.Sub(s.opened)) // likewise, and the time that the write waits for the service counts as lag
 	s.mu.Unlock()
 	s.frame = protocol.AppendChunk(s.frame[:0], samples)
-	s.tracer.sending(begun)
 	if err := s.write(websocket.BinaryMessage, s.frame); err != nil {
 		s.tracer.chunk(seq, begun, s.config.now(), 0, err)
 		return err
@@ -197,6 +198,34 @@ func (s *Stream) Send(ctx context.Context, seq int64, samples []float32) error {
 		s.tracer.chunk(seq, begun, s.config.now(), s.Stats().Ahead, nil)
 	}
 	return nil
+}
+
+// maxSentTimes is how many times of chunks are kept for the lag of events: five
+// minutes.
+const maxSentTimes = 3000
+
+// sentTimes is when the newest chunks began to be sent, since the opening of the stream.
+type sentTimes struct {
+	times  []time.Duration
+	chunks int // that were sent
+}
+
+func (t *sentTimes) add(at time.Duration) {
+	if t.times = append(t.times, at); len(t.times) >= 2*maxSentTimes {
+		t.times = append(t.times[:0], t.times[maxSentTimes:]...)
+	}
+	t.chunks++
+}
+
+// lag is the time since the chunk with the last sample before a timestamp of the
+// stream's clock was sent, or since the oldest that is kept; negative when none was.
+func (t *sentTimes) lag(timestamp float64, now time.Duration) time.Duration {
+	if t.chunks == 0 {
+		return -1
+	}
+	gone := t.chunks - len(t.times)
+	i := min(max(int(protocol.ChunkBefore(timestamp))-gone, 0), len(t.times)-1)
+	return max(now-t.times[i], 0)
 }
 
 // noteSent notes a chunk that was sent.

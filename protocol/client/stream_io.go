@@ -77,6 +77,7 @@ func (s *Stream) event(kind int, payload []byte) protocol.Event {
 	if e.IsTurn() {
 		s.mu.Lock()
 		s.decided = max(s.decided, min(e.Timestamp, protocol.MaxTimestamp))
+		e.Lag = s.times.lag(e.Timestamp, e.Received.Sub(s.opened))
 		s.mu.Unlock()
 	}
 	s.tracer.event(e, len(payload), s.onCaptureClock(e).Timestamp)

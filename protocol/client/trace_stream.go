@@ -20,9 +20,6 @@ const (
 	// sentPings is how many times of pings are kept: a pong may come after the
 	// next ping.
 	sentPings = 64
-	// sentTimes is how many times of chunks are kept for the lag of events: ten
-	// minutes.
-	sentTimes = 6000
 )
 
 // tracer is a client's trace.Tracer with the redactor in front of it. A nil one, of a
@@ -51,13 +48,11 @@ type streamTracer struct {
 	stream int
 	socket net.Conn
 
-	mu     sync.Mutex
-	begun  time.Time // when the newest chunk began to be sent
-	sent   []time.Time
-	chunks int64                // that were sent
-	next   int64                // number of the chunk that would follow without a gap
-	asked  time.Time            // when the socket was queried
-	pings  [sentPings]time.Time // when the newest were sent, by their numbers
+	mu    sync.Mutex
+	begun time.Time            // when the newest chunk began to be sent
+	next  int64                // number of the chunk that would follow without a gap
+	asked time.Time            // when the socket was queried
+	pings [sentPings]time.Time // when the newest were sent, by their numbers
 }
 
 // trace begins to trace a stream that was opened, before its goroutines are
@@ -107,22 +102,6 @@ func (t *streamTracer) socketNow(now time.Time) *trace.SocketState {
 	return nil
 }
 
-// sending notes that a chunk is about to be written: the time that the write
-// waits for the service counts as lag.
-func (t *streamTracer) sending(begun time.Time) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.sent) < sentTimes {
-		t.sent = append(t.sent, begun)
-	} else {
-		t.sent[t.chunks%sentTimes] = begun
-	}
-	t.chunks++
-}
-
 // chunk records a chunk whose write began and ended at these times.
 func (t *streamTracer) chunk(seq int64, begun, done time.Time, ahead time.Duration, err error) {
 	if t == nil {
@@ -144,22 +123,6 @@ func (t *streamTracer) chunk(seq int64, begun, done time.Time, ahead time.Durati
 	t.sink.Record(r) // it contains no secret
 }
 
-// lag is the time since the chunk with the last sample before a timestamp of the
-// stream's clock was sent; negative when that is not known.
-func (t *streamTracer) lag(timestamp float64, now time.Time) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.chunks == 0 {
-		return -1
-	}
-	chunk := protocol.ChunkBefore(timestamp)
-	if chunk >= 0 && chunk < t.chunks-int64(len(t.sent)) { // no longer kept
-		return -1
-	}
-	chunk = min(max(chunk, 0), t.chunks-1)
-	return max(now.Sub(t.sent[chunk%sentTimes]), 0)
-}
-
 // event records a message of the service. session is its time on the capture
 // clock, in seconds: after a resume, or after dropped audio, the stream's clock
 // is behind it.
@@ -178,7 +141,7 @@ func (t *streamTracer) event(e protocol.Event, size int, session float64) {
 		if session != e.Timestamp {
 			r.Text += fmt.Sprintf(" (session %.3f s)", session)
 		}
-		r.Lag = t.lag(e.Timestamp, e.Received)
+		r.Lag = e.Lag
 	case e.Type == protocol.TypeStreamState:
 		if s, ok := protocol.ParseStreamState(e); ok {
 			r.Text = fmt.Sprintf("%s at %.3f s", protocol.Clean(s.Status, 20), s.Timestamp)

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"hubbub/protocol"
@@ -15,9 +14,6 @@ import (
 // microphone. Then the oldest are dropped.
 const maxBehind = 50
 
-// maxSent is how many times of chunks are kept, a minute: later events have the lag of the oldest.
-const maxSent = 600
-
 // drainTimeout bounds the wait for the last events after the end of the audio. A
 // service closes within 2 s.
 const drainTimeout = 30 * time.Second
@@ -28,10 +24,6 @@ type stream struct {
 	samples []float32
 	reject  func(address string) bool
 	tally   *tally
-
-	mu   sync.Mutex
-	sent []time.Time // when the newest chunks were sent, in order
-	gone int         // how many before these were sent
 }
 
 // run sends all audio from start on and returns how the stream ended: nil when
@@ -92,8 +84,6 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 			copy(padded, chunk)
 			chunk = padded
 		}
-		// Before the write: the time that the service makes it wait is part of the lag.
-		s.chunkSent(time.Now())
 		if err := conn.Send(context.WithoutCancel(ctx), seq, chunk); err != nil {
 			return err
 		}
@@ -103,34 +93,11 @@ func (s *stream) send(ctx context.Context, start time.Time, conn *client.Stream)
 	return conn.EndOfStream(end)
 }
 
-func (s *stream) chunkSent(at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sent = append(s.sent, at); len(s.sent) > 2*maxSent {
-		s.gone += len(s.sent) - maxSent
-		s.sent = append(s.sent[:0], s.sent[len(s.sent)-maxSent:]...)
-	}
-}
-
 // receive measures the lag of events until the stream is over.
 func (s *stream) receive(conn *client.Stream) {
 	for e := range conn.Events() {
-		if !e.IsTurn() {
-			continue
-		}
-		if sent, ok := s.sentAt(e.Timestamp); ok {
-			s.tally.event(e.Received.Sub(sent))
+		if e.IsTurn() && e.Lag >= 0 { // else about audio that was never sent
+			s.tally.event(e.Lag)
 		}
 	}
-}
-
-// sentAt is when the audio up to a timestamp, in seconds of the capture clock, had
-// been sent: the time of the chunk that contains its last sample.
-func (s *stream) sentAt(timestamp float64) (time.Time, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.sent) == 0 {
-		return time.Time{}, false // an event about audio that was never sent
-	}
-	return s.sent[min(max(protocol.ChunkBefore(timestamp)-int64(s.gone), 0), int64(len(s.sent))-1)], true
 }
