@@ -65,32 +65,11 @@ func (p *Progress) skip() {
 	p.files--
 }
 
-// end ends the reading of a file: all that there is of it was read.
-func (p *Progress) end(stated, read time.Duration) {
+// add adds audio to one of the sums.
+func (p *Progress) add(sum *time.Duration, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total += read - stated
-}
-
-// add adds audio that was processed.
-func (p *Progress) add(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.processed += d
-}
-
-// addCompared adds audio whose speakers are compared.
-func (p *Progress) addCompared(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.compared += d
-}
-
-// addWords adds audio whose words are known.
-func (p *Progress) addWords(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.recognised += d
+	*sum += d
 }
 
 // Clear deletes the line.

@@ -69,18 +69,18 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 			first := i * capture.ChunkSamples
 			pass.Push(c.Sent()[first : first+c.Valid])
 		}
-		p.add(capture.ChunkDuration)
+		p.add(&p.processed, capture.ChunkDuration)
 		if result.Length += capture.ChunkDuration; result.Length > maxLength {
 			break
 		}
 	}
-	p.end(stated, result.Length)
+	p.add(&p.total, result.Length-stated) // all that there is was read
 	err = errors.Join(ctx.Err(), chunks.Err())
 	if result.Length > maxLength {
 		err = tooLong
 	}
 	if err != nil {
-		p.addCompared(result.Length) // nothing of this file is left to do
+		p.add(&p.compared, result.Length) // nothing of this file is left to do
 		return nil, err
 	}
 	results := make([]*offline.Result, tracks)
@@ -88,7 +88,7 @@ func Run(ctx context.Context, file string, selected capture.Channels, o offline.
 	for i, pass := range passes {
 		pass.Progress = func(share float64) {
 			now := time.Duration((float64(i) + share) / float64(tracks) * float64(result.Length))
-			p.addCompared(now - compared)
+			p.add(&p.compared, now-compared)
 			compared = now
 		}
 		if results[i], err = pass.Finish(ctx); err != nil {

@@ -25,7 +25,7 @@ func Transcribe(ctx context.Context, file string, r words.Recogniser, turns []pr
 		if err := recording.Audio(ctx, c.Seq*capture.ChunkSamples, c.Samples); err != nil {
 			break
 		}
-		p.addWords(capture.ChunkDuration)
+		p.add(&p.recognised, capture.ChunkDuration)
 	}
 	failed, first, err := recording.Finish(ctx)
 	if failed > 0 {
