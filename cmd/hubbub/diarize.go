@@ -311,10 +311,7 @@ func (d *diarizer) flush() error {
 func (d *diarizer) render(w io.Writer, c recording.Content, dir string) error {
 	switch output := d.flags.output.value; output {
 	case "lines", "json", "rttm":
-		p, err := plain.NewPrinter(w, plain.Format(output), c.Info.Name)
-		if err != nil {
-			return err
-		}
+		p := plain.NewPrinter(w, plain.Format(output), c.Info.Name)
 		for _, t := range c.Turns {
 			if err := p.Turn(t); err != nil {
 				return err

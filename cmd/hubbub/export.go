@@ -219,10 +219,7 @@ func (a *App) printChanges(changes []secondpass.Change) error {
 		return nil
 	}
 	a.notice("the second pass changed %s (- removed, + added):", display.Count(int64(len(changes)), "turn"))
-	p, err := plain.NewPrinter(a.Stderr, plain.FormatLines, "")
-	if err != nil {
-		return err
-	}
+	p := plain.NewPrinter(a.Stderr, plain.FormatLines, "")
 	for _, c := range changes {
 		sign := "-"
 		if c.Added {

@@ -32,7 +32,7 @@ func (d *textDisplay) Traced(ctx context.Context) (context.Context, *Tracer) {
 	return printTrace(ctx, d.streams.Stdout)
 }
 
-func (d *textDisplay) open(v view) (err error) {
+func (d *textDisplay) open(v view) error {
 	d.view = v
 	about := v.about()
 	for _, notice := range []string{about.Notice, watchNotice(v.state())} {
@@ -40,8 +40,8 @@ func (d *textDisplay) open(v view) (err error) {
 			d.streams.notice(notice)
 		}
 	}
-	d.out, err = plain.NewPrinter(d.streams.Stdout, d.format, about.Base)
-	return err
+	d.out = plain.NewPrinter(d.streams.Stdout, d.format, about.Base)
+	return nil
 }
 
 func (d *textDisplay) run(ctx context.Context) error {

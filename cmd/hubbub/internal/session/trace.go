@@ -62,12 +62,10 @@ func printTrace(ctx context.Context, w io.Writer) (context.Context, *Tracer) {
 	queue := trace.NewQueue(traceQueue)
 	printed := make(chan error, 1)
 	go func() {
-		out, err := plain.NewPrinter(w, plain.FormatWire, "")
+		out := plain.NewPrinter(w, plain.FormatWire, "")
+		var err error
 		for r := range queue.Records() {
-			if err == nil {
-				err = out.Wire(r)
-			}
-			if err != nil { // the queued records cannot be printed either
+			if err = out.Wire(r); err != nil { // which the queued records repeat
 				cancel(errTraceOutput)
 				queue.Close()
 			}
