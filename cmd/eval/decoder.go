@@ -43,7 +43,7 @@ func (ev *evaluator) exportDecoder(ctx context.Context, sets []set) error {
 
 func (ev *evaluator) exportRecording(ctx context.Context, r recording) error {
 	w := windows{rec: r}
-	if err := ev.infer(ctx, &w, ev.hop*chunkSamples); err != nil {
+	if err := ev.infer(ctx, &w); err != nil {
 		return err
 	}
 	head := decoderRecord{Reference: r.ref, Regions: r.uem}

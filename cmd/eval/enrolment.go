@@ -50,7 +50,7 @@ func (ev *evaluator) readEnrolment(ctx context.Context) (*enrolment, error) {
 		}
 		e.sets = append(e.sets, sets...)
 	}
-	if e.meetings, err = ev.runNetworks(ctx, e.sets, ev.hop*chunkSamples); err != nil {
+	if e.meetings, err = ev.runNetworks(ctx, e.sets); err != nil {
 		return nil, err
 	}
 	names := map[string]bool{}

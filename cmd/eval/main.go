@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
@@ -67,10 +66,8 @@ type settings struct {
 	json        bool
 	against     string
 	out         string
-	profile     string
 
 	set, values    []string
-	hop            int
 	windowsFile    string // --windows
 	decoderDir     string // --decoder
 	program        string
@@ -105,10 +102,8 @@ func (s *settings) flags(latencies *[]string) *pflag.FlagSet {
 	f.BoolVar(&s.offline, "offline", false, "run the second pass over whole recordings instead of the live engine; --set then changes its parameters")
 	f.BoolVar(&s.known, "known", false, "and tell it the number of speakers of the reference")
 	f.StringVar(&s.out, "out", "", "folder to write the hypotheses to, as LATENCY/X.rttm")
-	f.StringVar(&s.profile, "cpuprofile", "", "file to write a CPU profile to")
 	f.StringSliceVar(&s.set, "set", nil, "for tuning: NAME=NUMBER, a parameter of the clustering")
 	f.StringSliceVar(&s.values, "sweep", nil, "for tuning: NAME=NUMBER/NUMBER/..., tries each, and prints the difference by recording with its standard error")
-	f.IntVar(&s.hop, "hop", 2, "for tuning: tenths of a second between windows")
 	f.StringVar(&s.windowsFile, "windows", "", "for tuning: file that keeps the output of the networks for the next run")
 	f.StringVar(&s.decoderDir, "decoder", "", "for training: folder to write what the decoder (with --offline that of the second pass) sees of each recording to, instead of scoring")
 	f.StringVar(&s.enrolment, "enrolment", "", "measure voiceprints: folder that localserver/engine/training/enrolment.py has made")
@@ -224,18 +219,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if s.profile != "" {
-		file, err := os.Create(s.profile)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-
 	ev := &evaluator{
 		settings: s,
 		options:  evaluation.Options{Collar: s.collar, SkipOverlap: s.skipOverlap},

@@ -51,7 +51,7 @@ func (ev *evaluator) measure(ctx context.Context, sets []set) ([]table, error) {
 		}
 	}
 	if ev.offline && ev.windowsFile != "" {
-		all, err := ev.runNetworks(ctx, sets, 0)
+		all, err := ev.runNetworks(ctx, sets)
 		if err != nil {
 			return nil, err
 		}

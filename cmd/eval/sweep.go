@@ -120,7 +120,7 @@ func (ev *evaluator) sweep(ctx context.Context, sets []set, w io.Writer) error {
 			return err
 		}
 	}
-	all, err := ev.runNetworks(ctx, sets, ev.hop*chunkSamples)
+	all, err := ev.runNetworks(ctx, sets)
 	if err != nil {
 		return err
 	}

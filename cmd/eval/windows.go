@@ -64,11 +64,14 @@ func (ev *evaluator) runEngineOn(w *windows, p clustering.Params, people []voice
 	return events, emitted, hyp, err
 }
 
-// runNetworks gives the windows of all recordings, hop samples apart, or with
-// --offline those of the second pass. With --windows it reads them from that file, or writes them to it.
-func (ev *evaluator) runNetworks(ctx context.Context, sets []set, hop int) ([]windows, error) {
+// hop is how many samples the windows of the live engine are apart.
+const hop = 2 * chunkSamples
+
+// runNetworks gives the windows of all recordings: those of the live engine, or with
+// --offline of the second pass. With --windows it reads them from that file, or writes them to it.
+func (ev *evaluator) runNetworks(ctx context.Context, sets []set) ([]windows, error) {
 	if ev.windowsFile != "" {
-		if all, ok, err := loadWindows(ev.windowsFile, sets, ev.networks(hop)); ok || err != nil {
+		if all, ok, err := loadWindows(ev.windowsFile, sets, ev.networks()); ok || err != nil {
 			return all, err
 		}
 	}
@@ -78,28 +81,29 @@ func (ev *evaluator) runNetworks(ctx context.Context, sets []set, hop int) ([]wi
 	}
 	err := ev.eachRecording(ctx, sets, func(ctx context.Context, i, j int, r recording) error {
 		bySet[i][j] = windows{set: i, rec: r}
-		return ev.infer(ctx, &bySet[i][j], hop)
+		return ev.infer(ctx, &bySet[i][j])
 	})
 	all := slices.Concat(bySet...)
 	if err != nil {
 		return nil, err
 	}
 	if ev.windowsFile != "" {
-		return all, saveWindows(ev.windowsFile, all, ev.networks(hop))
+		return all, saveWindows(ev.windowsFile, all, ev.networks())
 	}
 	return all, nil
 }
 
 // networks says what else than the recordings the output of the networks depends on.
-func (ev *evaluator) networks(hop int) string {
+func (ev *evaluator) networks() string {
+	apart := hop
 	if ev.offline {
-		hop = 0 // that of the second pass
+		apart = 0 // that of the second pass
 	}
-	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), hop, ev.gain)
+	return fmt.Sprintf("weights %s, hop %d, gain %g", engine.WeightsVersion(), apart, ev.gain)
 }
 
 // infer runs the networks over one recording.
-func (ev *evaluator) infer(ctx context.Context, w *windows, hop int) error {
+func (ev *evaluator) infer(ctx context.Context, w *windows) error {
 	samples, err := capture.Decode(ctx, capture.Spec{Input: w.rec.audio})
 	if err != nil {
 		return err
