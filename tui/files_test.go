@@ -20,7 +20,6 @@ func TestRecordKey(t *testing.T) {
 	var text string
 	var fails error
 	m.o.Record = func() (string, error) { return text, fails }
-	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
 	text = "recording into /tmp/monday"
 	cmd := press(m, "R")

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -39,8 +40,6 @@ const (
 	listScreen // the timeline with the list of turns; other keys are the timeline's
 	microphoneScreen
 	anyScreen
-
-	screens = anyScreen + 1
 )
 
 func newBindings() []binding {
@@ -131,22 +130,9 @@ func newBindings() []binding {
 	}
 }
 
-// bindKeys indexes the bindings that are available with the options.
+// bindKeys keeps the bindings that are available with the options.
 func (m *model) bindKeys() {
-	for _, b := range m.o.Keys.bindings() {
-		if b.available(m.o) {
-			m.bindings = append(m.bindings, b)
-		}
-	}
-	for i := range m.bindings {
-		b := &m.bindings[i]
-		if m.byKey[b.on] == nil {
-			m.byKey[b.on] = map[string]*binding{}
-		}
-		for _, k := range b.keys {
-			m.byKey[b.on][k] = b
-		}
-	}
+	m.bindings = slices.DeleteFunc(m.o.Keys.bindings(), func(b binding) bool { return !b.available(m.o) })
 }
 
 // screen is what the keys apply to now.
@@ -163,15 +149,31 @@ func (m *model) screen() screen {
 	return timelineScreen
 }
 
+// active are the bindings that apply now. Of several with the same key or name, the
+// first counts.
+func (m *model) active() (all []*binding) {
+	screens := []screen{m.screen(), anyScreen}
+	if m.screen() == listScreen {
+		screens = append(screens, timelineScreen)
+	}
+	for _, on := range screens {
+		for i := range m.bindings {
+			if b := &m.bindings[i]; b.on == on {
+				all = append(all, b)
+			}
+		}
+	}
+	return all
+}
+
 // bound is the binding of a key on this screen, or nil.
 func (m *model) bound(key string) *binding {
-	if b := m.byKey[m.screen()][key]; b != nil {
-		return b
+	for _, b := range m.active() {
+		if slices.Contains(b.keys, key) {
+			return b
+		}
 	}
-	if b := m.byKey[anyScreen][key]; b != nil || m.screen() != listScreen {
-		return b
-	}
-	return m.byKey[timelineScreen][key]
+	return nil
 }
 
 // shortHelp is what the binding does, in one word.
@@ -195,7 +197,7 @@ func (b binding) keyText(ascii bool) string {
 // key handles a key message. Keys in quick succession can arrive as one message
 // with several runes.
 func (m *model) key(msg tea.KeyMsg) tea.Cmd {
-	b := m.byKey[anyScreen][msg.String()]
+	b := m.bound(msg.String())
 	always := b != nil && b.always && len(msg.Runes) == 0 // else it is a character
 	if m.input != nil && !always {
 		return m.inputKey(msg)

@@ -51,7 +51,6 @@ func TestChooseMicrophone(t *testing.T) {
 			{Input: "parec:2", Name: "Headset", System: "parec"},
 		}}
 		m.o.Microphones = devices
-		m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 		m.bindKeys()
 		cmd := press(m, "i")
 		screenHas(t, m, "looking for microphones")
@@ -96,7 +95,6 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 		{Input: "mic:0", Name: "default", System: "ALSA", Default: true, Used: true},
 		{Input: "mic:1", Name: "USB", System: "ALSA"},
 	}}
-	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
 	answerTo(m, press(m, "i"))
 	screenHas(t, m, "Devices connected later need a restart, or a recorder (parec, ffmpeg).")
@@ -108,7 +106,6 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 func TestMouseBelowTheMicrophones(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)
 	m.o.Microphones = &fakeMicrophones{list: []display.Microphone{{Input: "mic:0", Name: "default", Used: true}}}
-	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
 	answerTo(m, press(m, "i"))
 	for _, button := range []tea.MouseButton{tea.MouseButtonLeft, tea.MouseButtonWheelUp} {

@@ -49,7 +49,6 @@ type model struct {
 	theme    *canvas.Theme
 	glyphs   *canvas.Glyphs
 	bindings []binding
-	byKey    [screens]map[string]*binding
 	now      func() time.Time
 	w, h     int
 

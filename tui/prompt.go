@@ -304,16 +304,12 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 // The commands by name: what the keys of the present screen do, for users who
 // know a word and not the key.
 
-// commandNames are the commands of this screen, sorted. Those of the list stand
-// before those of the timeline, whose keys they replace.
+// commandNames are the commands of this screen.
 func (m *model) commandNames() map[string]*binding {
 	names := map[string]*binding{}
-	for i := range m.bindings {
-		b := &m.bindings[i]
-		if b.name != "" && b.name != "command" && (b.on == m.screen() || b.on == anyScreen || m.screen() == listScreen && b.on == timelineScreen) {
-			if known := names[b.name]; known == nil || known.on == timelineScreen {
-				names[b.name] = b
-			}
+	for _, b := range m.active() {
+		if b.name != "" && b.name != "command" && names[b.name] == nil {
+			names[b.name] = b
 		}
 	}
 	return names

@@ -18,7 +18,6 @@ func voiceModel(t *testing.T) (*model, *tuitest.Memory) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 34)
 	f := &tuitest.Memory{}
 	m.o.Memory = f
-	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
 	m.bindKeys()
 	return m, f
 }
