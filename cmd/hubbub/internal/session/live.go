@@ -45,8 +45,8 @@ type LiveParts struct {
 	Recorder    *recording.Recorder
 	Record      string // folder of the first recording; "" = none was named
 	Annotations *protocol.AnnotationsStore
-	Voices      VoiceLearner  // nil = voices are not learnt
-	Transcriber *Transcriber  // nil = no recogniser
+	Voices      VoiceLearner // nil = voices are not learnt
+	Transcriber *Transcriber
 	Server      string        // display name
 	Latency     time.Duration // of the built-in server; 0 = unknown
 	Shared      bool          // others can watch the stream
@@ -90,7 +90,7 @@ func (l *Live) SkipWords() bool {
 		return false
 	}
 	l.skipWords()
-	return l.Transcriber != nil || l.Stream.Words()
+	return l.Transcriber.queue != nil || l.Stream.Words()
 }
 
 // end ends the input. What was captured is still sent and decided.
@@ -192,11 +192,11 @@ func (l *Live) receive(d Display) error {
 				continue
 			}
 			out.event(l.Chunks.Stats().Position.Seconds(), u.Event)
-		case t := <-l.Transcriber.results():
+		case t := <-l.Transcriber.transcripts:
 			out.transcript(t)
 		case <-out.due():
 			out.release()
-		case err := <-l.Transcriber.failed():
+		case err := <-l.Transcriber.failures:
 			out.keep(d.notice(describeFailure(err), false))
 		case <-wait.C:
 			switch {

@@ -122,7 +122,7 @@ type output struct {
 	timeline    *protocol.Timeline
 	rec         *recording.Recorder
 	display     Display
-	transcriber *Transcriber // nil = none
+	transcriber *Transcriber
 	// fromService says that the service sends the words of each turn.
 	fromService bool
 	end         func() // of the source

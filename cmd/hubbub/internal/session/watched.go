@@ -84,7 +84,7 @@ func (w *Watched) run(_ context.Context, d Display) error {
 
 // receive delivers events until the stream is over.
 func (w *Watched) receive(d Display) error {
-	out := output{timeline: w.timeline, rec: w.Recorder, display: d, fromService: w.Stream.Words(), end: w.end}
+	out := output{timeline: w.timeline, rec: w.Recorder, display: d, transcriber: &Transcriber{}, fromService: w.Stream.Words(), end: w.end}
 	for {
 		var u client.Update
 		var more bool

@@ -17,12 +17,12 @@ import (
 // without them.
 const wordsWait = 10 * time.Second
 
-// Transcriber passes the audio and the turns of a session to a speech recogniser. A
-// nil *Transcriber does nothing.
+// Transcriber passes the audio and the turns of a session to a speech recogniser. The
+// zero value has none.
 type Transcriber struct {
-	queue       *words.Queue
-	transcripts chan protocol.Turn
-	failures    chan error // holds one that is not shown yet; the queue counts all
+	queue       *words.Queue       // nil = no recogniser
+	transcripts chan protocol.Turn // the words of turns, in order
+	failures    chan error         // holds one that is not shown yet; the queue counts all
 	late        atomic.Int64
 	closing     chan struct{}
 	close       func()
@@ -32,7 +32,7 @@ type Transcriber struct {
 // gets it closes it.
 func NewTranscriber(r words.Recogniser) *Transcriber {
 	if r == nil {
-		return nil
+		return &Transcriber{}
 	}
 	t := &Transcriber{transcripts: make(chan protocol.Turn), failures: make(chan error, 1), closing: make(chan struct{})}
 	t.queue = words.NewQueue(words.Options{
@@ -59,47 +59,25 @@ func NewTranscriber(r words.Recogniser) *Transcriber {
 
 // Close ends the queue; what is being recognised is discarded.
 func (t *Transcriber) Close() {
-	if t != nil {
+	if t.queue != nil {
 		t.close()
-	}
-}
-
-func (t *Transcriber) addLate() {
-	if t != nil {
-		t.late.Add(1)
 	}
 }
 
 // audio adds a chunk of the session.
 func (t *Transcriber) audio(c capture.Chunk) {
-	if t != nil {
+	if t.queue != nil {
 		t.queue.Audio(c.Seq*capture.ChunkSamples, c.Samples)
 	}
 }
 
 // turn asks for the words of a turn; false = it gets none.
 func (t *Transcriber) turn(turn protocol.Turn) bool {
-	return t != nil && protocol.Round1ms(turn.End-turn.Start) >= words.MinTurn && t.queue.Turn(turn)
-}
-
-// results are the words of turns, in the order of turn.
-func (t *Transcriber) results() <-chan protocol.Turn {
-	if t == nil {
-		return nil
-	}
-	return t.transcripts
-}
-
-// failed are the failures of the recogniser, the first of consecutive ones.
-func (t *Transcriber) failed() <-chan error {
-	if t == nil {
-		return nil
-	}
-	return t.failures
+	return t.queue != nil && protocol.Round1ms(turn.End-turn.Start) >= words.MinTurn && t.queue.Turn(turn)
 }
 
 func (t *Transcriber) notices() (out []string) {
-	if t == nil {
+	if t.queue == nil {
 		return nil
 	}
 	stats := t.queue.Stats()
@@ -156,7 +134,7 @@ func (o *output) serviceOver() {
 
 // skipWords displays the turns that are held, and holds no more.
 func (o *output) skipWords() {
-	o.fromService, o.transcriber = false, nil
+	o.fromService, o.transcriber = false, &Transcriber{}
 	for i := range o.held {
 		o.held[i].ready = true
 	}
@@ -179,7 +157,7 @@ func (o *output) release() {
 			if time.Now().Before(h.until) {
 				return
 			}
-			o.transcriber.addLate()
+			o.transcriber.late.Add(1)
 		}
 		o.keep(o.display.turn(h.Turn))
 	}
@@ -188,7 +166,7 @@ func (o *output) release() {
 // wordsFailed reports a failure of the recogniser that was not reported yet.
 func (o *output) wordsFailed() {
 	select {
-	case err := <-o.transcriber.failed():
+	case err := <-o.transcriber.failures:
 		o.keep(o.display.notice(describeFailure(err), false))
 	default:
 	}

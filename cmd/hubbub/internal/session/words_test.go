@@ -56,7 +56,7 @@ func TestWordsAreWaitedFor(t *testing.T) {
 			out.turns(slices.Clone(turns))
 			for out.waiting() {
 				select {
-				case text := <-w.results():
+				case text := <-w.transcripts:
 					out.transcript(text)
 				case <-out.due():
 					out.release()
