@@ -142,7 +142,7 @@ func TestGoldenViews(t *testing.T) {
 				s := tuitest.State(tuitest.Turns(6, 400, 7), 375.2, 1)
 				s.Gaps = []protocol.Span{{Start: 100, End: 130}, {Start: 360, End: 362.5}}
 				m := testModel(s, size[0], size[1])
-				m.annotations = protocol.NewAnnotationsStore(tuitest.Annotations(375))
+				m.annotations = protocol.NewAnnotationsStore(sampleAnnotations(375))
 				m.glyphs = canvas.NewGlyphs(c.ascii, false)
 				press(m, c.keys...)
 				golden(t, name, plainScreen(m))
@@ -224,4 +224,15 @@ func TestNoColorKeepsAttributesOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sampleAnnotations are names of several scripts, a merge and bookmarks.
+func sampleAnnotations(at float64) (a protocol.Annotations) {
+	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
+		a, _ = a.Rename(label, name)
+	}
+	a, _ = a.Merge("SPEAKER_05", "SPEAKER_04")
+	a, _ = a.Bookmark(at-12.3, "decision: ship it on Friday")
+	a, _ = a.Bookmark(at/3, "question about the budget")
+	return a
 }

@@ -27,9 +27,9 @@ func TestAccessible(t *testing.T) {
 	say(nil)
 	say(nil) // nothing new, nothing said
 	s.Conn = display.Open
-	say(func() { a.Turn(tuitest.ThreeTurns[0]) })
+	say(func() { a.Turn(threeTurns[0]) })
 	s.Position, s.Sent, s.ChunksSent, s.Level.Peak = 20, 20, 200, 0.4
-	say(func() { a.Turn(tuitest.ThreeTurns[2]) })
+	say(func() { a.Turn(threeTurns[2]) })
 	s.Dropped = 1
 	say(func() { a.Error("Invalid chunk size\x1b[2J") })
 	s.Dropped, s.Overflows = 4, 2
@@ -46,8 +46,8 @@ func TestAccessible(t *testing.T) {
 	s.Conn, s.ConnReason = display.Failed, "connection lost"
 	say(nil)
 	s.Timeline.Lanes = []protocol.Lane{
-		{Speaker: "SPEAKER_00", Turns: tuitest.ThreeTurns[:1], Talk: 61},
-		{Speaker: "SPEAKER_01", Turns: tuitest.ThreeTurns[1:], Talk: 20.4},
+		{Speaker: "SPEAKER_00", Turns: threeTurns[:1], Talk: 61},
+		{Speaker: "SPEAKER_01", Turns: threeTurns[1:], Talk: 20.4},
 	}
 	a.Summary(s)
 	want := `Listening to meeting.wav.

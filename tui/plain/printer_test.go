@@ -11,8 +11,14 @@ import (
 	"hubbub/protocol"
 	"hubbub/protocol/trace"
 	"hubbub/tui/display"
-	"hubbub/tui/tuitest"
 )
+
+// threeTurns are the turns of two people, with times that need rounding.
+var threeTurns = []protocol.Turn{
+	{Speaker: "SPEAKER_00", Start: 1.24, End: 3.863},
+	{Speaker: "SPEAKER_01", Start: 3.5, End: 4},
+	{Speaker: "SPEAKER_00", Start: 3599.9996, End: 3725.0494},
+}
 
 func TestPrinterFormats(t *testing.T) {
 	events := []protocol.Event{
@@ -41,7 +47,7 @@ func TestPrinterFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := b.Len()
-			if err := p.Turn(tuitest.ThreeTurns[i]); err != nil {
+			if err := p.Turn(threeTurns[i]); err != nil {
 				t.Fatal(err)
 			}
 			if format != FormatEvents && b.Len() == before {
@@ -75,10 +81,10 @@ func TestPrinterTellsAClosedPipe(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	p := NewPrinter(w, FormatLines, "live")
-	if err := p.Turn(tuitest.ThreeTurns[0]); !errors.Is(err, ErrOutputClosed) {
+	if err := p.Turn(threeTurns[0]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("a pipe without a reader gives %v", err)
 	}
-	if err := p.Turn(tuitest.ThreeTurns[1]); !errors.Is(err, ErrOutputClosed) {
+	if err := p.Turn(threeTurns[1]); !errors.Is(err, ErrOutputClosed) {
 		t.Errorf("the second call gives %v", err)
 	}
 	if err := NewAccessible(w, display.Controls{}).Error("x"); !errors.Is(err, ErrOutputClosed) {
@@ -93,7 +99,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestPrinterKeepsItsFirstError(t *testing.T) {
 	p := NewPrinter(full{}, FormatLines, "live")
 	for range 2 {
-		if err := p.Turn(tuitest.ThreeTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
+		if err := p.Turn(threeTurns[0]); err == nil || errors.Is(err, ErrOutputClosed) || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("a full disk gives %v", err)
 		}
 	}

@@ -95,26 +95,8 @@ func State(turns []protocol.Turn, position, latency float64) display.State {
 	return s
 }
 
-// Annotations are names of several scripts, a merge and bookmarks.
-func Annotations(at float64) (a protocol.Annotations) {
-	for label, name := range map[string]string{"SPEAKER_00": "Anna Löwe", "SPEAKER_01": "李雷", "SPEAKER_02": "Çağla"} {
-		a, _ = a.Rename(label, name)
-	}
-	a, _ = a.Merge("SPEAKER_05", "SPEAKER_04")
-	a, _ = a.Bookmark(at-12.3, "decision: ship it on Friday")
-	a, _ = a.Bookmark(at/3, "question about the budget")
-	return a
-}
-
 // FourSpeakers are the turns of four people in more than an hour.
 var FourSpeakers = Turns(4, 4000, 7)
-
-// ThreeTurns are the turns of two people, with times that need rounding.
-var ThreeTurns = []protocol.Turn{
-	{Speaker: "SPEAKER_00", Start: 1.24, End: 3.863},
-	{Speaker: "SPEAKER_01", Start: 3.5, End: 4},
-	{Speaker: "SPEAKER_00", Start: 3599.9996, End: 3725.0494},
-}
 
 // Player records its calls.
 type Player struct {
