@@ -23,13 +23,13 @@ func openTerminal(ctx context.Context, dir, env string, command []string) (*term
 	t := &terminal{socket: filepath.Join(dir, "tmux"), output: filepath.Join(dir, "output")}
 	pid, begin := filepath.Join(dir, "pid"), filepath.Join(dir, "begin")
 	// The program waits until every byte of it is counted.
-	line := fmt.Sprintf("echo $$ >%s; while ! test -e %s; do sleep 0.1; done; exec %s", quote(pid), quote(begin), quoteAll(command))
-	err := t.tmux(ctx, "-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
-		"-e", "COLORTERM=truecolor", "-e", env, "sh", "-c", line)
+	const wait = `echo $$ >"$1"; while ! test -e "$2"; do sleep 0.1; done; shift 2; exec "$@"`
+	err := t.tmux(ctx, append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows),
+		"-e", "COLORTERM=truecolor", "-e", env, "sh", "-c", wait, "sh", pid, begin}, command...)...)
 	if err != nil {
 		return nil, err
 	}
-	err = t.tmux(ctx, "pipe-pane", "-o", "exec cat >"+quote(t.output))
+	err = t.tmux(ctx, "pipe-pane", "-o", "exec cat >'"+t.output+"'")
 	for ; err == nil && t.pid == 0; time.Sleep(50 * time.Millisecond) {
 		raw, _ := os.ReadFile(pid)
 		t.pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))
@@ -55,14 +55,4 @@ func (t *terminal) tmux(ctx context.Context, args ...string) error {
 		return fmt.Errorf("tmux %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
 	}
 	return nil
-}
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func quoteAll(words []string) string {
-	q := make([]string, len(words))
-	for i, w := range words {
-		q[i] = quote(w)
-	}
-	return strings.Join(q, " ")
 }
