@@ -9,10 +9,6 @@ import (
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
-
-	"hubbub/protocol"
-	"hubbub/protocol/trace"
-	"hubbub/tui/display"
 )
 
 // KeySetting gives keys to a command, instead of its own.
@@ -133,10 +129,6 @@ func shownKey(key string, ascii bool) string {
 // conflict is an error if a key of the setting also means something else where the
 // command has it.
 func (k Keymap) conflict(s KeySetting) error {
-	live, replay := everything(false), everything(true)
-	together := func(a, b binding) bool {
-		return a.available(live) && b.available(live) || a.available(replay) && b.available(replay)
-	}
 	all := k.bindings()
 	for _, b := range all {
 		if !s.means(b) {
@@ -144,7 +136,8 @@ func (k Keymap) conflict(s KeySetting) error {
 		}
 		for _, other := range all {
 			same := b.on == other.on && b.name == other.name
-			if same || !together(b, other) || b.on != other.on && b.on != anyScreen && other.on != anyScreen {
+			apart := b.in != other.in && b.in != anySession && other.in != anySession
+			if same || apart || b.on != other.on && b.on != anyScreen && other.on != anyScreen {
 				continue
 			}
 			for _, key := range b.keys {
@@ -156,24 +149,6 @@ func (k Keymap) conflict(s KeySetting) error {
 	}
 	return nil
 }
-
-// everything are options with which all bindings are available, those of a
-// replay or those of other sessions.
-func everything(replay bool) Options {
-	o := Options{SaveWire: func([]byte) (string, error) { return "", nil }, Controls: display.Controls{
-		Memory: struct{ display.VoiceMemory }{}, Microphones: struct{ display.Microphones }{},
-		Export: func(protocol.Annotations) (string, error) { return "", nil },
-		Record: func() (string, error) { return "", nil },
-		Wire:   func() trace.Snapshot { return trace.Snapshot{} },
-	}}
-	if replay {
-		o.Player = struct{ display.Player }{}
-	}
-	return o
-}
-
-// available reports whether the binding is there with the options.
-func (b binding) available(o Options) bool { return b.needs == nil || b.needs(o) }
 
 // Key is the key of a command of the timeline, as the screen shows it.
 func (k Keymap) Key(command string) string {

@@ -23,9 +23,10 @@ type binding struct {
 	help  string   // "" = the one before has it: it does the opposite
 	short string   // help where there is little room; "" = hint, or help
 	do    func(*model) tea.Cmd
-	on    screen             // where the key means this
-	digit func(*model, int)  // instead of do, for keys that are digits: 0 is key 1
-	needs func(Options) bool // nil = always available
+	on    screen            // where the key means this
+	digit func(*model, int) // instead of do, for keys that are digits: 0 is key 1
+	in    sessionKind
+	needs func(Options) bool // nil = always available there
 
 	always   bool   // also while text is typed or a question is asked
 	opposite string // key of the binding after it, if that has no help; "" = none
@@ -42,21 +43,33 @@ const (
 	anyScreen
 )
 
+// sessionKind is the kind of sessions that have a binding.
+type sessionKind uint8
+
+const (
+	anySession sessionKind = iota
+	replays
+	noReplays
+)
+
+// available reports whether the binding is there with the options.
+func (b binding) available(o Options) bool {
+	return (b.in == anySession || (b.in == replays) == (o.Player != nil)) && (b.needs == nil || b.needs(o))
+}
+
 func newBindings() []binding {
-	player := func(o Options) bool { return o.Player != nil }
-	noPlayer := func(o Options) bool { return o.Player == nil }
 	hasWire := func(o Options) bool { return o.Wire != nil }
 	return []binding{
 		{keys: []string{"q", "Q"}, name: "quit", hint: "quit", help: "quit", on: anyScreen, do: (*model).quit},
 		{keys: []string{"ctrl+c"}, name: "interrupt", help: "interrupt", on: anyScreen, do: (*model).interrupt, always: true},
 		{keys: []string{"?", "h", "f1"}, name: "help", hint: "help", help: "this help", on: anyScreen, do: view(action((*model).nextHelpPage))},
 		{keys: []string{"esc"}, name: "back", help: "back, deselect", short: "back", do: action((*model).back)},
-		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", needs: noPlayer, do: action((*model).toggleFreeze)},
-		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", needs: player, do: action((*model).togglePause)},
-		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", needs: player, do: seekBy(-10)},
-		{keys: []string{"."}, name: "seek forward", needs: player, do: seekBy(10)},
-		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", needs: player, do: faster(-1)},
-		{keys: []string{">"}, name: "faster", needs: player, do: faster(1)},
+		{keys: []string{" "}, name: "freeze", hint: "freeze", help: "freeze the view", in: noReplays, do: action((*model).toggleFreeze)},
+		{keys: []string{" ", "p"}, name: "pause", hint: "pause", help: "pause, play", in: replays, do: action((*model).togglePause)},
+		{keys: []string{","}, name: "seek back", help: "10 s back, forth", short: "seek", in: replays, do: seekBy(-10)},
+		{keys: []string{"."}, name: "seek forward", in: replays, do: seekBy(10)},
+		{keys: []string{"<"}, name: "slower", help: "slower, faster", short: "speed", in: replays, do: faster(-1)},
+		{keys: []string{">"}, name: "faster", in: replays, do: faster(1)},
 		{keys: []string{"left"}, name: "scroll back", hint: "scroll", help: "scroll, move cursor", do: stepBy(-1)},
 		{keys: []string{"right"}, name: "scroll forward", do: stepBy(1)},
 		{keys: []string{"shift+left", "pgup", "ctrl+left"}, name: "page back", shown: "shift ← →", ascii: "shift l r", help: "scroll a page", short: "page", do: scrollBy(-0.9)},

@@ -151,7 +151,7 @@ func TestEveryKeyIsBoundOnce(t *testing.T) {
 	for _, o := range []display.Controls{{}, {Player: &tuitest.Player{}, Wire: noWire}} {
 		seen := map[string][]screen{}
 		for _, b := range newBindings() {
-			if b.needs != nil && !b.needs(Options{Controls: o}) {
+			if !b.available(Options{Controls: o}) {
 				continue
 			}
 			for _, k := range b.keys {

@@ -248,7 +248,7 @@ func TestEveryKeyHasAName(t *testing.T) {
 	for _, o := range []display.Controls{{}, {Player: &tuitest.Player{}}} {
 		seen := map[command]bool{}
 		for _, b := range newBindings() {
-			if b.needs != nil && !b.needs(Options{Controls: o}) || b.digit != nil || b.keys[0] == ":" {
+			if !b.available(Options{Controls: o}) || b.digit != nil || b.keys[0] == ":" {
 				continue
 			}
 			c := command{b.on, b.name}
