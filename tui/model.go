@@ -22,7 +22,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"hubbub/protocol"
-	"hubbub/protocol/trace"
 	"hubbub/tui/canvas"
 	"hubbub/tui/display"
 	"hubbub/tui/wire"
@@ -54,8 +53,6 @@ type model struct {
 
 	// What is shown.
 	state       display.State  // the newest snapshot
-	health      trace.Health   // of the connection, as far as it is known
-	healthAt    time.Time      // when it was taken
 	counters    display.State  // the snapshot whose counters are shown; see updateCounters
 	countersAt  int64          // the second in which it was taken
 	frozen      *display.State // the snapshot that the timeline shows, or nil = the newest
@@ -173,7 +170,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // refresh takes the newest snapshot.
 func (m *model) refresh() {
 	s, now := m.o.Snapshot(), m.now()
-	s.Health = m.refreshHealth(s, now)
+	if m.o.Wire != nil {
+		status := m.o.Wire().Status
+		s.Health, _ = status.Health(now, s.Latency)
+	}
 	m.state = s
 	m.readMeter()
 	m.updateCounters(now)
@@ -187,16 +187,6 @@ func (m *model) refresh() {
 	if m.wire != nil {
 		m.wire.Refresh(m.o.Wire, now)
 	}
-}
-
-// refreshHealth reads the records of the connection when it is time.
-func (m *model) refreshHealth(s display.State, now time.Time) trace.Health {
-	if d := now.Sub(m.healthAt); m.o.Wire != nil && (d >= wire.Interval || d < 0) {
-		status := m.o.Wire().Status
-		m.health, _ = status.Health(now, s.Latency)
-		m.healthAt = now
-	}
-	return m.health
 }
 
 // updateCounters takes the newest counters once a second, because digits that

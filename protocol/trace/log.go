@@ -200,13 +200,6 @@ func (l *Log) Snapshot() Snapshot {
 	return s
 }
 
-// Version is the version of the next Snapshot, at little cost.
-func (l *Log) Version() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.number
-}
-
 // List is an immutable list.
 type List[T any] struct{ older, newest []T }
 

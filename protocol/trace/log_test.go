@@ -115,8 +115,8 @@ func TestLogIsBounded(t *testing.T) {
 	if before.Entries.Len() != 1 || before.Entries.At(0).Text != "first" {
 		t.Errorf("an old snapshot has changed: %+v", before.Entries.At(0))
 	}
-	if l.Version() != 2*many+1 {
-		t.Errorf("version %d", l.Version())
+	if v := l.Snapshot().Version; v != 2*many+1 {
+		t.Errorf("version %d", v)
 	}
 
 	big := json.RawMessage(`"` + strings.Repeat("x", MaxRawBytes-2) + `"`)
