@@ -61,7 +61,7 @@ func (r Report) Text(w io.Writer) error {
 // Run runs all streams to their end. The end of ctx ends the audio; what was
 // sent is still decided.
 func Run(ctx context.Context, o Options) Report {
-	t := &tally{streams: o.Streams}
+	t := &tally{now: Report{Streams: o.Streams}}
 	running, end := context.WithCancel(context.Background())
 	defer end()
 	var progress, streams sync.WaitGroup
@@ -86,36 +86,29 @@ const maxLag = 60_000
 
 // tally counts what happens to the streams of a load.
 type tally struct {
-	streams int
-
-	mu        sync.Mutex
-	open      int
-	completed int
-	failed    int
-	dropped   int64
-	events    int64
-	lags      [maxLag + 1]int64 // events by their lag in milliseconds
-	cause     error
+	mu   sync.Mutex
+	now  Report            // without the lag
+	lags [maxLag + 1]int64 // events by their lag in milliseconds
 }
 
 // opened changes the number of open streams.
 func (t *tally) opened(change int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open += change
+	t.now.Open += change
 }
 
 func (t *tally) event(lag time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.events++
+	t.now.Events++
 	t.lags[min(max(lag.Milliseconds(), 0), maxLag)]++
 }
 
 func (t *tally) drop(chunks int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropped += chunks
+	t.now.DroppedChunks += chunks
 }
 
 // ended counts the end of a stream; nil = the service closed it normally.
@@ -123,20 +116,19 @@ func (t *tally) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
-		t.completed++
+		t.now.Completed++
 		return
 	}
-	t.failed++
-	if t.cause == nil {
-		t.cause = err
+	t.now.Failed++
+	if t.now.Cause == nil {
+		t.now.Cause = err
 	}
 }
 
 func (t *tally) report() Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := Report{Streams: t.streams, Completed: t.completed, Failed: t.failed, Events: t.events,
-		DroppedChunks: t.dropped, Open: t.open, Cause: t.cause}
+	r := t.now
 	r.Lag.P50, r.Lag.P95, r.Lag.P99 = t.percentile(50), t.percentile(95), t.percentile(99)
 	return r
 }
@@ -144,7 +136,7 @@ func (t *tally) report() Report {
 // percentile is the smallest lag that p per cent of the events do not exceed (nearest rank),
 // in milliseconds; 0 without an event.
 func (t *tally) percentile(p int64) float64 {
-	rank, seen := (t.events*p+99)/100, int64(0)
+	rank, seen := (t.now.Events*p+99)/100, int64(0)
 	for lag, n := range t.lags {
 		if seen += n; seen >= rank {
 			return float64(lag)

@@ -27,7 +27,7 @@ func service(t *testing.T, do func(conn *websocket.Conn)) *client.Client {
 
 func sendLoad(t *testing.T, c *client.Client, seconds float64) (*tally, *stream, error) {
 	t.Helper()
-	tally := &tally{streams: 1}
+	tally := &tally{now: Report{Streams: 1}}
 	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
 		samples: make([]float32, int(seconds*protocol.SampleRate))}
 	ctx, cancel := context.WithTimeout(context.Background(), protocoltest.Timeout)
@@ -104,7 +104,7 @@ func TestPercentiles(t *testing.T) {
 // A server does not redirect the streams to a machine that is rejected.
 func TestRejectedAddress(t *testing.T) {
 	c := service(t, func(*websocket.Conn) { t.Error("a stream was opened") })
-	s := &stream{client: c, tally: &tally{streams: 9}, reject: func(string) bool { return true }}
+	s := &stream{client: c, tally: &tally{now: Report{Streams: 9}}, reject: func(string) bool { return true }}
 	if err := s.run(context.Background(), time.Now()); err == nil || !strings.Contains(err.Error(), "another machine") {
 		t.Errorf("%v", err)
 	}
@@ -127,7 +127,7 @@ func TestDrops(t *testing.T) {
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""), time.Now().Add(protocoltest.Timeout))
 		_, _, _ = conn.ReadMessage()
 	})
-	tally := &tally{streams: 1}
+	tally := &tally{now: Report{Streams: 1}}
 	s := &stream{client: c, tally: tally, reject: func(string) bool { return false },
 		samples: make([]float32, 80*protocol.ChunkSamples)}
 	live, err := c.CreateStream(context.Background(), nil)
