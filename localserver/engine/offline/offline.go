@@ -6,7 +6,8 @@
 //	  │ windows.go   segments of one window that are one person: window clusters
 //	  │ speakers.go  agglomerative clustering of all of these, assignment of each
 //	  │ inputs.go    scores of all windows that cover a frame, cosine with each speaker
-//	  ▼ frames.go    decoded: who talks in each frame
+//	  │ frames.go    decoded: who talks in each frame
+//	  ▼ continuation.go  speakers who continue each other's speech are merged, and all is decoded again
 //	turns
 //
 // The networks are those of the live engine, but each window is taken when what
@@ -119,6 +120,7 @@ type Recording struct {
 	frames     int       // of all windows
 	middle     int       // the frame where the middle of the newest window ends
 	samples    int64
+	reported   float64 // to Progress
 }
 
 // New begins a recording. An error says what is wrong with o.
@@ -175,10 +177,33 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 	if r.samples > 0 {
 		r.step(true)
 	}
-	speakers, centroids, err := r.findSpeakers(ctx)
+	speakers, err := r.findSpeakers(ctx)
 	if err != nil {
 		return nil, err
 	}
+	for {
+		result, err := r.decode(ctx, centroids(speakers))
+		if err != nil {
+			return nil, err
+		}
+		merged, ok := r.merge(speakers, continuation(result.Turns, len(speakers)))
+		if !ok {
+			result.label()
+			for _, k := range result.order {
+				result.Embeddings = append(result.Embeddings, clustering.TimedEmbedding{Embedding: speakers[k].centroid(), Duration: speakers[k].duration})
+			}
+			r.report(1)
+			return result, nil
+		}
+		speakers = merged
+		if err := r.assign(ctx, speakers); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// decode finds who talks in each frame. The turns have the numbers of the centroids.
+func (r *Recording) decode(ctx context.Context, centroids []clustering.Embedding) (*Result, error) {
 	frames := r.frames
 	if r.samples > 0 { // the networks' last frame may reach beyond the audio
 		frames = min(frames, int(r.samples/frameSamples))
@@ -201,17 +226,13 @@ func (r *Recording) Finish(ctx context.Context) (*Result, error) {
 		return nil, stop
 	}
 	result.Exclusive = turns(frames, true, func(i int) uint32 { return alone[i] })
-	result.label()
-	for _, k := range result.order {
-		result.Embeddings = append(result.Embeddings, clustering.TimedEmbedding{Embedding: centroids[k], Duration: speakers[k].duration})
-	}
-	r.report(1)
 	return result, nil
 }
 
-// report says how much of Finish is done.
+// report says how much of Finish is done. What is repeated after a merge is not reported.
 func (r *Recording) report(share float64) {
-	if r.Progress != nil {
+	if r.Progress != nil && share >= r.reported {
+		r.reported = share
 		r.Progress(share)
 	}
 }

@@ -22,8 +22,11 @@ type Params struct {
 	// the number of speakers that was given says that they are two.
 	CountMargin float64
 	// MergeMargin is how far the cosine of two speakers must exceed the threshold
-	// to be merged after all segments were assigned.
-	MergeMargin float64
+	// to be merged after all segments were assigned. The threshold of two speakers falls
+	// by MinorSlope for each halving of the smaller one's speech below a sixteenth of the
+	// other's, because much speech has more outliers, and by ContinuationBonus if the
+	// smaller one often continues the other's speech (see continuation).
+	MergeMargin, MinorSlope, ContinuationBonus float64
 	// MinSpeaker is the duration (seconds) that makes a cluster a speaker. In a
 	// short recording it is MinShare of all single-speaker speech, but at least
 	// MinShortSpeaker (seconds).
@@ -39,7 +42,8 @@ type Params struct {
 func Default() Params {
 	return Params{
 		LinkageThreshold: 0.55, SameLocalBonus: 0.1, ShortBonus: 0.12,
-		MinCluster: 0.4, SpeakerThreshold: 0.78, SpeakerSlope: 0.073, CountMargin: 0.1, MergeMargin: 0.1,
+		MinCluster: 0.4, SpeakerThreshold: 0.78, SpeakerSlope: 0.073, CountMargin: 0.1,
+		MergeMargin: 0.03, MinorSlope: 0.08, ContinuationBonus: 0.2,
 		MinSpeaker: 1.8, MinShare: 0.05, MinShortSpeaker: 1,
 		SpeechThreshold: 0.5, OverlapThreshold: 0.45,
 	}
@@ -51,6 +55,9 @@ const (
 	thresholdDuration = 20
 	// shortestDuration is the duration (seconds) below which it does not fall.
 	shortestDuration = 0.5
+	// minorRatio is the ratio of two speakers' durations from which the threshold falls by
+	// MinorSlope.
+	minorRatio = 16
 )
 
 // excess is the cosine of two clusters less the threshold for their
@@ -58,6 +65,12 @@ const (
 func (p *Params) excess(a, b *cluster) float64 {
 	d := min(max(min(a.duration, b.duration), shortestDuration), thresholdDuration)
 	return a.cosine(b) - p.SpeakerThreshold + p.SpeakerSlope*math.Log2(thresholdDuration/d)
+}
+
+// mergeExcess is how far the cosine of two speakers exceeds the threshold to be merged.
+func (p *Params) mergeExcess(a, b *cluster, continuation float64) float64 {
+	ratio := max(a.duration, b.duration) / max(min(a.duration, b.duration), shortestDuration)
+	return p.excess(a, b) + p.MinorSlope*math.Log2(max(1, ratio/minorRatio)) + p.ContinuationBonus*continuation - p.MergeMargin
 }
 
 // minSpeaker is the duration (seconds) that makes a cluster of items a speaker.

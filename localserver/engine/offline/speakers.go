@@ -21,36 +21,36 @@ const (
 )
 
 // findSpeakers clusters the recording and assigns the window clusters.
-func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, []clustering.Embedding, error) {
+func (r *Recording) findSpeakers(ctx context.Context) ([]cluster, error) {
 	items, err := r.reduce(ctx, r.items())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	speakers := r.cut(items)
-	for {
-		centroids := make([]clustering.Embedding, len(speakers))
-		for k := range speakers {
-			centroids[k] = speakers[k].centroid()
+	for merged := true; merged; speakers, merged = r.merge(speakers, func(int, int) float64 { return 0 }) {
+		if err := r.assign(ctx, speakers); err != nil {
+			return nil, err
 		}
-		for range assignments {
-			if err := r.assign(ctx, speakers, centroids); err != nil {
-				return nil, nil, err
-			}
-		}
-		a, b, best := 0, 0, r.params.MergeMargin
-		for i := range speakers {
-			for j := range i {
-				if s := r.params.excess(&speakers[i], &speakers[j]); s > best {
-					a, b, best = j, i, s
-				}
-			}
-		}
-		if a == b || len(speakers) <= r.options.min() {
-			return speakers, centroids, nil
-		}
-		speakers[a].add(&speakers[b])
-		speakers = slices.Delete(speakers, b, b+1)
 	}
+	return speakers, nil
+}
+
+// merge merges the two speakers that exceed the threshold by most, if there are any and
+// there may be fewer speakers.
+func (r *Recording) merge(speakers []cluster, continuation func(a, b int) float64) (_ []cluster, merged bool) {
+	a, b, best := 0, 0, 0.0
+	for i := range speakers {
+		for j := range i {
+			if s := r.params.mergeExcess(&speakers[i], &speakers[j], continuation(i, j)); s > best {
+				a, b, best = j, i, s
+			}
+		}
+	}
+	if a == b || len(speakers) <= r.options.min() {
+		return speakers, false
+	}
+	speakers[a].add(&speakers[b])
+	return slices.Delete(speakers, b, b+1), true
 }
 
 // items are the window clusters that take part in the clustering, in order of time.
@@ -99,32 +99,42 @@ func (r *Recording) reduce(ctx context.Context, items iter.Seq[cluster]) ([]clus
 	return reduced, nil
 }
 
-// assign assigns the clusters of all windows to the centroids, and computes these
-// and the speakers from the clusters that they got. The duration of a speaker stays
-// that of the clustering: windows overlap.
-func (r *Recording) assign(ctx context.Context, speakers []cluster, centroids []clustering.Embedding) error {
-	sums := make([]cluster, len(speakers))
-	for i := range r.windows {
-		if i%1000 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+// assign assigns the clusters of all windows to the speakers and computes these from
+// the clusters that they got, several times. The duration of a speaker stays that
+// of the clustering: windows overlap.
+func (r *Recording) assign(ctx context.Context, speakers []cluster) error {
+	for range assignments {
+		sums := make([]cluster, len(speakers))
+		of := centroids(speakers)
+		for i := range r.windows {
+			if i%1000 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			w := &r.windows[i]
+			w.assign(of)
+			for _, g := range w.clusters {
+				if g.speaker != noSpeaker && g.duration >= r.params.MinCluster {
+					c := g.embedding.cluster(g.duration)
+					sums[g.speaker].add(&c)
+				}
+			}
 		}
-		w := &r.windows[i]
-		w.assign(centroids)
-		for _, g := range w.clusters {
-			if g.speaker != noSpeaker && g.duration >= r.params.MinCluster {
-				c := g.embedding.cluster(g.duration)
-				sums[g.speaker].add(&c)
+		for k := range sums {
+			if sums[k].duration > 0 {
+				sums[k].duration = speakers[k].duration
+				speakers[k] = sums[k]
 			}
 		}
 	}
-	for k := range sums {
-		if sums[k].duration > 0 {
-			sums[k].duration = speakers[k].duration
-			speakers[k] = sums[k]
-			centroids[k] = sums[k].centroid()
-		}
-	}
 	return nil
+}
+
+func centroids(speakers []cluster) []clustering.Embedding {
+	list := make([]clustering.Embedding, len(speakers))
+	for k := range speakers {
+		list[k] = speakers[k].centroid()
+	}
+	return list
 }
 
 // cut clusters items down to one and takes the state in which they are speakers:
