@@ -117,6 +117,11 @@ func turnLines(script []string) (out []string) {
 	return out
 }
 
+func checkOf(rule string) func(*prober) string {
+	rules, _ := Select(Options{Only: []string{rule}})
+	return rules[0].check
+}
+
 // The rules that take a minute or more are tested on results.
 func TestSlowRules(t *testing.T) {
 	closing := script(t, `{"type":"error","message":"No audio for 60 s"}`)
@@ -134,7 +139,7 @@ func TestSlowRules(t *testing.T) {
 	} {
 		p := newProber(t.Context(), Options{})
 		p.silence = func() *exchange { return &tt.talk }
-		err := try(func() { streamSilence(p) })
+		err := try(func() { checkOf("stream/silence")(p) })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -145,7 +150,7 @@ func TestSlowRules(t *testing.T) {
 			return &response{status: status, header: map[string][]string{"Content-Type": {"application/json"}},
 				body: []byte(`{"requestId":"x","message":"used"}`)}
 		}
-		if err := try(func() { tokenLifetime(p) }); (err == nil) != holds {
+		if err := try(func() { checkOf("token/lifetime")(p) }); (err == nil) != holds {
 			t.Errorf("%d: %v", status, err)
 		}
 	}

@@ -35,6 +35,18 @@ type request struct {
 	limited      bool   // a 429 is expected
 }
 
+func get(path string) request { return request{method: "GET", path: path} }
+
+func post(path, body string) request { return request{method: "POST", path: path, body: body} }
+
+// bearer is the header for a key of the options; without it the rule is skipped.
+func bearer(key, needed string) string {
+	if key == "" {
+		skipped("it needs %s", needed)
+	}
+	return "Bearer " + key
+}
+
 // response is the response to a request, with its body.
 type response struct {
 	request string // method and path, for messages
@@ -135,6 +147,11 @@ func (p *prober) learnSecrets(body []byte) {
 	}
 }
 
+// missing reports whether a service does not have an operation.
+func (r *response) missing() bool {
+	return r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusNotImplemented
+}
+
 // expect requires a status.
 func (r *response) expect(status int) {
 	if r.status != status {
@@ -185,8 +202,13 @@ func (r *response) expectAPIError(status int) {
 	r.text("requestId", "message")
 }
 
-// expectError sends a request that must get an error body with a status.
-func (p *prober) expectError(a request, status int) { p.do(a).expectAPIError(status) }
+// expectError sends requests that must get an error body with a status.
+func (p *prober) expectError(status int, all ...request) string {
+	for _, a := range all {
+		p.do(a).expectAPIError(status)
+	}
+	return fmt.Sprint(status)
+}
 
 // expectInvalid requires a 400 with the fields that are invalid.
 func (r *response) expectInvalid() {
@@ -210,7 +232,7 @@ func (r *response) expectInvalid() {
 func (p *prober) reachable() error {
 	const fix = "Check --server, and whether a proxy or a log-in page is in between; 'hubbub check' tests each step of the connection."
 	var r *response
-	err := try(func() { r = p.attempt(request{method: "GET", path: "/v1/test"}) })
+	err := try(func() { r = p.attempt(get("/v1/test")) })
 	var v *verdict
 	switch {
 	case errors.As(err, &v):

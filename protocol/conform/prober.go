@@ -150,7 +150,7 @@ func (p *prober) sendOneChunk() *exchange {
 // create creates a stream for other rules. Rules about the creation itself do not
 // use it.
 func (p *prober) create() (made protocol.LiveStream) {
-	r := p.do(request{method: "POST", path: "/v1/live", body: "{}"})
+	r := p.do(post("/v1/live", "{}"))
 	if r.status/100 != 2 || json.Unmarshal(r.body, &made) != nil || made.ID == "" || made.URL == "" {
 		skipped("it needs a stream, and none could be created: %s", r)
 	}
@@ -174,7 +174,7 @@ func (p *prober) dial(made protocol.LiveStream) *stream {
 
 // status requests the status of a stream.
 func (p *prober) status(id string) map[string]json.RawMessage {
-	r := p.do(request{method: "GET", path: "/v1/live/" + id})
+	r := p.do(get("/v1/live/" + id))
 	r.expectSuccess()
 	return r.object()
 }

@@ -14,17 +14,164 @@ import (
 
 // All of these rules examine one conversation.
 var eventRules = []Rule{
-	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", needs: conversation, check: checkEvents(shape)},
-	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", needs: conversation, check: checkEvents(someTurns)},
-	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", needs: conversation, check: checkEvents(knownTypes)},
-	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", needs: conversation, check: checkTurns(maxSpeakers)},
-	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(milliseconds)},
-	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(received)},
-	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(pairs)},
-	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(lengths)},
-	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(order)},
-	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(oneTurn)},
-	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, needs: conversation, check: checkTurns(labels)},
+	{Name: "events/shape", Expected: "every message is a text frame with a JSON object; a start or end has data.timestamp (a number, not negative) and data.speaker (a string), an error has message", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+		if len(all) == 0 {
+			skipped("there were no messages: see events/speech")
+		}
+		for _, m := range all {
+			switch {
+			case m.kind != websocket.TextMessage:
+				differs("a binary frame arrived: %s", m.line())
+			case m.Err != "":
+				differs("%s: %s", m.line(), m.Err)
+			}
+		}
+		return fmt.Sprintf("%d messages", len(all))
+	})},
+	{Name: "events/speech", Expected: "clear speech gives starts and ends of turns", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+		starts, ends := 0, 0
+		for _, m := range all {
+			switch m.Type {
+			case protocol.TypeSpeakerStart:
+				starts++
+			case protocol.TypeSpeakerEnd:
+				ends++
+			}
+		}
+		if starts == 0 || ends == 0 {
+			differs("%d starts and %d ends arrived", starts, ends)
+		}
+		return fmt.Sprintf("%d starts and %d ends", starts, ends)
+	})},
+	{Name: "events/types", Expected: "there are no other messages than starts, ends and errors", Section: "Events", needs: conversation, check: checkEvents(func(all []message) string {
+		for _, m := range all {
+			switch m.Type {
+			case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
+			default:
+				if m.Err == "" {
+					differs("%s", m.line())
+				}
+			}
+		}
+		return "no other types"
+	})},
+	{Name: "events/speakers", Expected: "there are at most 8 labels", Section: "Labels", needs: conversation, check: checkTurns(func(turns []message) string {
+		seen := map[string]bool{}
+		for _, m := range turns {
+			seen[m.Speaker] = true
+		}
+		if len(seen) > protocol.MaxSpeakers {
+			differs("there were %d labels", len(seen))
+		}
+		return fmt.Sprintf("%d labels", len(seen))
+	})},
+	{Name: "events/milliseconds", Expected: "timestamps are rounded to 1 ms", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		for _, m := range turns {
+			var message struct {
+				Data struct {
+					Timestamp json.Number `json:"timestamp"`
+				} `json:"data"`
+			}
+			if json.Unmarshal(m.Raw, &message) != nil {
+				continue // not a number: see events/shape
+			}
+			_, digits, _ := strings.Cut(strings.TrimRight(message.Data.Timestamp.String(), "0"), ".")
+			if len(digits) > 3 || m.Timestamp != protocol.Round1ms(m.Timestamp) {
+				differs("%s", m.line())
+			}
+		}
+		return fmt.Sprintf("%d timestamps", len(turns))
+	})},
+	{Name: "events/received", Expected: "no timestamp is later than the audio received", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		least := math.Inf(1)
+		for _, m := range turns {
+			behind := m.sent.Seconds() - m.Timestamp
+			if behind < -0.0005 {
+				differs("%s arrived when %.1f s of audio had been sent", m.line(), m.sent.Seconds())
+			}
+			least = min(least, behind)
+		}
+		return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000)
+	})},
+	// This rule and those after it each test one property, whatever else is wrong: a
+	// fault is reported by its rule, and not by those that follow from it.
+	{Name: "events/pairs", Expected: "every start has exactly one end, also of turns that are open at end_of_stream", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		starts, ends := map[string]int{}, map[string]int{}
+		n := 0
+		for _, m := range turns {
+			if m.Type == protocol.TypeSpeakerStart {
+				starts[m.Speaker]++
+				n++
+			} else if ends[m.Speaker]++; ends[m.Speaker] > starts[m.Speaker] {
+				differs("%s ends a turn that did not start", m.line())
+			}
+		}
+		for label, k := range starts {
+			if ends[label] < k {
+				differs("%s started %d turns and ended %d", protocol.Label(label), k, ends[label])
+			}
+		}
+		return fmt.Sprintf("%d turns", n)
+	})},
+	{Name: "events/length", Expected: "the end of a turn is later than its start", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		began := map[string]message{}
+		shortest := math.Inf(1)
+		for _, m := range turns {
+			if m.Type == protocol.TypeSpeakerStart {
+				began[m.Speaker] = m
+				continue
+			}
+			s, ok := began[m.Speaker]
+			if !ok {
+				continue // see events/pairs
+			}
+			if m.Timestamp <= s.Timestamp {
+				differs("a turn of %s starts at %g and ends at %g", protocol.Label(m.Speaker), s.Timestamp, m.Timestamp)
+			}
+			shortest = min(shortest, m.Timestamp-s.Timestamp)
+		}
+		if math.IsInf(shortest, 1) {
+			skipped("no turn had both a start and an end: see events/pairs")
+		}
+		return fmt.Sprintf("the shortest turn has %.3f s", shortest)
+	})},
+	{Name: "events/order", Expected: "events leave in order of their timestamps", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		for i, m := range turns[1:] {
+			if m.Timestamp < turns[i].Timestamp {
+				differs("%s arrived after %s", m.line(), turns[i].line())
+			}
+		}
+		return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp)
+	})},
+	{Name: "events/one-turn", Expected: "one label never has two open turns", Section: "Events", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		open := map[string]bool{}
+		for _, m := range turns {
+			start := m.Type == protocol.TypeSpeakerStart
+			if start && open[m.Speaker] {
+				differs("%s starts a turn inside another one of the same label", m.line())
+			}
+			open[m.Speaker] = start
+		}
+		return fmt.Sprintf("%d labels", len(open))
+	})},
+	{Name: "events/labels", Expected: "labels are SPEAKER_00, SPEAKER_01, ... in order of first speech", Section: "Labels", Chosen: true, needs: conversation, check: checkTurns(func(turns []message) string {
+		seen := map[string]bool{}
+		var names []string
+		for _, m := range turns {
+			if m.Type != protocol.TypeSpeakerStart || seen[m.Speaker] {
+				continue
+			}
+			if want := protocol.SpeakerLabel(len(seen)); m.Speaker != want {
+				differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(m.Speaker), want)
+			}
+			seen[m.Speaker] = true
+			names = append(names, m.Speaker)
+		}
+		if len(names) == 0 {
+			skipped("there was no start: see events/speech")
+		}
+		return strings.Join(names, ", ")
+	})},
 }
 
 // checkEvents is the check of a rule about the events of the conversation.
@@ -46,172 +193,3 @@ func checkTurns(check func(turns []message) string) func(*prober) string {
 
 // line is the message as one line of text.
 func (m message) line() string { return protocol.Clean(string(m.Raw), 200) }
-
-func shape(all []message) string {
-	if len(all) == 0 {
-		skipped("there were no messages: see events/speech")
-	}
-	for _, m := range all {
-		switch {
-		case m.kind != websocket.TextMessage:
-			differs("a binary frame arrived: %s", m.line())
-		case m.Err != "":
-			differs("%s: %s", m.line(), m.Err)
-		}
-	}
-	return fmt.Sprintf("%d messages", len(all))
-}
-
-func someTurns(all []message) string {
-	starts, ends := 0, 0
-	for _, m := range all {
-		switch m.Type {
-		case protocol.TypeSpeakerStart:
-			starts++
-		case protocol.TypeSpeakerEnd:
-			ends++
-		}
-	}
-	if starts == 0 || ends == 0 {
-		differs("%d starts and %d ends arrived", starts, ends)
-	}
-	return fmt.Sprintf("%d starts and %d ends", starts, ends)
-}
-
-func knownTypes(all []message) string {
-	for _, m := range all {
-		switch m.Type {
-		case protocol.TypeSpeakerStart, protocol.TypeSpeakerEnd, protocol.TypeError:
-		default:
-			if m.Err == "" {
-				differs("%s", m.line())
-			}
-		}
-	}
-	return "no other types"
-}
-
-func maxSpeakers(turns []message) string {
-	seen := map[string]bool{}
-	for _, m := range turns {
-		seen[m.Speaker] = true
-	}
-	if len(seen) > protocol.MaxSpeakers {
-		differs("there were %d labels", len(seen))
-	}
-	return fmt.Sprintf("%d labels", len(seen))
-}
-
-func milliseconds(turns []message) string {
-	for _, m := range turns {
-		var message struct {
-			Data struct {
-				Timestamp json.Number `json:"timestamp"`
-			} `json:"data"`
-		}
-		if json.Unmarshal(m.Raw, &message) != nil {
-			continue // not a number: see events/shape
-		}
-		_, digits, _ := strings.Cut(strings.TrimRight(message.Data.Timestamp.String(), "0"), ".")
-		if len(digits) > 3 || m.Timestamp != protocol.Round1ms(m.Timestamp) {
-			differs("%s", m.line())
-		}
-	}
-	return fmt.Sprintf("%d timestamps", len(turns))
-}
-
-func received(turns []message) string {
-	least := math.Inf(1)
-	for _, m := range turns {
-		behind := m.sent.Seconds() - m.Timestamp
-		if behind < -0.0005 {
-			differs("%s arrived when %.1f s of audio had been sent", m.line(), m.sent.Seconds())
-		}
-		least = min(least, behind)
-	}
-	return fmt.Sprintf("the earliest event arrived %.0f ms after its audio", least*1000)
-}
-
-// pairs and the rules after it each test one property, whatever else is wrong: a
-// fault is reported by its rule, and not by those that follow from it.
-func pairs(turns []message) string {
-	starts, ends := map[string]int{}, map[string]int{}
-	n := 0
-	for _, m := range turns {
-		if m.Type == protocol.TypeSpeakerStart {
-			starts[m.Speaker]++
-			n++
-		} else if ends[m.Speaker]++; ends[m.Speaker] > starts[m.Speaker] {
-			differs("%s ends a turn that did not start", m.line())
-		}
-	}
-	for label, k := range starts {
-		if ends[label] < k {
-			differs("%s started %d turns and ended %d", protocol.Label(label), k, ends[label])
-		}
-	}
-	return fmt.Sprintf("%d turns", n)
-}
-
-func lengths(turns []message) string {
-	began := map[string]message{}
-	shortest := math.Inf(1)
-	for _, m := range turns {
-		if m.Type == protocol.TypeSpeakerStart {
-			began[m.Speaker] = m
-			continue
-		}
-		s, ok := began[m.Speaker]
-		if !ok {
-			continue // see events/pairs
-		}
-		if m.Timestamp <= s.Timestamp {
-			differs("a turn of %s starts at %g and ends at %g", protocol.Label(m.Speaker), s.Timestamp, m.Timestamp)
-		}
-		shortest = min(shortest, m.Timestamp-s.Timestamp)
-	}
-	if math.IsInf(shortest, 1) {
-		skipped("no turn had both a start and an end: see events/pairs")
-	}
-	return fmt.Sprintf("the shortest turn has %.3f s", shortest)
-}
-
-func order(turns []message) string {
-	for i, m := range turns[1:] {
-		if m.Timestamp < turns[i].Timestamp {
-			differs("%s arrived after %s", m.line(), turns[i].line())
-		}
-	}
-	return fmt.Sprintf("%g to %g", turns[0].Timestamp, turns[len(turns)-1].Timestamp)
-}
-
-func oneTurn(turns []message) string {
-	open := map[string]bool{}
-	for _, m := range turns {
-		start := m.Type == protocol.TypeSpeakerStart
-		if start && open[m.Speaker] {
-			differs("%s starts a turn inside another one of the same label", m.line())
-		}
-		open[m.Speaker] = start
-	}
-	return fmt.Sprintf("%d labels", len(open))
-}
-
-func labels(turns []message) string {
-	seen := map[string]bool{}
-	var names []string
-	for _, m := range turns {
-		if m.Type != protocol.TypeSpeakerStart || seen[m.Speaker] {
-			continue
-		}
-		if want := protocol.SpeakerLabel(len(seen)); m.Speaker != want {
-			differs("speaker number %d is %s, not %s", len(seen)+1, protocol.Label(m.Speaker), want)
-		}
-		seen[m.Speaker] = true
-		names = append(names, m.Speaker)
-	}
-	if len(names) == 0 {
-		skipped("there was no start: see events/speech")
-	}
-	return strings.Join(names, ", ")
-}

@@ -13,81 +13,121 @@ import (
 )
 
 var errorRules = []Rule{
-	{Name: "errors/api-error", Expected: "every error other than 400 has the strings requestId and message, as JSON", Section: "Errors", check: errorsForm},
-	{Name: "errors/request-id", Expected: "requestId is a UUID, different for each request, and also in the header X-Request-Id", Section: "Response headers", Chosen: true, check: errorsID},
-	{Name: "errors/not-found", Expected: "an address that does not exist gets 404, an ApiError", Section: "Errors", Chosen: true, check: errorsNotFound},
-	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError", Section: "Errors", Chosen: true, check: errorsMethod},
-	{Name: "errors/too-large", Expected: "a body that is too large gets 413, an ApiError", Section: "Errors", Chosen: true, check: errorsTooLarge},
+	{Name: "errors/api-error", Expected: "every error other than 400 has the strings requestId and message, as JSON", Section: "Errors", check: func(p *prober) string {
+		for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
+			r := p.do(a)
+			if r.status < 400 {
+				differs("an error was expected: %s", r)
+			}
+			r.text("requestId", "message")
+		}
+		return "both are present"
+	}},
+	{Name: "errors/request-id", Expected: "requestId is a UUID, different for each request, and also in the header X-Request-Id", Section: "Response headers", Chosen: true, check: func(p *prober) string {
+		var last string
+		for range 2 {
+			r := p.do(get("/v1/live/" + unknownID))
+			fields := r.text("requestId")
+			id, head := fields["requestId"], r.header.Get("X-Request-Id")
+			switch {
+			case !uuid.MatchString(id):
+				differs("requestId is %q", id)
+			case head != id:
+				differs("requestId is %s, and the header X-Request-Id is %q", id, head)
+			case id == last:
+				differs("two requests have the same requestId, %s", id)
+			}
+			last = id
+		}
+		return last
+	}},
+	{Name: "errors/not-found", Expected: "an address that does not exist gets 404, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
+		return p.expectError(http.StatusNotFound, get("/v1/nothing"), get("/v1/"), get("/v2/test"))
+	}},
+	{Name: "errors/method", Expected: "a method that an address does not have gets 405, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
+		return p.expectError(http.StatusMethodNotAllowed, request{method: "DELETE", path: "/v1/test"}, request{method: "PUT", path: "/v1/live", body: "{}"},
+			post("/v1/live/"+unknownID, "{}"), get("/v1/media/output"))
+	}},
+	{Name: "errors/too-large", Expected: "a body that is too large gets 413, an ApiError", Section: "Errors", Chosen: true, check: func(p *prober) string {
+		const size = 2 << 20
+		r := p.do(post("/v1/live", `{"text":"`+strings.Repeat("x", size)+`"}`))
+		r.request = "POST /v1/live with a body of 2 MiB" // the whole body would fill the screen
+		if r.status/100 == 2 {
+			notOffered("%s was accepted; the limit is not known", r.request)
+		}
+		r.expectAPIError(http.StatusRequestEntityTooLarge)
+		return "413"
+	}},
 }
 
 var monitoringRules = []Rule{
-	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "Describe the service", Chosen: true, check: openAPI},
+	{Name: "beside/openapi", Expected: "GET /openapi.json describes the service, without a key", Section: "Describe the service", Chosen: true, check: func(p *prober) string {
+		r := p.unauthenticated("/openapi.json")
+		fields := r.object()
+		version := textOf(fields, "openapi")
+		paths, ok := decode[map[string]json.RawMessage](fields, "paths")
+		if version == "" || !ok {
+			differs("it has no fields openapi and paths")
+		}
+		for _, want := range []string{"/v1/test", "/v1/live", "/v1/live/{id}", "/v1/media/output"} {
+			if _, ok := paths[want]; !ok {
+				differs("it does not describe %s", want)
+			}
+		}
+		return fmt.Sprintf("OpenAPI %s, %d paths", version, len(paths))
+	}},
 	{Name: "beside/healthz", Expected: "GET /healthz returns 200, without a key", Section: "Health", Chosen: true, check: health("/healthz")},
 	{Name: "beside/readyz", Expected: "GET /readyz returns 200, without a key", Section: "Health", Chosen: true, check: health("/readyz")},
-	{Name: "beside/metrics", Expected: "GET /metrics returns the Prometheus text format, without a key", Section: "Metrics", Chosen: true, check: metrics},
+	{Name: "beside/metrics", Expected: "GET /metrics returns the Prometheus text format, without a key", Section: "Metrics", Chosen: true, check: func(p *prober) string {
+		r := p.unauthenticated("/metrics")
+		n := len(sample.FindAll(r.body, -1))
+		if n == 0 {
+			differs("%s, without a sample in the Prometheus text format", r)
+		}
+		return fmt.Sprintf("%d samples", n)
+	}},
 }
 
 var rateRules = []Rule{
-	{Name: "rate/headers", Expected: "every response of an operation has X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, and each request reduces the remaining ones", Section: "Rate limits", Chosen: true, check: rateHeaders},
-	{Name: "rate/limit", Expected: "the limit is 100 requests per minute, account and operation; the next one gets 429, an ApiError, with Retry-After", Section: "Rate limits", Chosen: true, Many: true, check: rateLimit},
-}
-
-func errorsForm(p *prober) string {
-	for _, a := range []request{{method: "GET", path: "/v1/live/" + unknownID}, {method: "GET", path: "/v1/test", auth: "-"}} {
-		r := p.do(a)
-		if r.status < 400 {
-			differs("an error was expected: %s", r)
+	{Name: "rate/headers", Expected: "every response of an operation has X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, and each request reduces the remaining ones", Section: "Rate limits", Chosen: true, check: func(p *prober) string {
+		for _, a := range p.operations() {
+			var before limits
+			for i := range 2 {
+				r := p.do(a)
+				now := limitsOf(r)
+				// Older requests may be more than a minute ago, others may use the key.
+				if i == 1 && now.left == before.left && now.left == now.limit {
+					differs("%s left %d of %d both times", r.request, now.left, now.limit)
+				}
+				if now.left > now.limit || now.reset > 3600 {
+					differs("%s left %d of %d, for %d s", r.request, now.left, now.limit, now.reset)
+				}
+				before = now
+			}
 		}
-		r.text("requestId", "message")
-	}
-	return "both are present"
-}
-
-func errorsID(p *prober) string {
-	var last string
-	for range 2 {
-		r := p.do(request{method: "GET", path: "/v1/live/" + unknownID})
-		fields := r.text("requestId")
-		id, head := fields["requestId"], r.header.Get("X-Request-Id")
-		switch {
-		case !uuid.MatchString(id):
-			differs("requestId is %q", id)
-		case head != id:
-			differs("requestId is %s, and the header X-Request-Id is %q", id, head)
-		case id == last:
-			differs("two requests have the same requestId, %s", id)
+		return "on all five operations"
+	}},
+	{Name: "rate/limit", Expected: "the limit is 100 requests per minute, account and operation; the next one gets 429, an ApiError, with Retry-After", Section: "Rate limits", Chosen: true, Many: true, check: func(p *prober) string {
+		began := time.Now()
+		a := request{method: "GET", path: "/v1/test", limited: true}
+		for n := 1; ; n++ {
+			if n > ratePerMinute+1 {
+				differs("%d requests in %.0f s, and none was refused", ratePerMinute+1, time.Since(began).Seconds())
+			}
+			r := p.do(a)
+			if r.status == http.StatusTooManyRequests {
+				return p.limited(r, n)
+			}
+			var l limits
+			var v *verdict
+			switch err := try(func() { l = limitsOf(r) }); {
+			case err == nil && l.limit != ratePerMinute:
+				differs("X-RateLimit-Limit is %d", l.limit)
+			case n == 1 && errors.As(err, &v) && v.verdict == NotOffered:
+				require(err)
+			}
 		}
-		last = id
-	}
-	return last
-}
-
-func errorsNotFound(p *prober) string {
-	for _, path := range []string{"/v1/nothing", "/v1/", "/v2/test"} {
-		p.expectError(request{method: "GET", path: path}, http.StatusNotFound)
-	}
-	return "404"
-}
-
-func errorsMethod(p *prober) string {
-	for _, a := range []request{
-		{method: "DELETE", path: "/v1/test"}, {method: "PUT", path: "/v1/live", body: "{}"},
-		{method: "POST", path: "/v1/live/" + unknownID, body: "{}"}, {method: "GET", path: "/v1/media/output"},
-	} {
-		p.expectError(a, http.StatusMethodNotAllowed)
-	}
-	return "405"
-}
-
-func errorsTooLarge(p *prober) string {
-	const size = 2 << 20
-	r := p.do(request{method: "POST", path: "/v1/live", body: `{"text":"` + strings.Repeat("x", size) + `"}`})
-	r.request = "POST /v1/live with a body of 2 MiB" // the whole body would fill the screen
-	if r.status/100 == 2 {
-		notOffered("%s was accepted; the limit is not known", r.request)
-	}
-	r.expectAPIError(http.StatusRequestEntityTooLarge)
-	return "413"
+	}},
 }
 
 // unauthenticated requests a path that needs no key.
@@ -100,37 +140,12 @@ func (p *prober) unauthenticated(path string) *response {
 	return r
 }
 
-func openAPI(p *prober) string {
-	r := p.unauthenticated("/openapi.json")
-	fields := r.object()
-	version := textOf(fields, "openapi")
-	paths, ok := decode[map[string]json.RawMessage](fields, "paths")
-	if version == "" || !ok {
-		differs("it has no fields openapi and paths")
-	}
-	for _, want := range []string{"/v1/test", "/v1/live", "/v1/live/{id}", "/v1/media/output"} {
-		if _, ok := paths[want]; !ok {
-			differs("it does not describe %s", want)
-		}
-	}
-	return fmt.Sprintf("OpenAPI %s, %d paths", version, len(paths))
-}
-
 func health(path string) func(*prober) string {
 	return func(p *prober) string { return fmt.Sprint(p.unauthenticated(path).status) }
 }
 
 // sample is a line of the Prometheus text format.
 var sample = regexp.MustCompile(`(?m)^[a-zA-Z_:][a-zA-Z0-9_:]*(\{.*\})? [-+0-9.eEInfNa]+( [0-9]+)?$`)
-
-func metrics(p *prober) string {
-	r := p.unauthenticated("/metrics")
-	n := len(sample.FindAll(r.body, -1))
-	if n == 0 {
-		differs("%s, without a sample in the Prometheus text format", r)
-	}
-	return fmt.Sprintf("%d samples", n)
-}
 
 // limits are the values of the three headers.
 type limits struct{ limit, left, reset int }
@@ -151,49 +166,8 @@ func limitsOf(r *response) limits {
 	return limits{n[0], n[1], n[2]}
 }
 
-func rateHeaders(p *prober) string {
-	for _, a := range p.operations() {
-		var before limits
-		for i := range 2 {
-			r := p.do(a)
-			now := limitsOf(r)
-			// Older requests may be more than a minute ago, others may use the key.
-			if i == 1 && now.left == before.left && now.left == now.limit {
-				differs("%s left %d of %d both times", r.request, now.left, now.limit)
-			}
-			if now.left > now.limit || now.reset > 3600 {
-				differs("%s left %d of %d, for %d s", r.request, now.left, now.limit, now.reset)
-			}
-			before = now
-		}
-	}
-	return "on all five operations"
-}
-
 // ratePerMinute is the limit of requests per minute.
 const ratePerMinute = 100
-
-func rateLimit(p *prober) string {
-	began := time.Now()
-	a := request{method: "GET", path: "/v1/test", limited: true}
-	for n := 1; ; n++ {
-		if n > ratePerMinute+1 {
-			differs("%d requests in %.0f s, and none was refused", ratePerMinute+1, time.Since(began).Seconds())
-		}
-		r := p.do(a)
-		if r.status == http.StatusTooManyRequests {
-			return p.limited(r, n)
-		}
-		var l limits
-		var v *verdict
-		switch err := try(func() { l = limitsOf(r) }); {
-		case err == nil && l.limit != ratePerMinute:
-			differs("X-RateLimit-Limit is %d", l.limit)
-		case n == 1 && errors.As(err, &v) && v.verdict == NotOffered:
-			require(err)
-		}
-	}
-}
 
 // limited tests the first 429, the response to the n-th request.
 func (p *prober) limited(r *response, n int) string {

@@ -10,17 +10,61 @@ import (
 )
 
 var testRules = []Rule{
-	{Name: "test/body", Expected: "GET /v1/test returns JSON with the strings status and message", Section: "Test the API key", check: testBody},
-	{Name: "test/success", Expected: `GET /v1/test returns 200, and its status is "OK"`, Section: "Test the API key", Chosen: true, check: testSuccess},
+	{Name: "test/body", Expected: "GET /v1/test returns JSON with the strings status and message", Section: "Test the API key", check: func(p *prober) string {
+		r := p.do(get("/v1/test"))
+		r.expectSuccess()
+		fields := r.text("status", "message")
+		return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"])
+	}},
+	{Name: "test/success", Expected: `GET /v1/test returns 200, and its status is "OK"`, Section: "Test the API key", Chosen: true, check: func(p *prober) string {
+		r := p.do(get("/v1/test"))
+		fields := r.object()
+		if r.status != http.StatusOK || textOf(fields, "status") != protocol.StatusOK {
+			differs("%s", r)
+		}
+		return "200 OK"
+	}},
 }
 
 var keyRules = []Rule{
-	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: keyRequired},
-	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMissing},
-	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyMalformed},
-	{Name: "keys/unknown", Expected: "with a wrong key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: keyUnknown},
-	{Name: "keys/expired", Expected: "with an expired key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "JWT keys", Chosen: true, check: keyExpired},
-	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test returns 402, an ApiError", Section: "Subscription", Chosen: true, check: keyUnpaid},
+	{Name: "keys/needed", Expected: "no operation succeeds without an API key", Section: "Authentication", check: func(p *prober) string {
+		for _, a := range p.operations() {
+			a.auth = "-"
+			r := p.do(a)
+			if r.status < 400 {
+				differs("without a key, %s", r)
+			}
+		}
+		return "all five refuse"
+	}},
+	{Name: "keys/missing", Expected: "without a key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string { return p.unauthorized("-") }},
+	{Name: "keys/malformed", Expected: "a credential other than Bearer gets 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string {
+		for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
+			if err := try(func() { p.expectUnauthorized(request{method: "GET", path: "/v1/test", auth: auth}) }); err != nil {
+				differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
+			}
+		}
+		return "401 without a key or scheme, with other schemes, and with two keys"
+	}},
+	{Name: "keys/unknown", Expected: "with a wrong key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "Authentication", Chosen: true, check: func(p *prober) string {
+		return p.unauthorized("Bearer hubbub-conform-" + strings.Repeat("x", 20))
+	}},
+	{Name: "keys/expired", Expected: "with an expired key every operation returns 401, an ApiError, with WWW-Authenticate: Bearer", Section: "JWT keys", Chosen: true, check: func(p *prober) string {
+		return p.unauthorized(bearer(p.ExpiredKey, "an expired key: --expired-key KEY"))
+	}},
+	{Name: "keys/unpaid", Expected: "with a key without a subscription every operation but GET /v1/test returns 402, an ApiError", Section: "Subscription", Chosen: true, check: func(p *prober) string {
+		auth := bearer(p.UnpaidKey, "a key of an account without a subscription: --unpaid-key KEY")
+		for i, a := range p.operations() {
+			a.auth = auth
+			r := p.do(a)
+			if i == 0 {
+				r.expectSuccess()
+			} else {
+				r.expectAPIError(http.StatusPaymentRequired)
+			}
+		}
+		return "402 from four operations, and /v1/test succeeds"
+	}},
 }
 
 // unknownID is the id of no stream.
@@ -38,46 +82,6 @@ func (p *prober) operations() []request {
 	}
 }
 
-func testBody(p *prober) string {
-	r := p.do(request{method: "GET", path: "/v1/test"})
-	r.expectSuccess()
-	fields := r.text("status", "message")
-	return fmt.Sprintf("%d, %q: %q", r.status, fields["status"], fields["message"])
-}
-
-func testSuccess(p *prober) string {
-	r := p.do(request{method: "GET", path: "/v1/test"})
-	fields := r.object()
-	if r.status != http.StatusOK || textOf(fields, "status") != protocol.StatusOK {
-		differs("%s", r)
-	}
-	return "200 OK"
-}
-
-func keyRequired(p *prober) string {
-	for _, a := range p.operations() {
-		a.auth = "-"
-		r := p.do(a)
-		if r.status < 400 {
-			differs("without a key, %s", r)
-		}
-	}
-	return "all five refuse"
-}
-
-func keyMissing(p *prober) string { return p.unauthorized("-") }
-
-func keyUnknown(p *prober) string {
-	return p.unauthorized("Bearer hubbub-conform-" + strings.Repeat("x", 20))
-}
-
-func keyExpired(p *prober) string {
-	if p.ExpiredKey == "" {
-		skipped("it needs an expired key: --expired-key KEY")
-	}
-	return p.unauthorized("Bearer " + p.ExpiredKey)
-}
-
 // unauthorized requests every operation with an invalid credential.
 func (p *prober) unauthorized(auth string) string {
 	for _, a := range p.operations() {
@@ -87,15 +91,6 @@ func (p *prober) unauthorized(auth string) string {
 	return "401 from all five"
 }
 
-func keyMalformed(p *prober) string {
-	for _, auth := range []string{"Bearer", "Bearer ", p.Key, "Basic " + p.Key, "Token " + p.Key, "Bearer " + p.Key + " " + p.Key} {
-		if err := try(func() { p.expectUnauthorized(request{method: "GET", path: "/v1/test", auth: auth}) }); err != nil {
-			differs("with the header Authorization: %s: %v", p.secrets.Text(auth), err)
-		}
-	}
-	return "401 without a key or scheme, with other schemes, and with two keys"
-}
-
 // expectUnauthorized requires a 401 with its body and header.
 func (p *prober) expectUnauthorized(a request) {
 	r := p.do(a)
@@ -103,22 +98,6 @@ func (p *prober) expectUnauthorized(a request) {
 	if h := r.header.Get("WWW-Authenticate"); !strings.HasPrefix(strings.ToLower(h), "bearer") {
 		differs("%s, with WWW-Authenticate %q", r, h)
 	}
-}
-
-func keyUnpaid(p *prober) string {
-	if p.UnpaidKey == "" {
-		skipped("it needs a key of an account without a subscription: --unpaid-key KEY")
-	}
-	for i, a := range p.operations() {
-		a.auth = "Bearer " + p.UnpaidKey
-		r := p.do(a)
-		if i == 0 {
-			r.expectSuccess()
-		} else {
-			r.expectAPIError(http.StatusPaymentRequired)
-		}
-	}
-	return "402 from four operations, and /v1/test succeeds"
 }
 
 // decode decodes a field, and reports whether it has that type and is not null.

@@ -16,33 +16,194 @@ import (
 )
 
 var liveRules = []Rule{
-	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: liveCreate},
-	{Name: "live/success", Expected: "POST /v1/live returns 200", Section: "Create a stream", Chosen: true, check: liveSuccess},
-	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: liveID},
-	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Section: "Stream token", check: liveAddress},
-	{Name: "live/token", Expected: "the token has at least 128 random bits", Section: "Stream token", Chosen: true, check: liveToken},
-	{Name: "live/empty-body", Expected: "an empty body is accepted; input is {}", Section: "Create a stream", Chosen: true, check: liveEmptyBody},
-	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: liveInput},
-	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveArray},
-	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: liveInvalid},
-	{Name: "live/words", Expected: "POST /v1/live takes words; the response has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: liveWords},
-	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: liveVoiceprints},
-	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveUnknown},
-	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: liveForeign},
-	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: statusShape},
-	{Name: "status/success", Expected: "GET /v1/live/{id} returns 200", Section: "Get a stream", Chosen: true, check: statusSuccess},
-	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: statusCreated},
-	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: statusNull},
-	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, needs: conversation, check: statusRunning},
-	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, needs: conversation, check: statusDone},
-	{Name: "status/closed", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: statusClosed},
-	{Name: "status/lost", Expected: `a stream whose connection is lost is "error", with completedAt`, Section: "Stream status", Chosen: true, check: statusLost},
-	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", needs: conversation, check: statusTimes},
+	{Name: "live/create", Expected: "POST /v1/live with an empty object succeeds and returns the strings id and url", Section: "Create a stream", check: func(p *prober) string {
+		made := p.creations()[0]
+		made.expectSuccess()
+		return "id " + made.text("id", "url")["id"]
+	}},
+	{Name: "live/success", Expected: "POST /v1/live returns 200", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		p.creations()[0].expect(http.StatusOK)
+		return "200"
+	}},
+	{Name: "live/id", Expected: "the id of a stream is a UUID, and no two are the same", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		ids, _ := p.created()
+		if !uuid.MatchString(ids[0]) || ids[0] == ids[1] {
+			differs("two streams have the ids %q and %q", ids[0], ids[1])
+		}
+		return ids[0]
+	}},
+	{Name: "live/address", Expected: "the address of a stream begins with wss:// and has a token in its query", Section: "Stream token", check: func(p *prober) string {
+		_, addresses := p.created()
+		u, err := url.Parse(addresses[0])
+		if err != nil || u.Host == "" {
+			differs("the url is not an address")
+		}
+		if !u.Query().Has("token") || u.Query().Get("token") == "" {
+			differs("the address %s://%s%s has no token in its query", u.Scheme, u.Host, u.Path)
+		}
+		if u.Scheme == "ws" && strings.HasPrefix(p.Client.BaseURL(), "http://") {
+			skipped("the service is used without TLS (http://)")
+		}
+		if u.Scheme != "wss" {
+			differs("the address begins with %s://", u.Scheme)
+		}
+		return "wss://" + u.Host + u.Path
+	}},
+	{Name: "live/token", Expected: "the token has at least 128 random bits", Section: "Stream token", Chosen: true, check: func(p *prober) string {
+		_, addresses := p.created()
+		var tokens []string
+		for _, a := range addresses {
+			u, err := url.Parse(a)
+			if err != nil {
+				differs("the url is not an address")
+			}
+			tokens = append(tokens, u.Query().Get("token"))
+		}
+		// A character of base64 has 6 bits.
+		const shortest = (128 + 5) / 6
+		if len(tokens[0]) < shortest {
+			differs("a token has %d characters: at most %d bits", len(tokens[0]), 6*len(tokens[0]))
+		}
+		if tokens[0] == tokens[1] {
+			differs("two streams have the same token")
+		}
+		return fmt.Sprintf("%d characters, different for each stream", len(tokens[0]))
+	}},
+	{Name: "live/empty-body", Expected: "an empty body is accepted; input is {}", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		for _, body := range []string{"", "{}"} {
+			input := p.inputOf(body)
+			if !sameJSON(input, "{}") {
+				differs("after the body %q, input is %s", body, input)
+			}
+		}
+		return "input is {}"
+	}},
+	{Name: "live/input", Expected: "any JSON object is accepted and returned as input", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		const body = ` {"name":"test","room":{"seats":[1,2.5,null]},"ü":"\u00e9","flag":true} `
+		input := p.inputOf(body)
+		if !sameJSON(input, body) {
+			differs("%s was returned as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
+		}
+		return "it was returned"
+	}},
+	{Name: "live/array", Expected: "a body that is JSON but not an object gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		return p.expectInvalid("/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
+	}},
+	{Name: "live/invalid-json", Expected: "a body that is not JSON gets 400, a ValidationErrorResponse", Section: "Create a stream", Chosen: true, check: func(p *prober) string {
+		return p.expectInvalid("/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
+	}},
+	{Name: "live/words", Expected: "POST /v1/live takes words; the response has words, which is true, or not", Section: "Words of a stream", Chosen: true, check: func(p *prober) string {
+		r := p.do(post("/v1/live", `{"words":true}`))
+		r.expectSuccess()
+		words, ok := r.object()["words"]
+		switch {
+		case !ok:
+			return "no words"
+		case string(words) != "true":
+			differs("%s", r)
+		}
+		return "words"
+	}},
+	{Name: "live/voiceprints", Expected: "voiceprints and matching that are not valid get 400, a ValidationErrorResponse", Section: "Recognise people", Chosen: true, check: func(p *prober) string {
+		return p.expectInvalid("/v1/live",
+			`{"voiceprints":{}}`, `{"voiceprints":[]}`, `{"voiceprints":["x"]}`, `{"voiceprints":[{"voiceprint":"x"}]}`,
+			`{"voiceprints":[{"label":"Sam"}]}`, `{"voiceprints":[{"label":"","voiceprint":"x"}]}`,
+			`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
+			`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
+	}},
+	{Name: "live/unknown", Expected: "an unknown id gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
+		return p.expectError(http.StatusNotFound, get("/v1/live/"+unknownID), get("/v1/live/no-uuid"))
+	}},
+	{Name: "live/foreign", Expected: "the id of another account's stream gets 404, an ApiError", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
+		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
+		ids, _ := p.created()
+		return p.expectError(http.StatusNotFound, request{method: "GET", path: "/v1/live/" + ids[0], auth: auth})
+	}},
+	{Name: "status/shape", Expected: "GET /v1/live/{id} returns id, status, input (an object), startedAt and completedAt", Section: "Get a stream", check: func(p *prober) string {
+		r := p.firstStatus()
+		r.expectSuccess()
+		fields := r.text("id", "status")
+		ids, _ := p.created()
+		if fields["id"] != ids[1] {
+			differs("requested %s: %s", ids[1], r)
+		}
+		all := r.object()
+		if _, ok := decode[map[string]any](all, "input"); !ok {
+			differs("%s: input is not an object", r)
+		}
+		for _, name := range []string{"startedAt", "completedAt"} {
+			if raw, there := all[name]; there && string(raw) != "null" && textOf(all, name) == "" {
+				differs("%s: %s is neither a string nor null", r, name)
+			}
+		}
+		return r.excerpt()
+	}},
+	{Name: "status/success", Expected: "GET /v1/live/{id} returns 200", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
+		p.firstStatus().expect(http.StatusOK)
+		return "200"
+	}},
+	{Name: "status/created", Expected: `a stream that was not opened yet is "created"`, Section: "Stream status", check: func(p *prober) string {
+		r := p.firstStatus()
+		if textOf(r.object(), "status") != protocol.StatusCreated {
+			differs("%s", r)
+		}
+		return "created"
+	}},
+	{Name: "status/null", Expected: "startedAt and completedAt are present and null until they happen", Section: "Get a stream", Chosen: true, check: func(p *prober) string {
+		r := p.firstStatus()
+		fields := r.object()
+		for _, name := range []string{"startedAt", "completedAt"} {
+			if string(fields[name]) != "null" {
+				differs("before it was opened: %s", r)
+			}
+		}
+		return "both are null"
+	}},
+	{Name: "status/running", Expected: `an open stream is "running", with startedAt and without completedAt`, Section: "Stream status", Chosen: true, needs: conversation, check: func(p *prober) string {
+		e := p.conversation()
+		if e.during == nil {
+			skipped("the conversation ended too early: %s", e.end)
+		}
+		return statusIs(e.during, protocol.StatusRunning, false)
+	}},
+	{Name: "status/done", Expected: `after end_of_stream and its close a stream is "done", with both times`, Section: "Stream status", Chosen: true, needs: conversation, check: func(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }},
+	{Name: "status/closed", Expected: `a stream that its client closes with 1000 is "done"`, Section: "Stream status", Chosen: true, check: func(p *prober) string {
+		s := p.open()
+		defer s.close()
+		_ = s.chunk(make([]float32, protocol.ChunkSamples))
+		s.closeWith(p.ctx, websocket.CloseNormalClosure)
+		return statusIs(p.finalStatus(s.id), protocol.StatusDone, true)
+	}},
+	{Name: "status/lost", Expected: `a stream whose connection is lost is "error", with completedAt`, Section: "Stream status", Chosen: true, check: func(p *prober) string {
+		s := p.open()
+		_ = s.chunk(make([]float32, protocol.ChunkSamples))
+		s.close()
+		return statusIs(p.finalStatus(s.id), protocol.StatusError, true)
+	}},
+	{Name: "status/times", Expected: "times have the form YYYY-MM-DDThh:mm:ssZ, and completedAt is not before startedAt", Section: "Get a stream", needs: conversation, check: func(p *prober) string {
+		e := p.conversation()
+		var at []time.Time
+		for _, name := range []string{"startedAt", "completedAt"} {
+			text := textOf(e.after, name)
+			if text == "" {
+				skipped("%s is missing: see status/done", name)
+			}
+			parsed, err := time.Parse(time.RFC3339, text)
+			if err != nil || !instant.MatchString(text) {
+				differs("%s is %q", name, protocol.Clean(text, 60))
+			}
+			at = append(at, parsed)
+		}
+		if at[1].Before(at[0]) {
+			differs("completedAt %v is before startedAt %v", at[1], at[0])
+		}
+		return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt"))
+	}},
 }
 
 // createTwo creates two streams.
 func (p *prober) createTwo() []*response {
-	creation := request{method: "POST", path: "/v1/live", body: "{}"}
+	creation := post("/v1/live", "{}")
 	return []*response{p.do(creation), p.do(creation)}
 }
 
@@ -59,90 +220,13 @@ func (p *prober) created() (ids, addresses []string) {
 	return ids, addresses
 }
 
-func liveCreate(p *prober) string {
-	made := p.creations()[0]
-	made.expectSuccess()
-	return "id " + made.text("id", "url")["id"]
-}
-
-func liveSuccess(p *prober) string {
-	p.creations()[0].expect(http.StatusOK)
-	return "200"
-}
-
-func liveID(p *prober) string {
-	ids, _ := p.created()
-	if !uuid.MatchString(ids[0]) || ids[0] == ids[1] {
-		differs("two streams have the ids %q and %q", ids[0], ids[1])
-	}
-	return ids[0]
-}
-
-func liveAddress(p *prober) string {
-	_, addresses := p.created()
-	u, err := url.Parse(addresses[0])
-	if err != nil || u.Host == "" {
-		differs("the url is not an address")
-	}
-	if !u.Query().Has("token") || u.Query().Get("token") == "" {
-		differs("the address %s://%s%s has no token in its query", u.Scheme, u.Host, u.Path)
-	}
-	if u.Scheme == "ws" && strings.HasPrefix(p.Client.BaseURL(), "http://") {
-		skipped("the service is used without TLS (http://)")
-	}
-	if u.Scheme != "wss" {
-		differs("the address begins with %s://", u.Scheme)
-	}
-	return "wss://" + u.Host + u.Path
-}
-
-func liveToken(p *prober) string {
-	_, addresses := p.created()
-	var tokens []string
-	for _, a := range addresses {
-		u, err := url.Parse(a)
-		if err != nil {
-			differs("the url is not an address")
-		}
-		tokens = append(tokens, u.Query().Get("token"))
-	}
-	// A character of base64 has 6 bits.
-	const shortest = (128 + 5) / 6
-	if len(tokens[0]) < shortest {
-		differs("a token has %d characters: at most %d bits", len(tokens[0]), 6*len(tokens[0]))
-	}
-	if tokens[0] == tokens[1] {
-		differs("two streams have the same token")
-	}
-	return fmt.Sprintf("%d characters, different for each stream", len(tokens[0]))
-}
-
 // inputOf is the input in the status of a stream that was created with a body.
 func (p *prober) inputOf(body string) string {
-	r := p.do(request{method: "POST", path: "/v1/live", body: body})
+	r := p.do(post("/v1/live", body))
 	r.expectSuccess()
 	var made protocol.LiveStream
 	_ = json.Unmarshal(r.body, &made) // rules test what is missing
 	return string(p.status(made.ID)["input"])
-}
-
-func liveEmptyBody(p *prober) string {
-	for _, body := range []string{"", "{}"} {
-		input := p.inputOf(body)
-		if !sameJSON(input, "{}") {
-			differs("after the body %q, input is %s", body, input)
-		}
-	}
-	return "input is {}"
-}
-
-func liveInput(p *prober) string {
-	const body = ` {"name":"test","room":{"seats":[1,2.5,null]},"ü":"\u00e9","flag":true} `
-	input := p.inputOf(body)
-	if !sameJSON(input, body) {
-		differs("%s was returned as %s", strings.TrimSpace(body), protocol.Clean(input, 200))
-	}
-	return "it was returned"
 }
 
 func sameJSON(a, b string) bool {
@@ -153,115 +237,16 @@ func sameJSON(a, b string) bool {
 // expectInvalid requires a 400 with its body for each request body.
 func (p *prober) expectInvalid(path string, bodies ...string) string {
 	for _, body := range bodies {
-		p.do(request{method: "POST", path: path, body: body}).expectInvalid()
+		p.do(post(path, body)).expectInvalid()
 	}
 	return fmt.Sprintf("400 for %d of them", len(bodies))
-}
-
-func liveArray(p *prober) string {
-	return p.expectInvalid("/v1/live", "[]", `[{}]`, `"text"`, "5", "null", "true")
-}
-
-func liveInvalid(p *prober) string {
-	return p.expectInvalid("/v1/live", "{", "{'a':1}", "{}{}", "audio", "{\"a\":\xff}")
-}
-
-func liveWords(p *prober) string {
-	r := p.do(request{method: "POST", path: "/v1/live", body: `{"words":true}`})
-	r.expectSuccess()
-	words, ok := r.object()["words"]
-	switch {
-	case !ok:
-		return "no words"
-	case string(words) != "true":
-		differs("%s", r)
-	}
-	return "words"
-}
-
-func liveVoiceprints(p *prober) string {
-	return p.expectInvalid("/v1/live",
-		`{"voiceprints":{}}`, `{"voiceprints":[]}`, `{"voiceprints":["x"]}`, `{"voiceprints":[{"voiceprint":"x"}]}`,
-		`{"voiceprints":[{"label":"Sam"}]}`, `{"voiceprints":[{"label":"","voiceprint":"x"}]}`,
-		`{"voiceprints":[{"label":"speaker_9","voiceprint":"x"}]}`, `{"voiceprints":[{"label":"Sam","voiceprint":"no voiceprint"}]}`,
-		`{"matching":7}`, `{"matching":{"threshold":101}}`, `{"matching":{"exclusive":"yes"}}`)
-}
-
-func liveUnknown(p *prober) string {
-	for _, id := range []string{unknownID, "no-uuid"} {
-		p.expectError(request{method: "GET", path: "/v1/live/" + id}, http.StatusNotFound)
-	}
-	return "404"
-}
-
-func liveForeign(p *prober) string {
-	if p.OtherKey == "" {
-		skipped("it needs a key of another account: --other-key KEY")
-	}
-	ids, _ := p.created()
-	p.expectError(request{method: "GET", path: "/v1/live/" + ids[0], auth: "Bearer " + p.OtherKey}, http.StatusNotFound)
-	return "404"
 }
 
 // firstStatus requests the status of a stream that was not opened.
 func (p *prober) firstStatus() *response {
 	ids, _ := p.created()
-	return p.do(request{method: "GET", path: "/v1/live/" + ids[1]})
+	return p.do(get("/v1/live/" + ids[1]))
 }
-
-func statusShape(p *prober) string {
-	r := p.firstStatus()
-	r.expectSuccess()
-	fields := r.text("id", "status")
-	ids, _ := p.created()
-	if fields["id"] != ids[1] {
-		differs("requested %s: %s", ids[1], r)
-	}
-	all := r.object()
-	if _, ok := decode[map[string]any](all, "input"); !ok {
-		differs("%s: input is not an object", r)
-	}
-	for _, name := range []string{"startedAt", "completedAt"} {
-		if raw, there := all[name]; there && string(raw) != "null" && textOf(all, name) == "" {
-			differs("%s: %s is neither a string nor null", r, name)
-		}
-	}
-	return r.excerpt()
-}
-
-func statusSuccess(p *prober) string {
-	p.firstStatus().expect(http.StatusOK)
-	return "200"
-}
-
-func statusCreated(p *prober) string {
-	r := p.firstStatus()
-	if textOf(r.object(), "status") != protocol.StatusCreated {
-		differs("%s", r)
-	}
-	return "created"
-}
-
-func statusNull(p *prober) string {
-	r := p.firstStatus()
-	fields := r.object()
-	for _, name := range []string{"startedAt", "completedAt"} {
-		if string(fields[name]) != "null" {
-			differs("before it was opened: %s", r)
-		}
-	}
-	return "both are null"
-}
-
-func statusRunning(p *prober) string {
-	e := p.conversation()
-	if e.during == nil {
-		skipped("the conversation ended too early: %s", e.end)
-	}
-	return statusIs(e.during, protocol.StatusRunning, false)
-}
-
-func statusDone(p *prober) string { return statusIs(p.conversation().after, protocol.StatusDone, true) }
 
 // statusIs requires a status and startedAt, and that completedAt is present or null.
 func statusIs(fields map[string]json.RawMessage, status string, completed bool) string {
@@ -272,39 +257,4 @@ func statusIs(fields map[string]json.RawMessage, status string, completed bool) 
 	return got
 }
 
-func statusClosed(p *prober) string {
-	s := p.open()
-	defer s.close()
-	_ = s.chunk(make([]float32, protocol.ChunkSamples))
-	s.closeWith(p.ctx, websocket.CloseNormalClosure)
-	return statusIs(p.finalStatus(s.id), protocol.StatusDone, true)
-}
-
-func statusLost(p *prober) string {
-	s := p.open()
-	_ = s.chunk(make([]float32, protocol.ChunkSamples))
-	s.close()
-	return statusIs(p.finalStatus(s.id), protocol.StatusError, true)
-}
-
 var instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
-
-func statusTimes(p *prober) string {
-	e := p.conversation()
-	var at []time.Time
-	for _, name := range []string{"startedAt", "completedAt"} {
-		text := textOf(e.after, name)
-		if text == "" {
-			skipped("%s is missing: see status/done", name)
-		}
-		parsed, err := time.Parse(time.RFC3339, text)
-		if err != nil || !instant.MatchString(text) {
-			differs("%s is %q", name, protocol.Clean(text, 60))
-		}
-		at = append(at, parsed)
-	}
-	if at[1].Before(at[0]) {
-		differs("completedAt %v is before startedAt %v", at[1], at[0])
-	}
-	return fmt.Sprintf("%s to %s", textOf(e.after, "startedAt"), textOf(e.after, "completedAt"))
-}

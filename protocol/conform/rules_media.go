@@ -13,28 +13,192 @@ import (
 )
 
 var mediaRules = []Rule{
-	{Name: "media/pattern", Expected: "a url other than media:// followed by letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaPattern},
-	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Section: "Media locations", check: mediaRequired},
-	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Section: "Media locations", check: mediaLength},
-	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: mediaOutput},
-	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object returns 404, an ApiError", Section: "Get a download address", Chosen: true, check: mediaNotStored},
-	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: mediaInput},
-	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: mediaInputBody},
-	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: mediaPut},
-	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: mediaGet},
-	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: mediaOneMethod},
-	{Name: "media/signed", Expected: "a changed address is not valid", Section: "Media addresses", Chosen: true, check: mediaSigned},
-	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are not paths: each is an object of its own", Section: "Media locations", check: mediaNames},
-	{Name: "media/replace", Expected: "a second upload replaces the first", Section: "Upload an object", check: mediaReplace},
-	{Name: "media/list", Expected: "GET /v1/media lists a stored object with its size, and DELETE /v1/media deletes it", Section: "List and delete media", Chosen: true, check: mediaList},
-	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: mediaForeign},
-	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Retention", check: mediaRetention},
+	{Name: "media/pattern", Expected: "a url other than media:// followed by letters, digits, '-', '_', '.' or '/' gets 400, a ValidationErrorResponse", Section: "Media locations", check: func(p *prober) string {
+		var bodies []string
+		for _, bad := range []string{"", "media://", "x", "http://x", "MEDIA://x", "media:/x", " media://x", "media://a b", "media://a?b", "media://a%20b", "media://\u00e4", "media://x\n"} {
+			bodies = append(bodies, locationBody(bad))
+		}
+		return p.expectInvalid("/v1/media/output", bodies...)
+	}},
+	{Name: "media/required", Expected: "a body without the string url gets 400, a ValidationErrorResponse", Section: "Media locations", check: func(p *prober) string {
+		return p.expectInvalid("/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
+	}},
+	{Name: "media/length", Expected: "a url of 255 characters is accepted, one of 256 gets 400", Section: "Media locations", check: func(p *prober) string {
+		name := func(n int) string {
+			return "media://" + p.prefix + "/" + strings.Repeat("x", n-len("media:///")-len(p.prefix))
+		}
+		r := p.do(media("output", name(protocol.MaxMediaURL)))
+		if r.status == http.StatusBadRequest {
+			differs("with 255 characters: %s", r)
+		}
+		r = p.do(media("output", name(protocol.MaxMediaURL+1)))
+		if err := try(r.expectInvalid); err != nil {
+			differs("with 256 characters: %v", err)
+		}
+		return "255 accepted, 256 refused"
+	}},
+	{Name: "media/output", Expected: "POST /v1/media/output for a stored object returns 201 with a url", Section: "Get a download address", check: func(p *prober) string {
+		o := p.storedObject()
+		o.out.expect(http.StatusCreated)
+		o.out.text("url")
+		return "201"
+	}},
+	{Name: "media/not-stored", Expected: "POST /v1/media/output without a stored object returns 404, an ApiError", Section: "Get a download address", Chosen: true, check: func(p *prober) string {
+		return p.expectError(http.StatusNotFound, media("output", "media://"+p.prefix+"/nothing/here"))
+	}},
+	{Name: "media/input", Expected: "POST /v1/media/input returns 201 with an absolute address", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
+		o := p.storeObject()
+		o.in.expect(http.StatusCreated)
+		o.in.text("url")
+		return "201"
+	}},
+	{Name: "media/input-body", Expected: "POST /v1/media/input returns 400, a ValidationErrorResponse, to an invalid media location", Section: "Get an upload address", Chosen: true, check: func(p *prober) string {
+		p.storeObject() // uploads may not be offered
+		return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
+			locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
+	}},
+	{Name: "media/put", Expected: "the upload address accepts the bytes by PUT, without credential or content type", Section: "Upload an object", Chosen: true, check: func(p *prober) string {
+		o := p.storeObject()
+		o.put.expectSuccess()
+		return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
+	}},
+	{Name: "media/get", Expected: "the download address returns the same bytes by GET, without credential", Section: "Download an object", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		o.get.expectSuccess()
+		if string(o.get.body) != o.content {
+			differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
+		}
+		return fmt.Sprintf("%d bytes were returned", len(o.get.body))
+	}},
+	{Name: "media/one-method", Expected: "an address is valid for one object and one method", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		for _, wrong := range []request{
+			{method: "GET", address: o.to}, {method: "DELETE", address: o.to},
+			{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
+		} {
+			r := p.do(wrong)
+			if r.status < 400 {
+				made := "upload"
+				if wrong.address == o.from {
+					made = "download"
+				}
+				differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
+			}
+		}
+		get := p.do(request{method: "GET", address: o.from})
+		if string(get.body) != o.content {
+			differs("after that the object had changed")
+		}
+		return "all other methods are refused"
+	}},
+	{Name: "media/signed", Expected: "a changed address is not valid", Section: "Media addresses", Chosen: true, check: func(p *prober) string {
+		o := p.storedObject()
+		// A character in the middle of what follows the host.
+		at := strings.LastIndex(o.from, "/") + 1
+		at += (len(o.from) - at) / 2
+		other := byte('A')
+		if o.from[at] == other {
+			other = 'B'
+		}
+		r := p.do(request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:]})
+		if r.status < 400 {
+			differs("with one character changed it returned %d", r.status)
+		}
+		return fmt.Sprintf("with one character changed it returned %d", r.status)
+	}},
+	{Name: "media/names", Expected: "names such as ../x, a//b and a/./b are not paths: each is an object of its own", Section: "Media locations", check: func(p *prober) string {
+		names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
+		for _, n := range names {
+			o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
+			p.upload(o)
+			if err := try(o.put.expectSuccess); err != nil {
+				differs("for the name %s: %v", n, err)
+			}
+		}
+		for _, n := range names {
+			got := p.fetch("media://" + p.prefix + "/" + n)
+			if got != "the object "+n {
+				differs("the object %s is %q, and %q was stored", n, protocol.Clean(got, 60), "the object "+n)
+			}
+		}
+		return fmt.Sprintf("%d names, %d objects", len(names), len(names))
+	}},
+	{Name: "media/replace", Expected: "a second upload replaces the first", Section: "Upload an object", check: func(p *prober) string {
+		at := "media://" + p.prefix + "/replaced"
+		for _, content := range []string{"first, and longer", "second"} {
+			p.store(at, content)
+		}
+		got := p.fetch(at)
+		if got != "second" {
+			differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(got, 60))
+		}
+		return "the second upload is returned"
+	}},
+	{Name: "media/list", Expected: "GET /v1/media lists a stored object with its size, and DELETE /v1/media deletes it", Section: "List and delete media", Chosen: true, check: func(p *prober) string {
+		location := "media://" + p.prefix + "/listed"
+		p.store(location, "0123456789")
+		// The location just before it, so that it is the first one of the response.
+		before := url.Values{"after": {location[:len(location)-1]}}
+		r := p.do(get("/v1/media?" + before.Encode()))
+		r.expectSuccess()
+		var list protocol.MediaList
+		if json.Unmarshal(r.body, &list) != nil || len(list.Media) == 0 || list.Media[0].URL != location || list.Media[0].Size != 10 {
+			differs("%s, without the object of 10 bytes at %s", r, location)
+		}
+		remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
+		if r = p.do(remove); r.status != http.StatusNoContent {
+			differs("%s to the deletion", r)
+		}
+		p.expectError(http.StatusNotFound, remove)
+		return "204, then 404"
+	}},
+	{Name: "media/foreign", Expected: "the same name of another account is another object", Section: "Media locations", check: func(p *prober) string {
+		auth := bearer(p.OtherKey, "a key of another account: --other-key KEY")
+		a := media("output", p.storedObject().location)
+		a.auth = auth
+		return p.expectError(http.StatusNotFound, a)
+	}},
+	{Name: "media/retention", Expected: "media can be read for at least 24 hours after the upload, and is deleted within 48", Section: "Retention", check: func(*prober) string {
+		skipped("it takes two days")
+		return ""
+	}},
 }
 
 var resultRules = []Rule{
-	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, needs: conversation, check: resultTurns},
-	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, needs: conversation, check: resultJSON},
-	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: resultNotYet},
+	{Name: "results/turns", Expected: "when a stream is done, media://live/ID/turns.rttm contains its turns as RTTM, the same as its events", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+		e, body := p.results("turns.rttm")
+		got, err := protocol.ReadRTTM(bytes.NewReader(body))
+		if err != nil {
+			differs("it is not RTTM: %v", err)
+		}
+		want := turnsOf(e)
+		if len(got) != len(want) {
+			differs("it has %d turns, and the events have %d", len(got), len(want))
+		}
+		for i, w := range want {
+			const slack = 0.0015 // three digits, twice rounded
+			if g := got[i].Turn; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
+				differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
+			}
+		}
+		return fmt.Sprintf("%d turns", len(got))
+	}},
+	{Name: "results/json", Expected: "media://live/ID/turns.json contains them as JSON", Section: "Results of a stream", Chosen: true, needs: conversation, check: func(p *prober) string {
+		e, body := p.results("turns.json")
+		var list []json.RawMessage
+		if !json.Valid(body) {
+			differs("it is not JSON: %s", protocol.Clean(string(body), 100))
+		}
+		// The form of a turn is not specified.
+		if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
+			differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
+		}
+		return fmt.Sprintf("%d bytes of JSON", len(body))
+	}},
+	{Name: "results/not-yet", Expected: "before a stream is done it has no results: 404, an ApiError", Section: "Results of a stream", Chosen: true, check: func(p *prober) string {
+		ids, _ := p.created()
+		return p.expectError(http.StatusNotFound, media("output", "media://live/"+ids[1]+"/turns.rttm"))
+	}},
 }
 
 // object is an object of the service, with what happened to it.
@@ -53,7 +217,7 @@ func locationBody(location string) string {
 
 // media is the request for an address, "input" or "output".
 func media(operation, location string) request {
-	return request{method: "POST", path: "/v1/media/" + operation, body: locationBody(location)}
+	return post("/v1/media/"+operation, locationBody(location))
 }
 
 // mediaAddress is the address in a response.
@@ -70,7 +234,7 @@ func mediaAddress(r *response) string {
 // upload uploads the content of an object. The response need not be a success.
 func (p *prober) upload(o *object) {
 	o.in = p.do(media("input", o.location))
-	if o.in.status == http.StatusNotFound || o.in.status == http.StatusMethodNotAllowed || o.in.status == http.StatusNotImplemented {
+	if o.in.missing() {
 		notOffered("%s: media cannot be uploaded", o.in)
 	}
 	o.in.expectSuccess()
@@ -119,176 +283,6 @@ func (p *prober) storedObject() *object {
 	return o
 }
 
-func mediaPattern(p *prober) string {
-	var bodies []string
-	for _, bad := range []string{"", "media://", "x", "http://x", "MEDIA://x", "media:/x", " media://x", "media://a b", "media://a?b", "media://a%20b", "media://\u00e4", "media://x\n"} {
-		bodies = append(bodies, locationBody(bad))
-	}
-	return p.expectInvalid("/v1/media/output", bodies...)
-}
-
-func mediaRequired(p *prober) string {
-	return p.expectInvalid("/v1/media/output", "", "{}", `{"url":null}`, `{"url":5}`, `{"url":["media://x"]}`, "[]", "{")
-}
-
-func mediaLength(p *prober) string {
-	name := func(n int) string {
-		return "media://" + p.prefix + "/" + strings.Repeat("x", n-len("media:///")-len(p.prefix))
-	}
-	r := p.do(media("output", name(protocol.MaxMediaURL)))
-	if r.status == http.StatusBadRequest {
-		differs("with 255 characters: %s", r)
-	}
-	r = p.do(media("output", name(protocol.MaxMediaURL+1)))
-	if err := try(r.expectInvalid); err != nil {
-		differs("with 256 characters: %v", err)
-	}
-	return "255 accepted, 256 refused"
-}
-
-func mediaOutput(p *prober) string {
-	o := p.storedObject()
-	o.out.expect(http.StatusCreated)
-	o.out.text("url")
-	return "201"
-}
-
-func mediaNotStored(p *prober) string {
-	p.expectError(media("output", "media://"+p.prefix+"/nothing/here"), http.StatusNotFound)
-	return "404"
-}
-
-func mediaList(p *prober) string {
-	location := "media://" + p.prefix + "/listed"
-	p.store(location, "0123456789")
-	// The location just before it, so that it is the first one of the response.
-	before := url.Values{"after": {location[:len(location)-1]}}
-	r := p.do(request{method: "GET", path: "/v1/media?" + before.Encode()})
-	r.expectSuccess()
-	var list protocol.MediaList
-	if json.Unmarshal(r.body, &list) != nil || len(list.Media) == 0 || list.Media[0].URL != location || list.Media[0].Size != 10 {
-		differs("%s, without the object of 10 bytes at %s", r, location)
-	}
-	remove := request{method: "DELETE", path: "/v1/media?" + url.Values{"url": {location}}.Encode()}
-	if r = p.do(remove); r.status != http.StatusNoContent {
-		differs("%s to the deletion", r)
-	}
-	p.expectError(remove, http.StatusNotFound)
-	return "204, then 404"
-}
-
-func mediaInput(p *prober) string {
-	o := p.storeObject()
-	o.in.expect(http.StatusCreated)
-	o.in.text("url")
-	return "201"
-}
-
-func mediaInputBody(p *prober) string {
-	p.storeObject() // uploads may not be offered
-	return p.expectInvalid("/v1/media/input", "{}", `{"url":5}`, locationBody("http://x"), locationBody("media://a b"),
-		locationBody("media://"+strings.Repeat("x", protocol.MaxMediaURL)), "[]", "{")
-}
-
-func mediaPut(p *prober) string {
-	o := p.storeObject()
-	o.put.expectSuccess()
-	return fmt.Sprintf("%d bytes: %d", len(o.content), o.put.status)
-}
-
-func mediaGet(p *prober) string {
-	o := p.storedObject()
-	o.get.expectSuccess()
-	if string(o.get.body) != o.content {
-		differs("%d bytes were stored, and %d different ones were returned", len(o.content), len(o.get.body))
-	}
-	return fmt.Sprintf("%d bytes were returned", len(o.get.body))
-}
-
-func mediaOneMethod(p *prober) string {
-	o := p.storedObject()
-	for _, wrong := range []request{
-		{method: "GET", address: o.to}, {method: "DELETE", address: o.to},
-		{method: "PUT", address: o.from, body: "overwritten"}, {method: "DELETE", address: o.from},
-	} {
-		r := p.do(wrong)
-		if r.status < 400 {
-			made := "upload"
-			if wrong.address == o.from {
-				made = "download"
-			}
-			differs("%s, which is valid for the %s, returned %d", r.request, made, r.status)
-		}
-	}
-	get := p.do(request{method: "GET", address: o.from})
-	if string(get.body) != o.content {
-		differs("after that the object had changed")
-	}
-	return "all other methods are refused"
-}
-
-func mediaSigned(p *prober) string {
-	o := p.storedObject()
-	// A character in the middle of what follows the host.
-	at := strings.LastIndex(o.from, "/") + 1
-	at += (len(o.from) - at) / 2
-	other := byte('A')
-	if o.from[at] == other {
-		other = 'B'
-	}
-	r := p.do(request{method: "GET", address: o.from[:at] + string(other) + o.from[at+1:]})
-	if r.status < 400 {
-		differs("with one character changed it returned %d", r.status)
-	}
-	return fmt.Sprintf("with one character changed it returned %d", r.status)
-}
-
-func mediaNames(p *prober) string {
-	names := []string{"a/../x", "x", "a//b", "a/b", "a/./b", "../" + p.prefix + "/x", "..", "a/"}
-	for _, n := range names {
-		o := &object{location: "media://" + p.prefix + "/" + n, content: "the object " + n}
-		p.upload(o)
-		if err := try(o.put.expectSuccess); err != nil {
-			differs("for the name %s: %v", n, err)
-		}
-	}
-	for _, n := range names {
-		got := p.fetch("media://" + p.prefix + "/" + n)
-		if got != "the object "+n {
-			differs("the object %s is %q, and %q was stored", n, protocol.Clean(got, 60), "the object "+n)
-		}
-	}
-	return fmt.Sprintf("%d names, %d objects", len(names), len(names))
-}
-
-func mediaReplace(p *prober) string {
-	at := "media://" + p.prefix + "/replaced"
-	for _, content := range []string{"first, and longer", "second"} {
-		p.store(at, content)
-	}
-	got := p.fetch(at)
-	if got != "second" {
-		differs("%q was stored, then %q, and the object is %q", "first, and longer", "second", protocol.Clean(got, 60))
-	}
-	return "the second upload is returned"
-}
-
-func mediaForeign(p *prober) string {
-	if p.OtherKey == "" {
-		skipped("it needs a key of another account: --other-key KEY")
-	}
-	o := p.storedObject()
-	a := media("output", o.location)
-	a.auth = "Bearer " + p.OtherKey
-	p.expectError(a, http.StatusNotFound)
-	return "404"
-}
-
-func mediaRetention(*prober) string {
-	skipped("it takes two days")
-	return ""
-}
-
 // results downloads a file of the results of a stream.
 func (p *prober) results(file string) (*exchange, []byte) {
 	e := p.conversation()
@@ -309,42 +303,4 @@ func turnsOf(e *exchange) []protocol.Turn {
 		line.Apply(m.Event)
 	}
 	return line.Snapshot().Turns()
-}
-
-func resultTurns(p *prober) string {
-	e, body := p.results("turns.rttm")
-	got, err := protocol.ReadRTTM(bytes.NewReader(body))
-	if err != nil {
-		differs("it is not RTTM: %v", err)
-	}
-	want := turnsOf(e)
-	if len(got) != len(want) {
-		differs("it has %d turns, and the events have %d", len(got), len(want))
-	}
-	for i, w := range want {
-		const slack = 0.0015 // three digits, twice rounded
-		if g := got[i].Turn; g.Speaker != w.Speaker || math.Abs(g.Start-w.Start) > slack || math.Abs(g.End-w.End) > slack {
-			differs("its turn %d is %s, and that of the events is %s", i+1, protocol.FormatRTTM("live", g), protocol.FormatRTTM("live", w))
-		}
-	}
-	return fmt.Sprintf("%d turns", len(got))
-}
-
-func resultJSON(p *prober) string {
-	e, body := p.results("turns.json")
-	var list []json.RawMessage
-	if !json.Valid(body) {
-		differs("it is not JSON: %s", protocol.Clean(string(body), 100))
-	}
-	// The form of a turn is not specified.
-	if json.Unmarshal(body, &list) == nil && len(list) != len(turnsOf(e)) {
-		differs("it is a list of %d, and the events have %d turns", len(list), len(turnsOf(e)))
-	}
-	return fmt.Sprintf("%d bytes of JSON", len(body))
-}
-
-func resultNotYet(p *prober) string {
-	ids, _ := p.created()
-	p.expectError(media("output", "media://live/"+ids[1]+"/turns.rttm"), http.StatusNotFound)
-	return "404"
 }

@@ -12,46 +12,116 @@ import (
 )
 
 var streamRules = []Rule{
-	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", needs: conversation, check: streamChunk},
-	{Name: "stream/chunk-size", Expected: "an audio frame of any other size gets an error message", Section: "Audio frames", check: streamSize},
-	{Name: "stream/chunk-size-text", Expected: `the message is "Invalid chunk size", it is sent at once, and the stream continues`, Section: "Audio frames", Chosen: true, check: streamSizeText},
-	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Section: "Audio frames", Chosen: true, check: streamSizeClock},
-	{Name: "stream/not-finite", Expected: "a chunk with a NaN or an infinity gets an error message, and the stream continues", Section: "Audio frames", Chosen: true, check: streamNotFinite},
-	{Name: "stream/not-finite-clock", Expected: "such a chunk counts as 100 ms of silence on the stream's clock", Section: "Audio frames", Chosen: true, check: streamNotFiniteClock},
-	{Name: "stream/text", Expected: "a text frame other than end_of_stream gets an error message, and the stream continues", Section: "End of stream", Chosen: true, check: streamText},
-	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are accepted", Section: "Pace", Chosen: true, check: streamPace},
-	{Name: "stream/ahead", Expected: "more than 5 s of audio ahead of real time: error message, close 1008", Section: "Pace", Chosen: true, check: streamAhead},
-	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, needs: silence, check: streamSilence},
-	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, needs: conversation, check: streamEnd},
-	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: streamEndEmpty},
+	{Name: "stream/chunk", Expected: "binary frames of 6400 bytes at the pace of a microphone are accepted, without an error message", Section: "Audio frames", needs: conversation, check: func(p *prober) string {
+		e := p.conversation()
+		if texts := errorMessages(e.messages); len(texts) > 0 {
+			differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
+		}
+		if want := len(p.Speech) / protocol.ChunkSamples; e.sent < time.Duration(want)*protocol.ChunkDuration {
+			differs("after %.1f s of audio %s", e.sent.Seconds(), e.end)
+		}
+		return fmt.Sprintf("%.1f s in real time", e.sent.Seconds())
+	}},
+	{Name: "stream/chunk-size", Expected: "an audio frame of any other size gets an error message", Section: "Audio frames", check: func(p *prober) string {
+		texts, e := p.wrongFrames()
+		for i, n := range wrongSizes {
+			if i >= len(texts) {
+				differs("before a frame of %d bytes, %s", n, e.end)
+			}
+			if texts[i] == "" {
+				differs("no error message for a frame of %d bytes within %v; %s", n, promptly, e.end)
+			}
+		}
+		return fmt.Sprintf("%q", texts[0])
+	}},
+	{Name: "stream/chunk-size-text", Expected: `the message is "Invalid chunk size", it is sent at once, and the stream continues`, Section: "Audio frames", Chosen: true, check: func(p *prober) string {
+		texts, e := p.wrongFrames()
+		for i, message := range texts {
+			if message != protocol.ErrChunkSize.Error() {
+				differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
+			}
+		}
+		e.expectClosed()
+		return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts))
+	}},
+	{Name: "stream/chunk-size-clock", Expected: "a frame of a wrong size is dropped: it takes no time on the stream's clock", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
+		return p.expectShift(0, 10, func(s *stream) error { return s.sendBytes(6396) })
+	}},
+	{Name: "stream/not-finite", Expected: "a chunk with a NaN or an infinity gets an error message, and the stream continues", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
+		return expectEach(p, "a chunk with %v", notFinite, (*stream).sendInvalid)
+	}},
+	{Name: "stream/not-finite-clock", Expected: "such a chunk counts as 100 ms of silence on the stream's clock", Section: "Audio frames", Chosen: true, check: func(p *prober) string {
+		return p.expectShift(10*protocol.ChunkDuration, 10, func(s *stream) error { return s.sendInvalid(math.NaN()) })
+	}},
+	{Name: "stream/text", Expected: "a text frame other than end_of_stream gets an error message, and the stream continues", Section: "End of stream", Chosen: true, check: func(p *prober) string {
+		return expectEach(p, "the text frame %s", wrongTexts, (*stream).text)
+	}},
+	{Name: "stream/pace", Expected: "up to 5 s of audio ahead of real time are accepted", Section: "Pace", Chosen: true, check: func(p *prober) string {
+		e := p.control()
+		if texts := errorMessages(e.messages); len(texts) > 0 {
+			differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
+		}
+		e.expectClosed()
+		return fmt.Sprintf("%v at once", e.sent)
+	}},
+	{Name: "stream/ahead", Expected: "more than 5 s of audio ahead of real time: error message, close 1008", Section: "Pace", Chosen: true, check: func(p *prober) string {
+		s := p.open()
+		defer s.close()
+		silence := make([]float32, protocol.ChunkSamples)
+		for range 80 { // 8 s at once: ahead also over a slow connection
+			if s.chunk(silence) != nil {
+				break
+			}
+		}
+		s.waitEnd(p.ctx, promptly+p.Slack)
+		all, end := s.received()
+		texts := errorMessages(all)
+		switch {
+		case end.code != websocket.ClosePolicyViolation:
+			differs("for 8 s of audio at once it sent the errors %q, and %s", texts, end)
+		case len(texts) == 0:
+			differs("for 8 s of audio at once it sent no error message, and %s", end)
+		}
+		return fmt.Sprintf("%q, close 1008", texts[0])
+	}},
+	{Name: "stream/silence", Expected: "no audio for 60 s: error message, close 1008", Section: "Pace", Chosen: true, Slow: true, needs: silence, check: func(p *prober) string {
+		e := p.silence()
+		if !e.end.over || e.closeTook < 59*time.Second {
+			differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
+		}
+		texts := errorMessages(e.messages)
+		if len(texts) == 0 || e.end.code != websocket.ClosePolicyViolation {
+			differs("it sent the errors %q, and %s", texts, e.end)
+		}
+		return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0])
+	}},
+	{Name: "stream/end", Expected: "after end_of_stream the stream is closed with 1000 within 2 s", Section: "End of stream", Chosen: true, needs: conversation, check: func(p *prober) string { return p.expectNormalEnd(p.conversation()) }},
+	{Name: "stream/end-empty", Expected: "the same without audio, and without an event", Section: "End of stream", Chosen: true, check: func(p *prober) string {
+		s := p.open()
+		defer s.close()
+		e := p.finish(s)
+		if len(e.messages) > 0 {
+			differs("without audio it sent %s", strings.TrimSpace(string(e.messages[0].Raw)))
+		}
+		return p.expectNormalEnd(e)
+	}},
 }
 
 // tolerance is how far a turn may move: an engine need not decide the same to the
 // millisecond after different audio.
 const tolerance = 250 * time.Millisecond
 
-func streamChunk(p *prober) string {
-	e := p.conversation()
-	if texts := errorMessages(e.messages); len(texts) > 0 {
-		differs("during %.1f s of audio it sent the error %q", e.sent.Seconds(), texts[0])
-	}
-	if want := len(p.Speech) / protocol.ChunkSamples; e.sent < time.Duration(want)*protocol.ChunkDuration {
-		differs("after %.1f s of audio %s", e.sent.Seconds(), e.end)
-	}
-	return fmt.Sprintf("%.1f s in real time", e.sent.Seconds())
-}
-
 // wrongSizes are sizes of frames that are not chunks, in bytes.
 var wrongSizes = []int{0, 1, 3200, 6396, 6399, 6401, 12800}
 
-// expectErrors sends frames that must each get an error message. texts are the
-// messages, "" for a missing one.
-func (p *prober) expectErrors(send ...func(s *stream) error) (texts []string, e *exchange) {
+// expectErrors sends a frame for each of the values, which must each get an error
+// message. texts are the messages, "" for a missing one.
+func expectErrors[T any](p *prober, values []T, send func(*stream, T) error) (texts []string, e *exchange) {
 	s := p.open()
 	defer s.close()
 	_ = s.chunk(make([]float32, protocol.ChunkSamples))
-	for i, f := range send {
-		if err := f(s); err != nil {
+	for i, v := range values {
+		if err := send(s, v); err != nil {
 			break // the end tells why
 		}
 		s.wait(p.ctx, promptly+p.Slack, func(all []message) bool { return len(errorMessages(all)) > i })
@@ -71,35 +141,20 @@ func (p *prober) expectErrors(send ...func(s *stream) error) (texts []string, e 
 
 // wrongFrames sends a frame of each wrong size.
 func (p *prober) wrongFrames() (texts []string, e *exchange) {
-	var send []func(*stream) error
-	for _, n := range wrongSizes {
-		send = append(send, func(s *stream) error { return s.send(websocket.BinaryMessage, make([]byte, n)) })
-	}
-	return p.expectErrors(send...)
+	return expectErrors(p, wrongSizes, (*stream).sendBytes)
 }
 
-func streamSize(p *prober) string {
-	texts, e := p.wrongFrames()
-	for i, n := range wrongSizes {
-		if i >= len(texts) {
-			differs("before a frame of %d bytes, %s", n, e.end)
-		}
-		if texts[i] == "" {
-			differs("no error message for a frame of %d bytes within %v; %s", n, promptly, e.end)
-		}
-	}
-	return fmt.Sprintf("%q", texts[0])
-}
-
-func streamSizeText(p *prober) string {
-	texts, e := p.wrongFrames()
-	for i, message := range texts {
-		if message != protocol.ErrChunkSize.Error() {
-			differs("the error message for a frame of %d bytes is %q", wrongSizes[i], message)
+// expectEach requires an error message for each of the values, which what describes, and
+// that the stream continues.
+func expectEach[T any](p *prober, what string, values []T, send func(*stream, T) error) string {
+	texts, e := expectErrors(p, values, send)
+	for i, v := range values {
+		if i >= len(texts) || texts[i] == "" {
+			differs("no error message for %s within %v; %s", fmt.Sprintf(what, v), promptly, e.end)
 		}
 	}
 	e.expectClosed()
-	return fmt.Sprintf("at once for each of %d sizes, then close 1000", len(texts))
+	return fmt.Sprintf("%q", texts[0])
 }
 
 // expectClosed requires that the stream was closed with 1000.
@@ -137,88 +192,8 @@ func (p *prober) expectShift(by time.Duration, n int, before func(s *stream) err
 	return fmt.Sprintf("the first turn begins at %v, without it at %v", to, from)
 }
 
-func streamSizeClock(p *prober) string {
-	return p.expectShift(0, 10, func(s *stream) error { return s.send(websocket.BinaryMessage, make([]byte, 6396)) })
-}
-
-func streamNotFinite(p *prober) string {
-	var send []func(*stream) error
-	for _, v := range notFinite {
-		send = append(send, func(s *stream) error { return s.sendInvalid(v) })
-	}
-	texts, e := p.expectErrors(send...)
-	for i, v := range notFinite {
-		if i >= len(texts) || texts[i] == "" {
-			differs("no error message for a chunk with %v within %v; %s", v, promptly, e.end)
-		}
-	}
-	e.expectClosed()
-	return fmt.Sprintf("%q", texts[0])
-}
-
-func streamNotFiniteClock(p *prober) string {
-	return p.expectShift(10*protocol.ChunkDuration, 10, func(s *stream) error { return s.sendInvalid(math.NaN()) })
-}
-
 // wrongTexts are text frames without a meaning.
 var wrongTexts = []string{"hello", "[]", `{"type":"start"}`, `{"kind":"end_of_stream"}`, `{"type":"END_OF_STREAM"}`, "{}"}
-
-func streamText(p *prober) string {
-	var send []func(*stream) error
-	for _, text := range wrongTexts {
-		send = append(send, func(s *stream) error { return s.text(text) })
-	}
-	texts, e := p.expectErrors(send...)
-	for i, text := range wrongTexts {
-		if i >= len(texts) || texts[i] == "" {
-			differs("no error message for the text frame %s within %v; %s", text, promptly, e.end)
-		}
-	}
-	e.expectClosed()
-	return fmt.Sprintf("%q", texts[0])
-}
-
-func streamPace(p *prober) string {
-	e := p.control()
-	if texts := errorMessages(e.messages); len(texts) > 0 {
-		differs("for %v of audio at once it sent the error %q; %s", e.sent, texts[0], e.end)
-	}
-	e.expectClosed()
-	return fmt.Sprintf("%v at once", e.sent)
-}
-
-func streamAhead(p *prober) string {
-	s := p.open()
-	defer s.close()
-	silence := make([]float32, protocol.ChunkSamples)
-	for range 80 { // 8 s at once: ahead also over a slow connection
-		if s.chunk(silence) != nil {
-			break
-		}
-	}
-	s.waitEnd(p.ctx, promptly+p.Slack)
-	all, end := s.received()
-	texts := errorMessages(all)
-	switch {
-	case end.code != websocket.ClosePolicyViolation:
-		differs("for 8 s of audio at once it sent the errors %q, and %s", texts, end)
-	case len(texts) == 0:
-		differs("for 8 s of audio at once it sent no error message, and %s", end)
-	}
-	return fmt.Sprintf("%q, close 1008", texts[0])
-}
-
-func streamSilence(p *prober) string {
-	e := p.silence()
-	if !e.end.over || e.closeTook < 59*time.Second {
-		differs("%v after the last chunk, %s", e.closeTook.Round(time.Second), e.end)
-	}
-	texts := errorMessages(e.messages)
-	if len(texts) == 0 || e.end.code != websocket.ClosePolicyViolation {
-		differs("it sent the errors %q, and %s", texts, e.end)
-	}
-	return fmt.Sprintf("after %v %q, close 1008", e.closeTook.Round(100*time.Millisecond), texts[0])
-}
 
 // expectNormalEnd requires a close with 1000 soon after end_of_stream.
 func (p *prober) expectNormalEnd(e *exchange) string {
@@ -230,16 +205,4 @@ func (p *prober) expectNormalEnd(e *exchange) string {
 		differs("%.1f s after end_of_stream, %s", e.closeTook.Seconds(), e.end)
 	}
 	return fmt.Sprintf("%d ms after end_of_stream", e.closeTook.Milliseconds())
-}
-
-func streamEnd(p *prober) string { return p.expectNormalEnd(p.conversation()) }
-
-func streamEndEmpty(p *prober) string {
-	s := p.open()
-	defer s.close()
-	e := p.finish(s)
-	if len(e.messages) > 0 {
-		differs("without audio it sent %s", strings.TrimSpace(string(e.messages[0].Raw)))
-	}
-	return p.expectNormalEnd(e)
 }

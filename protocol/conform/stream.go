@@ -119,6 +119,11 @@ func (s *stream) chunk(samples []float32) error {
 	return s.send(websocket.BinaryMessage, protocol.AppendChunk(nil, samples))
 }
 
+// sendBytes sends an audio frame of a size.
+func (s *stream) sendBytes(size int) error {
+	return s.send(websocket.BinaryMessage, make([]byte, size))
+}
+
 // sendInvalid sends 100 ms that contain a value which is not finite.
 func (s *stream) sendInvalid(value float64) error {
 	samples := make([]float32, protocol.ChunkSamples)
