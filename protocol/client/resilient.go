@@ -218,65 +218,37 @@ func (r *ResilientStream) current() *Stream {
 	return r.stream
 }
 
-// Stats are those of the current stream, except ChunksSent and Ahead, which are of
-// the whole session.
-func (r *ResilientStream) Stats() StreamStats {
+// State is the state of a session at one moment. Its slices are shared: read only.
+type State struct {
+	// Of the current stream, except ChunksSent and Ahead, which are of the whole session.
+	StreamStats
+	ID         string // of the service, of the newest stream
+	Connection ConnectionStatus
+	Sent       float64 // the time of the newest sample that was sent, in seconds of the capture clock
+	Dropped    int64   // chunks that no stream was sent
+	// NewLabels are the labels that a stream brought that did not continue those before
+	// it: some of them may be people who have a label already.
+	NewLabels []string
+	Gaps      []protocol.Span // that no stream has decided, in order
+}
+
+// State may be called at any time, also after the end.
+func (r *ResilientStream) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := r.stream.Stats()
+	st := State{StreamStats: r.stream.Stats(), ID: r.id, Connection: r.reconnect.state(), Sent: chunkTime(r.position), NewLabels: r.newLabels}
 	st.ChunksSent += r.earlier
 	if st.Ahead = 0; !r.start.IsZero() {
 		st.Ahead = time.Duration(r.position)*protocol.ChunkDuration - r.client.config.now().Sub(r.start)
 	}
+	st.Dropped, st.Gaps = r.buffer.losses()
 	return st
-}
-
-// ID is the service's id of the newest stream.
-func (r *ResilientStream) ID() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.id
-}
-
-// Sent is the time of the newest sample that was sent, in seconds of the capture
-// clock.
-func (r *ResilientStream) Sent() float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return chunkTime(r.position)
-}
-
-// Status is the state of the connection.
-func (r *ResilientStream) Status() ConnectionStatus { return r.reconnect.state() }
-
-// NewLabels are the labels that a stream brought that did not continue those
-// before it: some of them may be people who have a label already. The slice is
-// shared: read only.
-func (r *ResilientStream) NewLabels() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.newLabels
 }
 
 // Waiting is how many chunks wait to be sent.
 func (r *ResilientStream) Waiting() int {
 	n, _ := r.buffer.waiting()
 	return n
-}
-
-// Dropped is how many chunks no stream was sent.
-func (r *ResilientStream) Dropped() int64 {
-	r.buffer.mu.Lock()
-	defer r.buffer.mu.Unlock()
-	return r.buffer.dropped
-}
-
-// Gaps are the stretches that no stream has decided, in order. The slice is
-// shared: read only.
-func (r *ResilientStream) Gaps() []protocol.Span {
-	r.buffer.mu.Lock()
-	defer r.buffer.mu.Unlock()
-	return slices.Clip(r.buffer.gaps)
 }
 
 // manage is the manager goroutine.
@@ -352,7 +324,7 @@ func (r *ResilientStream) openNext() (s *Stream, resumed bool, at attemptStep, e
 	defer cancel()
 	input := r.o.input()
 	if !r.withoutResume {
-		input["resume"] = r.ID()
+		input["resume"] = r.id // which only this goroutine changes
 		// For watchers: where the new stream begins. With a microphone that was
 		// without a connection for long, it is later by the time of this attempt.
 		if at, known := r.buffer.wouldRewind(r.merger.cut-warmUp.Seconds(), r.most()); known {

@@ -33,7 +33,7 @@ func TestResumes(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true, Latency: 5 * time.Second}, nil)
 	sendChunks(t, l, 0, 45)
-	wait(t, "the loss", func() bool { return l.Status().Losses == 1 })
+	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	sendChunks(t, l, 45, 60)
 	if err := l.EndOfStream(context.Background()); err != nil {
 		t.Fatal(err)
@@ -58,10 +58,10 @@ func TestResumes(t *testing.T) {
 	if !slices.Equal(s.got[1], second) {
 		t.Errorf("the second stream got %v", s.got[1])
 	}
-	if st := l.Status(); l.Dropped() != 0 || len(l.Gaps()) != 0 || st.Lost != nil || len(l.NewLabels()) != 0 {
-		t.Errorf("%+v, gaps %v", st, l.Gaps())
+	if st := l.State(); st.Dropped != 0 || len(st.Gaps) != 0 || st.Connection.Lost != nil || len(st.NewLabels) != 0 {
+		t.Errorf("%+v", st)
 	}
-	if got := l.Sent(); got != 6 {
+	if got := l.State().Sent; got != 6 {
 		t.Errorf("sent up to %g s", got)
 	}
 }
@@ -97,11 +97,11 @@ func TestGap(t *testing.T) {
 	if want := []string{"start 0.2 A", "end 1.1 A", fmt.Sprintf("start %g A#2", at), fmt.Sprintf("end %g A#2", at+1)}; !slices.Equal(lines, want) {
 		t.Errorf("events %q, want %q", lines, want)
 	}
-	if gaps := l.Gaps(); len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
+	if gaps := l.State().Gaps; len(gaps) != 1 || gaps[0].Start != 1.1 || gaps[0].End != at || changes[1].Gap.End != at {
 		t.Errorf("gaps %v, change %v, want 1.1 to %g", gaps, changes[1].Gap, at)
 	}
-	if want := first - 20; l.Dropped() != want || !slices.Equal(l.NewLabels(), []string{"A#2"}) {
-		t.Errorf("%d dropped, want %d; new labels %q", l.Dropped(), want, l.NewLabels())
+	if want := first - 20; l.State().Dropped != want || !slices.Equal(l.State().NewLabels, []string{"A#2"}) {
+		t.Errorf("%d dropped, want %d; new labels %q", l.State().Dropped, want, l.State().NewLabels)
 	}
 	if end.Err != nil {
 		t.Error(end.Err)
@@ -307,7 +307,7 @@ func TestLastAttempt(t *testing.T) {
 		}
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.Status().Attempts == 2 })
+	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
 	blocked := make(chan error, 1)
 	go func() { // a source that waits for room is let go as well
 		for seq := int64(5); seq < 2*waitingBuffer; seq++ {
@@ -340,7 +340,7 @@ func TestLastAttemptThatIsLost(t *testing.T) {
 		c.backOff = func(int, error) time.Duration { return time.Hour / 2 }
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.Status().Attempts == 1 })
+	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 1 })
 	close(ending)
 	_, _, end := receiveAll(t, l)
 	if n := s.requests(); n != 2 || !errors.Is(end.Err, errNotResumed) || !strings.Contains(end.Err.Error(), "1011") {
@@ -357,7 +357,7 @@ func TestCloseDuringBackOff(t *testing.T) {
 		c.backOff = func(tries int, _ error) time.Duration { return time.Duration(tries-1) * time.Hour / 3 }
 	})
 	sendChunks(t, l, 0, 5)
-	wait(t, "the back-off", func() bool { return l.Status().Attempts == 2 })
+	wait(t, "the back-off", func() bool { return l.State().Connection.Attempts == 2 })
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestFileLosesNothingOfAnUnknownLatency(t *testing.T) {
 	}
 	l := s.open(ResilientOptions{Limit: time.Minute, Unpaced: true}, nil)
 	sendChunks(t, l, 0, 45)
-	wait(t, "the loss", func() bool { return l.Status().Losses == 1 })
+	wait(t, "the loss", func() bool { return l.State().Connection.Losses == 1 })
 	_ = l.EndOfStream(context.Background())
 	if _, _, end := receiveAll(t, l); end.Reason != Completed {
 		t.Fatalf("%+v", end)

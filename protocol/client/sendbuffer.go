@@ -157,6 +157,13 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 	return n, n == 0 && b.ended
 }
 
+// losses are the chunks that no stream was sent, and the gaps. The slice is shared.
+func (b *sendBuffer) losses() (dropped int64, gaps []protocol.Span) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dropped, slices.Clip(b.gaps)
+}
+
 // take is the oldest chunk that waits, for sending. Only the one goroutine that
 // sends may call it, and only while a chunk waits.
 func (b *sendBuffer) take() bufferedChunk {

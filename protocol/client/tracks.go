@@ -138,58 +138,36 @@ func (t *Tracks) Close() error {
 	return nil
 }
 
-// Stats are those of the first stream, except ChunksSent, the sum of all, and
-// Behind, the largest.
-func (t *Tracks) Stats() StreamStats {
-	st := t.streams[0].Stats()
-	for _, s := range t.streams[1:] {
-		more := s.Stats()
-		st.ChunksSent += more.ChunksSent
-		st.Behind = max(st.Behind, more.Behind)
-	}
-	return st
-}
-
-// ID is the service's id of the first track's stream.
-func (t *Tracks) ID() string { return t.streams[0].ID() }
-
-// Sent is the time up to which every track was sent, in seconds.
-func (t *Tracks) Sent() float64 {
-	sent := t.streams[0].Sent()
-	for _, s := range t.streams[1:] {
-		sent = min(sent, s.Sent())
-	}
-	return sent
-}
-
-// Status is that of a stream without a connection, if there is one; Losses are the
-// sum.
-func (t *Tracks) Status() (status ConnectionStatus) {
+// State is that of the first stream, with the sums of ChunksSent, Dropped and Losses, the
+// largest Behind, the time up to which every track was sent, the connection that is lost
+// if there is one, and the new labels and gaps of all. Gaps of several tracks may overlap.
+func (t *Tracks) State() (all State) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var labels []string
+	var gaps []protocol.Span
 	losses := 0
 	for i, s := range t.streams {
-		c := s.Status()
-		losses += c.Losses
-		if i == 0 || status.Lost == nil && c.Lost != nil {
-			status = c
-		}
-	}
-	status.Losses = losses
-	return status
-}
-
-// NewLabels are the labels that streams brought that did not continue those before
-// them.
-func (t *Tracks) NewLabels() (labels []string) {
-	for i, s := range t.streams {
-		for _, label := range s.NewLabels() {
-			t.mu.Lock()
+		st := s.State()
+		for _, label := range st.NewLabels {
 			if t.labels.rooms {
 				labels = append(labels, t.labels.label(i, label))
 			}
-			t.mu.Unlock()
+		}
+		gaps, losses = append(gaps, st.Gaps...), losses+st.Connection.Losses
+		if i == 0 {
+			all = st
+			continue
+		}
+		all.ChunksSent, all.Dropped = all.ChunksSent+st.ChunksSent, all.Dropped+st.Dropped
+		all.Behind, all.Sent = max(all.Behind, st.Behind), min(all.Sent, st.Sent)
+		if all.Connection.Lost == nil && st.Connection.Lost != nil {
+			all.Connection = st.Connection
 		}
 	}
-	return labels
+	slices.SortFunc(gaps, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
+	all.NewLabels, all.Gaps, all.Connection.Losses = labels, gaps, losses
+	return all
 }
 
 // Waiting is how many chunks wait to be sent, of the track with the most.
@@ -198,24 +176,6 @@ func (t *Tracks) Waiting() (n int) {
 		n = max(n, s.Waiting())
 	}
 	return n
-}
-
-// Dropped is how many chunks no stream was sent.
-func (t *Tracks) Dropped() (n int64) {
-	for _, s := range t.streams {
-		n += s.Dropped()
-	}
-	return n
-}
-
-// Gaps are the stretches that the stream of a track has not decided; those of
-// several tracks may overlap.
-func (t *Tracks) Gaps() (gaps []protocol.Span) {
-	for _, s := range t.streams {
-		gaps = append(gaps, s.Gaps()...)
-	}
-	slices.SortFunc(gaps, func(a, b protocol.Span) int { return cmp.Compare(a.Start, b.Start) })
-	return gaps
 }
 
 // trackLabels maps the labels of tracks to those of the session.

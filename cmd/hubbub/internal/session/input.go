@@ -96,7 +96,7 @@ func (l *Live) Gaps() []protocol.Span {
 		return nil
 	}
 	var merged []protocol.Span
-	all := slices.Clone(l.Stream.Gaps())
+	all := slices.Clone(l.Stream.State().Gaps)
 	for _, g := range l.Chunks.Stats().Gaps {
 		all = append(all, protocol.Span(g))
 	}

@@ -26,14 +26,8 @@ type Stream interface {
 	Wait() client.CloseInfo
 	Close() error
 	Words() bool // the service sends what was said
-	Stats() client.StreamStats
-	ID() string
-	Sent() float64
-	Status() client.ConnectionStatus
-	NewLabels() []string
+	State() client.State
 	Waiting() int
-	Dropped() int64
-	Gaps() []protocol.Span
 }
 
 // LiveParts are the parts of a live session in the order of the data path.
@@ -181,7 +175,7 @@ func (l *Live) receive(d Display) error {
 			if !more {
 				updates = nil
 				l.end()
-				out.endOpen(l.Stream.Sent())
+				out.endOpen(l.Stream.State().Sent)
 				out.serviceOver()
 				continue
 			}
@@ -203,7 +197,7 @@ func (l *Live) receive(d Display) error {
 			case updates == nil:
 				out.keep(d.notice("waiting for the words of the last turns; ctrl+c displays them without", false))
 			case l.draining():
-				out.keep(d.notice(describeWait(l.Stream.Stats().Behind), false))
+				out.keep(d.notice(describeWait(l.Stream.State().Behind), false))
 			}
 		case <-l.Recorder.Changed():
 			out.recordingStopped()

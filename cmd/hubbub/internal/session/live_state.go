@@ -30,11 +30,11 @@ func (l *Live) controls() display.Controls {
 }
 
 func (l *Live) state() display.State {
-	source, stream := l.Chunks.Stats(), l.Stream.Stats()
+	source, stream := l.Chunks.Stats(), l.Stream.State()
 	st := display.State{
 		Timeline:     l.timeline.Snapshot(),
 		Position:     source.Position.Seconds(),
-		Sent:         l.Stream.Sent(),
+		Sent:         stream.Sent,
 		Length:       l.Source.Duration.Seconds(),
 		Latency:      l.Latency,
 		Level:        display.Level(source.Level),
@@ -42,9 +42,9 @@ func (l *Live) state() display.State {
 		Source:       source.Device,
 		SourceNotice: l.Source.Notice,
 		Server:       l.Server,
-		NewLabels:    l.Stream.NewLabels(),
+		NewLabels:    stream.NewLabels,
 		ChunksSent:   stream.ChunksSent,
-		Dropped:      l.Stream.Dropped() + l.Recorder.Dropped(),
+		Dropped:      stream.Dropped + l.Recorder.Dropped(),
 		Overflows:    source.Overflows,
 		Ahead:        stream.Ahead,
 		Started:      l.started,
@@ -54,12 +54,12 @@ func (l *Live) state() display.State {
 		InputLost:    source.Outage != nil,
 	}
 	if l.Shared {
-		st.Stream = protocol.Clean(l.Stream.ID(), 64)
+		st.Stream = protocol.Clean(stream.ID, 64)
 	}
 	l.mu.Lock()
 	st.Conn, st.ConnReason, st.Finished = l.conn, l.reason, l.over
 	l.mu.Unlock()
-	if conn := l.Stream.Status(); conn.Lost != nil && !st.Finished {
+	if conn := stream.Connection; conn.Lost != nil && !st.Finished {
 		st.Conn, st.ConnReason = display.Reconnecting, cmp.Or(conn.LastError, conn.Lost).Error()
 		st.Retry = &display.Retry{Try: conn.Attempts}
 		if !conn.NextAttempt.IsZero() {
@@ -70,16 +70,16 @@ func (l *Live) state() display.State {
 }
 
 func (l *Live) notices() []string {
-	source := l.Chunks.Stats()
+	source, stream := l.Chunks.Stats(), l.Stream.State()
 	out := source.Notices
-	if n := l.Stream.Status().Losses; n > 0 {
+	if n := stream.Connection.Losses; n > 0 {
 		text := "the stream was lost " + display.Times(n)
-		if lost := l.undecided(); lost > noticeableGap {
+		if lost := seconds(stream.Gaps); lost > noticeableGap {
 			text += fmt.Sprintf("; %.1f s of its audio were not decided", lost)
 		}
 		out = append(out, text)
 	}
-	if n := l.Stream.Dropped(); n > 0 {
+	if n := stream.Dropped; n > 0 {
 		out = append(out, display.Count(n, "chunk")+" of 100 ms dropped: the connection was too slow, or there was none")
 	}
 	if n := source.Overflows; n > 0 {
@@ -94,12 +94,12 @@ func (l *Live) notices() []string {
 // noticeableGap is the shortest gap that is reported, in seconds.
 const noticeableGap = 0.05
 
-// undecided is the length of all gaps, in seconds.
-func (l *Live) undecided() (seconds float64) {
-	for _, g := range l.Stream.Gaps() {
-		seconds += g.End - g.Start
+// seconds is the length of all gaps.
+func seconds(gaps []protocol.Span) (all float64) {
+	for _, g := range gaps {
+		all += g.End - g.Start
 	}
-	return seconds
+	return all
 }
 
 // describeChange says that the stream was lost, or that a new one continues.
