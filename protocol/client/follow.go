@@ -19,11 +19,11 @@ var errAwaitingSender = errors.New("the sender has not resumed yet")
 // follow waits for the stream that resumes the one that is over, and opens it. It
 // returns nil when there will be none: the stream ended as it should, or the
 // service does not say that it may be resumed, or nobody resumes it in time.
-func (w *Watcher) follow(ctx context.Context) (next *Stream) {
+func (w *Watcher) follow() (next *Stream) {
 	if w.info.Reason != Completed || w.info.Text == protocol.StatusDone {
 		return nil
 	}
-	call, cancel := context.WithTimeout(ctx, attemptTimeout)
+	call, cancel := context.WithTimeout(w.ctx, attemptTimeout)
 	status, err := w.client.StreamStatus(call, w.id())
 	cancel()
 	if err != nil || !status.Resumable && !w.canFollow(status.ResumedBy) {
@@ -31,11 +31,9 @@ func (w *Watcher) follow(ctx context.Context) (next *Stream) {
 	}
 	lost := errors.New(w.info.Text)
 	w.reconnect.awaitSender(lost)
-	w.deliver(ctx, Update{Change: &ConnectionChange{Lost: lost}})
+	w.deliver(Update{Change: &ConnectionChange{Lost: lost}})
 	var at float64
-	err = w.reconnect.run(ctx, func(ctx context.Context) (attemptStep, error) {
-		ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-		defer cancel()
+	err = w.reconnect.run(w.ctx, func(ctx context.Context) (attemptStep, error) {
 		status, err := w.client.StreamStatus(ctx, w.id())
 		switch {
 		case err != nil:
@@ -62,8 +60,8 @@ func (w *Watcher) follow(ctx context.Context) (next *Stream) {
 	})
 	w.reconnect.connected()
 	switch {
-	case ctx.Err() != nil:
-		w.info = CloseInfo{Reason: Cancelled, Err: ctx.Err()}
+	case w.ctx.Err() != nil:
+		w.info = CloseInfo{Reason: Cancelled, Err: w.ctx.Err()}
 		if next != nil {
 			_ = next.Close()
 		}
@@ -71,7 +69,7 @@ func (w *Watcher) follow(ctx context.Context) (next *Stream) {
 	case err != nil || next == nil:
 		return nil
 	}
-	w.begin(ctx, w.base+at)
+	w.begin(w.base + at)
 	return next
 }
 
@@ -79,7 +77,7 @@ func (w *Watcher) follow(ctx context.Context) (next *Stream) {
 func (w *Watcher) canFollow(id string) bool { return id != "" && !slices.Contains(w.ids, id) }
 
 // begin merges the stream whose clock begins at base, in seconds of the session.
-func (w *Watcher) begin(ctx context.Context, base float64) {
+func (w *Watcher) begin(base float64) {
 	w.base = base
 	decided := base // audio that was lost lies before it
 	if base < w.received {
@@ -90,11 +88,8 @@ func (w *Watcher) begin(ctx context.Context, base float64) {
 	if base > w.received {
 		gap = protocol.Span{Start: protocol.Round1ms(max(cut, w.received)), End: protocol.Round1ms(base)}
 	}
-	events = append(events, w.merger.nextStream(max(cut, decided), true)...)
-	for _, e := range events {
-		w.deliver(ctx, Update{Event: e})
-	}
-	w.deliver(ctx, Update{Change: &ConnectionChange{Gap: gap, Resumed: true}})
+	w.deliverEvents(append(events, w.merger.nextStream(max(cut, decided), true)...))
+	w.deliver(Update{Change: &ConnectionChange{Gap: gap, Resumed: true}})
 }
 
 // place puts a message on the clock of the session.

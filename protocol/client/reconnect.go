@@ -60,6 +60,8 @@ const (
 	// idleTimeout is how long this side must have sent nothing for a 1008 to be
 	// about that: services close after 60 s.
 	idleTimeout = 50 * time.Second
+	// attemptTimeout bounds one attempt, request and handshake.
+	attemptTimeout = 20 * time.Second
 
 	firstBackOff = 500 * time.Millisecond
 	maxBackOff   = 15 * time.Second
@@ -223,7 +225,9 @@ func (r *reconnector) run(ctx context.Context, connect func(context.Context) (at
 		r.last = r.wait(ctx, failed, wait) || r.last
 		var at attemptStep
 		if ctx.Err() == nil {
-			if at, failed = connect(ctx); failed == nil {
+			attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+			at, failed = connect(attempt)
+			if cancel(); failed == nil {
 				return nil
 			}
 		}

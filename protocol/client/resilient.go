@@ -30,8 +30,6 @@ const (
 	// maxAhead is how far the audio may run ahead of real time on the clock of a
 	// stream: services close beyond 5 s.
 	maxAhead = 4700 * time.Millisecond
-	// attemptTimeout bounds one attempt, request and handshake.
-	attemptTimeout = 20 * time.Second
 	// ackTimeout is how long a service may take to answer the ping behind its
 	// first chunk; after that the chunk counts as received.
 	ackTimeout = 3 * time.Second
@@ -84,23 +82,12 @@ func (o *ResilientOptions) input() map[string]any {
 // leaves time; the rest is a gap. The new stream is asked to continue the labels
 // of the old one; if it does not, its labels get names of their own.
 type ResilientStream struct {
-	client    *Client
-	o         ResilientOptions
-	buffer    *sendBuffer
-	reconnect reconnector
-	updates   chan Update
-	words     bool            // the service sends what was said
-	ctx       context.Context // ended by Close
-	cancel    context.CancelFunc
-	endSent   chan struct{} // closed when end_of_stream was sent
-	endOnce   sync.Once     // closes it
-	over      chan struct{} // closed by the manager at its very end
-
-	// Of the manager.
-	merger        *eventMerger
-	withoutResume bool // the service rejects the field resume
-
-	info CloseInfo // set before over is closed
+	session
+	o             ResilientOptions
+	buffer        *sendBuffer
+	endSent       chan struct{} // closed when end_of_stream was sent
+	endOnce       sync.Once     // closes it
+	withoutResume bool          // the service rejects the field resume; of the manager
 
 	mu        sync.Mutex // for all below
 	stream    *Stream    // the newest
@@ -146,23 +133,13 @@ func (c *Client) OpenResilient(ctx context.Context, o ResilientOptions) (*Resili
 		o.Latency = protocol.MaxLatency
 	}
 	r := &ResilientStream{
-		client: c, o: o, buffer: newSendBuffer(o.Live), updates: make(chan Update, c.config.eventQueue),
-		reconnect: reconnector{limit: o.Limit, ending: o.Ending, backOff: c.config.backOff, now: c.config.now,
-			hint: "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."},
-		endSent: make(chan struct{}), over: make(chan struct{}),
-		merger: newEventMerger(), id: live.ID, stream: s, words: live.Words,
+		session: c.newSession(live.Words, o.Limit, "Turns up to there and the recording are kept; --reconnect sets how long reconnecting is tried."),
+		o:       o, buffer: newSendBuffer(o.Live), endSent: make(chan struct{}), id: live.ID, stream: s,
 	}
-	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.reconnect.ending = o.Ending
 	go r.manage(s)
 	return r, nil
 }
-
-// Updates delivers events and changes in order. It is closed when the stream is
-// over.
-func (r *ResilientStream) Updates() <-chan Update { return r.updates }
-
-// Words reports whether the service sends what was said.
-func (r *ResilientStream) Words() bool { return r.words }
 
 // Send accepts one chunk of ChunkSamples. seq is the chunk's number on the
 // capture clock and must grow. It does not wait for the service, but a source
@@ -196,12 +173,6 @@ func (r *ResilientStream) EndOfStream(ctx context.Context) error {
 	default:
 		return ErrStreamOver
 	}
-}
-
-// Wait blocks until the stream is over and says how it ended.
-func (r *ResilientStream) Wait() CloseInfo {
-	<-r.over
-	return r.info
 }
 
 // Close ends the stream at once and returns when its goroutines have ended.
@@ -307,8 +278,8 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 		return nil, info.Err
 	}
 	var resumed bool
-	err = r.reconnect.run(r.ctx, func(context.Context) (at attemptStep, err error) {
-		next, resumed, at, err = r.openNext()
+	err = r.reconnect.run(r.ctx, func(ctx context.Context) (at attemptStep, err error) {
+		next, resumed, at, err = r.openNext(ctx)
 		return at, err
 	})
 	if err != nil {
@@ -319,9 +290,7 @@ func (r *ResilientStream) resume(lost *Stream, info CloseInfo) (next *Stream, er
 }
 
 // openNext makes one attempt to open the next stream.
-func (r *ResilientStream) openNext() (s *Stream, resumed bool, at attemptStep, err error) {
-	ctx, cancel := context.WithTimeout(r.ctx, attemptTimeout)
-	defer cancel()
+func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool, at attemptStep, err error) {
 	input := r.o.input()
 	if !r.withoutResume {
 		input["resume"] = r.id // which only this goroutine changes
@@ -409,23 +378,4 @@ func (r *ResilientStream) decided(s *Stream) float64 {
 		at = s.captureTime(float64(acked)*protocol.ChunkDuration.Seconds() - (r.o.Latency + eventDelay).Seconds())
 	}
 	return max(at, r.merger.last, r.merger.cut)
-}
-
-// deliver delivers an update; false when the stream was closed.
-func (r *ResilientStream) deliver(u Update) bool {
-	select {
-	case r.updates <- u:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
-}
-
-func (r *ResilientStream) deliverEvents(events []protocol.Event) bool {
-	for _, e := range events {
-		if !r.deliver(Update{Event: e}) {
-			return false
-		}
-	}
-	return true
 }

@@ -19,24 +19,22 @@ import (
 // is missing or repeated. When the sender has lost its stream and resumes it, the
 // watcher follows to the new stream (follow.go).
 //
+// Updates delivers the messages of the stream as its sender receives them, and
+// between them those that protocol.ParseStreamState reads. A change says that the
+// sender has lost its stream, or that a new one continues; timestamps are those of
+// the first stream's clock. Wait says Completed when the stream is over, with the
+// status of the stream as the text. Words says whether what is said was asked for.
+//
 // Its one goroutine ends with the stream, with a refusal, at the limit of
 // reconnecting, or by Close. The caller must receive from Updates until it is
 // closed, or call Close.
 type Watcher struct {
-	client    *Client
-	words     bool
-	reconnect reconnector
-	updates   chan Update
-	cancel    context.CancelFunc
-	over      chan struct{}
-	info      CloseInfo // set before over is closed
-
+	session
 	// Of the goroutine.
 	ids      []string // of the streams so far, the newest last
 	got      int      // messages of the newest stream that the service stores
 	base     float64  // where its clock begins, in seconds of the session
 	received float64  // audio that the service has, in seconds of the session
-	merger   *eventMerger
 }
 
 // Watch begins to watch a stream of this account. ctx bounds the first
@@ -48,30 +46,10 @@ func (c *Client) Watch(ctx context.Context, id string, limit time.Duration, word
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &Watcher{client: c, words: words, ids: []string{id}, updates: make(chan Update, c.config.eventQueue), cancel: cancel,
-		reconnect: reconnector{limit: limit, backOff: c.config.backOff, now: c.config.now,
-			hint: "Turns up to there are kept; watch the stream again later."},
-		over: make(chan struct{}), merger: newEventMerger()}
-	go w.run(ctx, first)
+	w := &Watcher{session: c.newSession(words, limit, "Turns up to there are kept; watch the stream again later."), ids: []string{id}}
+	go w.run(first)
 	return w, nil
 }
-
-// Updates delivers the messages of the stream as its sender receives them, and
-// between them those that protocol.ParseStreamState reads. A change says that the
-// sender has lost its stream, or that a new one continues; timestamps are those of
-// the first stream's clock. It is closed when the watcher has ended.
-func (w *Watcher) Updates() <-chan Update { return w.updates }
-
-// Wait blocks until the watcher has ended and says how: Completed when the
-// stream is over, with the status of the stream as the text.
-func (w *Watcher) Wait() CloseInfo {
-	<-w.over
-	return w.info
-}
-
-// Words reports whether what is said was asked for.
-func (w *Watcher) Words() bool { return w.words }
 
 // Status is the state of the connection.
 func (w *Watcher) Status() ConnectionStatus { return w.reconnect.state() }
@@ -85,27 +63,25 @@ func (w *Watcher) Close() error {
 
 func (w *Watcher) id() string { return w.ids[len(w.ids)-1] }
 
-func (w *Watcher) run(ctx context.Context, stream *Stream) {
+func (w *Watcher) run(stream *Stream) {
 	defer close(w.over)
 	defer close(w.updates)
 	defer w.cancel()
 	for {
-		w.forward(ctx, stream)
+		w.forward(stream)
 		w.info = stream.Wait()
-		if ctx.Err() != nil {
-			w.info = CloseInfo{Reason: Cancelled, Err: ctx.Err()}
+		if w.ctx.Err() != nil {
+			w.info = CloseInfo{Reason: Cancelled, Err: w.ctx.Err()}
 			return
 		}
 		if !retryAfterLoss(w.info, false, 0) {
-			if stream = w.follow(ctx); stream == nil {
+			if stream = w.follow(); stream == nil {
 				return
 			}
 			continue
 		}
 		w.reconnect.lost(stream.opened, w.info.Err)
-		err := w.reconnect.run(ctx, func(ctx context.Context) (attemptStep, error) {
-			ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-			defer cancel()
+		err := w.reconnect.run(w.ctx, func(ctx context.Context) (attemptStep, error) {
 			next, err := w.client.openWatch(ctx, w.id(), w.got, w.words)
 			if err == nil {
 				stream = next
@@ -122,27 +98,16 @@ func (w *Watcher) run(ctx context.Context, stream *Stream) {
 
 // forward delivers the messages of a connection until its end. It counts those
 // that the service stores: neither states nor error messages.
-func (w *Watcher) forward(ctx context.Context, stream *Stream) {
-	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
+func (w *Watcher) forward(stream *Stream) {
+	stop := context.AfterFunc(w.ctx, func() { _ = stream.Close() })
 	defer stop()
 	for e := range stream.Events() {
-		for _, e := range w.place(e) {
-			if !w.deliver(ctx, Update{Event: e}) {
-				return
-			}
+		if !w.deliverEvents(w.place(e)) {
+			return
 		}
 		if e.Type != protocol.TypeStreamState && e.Type != protocol.TypeError {
 			w.got++
 		}
-	}
-}
-
-func (w *Watcher) deliver(ctx context.Context, u Update) bool {
-	select {
-	case w.updates <- u:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"hubbub/protocol"
+)
+
+// session is what a ResilientStream and a Watcher have in common: one sequence of updates
+// over the streams or connections that replace each other. One goroutine delivers them.
+type session struct {
+	client    *Client
+	words     bool
+	reconnect *reconnector
+	merger    *eventMerger // of the goroutine
+	updates   chan Update
+	ctx       context.Context // ended by Close
+	cancel    context.CancelFunc
+	over      chan struct{} // closed by the goroutine at its very end
+	info      CloseInfo     // set before over is closed
+}
+
+// newSession bounds an outage by limit; hint is for the error at the limit.
+func (c *Client) newSession(words bool, limit time.Duration, hint string) session {
+	s := session{client: c, words: words, merger: newEventMerger(), updates: make(chan Update, c.config.eventQueue), over: make(chan struct{}),
+		reconnect: &reconnector{limit: limit, hint: hint, backOff: c.config.backOff, now: c.config.now}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Updates delivers events and changes in order. It is closed when the session is over.
+func (s *session) Updates() <-chan Update { return s.updates }
+
+// Words reports whether there is what was said.
+func (s *session) Words() bool { return s.words }
+
+// Wait blocks until the session is over and says how it ended.
+func (s *session) Wait() CloseInfo {
+	<-s.over
+	return s.info
+}
+
+// deliver delivers an update; false when the session was closed.
+func (s *session) deliver(u Update) bool {
+	select {
+	case s.updates <- u:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+func (s *session) deliverEvents(events []protocol.Event) bool {
+	for _, e := range events {
+		if !s.deliver(Update{Event: e}) {
+			return false
+		}
+	}
+	return true
+}
