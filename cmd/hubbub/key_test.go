@@ -33,7 +33,7 @@ func TestKeysOfADataFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, err = c.Test(context.Background())
+		_, _, err = c.TestOnce(context.Background())
 		return err
 	}
 	first := key("create", "--account", "a", "--plan", "pro", "--expires", "720h", "--data", dir)

@@ -166,7 +166,7 @@ func keyExpiry(key string) (time.Time, bool) {
 }
 
 func (c *checker) create(ctx context.Context, s *Stage) error {
-	live, err := c.Client.CreateOnce(ctx)
+	live, err := c.Client.CreateOnce(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -121,23 +121,15 @@ func (c *Client) BaseURL() string { return c.base.String() }
 // Close closes idle connections. Streams are closed separately.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Test checks that the service responds and accepts the API key.
-func (c *Client) Test(ctx context.Context) (protocol.TestResponse, error) {
-	var out protocol.TestResponse
-	err := c.call(ctx, http.MethodGet, "/v1/test", nil, &out)
-	return out, err
-}
-
 // Ready asks the service once whether it accepts streams, without its API key.
 func (c *Client) Ready(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("readyz").String(), nil)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("User-Agent", c.userAgent)
-	resp, err := c.http.Do(req)
+	resp, err := c.Do(req)
 	if err != nil {
-		return c.explain(ctx, c.base, err)
+		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -147,14 +139,16 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // CreateStream creates a stream. A nil input is an empty object.
-func (c *Client) CreateStream(ctx context.Context, input map[string]any) (protocol.LiveStream, error) {
-	return c.createStream(ctx, input, c.call)
+func (c *Client) CreateStream(ctx context.Context, input map[string]any) (live protocol.LiveStream, err error) {
+	err = c.retried(ctx, func() error {
+		live, err = c.CreateOnce(ctx, input)
+		return err
+	})
+	return live, err
 }
 
-// createStream creates a stream by call, or by once for callers that retry by
-// themselves.
-func (c *Client) createStream(ctx context.Context, input map[string]any,
-	call func(ctx context.Context, method, path string, body []byte, out any) error) (protocol.LiveStream, error) {
+// CreateOnce is CreateStream for callers that retry by themselves.
+func (c *Client) CreateOnce(ctx context.Context, input map[string]any) (protocol.LiveStream, error) {
 	if input == nil {
 		input = map[string]any{}
 	}
@@ -163,7 +157,7 @@ func (c *Client) createStream(ctx context.Context, input map[string]any,
 		return protocol.LiveStream{}, fmt.Errorf("the input of the stream cannot be encoded as JSON: %w", err)
 	}
 	var out protocol.LiveStream
-	if err := call(ctx, http.MethodPost, "/v1/live", body, &out); err != nil {
+	if _, err := c.once(ctx, http.MethodPost, "/v1/live", body, &out); err != nil {
 		return protocol.LiveStream{}, err
 	}
 	if out.ID == "" || out.URL == "" {
@@ -178,7 +172,7 @@ func (c *Client) StreamStatus(ctx context.Context, id string) (protocol.LiveStat
 		return protocol.LiveStatus{}, fmt.Errorf("%q is not the id of a stream", protocol.Clean(id, 64))
 	}
 	var out protocol.LiveStatus
-	err := c.call(ctx, http.MethodGet, "/v1/live/"+url.PathEscape(id), nil, &out)
+	err := c.call(ctx, http.MethodGet, "/v1/live/"+url.PathEscape(id), &out)
 	return out, err
 }
 

@@ -34,7 +34,7 @@ func (c *Client) Jobs(ctx context.Context, f JobFilter) (list protocol.JobList, 
 	if f.Cursor != "" {
 		query.Set("cursor", f.Cursor)
 	}
-	err = c.call(ctx, http.MethodGet, "/v2/jobs?"+query.Encode(), nil, &list)
+	err = c.call(ctx, http.MethodGet, "/v2/jobs?"+query.Encode(), &list)
 	return list, err
 }
 
@@ -52,7 +52,7 @@ func (c *Client) job(ctx context.Context, method, id string) (s protocol.JobStat
 	if !validID(id) {
 		return s, hint.Errorf("'hubbub jobs' lists the ids.", "%q is not the id of a job", protocol.Clean(id, 64))
 	}
-	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), nil, &s)
+	err = c.call(ctx, method, "/v1/jobs/"+url.PathEscape(id), &s)
 	var response *ResponseError
 	if errors.As(err, &response) && response.Status == http.StatusNotFound && response.RequestID != "" {
 		response.hint = "A job can be read for a day after its end, with a key of the account that created it; check the id and the key."

@@ -182,33 +182,21 @@ func (a ResponseInfo) Skew(received time.Time) (time.Duration, bool) {
 	return received.Add(-a.Took / 2).Sub(a.Date.Add(time.Second / 2)), true
 }
 
-type infoKey struct{}
-
-// observe fills in the ResponseInfo of the request's context, if there is one.
-func observe(resp *http.Response, took time.Duration) {
-	a, ok := resp.Request.Context().Value(infoKey{}).(*ResponseInfo)
-	if !ok {
-		return
-	}
-	*a = ResponseInfo{Status: resp.StatusCode, Proto: resp.Proto, Took: took,
+func responseInfo(resp *http.Response, took time.Duration) ResponseInfo {
+	a := ResponseInfo{Status: resp.StatusCode, Proto: resp.Proto, Took: took,
 		Via: protocol.Clean(resp.Header.Get("Via"), 80), Type: protocol.Clean(resp.Header.Get("Content-Type"), 80)}
 	a.Date, _ = http.ParseTime(resp.Header.Get("Date"))
+	return a
 }
 
-// TestOnce is Test without a retry. It also returns information on the response.
+// TestOnce checks that the service responds and accepts the API key, without a retry.
 func (c *Client) TestOnce(ctx context.Context) (protocol.TestResponse, ResponseInfo, error) {
 	var out protocol.TestResponse
-	var info ResponseInfo
-	err := c.once(context.WithValue(ctx, infoKey{}, &info), http.MethodGet, "/v1/test", nil, &out)
+	info, err := c.once(ctx, http.MethodGet, "/v1/test", nil, &out)
 	if err == nil && out.Status == "" {
 		err = hint.Errorf(hintWrongService, "the response to GET /v1/test is JSON, but not the service's: it has no status")
 	}
 	return out, info, err
-}
-
-// CreateOnce is CreateStream without input and without a retry.
-func (c *Client) CreateOnce(ctx context.Context) (protocol.LiveStream, error) {
-	return c.createStream(ctx, nil, c.once)
 }
 
 // String describes the handshake in one line.

@@ -35,10 +35,17 @@ const hintWrongService = "Something else may respond at this address: check --se
 // in Go, nginx, and Apache.
 var wantsTLS = regexp.MustCompile(`(?i)server requires TLS|HTTP request (was sent )?to (an )?HTTPS (server|port)|plain HTTP to an SSL-enabled`)
 
-// call does one operation and decodes its response into out. A response 429 or
-// 503 with a time to wait is obeyed once.
-func (c *Client) call(ctx context.Context, method, path string, body []byte, out any) error {
-	err := c.once(ctx, method, path, body, out)
+// call does one operation without a body and decodes its response into out.
+func (c *Client) call(ctx context.Context, method, path string, out any) error {
+	return c.retried(ctx, func() error {
+		_, err := c.once(ctx, method, path, nil, out)
+		return err
+	})
+}
+
+// retried does an operation. A response 429 or 503 with a time to wait is obeyed once.
+func (c *Client) retried(ctx context.Context, do func() error) error {
+	err := do()
 	var response *ResponseError
 	if !errors.As(err, &response) || !response.mayRetry(ctx) {
 		return err
@@ -46,7 +53,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, out
 	if c.wait(ctx, response.RetryAfter) != nil {
 		return err // it says more than the end of the wait
 	}
-	return c.once(ctx, method, path, body, out)
+	return do()
 }
 
 // mayRetry reports whether the service asked to retry after a reasonable time.
@@ -76,11 +83,11 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 }
 
 // once does one operation without a retry.
-func (c *Client) once(ctx context.Context, method, path string, body []byte, out any) error {
+func (c *Client) once(ctx context.Context, method, path string, body []byte, out any) (info ResponseInfo, err error) {
 	traced, exchange := c.tracer.request(ctx, method, c.base.JoinPath(path), body)
 	req, err := http.NewRequestWithContext(traced, method, c.base.String()+path, bytes.NewReader(body))
 	if err != nil {
-		return errors.New(c.redact(err.Error()))
+		return info, errors.New(c.redact(err.Error()))
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	req.Header.Set("Accept", "application/json")
@@ -93,14 +100,14 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	if err != nil {
 		err = c.explain(ctx, c.base, err)
 		exchange.failed(err)
-		return err
+		return info, err
 	}
 	defer resp.Body.Close()
-	observe(resp, time.Since(begun))
+	info = responseInfo(resp, time.Since(begun))
 	if resp.StatusCode/100 != 2 {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is good enough
 		exchange.responded(resp, text)
-		return c.responseError(resp, text)
+		return info, c.responseError(resp, text)
 	}
 	limit := maxBody
 	if _, ok := out.(*protocol.JobStatus); ok {
@@ -110,15 +117,15 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 	exchange.responded(resp, text)
 	switch {
 	case err != nil:
-		return c.explain(ctx, c.base, err)
+		return info, c.explain(ctx, c.base, err)
 	case len(text) > limit:
-		return hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
+		return info, hint.Errorf(hintWrongService, "the response to %s %s is longer than %d bytes", method, path, limit)
 	}
 	if err := json.Unmarshal(text, out); err != nil {
 		shown := new(trace.Redactor).Text(excerpt(resp.Header.Get("Content-Type"), text)) // it may have the token of a stream
-		return hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, c.redact(shown))
+		return info, hint.Errorf(hintWrongService, "the response to %s %s is not the service's JSON: %s", method, path, c.redact(shown))
 	}
-	return nil
+	return info, nil
 }
 
 // responseError reads the specified error bodies, and an excerpt of any other,

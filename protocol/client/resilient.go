@@ -300,11 +300,11 @@ func (r *ResilientStream) openNext(ctx context.Context) (s *Stream, resumed bool
 			input["resumeAt"] = r.current().serviceTime(at)
 		}
 	}
-	live, err := r.client.createStream(ctx, input, r.client.once)
+	live, err := r.client.CreateOnce(ctx, input)
 	var response *ResponseError
 	if !r.withoutResume && errors.As(err, &response) && response.Status == http.StatusBadRequest {
 		r.withoutResume = true
-		live, err = r.client.createStream(ctx, r.o.input(), r.client.once)
+		live, err = r.client.CreateOnce(ctx, r.o.input())
 	}
 	if err != nil {
 		return nil, false, creating, err

@@ -339,3 +339,9 @@ func wait(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+// Test is an operation as any other.
+func (c *Client) Test(ctx context.Context) (out protocol.TestResponse, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/test", &out)
+	return out, err
+}
