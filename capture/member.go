@@ -81,32 +81,15 @@ func (m *member) close() error {
 	return m.device.Close()
 }
 
-func (m *member) info() Info {
+// current is the device now; any goroutine may ask.
+func (m *member) current() timedSource {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.device.Info()
-}
-
-func (m *member) notices() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.device.notices()
+	return m.device
 }
 
 func (m *member) overflows() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.before + m.device.overflows()
-}
-
-func (m *member) silent() (device string, s Silence) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.device.silent()
-}
-
-func (m *member) standsIn() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.device.standsIn()
 }

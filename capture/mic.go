@@ -56,7 +56,7 @@ type microphone struct {
 	back   chan *microphone // receives that when it delivers audio again
 
 	lost       atomic.Int64
-	source     atomic.Value // of a device.Follower, a string
+	source     atomic.Value // of the stream, a string
 	noticeList audiofile.Notices
 
 	silence   silenceDetector
@@ -160,9 +160,7 @@ func (m *microphone) capture(ctx context.Context, s device.Stream) error {
 	var failed error
 	for ctx.Err() == nil {
 		samples, lost, err := s.Read()
-		if f, ok := s.(device.Follower); ok {
-			m.source.Store(f.Source())
-		}
+		m.source.Store(s.Source())
 		if lost {
 			m.lost.Add(1)
 		}

@@ -32,6 +32,7 @@ type fakeDevice struct {
 
 func (d *fakeDevice) Device() device.Device { return device.Device{Name: "fake", Number: 3} }
 func (d *fakeDevice) Format() (int, int)    { return d.rate, d.channels }
+func (d *fakeDevice) Source() string        { return "" }
 func (d *fakeDevice) Close() error          { d.closed.Add(1); return nil }
 
 func (d *fakeDevice) Read() ([]float32, bool, error) {

@@ -100,7 +100,7 @@ func newPair(first, second timedSource) *pair {
 }
 
 func (p *pair) Info() Info {
-	i, second := p.first.info(), p.second.info()
+	i, second := p.first.current().Info(), p.second.current().Info()
 	i.Name += " + " + second.Name
 	i.Channels, i.Tracks = i.Channels+second.Channels, 2
 	return i
@@ -182,8 +182,10 @@ func (p *pair) follow(n int) {
 
 func (p *pair) Close() error { return errors.Join(p.first.close(), p.second.close()) }
 
-func (p *pair) notices() []string { return append(p.first.notices(), p.second.notices()...) }
-func (p *pair) overflows() int64  { return p.first.overflows() + p.second.overflows() }
+func (p *pair) overflows() int64 { return p.first.overflows() + p.second.overflows() }
+func (p *pair) notices() []string {
+	return append(p.first.current().notices(), p.second.current().notices()...)
+}
 
 // reopen waits until one of the devices, which both reopen themselves, is back.
 func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
@@ -202,22 +204,22 @@ func (p *pair) elapsed() time.Duration { return p.now() }
 
 // silent is the first device that delivers only silence. It is judged before the echo is suppressed.
 func (p *pair) silent() (device string, s Silence) {
-	if device, s = p.first.silent(); s != NotSilent {
+	if device, s = p.first.current().silent(); s != NotSilent {
 		return device, s
 	}
-	return p.second.silent()
+	return p.second.current().silent()
 }
 
 // standsIn is the first device for which another one stands in.
 func (p *pair) standsIn() string {
-	return cmp.Or(p.first.standsIn(), p.second.standsIn())
+	return cmp.Or(p.first.current().standsIn(), p.second.current().standsIn())
 }
 
 // missing is the device whose track is silence, and why; nil = there is none.
 func (p *pair) missing() (device string, err error) {
 	for _, m := range []*member{p.first, p.second} {
 		if m.lost != nil {
-			return m.info().Name, m.lost
+			return m.current().Info().Name, m.lost
 		}
 	}
 	return "", nil

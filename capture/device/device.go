@@ -52,13 +52,9 @@ type Stream interface {
 	// Read blocks until it has 100 ms of interleaved samples, which are valid
 	// until the next read. lost: audio before them was lost.
 	Read() (samples []float32, lost bool, err error)
-	Close() error
-}
-
-// Follower is a Stream whose device is what a sound server gives to it.
-type Follower interface {
-	// Source is the name of that; "" = unknown.
+	// Source is the name of what a sound server gives to the device; "" = unknown.
 	Source() string
+	Close() error
 }
 
 // Opener opens a device by name or number; "" = the default. all: with all of

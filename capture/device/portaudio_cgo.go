@@ -200,7 +200,6 @@ func startDevice(want string, all bool) (*paStream, error) {
 func (s *paStream) Device() Device     { return s.dev }
 func (s *paStream) Format() (int, int) { return s.rate, s.channels }
 
-// Source is for a Follower.
 func (s *paStream) Source() string {
 	name, _ := s.source.Load().(string)
 	return name

@@ -163,6 +163,7 @@ type process struct {
 
 func (p *process) Device() Device     { return p.dev }
 func (p *process) Format() (int, int) { return audiofile.SampleRate, p.channels }
+func (p *process) Source() string     { return "" }
 
 func (p *process) Read() ([]float32, bool, error) {
 	if !p.pending {
