@@ -60,6 +60,7 @@ type ChunkReader struct {
 	drift  drift         // likewise; of the device since it was opened
 	pacer  pacer         // likewise
 
+	again     reopening     // of the device, or of the one that it stands in for; likewise
 	exchanges chan exchange // see Switch
 	over      chan struct{} // closed when no exchange is taken any more
 	open      func(context.Context, Spec) (Source, error)
@@ -126,6 +127,7 @@ func (r *ChunkReader) run(ctx context.Context) {
 	defer close(r.chunks)
 	defer r.end()
 	err := r.readSource(ctx)
+	r.again.stop()
 	close(r.over)
 	if closeErr := r.src.Close(); err == nil {
 		err = closeErr
@@ -152,10 +154,10 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 				if err := r.accept(ctx, x, next, r.seq); err != nil {
 					return err
 				}
-			case back := <-r.returned():
-				x := exchange{back, make(chan Source, 1)}
-				err := r.accept(ctx, x, next, r.seq)
-				_ = (<-x.old).Close()
+			case wanted := <-r.again.found:
+				standIn := r.src
+				err := r.change(ctx, wanted.(*microphone), next, r.seq)
+				_ = standIn.Close()
 				if err != nil {
 					return err
 				}
@@ -195,14 +197,6 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			next = anchor{r.seq, device.elapsed()}
 		}
 	}
-}
-
-// returned receives the device for which another one stands in.
-func (r *ChunkReader) returned() <-chan *microphone {
-	if m, ok := r.src.(*microphone); ok {
-		return m.returned()
-	}
-	return nil
 }
 
 // excess reports whether the newest chunk of a device is too much for real time.

@@ -15,7 +15,7 @@ type member struct {
 	clock   deviceClock // empty while the device is lost
 	samples int64       // so far, with those of silence
 	lost    error       // why the device delivers nothing; nil = it delivers
-	again   reopening   // while it is lost
+	again   reopening   // while it is lost, or another one stands in for it
 
 	mu     sync.Mutex // guards what follows, which the reader changes, and reopen of the pair
 	device timedSource
@@ -27,9 +27,6 @@ type member struct {
 func (m *member) read(ctx context.Context, dst []float32) (int, error) {
 	select {
 	case src := <-m.again.found:
-		m.again.stop()
-		m.replace(src)
-	case src := <-m.device.returned():
 		old := m.device
 		m.replace(src)
 		m.clock = deviceClock{}
@@ -75,9 +72,7 @@ func (m *member) replace(src Source) {
 }
 
 func (m *member) close() error {
-	if m.lost != nil {
-		m.again.stop()
-	}
+	m.again.stop()
 	return m.device.Close()
 }
 

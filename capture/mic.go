@@ -50,10 +50,8 @@ type microphone struct {
 	blocks chan block
 	ended  chan struct{} // closed by the owner after err is set
 	err    error
-	owner  context.Context // ended by stop
 	stop   context.CancelFunc
-	wanted *device.Device   // the device that this one stands in for; nil = none
-	back   chan *microphone // receives that when it delivers audio again
+	wanted *device.Device // the device that this one stands in for; nil = none
 
 	lost       atomic.Int64
 	source     atomic.Value // of the stream, a string
@@ -105,7 +103,7 @@ func openMic(ctx context.Context, want string, selected Channels) (Source, error
 
 func openMicWith(ctx context.Context, want string, config micConfig) (Source, error) {
 	owner, stop := context.WithCancel(context.Background())
-	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), owner: owner, stop: stop,
+	m := &microphone{micConfig: config, blocks: make(chan block, micQueue), ended: make(chan struct{}), stop: stop,
 		timeout: max(config.stall, startAfter), closeWait: stalledCloseWait}
 	ready := make(chan struct{}, 1)
 	go m.own(owner, want, ready)
@@ -296,7 +294,7 @@ func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error)
 		var next *microphone
 		if next, err = m.openAgain(ctx, name); err == nil {
 			if next.device.Key() != wanted.Key() {
-				next.standIn(wanted)
+				next.wanted = &wanted
 			}
 			return next, nil
 		}
@@ -305,39 +303,6 @@ func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error)
 		}
 	}
 	return nil, err
-}
-
-// standIn tries the device in whose place this one is used, until it delivers audio again.
-func (m *microphone) standIn(wanted device.Device) {
-	m.wanted, m.back = &wanted, make(chan *microphone)
-	go func() {
-		for {
-			select {
-			case <-time.After(defaultAfter):
-			case <-m.owner.Done():
-				return
-			}
-			next, err := m.openAgain(m.owner, wanted.Key())
-			if err != nil {
-				continue
-			}
-			select {
-			case m.back <- next:
-			case <-m.owner.Done():
-				_ = next.Close()
-			}
-			return
-		}
-	}()
-}
-
-// returned receives the device that this one stands in for; nil = there is none, or this one
-// is lost, too, and whoever reopens it finds that device.
-func (m *microphone) returned() <-chan *microphone {
-	if m.failure != nil {
-		return nil
-	}
-	return m.back
 }
 
 // standsIn names the device that this one stands in for; "" = none.

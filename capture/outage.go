@@ -80,18 +80,15 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 		r.endOutage(o.began(), began)
 	}
 	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
-	var again reopening
-	again.start(ctx, device)
-	defer again.stop()
+	r.again.start(ctx, device)
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
 	for {
 		select {
-		case src := <-again.found:
+		case src := <-r.again.found:
 			return r.resume(ctx, src, from.due(device.elapsed()), began)
 		case x := <-r.exchanges: // chosen by the user
-			again.stop() // Switch closes the device that is being reopened
 			return r.accept(ctx, x, from, began)
 		case <-tick.C:
 			// A chunk later than due: the first audio of the reopened device is up to
@@ -107,14 +104,17 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	}
 }
 
-// reopening tries to reopen a device, on a goroutine that stop ends.
+// reopening tries to reopen a device, on a goroutine that stop ends. The zero value tries
+// nothing.
 type reopening struct {
-	found  chan Source // receives the device that takes its place
+	found  chan Source // receives the device that takes its place, and the device itself after a stand-in
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
 
+// start ends the attempts before.
 func (a *reopening) start(ctx context.Context, device reopener) {
+	a.stop()
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.found = make(chan Source, 1)
 	a.ended.Go(func() { a.run(ctx, device) })
@@ -122,6 +122,9 @@ func (a *reopening) start(ctx context.Context, device reopener) {
 
 // stop closes a device that was found and not received.
 func (a *reopening) stop() {
+	if a.cancel == nil {
+		return
+	}
 	a.cancel()
 	a.ended.Wait()
 	select {
@@ -131,18 +134,28 @@ func (a *reopening) stop() {
 	}
 }
 
-// run tries until the device delivers audio or ctx ends.
+// run tries until the device delivers audio or ctx ends, also while another one stands in
+// for it.
 func (a *reopening) run(ctx context.Context, device reopener) {
 	defer func() { _ = recover() }() // of the native library: the outage lasts
-	begun := time.Now()
+	begun, pause := time.Now(), reopenInterval
+	try := func() (Source, error) { return device.reopen(ctx, time.Since(begun) >= defaultAfter) }
 	for ctx.Err() == nil {
-		src, err := device.reopen(ctx, time.Since(begun) >= defaultAfter)
+		src, err := try()
 		if err == nil {
-			a.found <- src
-			return
+			select {
+			case a.found <- src:
+			case <-ctx.Done():
+				_ = src.Close()
+			}
+			standIn, ok := src.(*microphone)
+			if !ok || standIn.wanted == nil {
+				return
+			}
+			pause, try = defaultAfter, func() (Source, error) { return standIn.openAgain(ctx, standIn.wanted.Key()) }
 		}
 		select {
-		case <-time.After(reopenInterval):
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}

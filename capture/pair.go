@@ -38,7 +38,6 @@ type timedSource interface {
 	overflower
 	reopener
 	microphones
-	returned() <-chan *microphone
 	arrival() (unread int64, at time.Duration)
 }
 

@@ -35,7 +35,6 @@ func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)
 func (s *simulated) elapsed() time.Duration          { return s.at }
 func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
 func (s *simulated) standsIn() string                { return "" }
-func (s *simulated) returned() <-chan *microphone    { return nil }
 func (s *simulated) reopen(context.Context, bool) (Source, error) {
 	return nil, errors.New("no such device")
 }
@@ -242,15 +241,17 @@ func TestPairReturns(t *testing.T) {
 // TestPairLosesTheStandIn: a stand-in that is lost, too, is reopened, and does not give way at the same time.
 func TestPairLosesTheStandIn(t *testing.T) {
 	standIn := openFake(t, speaking(2, 0), time.Minute).(*microphone)
-	standIn.back = make(chan *microphone)
+	standIn.wanted = &device.Device{Name: "headset"}
 	m := &member{device: standIn, other: &member{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.again.cancel = cancel
 	x := make([]float32, ChunkSamples)
 	for m.lost == nil {
 		if _, err := m.read(t.Context(), x); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m.device.returned() != nil {
+	if ctx.Err() == nil {
 		t.Error("the lost device gives way while it is reopened")
 	}
 	if err := m.close(); err != nil {

@@ -52,12 +52,18 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 	return errors.Join(err, next.Close())
 }
 
-// accept continues with a chosen device; see resume. What the device has delivered
-// until now is of the time that the other one covered.
+// accept continues with a chosen device. Only then may Switch close the one before.
 func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64) error {
-	x.next.discard()
+	r.again.stop()
 	old := r.src
-	err := r.resume(ctx, x.next, from.due(x.next.elapsed()), began)
+	err := r.change(ctx, x.next, from, began)
 	x.old <- old
 	return err
+}
+
+// change continues with another device; see resume. What that has delivered until now
+// is of the time that the one before covered.
+func (r *ChunkReader) change(ctx context.Context, next *microphone, from anchor, began int64) error {
+	next.discard()
+	return r.resume(ctx, next, from.due(next.elapsed()), began)
 }

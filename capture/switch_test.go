@@ -12,7 +12,9 @@ import (
 
 // opener replaces what Switch opens: microphones by their input.
 func (x *outageTest) opener(devices map[string]*fakeDevice) {
+	x.mu.Lock() // an outage changes src
 	now := x.src.(*microphone).now
+	x.mu.Unlock()
 	x.open = func(ctx context.Context, s Spec) (Source, error) {
 		return openMicWith(ctx, "", micConfig{
 			kind: Mic,
@@ -118,4 +120,37 @@ func TestSwitchFromAStalledDevice(t *testing.T) {
 	close(stalled.release)
 	r.Close()
 	<-src.(*microphone).ended
+}
+
+// TestSwitchFromAStandIn: the device that the replaced one stood in for does not take the place of the chosen one.
+func TestSwitchFromAStandIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, opened := time.Now(), 0
+		x := startOutage(t, func(want string) (device.Stream, error) {
+			switch at := time.Since(begun); {
+			case at == 0:
+				return namedDevice{"headset", speaking(31, 0)}, nil
+			case want == "":
+				return namedDevice{"desk", speaking(0, 0)}, nil
+			case at > 25*time.Second:
+				opened++
+				return namedDevice{"headset", speaking(0, 0)}, nil
+			}
+			return nil, errors.New("no such device")
+		})
+		x.opener(map[string]*fakeDevice{"mic:other": speaking(0, 0)})
+		wait(20 * time.Second)
+		if st := x.Stats(); st.StandsIn != "headset" {
+			t.Fatalf("%+v", st)
+		}
+		if err := x.Switch(t.Context(), "mic:other"); err != nil {
+			t.Fatal(err)
+		}
+		wait(20 * time.Second)
+		if st := x.Stats(); st.Device != "mic:other" || st.StandsIn != "" || opened != 0 {
+			t.Errorf("%+v, the headset was opened %d times", st, opened)
+		}
+		x.end()
+		<-x.done
+	})
 }
