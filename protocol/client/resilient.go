@@ -93,8 +93,6 @@ type ResilientStream struct {
 	stream    *Stream    // the newest
 	id        string     // its id
 	earlier   int64      // chunks that the streams before it were sent
-	start     time.Time  // when chunk 0 would have been sent
-	position  int64      // follows the newest chunk that was sent
 	newLabels []string
 }
 
@@ -207,12 +205,9 @@ type State struct {
 func (r *ResilientStream) State() State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	st := State{StreamStats: r.stream.Stats(), ID: r.id, Connection: r.reconnect.state(), Sent: chunkTime(r.position), NewLabels: r.newLabels}
+	st := State{StreamStats: r.stream.Stats(), ID: r.id, Connection: r.reconnect.state(), NewLabels: r.newLabels}
 	st.ChunksSent += r.earlier
-	if st.Ahead = 0; !r.start.IsZero() {
-		st.Ahead = time.Duration(r.position)*protocol.ChunkDuration - r.client.config.now().Sub(r.start)
-	}
-	st.Dropped, st.Gaps = r.buffer.losses()
+	r.buffer.fill(&st, r.client.config.now())
 	return st
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"hubbub/protocol"
 )
@@ -38,6 +39,7 @@ type sendBuffer struct {
 	chunks    []bufferedChunk // in order of seq
 	next      int             // index of the first that waits
 	reached   int64           // follows the newest chunk that any stream was sent
+	begun     time.Time       // when chunk 0 would have been sent; zero before the first
 	ended     bool
 	admitting bool
 	dropped   int64 // chunks that no stream was sent
@@ -157,11 +159,14 @@ func (b *sendBuffer) waiting() (n int, ended bool) {
 	return n, n == 0 && b.ended
 }
 
-// losses are the chunks that no stream was sent, and the gaps. The slice is shared.
-func (b *sendBuffer) losses() (dropped int64, gaps []protocol.Span) {
+// fill sets what a State says of the audio.
+func (b *sendBuffer) fill(st *State, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.dropped, slices.Clip(b.gaps)
+	st.Sent, st.Dropped, st.Gaps = chunkTime(b.reached), b.dropped, slices.Clip(b.gaps)
+	if st.Ahead = 0; !b.begun.IsZero() {
+		st.Ahead = time.Duration(b.reached)*protocol.ChunkDuration - now.Sub(b.begun)
+	}
 }
 
 // take is the oldest chunk that waits, for sending. Only the one goroutine that
@@ -175,10 +180,13 @@ func (b *sendBuffer) take() bufferedChunk {
 	return c
 }
 
-// sent notes that a chunk was written to the stream.
-func (b *sendBuffer) sent(seq int64) {
+// sent notes that a chunk has been written to the stream.
+func (b *sendBuffer) sent(seq int64, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.begun.IsZero() {
+		b.begun = now.Add(-time.Duration(seq) * protocol.ChunkDuration)
+	}
 	b.reached = max(b.reached, seq+1)
 	if b.next > sentBuffer {
 		b.drop(0, b.next-sentBuffer)
@@ -206,10 +214,9 @@ func (b *sendBuffer) forget(before float64) {
 func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = b.indexAt(from)
-	if over := len(b.chunks) - b.next - most; most >= 0 && over > 0 {
-		b.drop(b.next, b.next+over)
-	}
+	i, skipped := b.restartAt(from, most)
+	b.next = i
+	b.drop(i-skipped, i)
 	gap = protocol.Span{Start: cut, End: cut}
 	if b.next < len(b.chunks) {
 		gap.End = max(cut, chunkTime(b.chunks[b.next].seq))
@@ -218,13 +225,16 @@ func (b *sendBuffer) rewind(from, cut float64, most int) (gap protocol.Span) {
 	return gap
 }
 
-// indexAt is the index of the chunk that contains a time, in seconds. The lock is
-// held.
-func (b *sendBuffer) indexAt(from float64) (i int) {
+// restartAt is the index at which rewind restarts, and how many chunks it skips before.
+// The lock is held.
+func (b *sendBuffer) restartAt(from float64, most int) (i, skipped int) {
 	for i < len(b.chunks) && chunkTime(b.chunks[i].seq+1) <= from {
 		i++
 	}
-	return i
+	if most >= 0 {
+		skipped = max(len(b.chunks)-most-i, 0)
+	}
+	return i + skipped, skipped
 }
 
 // wouldRewind is where rewind would restart sending now, in seconds; false if
@@ -232,10 +242,7 @@ func (b *sendBuffer) indexAt(from float64) (i int) {
 func (b *sendBuffer) wouldRewind(from float64, most int) (at float64, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := b.indexAt(from)
-	if most >= 0 {
-		i = max(i, len(b.chunks)-most)
-	}
+	i, _ := b.restartAt(from, most)
 	if i >= len(b.chunks) {
 		return 0, false
 	}

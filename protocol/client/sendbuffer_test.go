@@ -61,7 +61,7 @@ func TestForgetLeavesWhatIsBeingSent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.sent(b.take().seq)
+	b.sent(b.take().seq, time.Now())
 	b.take()
 	b.forget(3600)
 	if n, _ := b.waiting(); n != 1 || len(b.chunks) != 2 || b.dropped != 0 || len(b.gaps) != 0 {

@@ -21,8 +21,7 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 				return
 			}
 			n++
-			r.buffer.sent(c.seq)
-			r.advancePosition(c.seq)
+			r.buffer.sent(c.seq, s.config.now())
 		case ended:
 			if s.EndOfStream(r.ctx) == nil {
 				r.endOnce.Do(func() { close(r.endSent) }) // another stream may have sent it
@@ -36,15 +35,6 @@ func (r *ResilientStream) sendBuffered(s *Stream) {
 			}
 		}
 	}
-}
-
-func (r *ResilientStream) advancePosition(seq int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.start.IsZero() {
-		r.start = r.client.config.now().Add(-time.Duration(seq) * protocol.ChunkDuration)
-	}
-	r.position = max(r.position, seq+1)
 }
 
 // pace waits until the n-th chunk of a stream may be sent; false when the stream

@@ -82,7 +82,7 @@ type Stream struct {
 	opened time.Time
 
 	events     chan protocol.Event
-	aborted    chan struct{} // closed by the first abort
+	aborted    chan struct{} // closed by the first abort, at the latest by that of the reader at its end
 	pingNow    chan struct{}
 	over       chan struct{} // closed by the reader at its very end
 	goroutines sync.WaitGroup

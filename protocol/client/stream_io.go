@@ -29,9 +29,8 @@ func (s *Stream) read() {
 		s.tracer.ended(info)
 		if info.Code != 0 {
 			_ = s.conn.Close() // the service is there: close TLS in order, too
-		} else {
-			s.abort(info)
 		}
+		s.abort(info)
 		close(s.events)
 		close(s.over)
 	}()
@@ -286,12 +285,9 @@ func (s *Stream) lock(ctx context.Context) error {
 		return ctx.Err()
 	case <-s.aborted:
 		return s.overError()
-	case <-s.over:
-		return s.overError()
 	}
 	select { // the token may have come after the end
 	case <-s.aborted:
-	case <-s.over:
 	default:
 		return nil
 	}
@@ -329,7 +325,6 @@ func (s *Stream) write(kind int, payload []byte) error {
 	// A close frame of the service says more than a broken pipe; the reader
 	// finds it within writeGrace.
 	select {
-	case <-s.over:
 	case <-s.aborted:
 	case <-time.After(2 * s.config.writeGrace):
 	}
@@ -378,8 +373,6 @@ func (s *Stream) ping() {
 		case <-s.pingNow:
 			interval = s.config.pingEvery / 8
 		case <-s.aborted:
-			return
-		case <-s.over:
 			return
 		}
 	}
