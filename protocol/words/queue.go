@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"hubbub/protocol"
 )
 
@@ -84,7 +86,9 @@ func (q *Queue) Turn(t protocol.Turn) bool {
 	case q.turns <- t:
 		return true
 	default:
-		q.count(func(s *Stats) { s.Dropped++ })
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.stats.Dropped++
 		return false
 	}
 }
@@ -94,12 +98,6 @@ func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
-}
-
-func (q *Queue) count(f func(*Stats)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	f(&q.stats)
 }
 
 // Drain ends the queue after the turns that were added, or when ctx ends. Turn must
@@ -123,7 +121,7 @@ func (q *Queue) start() {
 	var running sync.WaitGroup
 	defer close(q.started)
 	defer running.Wait()
-	slots := make(chan struct{}, atOnce)
+	slots := semaphore.NewWeighted(atOnce)
 	for {
 		var j *job
 		select {
@@ -136,26 +134,17 @@ func (q *Queue) start() {
 			j = &job{t, make(chan string, 1)}
 		}
 		// After a failure, one turn at a time finds out whether that is over.
-		taken := 0
-		for most := 1; taken < most; taken++ {
-			select {
-			case <-q.ctx.Done():
-				return
-			case slots <- struct{}{}:
-			}
-			if q.Failing() {
-				most = atOnce
-			}
+		taken, err := int64(1), slots.Acquire(q.ctx, 1)
+		if err == nil && q.Failing() {
+			taken, err = atOnce, slots.Acquire(q.ctx, atOnce-1)
 		}
-		if !q.waitInterval() {
+		if err != nil || q.waitInterval() != nil {
 			return
 		}
 		_, parts := q.audio.take(j.turn.Start, j.turn.End)
 		running.Go(func() {
 			j.text <- q.recognise(parts)
-			for range taken {
-				<-slots
-			}
+			slots.Release(taken)
 		})
 		select {
 		case <-q.ctx.Done():
@@ -172,13 +161,13 @@ func (q *Queue) Failing() bool {
 	return q.failing
 }
 
-// waitInterval waits for the end of the interval after a failure; false = the
-// queue was ended.
-func (q *Queue) waitInterval() bool {
+// waitInterval waits for the end of the interval after a failure, or that of the queue,
+// which is an error.
+func (q *Queue) waitInterval() error {
 	q.mu.Lock()
 	wait := time.Until(q.resume)
 	q.mu.Unlock()
-	return protocol.Sleep(q.ctx, wait) == nil
+	return protocol.Sleep(q.ctx, wait)
 }
 
 // deliver passes the turns on in order.
