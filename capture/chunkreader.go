@@ -102,6 +102,14 @@ func (r *ChunkReader) notify() {
 	}
 }
 
+// change changes what mu guards, and notifies of it.
+func (r *ChunkReader) change(f func()) {
+	r.mu.Lock()
+	f()
+	r.mu.Unlock()
+	r.notify()
+}
+
 // Err returns, after Chunks is closed, the reason: nil = the input ended.
 func (r *ChunkReader) Err() error {
 	r.mu.Lock()
@@ -119,7 +127,7 @@ func (r *ChunkReader) Stats() Stats {
 	if o, ok := src.(overflower); ok {
 		st.Overflows += o.overflows()
 	}
-	st.Notices = Notices(src)
+	st.Notices = src.Notices()
 	return st
 }
 
@@ -156,7 +164,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 				}
 			case wanted := <-r.again.found:
 				standIn := r.src
-				err := r.change(ctx, wanted.(*microphone), next, r.seq)
+				err := r.replace(ctx, wanted.(*microphone), next, r.seq)
 				_ = standIn.Close()
 				if err != nil {
 					return err
@@ -203,10 +211,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 func (r *ChunkReader) excess(now time.Duration) bool {
 	excess, state := r.drift.add(now), r.drift.state()
 	if state != r.stats.Drift {
-		r.mu.Lock()
-		r.stats.Drift = state
-		r.mu.Unlock()
-		r.notify()
+		r.change(func() { r.stats.Drift = state })
 	}
 	return excess
 }

@@ -27,7 +27,7 @@ type fakeSource struct {
 
 func (f *fakeSource) Info() Info        { return Info{Kind: f.kind} }
 func (f *fakeSource) overflows() int64  { return f.lost }
-func (f *fakeSource) notices() []string { return []string{"notice"} }
+func (f *fakeSource) Notices() []string { return []string{"notice"} }
 func (f *fakeSource) Close() error      { f.closed++; return nil }
 
 func (f *fakeSource) Read(ctx context.Context, dst []float32) (int, error) {
@@ -119,8 +119,9 @@ func TestLevel(t *testing.T) {
 // silence delivers that many zeros.
 type silence struct{ left int }
 
-func (e *silence) Info() Info   { return Info{Kind: File} }
-func (e *silence) Close() error { return nil }
+func (e *silence) Info() Info        { return Info{Kind: File} }
+func (e *silence) Close() error      { return nil }
+func (e *silence) Notices() []string { return nil }
 func (e *silence) Read(_ context.Context, dst []float32) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF

@@ -46,7 +46,7 @@ func newDecoded(info Info, dec audiofile.Decoder, selected Channels, n *audiofil
 }
 
 func (d *decoded) Info() Info        { return d.info }
-func (d *decoded) notices() []string { return d.noticeList.All() }
+func (d *decoded) Notices() []string { return d.noticeList.All() }
 
 func (d *decoded) Read(ctx context.Context, dst []float32) (int, error) {
 	if err := ctx.Err(); err != nil {

@@ -90,7 +90,7 @@ func TestDamagedRecording(t *testing.T) {
 		if _, err := rest(t.Context(), source); err != nil {
 			t.Error(err)
 		}
-		got := strings.Join(source.(*decoded).notices(), "\n")
+		got := strings.Join(source.Notices(), "\n")
 		if damaged := size < st.Size(); damaged != strings.HasPrefix(got, "parts of the audio may be missing") || strings.Contains(got, "0x") {
 			t.Errorf("%d of %d bytes: %q", size, st.Size(), got)
 		}

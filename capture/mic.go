@@ -186,7 +186,7 @@ func (m *microphone) Info() Info {
 }
 
 func (m *microphone) overflows() int64       { return m.lost.Load() }
-func (m *microphone) notices() []string      { return m.noticeList.All() }
+func (m *microphone) Notices() []string      { return m.noticeList.All() }
 func (m *microphone) elapsed() time.Duration { return m.now() }
 
 // Read waits for the device, at most stallAfter (startAfter for the first

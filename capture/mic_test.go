@@ -133,7 +133,7 @@ func TestMicThatStalls(t *testing.T) {
 	if d.closed.Load() != 0 {
 		t.Error("a device was closed while it was being read")
 	}
-	if notices := src.(noticer).notices(); len(notices) != 1 || !strings.Contains(notices[0], "did not respond") {
+	if notices := src.Notices(); len(notices) != 1 || !strings.Contains(notices[0], "did not respond") {
 		t.Errorf("notices %q", notices)
 	}
 	// The read returns: the owner must close the device and end.
@@ -158,7 +158,7 @@ func TestMicThatHasNotStarted(t *testing.T) {
 	if took := time.Since(begun); took >= closeWait {
 		t.Errorf("closing took %v", took)
 	}
-	if notices := src.(noticer).notices(); len(notices) != 0 {
+	if notices := src.Notices(); len(notices) != 0 {
 		t.Errorf("notices %q", notices)
 	}
 	close(d.release)

@@ -77,9 +77,9 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	device := r.src.(reopener)
 	began := r.seq
 	if o := r.stats.Outage; o != nil { // of one of two devices
-		r.endOutage(o.began(), began)
+		r.change(func() { r.addGap(o.began(), began) })
 	}
-	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
+	r.change(func() { r.stats.Outage = &Outage{Since: time.Duration(began) * ChunkDuration, Err: lost} })
 	r.again.start(ctx, device)
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
@@ -176,40 +176,25 @@ func (r *ChunkReader) fill(ctx context.Context, to int64) error {
 	return nil
 }
 
-func (r *ChunkReader) setOutage(o *Outage) {
-	r.mu.Lock()
-	r.stats.Outage = o
-	r.mu.Unlock()
-	r.notify()
-}
-
 // resume delivers silence from the next chunk up to chunk due, the first one of a new
 // device, continues with that, and remembers the gap since chunk began. Stats has the
 // device and the end of the outage at once: the outage is not the new device's.
 func (r *ChunkReader) resume(ctx context.Context, src Source, due, began int64) error {
 	err := r.fill(ctx, due)
-	r.mu.Lock()
-	if o, ok := r.src.(overflower); ok && src != r.src {
-		r.overflowsBefore += o.overflows()
-	}
-	r.src, r.drift = src, drift{}
-	if err == nil {
-		r.addGap(began, r.seq)
-	}
-	r.mu.Unlock()
-	r.notify()
+	r.change(func() {
+		if o, ok := r.src.(overflower); ok && src != r.src {
+			r.overflowsBefore += o.overflows()
+		}
+		r.src, r.drift = src, drift{}
+		if err == nil {
+			r.addGap(began, r.seq)
+		}
+	})
 	return err
 }
 
-// endOutage remembers the gap from chunk began up to chunk end.
-func (r *ChunkReader) endOutage(began, end int64) {
-	r.mu.Lock()
-	r.addGap(began, end)
-	r.mu.Unlock()
-	r.notify()
-}
-
-// addGap is endOutage for a caller that holds mu.
+// addGap ends the outage, and remembers the gap from chunk began up to chunk end. The
+// caller holds mu.
 func (r *ChunkReader) addGap(began, end int64) {
 	r.stats.Outage = nil
 	if len(r.stats.Gaps) < maxGaps && end > began {
@@ -226,11 +211,11 @@ func (r *ChunkReader) notePartial(since int64) {
 	name, lost := p.missing()
 	o := r.stats.Outage
 	if o != nil && (lost == nil || name != o.Device) {
-		r.endOutage(o.began(), since)
+		r.change(func() { r.addGap(o.began(), since) })
 		o = nil
 	}
 	if o == nil && lost != nil {
-		r.setOutage(&Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name})
+		r.change(func() { r.stats.Outage = &Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name} })
 	}
 }
 

@@ -34,7 +34,6 @@ const (
 // samples that were not read yet, and when they arrived.
 type timedSource interface {
 	Source
-	noticer
 	overflower
 	reopener
 	microphones
@@ -182,8 +181,8 @@ func (p *pair) follow(n int) {
 func (p *pair) Close() error { return errors.Join(p.first.close(), p.second.close()) }
 
 func (p *pair) overflows() int64 { return p.first.overflows() + p.second.overflows() }
-func (p *pair) notices() []string {
-	return append(p.first.current().notices(), p.second.current().notices()...)
+func (p *pair) Notices() []string {
+	return append(p.first.current().Notices(), p.second.current().Notices()...)
 }
 
 // reopen waits until one of the devices, which both reopen themselves, is back.

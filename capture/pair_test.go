@@ -29,7 +29,7 @@ type simulated struct {
 
 func (s *simulated) Info() Info                      { return Info{Kind: Mic, Rate: SampleRate, Channels: 1} }
 func (s *simulated) Close() error                    { return nil }
-func (s *simulated) notices() []string               { return nil }
+func (s *simulated) Notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }

@@ -56,6 +56,9 @@ type Info struct {
 // It is for one reader at a time.
 type Source interface {
 	Info() Info
+	// Notices are those that arose while it was read, so far: a truncated file, samples
+	// that are not numbers. Any goroutine may ask.
+	Notices() []string
 	// Read reads up to len(dst) samples into dst and returns their number. With
 	// several tracks they are interleaved, and len(dst) and the number are multiples
 	// of Info.Tracks. It blocks until there is at least one, the input ends (io.EOF, with n = 0),
@@ -89,18 +92,6 @@ func rest(ctx context.Context, source Source) (all []float32, err error) {
 			return nil, err
 		}
 	}
-}
-
-// noticer is a source with notices that arise while it is read: a truncated file,
-// samples that are not numbers.
-type noticer interface{ notices() []string }
-
-// Notices are the later notices of a source, so far.
-func Notices(s Source) []string {
-	if n, ok := s.(noticer); ok {
-		return n.notices()
-	}
-	return nil
 }
 
 // microphones are one or two. Their reader asks which of them delivers only silence, and for which

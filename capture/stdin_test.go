@@ -48,7 +48,7 @@ func TestRawInput(t *testing.T) {
 			t.Errorf("%s: %+v", name, i)
 		}
 		capturetest.Same(t, name, readAll(t, src, 333), want, 0)
-		if n := src.(noticer).notices(); len(n) > 0 {
+		if n := src.Notices(); len(n) > 0 {
 			t.Errorf("%s: notices %q", name, n)
 		}
 	}
@@ -65,7 +65,7 @@ func TestSamplesThatAreNoNumbers(t *testing.T) {
 	got := readAll(t, src, 160)
 	x[100], x[101], x[102] = 0, 0, 0
 	capturetest.Same(t, "cleaned", got, x, 0)
-	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
+	if n := src.Notices(); len(n) != 1 || !strings.Contains(n[0], "3 samples") {
 		t.Errorf("notices %q", n)
 	}
 }
@@ -88,7 +88,7 @@ func TestRawInputThatEndsWithinASample(t *testing.T) {
 		t.Fatal(err)
 	}
 	capturetest.Same(t, "cut", readAll(t, src, 333), want[:499], 0)
-	if n := src.(noticer).notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
+	if n := src.Notices(); len(n) != 1 || !strings.Contains(n[0], "3 extra bytes") {
 		t.Errorf("notices %q", n)
 	}
 }

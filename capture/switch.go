@@ -56,14 +56,14 @@ func (r *ChunkReader) Switch(ctx context.Context, input string) error {
 func (r *ChunkReader) accept(ctx context.Context, x exchange, from anchor, began int64) error {
 	r.again.stop()
 	old := r.src
-	err := r.change(ctx, x.next, from, began)
+	err := r.replace(ctx, x.next, from, began)
 	x.old <- old
 	return err
 }
 
-// change continues with another device; see resume. What that has delivered until now
+// replace continues with another device; see resume. What that has delivered until now
 // is of the time that the one before covered.
-func (r *ChunkReader) change(ctx context.Context, next *microphone, from anchor, began int64) error {
+func (r *ChunkReader) replace(ctx context.Context, next *microphone, from anchor, began int64) error {
 	next.discard()
 	return r.resume(ctx, next, from.due(next.elapsed()), began)
 }

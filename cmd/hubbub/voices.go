@@ -209,7 +209,7 @@ func (a *App) addVoice(ctx context.Context, name, input string) error {
 	if err := a.readVoice(ctx, m, source); err != nil {
 		return err
 	}
-	for _, n := range append([]string{source.Info().Notice}, capture.Notices(source)...) {
+	for _, n := range append([]string{source.Info().Notice}, source.Notices()...) {
 		if n != "" {
 			a.notice("%s", n)
 		}

@@ -163,7 +163,7 @@ func (a *attempt) read(path string, limit time.Duration, from, to float64, push 
 			_ = protocol.Sleep(a.ctx, busyPause)
 		}
 	}
-	if a.notices = capture.Notices(source); source.Info().Notice != "" {
+	if a.notices = source.Notices(); source.Info().Notice != "" {
 		a.notices = append(a.notices, source.Info().Notice)
 	}
 	return context.Cause(a.ctx)
