@@ -153,7 +153,7 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 			err = hint.Add(recovered.New("reading the input failed", p), "This is a defect of the program.")
 		}
 	}()
-	device, _ := r.src.(reopener)
+	device, _ := r.src.(deviceSource)
 	var next anchor // the chunk after the newest one
 	for {
 		if r.seq > 0 {
@@ -269,7 +269,7 @@ func (r *ChunkReader) note(c Chunk, position time.Duration, info Info) {
 	r.mu.Lock()
 	silent, standsIn := r.stats.Silence, r.stats.StandsIn
 	r.stats.Position, r.stats.Level = position, c.Level
-	if s, ok := r.src.(microphones); ok {
+	if s, ok := r.src.(deviceSource); ok {
 		r.stats.Silent, r.stats.Silence = s.silent()
 		r.stats.StandsIn = s.standsIn()
 	}

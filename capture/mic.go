@@ -275,7 +275,7 @@ func (m *microphone) Close() error {
 	return nil
 }
 
-// reopen is one attempt; see reopener.
+// reopen is one attempt; see deviceSource.
 func (m *microphone) reopen(ctx context.Context, orDefault bool) (Source, error) {
 	m.release(ctx)
 	if errors.Is(m.failure, device.ErrPlaysOnly) && device.PlaysOnly(ctx) { // the device is what the machine plays

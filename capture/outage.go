@@ -38,8 +38,15 @@ const (
 
 var processStart = time.Now()
 
-// reopener is a source whose device may come back after an error of Read.
-type reopener interface {
+// deviceSource is a source that reads a device, or two. It may deliver only silence, and
+// come back after an error of Read.
+type deviceSource interface {
+	Source
+	overflower
+	// silent is a device that delivers only silence.
+	silent() (device string, s Silence)
+	// standsIn is the device for which another one stands in; "" = none.
+	standsIn() (device string)
 	// reopen opens the same device, or, if that fails and orDefault is set, the
 	// default one. It returns the source when that has delivered audio.
 	reopen(ctx context.Context, orDefault bool) (Source, error)
@@ -74,7 +81,7 @@ func (a anchor) due(now time.Duration) int64 { return a.seq + int64((now-a.at)/C
 // bridge delivers silence from the next chunk on until its device delivers audio
 // again, for OutageLimit at most. It returns lost if that does not happen.
 func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error {
-	device := r.src.(reopener)
+	device := r.src.(deviceSource)
 	began := r.seq
 	if o := r.stats.Outage; o != nil { // of one of two devices
 		r.change(func() { r.addGap(o.began(), began) })
@@ -113,7 +120,7 @@ type reopening struct {
 }
 
 // start ends the attempts before.
-func (a *reopening) start(ctx context.Context, device reopener) {
+func (a *reopening) start(ctx context.Context, device deviceSource) {
 	a.stop()
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.found = make(chan Source, 1)
@@ -136,7 +143,7 @@ func (a *reopening) stop() {
 
 // run tries until the device delivers audio or ctx ends, also while another one stands in
 // for it.
-func (a *reopening) run(ctx context.Context, device reopener) {
+func (a *reopening) run(ctx context.Context, device deviceSource) {
 	defer func() { _ = recover() }() // of the native library: the outage lasts
 	begun, pause := time.Now(), reopenInterval
 	try := func() (Source, error) { return device.reopen(ctx, time.Since(begun) >= defaultAfter) }

@@ -33,10 +33,7 @@ const (
 // timedSource is a device with the arrival of its newest block: the number of its
 // samples that were not read yet, and when they arrived.
 type timedSource interface {
-	Source
-	overflower
-	reopener
-	microphones
+	deviceSource
 	arrival() (unread int64, at time.Duration)
 }
 

@@ -94,13 +94,6 @@ func rest(ctx context.Context, source Source) (all []float32, err error) {
 	}
 }
 
-// microphones are one or two. Their reader asks which of them delivers only silence, and for which
-// device another one stands in.
-type microphones interface {
-	silent() (device string, s Silence)
-	standsIn() (device string)
-}
-
 // overflower is a source that counts the audio losses of its device.
 type overflower interface{ overflows() int64 }
 
