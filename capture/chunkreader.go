@@ -27,7 +27,7 @@ type Stats struct {
 	Level     Level         // of the newest chunk
 	Notices   []string      // since the opening, without Info.Notice
 	// Device is the name of the source. It changes when another device takes its
-	// place.
+	// place, which ends the outage at the same time.
 	Device string
 	// Source is the newest known Info.Source.
 	Source string
@@ -123,7 +123,9 @@ func (r *ChunkReader) Stats() Stats {
 	st, src := r.stats, r.src
 	st.Overflows, st.Gaps = r.overflowsBefore, r.gaps()
 	r.mu.Unlock()
-	st.Device = src.Info().Name
+	if st.Outage == nil {
+		st.Device = src.Info().Name
+	}
 	if o, ok := src.(overflower); ok {
 		st.Overflows += o.overflows()
 	}

@@ -183,6 +183,10 @@ func (r *ChunkReader) fill(ctx context.Context, to int64) error {
 	return nil
 }
 
+func (r *ChunkReader) setOutage(o *Outage) {
+	r.change(func() { r.stats.Outage, r.stats.Device = o, r.src.Info().Name })
+}
+
 // resume delivers silence from the next chunk up to chunk due, the first one of a new
 // device, continues with that, and remembers the gap since chunk began. Stats has the
 // device and the end of the outage at once: the outage is not the new device's.

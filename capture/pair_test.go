@@ -217,7 +217,15 @@ func TestPairReturns(t *testing.T) {
 			return nil
 		}), open("output", func(string) *fakeDevice { return speaking(0, 0) }))
 		p.echo = nil
-		r := Start(t.Context(), p, ChunkReaderOptions{})
+		started := make(chan struct{})
+		var r *ChunkReader
+		r = Start(t.Context(), p, ChunkReaderOptions{Tap: func(Chunk) {
+			<-started
+			if s := r.Stats(); s.Outage != nil && s.Device != "headset + output" {
+				t.Errorf("during the outage the device is %q", s.Device)
+			}
+		}})
+		close(started)
 		go func() {
 			for range r.Chunks() {
 			}
