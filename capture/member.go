@@ -60,7 +60,20 @@ func (m *member) read(ctx context.Context, dst []float32) (int, error) {
 // lose begins to reopen the device.
 func (m *member) lose(reason error) {
 	m.lost, m.clock = reason, deviceClock{}
-	m.again.start(context.Background(), m.device)
+	m.again.start(context.Background(), m.reopen)
+}
+
+// reopen reopens the device, or takes another one in its place, but not the one of the other
+// track: that would be both.
+func (m *member) reopen(ctx context.Context, orDefault bool) (Source, error) {
+	src, err := m.device.reopen(ctx, orDefault)
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := src.(deviceSource); ok && d.standsIn() != "" && src.Info().Name == m.other.current().Info().Name {
+		return nil, errors.Join(m.lost, src.Close())
+	}
+	return src, nil
 }
 
 // replace continues with a device that was found.

@@ -54,6 +54,9 @@ type deviceSource interface {
 	elapsed() time.Duration
 }
 
+// reopenFunc is that of a deviceSource.
+type reopenFunc func(ctx context.Context, orDefault bool) (Source, error)
+
 // Gap is a stretch of the capture clock in which a device delivered nothing, in seconds.
 type Gap struct{ Start, End float64 }
 
@@ -86,8 +89,8 @@ func (r *ChunkReader) bridge(ctx context.Context, from anchor, lost error) error
 	if o := r.stats.Outage; o != nil { // of one of two devices
 		r.change(func() { r.addGap(o.began(), began) })
 	}
-	r.change(func() { r.stats.Outage = &Outage{Since: time.Duration(began) * ChunkDuration, Err: lost} })
-	r.again.start(ctx, device)
+	r.setOutage(&Outage{Since: time.Duration(began) * ChunkDuration, Err: lost})
+	r.again.start(ctx, device.reopen)
 	tick := time.NewTicker(ChunkDuration)
 	defer tick.Stop()
 	limit := time.After(OutageLimit)
@@ -120,11 +123,11 @@ type reopening struct {
 }
 
 // start ends the attempts before.
-func (a *reopening) start(ctx context.Context, device deviceSource) {
+func (a *reopening) start(ctx context.Context, reopen reopenFunc) {
 	a.stop()
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.found = make(chan Source, 1)
-	a.ended.Go(func() { a.run(ctx, device) })
+	a.ended.Go(func() { a.run(ctx, reopen) })
 }
 
 // stop closes a device that was found and not received.
@@ -143,10 +146,10 @@ func (a *reopening) stop() {
 
 // run tries until the device delivers audio or ctx ends, also while another one stands in
 // for it.
-func (a *reopening) run(ctx context.Context, device deviceSource) {
+func (a *reopening) run(ctx context.Context, reopen reopenFunc) {
 	defer func() { _ = recover() }() // of the native library: the outage lasts
 	begun, pause := time.Now(), reopenInterval
-	try := func() (Source, error) { return device.reopen(ctx, time.Since(begun) >= defaultAfter) }
+	try := func() (Source, error) { return reopen(ctx, time.Since(begun) >= defaultAfter) }
 	for ctx.Err() == nil {
 		src, err := try()
 		if err == nil {
