@@ -115,8 +115,14 @@ func TestMessagesMakeRoomForTheKeys(t *testing.T) {
 	press(m, "+")
 	screenHasNot(t, m, "the disk is full")
 	m.Update(Msg{Kind: MsgError, Text: "the disk is full"})
+	m.Update(Msg{Kind: MsgNotice, Text: "another microphone"}) // both can be read
+	screenHas(t, m, "the disk is full")
+	s.Position += 4
+	m.later(s)
+	screenHas(t, m, "another microphone")
 	s.Position += 9
 	m.later(s)
+	screenHasNot(t, m, "another microphone")
 	screenHasNot(t, m, "the disk is full")
 }
 

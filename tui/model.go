@@ -63,6 +63,7 @@ type model struct {
 	notice      string        // the newest message, for noticeFor
 	noticeStyle canvas.Style
 	noticeAt    time.Time
+	waiting     Msg     // shown after the notice, which stays for confirmTime at least; without Text = none
 	peak        float32 // of the meter, for peakHold
 	peakAt      time.Time
 
@@ -140,7 +141,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(m.tick(), m.correctVoices())
 	case Msg:
 		if msg.Kind != MsgWake && msg.Text != "" {
-			m.notify(msg.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[msg.Kind == MsgError])
+			m.waiting = msg
 		}
 		m.refresh()
 		return m, m.awaitMessage
@@ -180,6 +181,10 @@ func (m *model) refresh() {
 	m.elapsed = m.elapsedAt(now)
 	if now.Sub(m.noticeAt) > m.noticeFor() {
 		m.notice = ""
+	}
+	if w := m.waiting; w.Text != "" && (m.notice == "" || now.Sub(m.noticeAt) > confirmTime) {
+		m.notify(w.Text, map[bool]canvas.Style{true: canvas.Bad, false: canvas.Warn}[w.Kind == MsgError])
+		m.waiting = Msg{}
 	}
 	if peak := s.Level.Peak; peak >= m.peak || now.Sub(m.peakAt) > peakHold {
 		m.peak, m.peakAt = peak, now
