@@ -208,6 +208,9 @@ type bookmarkJump struct {
 	view viewport
 }
 
+// afterBookmark is how many seconds of a replay still count as at the bookmark where it goes on.
+const afterBookmark = 3
+
 // addBookmark asks for the note of a bookmark: at the selected row of the list, at
 // the cursor, at the present, or when scrolled back, in the middle of the window. Its
 // position is that of the key, not of the end of the note.
@@ -244,8 +247,8 @@ func (m *model) addBookmark() {
 }
 
 // jumpToBookmark goes to the next (+1) or the previous (-1) bookmark. It counts
-// from the bookmark reached last, while the view is still there; else from the
-// middle of the window.
+// from the bookmark reached last, while the view is still there; else from the cursor,
+// from the present, or when scrolled back, from the middle of the window.
 func (m *model) jumpToBookmark(by int) {
 	s := m.session()
 	if len(s.Bookmarks) == 0 {
@@ -254,11 +257,13 @@ func (m *model) jumpToBookmark(by int) {
 	}
 	w := m.window()
 	from := w.middle()
-	if w.follow && s.Playback == nil {
-		from = s.Position
-	}
-	if m.jump == (bookmarkJump{m.bookmark, m.view}) {
+	switch p := s.Playback; {
+	case m.still() && m.cursor >= 0:
+		from = m.cursor
+	case m.jump == (bookmarkJump{m.bookmark, m.view}) && (p == nil || math.Abs(s.Position-m.bookmark) < afterBookmark*p.Speed):
 		from = m.bookmark
+	case w.follow:
+		from = s.Position
 	}
 	// The first bookmark after from, or the last one before it.
 	i := slices.IndexFunc(s.Bookmarks, func(k protocol.Bookmark) bool { return k.At > from || by < 0 && k.At == from })
@@ -279,9 +284,12 @@ func (m *model) jumpToBookmark(by int) {
 	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.TerminalSafe(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
 }
 
-// goTo moves the window so that a position is in its middle, or plays a recording from
-// there, which the window follows.
+// goTo moves the window so that a position is in its middle, with the cursor if it stands
+// still, or plays a recording from there, which the window follows.
 func (m *model) goTo(at float64) {
+	if m.still() {
+		m.cursor = at
+	}
 	if m.o.Player != nil {
 		m.o.Player.Seek(at)
 		m.view.scrolled = false

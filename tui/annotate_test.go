@@ -224,6 +224,37 @@ func TestBookmarks(t *testing.T) {
 	}
 }
 
+// TestBookmarksOfAReplay: [ and ] count from the position of the replay, except just after a jump, and in a view that stands
+// still from the cursor, which they move.
+func TestBookmarksOfAReplay(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 65, 1)
+	s.Playback = &display.Playback{Speed: 1}
+	p := &tuitest.Player{}
+	m := testModel(s, 100, 30)
+	m.o.Player = p
+	for _, at := range []float64{30, 60, 120} {
+		m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(at, "") })
+	}
+	at := func(position float64, key string, want float64) {
+		t.Helper()
+		s.Position = position
+		m.later(s)
+		press(m, key)
+		if n := len(p.Sought); n == 0 || p.Sought[n-1] != want {
+			t.Errorf("%s at %v goes to %v, want %v", key, position, p.Sought, want)
+		}
+	}
+	at(65, "[", 60)
+	at(62, "[", 30)
+	at(40, "[", 30)
+	at(64, "]", 120)
+
+	m = testModel(tuitest.State(tuitest.FourSpeakers, 300, 1), 100, 30)
+	m.update(func(a protocol.Annotations) (protocol.Annotations, error) { return a.Bookmark(290, "budget") })
+	press(m, "space", "left", "left", "[", "b")
+	screenHas(t, m, "bookmark 4:50, note: budget")
+}
+
 func TestExportFromTheScreen(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 60, 1), 120, 30)
 	press(m, "e")

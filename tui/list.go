@@ -309,9 +309,6 @@ func (m *model) jumpToRow() {
 		m.list = nil
 	}
 	m.goTo(r.at)
-	if m.still() {
-		m.cursor = r.at
-	}
 	if r.label == "" {
 		m.bookmark = r.at
 		m.notify(fmt.Sprintf("%s %s  %s", m.glyphs.Bookmark, display.Clock(r.at), r.note), canvas.Brand)
