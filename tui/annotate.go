@@ -281,7 +281,7 @@ func (m *model) jumpToBookmark(by int) {
 	m.bookmark = k.At
 	m.goTo(k.At)
 	m.jump = bookmarkJump{k.At, m.view}
-	m.notify(fmt.Sprintf("%s %s  %s  (%d of %d, %s removes it)", m.glyphs.Bookmark, display.Clock(k.At), display.TerminalSafe(k.Note), i+1, len(s.Bookmarks), m.keyOf("remove bookmark")), canvas.Brand)
+	m.notify(fmt.Sprintf("%s %s  (%d of %d, %s removes it)  %s", m.glyphs.Bookmark, display.Clock(k.At), i+1, len(s.Bookmarks), m.keyOf("remove bookmark"), display.TerminalSafe(k.Note)), canvas.Brand)
 }
 
 // goTo moves the window so that a position is in its middle, with the cursor if it stands

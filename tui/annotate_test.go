@@ -208,7 +208,7 @@ func TestBookmarks(t *testing.T) {
 	}
 	screenHas(t, m, "◆ bookmark")
 	press(m, "[")
-	screenHas(t, m, "◆ 5:00  budget?  (2 of 2")
+	screenHas(t, m, "◆ 5:00  (2 of 2, B removes it)  budget?")
 	press(m, "[")
 	screenHas(t, m, "(1 of 2")
 	if w := m.window(); w.at(0) > k[0].At || w.at(w.cells) < k[0].At {

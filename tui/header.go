@@ -112,7 +112,7 @@ func (m *model) badge(w window) (string, canvas.Style) {
 		}
 	}
 	switch p := m.state.Playback; {
-	case p != nil && p.Paused && m.frozen == nil && (w.follow || m.cursor >= 0):
+	case p != nil && p.Paused && m.frozen == nil && (w.follow && !m.state.Finished || m.cursor >= 0):
 		return "PAUSED" + ago, canvas.Warn.Bold().Reverse()
 	case m.frozen != nil:
 		return "FROZEN" + ago, canvas.Warn.Bold().Reverse()

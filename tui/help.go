@@ -175,7 +175,7 @@ func (m *model) drawHelpPage(c *canvas.Canvas, shown []binding, pages int) {
 	c.Clear(0, 0, m.w, m.h)
 	title := "keys"
 	if m.helpPages() > 1 {
-		title = fmt.Sprintf("keys %d of %d, %s for more", m.help, pages, m.keyOf("help"))
+		title = fmt.Sprintf("keys %d of %d, %s next, %s closes", m.help, pages, m.keyOf("help"), m.keyOf("back"))
 	}
 	used := c.Text(1, 0, m.w-2, title, canvas.Dim)
 	if text := m.streamText(); used+canvas.Width(text)+3 <= m.w {

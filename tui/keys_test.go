@@ -263,6 +263,9 @@ func TestPlaybackKeys(t *testing.T) {
 	s.Playback = &display.Playback{Speed: 2}
 	m.refresh()
 	screenHas(t, m, "2x")
+	s.Playback, s.Finished = &display.Playback{Paused: true, Speed: 1}, true
+	m.refresh()
+	screenHasNot(t, m, "PAUSED")
 }
 
 func TestMouse(t *testing.T) {

@@ -293,12 +293,13 @@ func (m *model) drawChoice(c *canvas.Canvas, s *display.Session, y int) {
 		name, style = s.Speakers[i].Name, s.Speakers[i].Style
 	}
 	upDown := shownKey("up", m.glyphs.ASCII) + " " + shownKey("down", m.glyphs.ASCII)
-	c.Line(1, y, m.w-2, canvas.Line{
-		canvas.NewSegment(m.choicePrompt(name), style.Bold(), 0),
-		canvas.NewSegment(upDown+" or 1-"+strconv.Itoa(min(len(s.Speakers), 9)), canvas.Dim, 2),
-		canvas.NewSegment("enter yes", canvas.Dim, 1),
-		canvas.NewSegment("esc no", canvas.Dim, 1),
-	}, 2)
+	line := canvas.Line{canvas.NewSegment(m.choicePrompt(name), style.Bold(), 0)}
+	if n := len(s.Speakers); n > 1 {
+		line.Add(upDown+" or 1-"+strconv.Itoa(min(n, 9)), canvas.Dim, 2)
+	}
+	line.Add("enter yes", canvas.Dim, 1)
+	line.Add("esc no", canvas.Dim, 1)
+	c.Line(1, y, m.w-2, line, 2)
 }
 
 // The commands by name: what the keys of the present screen do, for users who

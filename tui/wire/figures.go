@@ -8,7 +8,7 @@ import (
 
 // The help of the wire view has another page, or several: what its figures mean.
 //
-//	figures 1 of 1, ? for more
+//	figures 1 of 1, ? next, esc closes
 //	lag 1.0 s, most 1.2 s   from the sending of audio to the arrival of its event; the
 //	                        longest of this stream
 //	ping 0.4 ms             from a ping to its pong
@@ -58,7 +58,7 @@ func FiguresPages(w, h int) int {
 // DrawFigures draws a page of them, from 1, over the whole screen.
 func DrawFigures(c *canvas.Canvas, s Screen, page int) {
 	c.Clear(0, 0, s.W, s.H)
-	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s for more", page, FiguresPages(s.W, s.H), s.Key("help")), canvas.Dim)
+	c.Text(1, 0, s.W-2, fmt.Sprintf("figures %d of %d, %s next, %s closes", page, FiguresPages(s.W, s.H), s.Key("help"), s.Key("back")), canvas.Dim)
 	figures, texts, width := figuresLines(s.W)
 	rows := max(s.H-1, 1)
 	for i := (page - 1) * rows; i < min(page*rows, len(texts)); i++ {
