@@ -20,6 +20,9 @@ import (
 // otherClient is the kind of a source that another client captures.
 const otherClient capture.Kind = "stream"
 
+// awaitSender is what a watcher does when the stream itself is lost, and not its connection.
+const awaitSender = "the sender lost its stream, waiting for it to resume"
+
 // WatchedParts are the parts of a watched session in the order of the data path.
 type WatchedParts struct {
 	ID          string // of the stream
@@ -103,7 +106,11 @@ func (w *Watched) receive(d Display) error {
 		crash.TestHook("receive")
 		if u.Change != nil {
 			w.noteGap(u.Change.Gap)
-			out.keep(d.notice(describeChange(u.Change, d), u.Change.Lost != nil))
+			text, lost := describeChange(u.Change, d), u.Change.Lost
+			if lost != nil {
+				text = awaitSender + ": " + display.TerminalSafe(lost.Error())
+			}
+			out.keep(d.notice(text, lost != nil))
 			w.Recorder.SetGaps(w.Gaps())
 			continue
 		}
@@ -192,7 +199,7 @@ func (w *Watched) state() display.State {
 	}
 	switch {
 	case conn.Lost != nil && conn.Sender:
-		st.Conn, st.ConnReason = display.Connecting, "the sender lost its stream, waiting for it to resume"
+		st.Conn, st.ConnReason = display.Connecting, awaitSender
 	case conn.Lost != nil:
 		st.Conn, st.ConnReason = display.Connecting, "again, "+cmp.Or(conn.LastError, conn.Lost).Error()
 	}
