@@ -26,6 +26,7 @@ import (
 
 // microphoneView is the state of the choice.
 type microphoneView struct {
+	source   string // in use when they were listed
 	list     []display.Microphone
 	listed   bool
 	selected int
@@ -43,11 +44,23 @@ type listedMsg struct {
 }
 
 func (m *model) openMicrophones() tea.Cmd {
-	m.microphones = &microphoneView{}
-	return func() tea.Msg {
-		list, err := m.o.Microphones.List()
-		return listedMsg{list, err}
+	m.microphones = &microphoneView{source: m.state.Source}
+	return m.listMicrophones
+}
+
+func (m *model) listMicrophones() tea.Msg {
+	list, err := m.o.Microphones.List()
+	return listedMsg{list, err}
+}
+
+// listAgain lists them again when another one has taken the place of the one in use.
+func (m *model) listAgain() tea.Cmd {
+	v := m.microphones
+	if v == nil || v.source == m.state.Source {
+		return nil
 	}
+	v.source = m.state.Source
+	return m.listMicrophones
 }
 
 func (m *model) closeMicrophones() {
@@ -57,7 +70,7 @@ func (m *model) closeMicrophones() {
 
 func (m *model) microphonesListed(msg listedMsg) {
 	v := m.microphones
-	if v == nil {
+	if v == nil || v.using {
 		return
 	}
 	if msg.err != nil {

@@ -102,6 +102,28 @@ func TestMicrophonesOfPortAudio(t *testing.T) {
 	screenHasNot(t, m, "connected later")
 }
 
+// TestMicrophoneThatIsReplaced: the list says which one is in use after another one has taken its place.
+func TestMicrophoneThatIsReplaced(t *testing.T) {
+	s := tuitest.State(tuitest.FourSpeakers, 100, 1)
+	m := testModel(s, 80, 24)
+	devices := &fakeMicrophones{list: []display.Microphone{{Input: "parec:0", Name: "Headset", Used: true}, {Input: "parec:1", Name: "Desk"}}}
+	m.o.Microphones = devices
+	m.bindings, m.byKey = nil, [screens]map[string]*binding{}
+	m.bindKeys()
+	answerTo(m, press(m, "i"))
+	devices.list = []display.Microphone{{Input: "parec:0", Name: "Headset"}, {Input: "parec:1", Name: "Desk", Used: true}}
+	s.Source = "Desk"
+	m.o.Snapshot = func() display.State { return s }
+	m.refresh()
+	answerTo(m, m.listAgain())
+	if v := m.microphones; v.selected != 1 || !v.list[1].Used || v.list[0].Used {
+		t.Errorf("%+v", v)
+	}
+	if m.listAgain() != nil {
+		t.Error("it is listed all the time")
+	}
+}
+
 // TestMouseBelowTheMicrophones: a click on the choice does nothing below it.
 func TestMouseBelowTheMicrophones(t *testing.T) {
 	m := testModel(tuitest.State(tuitest.FourSpeakers, 100, 1), 80, 24)

@@ -138,7 +138,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tickMsg:
 		m.refresh()
-		return m, tea.Batch(m.tick(), m.correctVoices())
+		return m, tea.Batch(m.tick(), m.correctVoices(), m.listAgain())
 	case Msg:
 		if msg.Kind != MsgWake && msg.Text != "" {
 			m.waiting = msg

@@ -39,14 +39,26 @@ func (m *microphones) List() ([]display.Microphone, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, found := m.chunks.Stats().Device, false
 	list := make([]display.Microphone, len(devices))
 	for i, d := range devices {
-		used := !found && (d.Input == m.used || m.used == "" && d.Name == name)
-		found = found || used
-		list[i] = display.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default, Used: used}
+		list[i] = display.Microphone{Input: d.Input, Name: d.Name, System: d.HostAPI, Default: d.Default}
+	}
+	if i := usedMicrophone(list, m.chunks.Stats().Device, m.used); i >= 0 {
+		list[i].Used = true
 	}
 	return list, nil
+}
+
+// usedMicrophone is the index of the device with a name, or -1; of several, of the one that was
+// chosen. The number in an input is another device's when one is removed.
+func usedMicrophone(list []display.Microphone, name, chosen string) int {
+	first := -1
+	for i, d := range list {
+		if d.Name == name && (first < 0 || d.Input == chosen) {
+			first = i
+		}
+	}
+	return first
 }
 
 func (m *microphones) Measure(input string) {
