@@ -46,10 +46,7 @@ func (m *model) drawHeader(c *canvas.Canvas, w window) {
 		x -= c.TextRight(x, 0, " "+badge+" ", style) + 2
 	}
 	if r := m.state.Recording; r != nil && m.w >= 60 {
-		text, style := recordingText(r, m.w >= 100), canvas.Bad.Bold()
-		if r.Stopped != "" {
-			style = style.Reverse()
-		}
+		text, style := m.recordingText(r)
 		x -= c.TextRight(x, 0, text, style) + 2
 	}
 	used := 1 + c.Text(1, 0, x-1, "hubbub", canvas.Brand.Bold()) + 2
@@ -82,16 +79,19 @@ func retryText(s display.State) string {
 	}
 }
 
-// recordingText is REC with the length and the size, and the free space if there is room.
-func recordingText(r *display.Recording, wide bool) string {
-	if r.Stopped != "" {
-		return " REC stopped at " + display.Clock(r.Length) + " "
+// recordingText is REC with the length and the size, and the free space if there is room; after
+// the end, what was recorded.
+func (m *model) recordingText(r *display.Recording) (string, canvas.Style) {
+	style, size := canvas.Bad.Bold(), fmt.Sprintf("%s %s", display.Clock(r.Length), display.Bytes(r.Bytes))
+	switch {
+	case r.Stopped != "":
+		return " REC stopped at " + display.Clock(r.Length) + " ", style.Reverse()
+	case m.state.Finished:
+		return "recorded " + size, canvas.Dim
+	case m.w >= 100 && r.Free > 0:
+		size += ", " + display.Bytes(r.Free) + " free"
 	}
-	text := fmt.Sprintf("REC %s %s", display.Clock(r.Length), display.Bytes(r.Bytes))
-	if wide && r.Free > 0 {
-		text += ", " + display.Bytes(r.Free) + " free"
-	}
-	return text
+	return "REC " + size, style
 }
 
 // badge says that the timeline does not show the present, or is not played at

@@ -250,6 +250,10 @@ func TestRecordingState(t *testing.T) {
 	s.Recording = &display.Recording{Length: 58, Bytes: 1_856_000, Free: 12_400_000_000}
 	screenHas(t, testModel(s, 120, 34), "REC 0:58 1.9 MB, 12 GB free")
 	screenHas(t, testModel(s, 80, 24), "REC 0:58 1.9 MB  ")
+	s.Finished = true
+	screenHas(t, testModel(s, 120, 34), "recorded 0:58 1.9 MB  ")
+	screenHasNot(t, testModel(s, 120, 34), "REC")
+	s.Finished = false
 	const text = "recording stopped at 14:03:22, after 58s: the disk is full"
 	s.Recording.Stopped = text
 	for _, size := range [][2]int{{120, 34}, {80, 24}} {
