@@ -203,8 +203,8 @@ func (r *ChunkReader) readSource(ctx context.Context) (err error) {
 		default:
 			r.notePartial(r.seq - 1)
 		}
-		if device != nil {
-			next = anchor{r.seq, device.elapsed()}
+		if device, ok := r.src.(deviceSource); ok {
+			next = anchor{r.seq, device.newestAt()}
 		}
 	}
 }

@@ -185,9 +185,10 @@ func (m *microphone) Info() Info {
 	return i
 }
 
-func (m *microphone) overflows() int64       { return m.lost.Load() }
-func (m *microphone) Notices() []string      { return m.noticeList.All() }
-func (m *microphone) elapsed() time.Duration { return m.now() }
+func (m *microphone) overflows() int64        { return m.lost.Load() }
+func (m *microphone) Notices() []string       { return m.noticeList.All() }
+func (m *microphone) elapsed() time.Duration  { return m.now() }
+func (m *microphone) newestAt() time.Duration { return m.newest }
 
 // Read waits for the device, at most stallAfter (startAfter for the first
 // samples). After that, the device has stalled or was removed.

@@ -50,8 +50,9 @@ type deviceSource interface {
 	// reopen opens the same device, or, if that fails and orDefault is set, the
 	// default one. It returns the source when that has delivered audio.
 	reopen(ctx context.Context, orDefault bool) (Source, error)
-	// elapsed is the clock of the outage.
+	// elapsed is the clock of the outage, newestAt when the newest audio was read.
 	elapsed() time.Duration
+	newestAt() time.Duration
 }
 
 // reopenFunc is that of a deviceSource.
@@ -229,7 +230,7 @@ func (r *ChunkReader) notePartial(since int64) {
 		o = nil
 	}
 	if o == nil && lost != nil {
-		r.change(func() { r.stats.Outage = &Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name} })
+		r.setOutage(&Outage{Since: time.Duration(since) * ChunkDuration, Err: lost, Device: name})
 	}
 }
 

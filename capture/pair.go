@@ -196,6 +196,9 @@ func (p *pair) reopen(ctx context.Context, _ bool) (Source, error) {
 }
 
 func (p *pair) elapsed() time.Duration { return p.now() }
+func (p *pair) newestAt() time.Duration {
+	return max(p.first.device.newestAt(), p.second.device.newestAt())
+}
 
 // silent is the first device that delivers only silence. It is judged before the echo is suppressed.
 func (p *pair) silent() (device string, s Silence) {

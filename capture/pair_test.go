@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ func (s *simulated) Notices() []string               { return nil }
 func (s *simulated) overflows() int64                { return 0 }
 func (s *simulated) arrival() (int64, time.Duration) { return int64(len(s.block)), s.at }
 func (s *simulated) elapsed() time.Duration          { return s.at }
+func (s *simulated) newestAt() time.Duration         { return s.at }
 func (s *simulated) silent() (string, Silence)       { return "", NotSilent }
 func (s *simulated) standsIn() string                { return "" }
 func (s *simulated) reopen(context.Context, bool) (Source, error) {
@@ -302,6 +304,45 @@ func TestPairFailsWithinABlock(t *testing.T) {
 		if heard[1-failing] != ChunkSamples || heard[failing] < ChunkSamples/4 || heard[failing] > ChunkSamples*3/4 {
 			t.Errorf("device %d fails: %d samples of the tracks are heard", failing, heard)
 		}
+	}
+}
+
+// TestPairSleeps: two devices whose program was stopped are one gap, and the clock is the wall clock. The
+// blocks of the second are later or earlier than those of the first.
+func TestPairSleeps(t *testing.T) {
+	for at := time.Duration(0); at < 2*ChunkDuration; at += ChunkDuration / 4 {
+		synctest.Test(t, func(t *testing.T) {
+			var asleep atomic.Int64
+			begun := time.Now()
+			elapsed := func() time.Duration { return time.Hour + time.Since(begun) + time.Duration(asleep.Load()) }
+			open := func(name string) timedSource {
+				m, err := openMicWith(t.Context(), name, micConfig{kind: Mic, stall: stallAfter, now: elapsed,
+					open: func(context.Context, string, bool) (device.Stream, error) {
+						return namedDevice{name, speaking(0, 0)}, nil
+					}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return m.(timedSource)
+			}
+			second := open("output")
+			wait(at)
+			p := newPair(open("desk"), second)
+			p.echo = nil
+			r := Start(t.Context(), p, ChunkReaderOptions{})
+			go func() {
+				for range r.Chunks() {
+				}
+			}()
+			wait(5 * time.Second)
+			asleep.Store(int64(10 * time.Second))
+			wait(10 * time.Second)
+			s := r.Stats()
+			if s.Outage != nil || math.Abs(s.Position.Seconds()-25) > 0.4 {
+				t.Errorf("the second is %v earlier: %+v", at, s)
+			}
+			r.Close()
+		})
 	}
 }
 
