@@ -151,7 +151,11 @@ func (m *model) drawShares(c *canvas.Canvas, s *display.Session, y int) {
 		for ; x < end; x++ {
 			// The border between two speakers is visible without colours.
 			n := canvas.Subcells
-			if x == end-1 && end < width {
+			switch {
+			case x != end-1 || end == width:
+			case m.glyphs.ASCII: // its seven eighths are a full cell
+				n /= 2
+			default:
 				n--
 			}
 			c.Set(2+x, y, m.glyphs.Block[n], p.Style)
